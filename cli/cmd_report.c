@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "report_calls.h"
 #include "report_energy.h"
-#include "report_memory.h"
 #include "report_mpi.h"
 #include "report_options.h"
 #include "report_samples.h"
@@ -20,10 +18,10 @@
 #define NOT_GIVEN UINT32_MAX
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy, memory, calls, subtract,
-        samples, idle, native, startup;
+    bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy, samples, idle, native,
+        startup;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
-    const char *strategy, *itwinai, *callers, *callees;
+    const char *strategy, *itwinai;
     const char *iterations; /* "" without a value */
     const char *mode, *range, *epoch, *phase, *thread, *rank, *library, *process;
     uint32_t depth, limit, jobs, group;
@@ -54,9 +52,8 @@ static const struct cli_option options[] = {
      "line|file|module|process|stack",
      &given.by,
      "with --energy: this table alone (the first nine); with\n"
-     "--calls: how they are added up (the next five; default:\n"
-     "function); with --samples: function, line, file, module,\n"
-     "thread, process, rank or stack"},
+     "--samples: function, line, file, module, thread, process, rank\n"
+     "or stack; other analyses list theirs below"},
     {"group", 0, CLI_COUNT, "N", &given.group,
      "with --energy: N iterations in a row (default: as many as\n"
      "take ten times as long as readings take to change)"},
@@ -67,16 +64,6 @@ static const struct cli_option options[] = {
      "with --energy: power and epoch times as itwinai 0.3 wrote them"},
     {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
      "with --write-itwinai: what its column of that name says\n(default: unknown)"},
-    {"memory", 0, CLI_FLAG, NULL, &given.memory,
-     "what was allocated: the peak, what was alive then, growth and\n"
-     "leaks; also of a CUDA snapshot (.pickle) or a torch trace"},
-    {"calls", 0, CLI_FLAG, NULL, &given.calls,
-     "what a call profiler counted (marey run --calls, marey.Profile):\n"
-     "functions, how often and how long; of others, their ranges"},
-    {"callers", 0, CLI_TEXT, "NAME", &given.callers, "with --calls: who called NAME; as --filter"},
-    {"callees", 0, CLI_TEXT, "NAME", &given.callees, "with --calls: whom NAME called"},
-    {"subtract", 0, CLI_FLAG, NULL, &given.subtract,
-     "with --calls: take what measuring cost out of the times"},
     {"samples", 0, CLI_FLAG, NULL, &given.samples,
      "where a sampler found the threads (marey attach, marey run\n"
      "--sample): functions and lines, with the error of each"},
@@ -96,8 +83,7 @@ static const struct cli_option options[] = {
     {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
      "of these processes only: a PID, worker (of a data loader),\n"
      "worker0, main (all others), or a part of the command"},
-    {"startup", 0, CLI_FLAG, NULL, &given.startup,
-     "with --calls and --samples: imports at start-up as well"},
+    {"startup", 0, CLI_FLAG, NULL, &given.startup, "with --samples: imports at start-up as well"},
     {"library", 0, CLI_TEXT, "NAME", &given.library,
      "with --samples: what is called by a library, a folder or file\n"
      "of that name, and who called into it"},
@@ -107,7 +93,6 @@ static const struct cli_option options[] = {
     {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
      "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
      "(default: total); -COLUMN for the other direction. With\n"
-     "--calls: self (default), total, calls, percall, name; with\n"
      "--samples: self (default), total, samples, name"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
      "only ranges whose name has this word in it, or matches it\n"
@@ -125,12 +110,10 @@ static const struct cli_option options[] = {
     {"table", 0, CLI_TEXT, "NAME", &given.table,
      "which: ranges, tree, processes, ... as --json calls them; with\n"
      "--gpu devices, kernels, shapes, copies, streams, ranges,\n"
-     "launch_bound, iterations, gaps; with --memory pools, phases,\n"
-     "categories, modules, stacks, growth, fragmentation, resident,\n"
-     "live; with --calls functions, signatures, callers, callees,\n"
-     "paths, shapes, threads, totals; with --samples functions,\n"
+     "launch_bound, iterations, gaps; with --samples functions,\n"
      "lines, files, modules, threads, processes, ranks, stacks,\n"
-     "contacts, waits, gil, audit, totals"},
+     "contacts, waits, gil, audit, totals; docs/reference/analyses.md\n"
+     "lists the others"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
@@ -254,33 +237,6 @@ static struct report_energy energy_wants(bool is_short, FILE *out)
     };
 }
 
-static struct report_memory memory_wants(FILE *out)
-{
-    return (struct report_memory){.text = text_wants(out),
-                                  .filter = given.filter,
-                                  .table = given.table,
-                                  .limit = limit_wanted(),
-                                  .json = given.json,
-                                  .csv = given.csv};
-}
-
-static int print_calls(const struct cli_recordings *recordings, FILE *out)
-{
-    const struct report_calls wants = {.text = text_wants(out),
-                                       .by = given.by,
-                                       .callers = given.callers,
-                                       .callees = given.callees,
-                                       .filter = given.filter,
-                                       .sort = given.sort,
-                                       .table = given.table,
-                                       .limit = limit_wanted(),
-                                       .subtract = given.subtract,
-                                       .startup = given.startup,
-                                       .json = given.json,
-                                       .csv = given.csv};
-    return report_calls(recordings, &wants, out);
-}
-
 /* `is_short`: a few lines, of what counts when nothing is asked for. */
 static int print_samples(const struct cli_recordings *recordings, bool is_short, FILE *out)
 {
@@ -361,19 +317,24 @@ static int print_series(const struct cli_recordings *recordings, FILE *out)
 /* The one that was asked for; NULL: none. */
 static const struct marey_analysis *analysis;
 
-static int print_analysis(const struct cli_recordings *recordings, FILE *out)
+static int print_analysis(const struct findings *findings, const struct cli_recordings *recordings,
+                          FILE *out)
 {
+    const uint32_t limit = limit_wanted();
     const struct marey_report_options how = {
-        .settings = report_options_settings(),
+        .settings = report_options_settings(limit),
         .n_jobs = given.jobs,
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
     };
     const struct marey_write_options wants = {
-        .text = text_wants(out), .table = given.table, .limit = limit_wanted()};
+        .text = text_wants(out), .table = given.table, .limit = limit};
     marey_report *made = NULL;
     marey_status status =
-        marey_report_create(analysis->name, recordings->list, recordings->n, &how, &made);
+        findings->n_files != 0
+            ? marey_report_create_files(analysis->name, (const char *const *)findings->files,
+                                        (size_t)findings->n_files, &how, &made)
+            : marey_report_create(analysis->name, recordings->list, recordings->n, &how, &made);
     cli_progress_end();
     if (status == MAREY_OK)
         status = marey_report_write(made,
@@ -403,14 +364,7 @@ static int print(void *ctx, FILE *out)
                    ? report_energy_files(findings->n_files, findings->files, &of_energy, out)
                    : report_energy(recordings, &of_energy, out);
     if (analysis != NULL)
-        return print_analysis(recordings, out);
-    const struct report_memory of_memory = memory_wants(out);
-    if (given.memory)
-        return findings->n_files != 0
-                   ? report_memory_files(findings->n_files, findings->files, &of_memory, out)
-                   : report_memory(recordings, &of_memory, out);
-    if (given.calls)
-        return print_calls(recordings, out);
+        return print_analysis(findings, recordings, out);
     if (given.samples)
         return print_samples(recordings, false, out);
     return findings->summary != NULL ? print_report(findings, recordings, out)
@@ -466,8 +420,7 @@ static marey_status find_out(const struct cli_recordings *recordings, struct fin
     wants.tables = given.table != NULL ? given.table : table_list(tables, sizeof tables);
     const struct marey_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     marey_status status = MAREY_OK;
-    if (!given.per_iteration && !given.energy && analysis == NULL && !given.memory &&
-        !given.calls && !given.samples)
+    if (!given.per_iteration && !given.energy && analysis == NULL && !given.samples)
         status = marey_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
     if (status == MAREY_OK && given.gpu)
         status = marey_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
@@ -475,30 +428,7 @@ static marey_status find_out(const struct cli_recordings *recordings, struct fin
     return status;
 }
 
-/* What goes with --calls goes with nothing else; a sentence is said when not. */
-static bool calls_are_sound(void)
-{
-    const bool is_of_calls = given.by != NULL && !given.samples && report_calls_knows(given.by);
-    if (!given.calls &&
-        (given.callers != NULL || given.callees != NULL || given.subtract || is_of_calls))
-        cli_say("--callers, --callees, --subtract and --by %s go with --calls",
-                is_of_calls ? given.by : "function");
-    else if (given.calls && given.by != NULL && !is_of_calls)
-        cli_say("--by %s goes with --energy; calls are added up by function, signature, shape, "
-                "path or thread",
-                given.by);
-    else if (given.callers != NULL && given.callees != NULL)
-        cli_say("--callers and --callees exclude one another");
-    else if (given.calls && (given.per_iteration || given.html != NULL || given.gpu ||
-                             given.energy || analysis != NULL || given.memory || given.samples))
-        cli_say("--calls is a report of its own and excludes --energy, --epochs, --gpu, --memory, "
-                "--samples, --per-iteration and --html");
-    else
-        return true;
-    return false;
-}
-
-/* The same of --samples. */
+/* What goes with --samples goes with nothing else. */
 static bool samples_are_sound(void)
 {
     const bool is_of_samples = given.by != NULL && report_samples_knows(given.by);
@@ -519,7 +449,7 @@ static bool samples_are_sound(void)
     else if (given.samples && given.library != NULL && given.by != NULL)
         cli_say("--library is a way of adding samples up and excludes --by");
     else if (given.samples && (given.per_iteration || given.html != NULL || given.gpu ||
-                               given.energy || analysis != NULL || given.memory || given.tree))
+                               given.energy || analysis != NULL || given.tree))
         cli_say(
             "--samples is a report of its own and excludes --energy, --epochs, --gpu, --memory, "
             "--tree, --per-iteration and --html");
@@ -539,9 +469,8 @@ static bool has_samples_alone(const struct cli_recordings *recordings)
 
 static bool is_plain(void)
 {
-    return !given.per_iteration && !given.energy && analysis == NULL && !given.memory &&
-           !given.calls && !given.gpu && !given.tree && !given.threads && !given.ranks &&
-           given.iterations == NULL && given.table == NULL;
+    return !given.per_iteration && !given.energy && analysis == NULL && !given.gpu && !given.tree &&
+           !given.threads && !given.ranks && given.iterations == NULL && given.table == NULL;
 }
 
 /*
@@ -561,8 +490,6 @@ static const char *made_alone(void)
            : given.html != NULL  ? "--html"
            : given.energy        ? "--energy"
            : analysis != NULL    ? analysis->name
-           : given.memory        ? "--memory"
-           : given.calls         ? "--calls"
            : given.samples       ? "--samples"
            : given.gpu           ? "--gpu"
            : given.per_iteration ? "--per-iteration"
@@ -599,27 +526,25 @@ static int report(int n_args, char **args)
         return cli_fail("report needs a recording: marey report RUN.marey");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
-    if (given.table != NULL && !given.csv && !given.samples)
-        return cli_fail("--table NAME goes with --csv, or with --samples");
+    if (given.table != NULL && !given.csv && !given.samples && analysis == NULL)
+        return cli_fail("--table NAME goes with --csv, or with a report such as --samples");
     if (given.per_iteration && (given.json || given.csv || given.iterations != NULL || given.tree))
         return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
                         "--output only");
-    if (!calls_are_sound() || !samples_are_sound())
+    if (!samples_are_sound())
         return CLI_BAD;
     if (!given.energy &&
-        ((given.by != NULL && !given.calls && !given.samples) || given.group != 0 ||
+        ((given.by != NULL && analysis == NULL && !given.samples) || given.group != 0 ||
          given.co2 != NULL || given.pue != NULL || given.itwinai != NULL || given.strategy != NULL))
         return cli_fail(
             "--by, --group, --co2, --pue, --write-itwinai and --strategy go with --energy");
     if (given.energy && (given.per_iteration || given.html != NULL || given.gpu))
         return cli_fail("--energy is a report of its own and excludes --gpu, --per-iteration and "
                         "--html");
-    if (analysis != NULL && (given.energy || given.per_iteration || given.html != NULL || given.gpu))
-        return cli_fail("--%s excludes --energy, --gpu, --per-iteration and --html", analysis->name);
-    if (given.memory &&
-        (given.per_iteration || given.html != NULL || given.gpu || given.energy || analysis != NULL))
-        return cli_fail("--memory is a report of its own and excludes --energy, --epochs, --gpu, "
-                        "--per-iteration and --html");
+    if (analysis != NULL &&
+        (given.energy || given.samples || given.per_iteration || given.html != NULL || given.gpu))
+        return cli_fail("--%s excludes --energy, --gpu, --samples, --per-iteration and --html",
+                        analysis->name);
     keep_memory();
     cli_use_jobs(given.jobs);
     struct report_share share;
@@ -639,7 +564,8 @@ static int report(int n_args, char **args)
     if (given.html != NULL)
         return make_page(n_args, args);
 
-    if ((given.energy && cli_is_csv(args[0])) || (given.memory && marey_memory_is_file(args[0])))
+    if ((given.energy && cli_is_csv(args[0])) ||
+        (analysis != NULL && marey_report_is_file(analysis->name, args[0])))
         return report_to(&(struct findings){.n_files = n_args, .files = args},
                          &(struct cli_recordings){0}, given.output);
     if (given.itwinai != NULL &&
@@ -682,14 +608,8 @@ struct cli_command cli_command_report = {
         "  marey report train.marey --iterations        what an iteration is made of\n"
         "  marey report train.marey --gpu               kernels, launches, waits of GPUs\n"
         "  marey report train.marey --gpu --csv --table launch_bound\n"
-        "  marey report train.marey --epochs            epochs, by rank and phase\n"
         "  marey report train.marey --energy --by epoch what an epoch takes in joules\n"
         "  marey report --energy scalability-metrics/   joules by files of itwinai 0.3\n"
-        "  marey report train.marey --memory            what was alive at the peak, what leaks\n"
-        "  marey report --memory snapshot.pickle        the same of torch's CUDA allocator\n"
-        "  marey report train.marey --calls             functions, most time by themselves first\n"
-        "  marey report train.marey --calls --by shape  which arguments make a function slow\n"
-        "  marey report old.prof --calls --callers dot  a profile of cProfile\n"
         "  marey report train.marey --samples           where a sampler found the threads\n"
         "  marey report train.marey --samples --iterations=slow --by line\n"
         "  marey report train.marey --html train.html   a page with everything\n"

@@ -7,6 +7,7 @@
 enum { MAX_OPTIONS = 128, MAX_SETTINGS = 64 };
 
 static struct cli_option table[MAX_OPTIONS];
+static size_t n_own; /* that the command has itself; settings of the same name take their values from these */
 
 /* A setting by its name, which several analyses may have. */
 static struct setting {
@@ -18,7 +19,9 @@ static size_t n_given;
 /* By number of the analysis. */
 static bool switches[MAX_SETTINGS];
 
-static const char *settings[MAX_SETTINGS + 1];
+static const char *settings[MAX_SETTINGS + 2];
+static size_t n_settings;
+static bool takes_limit;
 
 /* ---- from the registry ---- */
 
@@ -81,6 +84,23 @@ static const char *words_by(const struct marey_analysis *analysis)
     return NULL;
 }
 
+/* Those of the command, then those of each analysis. */
+static const char *all_examples(const char *own)
+{
+    char *lines = NULL;
+    size_t len = 0;
+    FILE *const out = open_memstream(&lines, &len);
+    const struct marey_analysis *analysis;
+    if (out == NULL)
+        return own;
+    fputs(own, out);
+    for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++)
+        if (analysis->examples != NULL)
+            fprintf(out, "\n%s", analysis->examples);
+    fclose(out);
+    return lines;
+}
+
 static void add(struct cli_command *command, const struct cli_option *option)
 {
     if (command->n_options < MAX_OPTIONS)
@@ -102,6 +122,8 @@ void report_options_add(struct cli_command *command)
     const struct marey_analysis *analysis;
     memcpy(table, command->options, command->n_options * sizeof table[0]);
     command->options = table;
+    command->examples = all_examples(command->examples);
+    n_own = command->n_options;
     for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
         const struct marey_setting by = {"by", MAREY_SETTING_CHOICE, words_by(analysis),
                                          "only the table of these"};
@@ -162,15 +184,40 @@ static bool find_switch(const struct marey_analysis **chosen)
     return true;
 }
 
-static bool add_given(const struct setting *setting, size_t n)
+static bool add_given(const char *name, const char *value, size_t *n)
 {
     char *text = NULL;
-    const bool has_value = setting->value[0] != '\0';
-    if (asprintf(&text, "%s%s%s", setting->name, has_value ? "=" : "", setting->value) < 0) {
+    if (*n == MAX_SETTINGS ||
+        asprintf(&text, "%s%s%s", name, value[0] != '\0' ? "=" : "", value) < 0) {
         cli_say("out of memory");
         return false;
     }
-    settings[n] = text;
+    settings[(*n)++] = text;
+    return true;
+}
+
+/* The value of an option of the command; NULL: not given. */
+static const char *own_value(const struct cli_option *option)
+{
+    switch (option->kind) {
+    case CLI_FLAG:
+        return *(const bool *)option->into ? "" : NULL;
+    case CLI_TEXT:
+    case CLI_CHOICE:
+    case CLI_MAYBE:
+        return *(const char *const *)option->into;
+    default:
+        return NULL;
+    }
+}
+
+static bool add_own(const struct marey_analysis *analysis, size_t *n)
+{
+    for (size_t i = 0; i < n_own; i++) {
+        const char *const value = own_value(&table[i]);
+        if (value != NULL && takes(analysis, table[i].name) && !add_given(table[i].name, value, n))
+            return false;
+    }
     return true;
 }
 
@@ -184,17 +231,27 @@ bool report_options_choose(const struct marey_analysis **chosen)
             continue;
         if (*chosen == NULL || !takes(*chosen, given[i].name))
             return say_misplaced(given[i].name);
-        if (!add_given(&given[i], n++))
+        if (!add_given(given[i].name, given[i].value, &n))
             return false;
     }
-    if (*chosen != NULL && marey_report_check((*chosen)->name, settings) != MAREY_OK) {
-        cli_say("%s", marey_last_error());
+    if (*chosen == NULL)
+        return true;
+    if (!add_own(*chosen, &n))
         return false;
-    }
-    return true;
+    takes_limit = takes(*chosen, "limit");
+    n_settings = n;
+    if (marey_report_check((*chosen)->name, settings) == MAREY_OK)
+        return true;
+    cli_say("%s", marey_last_error());
+    return false;
 }
 
-const char *const *report_options_settings(void)
+const char *const *report_options_settings(uint32_t limit)
 {
+    static char text[32];
+    if (takes_limit && limit != 0) {
+        snprintf(text, sizeof text, "limit=%u", (unsigned)limit);
+        settings[n_settings] = text;
+    }
     return settings;
 }

@@ -16,7 +16,10 @@ void report_options_add(struct cli_command *command);
  */
 bool report_options_choose(const struct marey_analysis **chosen);
 
-/* The settings for it; NULL after the last. Lent until the program ends. */
-const char *const *report_options_settings(void);
+/*
+ * The settings for it; NULL after the last. Lent until the program ends. `limit`, the rows that are wanted, is among them
+ * where the analysis takes it and it is not 0.
+ */
+const char *const *report_options_settings(uint32_t limit);
 
 #endif

@@ -27,6 +27,9 @@
 struct marey__request {
     marey_recording *const *recordings;
     size_t n;
+    const char *const *paths; /* files of another tool instead; NULL: recordings */
+    const void *bytes;        /* of the first path, where it is in memory; NULL: it is read */
+    size_t n_bytes;
     const struct marey_report_options *options; /* never NULL */
 };
 
@@ -45,17 +48,21 @@ struct marey__analysis {
     /* NULL: an object of all tables up to the notes. */
     marey_status (*json)(const marey_report *report, const struct marey_write_options *options,
                          FILE *out);
-    /* Whether it is worth reading the recordings for; reads no events. NULL: always. */
-    bool (*is_there)(marey_recording *const *recordings, size_t n);
+    /* Whether it makes a report of this file of another tool. NULL: of recordings only. */
+    bool (*is_file)(const char *path);
+    /*
+     * Whether it is worth reading the recordings for; reads no events. `summary` is of the same recordings, or NULL. A NULL
+     * function: always.
+     */
+    bool (*is_there)(marey_recording *const *recordings, size_t n, marey_summary *summary);
     /*
      * Tables of the page, in their order, an empty one after the last: among the others, under titles, or as a list of
-     * the index under `page_key`. NULL: none. The page has them where is_there() says so and, unless it is NULL, the
-     * table `page_needs` of the summary has rows.
+     * the index under `page_key`. NULL: none. The page has them where is_there() says so.
      */
     const struct marey__page_table {
         const char *table, *title; /* NULL: the name of the table */
     } * page;
-    const char *page_key, *page_needs;
+    const char *page_key;
 };
 
 struct marey_report {
@@ -82,6 +89,11 @@ uint32_t marey__setting_count(const struct marey__request *request, const char *
 double marey__setting_number(const struct marey__request *request, const char *name);
 
 /* ---- report.c: for analyses ---- */
+
+/* marey_report_create() of any request, whose settings are checked. */
+MAREY_WARN_UNUSED marey_status marey__report_make(const char *analysis,
+                                                  const struct marey__request *request,
+                                                  marey_report **out);
 
 /* MAREY_EFORMAT: the recordings have nothing of the kind, and what records it. */
 MAREY_WARN_UNUSED marey_status marey__report_missing(const marey_report *report);

@@ -31,9 +31,10 @@ static marey_status make(marey_report *report, const struct marey__request *requ
 {
     MAREY_TRY(create_tables(report));
     report->table = table_by(&report->analysis->about, marey__setting(request, "by"));
-    report->title = marey__recordings_title(request->recordings, request->n);
+    const size_t n_recordings = request->recordings != NULL ? request->n : 0;
+    report->title = marey__recordings_title(request->recordings, n_recordings);
     MAREY__TRY_MEMORY(report->title != NULL);
-    marey__cost_of(&report->cost, request->recordings, request->n);
+    marey__cost_of(&report->cost, request->recordings, n_recordings);
     MAREY_TRY(report->analysis->make(report, request));
     for (size_t i = 0; i < report->analysis->about.n_tables; i++)
         if (report->tables[i] != NULL)
@@ -41,23 +42,53 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return MAREY_OK;
 }
 
-marey_status marey_report_create(const char *analysis, marey_recording *const *recordings, size_t n,
-                                 const struct marey_report_options *options, marey_report **out)
+marey_status marey__report_make(const char *analysis, const struct marey__request *request,
+                                marey_report **out)
 {
-    static const struct marey_report_options defaults;
-    options = options != NULL ? options : &defaults;
-    MAREY_TRY(marey_report_check(analysis, options->settings));
     marey_report *const report = marey__calloc(1, sizeof *report);
     MAREY__TRY_MEMORY(report != NULL);
     report->analysis = marey__analysis_find(analysis);
-    const struct marey__request request = {.recordings = recordings, .n = n, .options = options};
-    const marey_status status = make(report, &request);
+    const marey_status status = make(report, request);
     if (status != MAREY_OK) {
         marey_report_destroy(report);
         return status;
     }
     *out = report;
     return MAREY_OK;
+}
+
+static const struct marey_report_options defaults;
+
+marey_status marey_report_create(const char *analysis, marey_recording *const *recordings, size_t n,
+                                 const struct marey_report_options *options, marey_report **out)
+{
+    const struct marey__request request = {
+        .recordings = recordings, .n = n, .options = options != NULL ? options : &defaults};
+    MAREY_TRY(marey_report_check(analysis, request.options->settings));
+    return marey__report_make(analysis, &request, out);
+}
+
+marey_status marey_report_create_files(const char *analysis, const char *const *paths, size_t n,
+                                       const struct marey_report_options *options, marey_report **out)
+{
+    const struct marey__request request = {
+        .paths = paths, .n = n, .options = options != NULL ? options : &defaults};
+    MAREY_TRY(marey_report_check(analysis, request.options->settings));
+    if (marey__analysis_find(analysis)->is_file == NULL)
+        return marey__fail(MAREY_EINVAL, "%s reads recordings only", analysis);
+    return marey__report_make(analysis, &request, out);
+}
+
+int marey_report_is_file(const char *analysis, const char *path)
+{
+    const struct marey__analysis *const found = marey__analysis_find(analysis);
+    return found != NULL && found->is_file != NULL && found->is_file(path);
+}
+
+int marey_report_is_there(const char *analysis, marey_recording *const *recordings, size_t n)
+{
+    const struct marey__analysis *const found = marey__analysis_find(analysis);
+    return found != NULL && (found->is_there == NULL || found->is_there(recordings, n, NULL));
 }
 
 void marey_report_destroy(marey_report *report)

@@ -20,7 +20,6 @@
 #include <marey/base.h>
 #include <marey/breakdown.h>
 #include <marey/calls.h>
-#include <marey/calls_report.h>
 #include <marey/communication.h>
 #include <marey/compare.h>
 #include <marey/cuda.h>
@@ -37,7 +36,6 @@
 #include <marey/iteration.h>
 #include <marey/live.h>
 #include <marey/memory.h>
-#include <marey/memory_report.h>
 #include <marey/memory_timeline.h>
 #include <marey/nvtx.h>
 #include <marey/operators.h>

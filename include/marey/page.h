@@ -56,7 +56,7 @@ struct marey_page_calls_options {
 
 /*
  * The page of calls alone: the report page's view of them, its tables, and what changed against others. Read from the same
- * as marey_calls_report_create() reads; MAREY_EFORMAT where a side has neither calls nor ranges.
+ * as the analysis "calls" reads; MAREY_EFORMAT where a side has neither calls nor ranges.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_page_calls(marey_recording *const *recordings, size_t n,

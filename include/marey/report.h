@@ -238,7 +238,16 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_report_check(const char *analysis
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_report_create(const char *analysis, marey_recording *const *recordings, size_t n,
                     const struct marey_report_options *options, marey_report **out);
+/* The same of `n` files of other tools that the analysis reads by itself, as CUDA snapshots for "memory". */
+MAREY_API MAREY_WARN_UNUSED marey_status
+marey_report_create_files(const char *analysis, const char *const *paths, size_t n,
+                          const struct marey_report_options *options, marey_report **out);
 MAREY_API void marey_report_destroy(marey_report *report);
+/* 1 when `path` is such a file, by its first bytes; 0 also where the analysis reads none. */
+MAREY_API int marey_report_is_file(const char *analysis, const char *path);
+/* 0 when the recordings have nothing that the analysis reads; 1 when there may be something. Reads no events. */
+MAREY_API int marey_report_is_there(const char *analysis, marey_recording *const *recordings,
+                                    size_t n);
 
 /* The analysis that made it. */
 MAREY_API const struct marey_analysis *marey_report_analysis(const marey_report *report);

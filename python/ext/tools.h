@@ -10,10 +10,8 @@
  *     tools_table.c       Table: columns as lists, text, CSV, JSON, HTML
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
- *     tools_calls.c       tables of calls
  *     tools_samples.c     tables of samples, and which count
  *     tools_scale.c       scale(): runs with different numbers of workers
- *     tools_memory.c      memory(): what was allocated
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
  *     tools_formats.c     the registries of exporters and importers
@@ -53,6 +51,9 @@ const char *tools_unit_name(enum marey_unit unit);
 
 /* A Report, which takes `report`. */
 PyObject *tools_report_create(const struct tools_state *state, marey_report *report);
+PyObject *tools_report_files(PyObject *module, PyObject *args);
+/* A tuple of str as a list with NULL after the last, to be freed; the tuple lends the strings. NULL with an exception. */
+const char **tools_settings(PyObject *tuple);
 /* What measuring cost, as a dict. */
 PyObject *tools_cost(const struct marey_cost *cost);
 /* analyses(): the registry, a dict for each analysis. */
@@ -76,15 +77,6 @@ struct marey_samples_filter;
 PyObject *tools_samples_tables(const struct tools_state *state, struct marey_samples_report *report);
 /* Of a tuple (mode, idle, range, iterations, epochs, phase, thread, rank), which lends its texts. -1 with an exception. */
 int tools_samples_filter(PyObject *chosen, struct marey_samples_filter *filter);
-
-struct marey_calls_report;
-PyObject *tools_calls_tables(const struct tools_state *state, struct marey_calls_report *report);
-
-/* memory(path, stacks): the tables of a file about memory. */
-PyObject *tools_memory(PyObject *module, PyObject *args);
-/* The tables of a report by name, which keep it. Takes it. */
-struct marey_memory_report;
-PyObject *tools_memory_tables(const struct tools_state *state, struct marey_memory_report *report);
 
 /* breakdown(paths, by, rules, window): the tables, and the answer as text and JSON. `rules` "": none. */
 PyObject *tools_breakdown(PyObject *module, PyObject *args);

@@ -70,8 +70,8 @@ static PyMethodDef tools_functions[] = {
      "diff(a, b, tolerance, rules, noise, noise_factor, nan_differs, allow_dtype, allow_missing, "
      "filter, step, rank, allow_extra, merge_ranks, partial, /)\n--\n\nTwo dumps: same, partial, "
      "tables, text and JSON."},
-    {"memory", tools_memory, METH_VARARGS,
-     "memory(path, stacks, /)\n--\n\nTables about a snapshot of torch's allocator, or a trace."},
+    {"report_files", tools_report_files, METH_VARARGS,
+     "report_files(analysis, paths, settings, /)\n--\n\nThe report of files of other tools."},
     {"breakdown", tools_breakdown, METH_VARARGS,
      "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
     {"scale", tools_scale, METH_VARARGS,

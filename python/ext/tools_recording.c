@@ -6,11 +6,9 @@
  */
 #include "tools.h"
 
-#include <marey/calls_report.h>
 #include <marey/energy_report.h>
 #include <marey/gpu_report.h>
 #include <marey/import.h>
-#include <marey/memory_report.h>
 #include <marey/page.h>
 #include <marey/samples_report.h>
 
@@ -418,7 +416,7 @@ static PyObject *recording_energy(PyObject *object, PyObject *args)
 }
 
 /* Settings of an analysis out of a tuple of str, NULL after the last; to be freed. The tuple lends them. */
-static const char **settings_of(PyObject *tuple)
+const char **tools_settings(PyObject *tuple)
 {
     const Py_ssize_t n = PyTuple_GET_SIZE(tuple);
     const char **settings = PyMem_Calloc((size_t)n + 1, sizeof *settings);
@@ -441,7 +439,7 @@ static PyObject *recording_analyze(PyObject *object, PyObject *args)
     marey_report *report = NULL;
     if (!PyArg_ParseTuple(args, "sO!:analyze", &analysis, &PyTuple_Type, &tuple))
         return NULL;
-    const char **settings = settings_of(tuple);
+    const char **settings = tools_settings(tuple);
     if (settings == NULL || enter(self) < 0) {
         PyMem_Free(settings);
         return NULL;
@@ -453,26 +451,6 @@ static PyObject *recording_analyze(PyObject *object, PyObject *args)
     const int rc = leave(self, thread, status);
     PyMem_Free(settings);
     return rc == 0 ? tools_report_create(state_of(object), report) : NULL;
-}
-
-/* memory(stacks) */
-static PyObject *recording_memory(PyObject *object, PyObject *args)
-{
-    struct recording *self = (struct recording *)object;
-    struct marey_memory_report_options options = {0};
-    marey_memory_report *report = NULL;
-    if (!PyArg_ParseTuple(args, "I:memory", &options.n_stacks))
-        return NULL;
-    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
-        return NULL;
-    if (enter(self) < 0)
-        return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_memory_report_create(self->opened, self->n, &options, &report);
-    PyEval_RestoreThread(thread);
-    self->busy = 0;
-    return status == MAREY_OK ? tools_memory_tables(state_of(object), report)
-                              : tools_raise(state_of(object), status);
 }
 
 /* samples(chosen, sort or None, library or None, native, names or None) */
@@ -492,25 +470,6 @@ static PyObject *recording_samples(PyObject *object, PyObject *args)
     if (leave(self, thread, status) < 0)
         return NULL;
     return tools_samples_tables(state_of(object), report);
-}
-
-/* calls(filter, sort, by_signature, subtract) */
-static PyObject *recording_calls(PyObject *object, PyObject *args)
-{
-    struct recording *self = (struct recording *)object;
-    struct marey_calls_report_options options = {0};
-    marey_calls_report *report = NULL;
-    if (!PyArg_ParseTuple(args, "zzppp:calls", &options.filter, &options.sort,
-                          &options.by_signature, &options.subtract, &options.startup))
-        return NULL;
-    if (enter(self) < 0)
-        return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_calls_report_create(self->opened, self->n, &options, &report);
-    PyEval_RestoreThread(thread);
-    self->busy = 0;
-    return status == MAREY_OK ? tools_calls_tables(state_of(object), report)
-                              : tools_raise(state_of(object), status);
 }
 
 static PyMethodDef recording_methods[] = {
@@ -535,10 +494,6 @@ static PyMethodDef recording_methods[] = {
      "energy($self, group, co2, pue, /)\n--\n\nTables of joules by their names."},
     {"samples", recording_samples,
      METH_VARARGS, "samples($self, chosen, sort, library, native, names, /)\n--\n\nTables of samples by their names."},
-    {"calls", recording_calls,
-     METH_VARARGS, "calls($self, filter, sort, by_signature, subtract, /)\n--\n\nTables of calls by their names."},
-    {"memory", recording_memory, METH_VARARGS,
-     "memory($self, stacks, /)\n--\n\nTables of what was allocated, by their names."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot recording_slots[] = {

@@ -103,6 +103,32 @@ static PyObject *report_write(PyObject *self, PyObject *args)
                              marey_report_write(report_of(self), format, &options, sink.stream));
 }
 
+/* report_files(analysis, paths, settings): the report of files of other tools. */
+PyObject *tools_report_files(PyObject *module, PyObject *args)
+{
+    const struct tools_state *const state = PyModule_GetState(module);
+    const char *analysis;
+    PyObject *paths, *tuple;
+    marey_report *report = NULL;
+    if (!PyArg_ParseTuple(args, "sO!O!:report_files", &analysis, &PyTuple_Type, &paths,
+                          &PyTuple_Type, &tuple))
+        return NULL;
+    const char **files = tools_settings(paths);
+    const char **settings = files != NULL ? tools_settings(tuple) : NULL;
+    if (settings == NULL) {
+        PyMem_Free(files);
+        return NULL;
+    }
+    const struct marey_report_options options = {.settings = settings};
+    PyThreadState *thread = PyEval_SaveThread();
+    const marey_status status = marey_report_create_files(
+        analysis, files, (size_t)PyTuple_GET_SIZE(paths), &options, &report);
+    PyEval_RestoreThread(thread);
+    PyMem_Free(files);
+    PyMem_Free(settings);
+    return status == MAREY_OK ? tools_report_create(state, report) : tools_raise(state, status);
+}
+
 /* ---- the registry ---- */
 
 static PyObject *settings_of(const struct marey_analysis *analysis)

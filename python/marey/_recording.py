@@ -104,7 +104,8 @@ def memory_report(path: Path, *, stacks: int = 0) -> dict[str, Table]:
     """
     from marey import _tools
 
-    return {name: Table(native) for name, native in _tools.memory(os.fspath(path), stacks).items()}
+    settings = settings_of({"limit": stacks or None})
+    return Report("memory", _tools.report_files("memory", (os.fspath(path),), settings)).tables
 
 
 class Recording:
@@ -135,7 +136,7 @@ class Recording:
         self._gpu_tables: dict[str, Table] = {}
         self._reports: dict[tuple[str, ...], Report] = {}
         self._energy: dict[tuple[int, float, float], dict[str, Table]] = {}
-        self._memory: dict[int, dict[str, Table]] = {}
+        self._filter = filter
 
     def table(self, name: str) -> Table:
         """Give a table by its name; the properties below are the names."""
@@ -293,9 +294,7 @@ class Recording:
 
         MareyError when nothing about memory was recorded.
         """
-        if stacks not in self._memory:
-            self._memory[stacks] = {name: Table(native) for name, native in self._native.memory(stacks).items()}
-        return self._memory[stacks][table]
+        return self._report("memory", filter=self._filter, limit=stacks or None)[table]
 
     def calls(
         self,
@@ -320,14 +319,17 @@ class Recording:
         Of a recording that has no calls these are its samples, which have times and no counts (None), or its ranges, as
         of an imported profile. MareyError without any.
         """
-        if callers is not None and callees is not None:
-            raise ValueError("callers and callees exclude one another")
-        only = next((name for name in (callers, callees, filter) if name is not None), None)
-        tables = self._native.calls(only, sort, by == "signature", subtract, startup)
-        name = "callers" if callers is not None else "callees" if callees is not None else by + "s"
-        if name not in tables:
-            raise ValueError(f"calls are given by function, signature, shape, path, thread, total or note, not {by!r}")
-        return Table(tables[name])
+        report = self._report(
+            "calls",
+            by=by if by == "signature" else None,
+            callers=callers,
+            callees=callees,
+            filter=filter,
+            sort=sort,
+            subtract=subtract,
+            startup=startup,
+        )
+        return report["callers"] if callers is not None else report["callees"] if callees is not None else report.by(by)
 
     def samples(
         self,

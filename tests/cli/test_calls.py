@@ -111,11 +111,11 @@ def test_cost_is_taken_out_and_told(marey):
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (["--callers", "dot"], "go with --calls"),
-        (["--by", "shape"], "--by shape go with --calls"),
-        (["--calls", "--by", "epoch"], "--by epoch goes with --energy"),
+        (["--callers", "dot"], "--callers goes with --calls"),
+        (["--by", "shape"], "go with --energy"),
+        (["--calls", "--by", "epoch"], "calls takes by=function, signature, path"),
         (["--calls", "--callers", "a", "--callees", "b"], "exclude one another"),
-        (["--calls", "--gpu"], "--calls is a report of its own"),
+        (["--calls", "--gpu"], "--calls excludes --energy, --gpu"),
         (["--calls", "--sort", "color"], "calls cannot be sorted by 'color'"),
         (["--calls", "--csv", "--table", "ranges"], "no table 'ranges' of calls"),
     ],

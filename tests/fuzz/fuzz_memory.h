@@ -7,7 +7,7 @@
 
 #include "base/base_internal.h"
 #include "fuzz.h"
-#include <marey/memory_report.h>
+#include <marey/report.h>
 
 static inline void fuzz_memory_check(const marey_table *table)
 {
@@ -19,18 +19,18 @@ static inline void fuzz_memory_check(const marey_table *table)
         }
 }
 
-static inline void fuzz_memory_tell(marey_memory_report *report)
+static inline void fuzz_memory_tell(marey_report *report)
 {
     static const char *const tables[] = {"pools",  "phases", "categories",    "modules",
                                          "stacks", "growth", "fragmentation", "resident",
                                          "live",   "notes"};
     FILE *out = fopen("/dev/null", "w");
     for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
-        fuzz_memory_check(marey_memory_report_table(report, tables[i]));
+        fuzz_memory_check(marey_report_table(report, tables[i]));
     if (out == NULL)
         return;
-    (void)marey_memory_report_text(report, NULL, out);
-    (void)marey_memory_report_json(report, out);
+    (void)!marey_report_write(report, "text", NULL, out);
+    (void)!marey_report_write(report, "json", NULL, out);
     fclose(out);
 }
 

@@ -63,12 +63,17 @@ static void put_program(struct log_maker *log)
     calls_put_block(log, &block);
 }
 
-static marey_calls_report *report_of(marey_recording *recording,
-                                     const struct marey_calls_report_options *options)
+static marey_report *report_of(marey_recording *recording, const char *const *settings)
 {
-    marey_calls_report *report = NULL;
-    assert_int_equal(marey_calls_report_create(&recording, 1, options, &report), MAREY_OK);
+    const struct marey_report_options options = {.settings = settings};
+    marey_report *report = NULL;
+    assert_int_equal(marey_report_create("calls", &recording, 1, &options, &report), MAREY_OK);
     return report;
+}
+
+static const struct marey__calls *calls_of(const marey_report *report)
+{
+    return &((const struct marey__calls_report *)report->data)->calls;
 }
 
 static marey_recording *open_program(void)
@@ -93,19 +98,19 @@ static void recursion_is_counted_as_cprofile_counts_it(void **state)
 {
     (void)state;
     marey_recording *recording = open_program();
-    marey_calls_report *report = report_of(recording, NULL);
-    const marey_table *functions = marey_calls_report_table(report, "functions");
+    marey_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_report_table(report, "functions");
     assert_int_equal(marey_table_n_rows(functions), 6);
     check_sums(functions, table_row(functions, "function", "fib"), 5, 1, 86, 86);
     check_sums(functions, table_row(functions, "function", "even"), 2, 1, 120, 200);
     check_sums(functions, table_row(functions, "function", "odd"), 2, 1, 80, 150);
     check_sums(functions, table_row(functions, "function", "dot"), 5, 5, 690, 704);
     assert_string_equal(table_cell(functions, 0, "function").as.text, "dot"); /* most by itself */
-    const marey_table *totals = marey_calls_report_table(report, "totals");
+    const marey_table *totals = marey_report_table(report, "totals");
     assert_int_equal(table_number(totals, 0, "self_ns"), 1000);
     assert_int_equal(table_number(totals, 0, "calls"), 20);
     assert_int_equal(table_number(totals, 0, "paths"), 12);
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -113,27 +118,25 @@ static void callers_are_pairs_of_functions(void **state)
 {
     (void)state;
     marey_recording *recording = open_program();
-    marey_calls_report *report =
-        report_of(recording, &(struct marey_calls_report_options){.filter = "odd"});
-    const marey_table *callers = marey_calls_report_table(report, "callers");
+    marey_report *report = report_of(recording, (const char *const[]){"filter=odd", NULL});
+    const marey_table *callers = marey_report_table(report, "callers");
     assert_int_equal(marey_table_n_rows(callers), 1);
     assert_string_equal(table_cell(callers, 0, "caller").as.text, "even");
     check_sums(callers, 0, 2, 1, 80, 150);
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
 
-    report = report_of(recording, &(struct marey_calls_report_options){.filter = "fib"});
-    callers = marey_calls_report_table(report, "callers");
+    report = report_of(recording, (const char *const[]){"filter=fib", NULL});
+    callers = marey_report_table(report, "callers");
     assert_int_equal(marey_table_n_rows(callers), 2);
     check_sums(callers, table_row(callers, "caller", "main"), 1, 1, 20, 86);
     check_sums(callers, table_row(callers, "caller", "fib"), 4, 2, 66, 66);
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
 
-    report = report_of(recording,
-                       &(struct marey_calls_report_options){.filter = "main", .sort = "total"});
-    const marey_table *callees = marey_calls_report_table(report, "callees");
+    report = report_of(recording, (const char *const[]){"filter=main", "sort=total", NULL});
+    const marey_table *callees = marey_report_table(report, "callees");
     assert_int_equal(marey_table_n_rows(callees), 3);
     assert_string_equal(table_cell(callees, 0, "callee").as.text, "dot");
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -141,17 +144,17 @@ static void the_slow_shape_is_the_one_with_the_most_time_for_an_element(void **s
 {
     (void)state;
     marey_recording *recording = open_program();
-    marey_calls_report *report = report_of(recording, NULL);
-    const marey_table *shapes = marey_calls_report_table(report, "shapes");
+    marey_report *report = report_of(recording, NULL);
+    const marey_table *shapes = marey_report_table(report, "shapes");
     assert_int_equal(marey_table_n_rows(shapes), 2); /* of dot alone */
     const size_t small =
         table_row(shapes, "signature", "a:ndarray(dtype=float32, shape=(16,)), b:int");
     assert_true(table_cell(shapes, small, "ns_per_element").as.f64 == 0.5);
     assert_true(table_cell(shapes, small, "times_best").as.f64 == 2.5);
     assert_true(table_cell(shapes, 1 - small, "times_best").as.f64 == 1);
-    const marey_table *signatures = marey_calls_report_table(report, "signatures");
+    const marey_table *signatures = marey_report_table(report, "signatures");
     assert_int_equal(marey_table_n_rows(signatures), 7);
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -162,13 +165,13 @@ static void paths_are_depth_first_and_the_heaviest_comes_first(void **state)
         "fib",  "dot", "<built-in method builtins.len>"};
     (void)state;
     marey_recording *recording = open_program();
-    marey_calls_report *report = report_of(recording, NULL);
-    const marey_table *paths = marey_calls_report_table(report, "paths");
+    marey_report *report = report_of(recording, NULL);
+    const marey_table *paths = marey_report_table(report, "paths");
     assert_int_equal(marey_table_n_rows(paths), 12);
     for (size_t row = 0; row < 12; row++)
         assert_string_equal(table_cell(paths, row, "function").as.text, expected[row]);
     assert_int_equal(table_number(paths, 6, "depth"), 4);
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -176,15 +179,13 @@ static void cost_is_taken_out_when_asked_for(void **state)
 {
     (void)state;
     marey_recording *recording = open_program();
-    marey_calls_report *report =
-        report_of(recording, &(struct marey_calls_report_options){.subtract = 1});
-    const marey_table *functions = marey_calls_report_table(report, "functions");
+    marey_report *report = report_of(recording, (const char *const[]){"subtract", NULL});
+    const marey_table *functions = marey_report_table(report, "functions");
     /* fib: 1 ns of each of its 5 calls, and 1 ns of each of the 4 that it makes. */
     check_sums(functions, table_row(functions, "function", "fib"), 5, 1, 77, 77);
     /* The outer half of main's own call lies outside of everything. */
-    assert_int_equal(table_number(marey_calls_report_table(report, "totals"), 0, "subtracted_ns"),
-                     39);
-    marey_calls_report_destroy(report);
+    assert_int_equal(table_number(marey_report_table(report, "totals"), 0, "subtracted_ns"), 39);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -231,15 +232,15 @@ static void what_a_profile_writes_is_read(void **state)
     marey_calls_destroy(calls);
 
     assert_int_equal(marey_recording_open(path, &recording), MAREY_OK);
-    marey_calls_report *report = report_of(recording, NULL);
-    const marey_table *functions = marey_calls_report_table(report, "functions"),
-                      *signatures = marey_calls_report_table(report, "signatures");
+    marey_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_report_table(report, "functions"),
+                      *signatures = marey_report_table(report, "signatures");
     check_sums(functions, table_row(functions, "function", "fib"), 67, 1, 2 * 67, 2 * 67);
     check_sums(functions, table_row(functions, "function", "dot"), 1, 1, 30, 2 * 67 + 30);
     assert_int_equal(table_number(signatures, table_row(signatures, "signature", text), "elements"),
                      32);
     assert_false(marey_recording_is_damaged(recording));
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     marey_recording_close(recording);
     unlink(path);
 }
@@ -249,26 +250,26 @@ static void what_a_profile_writes_is_read(void **state)
 static void processes_are_added_up_and_threads_stay_apart(void **state)
 {
     marey_recording *both[2];
-    marey_calls_report *report = NULL;
+    marey_report *report = NULL;
     (void)state;
     both[0] = open_program();
     both[1] = open_program();
-    assert_int_equal(marey_calls_report_create(both, 2, NULL, &report), MAREY_OK);
-    const marey_table *functions = marey_calls_report_table(report, "functions");
+    assert_int_equal(marey_report_create("calls", both, 2, NULL, &report), MAREY_OK);
+    const marey_table *functions = marey_report_table(report, "functions");
     assert_int_equal(marey_table_n_rows(functions), 6);
     check_sums(functions, table_row(functions, "function", "fib"), 10, 2, 172, 172);
-    assert_int_equal(marey_table_n_rows(marey_calls_report_table(report, "threads")), 2);
+    assert_int_equal(marey_table_n_rows(marey_report_table(report, "threads")), 2);
     struct marey__calls folded;
-    assert_int_equal(report->calls.n_nodes, 25);
-    assert_true(marey__calls_fold(&folded, &report->calls, MAREY__FOLD_THREADS));
+    assert_int_equal(calls_of(report)->n_nodes, 25);
+    assert_true(marey__calls_fold(&folded, calls_of(report), MAREY__FOLD_THREADS));
     assert_int_equal(folded.n_nodes, 13);
     assert_int_equal(folded.nodes[1].total_ns, 2000);
     marey__calls_fini(&folded);
     assert_true(
-        marey__calls_fold(&folded, &report->calls, MAREY__FOLD_THREADS | MAREY__FOLD_SIGNATURES));
+        marey__calls_fold(&folded, calls_of(report), MAREY__FOLD_THREADS | MAREY__FOLD_SIGNATURES));
     assert_int_equal(folded.n_nodes, 11);
     marey__calls_fini(&folded);
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     log_close(both[0]);
     log_close(both[1]);
 }
@@ -287,14 +288,14 @@ static void later_blocks_add_to_what_earlier_ones_said(void **state)
     calls_entry(&block, 'O', "nnn", 10, 2, 1000);
     calls_put_block(log, &block);
     marey_recording *recording = open_log(log);
-    marey_calls_report *report = report_of(recording, NULL);
-    const marey_table *functions = marey_calls_report_table(report, "functions");
+    marey_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_report_table(report, "functions");
     const size_t fib = table_row(functions, "function", "fib");
     assert_int_equal(table_number(functions, fib, "calls"), 8);
     assert_int_equal(table_number(functions, fib, "resumes"), 1);
-    assert_int_equal(table_number(marey_calls_report_table(report, "totals"), 0, "other_paths"), 10);
+    assert_int_equal(table_number(marey_report_table(report, "totals"), 0, "other_paths"), 10);
     assert_false(marey_recording_is_damaged(recording));
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -310,14 +311,14 @@ static void other_paths_are_nobodys_calls(void **state)
     calls_entry(&block, 'O', "nnn", 7, 0, 1000);
     calls_put_block(log, &block);
     marey_recording *recording = open_log(log);
-    marey_calls_report *report = report_of(recording, NULL);
-    const marey_table *functions = marey_calls_report_table(report, "functions"),
-                      *callers = marey_calls_report_table(report, "callers");
+    marey_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_report_table(report, "functions"),
+                      *callers = marey_report_table(report, "callers");
     assert_int_equal(marey_table_n_rows(functions), 6);
     check_sums(functions, table_row(functions, "function", "fib"), 12, 8, 156, 226);
     for (size_t row = 0; row < marey_table_n_rows(callers); row++)
         assert_string_not_equal(table_cell(callers, row, "caller").as.text, "(other paths)");
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -334,13 +335,13 @@ static void ranges_are_calls_where_nothing_was_profiled(void **state)
     log_end(&log, 100, 1);
     log_put_words(&log, 0, 0);
     marey_recording *recording = open_log(&log);
-    marey_calls_report *report = report_of(recording, NULL);
-    const marey_table *functions = marey_calls_report_table(report, "functions");
+    marey_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_report_table(report, "functions");
     check_sums(functions, table_row(functions, "function", "outer"), 1, 1, 70, 100);
     check_sums(functions, table_row(functions, "function", "inner"), 2, 1, 30, 30);
-    assert_string_equal(table_cell(marey_calls_report_table(report, "totals"), 0, "source").as.text,
+    assert_string_equal(table_cell(marey_report_table(report, "totals"), 0, "source").as.text,
                         "ranges");
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -364,13 +365,13 @@ static void gpu_time_is_that_of_the_path_that_launched(void **state)
         log_work(log, 100 * correlation, 1, MAREY_WORK_KERNEL, correlation, correlation, 0);
     log_put_words(log, 1, 0);
     marey_recording *recording = open_log(log);
-    marey_calls_report *report = report_of(recording, NULL);
-    const marey_table *functions = marey_calls_report_table(report, "functions");
+    marey_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_report_table(report, "functions");
     assert_int_equal(table_number(functions, table_row(functions, "function", "dot"), "gpu_ns"), 5);
     assert_int_equal(table_number(functions, table_row(functions, "function", "fib"), "gpu_ns"), 8);
     assert_int_equal(table_number(functions, table_row(functions, "function", "main"), "gpu_ns"), 13);
     assert_int_equal(table_number(functions, table_row(functions, "function", "odd"), "gpu_ns"), 0);
-    marey_calls_report_destroy(report);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -466,11 +467,11 @@ static void damage_is_told_and_the_rest_is_kept(void **state)
         calls_put_block(log, &block);
         marey_recording *recording = open_log(log);
         for (int again = 0; again < 2; again++) {
-            marey_calls_report *report = report_of(recording, NULL);
-            const marey_table *functions = marey_calls_report_table(report, "functions");
+            marey_report *report = report_of(recording, NULL);
+            const marey_table *functions = marey_report_table(report, "functions");
             assert_int_equal(
                 table_number(functions, table_row(functions, "function", "fib"), "calls"), 8);
-            marey_calls_report_destroy(report);
+            marey_report_destroy(report);
         }
         assert_true(marey_recording_is_damaged(recording));
         assert_non_null(strstr(marey_recording_warning(recording, 0), "1 of 2 blocks of calls"));
@@ -488,7 +489,7 @@ static void a_block_that_does_not_say_whose_it_is_is_damage(void **state)
     calls_function(&block, 9, 1, "nobody");
     calls_put_block(log, &block);
     marey_recording *recording = open_log(log);
-    marey_calls_report_destroy(report_of(recording, NULL));
+    marey_report_destroy(report_of(recording, NULL));
     assert_true(marey_recording_is_damaged(recording));
     log_close(recording);
 }
@@ -497,15 +498,14 @@ static void a_block_that_does_not_say_whose_it_is_is_damage(void **state)
 
 static void nothing_recorded_is_told(void **state)
 {
-    marey_calls_report *report = NULL;
+    marey_report *report = NULL;
     (void)state;
     marey_recording *recording = open_log(log_of_process("0"));
-    assert_int_equal(marey_calls_report_create(&recording, 1, NULL, &report), MAREY_EFORMAT);
+    assert_int_equal(marey_report_create("calls", &recording, 1, NULL, &report), MAREY_EFORMAT);
     assert_non_null(strstr(marey_last_error(), "marey run --calls"));
-    assert_int_equal(
-        marey_calls_report_create(&recording, 1,
-                                  &(struct marey_calls_report_options){.sort = "color"}, &report),
-        MAREY_EINVAL);
+    const char *const settings[] = {"sort=color", NULL};
+    const struct marey_report_options options = {.settings = settings};
+    assert_int_equal(marey_report_create("calls", &recording, 1, &options, &report), MAREY_EINVAL);
     log_close(recording);
 }
 
@@ -517,14 +517,14 @@ static void reports_survive_a_lack_of_memory(void **state)
     marey_recording *recording = open_program();
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
-        marey_calls_report *report = NULL;
+        marey_report *report = NULL;
         marey__alloc_fail_nth(nth);
-        status = marey_calls_report_create(&recording, 1, NULL, &report);
+        status = marey_report_create("calls", &recording, 1, NULL, &report);
         if (status == MAREY_OK)
-            status = marey_calls_report_text(report, NULL, out);
+            status = marey_report_write(report, "text", NULL, out);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
-        marey_calls_report_destroy(report);
+        marey_report_destroy(report);
         assert_true(nth < 10000);
     }
     log_close(recording);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 #include "log_maker.h"
 #include "table_view.h"
 
@@ -77,25 +77,24 @@ static void put_program(struct log_maker *log)
     log_put_end(log, "stop");
 }
 
-static size_t row_of(marey_memory_report *report, const char *table, const char *column,
-                     const char *value)
+static size_t row_of(marey_report *report, const char *table, const char *column, const char *value)
 {
-    return table_row(marey_memory_report_table(report, table), column, value);
+    return table_row(marey_report_table(report, table), column, value);
 }
 
-static double bytes_of(marey_memory_report *report, const char *table, size_t row, const char *column)
+static double bytes_of(marey_report *report, const char *table, size_t row, const char *column)
 {
-    return table_cell(marey_memory_report_table(report, table), row, column).as.f64;
+    return table_cell(marey_report_table(report, table), row, column).as.f64;
 }
 
 static void blocks_are_told_by_address_and_by_who_asked(void **state)
 {
     marey_recording *recording = NULL;
-    marey_memory_report *report = NULL;
+    marey_report *report = NULL;
     put_program(*state);
     assert_int_equal(log_open(*state, &recording), MAREY_OK);
-    assert_int_equal(marey_memory_report_create(&recording, 1, NULL, &report), MAREY_OK);
-    assert_int_equal(marey_table_n_rows(marey_memory_report_table(report, "pools")), 3);
+    assert_int_equal(marey_report_create("memory", &recording, 1, NULL, &report), MAREY_OK);
+    assert_int_equal(marey_table_n_rows(marey_report_table(report, "pools")), 3);
     const size_t first = row_of(report, "pools", "device", "cuda:0"),
                  second = row_of(report, "pools", "device", "cuda:1");
     assert_true(bytes_of(report, "pools", first, "peak_bytes") == 1307);
@@ -108,9 +107,9 @@ static void blocks_are_told_by_address_and_by_who_asked(void **state)
                          "bytes") == 7);
     assert_true(
         bytes_of(report, "stacks", row_of(report, "stacks", "where", "(no stack)"), "bytes") == 40);
-    const struct marey_cell note = table_cell(marey_memory_report_table(report, "notes"), 0, "text");
+    const struct marey_cell note = table_cell(marey_report_table(report, "notes"), 0, "text");
     assert_non_null(strstr(note.as.text, "1 times that CUDA's memory"));
-    marey_memory_report_destroy(report);
+    marey_report_destroy(report);
     log_close(recording);
 }
 
@@ -121,12 +120,12 @@ static void a_lack_of_memory_leaves_nothing_behind(void **state)
     assert_int_equal(log_open(*state, &recording), MAREY_OK);
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
-        marey_memory_report *report = NULL;
+        marey_report *report = NULL;
         marey__alloc_fail_nth(nth);
-        status = marey_memory_report_create(&recording, 1, NULL, &report);
+        status = marey_report_create("memory", &recording, 1, NULL, &report);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && report == NULL));
-        marey_memory_report_destroy(report);
+        marey_report_destroy(report);
         assert_true(nth < 10000);
     }
     log_close(recording);

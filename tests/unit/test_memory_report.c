@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 #include "codec/elf_symbols.h"
 #include "import/stacks/pickle_in.h"
 #include "tensor/dumpfile/dumpfile_internal.h"
@@ -116,12 +116,12 @@ static void survive(const char *name)
     open_corpus(name, &map);
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
-        marey_memory_report *report = NULL;
+        marey_report *report = NULL;
         marey__alloc_fail_nth(nth);
         status = marey__memory_report_bytes("snapshot", map.data, map.len, &report);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && report == NULL));
-        marey_memory_report_destroy(report);
+        marey_report_destroy(report);
         assert_true(nth < 10000);
     }
     marey__map_close(&map);
@@ -143,12 +143,12 @@ static void reports_of_logs_survive_a_lack_of_memory(void **state)
     assert_int_equal(marey_recording_open(path, &recording), MAREY_OK);
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
-        marey_memory_report *report = NULL;
+        marey_report *report = NULL;
         marey__alloc_fail_nth(nth);
-        status = marey_memory_report_create(&recording, 1, NULL, &report);
+        status = marey_report_create("memory", &recording, 1, NULL, &report);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && report == NULL));
-        marey_memory_report_destroy(report);
+        marey_report_destroy(report);
         assert_true(nth < 10000);
     }
     marey_recording_close(recording);

@@ -9,7 +9,7 @@
  *   calls_merge.c     the tree itself: texts to numbers, paths to nodes, merged over processes and ranks by value
  *   calls_walk.c     what follows from it: outermost calls, callers, sums below
  *        |
- *   calls_report.c, calls_paths.c, calls_tables.c   tables (<marey/calls_report.h>)
+ *   calls_report.c, calls_paths.c, calls_tables.c   tables and the entry; calls_text.c draws them
  *
  * The tree is the truth: everything else is a way of adding it up.
  */
@@ -17,7 +17,7 @@
 #define MAREY_CALLS_TREE_H
 
 #include "analyze/walk/internal.h"
-#include <marey/calls_report.h>
+#include "report/internal.h"
 
 enum marey__call_kind { MAREY__CALL_PYTHON, MAREY__CALL_BUILTIN, MAREY__CALL_COMPILED };
 
@@ -238,26 +238,37 @@ enum marey__calls_table {
     MAREY__N_CALLS_TABLES,
 };
 
-struct marey_calls_report {
+/* The data of a report: what text has beyond the tables. */
+struct marey__calls_report {
     struct marey__calls calls;
-    struct marey_calls_report_options options;
+    struct {
+        const char *filter; /* of functions by their name; NULL: all. Sums do not change by it */
+        const char *sort;   /* self, total, calls, percall, name; "-" before it reverses */
+        bool by_signature; /* `callers`, `callees`: a function with other arguments is another one */
+        bool subtract;     /* the cost of measuring is taken out of the times */
+        bool startup;      /* imports at module level count */
+    } options;             /* its strings are lent while the report is made */
     uint64_t subtracted_ns;
-    marey_table *tables[MAREY__N_CALLS_TABLES];
+    marey_table *const *tables; /* of the report, by enum marey__calls_table */
 };
+/* calls_text.c */
+MAREY_WARN_UNUSED marey_status marey__calls_text(const marey_report *report,
+                                                 const struct marey_write_options *options,
+                                                 FILE *out);
 
 /* ---- calls_tables.c, calls_paths.c ---- */
 
-MAREY_WARN_UNUSED marey_status marey__calls_tables_create(struct marey_calls_report *report);
+extern const struct marey_table_definition marey__calls_tables[MAREY__N_CALLS_TABLES];
 /* Fill them. False without memory, which a table may also have met: see marey_table_status(). */
-MAREY_WARN_UNUSED bool marey__calls_tables_fill(struct marey_calls_report *report);
-MAREY_WARN_UNUSED bool marey__calls_put_paths(struct marey_calls_report *report);
-MAREY_WARN_UNUSED bool marey__calls_put_shapes(struct marey_calls_report *report,
+MAREY_WARN_UNUSED bool marey__calls_tables_fill(struct marey__calls_report *report);
+MAREY_WARN_UNUSED bool marey__calls_put_paths(struct marey__calls_report *report);
+MAREY_WARN_UNUSED bool marey__calls_put_shapes(struct marey__calls_report *report,
                                                const struct marey__call_sums *by_function,
                                                const struct marey__call_sums *by_signature);
 /* Its file and line, the latter null for none. */
 void marey__calls_put_where(marey_table *table, const struct marey__call_function *function);
-MAREY_WARN_UNUSED bool marey__calls_put_threads(struct marey_calls_report *report);
-void marey__calls_put_totals(struct marey_calls_report *report,
+MAREY_WARN_UNUSED bool marey__calls_put_threads(struct marey__calls_report *report);
+void marey__calls_put_totals(struct marey__calls_report *report,
                              const struct marey__call_sums *by_function);
 
 /* ---- calls_ranges.c ---- */

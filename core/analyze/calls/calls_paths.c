@@ -4,9 +4,9 @@
 
 #include "analyze/calls/calls.h"
 
-static void put_note(struct marey_calls_report *report, const char *fmt, ...) MAREY_PRINTF(2, 3);
+static void put_note(struct marey__calls_report *report, const char *fmt, ...) MAREY_PRINTF(2, 3);
 
-static void put_note(struct marey_calls_report *report, const char *fmt, ...)
+static void put_note(struct marey__calls_report *report, const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -97,7 +97,7 @@ static void put_path(marey_table *table, const struct marey__calls *calls, uint3
         marey_table_null(table);
 }
 
-bool marey__calls_put_paths(struct marey_calls_report *report)
+bool marey__calls_put_paths(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
     uint32_t *const order = marey__calloc(calls->n_nodes, sizeof *order);
@@ -182,7 +182,7 @@ static void put_shape(marey_table *table, const struct marey__calls *calls,
 }
 
 /* Those of one function, `n` of them. */
-static void put_shapes_of(struct marey_calls_report *report, const struct shape *shapes, size_t n)
+static void put_shapes_of(struct marey__calls_report *report, const struct shape *shapes, size_t n)
 {
     const struct marey__calls *const calls = &report->calls;
     const char *const name = calls->functions[shapes[0].function].name;
@@ -197,7 +197,7 @@ static void put_shapes_of(struct marey_calls_report *report, const struct shape 
         put_shape(report->tables[MAREY__CALLS_SHAPES], calls, &shapes[i], best);
 }
 
-bool marey__calls_put_shapes(struct marey_calls_report *report,
+bool marey__calls_put_shapes(struct marey__calls_report *report,
                              const struct marey__call_sums *by_function,
                              const struct marey__call_sums *by_signature)
 {
@@ -250,7 +250,7 @@ static void put_thread(marey_table *table, const struct marey__calls *calls,
     marey_table_u64(table, sums->self_ns);
 }
 
-bool marey__calls_put_threads(struct marey_calls_report *report)
+bool marey__calls_put_threads(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
     struct thread_sums *const sums = marey__calloc(calls->n_threads + 1, sizeof *sums);
@@ -281,7 +281,7 @@ static const char *timer_of(const struct marey__calls *calls)
 }
 
 /* Whose calls are not all here. A call is counted when it ends, and counts are written every 5 s. */
-static void put_missing(struct marey_calls_report *report, uint32_t n, const char *one,
+static void put_missing(struct marey__calls_report *report, uint32_t n, const char *one,
                         const char *several)
 {
     if (n == 1)
@@ -295,7 +295,7 @@ static void put_missing(struct marey_calls_report *report, uint32_t n, const cha
             n, several);
 }
 
-static void put_notes(struct marey_calls_report *report)
+static void put_notes(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
     put_missing(report, calls->n_killed, "the process died, by a kill or _exit",
@@ -336,7 +336,7 @@ static void put_notes(struct marey_calls_report *report)
                  (double)calls->cost_ps / 1e6);
 }
 
-void marey__calls_put_totals(struct marey_calls_report *report,
+void marey__calls_put_totals(struct marey__calls_report *report,
                              const struct marey__call_sums *by_function)
 {
     const struct marey__calls *const calls = &report->calls;

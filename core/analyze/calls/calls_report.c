@@ -38,7 +38,7 @@ static void sort_table(marey_table *table, const char *sort)
     }
 }
 
-static void sort_tables(struct marey_calls_report *report)
+static void sort_tables(struct marey__calls_report *report)
 {
     static const enum marey__calls_table plain[] = {MAREY__CALLS_FUNCTIONS,
                                                     MAREY__CALLS_BY_SIGNATURE, MAREY__CALLS_THREADS};
@@ -54,21 +54,11 @@ static void sort_tables(struct marey_calls_report *report)
     }
 }
 
-static marey_status make_tables(struct marey_calls_report *report)
-{
-    MAREY_TRY(marey__calls_tables_create(report));
-    MAREY__TRY_MEMORY(marey__calls_tables_fill(report));
-    sort_tables(report);
-    for (size_t i = 0; i < MAREY__N_CALLS_TABLES; i++)
-        MAREY_TRY(marey_table_status(report->tables[i]));
-    return MAREY_OK;
-}
-
-static marey_status read_calls(struct marey_calls_report *report,
+static marey_status read_calls(struct marey__calls_report *report,
                                marey_recording *const *recordings, size_t n)
 {
     static const struct marey_samples_filter all = {.startup = 1};
-    const bool has_startup = report->options.startup != 0;
+    const bool has_startup = report->options.startup;
     MAREY_TRY(has_startup && !marey__calls_are_there(recordings, n) &&
                       marey_samples_are_there(recordings, n)
                   ? marey__calls_read_samples(&report->calls, recordings, n, &all, false)
@@ -90,55 +80,92 @@ static marey_status read_calls(struct marey_calls_report *report,
     return MAREY_OK;
 }
 
-marey_status marey_calls_report_create(marey_recording *const *recordings, size_t n,
-                                       const struct marey_calls_report_options *options,
-                                       marey_calls_report **out)
+/* ---- the report ---- */
+
+static void destroy(void *data)
 {
-    struct marey_calls_report_options wants = {0};
+    struct marey__calls_report *const calls = data;
+    marey__calls_fini(&calls->calls);
+    marey__free(calls);
+}
+
+/* `callers` and `callees` filter functions and select a table. */
+static marey_status take_settings(struct marey__calls_report *calls, marey_report *report,
+                                  const struct marey__request *request)
+{
+    const char *const by = marey__setting(request, "by"), *sort = marey__setting(request, "sort"),
+                      *const callers = marey__setting(request, "callers"),
+                      *const callees = marey__setting(request, "callees");
     size_t which;
-    if (options != NULL)
-        wants = *options;
-    if (wants.sort == NULL)
-        wants.sort = "self";
-    if (!find_sort(wants.sort + (wants.sort[0] == '-'), &which))
+    sort = sort != NULL ? sort : "self";
+    if (!find_sort(sort + (sort[0] == '-'), &which))
         return marey__fail(
             MAREY_EINVAL,
-            "calls cannot be sorted by '%s'; it may be self, total, calls, percall or "
-            "name",
-            wants.sort);
-    struct marey_calls_report *const report = marey__calloc(1, sizeof *report);
-    MAREY__TRY_MEMORY(report != NULL);
-    report->options = wants;
-    marey_status status = read_calls(report, recordings, n);
-    if (status == MAREY_OK)
-        status = make_tables(report);
-    if (status != MAREY_OK) {
-        marey_calls_report_destroy(report);
-        return status;
-    }
-    *out = report;
+            "calls cannot be sorted by '%s'; it may be self, total, calls, percall or name", sort);
+    if (callers != NULL && callees != NULL)
+        return marey__fail(MAREY_EINVAL, "callers and callees exclude one another");
+    if (callers != NULL || callees != NULL)
+        report->table = callers != NULL ? "callers" : "callees";
+    calls->options.filter = callers != NULL   ? callers
+                            : callees != NULL ? callees
+                                              : marey__setting(request, "filter");
+    calls->options.sort = sort;
+    calls->options.by_signature = by != NULL && strcmp(by, "signature") == 0;
+    calls->options.subtract = marey__setting_is_on(request, "subtract");
+    calls->options.startup = marey__setting_is_on(request, "startup");
     return MAREY_OK;
 }
 
-void marey_calls_report_destroy(marey_calls_report *report)
+static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    if (report == NULL)
-        return;
-    for (size_t i = 0; i < MAREY__N_CALLS_TABLES; i++)
-        marey_table_destroy(report->tables[i]);
-    marey__calls_fini(&report->calls);
-    marey__free(report);
+    struct marey__calls_report *const calls = marey__calloc(1, sizeof *calls);
+    MAREY__TRY_MEMORY(calls != NULL);
+    report->data = calls;
+    calls->tables = report->tables;
+    MAREY_TRY(take_settings(calls, report, request));
+    MAREY_TRY(read_calls(calls, request->recordings, request->n));
+    MAREY__TRY_MEMORY(marey__calls_tables_fill(calls));
+    sort_tables(calls);
+    return MAREY_OK;
 }
 
-int marey_calls_are_there(marey_recording *const *recordings, size_t n)
+static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
 {
+    (void)summary;
     return marey__calls_are_there(recordings, n);
 }
 
-marey_table *marey_calls_report_table(marey_calls_report *report, const char *name)
-{
-    for (size_t i = 0; i < MAREY__N_CALLS_TABLES; i++)
-        if (strcmp(marey_table_name(report->tables[i]), name) == 0)
-            return report->tables[i];
-    return NULL;
-}
+/* ---- the entry ---- */
+
+static const struct marey_setting settings[] = {
+    {"callers", MAREY_SETTING_TEXT, "NAME", "who called NAME, a name or a pattern"},
+    {"callees", MAREY_SETTING_TEXT, "NAME", "whom NAME called"},
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only functions whose name matches"},
+    {"sort", MAREY_SETTING_TEXT, "COLUMN",
+     "self (default), total, calls, percall, name; -COLUMN reverses"},
+    {"subtract", MAREY_SETTING_FLAG, NULL, "subtract the cost of measuring from the times"},
+    {"startup", MAREY_SETTING_FLAG, NULL, "imports at start-up count as well"},
+};
+
+extern const struct marey__analysis marey__analysis_calls;
+const struct marey__analysis marey__analysis_calls = {
+    .about =
+        {.name = "calls",
+         .help = "functions of a call profiler (marey run --calls,\n"
+                 "marey.Profile): how often, how long; else samples or ranges",
+         .needs = "'marey run --calls', marey.start(calls=True) and marey.Profile record them",
+         .examples =
+             "  marey report train.marey --calls             functions, by self time\n"
+             "  marey report train.marey --calls --by shape  which arguments make a function slow\n"
+             "  marey report old.prof --calls --callers dot  a profile of cProfile",
+         .settings = settings,
+         .n_settings = MAREY__COUNT_OF(settings),
+         .tables = marey__calls_tables,
+         .n_tables = MAREY__N_CALLS_TABLES,
+         .csv = "functions"},
+    .make = make,
+    .destroy = destroy,
+    .text = marey__calls_text,
+    .draws_tables = true,
+    .is_there = is_there,
+};

@@ -60,28 +60,20 @@ static const struct marey_column totals[] = {COUNT("calls", NULL),
                                              TEXT("source")};
 static const struct marey_column notes[] = {TEXT("text")};
 
-static const struct {
-    const char *name;
-    const struct marey_column *columns;
-    size_t n;
-} kinds[MAREY__N_CALLS_TABLES] = {
-#define KIND(columns)                                                                              \
-    {                                                                                              \
-#columns, columns, MAREY__COUNT_OF(columns)                                                \
-    }
-    [MAREY__CALLS_FUNCTIONS] = KIND(functions), [MAREY__CALLS_BY_SIGNATURE] = KIND(signatures),
-    [MAREY__CALLS_CALLERS] = KIND(callers),     [MAREY__CALLS_CALLEES] = KIND(callees),
-    [MAREY__CALLS_PATHS] = KIND(paths),         [MAREY__CALLS_SHAPES] = KIND(shapes),
-    [MAREY__CALLS_THREADS] = KIND(threads),     [MAREY__CALLS_TOTALS] = KIND(totals),
-    [MAREY__CALLS_NOTES] = KIND(notes),
+#define TABLE(columns) #columns, columns, MAREY__COUNT_OF(columns)
+const struct marey_table_definition marey__calls_tables[MAREY__N_CALLS_TABLES] = {
+    [MAREY__CALLS_FUNCTIONS] = {TABLE(functions), "function", "a row for each, as cProfile counts"},
+    [MAREY__CALLS_BY_SIGNATURE] = {TABLE(signatures), "signature",
+                                   "a row for each function and the arguments it was called with"},
+    [MAREY__CALLS_CALLERS] = {TABLE(callers), NULL, "each function and who called it"},
+    [MAREY__CALLS_CALLEES] = {TABLE(callees), NULL, "each function and whom it called"},
+    [MAREY__CALLS_PATHS] = {TABLE(paths), "path", "the exact paths, depth first"},
+    [MAREY__CALLS_SHAPES] = {TABLE(shapes), "shape",
+                             "functions with several signatures, and the time for each element"},
+    [MAREY__CALLS_THREADS] = {TABLE(threads), "thread", "threads"},
+    [MAREY__CALLS_TOTALS] = {TABLE(totals), "total", "one row: all calls"},
+    [MAREY__CALLS_NOTES] = {TABLE(notes), "note", "notes on the figures"},
 };
-
-marey_status marey__calls_tables_create(struct marey_calls_report *report)
-{
-    for (size_t i = 0; i < MAREY__N_CALLS_TABLES; i++)
-        MAREY_TRY(marey_table_create(kinds[i].name, kinds[i].columns, kinds[i].n, &report->tables[i]));
-    return MAREY_OK;
-}
 
 /* ---- functions ---- */
 
@@ -91,7 +83,7 @@ static const char *kind_name(uint8_t kind)
     return kind < MAREY__COUNT_OF(names) ? names[kind] : "other";
 }
 
-static bool is_wanted(const struct marey_calls_report *report, uint32_t function)
+static bool is_wanted(const struct marey__calls_report *report, uint32_t function)
 {
     const char *const name = report->calls.functions[function].name;
     return marey__name_matches(report->options.filter, name, strlen(name));
@@ -123,7 +115,7 @@ static void put_known(marey_table *table, uint64_t ns, bool is_known)
         marey_table_null(table);
 }
 
-static void put_sums(marey_table *table, const struct marey_calls_report *report,
+static void put_sums(marey_table *table, const struct marey__calls_report *report,
                      const struct marey__call_sum *sum, uint64_t whole_ns)
 {
     const bool is_counted = !report->calls.from_samples;
@@ -139,7 +131,7 @@ static void put_sums(marey_table *table, const struct marey_calls_report *report
     put_known(table, sum->gpu_ns, report->calls.has_gpu);
 }
 
-static void put_entities(struct marey_calls_report *report, enum marey__calls_table which,
+static void put_entities(struct marey__calls_report *report, enum marey__calls_table which,
                          const struct marey__call_sums *sums)
 {
     const struct marey__calls *const calls = &report->calls;
@@ -179,7 +171,7 @@ static void put_label(marey_table *table, const struct marey__calls *calls,
     marey__buf_fini(&label);
 }
 
-static void put_pair(struct marey_calls_report *report, enum marey__calls_table which,
+static void put_pair(struct marey__calls_report *report, enum marey__calls_table which,
                      const struct marey__call_sums *sums, const struct marey__call_edge *edge)
 {
     const struct marey__calls *const calls = &report->calls;
@@ -201,7 +193,7 @@ static void put_pair(struct marey_calls_report *report, enum marey__calls_table 
     marey__put_share(table, edge->sum.total_ns, sums->entities[of].total_ns);
 }
 
-static void put_pairs(struct marey_calls_report *report, const struct marey__call_sums *sums)
+static void put_pairs(struct marey__calls_report *report, const struct marey__call_sums *sums)
 {
     for (size_t i = 0; i < sums->n_edges; i++) {
         put_pair(report, MAREY__CALLS_CALLERS, sums, &sums->edges[i]);
@@ -209,7 +201,7 @@ static void put_pairs(struct marey_calls_report *report, const struct marey__cal
     }
 }
 
-bool marey__calls_tables_fill(struct marey_calls_report *report)
+bool marey__calls_tables_fill(struct marey__calls_report *report)
 {
     struct marey__call_sums by_function = {0}, by_signature = {0};
     const bool done = marey__call_sums_make(&by_function, &report->calls, false) &&

@@ -134,6 +134,14 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return status;
 }
 
+/* The summary has a row for each epoch of a process. */
+static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+{
+    (void)recordings;
+    return n != 0 &&
+           (summary == NULL || marey_table_n_rows(marey_summary_table(summary, "epochs")) != 0);
+}
+
 /* ---- the entry ---- */
 
 static const struct marey_setting settings[] = {
@@ -163,6 +171,6 @@ const struct marey__analysis marey__analysis_epochs = {
               .csv = "ranks"},
     .make = make,
     .text = marey__epochs_text,
+    .is_there = is_there,
     .page = page_tables,
-    .page_needs = "epochs",
 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 
 enum { MAX_FRAMES = 32 };
 
@@ -25,7 +25,7 @@ struct asked {
 };
 
 struct reading {
-    struct marey_memory_report *report;
+    struct marey__memory_report *report;
     marey_recording *recording;
     const struct marey_process *process;
     struct marey__progress progress;
@@ -308,8 +308,8 @@ static bool has_gpu(marey_recording *recording, const struct marey_process *proc
     return false;
 }
 
-marey_status marey__memory_read_cuda(struct marey_memory_report *report, marey_recording *recording,
-                                     const struct marey_process *process)
+marey_status marey__memory_read_cuda(struct marey__memory_report *report,
+                                     marey_recording *recording, const struct marey_process *process)
 {
     struct reading r = {.report = report, .recording = recording, .process = process};
     if (!has_gpu(recording, process))

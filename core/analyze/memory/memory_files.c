@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 
 /* Whether the first bytes are a pickle's of protocol 2 to 5. */
 static bool is_pickle(const char *path)
@@ -28,12 +28,12 @@ static bool is_trace(const char *path)
     return ends_in(path, ".json") || ends_in(path, ".json.gz");
 }
 
-int marey_memory_is_file(const char *path)
+bool marey__memory_is_file(const char *path)
 {
     return is_pickle(path) || is_trace(path);
 }
 
-marey_status marey__memory_read_file(struct marey_memory_report *report, const char *path)
+marey_status marey__memory_read_file(struct marey__memory_report *report, const char *path)
 {
     if (is_pickle(path))
         return marey__memory_read_snapshot(report, path);

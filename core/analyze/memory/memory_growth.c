@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 
 enum { N_SLICES = 50, LEAST_POINTS = 8, LEAST_GROWTH = 1 << 20, NS_A_SECOND = 1000000000 };
 
@@ -49,7 +49,7 @@ struct moments {
 };
 
 /* Whether a stack was in an import: what that allocates stays, and is start-up. */
-static bool is_import(const struct marey_memory_report *report, uint32_t stack)
+static bool is_import(const struct marey__memory_report *report, uint32_t stack)
 {
     if (stack >= report->n_stacks)
         return false;
@@ -63,7 +63,7 @@ static bool is_import(const struct marey_memory_report *report, uint32_t stack)
 }
 
 /* When imports were done but for a twentieth of what they allocate; the begin where there were none. Blocks are by begin. */
-static uint64_t end_of_imports(const struct marey_memory_report *report,
+static uint64_t end_of_imports(const struct marey__memory_report *report,
                                const struct marey__memory_pool *pool)
 {
     double whole = 0, sum = 0;
@@ -88,7 +88,7 @@ static void choose_iterations(const struct marey__memory_pool *pool, struct mome
     m->unit = "iteration";
 }
 
-static void choose_times(const struct marey_memory_report *report,
+static void choose_times(const struct marey__memory_report *report,
                          const struct marey__memory_pool *pool, struct moments *m)
 {
     const uint64_t whole = pool->last_ns - pool->first_ns,
@@ -103,7 +103,7 @@ static void choose_times(const struct marey_memory_report *report,
     m->unit = "second";
 }
 
-static void choose_moments(const struct marey_memory_report *report,
+static void choose_moments(const struct marey__memory_report *report,
                            const struct marey__memory_pool *pool, struct moments *m)
 {
     m->n = 0;
@@ -174,7 +174,7 @@ static bool persists(const double *y, size_t n, double slope, double blur, bool 
     return true;
 }
 
-static bool put_row(struct marey_memory_report *report, const struct marey__memory_pool *pool,
+static bool put_row(struct marey__memory_report *report, const struct marey__memory_pool *pool,
                     const struct moments *m, const double *y, const char *what,
                     const struct grown *grown, double deviation)
 {
@@ -245,7 +245,7 @@ static int by_growth(const void *a, const void *b)
  * Places by how much more of them is alive late than at the first moment. Not at the very last one: a program that ends may
  * have freed everything by then.
  */
-static struct grown *rank_places(const struct marey_memory_report *report,
+static struct grown *rank_places(const struct marey__memory_report *report,
                                  const struct marey__memory_pool *pool, const struct moments *m)
 {
     struct grown *const grown = marey__calloc(report->names.n, sizeof *grown);
@@ -272,7 +272,7 @@ static struct grown *rank_places(const struct marey_memory_report *report,
     return grown;
 }
 
-static bool put_places(struct marey_memory_report *report, const struct marey__memory_pool *pool,
+static bool put_places(struct marey__memory_report *report, const struct marey__memory_pool *pool,
                        const struct moments *m, double *y)
 {
     struct grown *const grown = rank_places(report, pool, m);
@@ -286,7 +286,7 @@ static bool put_places(struct marey_memory_report *report, const struct marey__m
     return done;
 }
 
-static bool put_resident(struct marey_memory_report *report, const struct marey__memory_pool *pool,
+static bool put_resident(struct marey__memory_report *report, const struct marey__memory_pool *pool,
                          const struct moments *m, double *y)
 {
     const struct marey__memory_readings *const readings = &pool->resident;
@@ -301,7 +301,7 @@ static bool put_resident(struct marey_memory_report *report, const struct marey_
     return put_row(report, pool, m, y, "resident", NULL, 0);
 }
 
-bool marey__memory_put_growth(struct marey_memory_report *report,
+bool marey__memory_put_growth(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool)
 {
     struct moments *const m = marey__calloc(1, sizeof *m);

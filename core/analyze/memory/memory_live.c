@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 
 enum { N_SLICES = 500 };
 
@@ -34,7 +34,7 @@ static void put_rows(marey_table *table, const struct marey__memory_pool *pool,
     marey__memory_put_bytes(table, pool->end_bytes, true);
 }
 
-bool marey__memory_put_live(struct marey_memory_report *report, const struct marey__memory_pool *pool)
+bool marey__memory_put_live(struct marey__memory_report *report, const struct marey__memory_pool *pool)
 {
     size_t n;
     if (pool->n_blocks == 0 || pool->is_ordered || pool->last_ns <= pool->first_ns)

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 
 static int by_time(const void *a, const void *b)
 {
@@ -117,7 +117,7 @@ static double highest_reading(const struct marey__memory_readings *readings, siz
     return most;
 }
 
-static void put_phase_rows(struct marey_memory_report *report,
+static void put_phase_rows(struct marey__memory_report *report,
                            const struct marey__memory_pool *pool, const struct phase *phases)
 {
     marey_table *const table = report->tables[MAREY__MEMORY_PHASES];
@@ -132,7 +132,7 @@ static void put_phase_rows(struct marey_memory_report *report,
     }
 }
 
-bool marey__memory_put_phases(struct marey_memory_report *report,
+bool marey__memory_put_phases(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool)
 {
     size_t n, reading = 0;
@@ -176,7 +176,7 @@ static int by_bytes(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static bool matches(const struct marey_memory_report *report, uint32_t stack)
+static bool matches(const struct marey__memory_report *report, uint32_t stack)
 {
     if (report->options.filter == NULL)
         return true;
@@ -192,7 +192,7 @@ static bool matches(const struct marey_memory_report *report, uint32_t stack)
 }
 
 /* Blocks alive at the peak, grouped by one of their names, and "none". Free it; NULL without memory. */
-static struct group *group_by(const struct marey_memory_report *report,
+static struct group *group_by(const struct marey__memory_report *report,
                               const struct marey__memory_pool *pool, size_t field, bool is_filtered)
 {
     const size_t n = report->names.n;
@@ -220,7 +220,7 @@ static struct group *group_by(const struct marey_memory_report *report,
     return groups;
 }
 
-static bool put_names(struct marey_memory_report *report, const struct marey__memory_pool *pool,
+static bool put_names(struct marey__memory_report *report, const struct marey__memory_pool *pool,
                       enum marey__memory_table which, size_t field)
 {
     marey_table *const table = report->tables[which];
@@ -244,7 +244,7 @@ static bool put_names(struct marey_memory_report *report, const struct marey__me
     return true;
 }
 
-static bool put_stacks(struct marey_memory_report *report, const struct marey__memory_pool *pool)
+static bool put_stacks(struct marey__memory_report *report, const struct marey__memory_pool *pool)
 {
     marey_table *const table = report->tables[MAREY__MEMORY_STACKS];
     struct group *const groups =
@@ -265,7 +265,8 @@ static bool put_stacks(struct marey_memory_report *report, const struct marey__m
     return true;
 }
 
-bool marey__memory_put_alive(struct marey_memory_report *report, const struct marey__memory_pool *pool)
+bool marey__memory_put_alive(struct marey__memory_report *report,
+                             const struct marey__memory_pool *pool)
 {
     return pool->peak_bytes <= 0 || (put_names(report, pool, MAREY__MEMORY_CATEGORIES,
                                                offsetof(struct marey__held_block, category)) &&

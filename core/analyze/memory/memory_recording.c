@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 #include "codec/elf_symbols.h"
 #include <marey/memory.h>
 
 enum meter { NO_METER, RESIDENT, PEAK, LIMIT };
 
 struct reading {
-    struct marey_memory_report *report;
+    struct marey__memory_report *report;
     marey_recording *recording;
     const struct marey_process *process;
     struct marey__memory_pool *pool;
@@ -316,7 +316,7 @@ static marey_status read_process(struct reading *r)
     return MAREY_OK;
 }
 
-marey_status marey__memory_read_recording(struct marey_memory_report *report,
+marey_status marey__memory_read_recording(struct marey__memory_report *report,
                                           marey_recording *recording)
 {
     struct marey__elf_files files = {0};

@@ -8,7 +8,7 @@ enum { N_STACKS = 20 };
 
 /* ---- what sources fill ---- */
 
-uint32_t marey__memory_name(struct marey_memory_report *report, const char *text, size_t len)
+uint32_t marey__memory_name(struct marey__memory_report *report, const char *text, size_t len)
 {
     const size_t n = report->names.n;
     const uint32_t number = marey__names_number(&report->names, text, len);
@@ -20,7 +20,7 @@ uint32_t marey__memory_name(struct marey_memory_report *report, const char *text
     return copy != NULL ? number : MAREY__NO_NAME;
 }
 
-struct marey__memory_pool *marey__memory_pool_add(struct marey_memory_report *report)
+struct marey__memory_pool *marey__memory_pool_add(struct marey__memory_report *report)
 {
     if (!marey__grow(&report->pools, &report->pools_cap, report->n_pools + 1, sizeof *report->pools))
         return NULL;
@@ -47,7 +47,7 @@ bool marey__memory_span_add(struct marey__held_spans *spans, uint64_t begin_ns, 
                        (struct marey__held_span){begin_ns, end_ns, name});
 }
 
-uint32_t marey__memory_stack_add(struct marey_memory_report *report, const uint32_t *names, size_t n)
+uint32_t marey__memory_stack_add(struct marey__memory_report *report, const uint32_t *names, size_t n)
 {
     if (report->n_stacks + 1 >= MAREY__NO_STACK ||
         !marey__grow(&report->frames, &report->frames_cap, report->n_frames + n,
@@ -62,7 +62,7 @@ uint32_t marey__memory_stack_add(struct marey_memory_report *report, const uint3
     return (uint32_t)report->n_stacks++;
 }
 
-void marey__memory_note(struct marey_memory_report *report, const char *fmt, ...)
+void marey__memory_note(struct marey__memory_report *report, const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -86,7 +86,7 @@ static void sort_readings(struct marey__memory_readings *readings)
         qsort(readings->at, readings->n, sizeof *readings->at, readings_by_time);
 }
 
-static marey_status make_tables(struct marey_memory_report *report)
+static marey_status make_tables(struct marey__memory_report *report)
 {
     MAREY__TRY_MEMORY(marey__memory_find_where(report));
     for (size_t i = 0; i < report->n_pools; i++) {
@@ -100,106 +100,121 @@ static marey_status make_tables(struct marey_memory_report *report)
         marey__memory_put_pool(report, pool);
         marey__memory_put_resident(report, pool);
     }
-    for (size_t i = 0; i < MAREY__N_MEMORY_TABLES; i++)
-        MAREY_TRY(marey_table_status(report->tables[i]));
     return MAREY_OK;
 }
 
-static marey_status create(const struct marey_memory_report_options *options,
-                           marey_memory_report **out)
+/* ---- the report ---- */
+
+static marey_status read_all(struct marey__memory_report *memory, const marey_report *report,
+                             const struct marey__request *request)
 {
-    struct marey_memory_report *const report = marey__calloc(1, sizeof *report);
-    MAREY__TRY_MEMORY(report != NULL);
-    if (options != NULL)
-        report->options = *options;
-    if (report->options.n_stacks == 0)
-        report->options.n_stacks = N_STACKS;
-    const marey_status status = marey__memory_tables_create(report);
-    if (status != MAREY_OK) {
-        marey_memory_report_destroy(report);
-        return status;
-    }
-    *out = report;
-    return MAREY_OK;
+    if (request->bytes != NULL)
+        return marey__memory_take_snapshot(memory, request->paths[0], request->bytes,
+                                           request->n_bytes);
+    for (size_t i = 0; i < request->n; i++)
+        MAREY_TRY(request->paths != NULL
+                      ? marey__memory_read_file(memory, request->paths[i])
+                      : marey__memory_read_recording(memory, request->recordings[i]));
+    return memory->n_pools == 0 && request->paths == NULL ? marey__report_missing(report) : MAREY_OK;
 }
 
-static marey_status finish(struct marey_memory_report *report, marey_status status,
-                           marey_memory_report **out)
+static void fini(struct marey__memory_report *memory)
 {
-    if (status == MAREY_OK)
-        status = make_tables(report);
-    if (status != MAREY_OK) {
-        marey_memory_report_destroy(report);
-        return status;
-    }
-    *out = report;
-    return MAREY_OK;
-}
-
-marey_status marey_memory_report_create(marey_recording *const *recordings, size_t n,
-                                        const struct marey_memory_report_options *options,
-                                        marey_memory_report **out)
-{
-    struct marey_memory_report *report = NULL;
-    MAREY_TRY(create(options, &report));
-    marey_status status = MAREY_OK;
-    for (size_t i = 0; status == MAREY_OK && i < n; i++)
-        status = marey__memory_read_recording(report, recordings[i]);
-    if (status == MAREY_OK && report->n_pools == 0)
-        status =
-            marey__fail(MAREY_EFORMAT,
-                        "nothing about memory was recorded; record it with marey run --memory, or "
-                        "marey.start(memory=True), and CUDA's with marey run --gpu");
-    return finish(report, status, out);
-}
-
-marey_status marey_memory_report_files(const char *const *paths, size_t n,
-                                       const struct marey_memory_report_options *options,
-                                       marey_memory_report **out)
-{
-    struct marey_memory_report *report = NULL;
-    MAREY_TRY(create(options, &report));
-    marey_status status = MAREY_OK;
-    for (size_t i = 0; status == MAREY_OK && i < n; i++)
-        status = marey__memory_read_file(report, paths[i]);
-    return finish(report, status, out);
-}
-
-marey_status marey__memory_report_bytes(const char *name, const void *bytes, size_t len,
-                                        marey_memory_report **out)
-{
-    struct marey_memory_report *report = NULL;
-    MAREY_TRY(create(NULL, &report));
-    return finish(report, marey__memory_take_snapshot(report, name, bytes, len), out);
-}
-
-void marey_memory_report_destroy(marey_memory_report *report)
-{
-    if (report == NULL)
-        return;
-    for (size_t i = 0; i < report->n_pools; i++) {
-        struct marey__memory_pool *const pool = &report->pools[i];
+    for (size_t i = 0; i < memory->n_pools; i++) {
+        struct marey__memory_pool *const pool = &memory->pools[i];
         marey__free(pool->blocks);
         marey__free(pool->phases.at);
         marey__free(pool->iterations.at);
         marey__free(pool->resident.at);
         marey__free(pool->reserved.at);
     }
-    for (size_t i = 0; i < MAREY__N_MEMORY_TABLES; i++)
-        marey_table_destroy(report->tables[i]);
-    marey__free(report->pools);
-    marey__free(report->stacks);
-    marey__free(report->frames);
-    marey__free(report->codes);
-    marey__names_fini(&report->names);
-    marey__arena_fini(&report->texts);
-    marey__free(report);
+    marey__free(memory->pools);
+    marey__free(memory->stacks);
+    marey__free(memory->frames);
+    marey__free(memory->codes);
+    marey__names_fini(&memory->names);
+    marey__arena_fini(&memory->texts);
 }
 
-marey_table *marey_memory_report_table(marey_memory_report *report, const char *name)
+static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    for (size_t i = 0; i < MAREY__N_MEMORY_TABLES; i++)
-        if (strcmp(marey_table_name(report->tables[i]), name) == 0)
-            return report->tables[i];
-    return NULL;
+    const uint32_t limit = marey__setting_count(request, "limit");
+    struct marey__memory_report memory = {
+        .options = {.filter = marey__setting(request, "filter"),
+                    .n_stacks = limit != 0 ? limit : N_STACKS},
+        .tables = report->tables,
+    };
+    marey_status status = read_all(&memory, report, request);
+    if (status == MAREY_OK)
+        status = make_tables(&memory);
+    fini(&memory);
+    return status;
 }
+
+marey_status marey__memory_report_bytes(const char *name, const void *bytes, size_t len,
+                                        marey_report **out)
+{
+    static const struct marey_report_options defaults;
+    const struct marey__request request = {
+        .paths = &name, .n = 1, .bytes = bytes, .n_bytes = len, .options = &defaults};
+    return marey__report_make("memory", &request, out);
+}
+
+/* Memory was sampled, or CUPTI recorded allocations: the summary has those among its kernels. */
+static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
+            if (marey_recording_process(recordings[r], i)->memory[0] != '\0')
+                return true;
+    if (summary == NULL)
+        return true;
+    const marey_table *const kernels = marey_summary_table(summary, "kernels");
+    for (size_t row = 0; row < marey_table_n_rows(kernels); row++)
+        if (strcmp(marey__cell_of(kernels, row, "kind").as.text, "memory") == 0)
+            return true;
+    return false;
+}
+
+/* ---- the entry ---- */
+
+static const struct marey_setting settings[] = {
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only stacks with a frame that matches"},
+    {"limit", MAREY_SETTING_COUNT, "N", "stacks of each pool (default: 20)"},
+};
+
+static const struct marey__page_table page_tables[] = {{"stacks", NULL},
+                                                       {"pools", NULL},
+                                                       {"phases", NULL},
+                                                       {"categories", NULL},
+                                                       {"modules", NULL},
+                                                       {"growth", NULL},
+                                                       {"fragmentation", NULL},
+                                                       {"resident", NULL},
+                                                       {"live", NULL},
+                                                       {"notes", NULL},
+                                                       {0}};
+
+extern const struct marey__analysis marey__analysis_memory;
+const struct marey__analysis marey__analysis_memory = {
+    .about =
+        {.name = "memory",
+         .help = "allocations: the peak, live memory at the peak, growth and\n"
+                 "leaks; also of a CUDA snapshot (.pickle) or a torch trace",
+         .needs = "'marey run --memory' and marey.start(memory=True) record it, 'marey run "
+                  "--gpu' records CUDA's",
+         .examples =
+             "  marey report train.marey --memory            live memory at the peak, leaks\n"
+             "  marey report --memory snapshot.pickle        the same of torch's CUDA allocator",
+         .settings = settings,
+         .n_settings = MAREY__COUNT_OF(settings),
+         .tables = marey__memory_tables,
+         .n_tables = MAREY__N_MEMORY_TABLES,
+         .csv = "stacks"},
+    .make = make,
+    .text = marey__memory_text,
+    .is_file = marey__memory_is_file,
+    .is_there = is_there,
+    .page = page_tables,
+    .page_key = "memory",
+};

@@ -18,7 +18,7 @@ struct open_blocks {
 };
 
 struct reading {
-    struct marey_memory_report *report;
+    struct marey__memory_report *report;
     const struct marey__unpickled *pickle;
     uint32_t *stacks; /* by number of the list of frames: the report's, plus one */
     struct open_blocks open;
@@ -350,7 +350,7 @@ static marey_status take_snapshot(struct reading *r, const char *name)
                              name);
 }
 
-marey_status marey__memory_take_snapshot(struct marey_memory_report *report, const char *name,
+marey_status marey__memory_take_snapshot(struct marey__memory_report *report, const char *name,
                                          const void *bytes, size_t len)
 {
     struct marey__unpickled pickle;
@@ -370,7 +370,7 @@ marey_status marey__memory_take_snapshot(struct marey_memory_report *report, con
     return status;
 }
 
-marey_status marey__memory_read_snapshot(struct marey_memory_report *report, const char *path)
+marey_status marey__memory_read_snapshot(struct marey__memory_report *report, const char *path)
 {
     struct marey__map map;
     MAREY_TRY(marey__map_open(path, &map));

@@ -12,7 +12,7 @@ typedef const struct marey__unpickled_value *value;
 enum { MAX_OPEN = 64 };
 
 struct marks {
-    struct marey_memory_report *report;
+    struct marey__memory_report *report;
     const struct marey__unpickled *pickle;
     struct marey__memory_pool *pool;
     struct begun {
@@ -90,7 +90,7 @@ static bool take_mark(struct marks *marks, value entry)
     return true;
 }
 
-bool marey__memory_take_marks(struct marey_memory_report *report,
+bool marey__memory_take_marks(struct marey__memory_report *report,
                               const struct marey__unpickled *pickle,
                               struct marey__memory_pool *pool, value annotations, size_t device)
 {

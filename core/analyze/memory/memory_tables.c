@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 #include "analyze/walk/columns.h"
 
 #define BYTES(name, title)                                                                         \
@@ -71,26 +71,26 @@ static const struct marey_column resident_columns[] = {WHOSE, NS("at_ns", "at"),
 static const struct marey_column live_columns[] = {WHOSE, NS("at_ns", "at"), BYTES("bytes", NULL)};
 static const struct marey_column note_columns[] = {TEXT("text")};
 
-static const struct marey__table_definition definitions[] = {
-    [MAREY__MEMORY_POOLS] = DEFINED("pools", pool_columns),
-    [MAREY__MEMORY_PHASES] = DEFINED("phases", phase_columns),
-    [MAREY__MEMORY_CATEGORIES] = DEFINED("categories", category_columns),
-    [MAREY__MEMORY_MODULES] = DEFINED("modules", module_columns),
-    [MAREY__MEMORY_STACKS] = DEFINED("stacks", stack_columns),
-    [MAREY__MEMORY_GROWTH] = DEFINED("growth", growth_columns),
-    [MAREY__MEMORY_FRAGMENTATION] = DEFINED("fragmentation", fragmentation_columns),
-    [MAREY__MEMORY_RESIDENT] = DEFINED("resident", resident_columns),
-    [MAREY__MEMORY_LIVE] = DEFINED("live", live_columns),
-    [MAREY__MEMORY_NOTES] = DEFINED("notes", note_columns),
+#define TABLE(columns) columns, MAREY__COUNT_OF(columns)
+const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES] = {
+    [MAREY__MEMORY_POOLS] = {"pools", TABLE(pool_columns), NULL,
+                             "the peak of each process or device, and its source"},
+    [MAREY__MEMORY_PHASES] = {"phases", TABLE(phase_columns), NULL, "the most in each phase"},
+    [MAREY__MEMORY_CATEGORIES] = {"categories", TABLE(category_columns), NULL,
+                                  "live memory at the peak, by category"},
+    [MAREY__MEMORY_MODULES] = {"modules", TABLE(module_columns), NULL,
+                               "live memory at the peak, by module"},
+    [MAREY__MEMORY_STACKS] = {"stacks", TABLE(stack_columns), NULL,
+                              "live memory at the peak, by where it was allocated"},
+    [MAREY__MEMORY_GROWTH] = {"growth", TABLE(growth_columns), NULL,
+                              "growth with each iteration, and suspected leaks"},
+    [MAREY__MEMORY_FRAGMENTATION] = {"fragmentation", TABLE(fragmentation_columns), NULL,
+                                     "memory that torch holds and does not use at the end"},
+    [MAREY__MEMORY_RESIDENT] = {"resident", TABLE(resident_columns), NULL,
+                                "resident memory over time"},
+    [MAREY__MEMORY_LIVE] = {"live", TABLE(live_columns), NULL, "live memory over time"},
+    [MAREY__MEMORY_NOTES] = {"notes", TABLE(note_columns), NULL, "notes on the figures"},
 };
-
-marey_status marey__memory_tables_create(struct marey_memory_report *report)
-{
-    for (size_t i = 0; i < MAREY__N_MEMORY_TABLES; i++)
-        MAREY_TRY(marey_table_create(definitions[i].name, definitions[i].columns, definitions[i].n,
-                                     &report->tables[i]));
-    return MAREY_OK;
-}
 
 /* ---- cells ---- */
 
@@ -115,13 +115,13 @@ void marey__memory_put_bytes(marey_table *table, double bytes, bool is_known)
         marey_table_null(table);
 }
 
-void marey__memory_put_text(marey_table *table, const struct marey_memory_report *report,
+void marey__memory_put_text(marey_table *table, const struct marey__memory_report *report,
                             uint32_t name)
 {
     marey_table_text(table, report->names.names[name].text, report->names.names[name].len);
 }
 
-void marey__memory_put_stack(marey_table *table, const struct marey_memory_report *report,
+void marey__memory_put_stack(marey_table *table, const struct marey__memory_report *report,
                              uint32_t stack)
 {
     struct marey__buf text = {0};
@@ -159,7 +159,7 @@ void marey__memory_put_moment(marey_table *table, const struct marey__memory_poo
         marey_table_null(table);
 }
 
-static void put_fragmentation(struct marey_memory_report *report,
+static void put_fragmentation(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool)
 {
     marey_table *const table = report->tables[MAREY__MEMORY_FRAGMENTATION];
@@ -178,7 +178,7 @@ static void put_fragmentation(struct marey_memory_report *report,
     marey_table_u64(table, pool->n_segments);
 }
 
-void marey__memory_put_pool(struct marey_memory_report *report, const struct marey__memory_pool *pool)
+void marey__memory_put_pool(struct marey__memory_report *report, const struct marey__memory_pool *pool)
 {
     marey_table *const table = report->tables[MAREY__MEMORY_POOLS];
     const bool is_sampled = pool->last_interval > 1, has_blocks = pool->n_blocks != 0;
@@ -206,7 +206,7 @@ void marey__memory_put_pool(struct marey_memory_report *report, const struct mar
     put_fragmentation(report, pool);
 }
 
-void marey__memory_put_resident(struct marey_memory_report *report,
+void marey__memory_put_resident(struct marey__memory_report *report,
                                 const struct marey__memory_pool *pool)
 {
     marey_table *const table = report->tables[MAREY__MEMORY_RESIDENT];

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/memory/internal.h"
 #include "analyze/memory/memory_timeline.h"
-#include "analyze/memory/memory_whole.h"
 #include "base/old_name.h"
 
 struct reading {
-    struct marey_memory_report *report;
+    struct marey__memory_report *report;
     const struct marey__torch_trace *trace;
     const struct marey__memory_timeline *timeline;
     struct known {
@@ -167,7 +167,7 @@ static marey_status take_trace(struct reading *r, const char *path)
                              "%s has no allocations; record it with profile_memory=True", path);
 }
 
-marey_status marey__memory_read_trace(struct marey_memory_report *report, const char *path)
+marey_status marey__memory_read_trace(struct marey__memory_report *report, const char *path)
 {
     const struct marey__torch_options options = {.kinds = MAREY__TORCH_BIT(MAREY__TORCH_OP) |
                                                           MAREY__TORCH_BIT(MAREY__TORCH_ANNOTATION)};

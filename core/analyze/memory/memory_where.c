@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 
 #define BETWEEN " < "
 
@@ -38,7 +38,7 @@ static enum marey__frame_code code_of(const char *path, size_t len)
     return begins(path, len, "torch/") ? MAREY__FRAME_LIBRARY : MAREY__FRAME_OWN;
 }
 
-static uint32_t name_frame(struct marey_memory_report *report, const char *text, size_t len,
+static uint32_t name_frame(struct marey__memory_report *report, const char *text, size_t len,
                            enum marey__frame_code code)
 {
     const uint32_t name = marey__memory_name(report, text, len);
@@ -51,7 +51,7 @@ static uint32_t name_frame(struct marey_memory_report *report, const char *text,
     return name;
 }
 
-uint32_t marey__memory_frame(struct marey_memory_report *report, const char *function, size_t len,
+uint32_t marey__memory_frame(struct marey__memory_report *report, const char *function, size_t len,
                              const char *file, int64_t line)
 {
     struct marey__buf text = {0};
@@ -66,7 +66,7 @@ uint32_t marey__memory_frame(struct marey_memory_report *report, const char *fun
     return name;
 }
 
-uint32_t marey__memory_frame_text(struct marey_memory_report *report, const char *text, size_t len)
+uint32_t marey__memory_frame_text(struct marey__memory_report *report, const char *text, size_t len)
 {
     return name_frame(report, text, len,
                       contains(text, len, ".py(") ? code_of(text, len) : MAREY__FRAME_NATIVE);
@@ -99,14 +99,14 @@ static bool is_plumbing(const struct marey__name *name)
     return contains(name->text, name->len, "::set_output_");
 }
 
-static enum marey__frame_code code_at(const struct marey_memory_report *report, uint32_t name)
+static enum marey__frame_code code_at(const struct marey__memory_report *report, uint32_t name)
 {
     return name < report->codes_cap ? (enum marey__frame_code)report->codes[name]
                                     : MAREY__FRAME_NATIVE;
 }
 
 /* Whether it says which of the program's lines it is for; of a thread of autograd, which operator's gradient. */
-static bool is_own(const struct marey_memory_report *report, uint32_t name)
+static bool is_own(const struct marey__memory_report *report, uint32_t name)
 {
     const struct marey__name *const frame = &report->names.names[name];
     return code_at(report, name) == MAREY__FRAME_OWN ||
@@ -115,7 +115,7 @@ static bool is_own(const struct marey_memory_report *report, uint32_t name)
 }
 
 /* Frames that may be shown, the innermost first. */
-static size_t choose(const struct marey_memory_report *report, const uint32_t *frames, size_t n,
+static size_t choose(const struct marey__memory_report *report, const uint32_t *frames, size_t n,
                      uint32_t chosen[MAX_FRAMES])
 {
     size_t n_python = 0, n_native = 0;
@@ -169,7 +169,7 @@ static void put_native(struct marey__buf *out, const char *text, size_t len)
     }
 }
 
-static void put_frame(struct marey__buf *out, const struct marey_memory_report *report, uint32_t name)
+static void put_frame(struct marey__buf *out, const struct marey__memory_report *report, uint32_t name)
 {
     const struct marey__name *const frame = &report->names.names[name];
     if (code_at(report, name) == MAREY__FRAME_NATIVE && contains(frame->text, frame->len, "::"))
@@ -178,7 +178,7 @@ static void put_frame(struct marey__buf *out, const struct marey_memory_report *
         marey__buf_put(out, frame->text, frame->len);
 }
 
-static void put_where(struct marey__buf *out, const struct marey_memory_report *report,
+static void put_where(struct marey__buf *out, const struct marey__memory_report *report,
                       const uint32_t *chosen, size_t n)
 {
     size_t own = 0;
@@ -197,7 +197,8 @@ static void put_where(struct marey__buf *out, const struct marey_memory_report *
 }
 
 /* The number of what is shown of a stack; MAREY__NO_NAME without memory. */
-static uint32_t name_where(struct marey_memory_report *report, const struct marey__memory_stack *stack)
+static uint32_t name_where(struct marey__memory_report *report,
+                           const struct marey__memory_stack *stack)
 {
     uint32_t chosen[MAX_FRAMES];
     struct marey__buf text = {0};
@@ -209,7 +210,7 @@ static uint32_t name_where(struct marey_memory_report *report, const struct mare
     return name;
 }
 
-bool marey__memory_find_where(struct marey_memory_report *report)
+bool marey__memory_find_where(struct marey__memory_report *report)
 {
     static const char before[] = "(allocated before recording)", none[] = "(no stack)";
     const uint32_t name_before = marey__memory_name(report, before, sizeof before - 1),

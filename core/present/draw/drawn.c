@@ -1,4 +1,7 @@
 /* Tables as a terminal shows them: numbers first, without columns that say nothing, then places made of several columns. */
+#include <inttypes.h>
+#include <string.h>
+
 #include "present/draw/drawn.h"
 
 static void copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column)
@@ -57,4 +60,26 @@ marey_status marey__drawn_put(const struct marey__drawn *how, const marey_table 
     marey__buf_printf(&lines->line, "%s... of %zu; --all shows them%s", marey__style(lines, DIM), n,
                       marey__style(lines, PLAIN));
     return marey__lines_end(lines);
+}
+
+void marey__call_place(struct marey__buf *text, const char *file, uint64_t line, const char *label,
+                       size_t len)
+{
+    const char *const slash = strrchr(file, '/');
+    if (file[0] == '\0' || strcmp(file, "~") == 0) {
+        /* "<built-in method builtins.len>" in braces, as pstats has it. */
+        const bool is_built_in = len > 2 && label[0] == '<' && label[len - 1] == '>';
+        if (is_built_in)
+            marey__buf_puts(text, "{");
+        marey__buf_put(text, label + is_built_in, len - 2 * is_built_in);
+        if (is_built_in)
+            marey__buf_puts(text, "}");
+        return;
+    }
+    marey__buf_puts(text, slash != NULL ? slash + 1 : file);
+    if (line != 0) /* native functions have none: "libc.so.6(poll)" */
+        marey__buf_printf(text, ":%" PRIu64, line);
+    marey__buf_puts(text, "(");
+    marey__buf_put(text, label, len);
+    marey__buf_puts(text, ")");
 }

@@ -21,4 +21,8 @@ MAREY_WARN_UNUSED marey_status marey__drawn_put(const struct marey__drawn *how,
                                                 const struct marey_text_options *options,
                                                 bool tells_rest, struct marey__lines *lines);
 
+/* A function as pstats writes it: "dot.py:7(dot)", "{built-in method builtins.len}". */
+void marey__call_place(struct marey__buf *text, const char *file, uint64_t line, const char *label,
+                       size_t len);
+
 #endif

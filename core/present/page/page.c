@@ -9,7 +9,6 @@
 #include "present/draw/present_internal.h"
 #include "present/page/page_heat.h"
 #include <marey/gpu_report.h>
-#include <marey/memory_report.h>
 
 /* ---- the time axis ---- */
 
@@ -175,7 +174,6 @@ static marey_status put_data(struct marey__page *page)
     MAREY_TRY(marey__page_packer_stop(page->packer));
     MAREY_TRY(marey__page_break_down(page));
     MAREY_TRY(marey__page_look_at_gpus(page));
-    MAREY_TRY(marey__page_look_at_memory(page));
     MAREY_TRY(marey__page_measure(page));
     MAREY_TRY(marey__page_make_reports(page));
     MAREY_TRY(marey__page_profile(page));
@@ -229,7 +227,6 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     marey_summary_destroy(page.summary);
     marey_breakdown_destroy(page.breakdown);
     marey_gpu_report_destroy(page.gpu);
-    marey_memory_report_destroy(page.memory);
     marey_energy_report_destroy(page.energy);
     for (size_t i = 0; i < MAREY__MAX_ANALYSES; i++)
         marey_report_destroy(page.reports[i]);

@@ -9,7 +9,6 @@
 #include "analyze/calls/calls.h"
 #include "present/draw/present_internal.h"
 #include "present/page/page_internal.h"
-#include <marey/calls_report.h>
 
 /* Rows of each table that a page of calls has: what is behind them is in `marey report --calls --csv`. */
 enum { MAX_ROWS = 5000 };
@@ -244,7 +243,7 @@ struct call_page {
     struct side sides[2];
     size_t n_sides;
     const char *title; /* of the page; NULL: of its sides */
-    marey_calls_report *report;
+    marey_report *report;
     int fd;
 };
 
@@ -288,7 +287,7 @@ static void put_index(const struct call_page *page, struct marey__buf *json, con
     marey__page_put_key(json, "tables");
     marey__buf_puts(json, "[");
     for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
-        marey__page_table(json, marey_calls_report_table(page->report, tables[i]), MAX_ROWS);
+        marey__page_table(json, marey_report_table(page->report, tables[i]), MAX_ROWS);
     marey__page_close(json, "],");
     marey__page_put_key(json, "calls");
     marey__buf_puts(json, "[");
@@ -327,8 +326,8 @@ static marey_status write_page(struct call_page *page)
     struct marey__buf own = {0};
     for (size_t s = 0; s < page->n_sides; s++)
         MAREY_TRY(read_side(&page->sides[s]));
-    MAREY_TRY(marey_calls_report_create(page->sides[0].recordings, page->sides[0].n, NULL,
-                                        &page->report));
+    MAREY_TRY(marey_report_create("calls", page->sides[0].recordings, page->sides[0].n, NULL,
+                                  &page->report));
     for (size_t s = 0; s < page->n_sides; s++)
         marey__buf_printf(&own, "%s%s",
                           s != 0                              ? " against "
@@ -360,6 +359,6 @@ marey_status marey_page_calls(marey_recording *const *recordings, size_t n,
         marey__calls_fini(&page.sides[s].calls);
         marey__free(page.sides[s].own_title);
     }
-    marey_calls_report_destroy(page.report);
+    marey_report_destroy(page.report);
     return status;
 }

@@ -188,7 +188,6 @@ struct marey__page {
     marey_summary *summary;
     marey_breakdown *breakdown; /* NULL: there is nothing to break down */
     struct marey_gpu_report *gpu;
-    struct marey_memory_report *memory;         /* NULL: nothing of it was recorded */
     marey_energy_report *energy;                /* NULL: none was measured */
     marey_report *reports[MAREY__MAX_ANALYSES]; /* by analysis; NULL: nothing of the kind was recorded */
     struct marey__heat *heat;                   /* in page_heat.h */
@@ -215,13 +214,6 @@ void marey__page_put_breakdown(const struct marey__page *page, struct marey__buf
 MAREY_WARN_UNUSED marey_status marey__page_look_at_gpus(struct marey__page *page);
 /* The tables, as one more list of the index, where there is any. */
 void marey__page_put_gpus(const struct marey__page *page, struct marey__buf *json);
-
-/* ---- page_memory.c ---- */
-
-/* Read what was allocated, where memory was measured or CUPTI told of it. */
-MAREY_WARN_UNUSED marey_status marey__page_look_at_memory(struct marey__page *page);
-/* The tables, as one more list of the index, where there are any. */
-void marey__page_put_memory(const struct marey__page *page, struct marey__buf *json);
 
 /* ---- page_energy.c ---- */
 

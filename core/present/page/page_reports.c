@@ -5,14 +5,9 @@
 
 static bool is_there(const struct marey__page *page, const struct marey__analysis *analysis)
 {
-    if (analysis->page == NULL)
-        return false;
-    if (analysis->page_needs != NULL) {
-        const marey_table *const table = marey_summary_table(page->summary, analysis->page_needs);
-        if (table == NULL || marey_table_n_rows(table) == 0)
-            return false;
-    }
-    return analysis->is_there == NULL || analysis->is_there(page->recordings, page->n_recordings);
+    return analysis->page != NULL &&
+           (analysis->is_there == NULL ||
+            analysis->is_there(page->recordings, page->n_recordings, page->summary));
 }
 
 static bool takes(const struct marey__analysis *analysis, const char *setting)

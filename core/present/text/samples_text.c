@@ -6,7 +6,6 @@
 #include "present/draw/drawn.h"
 #include "present/draw/present_internal.h"
 #include "present/draw/style.h"
-#include "present/export/stacks/calls_out.h"
 
 enum { SHORT_ROWS = 5 };
 

@@ -1,7 +1,6 @@
 /*
  * Presenters of calls.
  *
- *   calls_out.c      a table for a terminal, all of them as JSON
  *   calls_files.c    rows and callers, for formats of functions
  *   calls_lay.c      the tree laid out as ranges, for every other export
  */
@@ -9,10 +8,6 @@
 #define MAREY_PRESENT_CALLS_OUT_H
 
 #include "analyze/calls/calls.h"
-
-/* A function as pstats writes it: "dot.py:7(dot)", "{built-in method builtins.len}". In calls_out.c. */
-void marey__call_place(struct marey__buf *text, const char *file, uint64_t line, const char *label,
-                       size_t len);
 
 /* ---- calls_files.c ---- */
 

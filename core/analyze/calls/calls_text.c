@@ -1,12 +1,12 @@
-/* Calls for a terminal and as JSON: a line about the whole, one table, notes. Functions are written as cProfile's table does. */
+/* Calls for a terminal: a line about the whole, one table, notes. Functions are written as cProfile's table does. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/calls/calls.h"
 #include "present/draw/drawn.h"
 #include "present/draw/present_internal.h"
 #include "present/draw/style.h"
-#include "present/export/stacks/calls_out.h"
 
 /* How a table is drawn: numbers first, then who they are of. */
 static const struct shown {
@@ -43,34 +43,12 @@ static const struct shown {
 };
 
 struct answer {
-    struct marey_calls_report *report;
-    const struct marey_calls_text_options *options;
+    const struct marey__calls_report *report;
+    const struct marey_write_options *options;
     struct marey__lines lines;
 };
 
 /* ---- functions ---- */
-
-void marey__call_place(struct marey__buf *text, const char *file, uint64_t line, const char *label,
-                       size_t len)
-{
-    const char *const slash = strrchr(file, '/');
-    if (file[0] == '\0' || strcmp(file, "~") == 0) {
-        /* "<built-in method builtins.len>" in braces, as pstats has it. */
-        const bool is_built_in = len > 2 && label[0] == '<' && label[len - 1] == '>';
-        if (is_built_in)
-            marey__buf_puts(text, "{");
-        marey__buf_put(text, label + is_built_in, len - 2 * is_built_in);
-        if (is_built_in)
-            marey__buf_puts(text, "}");
-        return;
-    }
-    marey__buf_puts(text, slash != NULL ? slash + 1 : file);
-    if (line != 0) /* native functions have none: "libc.so.6(poll)" */
-        marey__buf_printf(text, ":%" PRIu64, line);
-    marey__buf_puts(text, "(");
-    marey__buf_put(text, label, len);
-    marey__buf_puts(text, ")");
-}
 
 /* The number of a node in the table of paths is not its row; a row's depth is. */
 static void put_indent(struct marey__buf *text, const marey_table *table, size_t row)
@@ -189,25 +167,20 @@ static marey_status put_all(struct answer *answer, const struct shown *how)
     return marey__lines_put_notes_apart(&answer->lines, answer->report->tables[MAREY__CALLS_NOTES]);
 }
 
-marey_status marey_calls_report_text(marey_calls_report *report,
-                                     const struct marey_calls_text_options *options, FILE *out)
+marey_status marey__calls_text(const marey_report *report,
+                               const struct marey_write_options *options, FILE *out)
 {
-    static const struct marey_calls_text_options defaults;
-    struct answer answer = {
-        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
-    answer.lines.has_color = answer.options->text.color;
-    const char *const wanted = answer.options->table != NULL ? answer.options->table : "functions";
+    const char *const wanted = options->table != NULL ? options->table : "functions";
     const struct shown *how = NULL;
+    struct answer answer = {
+        .report = report->data,
+        .options = options,
+        .lines = {.out = out, .has_color = options->text.color},
+    };
     for (size_t i = 0; i < MAREY__COUNT_OF(shown); i++)
-        if (strcmp(marey_table_name(report->tables[shown[i].table]), wanted) == 0)
+        if (strcmp(marey__calls_tables[shown[i].table].name, wanted) == 0)
             how = &shown[i];
     if (how == NULL)
         return marey__fail(MAREY_EINVAL, "there is no table '%s' of calls to be drawn", wanted);
     return marey__lines_close(&answer.lines, put_all(&answer, how));
-}
-
-marey_status marey_calls_report_json(marey_calls_report *report, FILE *out)
-{
-    return marey__json_report(report->tables, MAREY__CALLS_NOTES,
-                              report->tables[MAREY__CALLS_NOTES], out);
 }

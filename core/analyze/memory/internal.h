@@ -12,13 +12,16 @@
  *   memory_peak.c        when most was alive, in each phase too, and what that was
  *   memory_live.c        how much was alive over time
  *   memory_growth.c      what is more after each iteration
- *   memory_report.c, memory_tables.c
+ *   memory_report.c, memory_tables.c, memory_text.c
+ *
+ * Comes in: recordings, or files of torch. Goes out: a report of ten tables. The entry is in memory_report.c; nothing here
+ * knows the command line or the page.
  */
-#ifndef MAREY_MEMORY_WHOLE_H
-#define MAREY_MEMORY_WHOLE_H
+#ifndef MAREY_MEMORY_INTERNAL_H
+#define MAREY_MEMORY_INTERNAL_H
 
 #include "analyze/walk/internal.h"
-#include <marey/memory_report.h>
+#include "report/internal.h"
 
 #define MAREY__ALIVE UINT64_MAX /* the end of a block that was not freed */
 #define MAREY__NO_STACK UINT32_MAX
@@ -99,8 +102,12 @@ enum marey__memory_table {
     MAREY__N_MEMORY_TABLES,
 };
 
-struct marey_memory_report {
-    struct marey_memory_report_options options;
+/* A report of memory in the making. */
+struct marey__memory_report {
+    struct {
+        const char *filter; /* of stacks by any of their frames; NULL: all */
+        uint32_t n_stacks;  /* rows of `stacks` and of `growth` for each pool */
+    } options;
     struct marey__memory_pool *pools;
     size_t n_pools, pools_cap;
     struct marey__names names; /* frames, phases, categories, modules */
@@ -111,44 +118,47 @@ struct marey_memory_report {
     size_t n_stacks, stacks_cap;
     uint32_t *frames;
     size_t n_frames, frames_cap;
-    marey_table *tables[MAREY__N_MEMORY_TABLES];
+    marey_table *const *tables; /* of the report, by enum marey__memory_table */
 };
 
 /* The number of a text, which is copied; MAREY__NO_NAME without memory. */
-uint32_t marey__memory_name(struct marey_memory_report *report, const char *text, size_t len);
+uint32_t marey__memory_name(struct marey__memory_report *report, const char *text, size_t len);
 /* A new pool, zeroed; NULL without memory. Pools move when another is added. */
-struct marey__memory_pool *marey__memory_pool_add(struct marey_memory_report *report);
+struct marey__memory_pool *marey__memory_pool_add(struct marey__memory_report *report);
 bool marey__memory_block_add(struct marey__memory_pool *pool, const struct marey__held_block *block);
 bool marey__memory_reading_add(struct marey__memory_readings *readings, uint64_t ns, double bytes);
 bool marey__memory_span_add(struct marey__held_spans *spans, uint64_t begin_ns, uint64_t end_ns,
                             uint32_t name);
 /* A stack of `n` names, the innermost first; MAREY__NO_STACK without memory. */
-uint32_t marey__memory_stack_add(struct marey_memory_report *report, const uint32_t *names, size_t n);
+uint32_t marey__memory_stack_add(struct marey__memory_report *report, const uint32_t *names,
+                                 size_t n);
 /* A frame: "forward (model.py:12)". `file` is a whole path, or empty; MAREY__NO_NAME without memory. */
-uint32_t marey__memory_frame(struct marey_memory_report *report, const char *function, size_t len,
+uint32_t marey__memory_frame(struct marey__memory_report *report, const char *function, size_t len,
                              const char *file, int64_t line);
 /* A frame whose text is known: "torch/nn/modules/linear.py(134): forward". */
-uint32_t marey__memory_frame_text(struct marey_memory_report *report, const char *text, size_t len);
-void marey__memory_note(struct marey_memory_report *report, const char *fmt, ...) MAREY_PRINTF(2, 3);
+uint32_t marey__memory_frame_text(struct marey__memory_report *report, const char *text, size_t len);
+void marey__memory_note(struct marey__memory_report *report, const char *fmt, ...) MAREY_PRINTF(2, 3);
 
 /* ---- sources ---- */
 
-MAREY_WARN_UNUSED marey_status marey__memory_read_recording(struct marey_memory_report *report,
+MAREY_WARN_UNUSED marey_status marey__memory_read_recording(struct marey__memory_report *report,
                                                             marey_recording *recording);
 /* Pools of what CUPTI told of CUDA's memory, where it told anything. */
-MAREY_WARN_UNUSED marey_status marey__memory_read_cuda(struct marey_memory_report *report,
+MAREY_WARN_UNUSED marey_status marey__memory_read_cuda(struct marey__memory_report *report,
                                                        marey_recording *recording,
                                                        const struct marey_process *process);
-MAREY_WARN_UNUSED marey_status marey__memory_read_file(struct marey_memory_report *report,
+MAREY_WARN_UNUSED marey_status marey__memory_read_file(struct marey__memory_report *report,
                                                        const char *path);
-MAREY_WARN_UNUSED marey_status marey__memory_read_snapshot(struct marey_memory_report *report,
+MAREY_WARN_UNUSED marey_status marey__memory_read_snapshot(struct marey__memory_report *report,
                                                            const char *path);
-MAREY_WARN_UNUSED marey_status marey__memory_read_trace(struct marey_memory_report *report,
+MAREY_WARN_UNUSED marey_status marey__memory_read_trace(struct marey__memory_report *report,
                                                         const char *path);
 
-/* A report of a snapshot's bytes, called `name` in sentences; as marey_memory_report_files(). In memory_report.c. */
+/* A report of a snapshot's bytes, called `name` in sentences. In memory_report.c. */
 MAREY_WARN_UNUSED marey_status marey__memory_report_bytes(const char *name, const void *bytes,
-                                                          size_t len, marey_memory_report **out);
+                                                          size_t len, marey_report **out);
+/* Whether it is a snapshot or a trace, by its first bytes; a trace only when the path ends as one. */
+bool marey__memory_is_file(const char *path);
 
 /* ---- memory_where.c ---- */
 
@@ -158,7 +168,7 @@ enum marey__frame_code {
     MAREY__FRAME_OWN,     /* Python's, of the program itself */
 };
 /* Fill in each block's `where`. False without memory. */
-bool marey__memory_find_where(struct marey_memory_report *report);
+bool marey__memory_find_where(struct marey__memory_report *report);
 
 /* ---- memory_peak.c ---- */
 
@@ -172,15 +182,15 @@ struct marey__memory_edge {
 /* Every change in order of time; free it. NULL without memory, or without blocks. */
 struct marey__memory_edge *marey__memory_edges(const struct marey__memory_pool *pool, size_t *n);
 /* Rows of phases, and of what was alive at the peak, into the report's tables. False without memory. */
-bool marey__memory_put_phases(struct marey_memory_report *report,
+bool marey__memory_put_phases(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool);
-bool marey__memory_put_alive(struct marey_memory_report *report,
+bool marey__memory_put_alive(struct marey__memory_report *report,
                              const struct marey__memory_pool *pool);
 
 /* ---- memory_live.c ---- */
 
 /* Rows of what was alive over time. False without memory. */
-bool marey__memory_put_live(struct marey_memory_report *report,
+bool marey__memory_put_live(struct marey__memory_report *report,
                             const struct marey__memory_pool *pool);
 
 /* ---- memory_growth.c ---- */
@@ -192,25 +202,30 @@ struct marey__memory_line {
 /* By medians of slopes, so that some points may be anything. `n` at least 3, at most MAREY__LINE_POINTS. False without memory. */
 enum { MAREY__LINE_POINTS = 400 };
 MAREY_WARN_UNUSED bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *out);
-bool marey__memory_put_growth(struct marey_memory_report *report,
+bool marey__memory_put_growth(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool);
+
+/* memory_text.c */
+MAREY_WARN_UNUSED marey_status marey__memory_text(const marey_report *report,
+                                                  const struct marey_write_options *options,
+                                                  FILE *out);
 
 /* ---- memory_tables.c ---- */
 
-MAREY_WARN_UNUSED marey_status marey__memory_tables_create(struct marey_memory_report *report);
+extern const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES];
 /* The first three cells of each row: whose it is. */
 void marey__memory_put_whose(marey_table *table, const struct marey__memory_pool *pool);
-void marey__memory_put_pool(struct marey_memory_report *report,
+void marey__memory_put_pool(struct marey__memory_report *report,
                             const struct marey__memory_pool *pool);
 /* When something was, since the begin; null where that is not known, or moments have no time. */
 void marey__memory_put_moment(marey_table *table, const struct marey__memory_pool *pool,
                               uint64_t ns, bool is_known);
-void marey__memory_put_resident(struct marey_memory_report *report,
+void marey__memory_put_resident(struct marey__memory_report *report,
                                 const struct marey__memory_pool *pool);
-void marey__memory_put_text(marey_table *table, const struct marey_memory_report *report,
+void marey__memory_put_text(marey_table *table, const struct marey__memory_report *report,
                             uint32_t name);
 /* A stack, the innermost frame first, " < " between them; null for none. */
-void marey__memory_put_stack(marey_table *table, const struct marey_memory_report *report,
+void marey__memory_put_stack(marey_table *table, const struct marey__memory_report *report,
                              uint32_t stack);
 void marey__memory_put_bytes(marey_table *table, double bytes, bool is_known);
 

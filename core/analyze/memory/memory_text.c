@@ -1,18 +1,17 @@
-/* Memory for a terminal and as JSON. A line or two for each pool are the answer; tables follow. */
+/* Memory for a terminal. A line or two for each pool are the answer; tables follow. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/memory/memory_whole.h"
+#include "analyze/memory/internal.h"
 #include "present/draw/present_internal.h"
 #include "present/draw/style.h"
-#include "present/export/export_internal.h"
 
 enum { MAX_COLUMNS = 20, RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
 
 struct answer {
-    struct marey_memory_report *report;
-    const struct marey_memory_text_options *options;
+    const marey_report *report;
+    const struct marey_write_options *options;
     struct marey__lines lines;
 };
 
@@ -246,18 +245,13 @@ static marey_status put_all(struct answer *answer)
     return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__MEMORY_NOTES]);
 }
 
-marey_status marey_memory_report_text(marey_memory_report *report,
-                                      const struct marey_memory_text_options *options, FILE *out)
+marey_status marey__memory_text(const marey_report *report,
+                                const struct marey_write_options *options, FILE *out)
 {
-    static const struct marey_memory_text_options defaults;
     struct answer answer = {
-        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
-    answer.lines.has_color = answer.options->text.color;
+        .report = report,
+        .options = options,
+        .lines = {.out = out, .has_color = options->text.color},
+    };
     return marey__lines_close(&answer.lines, put_all(&answer));
-}
-
-marey_status marey_memory_report_json(marey_memory_report *report, FILE *out)
-{
-    return marey__json_report(report->tables, MAREY__MEMORY_NOTES,
-                              report->tables[MAREY__MEMORY_NOTES], out);
 }
