@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from mlflow_stores import Store
-from test_itwinai import sections_of
+from test_itwinai_commands import sections_of
 
 pytest.importorskip("mlflow", reason="mlflow is not installed; tools/setup test installs it from 3.11 on")
 
