@@ -33,5 +33,5 @@ def test_what_is_wrong_is_told(tmp_path):
     with pytest.raises(marey.MareyError, match=r"cannot open .*none.json"):
         marey.operators(tmp_path / "none.json")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(marey.MareyError, match=r"no trace of torch\.profiler"):
+    with pytest.raises(marey.MareyError, match=r"not a trace of torch\.profiler"):
         marey.operators(tmp_path / "other.json")
