@@ -51,7 +51,7 @@ struct marey__chrome {
     struct marey__chrome_thread *threads;
     struct marey__chrome_word *words;
     size_t n_processes, processes_cap, n_threads, threads_cap, n_words, words_cap;
-    struct marey__sink_index processes_index, threads_index, words_index;
+    struct marey__index processes_index, threads_index, words_index;
     size_t last_thread; /* that was asked for */
     uint64_t seed;
     bool has_failed; /* no memory */

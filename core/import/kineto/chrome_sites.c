@@ -64,7 +64,7 @@ uint32_t marey__chrome_site(struct marey__chrome *chrome, marey__sink_process *p
 
 static uint64_t hash_of(uint64_t seed, const struct marey__chrome_value *value)
 {
-    return value->len > 0 ? marey__sink_hash(seed, value->at, value->len) : seed;
+    return value->len > 0 ? marey__hash_bytes(seed, value->at, value->len) : seed;
 }
 
 uint64_t marey__chrome_id(const struct marey__chrome_value *value)

@@ -23,9 +23,9 @@ static void fail_memory(struct marey__chrome *chrome)
 
 static int64_t number_of_word(struct marey__chrome *chrome, const struct marey__chrome_value *word)
 {
-    const uint32_t hash = (uint32_t)marey__sink_hash(chrome->seed, word->at, word->len);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(chrome->seed, word->at, word->len);
     uint32_t number;
-    for (size_t at = hash; (number = marey__sink_index_next(&chrome->words_index, hash, &at)) != 0;) {
+    for (size_t at = hash; (number = marey__index_next(&chrome->words_index, hash, &at)) != 0;) {
         const struct marey__chrome_word *known = &chrome->words[number - 1];
         if (known->len == word->len && memcmp(known->text, word->at, word->len) == 0)
             return FIRST_WORD_NUMBER + (int64_t)number - 1;
@@ -33,7 +33,7 @@ static int64_t number_of_word(struct marey__chrome *chrome, const struct marey__
     char *copy = NULL;
     if (!marey__grow(&chrome->words, &chrome->words_cap, chrome->n_words + 1, sizeof *chrome->words) ||
         (copy = marey__strndup(word->at, word->len)) == NULL ||
-        !marey__sink_index_put(&chrome->words_index, hash, (uint32_t)chrome->n_words + 1)) {
+        !marey__index_put(&chrome->words_index, hash, (uint32_t)chrome->n_words + 1)) {
         marey__free(copy);
         fail_memory(chrome);
         return 0;
@@ -67,15 +67,14 @@ static const struct marey__chrome_word *word_of_number(const struct marey__chrom
 
 static struct marey__chrome_process *find_process(struct marey__chrome *chrome, int64_t pid)
 {
-    const uint32_t hash = (uint32_t)marey__sink_hash(chrome->seed, &pid, sizeof pid);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(chrome->seed, &pid, sizeof pid);
     uint32_t number;
-    for (size_t at = hash;
-         (number = marey__sink_index_next(&chrome->processes_index, hash, &at)) != 0;)
+    for (size_t at = hash; (number = marey__index_next(&chrome->processes_index, hash, &at)) != 0;)
         if (chrome->processes[number - 1].pid == pid)
             return &chrome->processes[number - 1];
     if (!marey__grow(&chrome->processes, &chrome->processes_cap, chrome->n_processes + 1,
                      sizeof *chrome->processes) ||
-        !marey__sink_index_put(&chrome->processes_index, hash, (uint32_t)chrome->n_processes + 1)) {
+        !marey__index_put(&chrome->processes_index, hash, (uint32_t)chrome->n_processes + 1)) {
         fail_memory(chrome);
         return NULL;
     }
@@ -127,10 +126,9 @@ struct marey__chrome_thread *marey__chrome_thread_of(struct marey__chrome *chrom
             return last;
     }
     const int64_t both[2] = {pid, tid};
-    const uint32_t hash = (uint32_t)marey__sink_hash(chrome->seed, both, sizeof both);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(chrome->seed, both, sizeof both);
     uint32_t number;
-    for (size_t at = hash;
-         (number = marey__sink_index_next(&chrome->threads_index, hash, &at)) != 0;) {
+    for (size_t at = hash; (number = marey__index_next(&chrome->threads_index, hash, &at)) != 0;) {
         struct marey__chrome_thread *thread = &chrome->threads[number - 1];
         if (thread->pid == pid && thread->tid == tid) {
             chrome->last_thread = number - 1;
@@ -139,7 +137,7 @@ struct marey__chrome_thread *marey__chrome_thread_of(struct marey__chrome *chrom
     }
     if (!marey__grow(&chrome->threads, &chrome->threads_cap, chrome->n_threads + 1,
                      sizeof *chrome->threads) ||
-        !marey__sink_index_put(&chrome->threads_index, hash, (uint32_t)chrome->n_threads + 1)) {
+        !marey__index_put(&chrome->threads_index, hash, (uint32_t)chrome->n_threads + 1)) {
         fail_memory(chrome);
         return NULL;
     }
@@ -317,7 +315,7 @@ void marey__chrome_free_threads(struct marey__chrome *chrome)
     marey__free(chrome->threads);
     marey__free(chrome->processes);
     marey__free(chrome->words);
-    marey__free(chrome->threads_index.slots);
-    marey__free(chrome->processes_index.slots);
-    marey__free(chrome->words_index.slots);
+    marey__index_fini(&chrome->threads_index);
+    marey__index_fini(&chrome->processes_index);
+    marey__index_fini(&chrome->words_index);
 }

@@ -49,7 +49,7 @@ static uint32_t add_thread(struct marey__torch_reader *reader, const int64_t key
     struct marey__torch_trace *trace = reader->trace;
     if (!marey__grow(&trace->threads, &trace->threads_cap, trace->n_threads + 1,
                      sizeof *trace->threads) ||
-        !marey__sink_index_put(&reader->threads, hash, (uint32_t)trace->n_threads + 1)) {
+        !marey__index_put(&reader->threads, hash, (uint32_t)trace->n_threads + 1)) {
         fail_memory(reader);
         return 0;
     }
@@ -70,9 +70,9 @@ static uint32_t thread_of(struct marey__torch_reader *reader)
                             integer_or(&reader->file.event.tid, INT64_MIN)};
     if (reader->last_thread < trace->n_threads && is_thread(trace, reader->last_thread, key))
         return reader->last_thread;
-    const uint32_t hash = (uint32_t)marey__sink_hash(trace->strings.seed, key, sizeof key);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(trace->strings.seed, key, sizeof key);
     uint32_t number;
-    for (size_t at = hash; (number = marey__sink_index_next(&reader->threads, hash, &at)) != 0;)
+    for (size_t at = hash; (number = marey__index_next(&reader->threads, hash, &at)) != 0;)
         if (is_thread(trace, number - 1, key))
             return reader->last_thread = number - 1;
     return reader->last_thread = add_thread(reader, key, hash);

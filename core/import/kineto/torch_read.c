@@ -112,7 +112,7 @@ marey_status marey__torch_read_bytes(const char *name, struct marey__byte_source
         *out = reader->trace;
     else
         marey__torch_free(reader->trace);
-    marey__free(reader->threads.slots);
+    marey__index_fini(&reader->threads);
     marey__buf_fini(&reader->text);
     marey__free(reader);
     return status;

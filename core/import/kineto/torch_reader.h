@@ -11,7 +11,7 @@ struct marey__torch_reader {
     struct marey__kineto_file file;
     uint32_t n_events;    /* of the file so far: `order` */
     uint32_t last_thread; /* that was asked for */
-    struct marey__sink_index threads;
+    struct marey__index threads;
     struct marey__buf text; /* an unescaped text */
     bool has_failed;        /* no memory */
 };

@@ -75,7 +75,7 @@ bool marey__torch_intern(struct marey__torch_strings *strings, const char *text,
     /* Half of the slots stay free, so that a search is short. */
     if (2 * (strings->n + 1) > strings->slots_cap && !grow_slots(strings))
         return false;
-    const uint32_t hash = (uint32_t)marey__sink_hash(strings->seed, text, len);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(strings->seed, text, len);
     uint32_t *slot = find_slot(strings, hash, text, len);
     if (*slot == 0) {
         if (!append(strings, hash, text, len))
@@ -89,7 +89,7 @@ bool marey__torch_intern(struct marey__torch_strings *strings, const char *text,
 marey__torch_id marey__torch_find(const struct marey__torch_trace *trace, const char *text, size_t len)
 {
     const struct marey__torch_strings *strings = &trace->strings;
-    const uint32_t hash = (uint32_t)marey__sink_hash(strings->seed, text, len);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(strings->seed, text, len);
     const uint32_t *slot = find_slot(strings, hash, text, len);
     return *slot == 0 ? 0 : *slot - 1;
 }

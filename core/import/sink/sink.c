@@ -76,7 +76,7 @@ static marey__sink_process *make_process(marey__sink *sink, uint64_t key, uint32
     if (process == NULL ||
         !marey__grow(&sink->processes, &sink->processes_cap, sink->n_processes + 1,
                      sizeof(marey__sink_process *)) ||
-        !marey__sink_index_put(&sink->processes_index, hash, (uint32_t)sink->n_processes + 1)) {
+        !marey__index_put(&sink->processes_index, hash, (uint32_t)sink->n_processes + 1)) {
         marey__free(process);
         fail_memory(sink);
         return NULL;
@@ -91,9 +91,9 @@ marey__sink_process *marey__sink_process_get(marey__sink *sink, uint64_t key)
 {
     if (MAREY_LIKELY(sink->last != NULL && sink->last->key == key))
         return sink->last;
-    const uint32_t hash = (uint32_t)marey__sink_hash(sink->seed, &key, sizeof key);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(sink->seed, &key, sizeof key);
     uint32_t number;
-    for (size_t at = hash; (number = marey__sink_index_next(&sink->processes_index, hash, &at)) != 0;)
+    for (size_t at = hash; (number = marey__index_next(&sink->processes_index, hash, &at)) != 0;)
         if (sink->processes[number - 1]->key == key)
             return sink->last = sink->processes[number - 1];
     marey__sink_process *process = make_process(sink, key, hash);
@@ -205,10 +205,10 @@ static void free_process(marey__sink_process *process)
         marey__free(texts[i]);
     marey__free(process->notes);
     marey__free(process->lanes);
-    marey__free(process->lanes_index.slots);
+    marey__index_fini(&process->lanes_index);
     marey__buf_fini(&process->sites);
     marey__free(process->site_offsets);
-    marey__free(process->sites_index.slots);
+    marey__index_fini(&process->sites_index);
     marey__free(process->extras);
     marey__free(process);
 }
@@ -220,7 +220,7 @@ void marey__sink_destroy(marey__sink *sink)
     for (size_t i = 0; i < sink->n_processes; i++)
         free_process(sink->processes[i]);
     marey__free(sink->processes);
-    marey__free(sink->processes_index.slots);
+    marey__index_fini(&sink->processes_index);
     marey__sink_close_spill(sink);
     marey__free(sink);
 }

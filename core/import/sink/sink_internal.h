@@ -9,6 +9,7 @@
 #ifndef MAREY_SINK_INTERNAL_H
 #define MAREY_SINK_INTERNAL_H
 
+#include "base/map.h"
 #include "import/sink/internal.h"
 #include "read/read_internal.h"
 #include "record/record_internal.h"
@@ -53,19 +54,6 @@ static inline bool marey__entry_is_before(const struct marey__sink_entry *a,
 void marey__entries_sort(struct marey__sink_entry *entries, size_t n,
                          struct marey__sink_entry *scratch);
 
-/* ---- numbers by hash ---- */
-
-struct marey__sink_index {
-    struct marey__sink_slot {
-        uint32_t hash, number; /* from 1; 0: free */
-    } * slots;
-    size_t n, cap; /* a power of two */
-};
-uint64_t marey__sink_hash(uint64_t seed, const void *bytes, size_t len);
-/* The next number that was put for `hash`, 0 when there is no other. `*at` starts as the hash. */
-uint32_t marey__sink_index_next(const struct marey__sink_index *index, uint32_t hash, size_t *at);
-bool marey__sink_index_put(struct marey__sink_index *index, uint32_t hash, uint32_t number);
-
 /* ---- what the sink holds ---- */
 
 /* One lane's share of what was once written to the spill file, in order. */
@@ -96,11 +84,11 @@ struct marey__sink_process {
     struct marey__sink_lane *lanes;
     size_t n_lanes, lanes_cap;
     uint32_t last_lane; /* that was asked for */
-    struct marey__sink_index lanes_index;
+    struct marey__index lanes_index;
     struct marey__buf sites;   /* as blocks of sites have them, from id 1 on */
     uint64_t *site_offsets;    /* by id */
     size_t n_sites, sites_cap; /* the last id */
-    struct marey__sink_index sites_index;
+    struct marey__index sites_index;
     uint64_t *extras;
     size_t n_extras, extras_cap;
     uint64_t n_events;
@@ -120,7 +108,7 @@ struct marey__sink {
     uint64_t budget, held; /* bytes of entries and extras */
     marey__sink_process **processes;
     size_t n_processes, processes_cap;
-    struct marey__sink_index processes_index;
+    struct marey__index processes_index;
     marey__sink_process *last; /* that was asked for */
     int spill_fd;              /* -1: nothing was spilled */
     uint64_t spill_size;

@@ -3,95 +3,6 @@
 
 #include "import/sink/sink_internal.h"
 
-/* ---- numbers by hash ---- */
-
-__extension__ typedef unsigned __int128 u128;
-
-static inline uint64_t mix(uint64_t a, uint64_t b)
-{
-    const u128 product = (u128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static inline uint64_t load_8(const unsigned char *at)
-{
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    return word;
-}
-
-/* Up to seven bytes, all of them in the result, without a loop. */
-static inline uint64_t load_few(const unsigned char *at, size_t len)
-{
-    uint32_t first, last;
-    if (len < 4)
-        return len == 0 ? 0 : (uint64_t)at[0] << 16 | (uint64_t)at[len / 2] << 8 | at[len - 1];
-    memcpy(&first, at, sizeof first);
-    memcpy(&last, at + len - 4, sizeof last);
-    return (uint64_t)first << 32 | last;
-}
-
-/* Seeded at random: a file must not be able to make all its names collide. */
-uint64_t marey__sink_hash(uint64_t seed, const void *bytes, size_t len)
-{
-    const uint64_t odd = 0x9e3779b97f4a7c15u, other = 0xe7037ed1a0b428dbu;
-    const unsigned char *at = bytes;
-    uint64_t hash = seed ^ mix(len + odd, other);
-    if (len < 8)
-        return mix(hash ^ load_few(at, len) ^ odd, other ^ seed);
-    const unsigned char *last = at + len - 8;
-    for (; at < last; at += 8)
-        hash = mix(hash ^ load_8(at), odd);
-    return mix(hash ^ load_8(last) ^ odd, other ^ seed);
-}
-
-uint32_t marey__sink_index_next(const struct marey__sink_index *index, uint32_t hash, size_t *at)
-{
-    if (index->cap == 0)
-        return 0;
-    for (;; ++*at) {
-        const struct marey__sink_slot *slot = &index->slots[*at & (index->cap - 1)];
-        if (slot->number == 0)
-            return 0;
-        if (slot->hash == hash) {
-            ++*at;
-            return slot->number;
-        }
-    }
-}
-
-static void put_slot(struct marey__sink_slot *slots, size_t cap, struct marey__sink_slot slot)
-{
-    size_t at = slot.hash & (cap - 1);
-    while (slots[at].number != 0)
-        at = (at + 1) & (cap - 1);
-    slots[at] = slot;
-}
-
-static bool grow_index(struct marey__sink_index *index)
-{
-    const size_t cap = index->cap != 0 ? 2 * index->cap : 16;
-    struct marey__sink_slot *slots = marey__calloc(cap, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < index->cap; i++)
-        if (index->slots[i].number != 0)
-            put_slot(slots, cap, index->slots[i]);
-    marey__free(index->slots);
-    index->slots = slots;
-    index->cap = cap;
-    return true;
-}
-
-bool marey__sink_index_put(struct marey__sink_index *index, uint32_t hash, uint32_t number)
-{
-    if (2 * index->n >= index->cap && !grow_index(index))
-        return false;
-    put_slot(index->slots, index->cap, (struct marey__sink_slot){hash, number});
-    index->n++;
-    return true;
-}
-
 static void fail_memory(marey__sink_process *process)
 {
     marey__sink_fail(process->sink, marey__no_memory());
@@ -183,7 +94,7 @@ static uint32_t add_site(marey__sink_process *process, const struct texts *texts
     }
     const uint32_t id = (uint32_t)process->n_sites + 1;
     put_site(process, id, texts, site);
-    if (process->sites.failed || !marey__sink_index_put(&process->sites_index, hash, id))
+    if (process->sites.failed || !marey__index_put(&process->sites_index, hash, id))
         fail_memory(process);
     return id;
 }
@@ -194,12 +105,12 @@ uint32_t marey__sink_site(marey__sink_process *process, const struct marey__sink
     uint64_t long_hash = process->sink->seed + ((uint64_t)site->color << 32 | site->line);
     for (size_t i = 0; i < 4; i++)
         if (texts.of[i].len != 0)
-            long_hash = marey__sink_hash(long_hash + i, texts.of[i].at, texts.of[i].len);
+            long_hash = marey__hash_bytes(long_hash + i, texts.of[i].at, texts.of[i].len);
     const uint32_t hash = (uint32_t)long_hash;
     uint32_t id;
     if (process->sink->status != MAREY_OK)
         return MAREY__SITE_OTHER;
-    for (size_t at = hash; (id = marey__sink_index_next(&process->sites_index, hash, &at)) != 0;)
+    for (size_t at = hash; (id = marey__index_next(&process->sites_index, hash, &at)) != 0;)
         if (is_site(process, id, &texts, site))
             return id;
     return add_site(process, &texts, site, hash);
@@ -219,7 +130,7 @@ static uint32_t add_lane(marey__sink_process *process, enum marey_lane_kind kind
     }
     if (!marey__grow(&process->lanes, &process->lanes_cap, process->n_lanes + 1,
                      sizeof *process->lanes) ||
-        !marey__sink_index_put(&process->lanes_index, hash, (uint32_t)process->n_lanes + 1)) {
+        !marey__index_put(&process->lanes_index, hash, (uint32_t)process->n_lanes + 1)) {
         fail_memory(process);
         return 0;
     }
@@ -235,9 +146,9 @@ static uint32_t lane_of(marey__sink_process *process, enum marey_lane_kind kind,
             return process->last_lane;
     }
     const uint64_t words[2] = {(uint64_t)tid, kind};
-    const uint32_t hash = (uint32_t)marey__sink_hash(process->sink->seed, words, sizeof words);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(process->sink->seed, words, sizeof words);
     uint32_t number;
-    for (size_t at = hash; (number = marey__sink_index_next(&process->lanes_index, hash, &at)) != 0;) {
+    for (size_t at = hash; (number = marey__index_next(&process->lanes_index, hash, &at)) != 0;) {
         const struct marey__sink_lane *lane = &process->lanes[number - 1];
         if (lane->tid == tid && lane->kind == kind)
             return process->last_lane = number - 1;

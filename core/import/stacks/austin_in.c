@@ -40,7 +40,7 @@ struct reading {
     size_t n_processes, processes_cap;
     struct thread *threads;
     size_t n_threads, threads_cap;
-    struct marey__sink_index by_thread;
+    struct marey__index by_thread;
     uint64_t round, round_ns; /* which, and how long it is so far */
     uint64_t now_ns;
     uint64_t n_samples, n_idle, n_empty, n_freed;
@@ -94,7 +94,7 @@ static bool make_thread(struct reading *r, const struct marey__austin_sample *sa
     uint32_t process;
     if (!find_process(r, sample->pid, &process) ||
         !marey__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
-        !marey__sink_index_put(&r->by_thread, hash, (uint32_t)r->n_threads + 1))
+        !marey__index_put(&r->by_thread, hash, (uint32_t)r->n_threads + 1))
         return false;
     marey__sink_process *in = r->processes[process].process;
     /* A thread has a stack in each interpreter that it was ever in. */
@@ -116,9 +116,9 @@ static bool make_thread(struct reading *r, const struct marey__austin_sample *sa
 static struct thread *find_thread(struct reading *r, const struct marey__austin_sample *sample)
 {
     const int64_t key[] = {sample->pid, sample->tid, sample->interpreter};
-    const uint32_t hash = (uint32_t)marey__sink_hash(r->frames.seed, key, sizeof key);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(r->frames.seed, key, sizeof key);
     size_t at = hash;
-    for (uint32_t n; (n = marey__sink_index_next(&r->by_thread, hash, &at)) != 0;) {
+    for (uint32_t n; (n = marey__index_next(&r->by_thread, hash, &at)) != 0;) {
         struct thread *thread = &r->threads[n - 1];
         if (thread->tid == sample->tid && thread->interpreter == sample->interpreter &&
             r->processes[thread->process].pid == sample->pid)
@@ -294,7 +294,7 @@ static marey_status read_austin(struct marey__import *import)
     marey__frames_fini(&r.frames);
     marey__free(r.threads);
     marey__free(r.processes);
-    marey__free(r.by_thread.slots);
+    marey__index_fini(&r.by_thread);
     return status;
 }
 

@@ -54,7 +54,7 @@ struct reading {
     struct marey__arena texts;
     struct meaning *meanings;
     size_t n_meanings, meanings_cap;
-    struct marey__sink_index by_key;
+    struct marey__index by_key;
     uint64_t seed;
     unsigned version;
     struct marey__austin_sample sample;
@@ -154,14 +154,14 @@ static struct marey__text text_of(const struct marey__buf *buf)
 static uint32_t hash_of(const struct reading *r, int64_t pid, uint64_t key, bool is_frame)
 {
     const uint64_t words[] = {(uint64_t)pid, key, is_frame};
-    return (uint32_t)marey__sink_hash(r->seed, words, sizeof words);
+    return (uint32_t)marey__hash_bytes(r->seed, words, sizeof words);
 }
 
 static struct meaning *find(const struct reading *r, int64_t pid, uint64_t key, bool is_frame)
 {
     const uint32_t hash = hash_of(r, pid, key, is_frame);
     size_t at = hash;
-    for (uint32_t n; (n = marey__sink_index_next(&r->by_key, hash, &at)) != 0;) {
+    for (uint32_t n; (n = marey__index_next(&r->by_key, hash, &at)) != 0;) {
         struct meaning *meaning = &r->meanings[n - 1];
         if (meaning->key == key && meaning->pid == pid && meaning->is_frame == is_frame)
             return meaning;
@@ -178,7 +178,7 @@ static struct meaning *define(struct reading *r, uint64_t key, bool is_frame)
     const uint32_t hash = hash_of(r, r->sample.pid, key, is_frame);
     if (r->n_meanings >= UINT32_MAX - 1 ||
         !marey__grow(&r->meanings, &r->meanings_cap, r->n_meanings + 1, sizeof *r->meanings) ||
-        !marey__sink_index_put(&r->by_key, hash, (uint32_t)r->n_meanings + 1)) {
+        !marey__index_put(&r->by_key, hash, (uint32_t)r->n_meanings + 1)) {
         no_memory(r);
         return NULL;
     }
@@ -387,7 +387,7 @@ marey_status marey__austin_mojo(marey__byte_source *bytes, struct marey__frames 
     read_events(&r);
     marey__arena_fini(&r.texts);
     marey__free(r.meanings);
-    marey__free(r.by_key.slots);
+    marey__index_fini(&r.by_key);
     marey__free(r.stack);
     marey__buf_fini(&r.first);
     marey__buf_fini(&r.second);

@@ -43,7 +43,7 @@ struct reading {
     size_t n_processes, processes_cap;
     struct thread *threads;
     size_t n_threads, threads_cap;
-    struct marey__sink_index process_index, thread_index;
+    struct marey__index process_index, thread_index;
     size_t last;            /* thread, which the next line most likely has, too */
     struct marey__buf line; /* of which the end has not come yet */
     uint64_t n_lines, n_stacks, n_samples;
@@ -88,7 +88,7 @@ static void take_owner(struct marey__text *stack, struct owner *owner)
 static uint32_t hash_of(const struct reading *r, int64_t pid, int64_t tid)
 {
     const int64_t key[] = {pid, tid};
-    return (uint32_t)marey__sink_hash(r->frames.seed, key, sizeof key);
+    return (uint32_t)marey__hash_bytes(r->frames.seed, key, sizeof key);
 }
 
 static bool identify(marey__sink_process *process, const struct owner *owner)
@@ -108,7 +108,7 @@ static bool find_process(struct reading *r, const struct owner *owner, uint32_t 
 {
     const uint32_t hash = hash_of(r, owner->pid, -1);
     size_t at = hash;
-    for (uint32_t n; (n = marey__sink_index_next(&r->process_index, hash, &at)) != 0;)
+    for (uint32_t n; (n = marey__index_next(&r->process_index, hash, &at)) != 0;)
         if (r->processes[n - 1].pid == owner->pid) {
             *number = n - 1;
             return true;
@@ -118,7 +118,7 @@ static bool find_process(struct reading *r, const struct owner *owner, uint32_t 
     *number = (uint32_t)r->n_processes;
     if (process == NULL ||
         !marey__grow(&r->processes, &r->processes_cap, r->n_processes + 1, sizeof *r->processes) ||
-        !marey__sink_index_put(&r->process_index, hash, *number + 1) || !identify(process, owner))
+        !marey__index_put(&r->process_index, hash, *number + 1) || !identify(process, owner))
         return false;
     r->processes[r->n_processes++] = (struct process){process, owner->pid, 0};
     return true;
@@ -150,7 +150,7 @@ static bool make_thread(struct reading *r, const struct owner *owner, uint32_t h
     const uint32_t root = marey__paths_child(&r->paths, 0, root_frame(r->n_threads));
     if (root == 0 || !find_process(r, owner, &number) ||
         !marey__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
-        !marey__sink_index_put(&r->thread_index, hash, (uint32_t)r->n_threads + 1))
+        !marey__index_put(&r->thread_index, hash, (uint32_t)r->n_threads + 1))
         return false;
     const int64_t tid = owner->tid >= 0 ? owner->tid : MAREY__MAX(owner->pid, 0);
     const uint32_t lane = marey__sink_thread(r->processes[number].process, tid);
@@ -172,7 +172,7 @@ static bool find_thread(struct reading *r, const struct owner *owner)
         return true;
     const uint32_t hash = hash_of(r, owner->pid, owner->tid);
     size_t at = hash;
-    for (uint32_t n; (n = marey__sink_index_next(&r->thread_index, hash, &at)) != 0;)
+    for (uint32_t n; (n = marey__index_next(&r->thread_index, hash, &at)) != 0;)
         if (is_thread(r, n - 1, owner)) {
             r->last = n - 1;
             return true;
@@ -370,8 +370,8 @@ static marey_status read_collapsed(struct marey__import *import)
     marey__paths_fini(&r.paths);
     marey__free(r.processes);
     marey__free(r.threads);
-    marey__free(r.process_index.slots);
-    marey__free(r.thread_index.slots);
+    marey__index_fini(&r.process_index);
+    marey__index_fini(&r.thread_index);
     marey__buf_fini(&r.line);
     return status;
 }

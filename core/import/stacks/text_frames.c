@@ -12,7 +12,7 @@ void marey__frames_fini(struct marey__frames *frames)
 {
     marey__arena_fini(&frames->texts);
     marey__free(frames->frames);
-    marey__free(frames->by_text.slots);
+    marey__index_fini(&frames->by_text);
     marey__free(frames->is_ambiguous);
     marey__free(frames->sites);
     *frames = (struct marey__frames){0};
@@ -73,7 +73,7 @@ uint32_t marey__frames_add(struct marey__frames *frames, const struct marey__tex
 
 static uint32_t hash_of(const struct marey__frames *frames, const char *text, size_t len)
 {
-    return (uint32_t)marey__sink_hash(frames->seed, text, len);
+    return (uint32_t)marey__hash_bytes(frames->seed, text, len);
 }
 
 /* The frame with this text, or MAREY__NO_FRAME. */
@@ -81,7 +81,7 @@ static uint32_t find(const struct marey__frames *frames, const char *text, size_
 {
     const uint32_t hash = hash_of(frames, text, len);
     size_t at = hash;
-    for (uint32_t n; (n = marey__sink_index_next(&frames->by_text, hash, &at)) != 0;) {
+    for (uint32_t n; (n = marey__index_next(&frames->by_text, hash, &at)) != 0;) {
         const struct marey__text_frame *frame = &frames->frames[n - 1];
         if (frame->text_len == len && memcmp(frame->text, text, len) == 0)
             return n - 1;
@@ -92,7 +92,7 @@ static uint32_t find(const struct marey__frames *frames, const char *text, size_
 static uint32_t add_known(struct marey__frames *frames, const struct marey__text_frame *frame)
 {
     const uint32_t hash = hash_of(frames, frame->text, frame->text_len), number = add(frames, frame);
-    if (number != MAREY__NO_FRAME && !marey__sink_index_put(&frames->by_text, hash, number + 1))
+    if (number != MAREY__NO_FRAME && !marey__index_put(&frames->by_text, hash, number + 1))
         return MAREY__NO_FRAME;
     return number;
 }
@@ -157,16 +157,16 @@ static bool is_same_function(const struct marey__frames *frames, const struct ma
  * All frames of one name meet at the first of them, which is in the index. One that is another function makes that name
  * ambiguous, for all of them: the marks of the first are copied to the others at the end.
  */
-static bool mark_ambiguous(struct marey__frames *frames, struct marey__sink_index *by_name,
+static bool mark_ambiguous(struct marey__frames *frames, struct marey__index *by_name,
                            uint32_t *firsts)
 {
     for (size_t i = 0; i < frames->n; i++) {
         const struct marey__text_frame *frame = &frames->frames[i];
-        const uint32_t hash = (uint32_t)marey__sink_hash(frames->seed, frame->name, frame->name_len);
+        const uint32_t hash = (uint32_t)marey__hash_bytes(frames->seed, frame->name, frame->name_len);
         size_t at = hash;
         uint32_t n;
         firsts[i] = (uint32_t)i;
-        while ((n = marey__sink_index_next(by_name, hash, &at)) != 0) {
+        while ((n = marey__index_next(by_name, hash, &at)) != 0) {
             const struct marey__text_frame *first = &frames->frames[n - 1];
             if (!is_same_text(first->name, first->name_len, frame->name, frame->name_len))
                 continue;
@@ -174,7 +174,7 @@ static bool mark_ambiguous(struct marey__frames *frames, struct marey__sink_inde
             frames->is_ambiguous[n - 1] |= !is_same_function(frames, first, frame);
             break;
         }
-        if (n == 0 && !marey__sink_index_put(by_name, hash, (uint32_t)i + 1))
+        if (n == 0 && !marey__index_put(by_name, hash, (uint32_t)i + 1))
             return false;
     }
     for (size_t i = 0; i < frames->n; i++)
@@ -184,14 +184,14 @@ static bool mark_ambiguous(struct marey__frames *frames, struct marey__sink_inde
 
 bool marey__frames_name(struct marey__frames *frames)
 {
-    struct marey__sink_index by_name = {0};
+    struct marey__index by_name = {0};
     uint32_t *firsts = marey__calloc(frames->n + 1, sizeof *firsts);
     frames->is_ambiguous = marey__calloc(frames->n + 1, sizeof *frames->is_ambiguous);
     frames->sites = marey__calloc(frames->n + 1, sizeof *frames->sites);
     const bool done = firsts != NULL && frames->is_ambiguous != NULL && frames->sites != NULL &&
                       (frames->names_decide || mark_ambiguous(frames, &by_name, firsts));
     marey__free(firsts);
-    marey__free(by_name.slots);
+    marey__index_fini(&by_name);
     return done;
 }
 
