@@ -17,6 +17,7 @@
 #define MAREY_CALLS_TREE_H
 
 #include "analyze/walk/internal.h"
+#include "base/map.h"
 #include "report/internal.h"
 
 enum marey__call_kind { MAREY__CALL_PYTHON, MAREY__CALL_BUILTIN, MAREY__CALL_COMPILED };
@@ -41,11 +42,11 @@ struct marey__call_thread {
 };
 
 struct marey__call_node {
-    uint32_t parent; /* index; parents come first; 0 is the root */
-    uint32_t function, signature, thread;
-    uint64_t calls;                     /* resumes among them, as cProfile counts */
-    uint64_t resumes;                   /* times that a generator or coroutine went on */
-    uint64_t self_ns, total_ns, max_ns; /* total: with what was called; max 0: not known */
+    uint32_t parent;                      /* index; parents come first; 0 is the root */
+    uint32_t function, signature, thread; /* with `parent` the key */
+    uint64_t calls;                       /* resumes among them, as cProfile counts */
+    uint64_t resumes;                     /* times that a generator or coroutine went on */
+    uint64_t self_ns, total_ns, max_ns;   /* total: with what was called; max 0: not known */
     uint64_t gpu_ns; /* of GPU work that was launched by the function itself, not by what it called */
 };
 
@@ -82,8 +83,7 @@ struct marey__calls {
     size_t functions_cap, signatures_cap, threads_cap, nodes_cap;
     struct marey__arena texts;
     struct marey__names function_keys, signature_keys, thread_keys;
-    uint32_t *slots; /* of nodes; 0: empty */
-    uint32_t n_slots_log2;
+    struct marey__key_map nodes_by_key; /* but for the root */
 };
 
 /* ---- calls_read.c ---- */
@@ -181,7 +181,7 @@ struct marey__call_sum {
     uint64_t gpu_ns;                    /* as total */
 };
 struct marey__call_edge {
-    uint32_t caller, callee;    /* entities */
+    uint32_t caller, callee;    /* entities; the key */
     struct marey__call_sum sum; /* primitive: not within another call of the same by the same */
 };
 struct marey__call_sums {
@@ -191,8 +191,7 @@ struct marey__call_sums {
     size_t n_entities;
     struct marey__call_edge *edges;
     size_t n_edges, edges_cap;
-    uint32_t *slots; /* of edges, plus one; 0: empty */
-    uint32_t n_slots_log2;
+    struct marey__key_map by_key;
 };
 /* False without memory, with `sums` finished. */
 MAREY_WARN_UNUSED bool marey__call_sums_make(struct marey__call_sums *sums,

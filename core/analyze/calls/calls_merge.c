@@ -4,20 +4,7 @@
 #include "analyze/calls/calls.h"
 #include "analyze/samples/samples.h"
 
-enum { FIRST_SLOTS_LOG2 = 6 };
-
 /* ---- begin and end ---- */
-
-static bool make_slots(struct marey__calls *calls, uint32_t log2)
-{
-    uint32_t *slots = marey__calloc((size_t)1 << log2, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    marey__free(calls->slots);
-    calls->slots = slots;
-    calls->n_slots_log2 = log2;
-    return true;
-}
 
 bool marey__calls_init(struct marey__calls *calls)
 {
@@ -28,7 +15,7 @@ bool marey__calls_init(struct marey__calls *calls)
                                                .module = "",
                                                .kind = MAREY__CALL_COMPILED};
     if (marey__grow(&calls->nodes, &calls->nodes_cap, 1, sizeof *calls->nodes) &&
-        make_slots(calls, FIRST_SLOTS_LOG2) && marey__calls_function(calls, &other) == 0 &&
+        marey__calls_function(calls, &other) == 0 &&
         marey__calls_signature(calls, &(struct marey__call_signature){.text = ""}) == 0) {
         calls->nodes[0] = (struct marey__call_node){0};
         calls->n_nodes = 1;
@@ -44,7 +31,7 @@ void marey__calls_fini(struct marey__calls *calls)
     marey__free(calls->signatures);
     marey__free(calls->threads);
     marey__free(calls->nodes);
-    marey__free(calls->slots);
+    marey__key_map_fini(&calls->nodes_by_key);
     marey__names_fini(&calls->function_keys);
     marey__names_fini(&calls->signature_keys);
     marey__names_fini(&calls->thread_keys);
@@ -170,57 +157,15 @@ uint32_t marey__calls_thread(struct marey__calls *calls, const struct marey__cal
 
 /* ---- paths ---- */
 
-static size_t slot_of(const struct marey__calls *calls, const struct marey__call_node *node)
-{
-    uint64_t h = ((uint64_t)node->parent << 32 | node->function) * UINT64_C(0x9e3779b97f4a7c15);
-    h ^= h >> 29;
-    h = (h ^ ((uint64_t)node->signature << 32 | node->thread)) * UINT64_C(0xbf58476d1ce4e5b9);
-    return (size_t)((h ^ h >> 31) * UINT64_C(0x94d049bb133111eb) >> (64 - calls->n_slots_log2));
-}
-
-static bool is_same(const struct marey__call_node *a, const struct marey__call_node *b)
-{
-    return a->parent == b->parent && a->function == b->function && a->signature == b->signature &&
-           a->thread == b->thread;
-}
-
-/* The slot that has it, or an empty one. */
-static uint32_t *find_slot(const struct marey__calls *calls, const struct marey__call_node *node)
-{
-    const size_t mask = ((size_t)1 << calls->n_slots_log2) - 1;
-    size_t slot = slot_of(calls, node);
-    while (calls->slots[slot] != 0 && !is_same(&calls->nodes[calls->slots[slot]], node))
-        slot = (slot + 1) & mask;
-    return &calls->slots[slot];
-}
-
-static bool make_room(struct marey__calls *calls)
-{
-    if (calls->n_nodes >= UINT32_MAX - 1 ||
-        !marey__grow(&calls->nodes, &calls->nodes_cap, calls->n_nodes + 1, sizeof *calls->nodes))
-        return false;
-    if ((calls->n_nodes + 1) * 2 <= (size_t)1 << calls->n_slots_log2)
-        return true;
-    if (!make_slots(calls, calls->n_slots_log2 + 1))
-        return false;
-    for (size_t i = 1; i < calls->n_nodes; i++)
-        *find_slot(calls, &calls->nodes[i]) = (uint32_t)i;
-    return true;
-}
-
 uint32_t marey__calls_node(struct marey__calls *calls, uint32_t parent, uint32_t function,
                            uint32_t signature, uint32_t thread)
 {
-    const struct marey__call_node node = {
-        .parent = parent, .function = function, .signature = signature, .thread = thread};
-    if (!make_room(calls))
-        return 0;
-    uint32_t *const slot = find_slot(calls, &node);
-    if (*slot == 0) {
-        *slot = (uint32_t)calls->n_nodes;
-        calls->nodes[calls->n_nodes++] = node;
-    }
-    return *slot;
+    const uint32_t key[] = {parent, function, signature, thread};
+    const uint32_t number = calls->n_nodes < UINT32_MAX - 1
+                                ? MAREY__MAP_NUMBER(&calls->nodes_by_key, calls->nodes,
+                                                    calls->n_nodes, calls->nodes_cap, key)
+                                : 0;
+    return number != 0 ? number - 1 : 0;
 }
 
 void marey__call_node_add(struct marey__call_node *into, const struct marey__call_node *from)
@@ -279,7 +224,7 @@ bool marey__calls_fold(struct marey__calls *into, const struct marey__calls *fro
     into->signatures = copy_of(from->signatures, from->n_signatures, sizeof *from->signatures);
     into->threads = copy_of(from->threads, from->n_threads, sizeof *from->threads);
     bool done = map != NULL && into->functions != NULL && into->signatures != NULL &&
-                into->threads != NULL && make_slots(into, FIRST_SLOTS_LOG2) &&
+                into->threads != NULL &&
                 marey__grow(&into->nodes, &into->nodes_cap, 1, sizeof *into->nodes);
     if (done) {
         into->nodes[0] = (struct marey__call_node){0};

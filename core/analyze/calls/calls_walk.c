@@ -9,58 +9,15 @@
 
 #include "analyze/calls/calls.h"
 
-enum { FIRST_SLOTS_LOG2 = 6, NO_EDGE = 0 };
+enum { NO_EDGE = 0 };
 
 /* ---- edges ---- */
 
-static size_t slot_of(const struct marey__call_sums *sums, uint32_t caller, uint32_t callee)
-{
-    const uint64_t key = ((uint64_t)caller << 32 | callee) * UINT64_C(0x9e3779b97f4a7c15);
-    return (size_t)((key ^ key >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> (64 - sums->n_slots_log2));
-}
-
-static uint32_t *find_slot(const struct marey__call_sums *sums, uint32_t caller, uint32_t callee)
-{
-    const size_t mask = ((size_t)1 << sums->n_slots_log2) - 1;
-    size_t slot = slot_of(sums, caller, callee);
-    while (sums->slots[slot] != 0) {
-        const struct marey__call_edge *const edge = &sums->edges[sums->slots[slot] - 1];
-        if (edge->caller == caller && edge->callee == callee)
-            break;
-        slot = (slot + 1) & mask;
-    }
-    return &sums->slots[slot];
-}
-
-static bool make_room(struct marey__call_sums *sums)
-{
-    if (!marey__grow(&sums->edges, &sums->edges_cap, sums->n_edges + 1, sizeof *sums->edges))
-        return false;
-    if ((sums->n_edges + 1) * 2 <= (size_t)1 << sums->n_slots_log2 && sums->slots != NULL)
-        return true;
-    const uint32_t log2 = sums->slots == NULL ? FIRST_SLOTS_LOG2 : sums->n_slots_log2 + 1;
-    uint32_t *const slots = marey__calloc((size_t)1 << log2, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    marey__free(sums->slots);
-    sums->slots = slots;
-    sums->n_slots_log2 = log2;
-    for (size_t i = 0; i < sums->n_edges; i++)
-        *find_slot(sums, sums->edges[i].caller, sums->edges[i].callee) = (uint32_t)i + 1;
-    return true;
-}
-
-/* The number of an edge, from 1, made when new; NO_EDGE without memory. */
+/* The number of an edge, from 1, made when new; NO_EDGE on out of memory. */
 static uint32_t number_edge(struct marey__call_sums *sums, uint32_t caller, uint32_t callee)
 {
-    if (!make_room(sums))
-        return NO_EDGE;
-    uint32_t *const slot = find_slot(sums, caller, callee);
-    if (*slot == 0) {
-        sums->edges[sums->n_edges++] = (struct marey__call_edge){.caller = caller, .callee = callee};
-        *slot = (uint32_t)sums->n_edges;
-    }
-    return *slot;
+    const uint64_t key = marey__pair_key(caller, callee);
+    return MAREY__MAP_NUMBER(&sums->by_key, sums->edges, sums->n_edges, sums->edges_cap, key);
 }
 
 /* Of each node the edge that leads to it: from a function, not from nothing and not from "(other paths)". */
@@ -208,7 +165,7 @@ void marey__call_sums_fini(struct marey__call_sums *sums)
 {
     marey__free(sums->entities);
     marey__free(sums->edges);
-    marey__free(sums->slots);
+    marey__key_map_fini(&sums->by_key);
     *sums = (struct marey__call_sums){0};
 }
 

@@ -12,7 +12,7 @@
 
 /* Samples of a thread with one stack. */
 struct sum {
-    uint32_t thread, stack;
+    uint32_t thread, stack; /* the key */
     uint64_t n, weight_ns;
 };
 
@@ -21,8 +21,7 @@ struct adding {
     struct marey__samples_set *set;
     struct sum *sums;
     size_t n_sums, sums_cap;
-    uint32_t *slots; /* of sums, plus one; 0: empty */
-    uint32_t n_slots_log2;
+    struct marey__key_map by_key;
     bool shows_imports, is_complete; /* as marey__samples_choose() has them */
     uint32_t *threads;   /* by thread of the samples: the tree's, plus one; 0: not made */
     uint32_t *functions; /* by function of the samples, then by location, as well */
@@ -36,56 +35,14 @@ struct adding {
 
 /* ---- sums by thread and stack ---- */
 
-static size_t slot_of(const struct adding *a, uint32_t thread, uint32_t stack)
-{
-    const uint64_t key = (uint64_t)thread << 32 | stack;
-    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - a->n_slots_log2));
-}
-
-static uint32_t *find_slot(const struct adding *a, uint32_t thread, uint32_t stack)
-{
-    const size_t mask = ((size_t)1 << a->n_slots_log2) - 1;
-    for (size_t at = slot_of(a, thread, stack);; at = (at + 1) & mask) {
-        const uint32_t number = a->slots[at];
-        if (number == 0 ||
-            (a->sums[number - 1].thread == thread && a->sums[number - 1].stack == stack))
-            return &a->slots[at];
-    }
-}
-
-static bool make_slots(struct adding *a, uint32_t log2)
-{
-    uint32_t *const slots = marey__calloc((size_t)1 << log2, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    marey__free(a->slots);
-    a->slots = slots;
-    a->n_slots_log2 = log2;
-    for (size_t i = 0; i < a->n_sums; i++)
-        *find_slot(a, a->sums[i].thread, a->sums[i].stack) = (uint32_t)i + 1;
-    return true;
-}
-
-static struct sum *find_sum(struct adding *a, uint32_t thread, uint32_t stack)
-{
-    uint32_t *const slot = find_slot(a, thread, stack);
-    if (*slot != 0)
-        return &a->sums[*slot - 1];
-    if (!marey__grow(&a->sums, &a->sums_cap, a->n_sums + 1, sizeof *a->sums))
-        return NULL;
-    a->sums[a->n_sums] = (struct sum){.thread = thread, .stack = stack};
-    *slot = (uint32_t)++a->n_sums;
-    if (a->n_sums * 2 > (size_t)1 << a->n_slots_log2 && !make_slots(a, a->n_slots_log2 + 1))
-        return NULL;
-    return &a->sums[a->n_sums - 1];
-}
-
 static marey_status add_round(void *ctx, const struct marey_samples_round *round)
 {
     struct adding *const a = ctx;
     for (size_t i = 0; i < round->n_seen; i++) {
-        struct sum *const sum = find_sum(a, round->seen[i].thread, round->seen[i].stack);
-        MAREY__TRY_MEMORY(sum != NULL);
+        const uint64_t key = marey__pair_key(round->seen[i].thread, round->seen[i].stack);
+        const uint32_t number = MAREY__MAP_NUMBER(&a->by_key, a->sums, a->n_sums, a->sums_cap, key);
+        MAREY__TRY_MEMORY(number != 0);
+        struct sum *const sum = &a->sums[number - 1];
         sum->n += MAREY__MAX(round->n_same, 1);
         sum->weight_ns += round->weight_ns;
     }
@@ -232,9 +189,7 @@ static marey_status make_tree(struct adding *a)
 
 static marey_status read_set(struct adding *a, const struct marey_samples_filter *filter)
 {
-    enum { FIRST_SLOTS_LOG2 = 8 };
     struct marey__samples_chosen *chosen = NULL;
-    MAREY__TRY_MEMORY(make_slots(a, FIRST_SLOTS_LOG2));
     MAREY_TRY(marey__samples_choose(a->set, filter, a->is_complete, &chosen));
     a->shows_imports = marey__samples_shows_imports(chosen);
     marey_status status = marey__samples_visit(a->set, chosen, add_round, a);
@@ -257,7 +212,7 @@ marey_status marey__calls_read_samples(struct marey__calls *calls,
     calls->startup_ns = set.startup_ns;
     calls->idle_ns = set.idle_ns + set.task_wait_ns;
     marey__free(a.sums);
-    marey__free(a.slots);
+    marey__key_map_fini(&a.by_key);
     marey__free(a.threads);
     marey__free(a.functions);
     marey__free(a.nodes);

@@ -322,6 +322,7 @@ marey_status marey__idle_find(struct marey__idle *idle, const struct marey__work
     marey__free(finder.gaps);
     marey__free(finder.parts);
     marey__free(finder.sums);
+    marey__key_map_fini(&finder.by_key);
     if (status != MAREY_OK)
         marey__idle_fini(idle);
     return status;

@@ -19,6 +19,7 @@
 #define MAREY_IDLE_H
 
 #include "analyze/device/breakdown_internal.h"
+#include "base/map.h"
 
 enum marey__idle_reason {
     /* What the launching thread did before it launched. */
@@ -146,8 +147,9 @@ struct marey__idle_finder {
     size_t n_gaps, gaps_cap;
     struct marey__idle_part *parts;
     size_t n_parts, parts_cap;
-    struct marey__idle_sum *sums; /* a hash table; count 0: empty */
-    size_t n_sums, n_slots;
+    struct marey__idle_sum *sums;
+    size_t n_sums, sums_cap;
+    struct marey__key_map by_key;
 };
 
 /* Some time of a gap, and what it is due to. Times of one lane and device come in order of their gaps. */

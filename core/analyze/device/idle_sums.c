@@ -1,4 +1,4 @@
-/* Sums of idle time: by reason and by step in arrays, by name in a hash table. */
+/* Sums of idle time: by reason and by step in arrays, by name in a map. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -17,34 +17,6 @@ static uint64_t key_of(const struct marey__idle_time *time)
     return (((uint64_t)time->gap->device << LANE_BITS | time->lane) << NAME_BITS | name)
                << REASON_BITS |
            time->reason;
-}
-
-static struct marey__idle_sum *find_slot(const struct marey__idle_finder *finder, uint64_t key)
-{
-    const size_t mask = finder->n_slots - 1;
-    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
-    while (finder->sums[slot].count != 0 && finder->sums[slot].key != key)
-        slot = (slot + 1) & mask;
-    return &finder->sums[slot];
-}
-
-/* Keep half of the slots empty. */
-static bool make_room(struct marey__idle_finder *finder)
-{
-    if ((finder->n_sums + 1) * 2 <= finder->n_slots)
-        return true;
-    const struct marey__idle_finder old = *finder;
-    finder->n_slots = old.n_slots == 0 ? 64 : old.n_slots * 2;
-    finder->sums = marey__calloc(finder->n_slots, sizeof *finder->sums);
-    if (finder->sums == NULL) {
-        *finder = old;
-        return false;
-    }
-    for (size_t i = 0; i < old.n_slots; i++)
-        if (old.sums[i].count != 0)
-            *find_slot(finder, old.sums[i].key) = old.sums[i];
-    marey__free(old.sums);
-    return true;
 }
 
 static void add_to_steps(struct marey__idle_finder *finder, const struct marey__idle_time *time)
@@ -99,17 +71,16 @@ bool marey__idle_add(struct marey__idle_finder *finder, const struct marey__idle
     const uint64_t ns = wanted_ns(finder, time);
     if (ns == 0)
         return true;
-    if (!make_room(finder))
+    const uint64_t key = key_of(time);
+    const uint32_t number =
+        MAREY__MAP_NUMBER(&finder->by_key, finder->sums, finder->n_sums, finder->sums_cap, key);
+    if (number == 0)
         return false;
     struct marey__idle_device *device = &finder->idle->devices[time->gap->device];
     device->ns[time->reason] += ns;
     device->count[time->reason] += (time->gap->reasons >> time->reason & 1u) == 0;
     time->gap->reasons |= (uint16_t)(1u << time->reason);
-    struct marey__idle_sum *sum = find_slot(finder, key_of(time));
-    if (sum->count == 0) {
-        finder->n_sums++;
-        sum->key = key_of(time);
-    }
+    struct marey__idle_sum *sum = &finder->sums[number - 1];
     if (sum->count == 0 || sum->last_gap != time->gap_number)
         sum->count++;
     sum->last_gap = time->gap_number;
@@ -143,13 +114,10 @@ static int by_time(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* The sums without the empty slots, sorted and those of one row together; how many there are. */
-static size_t merge_threads(struct marey__idle_sum *sums, size_t n_slots)
+/* Sort the sums and merge those of one row. Returns how many rows there are. */
+static size_t merge_threads(struct marey__idle_sum *sums, size_t n)
 {
-    size_t n = 0, n_rows = 0;
-    for (size_t i = 0; i < n_slots; i++)
-        if (sums[i].count != 0)
-            sums[n++] = sums[i];
+    size_t n_rows = 0;
     if (n != 0)
         qsort(sums, n, sizeof *sums, by_row);
     for (size_t i = 0; i < n; i++) {
@@ -181,7 +149,7 @@ static struct marey__idle_row make_row(const struct marey__idle_sum *sum)
 
 bool marey__idle_make_rows(struct marey__idle_finder *finder)
 {
-    const size_t n = merge_threads(finder->sums, finder->n_slots);
+    const size_t n = merge_threads(finder->sums, finder->n_sums);
     for (size_t i = 0; i < n;) {
         struct marey__idle_device *device = &finder->idle->devices[device_of(&finder->sums[i])];
         size_t end = i + 1;

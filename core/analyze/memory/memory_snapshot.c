@@ -6,15 +6,17 @@
 #include <string.h>
 
 #include "analyze/memory/memory_snapshot.h"
+#include "base/map.h"
 #include "tensor/dumpfile/dumpfile_internal.h"
 
 /* Blocks that are allocated, by address. */
 struct open_blocks {
     struct {
-        uint64_t address; /* plus one; 0: empty */
-        size_t block;     /* plus one; 0: none is there any more */
-    } * slots;
-    size_t n, n_slots;
+        uint64_t address;
+        size_t block; /* plus one; 0: none is there any more */
+    } * items;
+    size_t n, cap;
+    struct marey__key_map by_address;
 };
 
 struct reading {
@@ -30,34 +32,19 @@ typedef const struct marey__unpickled_value *value;
 
 /* ---- addresses ---- */
 
-static size_t slot_of(const struct open_blocks *open, uint64_t key)
-{
-    size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (open->n_slots - 1);
-    while (open->slots[i].address != 0 && open->slots[i].address != key)
-        i = (i + 1) & (open->n_slots - 1);
-    return i;
-}
-
-/* Where the open block at an address is, plus one; NULL without memory. */
+/* Where the open block at an address is, plus one; NULL on out of memory. */
 static size_t *open_at(struct open_blocks *open, uint64_t address)
 {
-    if (open->n * 2 >= open->n_slots) {
-        struct open_blocks larger = {.n = open->n,
-                                     .n_slots = open->n_slots != 0 ? open->n_slots * 2 : 256};
-        larger.slots = marey__calloc(larger.n_slots, sizeof *larger.slots);
-        if (larger.slots == NULL)
-            return NULL;
-        for (size_t i = 0; i < open->n_slots; i++)
-            if (open->slots[i].address != 0)
-                larger.slots[slot_of(&larger, open->slots[i].address)] = open->slots[i];
-        marey__free(open->slots);
-        *open = larger;
-    }
-    const uint64_t key = address + 1;
-    const size_t i = slot_of(open, key);
-    open->n += open->slots[i].address == 0;
-    open->slots[i].address = key;
-    return &open->slots[i].block;
+    const uint32_t number =
+        MAREY__MAP_NUMBER(&open->by_address, open->items, open->n, open->cap, address);
+    return number != 0 ? &open->items[number - 1].block : NULL;
+}
+
+static void free_open(struct open_blocks *open)
+{
+    marey__free(open->items);
+    marey__key_map_fini(&open->by_address);
+    *open = (struct open_blocks){0};
 }
 
 /* ---- stacks ---- */
@@ -308,8 +295,7 @@ static bool take_device(struct reading *r, value segments, value trace, value an
         marey__free(r->pool->iterations.at);
         r->report->n_pools--; /* a device that nobody used */
     }
-    marey__free(r->open.slots);
-    r->open = (struct open_blocks){0};
+    free_open(&r->open);
     return done;
 }
 
@@ -365,7 +351,7 @@ marey_status marey__memory_take_snapshot(struct marey__memory_report *report, co
     else
         status = marey__no_memory();
     marey__free(r.stacks);
-    marey__free(r.open.slots);
+    free_open(&r.open);
     marey__unpickled_fini(&pickle);
     return status;
 }

@@ -57,53 +57,14 @@ static bool fold_stacks(struct marey_samples_report *report)
 
 /* ---- cells ---- */
 
-static size_t slot_of(const struct marey__samples_sums *sums, const struct marey__samples_cell *key)
-{
-    uint64_t hash = ((uint64_t)key->thread << 32 | key->stack) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= ((uint64_t)key->wait << 1 | key->is_chosen) * UINT64_C(0xff51afd7ed558ccd);
-    hash ^= hash >> 29;
-    return (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (sums->n_slots - 1);
-}
-
-static bool is_same_cell(const struct marey__samples_cell *a, const struct marey__samples_cell *b)
-{
-    return a->thread == b->thread && a->stack == b->stack && a->wait == b->wait &&
-           a->is_chosen == b->is_chosen;
-}
-
-static bool grow_slots(struct marey__samples_sums *sums)
-{
-    const size_t n_slots = sums->n_slots != 0 ? 2 * sums->n_slots : 1024;
-    uint32_t *const slots = marey__calloc(n_slots, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    marey__free(sums->slots);
-    sums->slots = slots;
-    sums->n_slots = n_slots;
-    for (size_t i = 0; i < sums->n_cells; i++) {
-        size_t slot = slot_of(sums, &sums->cells[i]);
-        while (slots[slot] != 0)
-            slot = (slot + 1) & (n_slots - 1);
-        slots[slot] = (uint32_t)i + 1;
-    }
-    return true;
-}
-
-/* The cell of this key, made when new; NULL without memory. */
+/* The cell of this key, made when new; NULL on out of memory. */
 static struct marey__samples_cell *cell_of(struct marey__samples_sums *sums,
                                            const struct marey__samples_cell *key)
 {
-    if (2 * (sums->n_cells + 1) > sums->n_slots && !grow_slots(sums))
-        return NULL;
-    size_t slot = slot_of(sums, key);
-    for (; sums->slots[slot] != 0; slot = (slot + 1) & (sums->n_slots - 1))
-        if (is_same_cell(&sums->cells[sums->slots[slot] - 1], key))
-            return &sums->cells[sums->slots[slot] - 1];
-    if (!marey__grow(&sums->cells, &sums->cells_cap, sums->n_cells + 1, sizeof *sums->cells))
-        return NULL;
-    sums->cells[sums->n_cells] = *key;
-    sums->slots[slot] = (uint32_t)++sums->n_cells;
-    return &sums->cells[sums->n_cells - 1];
+    const uint32_t number =
+        marey__key_map_number(&sums->by_key, &sums->cells, &sums->n_cells, &sums->cells_cap,
+                              sizeof *sums->cells, key, offsetof(struct marey__samples_cell, sum));
+    return number != 0 ? &sums->cells[number - 1] : NULL;
 }
 
 /* ---- the pass ---- */
@@ -202,7 +163,7 @@ marey_status marey__samples_sums_make(struct marey_samples_report *report)
 void marey__samples_sums_fini(struct marey__samples_sums *sums)
 {
     marey__free(sums->cells);
-    marey__free(sums->slots);
+    marey__key_map_fini(&sums->by_key);
     marey__free(sums->folds);
     marey__free(sums->snapshots);
     marey__free(sums->audits);

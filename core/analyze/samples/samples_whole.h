@@ -3,6 +3,7 @@
 #define MAREY_SAMPLES_WHOLE_H
 
 #include "analyze/samples/samples.h"
+#include "base/map.h"
 
 enum marey__samples_table {
     MAREY__SAMPLES_FUNCTIONS,
@@ -37,7 +38,8 @@ void marey__samples_sum_add(struct marey__samples_sum *into, const struct marey_
 struct marey__samples_cell {
     uint32_t thread, stack; /* a stack without the frames that are not shown */
     uint32_t wait;          /* of those off the processors; else 0 */
-    bool is_chosen; /* it counts; else it is there for the tables of waits and of the lock alone */
+    /* Whether it counts; else it is for the tables of waits and of the lock only. The last field of the key. */
+    uint32_t is_chosen;
     struct marey__samples_sum sum;
     double squares;    /* of the weights */
     uint64_t wants_ns; /* waited for the interpreter lock */
@@ -46,8 +48,7 @@ struct marey__samples_cell {
 struct marey__samples_sums {
     struct marey__samples_cell *cells;
     size_t n_cells, cells_cap;
-    uint32_t *slots; /* of cells, plus one; 0: empty */
-    size_t n_slots;
+    struct marey__key_map by_key;
     struct marey__samples_sum whole; /* of those that count */
     double squares;                  /* of their weights */
     uint64_t gc_ns;                  /* of those without frames, in garbage collection */

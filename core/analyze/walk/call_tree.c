@@ -1,29 +1,13 @@
-/* The call tree: an array of nodes, parents first, and a hash table from (parent, name) to node. */
+/* The call tree: an array of nodes, parents first, and a map from (parent, name) to node. */
 #include <string.h>
 
 #include "analyze/walk/internal.h"
 
-enum { FIRST_SLOTS_LOG2 = 5 };
-
-static bool make_slots(struct marey__tree *tree, uint32_t log2)
-{
-    uint32_t *slots = marey__calloc((size_t)1 << log2, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    marey__free(tree->slots);
-    tree->slots = slots;
-    tree->n_slots_log2 = log2;
-    return true;
-}
-
 bool marey__tree_init(struct marey__tree *tree)
 {
     *tree = (struct marey__tree){0};
-    if (!marey__grow(&tree->nodes, &tree->cap, 1, sizeof *tree->nodes) ||
-        !make_slots(tree, FIRST_SLOTS_LOG2)) {
-        marey__tree_fini(tree);
+    if (!marey__grow(&tree->nodes, &tree->cap, 1, sizeof *tree->nodes))
         return false;
-    }
     tree->nodes[0] = (struct marey__node){.name = MAREY__NO_NAME};
     tree->n = 1;
     return true;
@@ -32,17 +16,8 @@ bool marey__tree_init(struct marey__tree *tree)
 void marey__tree_fini(struct marey__tree *tree)
 {
     marey__free(tree->nodes);
-    marey__free(tree->slots);
+    marey__key_map_fini(&tree->by_key);
     *tree = (struct marey__tree){0};
-}
-
-static void enter(struct marey__tree *tree, uint32_t node)
-{
-    const size_t mask = ((size_t)1 << tree->n_slots_log2) - 1;
-    size_t slot = marey__tree_slot(tree, tree->nodes[node].parent, tree->nodes[node].name);
-    while (tree->slots[slot] != 0)
-        slot = (slot + 1) & mask;
-    tree->slots[slot] = node;
 }
 
 static bool is_outermost(const struct marey__tree *tree, uint32_t parent, uint32_t name)
@@ -57,23 +32,13 @@ uint32_t marey__tree_add(struct marey__tree *tree, uint32_t parent, uint32_t nam
 {
     if (tree->n >= MAREY__TREE_NODES && (parent != 0 || name != other))
         return marey__tree_child(tree, 0, other, other);
-    if (!marey__grow(&tree->nodes, &tree->cap, tree->n + 1, sizeof *tree->nodes))
+    const uint64_t key = marey__pair_key(name, parent);
+    const uint32_t number = MAREY__MAP_NUMBER(&tree->by_key, tree->nodes, tree->n, tree->cap, key);
+    if (number == 0)
         return 0;
-    if ((tree->n + 1) * 2 > (size_t)1 << tree->n_slots_log2) {
-        if (!make_slots(tree, tree->n_slots_log2 + 1))
-            return 0;
-        for (size_t i = 1; i < tree->n; i++)
-            enter(tree, (uint32_t)i);
-    }
-    const uint32_t node = (uint32_t)tree->n++;
-    tree->nodes[node] = (struct marey__node){
-        .name = name,
-        .parent = parent,
-        .depth = tree->nodes[parent].depth + 1,
-        .is_outermost = is_outermost(tree, parent, name),
-    };
-    enter(tree, node);
-    return node;
+    tree->nodes[number - 1].depth = tree->nodes[parent].depth + 1;
+    tree->nodes[number - 1].is_outermost = is_outermost(tree, parent, name);
+    return number - 1;
 }
 
 bool marey__tree_join(struct marey__tree *into, const struct marey__tree *tree,

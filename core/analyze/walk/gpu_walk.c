@@ -26,47 +26,21 @@ void marey__gpu_walk_fini(struct marey__gpu_walk *gpu)
     marey__free(gpu->by_name);
     marey__pairs_fini(&gpu->where);
     marey__free(gpu->launches);
+    marey__key_map_fini(&gpu->by_correlation);
     *gpu = (struct marey__gpu_walk){0};
 }
 
 /* ---- launches and what waits for them ---- */
 
-static struct marey__gpu_launch *find_slot(struct marey__gpu_launch *slots, size_t n_slots,
-                                           uint64_t correlation)
-{
-    const size_t mask = n_slots - 1;
-    size_t i = (size_t)((correlation * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
-    while (slots[i].correlation != 0 && slots[i].correlation != correlation)
-        i = (i + 1) & mask;
-    return &slots[i];
-}
-
-static bool grow_launches(struct marey__gpu_walk *gpu)
-{
-    const size_t n_slots = gpu->n_slots != 0 ? 2 * gpu->n_slots : 256;
-    struct marey__gpu_launch *slots = marey__calloc(n_slots, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < gpu->n_slots; i++)
-        if (gpu->launches[i].correlation != 0)
-            *find_slot(slots, n_slots, gpu->launches[i].correlation) = gpu->launches[i];
-    marey__free(gpu->launches);
-    gpu->launches = slots;
-    gpu->n_slots = n_slots;
-    return true;
-}
-
-/* The entry of a correlation, made when new; NULL without memory. */
+/* The entry of a correlation, made when new; NULL on out of memory. */
 static struct marey__gpu_launch *launch_of(struct marey__gpu_walk *gpu, uint64_t correlation)
 {
-    if (2 * (gpu->n_launches + 1) > gpu->n_slots && !grow_launches(gpu))
-        return NULL;
-    struct marey__gpu_launch *launch = find_slot(gpu->launches, gpu->n_slots, correlation);
-    if (launch->correlation == 0) {
-        *launch = (struct marey__gpu_launch){.correlation = correlation, .lane = MAREY__NO_LANE};
-        gpu->n_launches++;
-    }
-    return launch;
+    const size_t n_before = gpu->n_launches;
+    const uint32_t number = MAREY__MAP_NUMBER(&gpu->by_correlation, gpu->launches, gpu->n_launches,
+                                              gpu->launches_cap, correlation);
+    if (gpu->n_launches > n_before)
+        gpu->launches[number - 1].lane = MAREY__NO_LANE;
+    return number != 0 ? &gpu->launches[number - 1] : NULL;
 }
 
 static bool add_to_node(struct marey__lane_walk *lane, uint32_t node,

@@ -12,7 +12,7 @@
 #ifndef MAREY_WALK_INTERNAL_H
 #define MAREY_WALK_INTERNAL_H
 
-#include "base/base_internal.h"
+#include "base/map.h"
 #include "base/table_internal.h"
 #include "report/internal.h"
 #include <marey/recording.h>
@@ -29,8 +29,7 @@ struct marey__name {
 struct marey__names {
     struct marey__name *names;
     size_t n, cap;
-    uint32_t *slots; /* number + 1; 0: empty */
-    size_t n_slots;  /* a power of two */
+    struct marey__index by_hash;
 };
 
 #define MAREY__NO_NAME UINT32_MAX
@@ -66,8 +65,8 @@ size_t marey__function_name_len(const struct marey_site_info *site);
 enum { MAREY__TREE_DEPTH = 400, MAREY__TREE_NODES = 1 << 22 };
 
 struct marey__node {
+    uint32_t name, parent; /* the key */
     uint64_t count, total_ns, self_ns;
-    uint32_t name, parent;
     uint32_t depth;    /* of the root: 0 */
     uint32_t n_active; /* folded nodes: how many times it is on the stack */
     uint32_t next_inside,
@@ -80,8 +79,7 @@ struct marey__node {
 struct marey__tree {
     struct marey__node *nodes; /* the root is 0; parents come before their children */
     size_t n, cap;
-    uint32_t *slots; /* node number; 0: empty */
-    uint32_t n_slots_log2;
+    struct marey__key_map by_key; /* but for the root */
 };
 
 MAREY_WARN_UNUSED bool marey__tree_init(struct marey__tree *tree);
@@ -94,24 +92,13 @@ MAREY_WARN_UNUSED bool marey__tree_join(struct marey__tree *into, const struct m
 /* How ranges are called that have found no node. */
 #define MAREY__OTHER_RANGES "(other)"
 
-static inline size_t marey__tree_slot(const struct marey__tree *tree, uint32_t parent, uint32_t name)
-{
-    const uint64_t key = (uint64_t)parent << 32 | name;
-    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - tree->n_slots_log2));
-}
-
 /* The child of `parent` called `name`, made when new; 0 without memory. */
 static inline uint32_t marey__tree_child(struct marey__tree *tree, uint32_t parent, uint32_t name,
                                          uint32_t other)
 {
-    const size_t mask = ((size_t)1 << tree->n_slots_log2) - 1;
-    for (size_t slot = marey__tree_slot(tree, parent, name);; slot = (slot + 1) & mask) {
-        const uint32_t node = tree->slots[slot];
-        if (node == 0)
-            return marey__tree_add(tree, parent, name, other);
-        if (tree->nodes[node].parent == parent && tree->nodes[node].name == name)
-            return node;
-    }
+    const uint64_t key = marey__pair_key(name, parent);
+    const uint32_t number = MAREY__MAP_FIND(&tree->by_key, tree->nodes, key);
+    return number != 0 ? number - 1 : marey__tree_add(tree, parent, name, other);
 }
 
 /* Which of two siblings comes first: negative for `a`. */
@@ -154,11 +141,12 @@ void marey__async_match_fini(struct marey__async_match *match);
 /* ---- pairs.c: a set of pairs of numbers ---- */
 
 struct marey__pairs {
-    uint64_t *slots; /* both in one, plus one; 0: empty */
-    size_t n, n_slots;
+    uint64_t *pairs; /* both in one */
+    size_t n, cap;
+    struct marey__key_map by_key;
 };
 
-/* Put (a, b) in; `a` below 2^32 - 1. True when it is new; `*failed` is set without memory. */
+/* Add (a, b). Returns true when it is new; `*failed` is set on out of memory. */
 bool marey__pairs_add(struct marey__pairs *pairs, uint32_t a, uint32_t b, bool *failed);
 void marey__pairs_fini(struct marey__pairs *pairs);
 
@@ -225,8 +213,8 @@ struct marey__gpu_time {
 
 /* By correlation: who launched, or what waits for its launch to come. */
 struct marey__gpu_launch {
-    uint64_t correlation; /* 0: an empty slot */
-    uint32_t lane, node;  /* lane MAREY__NO_LANE: not known so far */
+    uint64_t correlation;
+    uint32_t lane, node; /* lane MAREY__NO_LANE: not known so far */
     struct marey__gpu_time waiting;
 };
 
@@ -237,7 +225,8 @@ struct marey__gpu_walk {
     uint32_t *by_name; /* the first of `works` for a name, plus one; NULL until there is one */
     struct marey__pairs where; /* a work and its stream; a work and its device */
     struct marey__gpu_launch *launches;
-    size_t n_launches, n_slots;
+    size_t n_launches, launches_cap;
+    struct marey__key_map by_correlation;
 };
 
 /* Whether it is work at all, rather than something said about it. */

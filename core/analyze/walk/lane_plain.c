@@ -30,16 +30,12 @@ struct machine {
 /* The node of `name` below `parent`; 0 when there is none so far. */
 HOT uint32_t find_node(const struct machine *m, uint32_t parent, uint32_t name)
 {
-    uint32_t node = *m->next;
+    const uint32_t node = *m->next;
     if (MAREY_LIKELY(m->nodes[node].parent == parent && m->nodes[node].name == name))
         return node;
-    const size_t mask = ((size_t)1 << m->tree->n_slots_log2) - 1;
-    size_t slot = marey__tree_slot(m->tree, parent, name);
-    while ((node = m->tree->slots[slot]) != 0 &&
-           (m->nodes[node].parent != parent || m->nodes[node].name != name))
-        slot = (slot + 1) & mask;
-    *m->next = node;
-    return node;
+    const uint64_t key = marey__pair_key(name, parent);
+    const uint32_t number = MAREY__MAP_FIND(&m->tree->by_key, m->nodes, key);
+    return *m->next = number != 0 ? number - 1 : 0;
 }
 
 /* False for what is not usual. */

@@ -24,64 +24,31 @@ static uint64_t hash_of(const char *text, size_t len)
     return h ^ h >> 32;
 }
 
-static void enter(struct marey__names *names, uint32_t number)
+static uint32_t find(const struct marey__names *names, const char *text, size_t len, uint32_t hash)
 {
-    size_t slot = names->names[number].hash & (names->n_slots - 1);
-    while (names->slots[slot] != 0)
-        slot = (slot + 1) & (names->n_slots - 1);
-    names->slots[slot] = number + 1;
-}
-
-/* Keep at least half of the slots empty. */
-static bool make_room(struct marey__names *names)
-{
-    if (!marey__grow(&names->names, &names->cap, names->n + 1, sizeof *names->names))
-        return false;
-    if ((names->n + 1) * 2 <= names->n_slots)
-        return true;
-    const size_t n_slots = names->n_slots == 0 ? 64 : names->n_slots * 2;
-    uint32_t *slots = marey__calloc(n_slots, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    marey__free(names->slots);
-    names->slots = slots;
-    names->n_slots = n_slots;
-    for (size_t i = 0; i < names->n; i++)
-        enter(names, (uint32_t)i);
-    return true;
-}
-
-static uint32_t find(const struct marey__names *names, const char *text, size_t len, uint64_t hash)
-{
-    const size_t mask = names->n_slots - 1;
-    if (names->n_slots == 0)
-        return MAREY__NO_NAME;
-    for (size_t slot = hash & mask; names->slots[slot] != 0; slot = (slot + 1) & mask) {
-        const uint32_t number = names->slots[slot] - 1;
-        const struct marey__name *name = &names->names[number];
-        if (name->hash == hash && name->len == len && memcmp(name->text, text, len) == 0)
-            return number;
-    }
+    size_t at = hash;
+    for (uint32_t n; (n = marey__index_next(&names->by_hash, hash, &at)) != 0;)
+        if (names->names[n - 1].len == len && memcmp(names->names[n - 1].text, text, len) == 0)
+            return n - 1;
     return MAREY__NO_NAME;
 }
 
 uint32_t marey__names_find(const struct marey__names *names, const char *text, size_t len)
 {
-    return find(names, text, len, hash_of(text, len));
+    return find(names, text, len, (uint32_t)hash_of(text, len));
 }
 
 uint32_t marey__names_number(struct marey__names *names, const char *text, size_t len)
 {
     const uint64_t hash = hash_of(text, len);
-    const uint32_t found = find(names, text, len, hash);
+    const uint32_t found = find(names, text, len, (uint32_t)hash);
     if (found != MAREY__NO_NAME)
         return found;
-    if (!make_room(names))
+    if (!marey__grow(&names->names, &names->cap, names->n + 1, sizeof *names->names) ||
+        !marey__index_put(&names->by_hash, (uint32_t)hash, (uint32_t)names->n + 1))
         return MAREY__NO_NAME;
-    const uint32_t number = (uint32_t)names->n++;
-    names->names[number] = (struct marey__name){text, len, hash};
-    enter(names, number);
-    return number;
+    names->names[names->n] = (struct marey__name){text, len, hash};
+    return (uint32_t)names->n++;
 }
 
 int marey__names_compare(const struct marey__names *names, uint32_t a, uint32_t b)
@@ -94,7 +61,7 @@ int marey__names_compare(const struct marey__names *names, uint32_t a, uint32_t 
 void marey__names_fini(struct marey__names *names)
 {
     marey__free(names->names);
-    marey__free(names->slots);
+    marey__index_fini(&names->by_hash);
     *names = (struct marey__names){0};
 }
 

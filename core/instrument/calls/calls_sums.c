@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/map.h"
 #include "instrument/calls/calls_internal.h"
 
 /* A row while it is made. */
@@ -15,8 +16,7 @@ struct row {
 struct row_set {
     struct row *rows;
     size_t n, cap;
-    uint32_t *slots; /* numbers of rows, from 1 */
-    size_t n_slots;
+    struct marey__key_map by_names;
 };
 
 /* A node of any thread; parents stand before their children. */
@@ -33,55 +33,11 @@ struct walk {
     bool by_signature;
 };
 
-static uint64_t hash_row(const struct marey_calls_row *key)
-{
-    uint64_t hash = ((uint64_t)key->function << 32 | key->signature) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= ((uint64_t)key->caller_function << 32 | key->caller_signature) *
-            UINT64_C(0xc2b2ae3d27d4eb4f);
-    return hash ^ hash >> 29;
-}
-
-static uint32_t *find_row(const struct row_set *set, const struct marey_calls_row *key)
-{
-    const size_t mask = set->n_slots - 1;
-    for (size_t i = (size_t)hash_row(key) & mask;; i = (i + 1) & mask) {
-        const uint32_t number = set->slots[i];
-        if (number == 0 ||
-            memcmp(&set->rows[number - 1].sums, key, offsetof(struct marey_calls_row, calls)) == 0)
-            return &set->slots[i];
-    }
-}
-
-static bool grow_rows(struct row_set *set)
-{
-    enum { FIRST = 256 };
-    if (!marey__grow(&set->rows, &set->cap, set->n + 1, sizeof *set->rows))
-        return false;
-    if (set->n * 2 < set->n_slots)
-        return true;
-    const size_t n_slots = set->n_slots != 0 ? set->n_slots * 2 : FIRST;
-    uint32_t *const slots = marey__calloc(n_slots, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    marey__free(set->slots);
-    set->slots = slots;
-    set->n_slots = n_slots;
-    for (size_t i = 0; i < set->n; i++)
-        *find_row(set, &set->rows[i].sums) = (uint32_t)i + 1;
-    return true;
-}
-
-/* The number of the row with the names of `key`; 0 without memory. */
+/* The number of the row with the names of `key`, from 1; 0 on out of memory. */
 static uint32_t row_of(struct row_set *set, const struct marey_calls_row *key)
 {
-    if (!grow_rows(set))
-        return 0;
-    uint32_t *const slot = find_row(set, key);
-    if (*slot == 0) {
-        set->rows[set->n++] = (struct row){.sums = *key};
-        *slot = (uint32_t)set->n;
-    }
-    return *slot;
+    return marey__key_map_number(&set->by_names, &set->rows, &set->n, &set->cap, sizeof *set->rows,
+                                 key, offsetof(struct marey_calls_row, calls));
 }
 
 /* ---- the tree as an array ---- */
@@ -226,9 +182,9 @@ marey_status marey_calls_rows_init(struct marey_calls *calls, int by_signature,
     pthread_mutex_unlock(&calls->lock);
     marey__free(walk.visits);
     marey__free(walk.functions.rows);
-    marey__free(walk.functions.slots);
+    marey__key_map_fini(&walk.functions.by_names);
     marey__free(walk.pairs.rows);
-    marey__free(walk.pairs.slots);
+    marey__key_map_fini(&walk.pairs.by_names);
     if (status == MAREY_OK)
         *out = rows;
     else

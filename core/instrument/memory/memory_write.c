@@ -7,65 +7,40 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "instrument/memory/memory_internal.h"
 
-/* Numbers by a key; both not 0. Only grows. */
-struct map {
+/* Numbers by a key. */
+struct numbers {
     struct {
         uint64_t key, value;
-    } * slots;
-    size_t n, n_slots;
+    } * items;
+    size_t n, cap;
+    struct marey__key_map by_key;
 };
 
 static struct {
-    struct map stacks; /* of the recording: hash of the frames to its number */
-    struct map frames; /* return address to site */
-    marey_id *places;  /* by number of memory_places.c */
+    struct numbers stacks; /* of the recording: hash of the frames to its number */
+    struct numbers frames; /* return address to site */
+    marey_id *places;      /* by number of memory_places.c */
     size_t places_cap;
 } writer;
 
 enum { MAX_STACK = MAREY__MEMORY_FRAMES + MAREY__MEMORY_PLACES };
 
-/* ---- maps ---- */
-
-static size_t slot_of(const struct map *map, uint64_t key)
+/* Where the value of `key` is, 0 when it is new; NULL on out of memory. */
+static uint64_t *value_of(struct numbers *numbers, uint64_t key)
 {
-    size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (map->n_slots - 1);
-    while (map->slots[i].key != 0 && map->slots[i].key != key)
-        i = (i + 1) & (map->n_slots - 1);
-    return i;
-}
-
-static bool map_grow(struct map *map)
-{
-    struct map larger = {.n = map->n, .n_slots = map->n_slots != 0 ? map->n_slots * 2 : 256};
-    larger.slots = marey__calloc(larger.n_slots, sizeof *larger.slots);
-    if (larger.slots == NULL)
-        return false;
-    for (size_t i = 0; i < map->n_slots; i++)
-        if (map->slots[i].key != 0)
-            larger.slots[slot_of(&larger, map->slots[i].key)] = map->slots[i];
-    marey__free(map->slots);
-    *map = larger;
-    return true;
-}
-
-/* Where the value of `key` is, 0 when it is new; NULL without memory. */
-static uint64_t *map_at(struct map *map, uint64_t key)
-{
-    key |= key == 0;
-    if (map->n * 2 >= map->n_slots && !map_grow(map))
-        return NULL;
-    const size_t i = slot_of(map, key);
-    map->n += map->slots[i].key == 0;
-    map->slots[i].key = key;
-    return &map->slots[i].value;
+    const uint32_t number =
+        MAREY__MAP_NUMBER(&numbers->by_key, numbers->items, numbers->n, numbers->cap, key);
+    return number != 0 ? &numbers->items[number - 1].value : NULL;
 }
 
 void marey__memory_write_reset(void)
 {
-    marey__free(writer.stacks.slots);
-    writer.stacks = (struct map){0};
+    marey__free(writer.stacks.items);
+    marey__key_map_fini(&writer.stacks.by_key);
+    writer.stacks = (struct numbers){0};
 }
 
 /* Whatever the flush thread was at in the parent, it is not whole here; what it had is little. */
@@ -128,7 +103,7 @@ static marey_id native_site(uint64_t address)
 
 static marey_id site_of_frame(uint64_t address)
 {
-    uint64_t *const known = map_at(&writer.frames, address);
+    uint64_t *const known = value_of(&writer.frames, address);
     if (known == NULL)
         return 0;
     if (*known == 0)
@@ -197,7 +172,7 @@ static uint64_t stack_of(const struct marey__memory_entry *entry)
         sites[n++] = site_of_frame(entry->frames[i]);
     for (size_t i = 0; i < entry->n_places; i++)
         sites[n++] = site_of_place(entry->places[i]);
-    uint64_t *const known = n > 0 ? map_at(&writer.stacks, hash_sites(sites, n)) : NULL;
+    uint64_t *const known = n > 0 ? value_of(&writer.stacks, hash_sites(sites, n)) : NULL;
     if (known == NULL)
         return 0;
     if (*known == 0) {

@@ -9,13 +9,14 @@
 #include <string.h>
 
 #include "analyze/samples/samples.h"
+#include "base/map.h"
 #include "present/export/export_internal.h"
 #include "present/export/stacks/samples_out.h"
 #include "present/export/stacks/stack_export.h"
 
 /* Samples of a stack; of a process or thread where these are told. */
 struct line {
-    uint32_t owner, stack;
+    uint32_t owner, stack; /* the key */
     uint64_t n;
 };
 
@@ -25,49 +26,20 @@ struct writing {
     bool by_thread, has_processes;
     struct line *lines;
     size_t n_lines, lines_cap;
-    uint32_t *slots; /* of lines, plus one; 0: empty */
-    uint32_t n_slots_log2;
+    struct marey__key_map by_key;
     uint32_t *path; /* stacks, the innermost first */
     size_t path_cap;
 };
 
 /* ---- lines ---- */
 
-static uint32_t *find_slot(const struct writing *w, uint32_t owner, uint32_t stack)
-{
-    const uint64_t key = (uint64_t)owner << 32 | stack;
-    const size_t mask = ((size_t)1 << w->n_slots_log2) - 1;
-    size_t at = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - w->n_slots_log2));
-    while (w->slots[at] != 0 &&
-           (w->lines[w->slots[at] - 1].owner != owner || w->lines[w->slots[at] - 1].stack != stack))
-        at = (at + 1) & mask;
-    return &w->slots[at];
-}
-
-static bool make_slots(struct writing *w, uint32_t log2)
-{
-    uint32_t *const slots = marey__calloc((size_t)1 << log2, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    marey__free(w->slots);
-    w->slots = slots;
-    w->n_slots_log2 = log2;
-    for (size_t i = 0; i < w->n_lines; i++)
-        *find_slot(w, w->lines[i].owner, w->lines[i].stack) = (uint32_t)i + 1;
-    return true;
-}
-
 static bool count(struct writing *w, uint32_t owner, uint32_t stack, uint64_t n)
 {
-    uint32_t *const slot = find_slot(w, owner, stack);
-    if (*slot != 0) {
-        w->lines[*slot - 1].n += n;
-        return true;
-    }
-    if (!MAREY__PUSH(w->lines, w->n_lines, w->lines_cap, (struct line){owner, stack, n}))
-        return false;
-    *slot = (uint32_t)w->n_lines;
-    return w->n_lines * 2 <= (size_t)1 << w->n_slots_log2 || make_slots(w, w->n_slots_log2 + 1);
+    const uint64_t key = marey__pair_key(owner, stack);
+    const uint32_t number = MAREY__MAP_NUMBER(&w->by_key, w->lines, w->n_lines, w->lines_cap, key);
+    if (number != 0)
+        w->lines[number - 1].n += n;
+    return number != 0;
 }
 
 static marey_status take_round(void *ctx, const struct marey_samples_round *round)
@@ -182,10 +154,8 @@ static marey_status write_lines(struct writing *w)
 
 static marey_status write_set(struct writing *w)
 {
-    enum { FIRST_SLOTS_LOG2 = 8 };
     struct marey__samples_chosen *chosen = NULL;
     w->has_processes = marey_samples_n_processes(w->set.samples) > 1;
-    MAREY__TRY_MEMORY(make_slots(w, FIRST_SLOTS_LOG2));
     MAREY_TRY(marey__samples_choose(&w->set, w->x->options->samples, true, &chosen));
     const marey_status status = marey__samples_visit(&w->set, chosen, take_round, w);
     marey__samples_chosen_destroy(chosen);
@@ -205,7 +175,7 @@ static marey_status export_whole(struct marey__export *x, marey_recording *const
     MAREY_TRY(marey__samples_open(&w.set, recordings, n));
     const marey_status status = write_set(&w);
     marey__free(w.lines);
-    marey__free(w.slots);
+    marey__key_map_fini(&w.by_key);
     marey__free(w.path);
     marey__samples_fini(&w.set);
     return status;
