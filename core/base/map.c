@@ -38,29 +38,36 @@ uint64_t marey__hash_bytes(uint64_t seed, const void *bytes, size_t len)
 
 /* ---- elements by their first bytes ---- */
 
-static void enter(uint32_t *slots, size_t n_slots, uint64_t hash, uint32_t number)
+static inline void enter(struct marey__key_map *map, const void *key, size_t key_size, uint32_t number)
 {
-    size_t slot = hash & (n_slots - 1);
-    while (slots[slot] != 0)
-        slot = (slot + 1) & (n_slots - 1);
-    slots[slot] = number;
+    const size_t mask = ((size_t)1 << map->n_slots_log2) - 1;
+    size_t slot = marey__key_map_hash(key, key_size) >> (64 - map->n_slots_log2);
+    while (map->slots[slot] != 0)
+        slot = (slot + 1) & mask;
+    map->slots[slot] = number;
+    map->n++;
 }
 
-static bool make_room(struct marey__key_map *map, const char *items, size_t size, size_t key_size)
+/* `n`: of the array. The last ones are in the map; they are entered in their order, which is kind to caches. */
+static bool make_room(struct marey__key_map *map, const char *items, size_t n, size_t size,
+                      size_t key_size)
 {
-    if (2 * ((size_t)map->n + 1) <= map->n_slots)
+    const size_t n_before = map->slots != NULL ? (size_t)1 << map->n_slots_log2 : 0;
+    if (2 * ((size_t)map->n + 1) <= n_before)
         return true;
-    const size_t n_slots = map->n_slots == 0 ? FIRST_SLOTS : 2 * (size_t)map->n_slots;
-    uint32_t *const slots = n_slots <= UINT32_MAX ? marey__calloc(n_slots, sizeof *slots) : NULL;
-    if (slots == NULL)
+    const size_t n_slots = n_before == 0 ? FIRST_SLOTS : 2 * n_before;
+    struct marey__key_map larger = {.slots = marey__calloc(n_slots, sizeof *larger.slots),
+                                    .n_slots_log2 = (uint8_t)__builtin_ctzll(n_slots)};
+    if (larger.slots == NULL)
         return false;
-    for (size_t i = 0; i < map->n_slots; i++)
-        if (map->slots[i] != 0)
-            enter(slots, n_slots, marey__key_map_hash(items + (map->slots[i] - 1) * size, key_size),
-                  map->slots[i]);
+    for (size_t i = n - map->n; i < n; i++) {
+        if (key_size == sizeof(uint64_t))
+            enter(&larger, items + i * size, sizeof(uint64_t), (uint32_t)i + 1);
+        else
+            enter(&larger, items + i * size, key_size, (uint32_t)i + 1);
+    }
     marey__free(map->slots);
-    map->slots = slots;
-    map->n_slots = (uint32_t)n_slots;
+    *map = larger;
     return true;
 }
 
@@ -71,13 +78,12 @@ uint32_t marey__key_map_add(struct marey__key_map *map, void *array, size_t *n, 
     if (!marey__grow(array, cap, *n + 1, size))
         return 0;
     memcpy(&items, array, sizeof items);
-    if (!make_room(map, items, size, key_size))
+    if (!make_room(map, items, *n, size, key_size))
         return 0;
     memset(items + *n * size, 0, size);
     memcpy(items + *n * size, key, key_size);
     const uint32_t number = (uint32_t)++ * n;
-    enter(map->slots, map->n_slots, marey__key_map_hash(key, key_size), number);
-    map->n++;
+    enter(map, key, key_size, number);
     return number;
 }
 

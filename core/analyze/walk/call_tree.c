@@ -33,7 +33,7 @@ uint32_t marey__tree_add(struct marey__tree *tree, uint32_t parent, uint32_t nam
     if (tree->n >= MAREY__TREE_NODES && (parent != 0 || name != other))
         return marey__tree_child(tree, 0, other, other);
     const uint64_t key = marey__pair_key(name, parent);
-    const uint32_t number = MAREY__MAP_NUMBER(&tree->by_key, tree->nodes, tree->n, tree->cap, key);
+    const uint32_t number = MAREY__MAP_ADD(&tree->by_key, tree->nodes, tree->n, tree->cap, key);
     if (number == 0)
         return 0;
     tree->nodes[number - 1].depth = tree->nodes[parent].depth + 1;

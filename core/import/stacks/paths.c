@@ -1,8 +1,39 @@
 /*
- * The tree of stacks: an array, parents first, with a map from (parent, frame) to path; in the end children are
+ * The tree of stacks: an array, parents first, with a hash table from (parent, frame) to path; in the end children are
  * linked, the heaviest first, so that laying them out needs neither memory nor recursion. See stack_in.h.
  */
 #include "import/stacks/stack_in.h"
+
+enum { FIRST_SLOTS_LOG2 = 6 };
+
+static size_t slot_of(const struct marey__paths *paths, uint32_t parent, uint32_t frame)
+{
+    const uint64_t key = (uint64_t)parent << 32 | frame;
+    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - paths->n_slots_log2));
+}
+
+static void enter(struct marey__paths *paths, uint32_t number)
+{
+    const struct marey__path *path = &paths->paths[number];
+    const size_t mask = ((size_t)1 << paths->n_slots_log2) - 1;
+    size_t slot = slot_of(paths, path->parent, path->frame);
+    while (paths->slots[slot] != 0)
+        slot = (slot + 1) & mask;
+    paths->slots[slot] = number;
+}
+
+static bool make_slots(struct marey__paths *paths, uint32_t log2)
+{
+    uint32_t *slots = marey__calloc((size_t)1 << log2, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    marey__free(paths->slots);
+    paths->slots = slots;
+    paths->n_slots_log2 = log2;
+    for (size_t i = 1; i < paths->n; i++)
+        enter(paths, (uint32_t)i);
+    return true;
+}
 
 bool marey__paths_init(struct marey__paths *paths)
 {
@@ -11,24 +42,40 @@ bool marey__paths_init(struct marey__paths *paths)
         return false;
     paths->paths[0] = (struct marey__path){.frame = MAREY__NO_FRAME};
     paths->n = 1;
-    return true;
+    return make_slots(paths, FIRST_SLOTS_LOG2);
 }
 
 void marey__paths_fini(struct marey__paths *paths)
 {
     marey__free(paths->paths);
-    marey__key_map_fini(&paths->by_key);
+    marey__free(paths->slots);
     *paths = (struct marey__paths){0};
+}
+
+static uint32_t add(struct marey__paths *paths, uint32_t parent, uint32_t frame)
+{
+    if ((paths->n >= MAREY__MAX_PATHS && parent != 0) || paths->n >= 2 * (size_t)MAREY__MAX_PATHS ||
+        !marey__grow(&paths->paths, &paths->cap, paths->n + 1, sizeof *paths->paths))
+        return 0;
+    if ((paths->n + 1) * 2 > (size_t)1 << paths->n_slots_log2 &&
+        !make_slots(paths, paths->n_slots_log2 + 1))
+        return 0;
+    const uint32_t number = (uint32_t)paths->n++;
+    paths->paths[number] = (struct marey__path){.parent = parent, .frame = frame};
+    enter(paths, number);
+    return number;
 }
 
 uint32_t marey__paths_child(struct marey__paths *paths, uint32_t parent, uint32_t frame)
 {
-    const uint64_t key = marey__pair_key(parent, frame);
-    uint32_t number = MAREY__MAP_FIND(&paths->by_key, paths->paths, key);
-    if (number == 0 && (paths->n < MAREY__MAX_PATHS || parent == 0) &&
-        paths->n < 2 * (size_t)MAREY__MAX_PATHS)
-        number = MAREY__MAP_NUMBER(&paths->by_key, paths->paths, paths->n, paths->cap, key);
-    return number != 0 ? number - 1 : 0;
+    const size_t mask = ((size_t)1 << paths->n_slots_log2) - 1;
+    for (size_t slot = slot_of(paths, parent, frame);; slot = (slot + 1) & mask) {
+        const uint32_t number = paths->slots[slot];
+        if (number == 0)
+            return add(paths, parent, frame);
+        if (paths->paths[number].parent == parent && paths->paths[number].frame == frame)
+            return number;
+    }
 }
 
 /* ---- in the end ---- */

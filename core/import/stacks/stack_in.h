@@ -62,9 +62,9 @@ uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *p
 /* ---- paths.c ---- */
 
 struct marey__path {
-    uint32_t parent, frame; /* the key */
-    uint64_t self;          /* in any unit */
-    uint64_t calls;         /* that it stands for; may be 0 */
+    uint32_t parent, frame;
+    uint64_t self;  /* in any unit */
+    uint64_t calls; /* that it stands for; may be 0 */
     /* Once finished. */
     uint64_t total;
     uint32_t first_child; /* the heaviest; 0: none */
@@ -75,7 +75,8 @@ struct marey__path {
 struct marey__paths {
     struct marey__path *paths; /* the root is 0; parents come before their children */
     size_t n, cap;
-    struct marey__key_map by_key; /* but for the root */
+    uint32_t *slots; /* path number; 0: empty */
+    uint32_t n_slots_log2;
 };
 
 /* More are not made, but for as many again of the outermost: a file must not fill the memory. */
