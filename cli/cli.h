@@ -207,6 +207,8 @@ enum cli_existing {
     CLI_IS_NO_DIR,
 };
 enum cli_existing cli_look_at(const char *path);
+/* False, with a sentence about `quoted`, when the path is a file or a directory with other files. */
+bool cli_may_hold_recording(const char *path, const char *quoted);
 /* Remove every file of a directory that is a recording. False with errno set. */
 bool cli_empty_recording(const char *path);
 

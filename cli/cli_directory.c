@@ -104,6 +104,17 @@ static bool remove_entry(int dir_fd, const char *name, void *ctx)
     return !(*(bool *)ctx = unlinkat(dir_fd, name, 0) != 0 && errno != ENOENT);
 }
 
+bool cli_may_hold_recording(const char *path, const char *quoted)
+{
+    const enum cli_existing existing = cli_look_at(path);
+    if (existing == CLI_IS_NO_DIR)
+        cli_fail("%s is there already and no directory; choose another name with -o", quoted);
+    else if (existing == CLI_IS_OTHER_DIR)
+        cli_fail("%s is not empty and holds more than a recording; choose another name with -o",
+                 quoted);
+    return existing != CLI_IS_NO_DIR && existing != CLI_IS_OTHER_DIR;
+}
+
 /* Called for recordings alone, that is for directories in which every file is ours. */
 bool cli_empty_recording(const char *path)
 {

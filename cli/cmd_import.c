@@ -46,21 +46,10 @@ static void default_output(const char *path, char *into, size_t size)
 static bool may_use(const char *path)
 {
     char quoted[PATH_MAX];
-    cli_quote(path, quoted, sizeof quoted);
-    switch (cli_look_at(path)) {
-    case CLI_IS_NOTHING:
-    case CLI_IS_EMPTY:
+    if (!cli_may_hold_recording(path, cli_quote(path, quoted, sizeof quoted)))
+        return false;
+    if (cli_look_at(path) != CLI_IS_RECORDING)
         return true;
-    case CLI_IS_NO_DIR:
-        cli_fail("%s is there already and no directory; choose another name with -o", quoted);
-        return false;
-    case CLI_IS_OTHER_DIR:
-        cli_fail("%s is not empty and holds more than a recording; choose another name with -o",
-                 quoted);
-        return false;
-    case CLI_IS_RECORDING:
-        break;
-    }
     if (!given.force)
         cli_fail("%s holds a recording already; --force replaces it", quoted);
     return given.force;

@@ -78,21 +78,10 @@ static bool is_of_this_launch(const char *path)
 static bool may_use(const char *path, enum run_existing existing)
 {
     char quoted[PATH_MAX];
-    cli_quote(path, quoted, sizeof quoted);
-    switch (cli_look_at(path)) {
-    case CLI_IS_NOTHING:
-    case CLI_IS_EMPTY:
+    if (!cli_may_hold_recording(path, cli_quote(path, quoted, sizeof quoted)))
+        return false;
+    if (cli_look_at(path) != CLI_IS_RECORDING)
         return true;
-    case CLI_IS_NO_DIR:
-        cli_fail("%s is there already and no directory", quoted);
-        return false;
-    case CLI_IS_OTHER_DIR:
-        cli_fail("%s is not empty and holds more than a recording; choose another name with -o",
-                 quoted);
-        return false;
-    case CLI_IS_RECORDING:
-        break;
-    }
     if (existing == RUN_REFUSE && !(run_is_one_of_many() && is_of_this_launch(path))) {
         cli_fail("%s holds a recording already; --append adds to it, --force replaces it", quoted);
         return false;
