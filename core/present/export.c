@@ -111,10 +111,10 @@ static marey_status export_calls(marey_recording *const *recordings, size_t n,
 {
     struct marey_export_options wants = *options;
     marey_recording *laid = NULL, *before = NULL;
-    MAREY_TRY(marey__calls_lay(recordings, n, options, &laid));
+    MAREY_TRY(marey__calls_as_ranges(recordings, n, options, &laid));
     marey_status status = MAREY_OK;
     if (wants.n_baseline != 0)
-        status = marey__calls_lay(wants.baseline, wants.n_baseline, options, &before);
+        status = marey__calls_as_ranges(wants.baseline, wants.n_baseline, options, &before);
     if (before != NULL) {
         wants.baseline = &before;
         wants.n_baseline = 1;
@@ -135,7 +135,7 @@ static marey_status export_samples(marey_recording *const *recordings, size_t n,
     marey_recording **const all = marey__calloc(n + 1, sizeof *all);
     marey_recording *laid = NULL;
     MAREY__TRY_MEMORY(all != NULL);
-    marey_status status = marey__samples_lay(recordings, n, options->samples, is_beside, &laid);
+    marey_status status = marey__samples_as_ranges(recordings, n, options->samples, is_beside, &laid);
     if (status == MAREY_OK) {
         memcpy(all, recordings, n * sizeof *all);
         all[n] = laid;

@@ -141,7 +141,7 @@ static void a_function_is_one_range_while_it_is_seen(void **state)
     marey_recording *laid = NULL;
     sample_some(m);
     marey_recording *recording = open_made(m);
-    assert_int_equal(marey__samples_lay(&recording, 1, NULL, false, &laid), MAREY_OK);
+    assert_int_equal(marey__samples_as_ranges(&recording, 1, NULL, false, &laid), MAREY_OK);
     const struct marey_process *const process = marey_recording_process(laid, 0);
     assert_int_equal(process->pid, 100);
     assert_string_equal(process->source, MAREY__SAMPLES_SOURCE);
@@ -172,7 +172,7 @@ static void beside_events_threads_have_other_numbers(void **state)
     marey_recording *laid = NULL;
     sample_some(m);
     marey_recording *recording = open_made(m);
-    assert_int_equal(marey__samples_lay(&recording, 1, NULL, true, &laid), MAREY_OK);
+    assert_int_equal(marey__samples_as_ranges(&recording, 1, NULL, true, &laid), MAREY_OK);
     for (uint32_t i = 0; i < marey_recording_process(laid, 0)->n_lanes; i++) {
         const struct marey_lane_info *const lane = marey_recording_lane(laid, 0, i);
         assert_true(lane->tid > 1 << 30);
@@ -293,7 +293,7 @@ static marey_status read_tree(marey_recording *recording)
 static marey_status lay(marey_recording *recording)
 {
     marey_recording *laid = NULL;
-    const marey_status status = marey__samples_lay(&recording, 1, NULL, true, &laid);
+    const marey_status status = marey__samples_as_ranges(&recording, 1, NULL, true, &laid);
     marey_recording_close(laid);
     return status;
 }

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "analyze/calls/calls.h"
-#include "present/draw/drawn.h"
+#include "present/draw/function_table.h"
 #include "present/draw/present_internal.h"
 #include "present/draw/style.h"
 
 /* How a table is drawn: numbers first, then who they are of. */
 static const struct shown {
     enum marey__calls_table table;
-    const char *title, *columns[MAREY__DRAWN_COLUMNS], *places[MAREY__DRAWN_PLACES];
+    const char *title, *columns[MAREY__FUNCTION_TABLE_COLUMNS], *places[MAREY__FUNCTION_TABLE_PLACES];
 } shown[] = {
     {MAREY__CALLS_FUNCTIONS,
      NULL,
@@ -112,9 +112,10 @@ static marey_status put_table(struct answer *answer, const struct shown *how)
     if (n == 0)
         return marey__lines_end(&answer->lines);
     MAREY_TRY(marey__buf_to_stream(&answer->lines.line, answer->lines.out));
-    const struct marey__drawn drawn = {
+    const struct marey__function_table drawn = {
         .columns = how->columns, .places = how->places, .is_dull = is_dull, .put_place = put_function};
-    return marey__drawn_put(&drawn, table, n_drawn, &answer->options->text, true, &answer->lines);
+    return marey__function_table_put(&drawn, table, n_drawn, &answer->options->text, true,
+                                     &answer->lines);
 }
 
 /* ---- the whole ---- */

@@ -30,7 +30,7 @@
 MAREY_WARN_UNUSED marey_status marey__visit_ahead(marey_recording *recording, size_t process,
                                                   marey_visitor *visitor, void *ctx);
 
-/* The source of processes whose ranges are stack samples (samples_lay.c). */
+/* The source of processes whose ranges are stack samples (samples_as_ranges.c). */
 #define MAREY__SAMPLES_SOURCE "samples"
 
 /* ---- one export under way ---- */

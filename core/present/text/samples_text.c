@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analyze/samples/samples_whole.h"
-#include "present/draw/drawn.h"
+#include "present/draw/function_table.h"
 #include "present/draw/present_internal.h"
 #include "present/draw/style.h"
 
@@ -12,7 +12,7 @@ enum { SHORT_ROWS = 5 };
 /* How a table is drawn: numbers first, then who they are of. */
 static const struct shown {
     enum marey__samples_table table;
-    const char *title, *columns[MAREY__DRAWN_COLUMNS], *places[MAREY__DRAWN_PLACES];
+    const char *title, *columns[MAREY__FUNCTION_TABLE_COLUMNS], *places[MAREY__FUNCTION_TABLE_PLACES];
 } shown[] = {
     {MAREY__SAMPLES_FUNCTIONS,
      "functions",
@@ -122,10 +122,10 @@ static marey_status put_table(struct answer *answer, const struct shown *how)
     MAREY_TRY(marey__buf_to_stream(&answer->lines.line, answer->lines.out));
     if (n == 0)
         return MAREY_OK;
-    const struct marey__drawn drawn = {
+    const struct marey__function_table drawn = {
         .columns = how->columns, .places = how->places, .is_dull = is_dull, .put_place = put_place};
-    return marey__drawn_put(&drawn, table, n_drawn, &answer->options->text,
-                            !answer->options->is_short, &answer->lines);
+    return marey__function_table_put(&drawn, table, n_drawn, &answer->options->text,
+                                     !answer->options->is_short, &answer->lines);
 }
 
 /* What a sampler says about itself, a line for each column that says something. */

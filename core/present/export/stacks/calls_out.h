@@ -1,15 +1,15 @@
 /*
  * Presenters of calls.
  *
- *   calls_files.c    rows and callers, for formats of functions
- *   calls_lay.c      the tree laid out as ranges, for every other export
+ *   function_rows.c    rows and callers, for formats of functions
+ *   calls_as_ranges.c      the tree laid out as ranges, for every other export
  */
 #ifndef MAREY_PRESENT_CALLS_OUT_H
 #define MAREY_PRESENT_CALLS_OUT_H
 
 #include "analyze/calls/calls.h"
 
-/* ---- calls_files.c ---- */
+/* ---- function_rows.c ---- */
 
 /* A function as a file calls it; with its arguments where signatures were recorded. */
 struct marey__call_row {
@@ -17,7 +17,7 @@ struct marey__call_row {
     uint32_t line;
     struct marey__call_sum sum;
 };
-struct marey__call_files {
+struct marey__function_rows {
     struct marey__calls calls;
     struct marey__arena texts;
     struct marey__call_row *rows;
@@ -26,13 +26,13 @@ struct marey__call_files {
 };
 enum marey__call_rows_order { MAREY__ROWS_BY_CALLEE, MAREY__ROWS_BY_CALLER };
 /* On failure it is left finished. */
-MAREY_WARN_UNUSED marey_status marey__call_files_init(struct marey__call_files *files,
-                                                      marey_recording *const *recordings, size_t n,
-                                                      const struct marey_export_options *options,
-                                                      enum marey__call_rows_order order);
-void marey__call_files_fini(struct marey__call_files *files);
+MAREY_WARN_UNUSED marey_status marey__function_rows_init(struct marey__function_rows *files,
+                                                         marey_recording *const *recordings, size_t n,
+                                                         const struct marey_export_options *options,
+                                                         enum marey__call_rows_order order);
+void marey__function_rows_fini(struct marey__function_rows *files);
 
-/* ---- calls_lay.c ---- */
+/* ---- calls_as_ranges.c ---- */
 
 /*
  * The tree that an export asks for: of samples where it has a filter of them, else marey__calls_read. `is_complete`: with
@@ -47,9 +47,9 @@ MAREY_WARN_UNUSED marey_status marey__calls_wanted(struct marey__calls *calls,
  * A recording whose ranges are the calls of `recordings`: each path one range on its thread's track, what it called first, its
  * own time behind. There are no times of day in it, only durations. The caller closes it.
  */
-MAREY_WARN_UNUSED marey_status marey__calls_lay(marey_recording *const *recordings, size_t n,
-                                                const struct marey_export_options *options,
-                                                marey_recording **out);
+MAREY_WARN_UNUSED marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n,
+                                                      const struct marey_export_options *options,
+                                                      marey_recording **out);
 /* Whether these are all there is: calls, and no event. */
 bool marey__calls_are_all(marey_recording *const *recordings, size_t n);
 

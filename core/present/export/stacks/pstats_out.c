@@ -14,7 +14,7 @@
 #include "present/export/stacks/calls_out.h"
 
 struct dump {
-    struct marey__call_files files;
+    struct marey__function_rows files;
     struct marey__export *x;
     struct marey__buf bytes;
 };
@@ -84,7 +84,7 @@ static void put_key(struct dump *dump, uint32_t number)
 
 static void put_row(struct dump *dump, uint32_t number, size_t *edge)
 {
-    const struct marey__call_files *const files = &dump->files;
+    const struct marey__function_rows *const files = &dump->files;
     const struct marey__call_sum *const sum = &files->rows[number].sum;
     struct marey__buf *const bytes = &dump->bytes;
     put_key(dump, number);
@@ -123,10 +123,11 @@ static marey_status put_rows(struct dump *dump)
 static marey_status export_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)
 {
     struct dump dump = {.x = x};
-    MAREY_TRY(marey__call_files_init(&dump.files, recordings, n, x->options, MAREY__ROWS_BY_CALLEE));
+    MAREY_TRY(
+        marey__function_rows_init(&dump.files, recordings, n, x->options, MAREY__ROWS_BY_CALLEE));
     const marey_status status = put_rows(&dump);
     marey__buf_fini(&dump.bytes);
-    marey__call_files_fini(&dump.files);
+    marey__function_rows_fini(&dump.files);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Presenters of samples.
  *
- *   samples_lay.c    rounds laid out as ranges in time, for every export that draws time
+ *   samples_as_ranges.c    rounds laid out as ranges in time, for every export that draws time
  *   pyspy_out.c      stacks with lines and counts, as py-spy's raw format has them
  *
  * Sums by path are calls: analyze/samples_tree.c makes them, and calls_out.h has what becomes of them.
@@ -17,9 +17,9 @@
  * their machines. `is_beside`: it goes into one file with the recordings' own events, and its threads have numbers and names
  * that are none of theirs. The caller closes it.
  */
-MAREY_WARN_UNUSED marey_status marey__samples_lay(marey_recording *const *recordings, size_t n,
-                                                  const struct marey_samples_filter *filter,
-                                                  bool is_beside, marey_recording **out);
+MAREY_WARN_UNUSED marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t n,
+                                                        const struct marey_samples_filter *filter,
+                                                        bool is_beside, marey_recording **out);
 /* Whether these are all there is: samples, and neither events nor calls. */
 bool marey__samples_are_all(marey_recording *const *recordings, size_t n);
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/draw/drawn.h"
+#include "present/draw/function_table.h"
 
 static void copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column)
 {
@@ -20,33 +20,34 @@ static void copy_cell(marey_table *into, const marey_table *table, size_t row, s
         marey_table_f64(into, cell.as.f64);
 }
 
-static marey_status make(const struct marey__drawn *how, const marey_table *table, size_t n_rows,
-                         marey_table **out)
+static marey_status make(const struct marey__function_table *how, const marey_table *table,
+                         size_t n_rows, marey_table **out)
 {
-    struct marey_column columns[MAREY__DRAWN_COLUMNS + MAREY__DRAWN_PLACES];
-    size_t n = 0, sources[MAREY__DRAWN_COLUMNS];
-    for (size_t i = 0; i < MAREY__DRAWN_COLUMNS && how->columns[i] != NULL; i++)
+    struct marey_column columns[MAREY__FUNCTION_TABLE_COLUMNS + MAREY__FUNCTION_TABLE_PLACES];
+    size_t n = 0, sources[MAREY__FUNCTION_TABLE_COLUMNS];
+    for (size_t i = 0; i < MAREY__FUNCTION_TABLE_COLUMNS && how->columns[i] != NULL; i++)
         if (!how->is_dull(table, how->columns[i], n_rows)) {
             sources[n] = (size_t)marey_table_find(table, how->columns[i]);
             columns[n] = *marey_table_column(table, sources[n]);
             n++;
         }
     const size_t n_numbers = n;
-    for (size_t i = 0; i < MAREY__DRAWN_PLACES && how->places[i] != NULL; i++)
+    for (size_t i = 0; i < MAREY__FUNCTION_TABLE_PLACES && how->places[i] != NULL; i++)
         columns[n++] = (struct marey_column){.name = how->places[i], .type = MAREY_TYPE_TEXT};
     MAREY_TRY(marey_table_create(marey_table_name(table), columns, n, out));
     for (size_t row = 0; row < n_rows; row++) {
         for (size_t i = 0; i < n_numbers; i++)
             copy_cell(*out, table, row, sources[i]);
-        for (size_t i = 0; i < MAREY__DRAWN_PLACES && how->places[i] != NULL; i++)
+        for (size_t i = 0; i < MAREY__FUNCTION_TABLE_PLACES && how->places[i] != NULL; i++)
             how->put_place(*out, table, row, how->places[i]);
     }
     return marey_table_status(*out);
 }
 
-marey_status marey__drawn_put(const struct marey__drawn *how, const marey_table *table,
-                              size_t n_rows, const struct marey_text_options *options,
-                              bool tells_rest, struct marey__lines *lines)
+marey_status marey__function_table_put(const struct marey__function_table *how,
+                                       const marey_table *table, size_t n_rows,
+                                       const struct marey_text_options *options, bool tells_rest,
+                                       struct marey__lines *lines)
 {
     marey_table *drawn = NULL;
     marey_status status = make(how, table, n_rows, &drawn);

@@ -238,9 +238,9 @@ static marey_status lay_all(struct laying *l, const struct marey_samples_filter 
     return status;
 }
 
-marey_status marey__samples_lay(marey_recording *const *recordings, size_t n,
-                                const struct marey_samples_filter *filter, bool is_beside,
-                                marey_recording **out)
+marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t n,
+                                      const struct marey_samples_filter *filter, bool is_beside,
+                                      marey_recording **out)
 {
     struct marey__samples_set set;
     struct laying l = {.set = &set, .is_beside = is_beside};

@@ -19,7 +19,7 @@
 #include "present/export/stacks/calls_out.h"
 
 struct dump {
-    struct marey__call_files files;
+    struct marey__function_rows files;
     struct marey__export *x;
     struct marey__buf line;
     struct marey__names names; /* of files; numbers of functions are those of rows */
@@ -68,7 +68,7 @@ static void put_function(struct dump *dump, const char *key, uint32_t row)
 
 static void put_row(struct dump *dump, uint32_t number, size_t *edge)
 {
-    const struct marey__call_files *const files = &dump->files;
+    const struct marey__function_rows *const files = &dump->files;
     const uint32_t at = files->rows[number].line;
     marey__buf_puts(&dump->line, "\n");
     put_file(dump, "fl", number);
@@ -127,12 +127,13 @@ static marey_status put_all(struct dump *dump, marey_recording *const *recording
 static marey_status export_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)
 {
     struct dump dump = {.x = x};
-    MAREY_TRY(marey__call_files_init(&dump.files, recordings, n, x->options, MAREY__ROWS_BY_CALLER));
+    MAREY_TRY(
+        marey__function_rows_init(&dump.files, recordings, n, x->options, MAREY__ROWS_BY_CALLER));
     const marey_status status = put_all(&dump, recordings, n);
     marey__buf_fini(&dump.line);
     marey__names_fini(&dump.names);
     marey__free(dump.is_told);
-    marey__call_files_fini(&dump.files);
+    marey__function_rows_fini(&dump.files);
     return status;
 }
 

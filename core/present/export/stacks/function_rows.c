@@ -18,7 +18,7 @@ static void add_sum(struct marey__call_sum *into, const struct marey__call_sum *
 }
 
 /* The row of an entity, made when new; false without memory. */
-static bool find_row(struct marey__call_files *files, struct marey__names *keys,
+static bool find_row(struct marey__function_rows *files, struct marey__names *keys,
                      const struct marey__call_sums *sums, uint32_t entity, uint32_t *row)
 {
     const struct marey__call_function *const function =
@@ -41,7 +41,7 @@ static bool find_row(struct marey__call_files *files, struct marey__names *keys,
     return true;
 }
 
-static bool make_rows(struct marey__call_files *files, const struct marey__call_sums *sums,
+static bool make_rows(struct marey__function_rows *files, const struct marey__call_sums *sums,
                       uint32_t *rows)
 {
     struct marey__names keys = {0};
@@ -73,7 +73,7 @@ static int by_caller(const void *a, const void *b)
 }
 
 /* In order, and those that are one between rows made one. */
-static void make_edges(struct marey__call_files *files, struct marey__call_sums *sums,
+static void make_edges(struct marey__function_rows *files, struct marey__call_sums *sums,
                        const uint32_t *rows, enum marey__call_rows_order order)
 {
     size_t n = 0;
@@ -99,13 +99,13 @@ static void make_edges(struct marey__call_files *files, struct marey__call_sums 
     sums->edges = NULL; /* they are the files' now */
 }
 
-marey_status marey__call_files_init(struct marey__call_files *files,
-                                    marey_recording *const *recordings, size_t n,
-                                    const struct marey_export_options *options,
-                                    enum marey__call_rows_order order)
+marey_status marey__function_rows_init(struct marey__function_rows *files,
+                                       marey_recording *const *recordings, size_t n,
+                                       const struct marey_export_options *options,
+                                       enum marey__call_rows_order order)
 {
     struct marey__call_sums sums = {0};
-    *files = (struct marey__call_files){0};
+    *files = (struct marey__function_rows){0};
     MAREY_TRY(marey__calls_wanted(&files->calls, recordings, n, options, true));
     uint32_t *rows = NULL;
     bool done = marey__call_sums_make(&sums, &files->calls, true);
@@ -119,15 +119,15 @@ marey_status marey__call_files_init(struct marey__call_files *files,
     marey__free(rows);
     marey__call_sums_fini(&sums);
     if (!done)
-        marey__call_files_fini(files);
+        marey__function_rows_fini(files);
     return done ? MAREY_OK : marey__no_memory();
 }
 
-void marey__call_files_fini(struct marey__call_files *files)
+void marey__function_rows_fini(struct marey__function_rows *files)
 {
     marey__free(files->rows);
     marey__free(files->edges);
     marey__arena_fini(&files->texts);
     marey__calls_fini(&files->calls);
-    *files = (struct marey__call_files){0};
+    *files = (struct marey__function_rows){0};
 }

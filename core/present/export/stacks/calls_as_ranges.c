@@ -170,8 +170,8 @@ marey_status marey__calls_wanted(struct marey__calls *calls, marey_recording *co
     return marey__no_memory();
 }
 
-marey_status marey__calls_lay(marey_recording *const *recordings, size_t n,
-                              const struct marey_export_options *options, marey_recording **out)
+marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n,
+                                    const struct marey_export_options *options, marey_recording **out)
 {
     struct laying l = {.recordings = recordings, .n_recordings = n};
     MAREY_TRY(marey__calls_wanted(&l.calls, recordings, n, options, false));
