@@ -9,7 +9,7 @@ import pytest
 
 import marey
 
-MAX_OPEN = 2**20  # MAREY__MAX_OPEN of core/present/export/export_walk.h
+MAX_OPEN = 2**20  # MAREY__MAX_OPEN of core/analyze/walk/lane_replay.h
 
 
 def test_an_export_warns_of_ranges_nested_too_deep(record: Any, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@
 
 enum { N_WORDS = 3000, N_SITES = 12 };
 
-/* A walk that somebody listens to is by the stack machine alone. */
+/* A walk with a tap does not take the shortcut of lane_plain.c. */
 static bool hear_call(void *ctx, const struct marey__lane_walk *lane,
                       const struct marey__frame *frame, uint64_t end_ns)
 {

@@ -167,7 +167,7 @@ static void orphans_and_gaps_take_no_time(void **state)
 {
     struct fixture *f = *state;
     play(&f->log, 0, 0, 10, ".o.i");
-    play(&f->log, 0, 5, 10, ".l.");
+    play(&f->log, 0, 5, 10, "....l.");
     expect_lines(f, (struct wish){0}, "leaf 10\nouter 10\n");
 }
 

@@ -38,7 +38,7 @@ static bool name_functions(struct turning *t)
     for (size_t i = 0; i < walk->names.n; i++)
         t->functions[i] = MAREY__NO_CALL;
     for (uint32_t site = 1; site <= walk->info->n_sites; site++) {
-        const uint32_t name = walk->site_names[site];
+        const uint32_t name = walk->replay.site_names[site];
         const struct marey_site_info *const info =
             marey_recording_site(walk->recording, walk->info->index, site);
         if (info->name_len != 0 && t->functions[name] == MAREY__NO_CALL &&
@@ -102,8 +102,8 @@ static bool add_lanes(struct turning *t, uint64_t key)
         has_overlaps |= lane->first != NULL;
         const struct marey__call_thread thread = {.pid = process->pid,
                                                   .rank = process->rank,
-                                                  .tid = lane->info->tid,
-                                                  .name = lane->info->name};
+                                                  .tid = lane->stack.info->tid,
+                                                  .name = lane->stack.info->name};
         const uint32_t number = marey__calls_thread(t->calls, &thread, key);
         uint32_t *const map = marey__calloc(lane->tree.n, sizeof *map);
         done = number != MAREY__NO_CALL && map != NULL && add_lane(t, lane, number, map);
@@ -124,7 +124,7 @@ marey_status marey__calls_add_ranges(struct marey__calls *calls, marey_recording
         status = marey__process_walk_run(&t.walk);
     if (status == MAREY_OK && !add_lanes(&t, key))
         status = marey__no_memory();
-    calls->n_too_deep += t.walk.n_too_deep;
+    calls->n_too_deep += t.walk.replay.n_too_deep;
     marey__process_walk_fini(&t.walk);
     return status;
 }

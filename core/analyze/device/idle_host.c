@@ -156,41 +156,44 @@ static bool go_on_to(struct host *host, struct lane *lane, uint64_t ns)
     return true;
 }
 
-static bool take_opened(void *ctx, struct marey__call_lane *call_lane)
+static bool take_begin(void *ctx, struct marey__lane_stack *stack, struct marey__frame *range,
+                       const uint64_t *words, size_t n)
 {
     struct host *host = ctx;
-    struct lane *lane = &host->lanes[call_lane->info->lane];
+    struct lane *lane = &host->lanes[stack->info->lane];
+    (void)words, (void)n;
     if (lane->slices == NULL)
         return true;
-    const struct marey__open_call *call = &call_lane->open[call_lane->n_open - 1];
-    return go_on_to(host, lane, call->begin_ns) && push(host, lane, call->site);
+    return go_on_to(host, lane, range->start_ns) && push(host, lane, range->site);
 }
 
-/* The range on top of the stack ends; it may have been further down before. */
-static bool take_closed(void *ctx, struct marey__call_lane *call_lane, uint64_t end_ns)
+static bool take_end(void *ctx, struct marey__lane_stack *stack, const struct marey__frame *range,
+                     uint64_t end_ns, enum marey__ending how)
 {
     struct host *host = ctx;
-    struct lane *lane = &host->lanes[call_lane->info->lane];
+    struct lane *lane = &host->lanes[stack->info->lane];
+    (void)range;
     if (lane->slices == NULL)
         return true;
     if (!go_on_to(host, lane, end_ns))
         return false;
-    size_t n = call_lane->n_open - 1; /* that stay */
-    if (lane->n_frames == n + 2 && lane->frames[n + 1].site == call_lane->open[n].site) {
-        lane->n_frames--;
-        return true;
-    }
-    lane->n_frames = 1;
-    for (size_t i = 0; i < n; i++)
-        if (!push(host, lane, call_lane->open[i].site))
-            return false;
+    lane->n_frames -= how != MAREY__TAKEN_OUT;
     return true;
 }
 
-static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
-                        const uint64_t *words, uint64_t ns)
+/* A range below others has ended; what it says no longer holds for these. */
+static bool take_out(void *ctx, struct marey__lane_stack *stack, size_t depth, uint64_t shared_ns,
+                     bool is_done)
 {
-    (void)ctx, (void)lane, (void)batch, (void)words, (void)ns;
+    struct host *host = ctx;
+    struct lane *lane = &host->lanes[stack->info->lane];
+    (void)shared_ns;
+    if (lane->slices == NULL || !is_done)
+        return true;
+    lane->n_frames = depth + 1;
+    for (size_t i = depth; i < stack->n_open; i++)
+        if (!push(host, lane, stack->open[i].site))
+            return false;
     return true;
 }
 
@@ -257,14 +260,10 @@ static bool finish_lanes(struct host *host)
 static marey_status visit(struct host *host)
 {
     const struct marey__work_set *set = host->finder->set;
+    static const struct marey__lane_visitor visitor = {
+        .begin = take_begin, .end = take_end, .take_out = take_out};
     struct marey__range_walk walk = {
-        .recording = set->recording,
-        .process = set->process,
-        .opened = take_opened,
-        .closed = take_closed,
-        .record = take_record,
-        .ctx = host,
-    };
+        .recording = set->recording, .process = set->process, .visitor = &visitor, .ctx = host};
     host->lanes = marey__calloc((size_t)set->process->n_lanes + 1, sizeof *host->lanes);
     MAREY__TRY_MEMORY(host->lanes != NULL && cut_slices(host));
     MAREY_TRY(marey__range_walk(&walk));

@@ -178,49 +178,50 @@ static bool is_runtime(struct reader *r, uint32_t site)
 }
 
 /* Keep the ranges that are open, as far as they are not kept yet. The innermost's index in `*range`. */
-static bool keep_ranges(struct reader *r, struct marey__call_lane *lane, uint32_t *range)
+static bool keep_ranges(struct reader *r, struct marey__lane_stack *lane, uint32_t *range)
 {
     struct marey__work_set *set = r->set;
     const size_t n_open = MAREY__MIN(lane->n_open, (size_t)MAX_KEPT);
     size_t first = n_open;
-    while (first > 0 && lane->open[first - 1].range == MAREY__NO_INDEX)
+    while (first > 0 && lane->open[first - 1].range == 0)
         first--;
-    uint32_t parent = first > 0 ? lane->open[first - 1].range : MAREY__NO_INDEX;
+    uint32_t parent = first > 0 ? lane->open[first - 1].range - 1 : MAREY__NO_INDEX;
     for (size_t i = first; i < n_open; i++) {
         if (set->n_ranges == MAREY__NO_INDEX ||
             !marey__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
             return false;
-        const struct marey__open_call *call = &lane->open[i];
-        set->ranges[set->n_ranges] = (struct marey__host_range){.begin_ns = call->begin_ns,
-                                                                .end_ns = call->begin_ns,
+        struct marey__frame *call = &lane->open[i];
+        set->ranges[set->n_ranges] = (struct marey__host_range){.begin_ns = call->start_ns,
+                                                                .end_ns = call->start_ns,
                                                                 .site = call->site,
                                                                 .parent = parent};
-        parent = lane->open[i].range = (uint32_t)set->n_ranges++;
+        parent = (uint32_t)set->n_ranges++;
+        call->range = parent + 1;
     }
     *range = parent;
     return true;
 }
 
 /* What is around a launch: its operator, and what it communicates. */
-static void look_around(struct reader *r, const struct marey__call_lane *lane,
+static void look_around(struct reader *r, const struct marey__lane_stack *lane,
                         struct marey__launch_call *launch)
 {
     bool has_operator = false;
     const size_t stop = lane->n_open > MAX_AROUND ? lane->n_open - MAX_AROUND : 0;
     for (size_t i = lane->n_open; i > stop; i--) {
-        const struct marey__open_call *call = &lane->open[i - 1];
+        const struct marey__frame *call = &lane->open[i - 1];
         if (!has_operator && !is_runtime(r, call->site)) {
             launch->around = call->site;
             has_operator = true;
         }
         if (launch->collective == MAREY__NO_INDEX)
-            launch->collective = call->collective;
+            launch->collective = call->collective - 1;
         if (has_operator && launch->collective != MAREY__NO_INDEX)
             return;
     }
 }
 
-static bool take_launch(struct reader *r, struct marey__call_lane *lane, uint64_t correlation,
+static bool take_launch(struct reader *r, struct marey__lane_stack *lane, uint64_t correlation,
                         uint64_t ns)
 {
     struct marey__work_set *set = r->set;
@@ -236,11 +237,11 @@ static bool take_launch(struct reader *r, struct marey__call_lane *lane, uint64_
         (r->wants_ranges && !keep_ranges(r, lane, &launch.range)))
         return false;
     if (lane->n_open > 0) {
-        struct marey__open_call *call = &lane->open[lane->n_open - 1];
-        launch.begin_ns = call->begin_ns;
+        struct marey__frame *call = marey__stack_top(lane);
+        launch.begin_ns = call->start_ns;
         launch.site = call->site;
-        launch.chained = call->launch;
-        call->launch = (uint32_t)set->n_launches;
+        launch.chained = call->launch - 1;
+        call->launch = (uint32_t)set->n_launches + 1;
         look_around(r, lane, &launch);
     }
     set->launches[set->n_launches++] = launch;
@@ -248,28 +249,30 @@ static bool take_launch(struct reader *r, struct marey__call_lane *lane, uint64_
 }
 
 /* Outside of all ranges it says nothing of anything. */
-static bool take_host_communication(struct reader *r, const struct marey__call_lane *lane,
+static bool take_host_communication(struct reader *r, const struct marey__lane_stack *lane,
                                     const uint64_t *words)
 {
     if (lane->n_open == 0)
         return true;
-    struct marey__open_call *call = &lane->open[lane->n_open - 1];
-    call->collective = marey__work_set_communicate(r->set, call->collective, words, call->begin_ns,
-                                                   call->site, true);
-    return call->collective != MAREY__NO_INDEX;
+    struct marey__frame *call = marey__stack_top(lane);
+    call->collective = marey__work_set_communicate(r->set, call->collective - 1, words,
+                                                   call->start_ns, call->site, true) +
+                       1;
+    return call->collective != 0;
 }
 
-/* The range on top ends: so do the launches, the collective and the kept range that it is. */
-static bool end_call(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
+/* A range ends: so do the launches, the collective and the kept range that it is. */
+static bool end_call(void *ctx, struct marey__lane_stack *lane, const struct marey__frame *call,
+                     uint64_t end_ns, enum marey__ending how)
 {
     struct reader *r = ctx;
-    const struct marey__open_call *call = &lane->open[lane->n_open - 1];
-    for (uint32_t i = call->launch; i != MAREY__NO_INDEX; i = r->set->launches[i].chained)
+    (void)lane, (void)how;
+    for (uint32_t i = call->launch - 1; i != MAREY__NO_INDEX; i = r->set->launches[i].chained)
         r->set->launches[i].end_ns = end_ns;
-    if (call->collective != MAREY__NO_INDEX)
-        r->set->collectives[call->collective].end_ns = end_ns;
-    if (call->range != MAREY__NO_INDEX)
-        r->set->ranges[call->range].end_ns = end_ns;
+    if (call->collective != 0)
+        r->set->collectives[call->collective - 1].end_ns = end_ns;
+    if (call->range != 0)
+        r->set->ranges[call->range - 1].end_ns = end_ns;
     return true;
 }
 
@@ -310,7 +313,7 @@ static bool order_steps(struct marey__work_set *set)
 
 /* ---- the whole ---- */
 
-static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+static bool take_record(void *ctx, struct marey__lane_stack *lane, const struct marey_batch *batch,
                         const uint64_t *words, uint64_t ns)
 {
     struct reader *r = ctx;
@@ -385,11 +388,9 @@ static marey_status read_log(struct reader *r)
     if (r->wants_facts)
         r->site_shapes = marey__calloc((size_t)set->process->n_sites + 1, sizeof *r->site_shapes);
     marey__progress_init(&r->progress, set->process->first_ns);
-    struct marey__range_walk walk = {.recording = set->recording,
-                                     .process = set->process,
-                                     .closed = end_call,
-                                     .record = take_record,
-                                     .ctx = r};
+    static const struct marey__lane_visitor visitor = {.end = end_call, .record = take_record};
+    struct marey__range_walk walk = {
+        .recording = set->recording, .process = set->process, .visitor = &visitor, .ctx = r};
     marey_status status = MAREY_OK;
     if (r->streams == NULL || r->is_runtime == NULL || (r->wants_facts && r->site_shapes == NULL))
         status = marey__no_memory();
@@ -398,7 +399,7 @@ static marey_status read_log(struct reader *r)
     /* A step that began before the first event begins with the log; rounding may put a word behind its end. */
     set->first_ns = MAREY__MIN(walk.first_ns, set->process->first_ns);
     set->last_ns = MAREY__MAX(walk.last_ns, set->process->last_ns);
-    set->n_too_deep = walk.n_too_deep;
+    set->n_too_deep = walk.replay.n_too_deep;
     if (status == MAREY_OK && (!gather_streams(r) || !order_steps(set)))
         status = marey__no_memory();
     for (size_t i = 0; r->streams != NULL && i < n_lanes; i++)

@@ -74,29 +74,30 @@ static void find_main_thread(struct host *host)
             : -1;
 }
 
-static bool is_main(const struct host *host, const struct marey__call_lane *lane)
+static bool is_main(const struct host *host, const struct marey__lane_stack *lane)
 {
     return lane->info->kind == MAREY_LANE_THREAD && lane->info->tid == host->set->main_tid;
 }
 
 /* ---- ranges ---- */
 
-static bool open_range(void *ctx, struct marey__call_lane *lane)
+static bool open_range(void *ctx, struct marey__lane_stack *lane, struct marey__frame *call,
+                       const uint64_t *words, size_t n)
 {
     struct host *host = ctx;
     struct marey__work_set *set = host->set;
+    (void)words, (void)n;
     if (!host->wants_ranges || !is_main(host, lane))
         return true;
     if (set->n_ranges == MAREY__NO_INDEX ||
         !marey__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
         return false;
-    struct marey__open_call *call = &lane->open[lane->n_open - 1];
     set->ranges[set->n_ranges] = (struct marey__host_range){
-        .begin_ns = call->begin_ns,
-        .end_ns = call->begin_ns,
+        .begin_ns = call->start_ns,
+        .end_ns = call->start_ns,
         .site = call->site,
-        .parent = lane->n_open > 1 ? lane->open[lane->n_open - 2].range : MAREY__NO_INDEX};
-    call->range = (uint32_t)set->n_ranges++;
+        .parent = lane->n_open != 0 ? marey__stack_top(lane)->range - 1 : MAREY__NO_INDEX};
+    call->range = (uint32_t)++set->n_ranges;
     return true;
 }
 
@@ -130,36 +131,35 @@ static bool is_annotation(const struct host *host, uint32_t site)
     return strcmp(category, "user_annotation") == 0 || strcmp(category, "python_function") == 0;
 }
 
-/* Whether the innermost range is the outermost that is more than an annotation. */
-static bool is_outermost(const struct host *host, const struct marey__call_lane *lane)
+/* Whether a range of this site, within those that are open, is the outermost that is more than an annotation. */
+static bool is_outermost(const struct host *host, const struct marey__lane_stack *lane, uint32_t site)
 {
     size_t i = 0;
     while (i < lane->n_open && is_annotation(host, lane->open[i].site))
         i++;
-    return i + 1 == lane->n_open;
+    return i == lane->n_open && !is_annotation(host, site);
 }
 
-static bool close_range(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
+static bool close_range(void *ctx, struct marey__lane_stack *lane, const struct marey__frame *call,
+                        uint64_t end_ns, enum marey__ending how)
 {
     struct host *host = ctx;
     struct marey__work_set *set = host->set;
-    const struct marey__open_call *call = &lane->open[lane->n_open - 1];
-    if (lane->info->kind != MAREY_LANE_THREAD)
-        return true;
-    if (call->range != MAREY__NO_INDEX)
-        set->ranges[call->range].end_ns = end_ns;
-    if (call->collective != MAREY__NO_INDEX)
-        set->collectives[call->collective].end_ns = end_ns;
+    (void)how;
+    if (call->range != 0)
+        set->ranges[call->range - 1].end_ns = end_ns;
+    if (call->collective != 0)
+        set->collectives[call->collective - 1].end_ns = end_ns;
     host->has_operators |= strcmp(category_of(host, call->site), "cpu_op") == 0;
-    if (is_main(host, lane) && is_outermost(host, lane) &&
-        !add_interval(&host->covered, call->begin_ns, end_ns))
+    if (is_main(host, lane) && is_outermost(host, lane, call->site) &&
+        !add_interval(&host->covered, call->start_ns, end_ns))
         return false;
-    struct marey__work work = {.begin_ns = call->begin_ns,
+    struct marey__work work = {.begin_ns = call->start_ns,
                                .end_ns = end_ns,
                                .site = call->site,
                                .lane = lane->info->lane,
                                .launch = MAREY__NO_INDEX,
-                               .collective = call->collective,
+                               .collective = call->collective - 1,
                                .kind = MAREY__KIND_RANGE};
     return take_range(host, &work, is_main(host, lane));
 }
@@ -184,7 +184,7 @@ static bool take_async(struct host *host, const struct marey__async_half *half)
     return take_range(host, &work, false);
 }
 
-static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+static bool take_record(void *ctx, struct marey__lane_stack *lane, const struct marey_batch *batch,
                         const uint64_t *words, uint64_t ns)
 {
     struct host *host = ctx;
@@ -200,10 +200,11 @@ static bool take_record(void *ctx, struct marey__call_lane *lane, const struct m
     }
     if (type != MAREY_RECORD_COMMUNICATION || lane->n_open == 0)
         return true;
-    struct marey__open_call *call = &lane->open[lane->n_open - 1];
-    call->collective = marey__work_set_communicate(host->set, call->collective, words,
-                                                   call->begin_ns, call->site, true);
-    return call->collective != MAREY__NO_INDEX;
+    struct marey__frame *call = marey__stack_top(lane);
+    call->collective = marey__work_set_communicate(host->set, call->collective - 1, words,
+                                                   call->start_ns, call->site, true) +
+                       1;
+    return call->collective != 0;
 }
 
 /* ---- computation: what is left of the main thread's time ---- */
@@ -259,12 +260,10 @@ static bool add_all_computation(struct host *host)
 static marey_status read_ranges(struct host *host)
 {
     struct marey__work_set *set = host->set;
-    struct marey__range_walk walk = {.recording = set->recording,
-                                     .process = set->process,
-                                     .opened = open_range,
-                                     .closed = close_range,
-                                     .record = take_record,
-                                     .ctx = host};
+    static const struct marey__lane_visitor visitor = {
+        .begin = open_range, .end = close_range, .record = take_record};
+    struct marey__range_walk walk = {
+        .recording = set->recording, .process = set->process, .visitor = &visitor, .ctx = host};
     host->device = marey__work_set_device(set, -1);
     MAREY__TRY_MEMORY(host->device != NULL);
     MAREY_TRY(marey__range_walk(&walk));

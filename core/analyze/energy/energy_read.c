@@ -211,18 +211,19 @@ static bool take_span(struct reading *r, const struct marey__span *span)
 
 /* ---- the walk ---- */
 
-static bool close_range(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
+static bool take_range(void *ctx, struct marey__lane_stack *lane, const struct marey__frame *range,
+                       uint64_t end_ns, enum marey__ending how)
 {
     struct reading *r = ctx;
-    const struct marey__open_call *call = &lane->open[lane->n_open - 1];
-    const struct marey__interval part = {call->begin_ns, end_ns};
-    if (r->member == MAREY__NO_MEMBER || call->site > r->process->n_sites ||
-        r->sites[call->site].is_left_out || lane->info->kind != MAREY_LANE_THREAD)
+    const struct marey__interval part = {range->start_ns, end_ns};
+    (void)lane, (void)how;
+    if (r->member == MAREY__NO_MEMBER || range->site > r->process->n_sites ||
+        r->sites[range->site].is_left_out)
         return true;
-    return take_named(r, MAREY__ENERGY_RANGE, call->site, &part);
+    return take_named(r, MAREY__ENERGY_RANGE, range->site, &part);
 }
 
-static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+static bool take_record(void *ctx, struct marey__lane_stack *lane, const struct marey_batch *batch,
                         const uint64_t *words, uint64_t ns)
 {
     struct reading *r = ctx;
@@ -239,11 +240,9 @@ static bool take_record(void *ctx, struct marey__call_lane *lane, const struct m
 
 static marey_status walk(struct reading *r)
 {
-    struct marey__range_walk walk = {.recording = r->recording,
-                                     .process = r->process,
-                                     .closed = close_range,
-                                     .record = take_record,
-                                     .ctx = r};
+    static const struct marey__lane_visitor visitor = {.end = take_range, .record = take_record};
+    struct marey__range_walk walk = {
+        .recording = r->recording, .process = r->process, .visitor = &visitor, .ctx = r};
     struct marey__span span;
     MAREY__TRY_MEMORY(look_at_sites(r));
     marey__progress_init(&r->progress, r->process->first_ns);

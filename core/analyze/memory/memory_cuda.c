@@ -73,7 +73,7 @@ static bool take_operation(struct reading *r, const struct marey_batch *batch,
 }
 
 /* The ranges that are open on a thread, the innermost first, as a stack of the report. */
-static bool stack_of(struct reading *r, const struct marey__call_lane *lane, uint32_t *stack)
+static bool stack_of(struct reading *r, const struct marey__lane_stack *lane, uint32_t *stack)
 {
     uint32_t names[MAX_FRAMES];
     const size_t n = MAREY__MIN(lane->n_open, (size_t)MAX_FRAMES), known = r->chains.n;
@@ -100,7 +100,7 @@ static bool stack_of(struct reading *r, const struct marey__call_lane *lane, uin
     return *stack != MAREY__NO_STACK;
 }
 
-static bool take_call(struct reading *r, const struct marey__call_lane *lane, uint64_t correlation)
+static bool take_call(struct reading *r, const struct marey__lane_stack *lane, uint64_t correlation)
 {
     struct asked asked = {.correlation = correlation};
     if (lane->n_open == 0)
@@ -125,7 +125,7 @@ static bool take_span(struct reading *r, const struct marey__span *span)
            marey__memory_span_add(&r->phases, span->begin_ns, span->end_ns, name);
 }
 
-static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+static bool take_record(void *ctx, struct marey__lane_stack *lane, const struct marey_batch *batch,
                         const uint64_t *words, uint64_t ns)
 {
     struct reading *const r = ctx;
@@ -137,14 +137,6 @@ static bool take_record(void *ctx, struct marey__call_lane *lane, const struct m
         return !marey_record_launches_memory(words) || take_call(r, lane, words[1]);
     return !marey__is_progress(type) || !marey__progress_take(&r->progress, words, ns, &span) ||
            take_span(r, &span);
-}
-
-static bool end_range(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
-{
-    (void)ctx;
-    (void)lane;
-    (void)end_ns;
-    return true;
 }
 
 /* ---- blocks ---- */
@@ -282,11 +274,9 @@ static bool make_pools(struct reading *r)
 static marey_status read_process(struct reading *r)
 {
     struct marey__span span;
-    struct marey__range_walk walk = {.recording = r->recording,
-                                     .process = r->process,
-                                     .closed = end_range,
-                                     .record = take_record,
-                                     .ctx = r};
+    static const struct marey__lane_visitor visitor = {.record = take_record};
+    struct marey__range_walk walk = {
+        .recording = r->recording, .process = r->process, .visitor = &visitor, .ctx = r};
     marey__progress_init(&r->progress, r->process->first_ns);
     MAREY_TRY(marey__range_walk(&walk));
     while (marey__progress_finish(&r->progress, r->process->last_ns, &span))

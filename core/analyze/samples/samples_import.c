@@ -77,8 +77,9 @@ static uint32_t stack_of(struct turning *t, struct lane *into, const struct mare
                          const struct marey__frame *frame)
 {
     struct depth *const depths = into->depths;
-    for (size_t i = MAREY__MAX(into->n_known, 1); i <= lane->n_frames; i++) {
-        const uint32_t site = i < lane->n_frames ? lane->frames[i].site : frame->site;
+    const size_t depth = lane->stack.n_open + 1; /* the thread itself is at 0 */
+    for (size_t i = MAREY__MAX(into->n_known, 1); i <= depth; i++) {
+        const uint32_t site = i < depth ? lane->stack.open[i - 1].site : frame->site;
         const uint32_t location = location_of(t, site);
         depths[i].stack =
             location != 0 ? marey__samples_stack(t->set->samples, depths[i - 1].stack, location) : 0;
@@ -86,7 +87,7 @@ static uint32_t stack_of(struct turning *t, struct lane *into, const struct mare
             return 0;
         into->n_known = i + 1;
     }
-    return depths[lane->n_frames].stack;
+    return depths[depth].stack;
 }
 
 /* The samples of a range that has ended, less those of what was within it, which are kept for the one around it. */
@@ -110,19 +111,19 @@ static bool on_call(void *ctx, const struct marey__lane_walk *lane,
 {
     struct turning *const t = ctx;
     struct marey__samples_set *const set = t->set;
-    struct lane *const into = &t->lanes[lane->info->lane];
+    struct lane *const into = &t->lanes[lane->stack.info->lane];
     const uint64_t all_ns = end_ns - frame->start_ns,
                    own_ns = all_ns > frame->children_ns ? all_ns - frame->children_ns : 0;
     uint64_t own;
-    if (!take_own(into, lane->n_frames, frame, &own))
+    if (!take_own(into, lane->stack.n_open + 1, frame, &own))
         return false;
     const uint32_t stack = own_ns != 0 ? stack_of(t, into, lane, frame) : 0;
-    into->n_known = MAREY__MIN(into->n_known, lane->n_frames);
+    into->n_known = MAREY__MIN(into->n_known, lane->stack.n_open + 1);
     if (own_ns == 0)
         return true;
     const struct marey__samples_told told = {
         .process = t->process,
-        .thread = thread_of(t, lane->info),
+        .thread = thread_of(t, lane->stack.info),
         .stack = stack,
         .n = own != 0 ? own : 1,
         .at_ns = end_ns - own_ns / 2,
@@ -136,11 +137,12 @@ static bool on_call(void *ctx, const struct marey__lane_walk *lane,
     return true;
 }
 
-static bool on_gap(void *ctx, const struct marey__lane_walk *lane, const struct marey_batch *batch)
+static bool on_cut(void *ctx, const struct marey__lane_walk *lane, const struct marey__frame *frame,
+                   uint64_t last_ns)
 {
     struct turning *const t = ctx;
-    (void)batch;
-    t->lanes[lane->info->lane].n_known = 0;
+    (void)frame, (void)last_ns;
+    t->lanes[lane->stack.info->lane].n_known = 0;
     return true;
 }
 
@@ -149,7 +151,7 @@ static bool on_gap(void *ctx, const struct marey__lane_walk *lane, const struct 
 static marey_status turn_process(struct marey__samples_set *set, marey_recording *recording,
                                  size_t log)
 {
-    static const struct marey__walk_tap tap = {.call = on_call, .gap = on_gap};
+    static const struct marey__walk_tap tap = {.call = on_call, .cut = on_cut};
     const struct marey_process *const info = marey_recording_process(recording, log);
     const struct marey_samples_process process = {.pid = info->pid,
                                                   .ppid = info->ppid,

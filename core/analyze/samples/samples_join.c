@@ -93,23 +93,17 @@ static bool is_wanted(const struct ranges *r, uint32_t site)
     return site <= r->n_sites && r->sites[site] != 0;
 }
 
-static bool range_closed(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
+static bool range_ended(void *ctx, struct marey__lane_stack *lane, const struct marey__frame *range,
+                        uint64_t end_ns, enum marey__ending how)
 {
     struct ranges *const r = ctx;
-    const struct marey__open_call *const call = &lane->open[lane->n_open - 1];
-    if (!is_wanted(r, call->site))
+    (void)how;
+    if (!is_wanted(r, range->site))
         return true;
-    for (size_t i = 0; i + 1 < lane->n_open; i++)
+    for (size_t i = 0; i < lane->n_open; i++)
         if (is_wanted(r, lane->open[i].site))
             return true; /* within another: that one's span has it */
-    return add_span(&r->by_lane[lane->info->lane], call->begin_ns, end_ns);
-}
-
-static bool other_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
-                         const uint64_t *words, uint64_t ns)
-{
-    (void)ctx, (void)lane, (void)batch, (void)words, (void)ns;
-    return true;
+    return add_span(&r->by_lane[lane->info->lane], range->start_ns, end_ns);
 }
 
 /* A lane's spans to all threads of the process that have its tid. */
@@ -132,11 +126,9 @@ static marey_status walk_ranges(struct marey__samples_set *set, uint32_t process
 {
     const struct marey__samples_target *const target = &set->targets[process];
     const struct marey_process *const log = marey_recording_process(target->recording, target->log);
-    struct marey__range_walk walk = {.recording = target->recording,
-                                     .process = log,
-                                     .closed = range_closed,
-                                     .record = other_record,
-                                     .ctx = r};
+    static const struct marey__lane_visitor visitor = {.end = range_ended};
+    struct marey__range_walk walk = {
+        .recording = target->recording, .process = log, .visitor = &visitor, .ctx = r};
     r->n_sites = log->n_sites;
     r->by_lane = marey__calloc((size_t)log->n_lanes + 1, sizeof *r->by_lane);
     marey_status status = r->by_lane != NULL ? marey__range_walk(&walk) : marey__no_memory();

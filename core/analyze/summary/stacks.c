@@ -159,7 +159,8 @@ static bool add_nodes(struct adding *adding, const struct marey__tree *tree, uin
 static bool add_lane(struct adding *adding, const struct marey__lane_walk *lane, uint32_t *base)
 {
     uint32_t *map = marey__calloc(lane->tree.n, sizeof *map);
-    const bool done = map != NULL && (lane->first != NULL || find_base(adding, lane->info, base)) &&
+    const bool done = map != NULL &&
+                      (lane->first != NULL || find_base(adding, lane->stack.info, base)) &&
                       add_nodes(adding, &lane->tree, *base, map);
     marey__free(map);
     return done;
@@ -187,7 +188,8 @@ static marey_status add_walked(struct adding *adding)
         if (lane == NULL)
             continue;
         n_threads += lane->first == NULL;
-        done = add_lane(adding, lane, &bases[(lane->first != NULL ? lane->first : lane)->info->lane]);
+        done = add_lane(adding, lane,
+                        &bases[(lane->first != NULL ? lane->first : lane)->stack.info->lane]);
     }
     marey__free(bases);
     marey__free(adding->names);
@@ -195,7 +197,7 @@ static marey_status add_walked(struct adding *adding)
     stacks->n_processes[adding->side] += n_threads != 0;
     stacks->n_threads[adding->side] += n_threads;
     stacks->has_async |= walk->async != NULL || walk->pending.n != 0;
-    stacks->n_too_deep += walk->n_too_deep;
+    stacks->n_too_deep += walk->replay.n_too_deep;
     stacks->lost_events[adding->side] += walk->info->lost_events;
     return done ? MAREY_OK : marey__no_memory();
 }

@@ -171,7 +171,7 @@ static void sum_lane(struct adding *adding, const struct marey__lane_walk *lane)
             continue;
         if (row->lane == NULL)
             adding->touched[adding->n_touched++] = node->name;
-        row->lane = lane->info;
+        row->lane = lane->stack.info;
         row->count += node->count;
         row->self_ns += node->self_ns;
         adding->merge->n_overlapping += lane->first != NULL ? node->count : 0;
@@ -250,8 +250,9 @@ static bool add_open(const struct adding *adding, uint32_t name, const struct ma
 
 static bool add_open_ranges(const struct adding *adding, const struct marey__lane_walk *lane)
 {
-    for (size_t i = 1; i < lane->n_frames; i++)
-        if (!add_open(adding, lane->frames[i].name, lane->info, lane->frames[i].start_ns))
+    const struct marey__lane_stack *stack = &lane->stack;
+    for (size_t i = 0; i < stack->n_open; i++)
+        if (!add_open(adding, stack->open[i].name, stack->info, stack->open[i].start_ns))
             return false;
     return true;
 }
@@ -265,7 +266,7 @@ static bool add_open_async(const struct adding *adding)
             continue;
         if (!half->is_begin)
             adding->merge->n_orphans++;
-        else if (!add_open(adding, half->name, adding->walk->lanes[half->lane]->info, half->ns))
+        else if (!add_open(adding, half->name, adding->walk->lanes[half->lane]->stack.info, half->ns))
             return false;
     }
     return true;
@@ -275,8 +276,8 @@ static bool add_open_async(const struct adding *adding)
 
 static int by_thread(const void *a, const void *b)
 {
-    const struct marey_lane_info *x = (*(struct marey__lane_walk *const *)a)->info;
-    const struct marey_lane_info *y = (*(struct marey__lane_walk *const *)b)->info;
+    const struct marey_lane_info *x = (*(struct marey__lane_walk *const *)a)->stack.info;
+    const struct marey_lane_info *y = (*(struct marey__lane_walk *const *)b)->stack.info;
     if (x->tid != y->tid)
         return x->tid < y->tid ? -1 : 1;
     return (x->lane > y->lane) - (x->lane < y->lane);
@@ -292,8 +293,8 @@ static bool add_lanes_of(struct adding *adding, struct marey__lane_walk **lanes,
     if (is_imported && n > 1)
         qsort(lanes, n, sizeof *lanes, by_thread);
     for (size_t i = 0; i < n; i++) {
-        const bool is_last =
-            i + 1 == n || !is_imported || lanes[i + 1]->info->tid != lanes[i]->info->tid;
+        const bool is_last = i + 1 == n || !is_imported ||
+                             lanes[i + 1]->stack.info->tid != lanes[i]->stack.info->tid;
         sum_lane(adding, lanes[i]);
         if (!marey__tree_join(&adding->merge->tree, &lanes[i]->tree, adding->names,
                               adding->names[adding->walk->other]) ||
@@ -334,10 +335,10 @@ static bool add_process(struct adding *adding)
     adding->process = (uint32_t)merge->n_processes;
     merge->process_recordings[merge->n_processes] = walk->recording_number;
     merge->processes[merge->n_processes++] = walk->info;
-    merge->n_orphans += walk->n_orphans;
-    merge->n_cut_off += walk->n_cut_off;
-    merge->n_unwound += walk->n_unwound;
-    merge->n_too_deep += walk->n_too_deep;
+    merge->n_orphans += walk->replay.n_orphans;
+    merge->n_cut_off += walk->replay.n_cut_off;
+    merge->n_unwound += walk->replay.n_unwound;
+    merge->n_too_deep += walk->replay.n_too_deep;
     merge->n_async_dropped += walk->pending.n_dropped;
     return map_names(adding) && add_by_name(adding) && add_lanes(adding) &&
            add_process_rows(adding) && add_open_async(adding) &&

@@ -57,19 +57,19 @@ static bool add_to_node(struct marey__lane_walk *lane, uint32_t node,
     return true;
 }
 
-marey_status marey__gpu_walk_launch(struct marey__process_walk *walk, struct marey__lane_walk *lane,
-                                    uint64_t correlation)
+bool marey__gpu_walk_launch(struct marey__process_walk *walk, struct marey__lane_walk *lane,
+                            uint64_t correlation)
 {
     if (!walk->gpu.has_streams || correlation == 0)
-        return MAREY_OK;
+        return true;
     struct marey__gpu_launch *launch = launch_of(&walk->gpu, correlation);
-    MAREY__TRY_MEMORY(launch != NULL);
-    launch->lane = lane->info->lane;
-    launch->node = lane->frames[lane->n_frames - 1].node; /* 0: no range is open */
+    if (launch == NULL)
+        return false;
+    launch->lane = lane->stack.info->lane;
+    launch->node = marey__stack_top(&lane->stack)->node; /* 0: no range is open */
     const struct marey__gpu_time waiting = launch->waiting;
     launch->waiting = (struct marey__gpu_time){0};
-    return waiting.count == 0 || add_to_node(lane, launch->node, &waiting) ? MAREY_OK
-                                                                           : marey__no_memory();
+    return waiting.count == 0 || add_to_node(lane, launch->node, &waiting);
 }
 
 static bool find_launch(struct marey__process_walk *walk, uint64_t correlation, uint64_t ns)

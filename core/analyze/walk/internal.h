@@ -12,6 +12,7 @@
 #ifndef MAREY_WALK_INTERNAL_H
 #define MAREY_WALK_INTERNAL_H
 
+#include "analyze/walk/lane_replay.h"
 #include "base/map.h"
 #include "base/table_internal.h"
 #include "report/internal.h"
@@ -55,6 +56,13 @@ bool marey__name_is_wait(const char *name, size_t len);
 void marey__site_key(struct marey__buf *key, const struct marey_site_info *site);
 /* The length of a function's name, without the " (file:line)" that importers of profiles append. */
 size_t marey__function_name_len(const struct marey_site_info *site);
+
+/*
+ * Number the names of a process's sites for a replay; sites without a name, and unknown ones, share "(unnamed)". Returns
+ * false on out of memory. The caller frees `site_names`. In process_walk.c.
+ */
+MAREY_WARN_UNUSED bool marey__replay_init(struct marey__replay *replay, marey_recording *recording,
+                                          size_t process, struct marey__names *names);
 
 /* ---- call_tree.c: nodes are (parent, name) ---- */
 
@@ -244,29 +252,15 @@ void marey__gpu_walk_fini(struct marey__gpu_walk *gpu);
 /* A batch of a stream. */
 MAREY_WARN_UNUSED marey_status marey__gpu_walk_batch(struct marey__process_walk *walk,
                                                      const struct marey_batch *batch);
-/* The range on top of the lane's stack has launched the work of a correlation. */
-MAREY_WARN_UNUSED marey_status marey__gpu_walk_launch(struct marey__process_walk *walk,
-                                                      struct marey__lane_walk *lane,
-                                                      uint64_t correlation);
+/* The range on top of the lane's stack has launched the work of a correlation. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__gpu_walk_launch(struct marey__process_walk *walk,
+                                              struct marey__lane_walk *lane, uint64_t correlation);
 
 /* ---- one process ---- */
 
 struct marey__counter {
     uint64_t count, last_ns;
     double min, max, sum, last;
-};
-
-/* Calls that one range may stand for; sums of what a damaged file says must not run over. */
-#define MAREY__MAX_REPEAT (UINT64_C(1) << 40)
-
-/* A range that has begun. */
-struct marey__frame {
-    uint64_t start_ns;
-    uint64_t children_ns;
-    uint64_t repeat; /* calls that it stands for, plus one; 0: nothing is said, so it is one */
-    uint32_t node;
-    uint32_t name;
-    uint32_t site; /* where it began */
 };
 
 /* How long a range of some name ran in the iteration under way; of an earlier one when `round` is not the walk's. */
@@ -366,12 +360,8 @@ struct marey__iteration_stats {
 };
 
 struct marey__lane_walk {
+    struct marey__lane_stack stack; /* always with room; comes first */
     struct marey__tree tree;
-    struct marey__frame *frames; /* frames[0] stands for the thread itself */
-    size_t n_frames, frames_cap;
-    uint64_t n_too_deep; /* begun while no frame was to be had */
-    uint64_t repeat;     /* of the next range, as marey__frame has it */
-    const struct marey_lane_info *info;
     struct marey__gpu_time *gpu; /* by node of `tree`; may know fewer nodes, or none */
     size_t n_gpu, gpu_cap;
     /* The first lane of an imported thread, where this is a further one, of ranges that overlap others; else NULL. */
@@ -393,12 +383,15 @@ struct marey__walk_tap {
     /* A range has ended; the lane's stack is as high as it was before it began. */
     bool (*call)(void *ctx, const struct marey__lane_walk *lane, const struct marey__frame *frame,
                  uint64_t end_ns);
+    /* The same for a range cut by a gap; `last_ns` is the last timestamp before it. */
+    bool (*cut)(void *ctx, const struct marey__lane_walk *lane, const struct marey__frame *frame,
+                uint64_t last_ns);
     bool (*mark)(void *ctx, const struct marey__lane_walk *lane, uint32_t site, uint64_t ns);
-    /* Any record, whole, before the walk takes it. */
+    /* The begin of a range with a payload, before it is on the stack, or any record that `record` of a visitor gets. */
     bool (*record)(void *ctx, const struct marey__lane_walk *lane, const uint64_t *words,
                    uint64_t ns);
-    /* Words of the lane are missing before this batch; what is on its stack is about to be given up. */
-    bool (*gap)(void *ctx, const struct marey__lane_walk *lane, const struct marey_batch *batch);
+    /* As that of a visitor. */
+    bool (*gap)(void *ctx, const struct marey__lane_walk *lane, uint64_t ns, uint64_t n_events);
     /* Some records of a GPU's stream. */
     bool (*gpu)(void *ctx, const struct marey_batch *batch);
 };
@@ -408,8 +401,8 @@ struct marey__process_walk {
     uint32_t recording_number; /* among those of the summary, from 0 */
     const struct marey_process *info;
     struct marey__names names;
-    uint32_t *site_names; /* name number by site, 0 to n_sites; 0 also stands for unknown sites */
-    uint32_t other;       /* the name of ranges that have found no node */
+    struct marey__replay replay;
+    uint32_t other;               /* the name of ranges that have found no node */
     struct marey__sketch *ranges; /* these four by name */
     struct marey__sketch *async;  /* NULL until there is one */
     struct marey__counter *counters;
@@ -419,12 +412,7 @@ struct marey__process_walk {
     struct marey__gpu_walk gpu;
     struct marey__iteration_walk iterations;
     struct marey__iteration_stats iteration_stats; /* where marey__iteration_stats_take is the visitor */
-    size_t n_frames;                               /* room taken by stacks, over all lanes */
-    uint64_t n_orphans;                            /* ends without a begin */
-    uint64_t n_cut_off;                /* begun before a gap: their ends are not known */
-    uint64_t n_unwound;                /* ended by the end of an outer one */
-    uint64_t n_too_deep;               /* begun while no frame was to be had */
-    const struct marey__walk_tap *tap; /* NULL: nobody else listens */
+    const struct marey__walk_tap *tap;             /* NULL: nobody else listens */
     void *tap_ctx;
     uint64_t n_words_done;
     uint64_t *progress; /* words done, shared by all walks; NULL: nobody wants to know */
@@ -438,7 +426,7 @@ MAREY_WARN_UNUSED marey_status marey__process_walk_init(struct marey__process_wa
 MAREY_WARN_UNUSED marey_status marey__process_walk_run(struct marey__process_walk *walk);
 void marey__process_walk_fini(struct marey__process_walk *walk);
 
-/* The stack machine: take one batch of the lane. */
+/* Take one batch of the lane. */
 MAREY_WARN_UNUSED marey_status marey__lane_walk_batch(struct marey__process_walk *walk,
                                                       struct marey__lane_walk *lane,
                                                       const struct marey_batch *batch);
@@ -449,10 +437,9 @@ MAREY_WARN_UNUSED marey_status marey__lane_walk_batch(struct marey__process_walk
 const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
                                        struct marey__lane_walk *lane,
                                        const struct marey_batch *batch, const uint64_t *word);
-/* A record other than the begin of a range. `words` is whole and of the length its type needs. */
-MAREY_WARN_UNUSED marey_status marey__process_walk_record(struct marey__process_walk *walk,
-                                                          uint32_t lane, const uint64_t *words,
-                                                          uint64_t ns);
+/* A mark, counter or async event with its record. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__process_walk_record(struct marey__process_walk *walk, uint32_t lane,
+                                                  const uint64_t *words, uint64_t ns);
 
 /* Begin with no iteration. False without memory. */
 bool marey__iteration_walk_init(struct marey__process_walk *walk);
@@ -460,10 +447,10 @@ void marey__iteration_walk_fini(struct marey__iteration_walk *iterations);
 /* A batch of the lane is about to be walked. False without memory. */
 bool marey__iteration_walk_batch(struct marey__process_walk *walk, struct marey__lane_walk *lane,
                                  const struct marey_batch *batch);
-/* A record about the whole process. */
-MAREY_WARN_UNUSED marey_status marey__iteration_walk_record(struct marey__process_walk *walk,
-                                                            const struct marey__lane_walk *lane,
-                                                            const uint64_t *words, uint64_t ns);
+/* A record about the whole process. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__iteration_walk_record(struct marey__process_walk *walk,
+                                                    const struct marey__lane_walk *lane,
+                                                    const uint64_t *words, uint64_t ns);
 /* Nothing comes any more. */
 MAREY_WARN_UNUSED marey_status marey__iteration_walk_finish(struct marey__process_walk *walk);
 
@@ -509,48 +496,33 @@ uint64_t marey__lane_steady_ns(const struct marey__process_walk *walk,
 
 static inline uint32_t marey__name_of_site(const struct marey__process_walk *walk, uint32_t site)
 {
-    return walk->site_names[MAREY_LIKELY(site <= walk->info->n_sites) ? site : 0];
+    return marey__replay_name(&walk->replay, site);
 }
 
 #define MAREY__NO_INDEX UINT32_MAX
 
-/* ---- range_walk.c: a stack of open ranges for each thread ---- */
-
-/* A range that has begun. */
-struct marey__open_call {
-    uint64_t begin_ns;
-    uint32_t site;
-    uint32_t launch; /* the last one it made, in marey__work_set.launches; the others follow by `chained` */
-    uint32_t collective; /* in marey__work_set.collectives */
-    uint32_t range;      /* in marey__work_set.ranges */
-};
-
-struct marey__call_lane {
-    const struct marey_lane_info *info;
-    struct marey__open_call *open;
-    size_t n_open, open_cap;
-    uint64_t n_too_deep; /* begun beyond the limit */
-    uint64_t last_ns;    /* of its latest word */
-};
+/* ---- range_walk.c ---- */
 
 /*
- * Ranges of all threads of a process, in any order of threads. Both are called with the range on top of `lane`'s
- * stack, `closed` where a gap or the end of the log leaves it open with the last moment known. `record` gets every
- * record that is no begin or end of a range. False: no memory.
+ * Threads of a process, replayed one batch at a time for a visitor; `record` also gets those of streams, with an empty
+ * stack. Ranges that are open at the end of the log are cut there.
  */
 struct marey__range_walk {
     marey_recording *recording;
     const struct marey_process *process;
-    struct marey__call_lane *lanes; /* by number */
-    bool (*opened)(void *ctx, struct marey__call_lane *lane);
-    bool (*closed)(void *ctx, struct marey__call_lane *lane, uint64_t end_ns);
-    bool (*record)(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
-                   const uint64_t *words, uint64_t ns);
+    const struct marey__lane_visitor *visitor;
     void *ctx;
+    struct marey__lane_stack *lanes; /* by number */
+    struct marey__replay replay;
     uint64_t first_ns, last_ns; /* of all words so far; without any UINT64_MAX and 0 */
-    uint64_t n_too_deep;        /* ranges left out, nested too deep */
 };
-/* Init and run in one, and leave nothing behind; what stands above `lanes` is the caller's. */
+/* The caller sets the first four members. Fini accepts a partially initialized one. */
+MAREY_WARN_UNUSED marey_status marey__range_walk_init(struct marey__range_walk *walk);
+/* A visitor of a recording, `ctx` the walk. */
+MAREY_WARN_UNUSED marey_status marey__range_walk_batch(void *ctx, const struct marey_batch *batch);
+MAREY_WARN_UNUSED marey_status marey__range_walk_finish(struct marey__range_walk *walk);
+void marey__range_walk_fini(struct marey__range_walk *walk);
+/* All of these, and a visit of the process in order. */
 MAREY_WARN_UNUSED marey_status marey__range_walk(struct marey__range_walk *walk);
 
 #endif

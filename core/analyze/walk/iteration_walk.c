@@ -59,8 +59,8 @@ static void start_round(struct marey__process_walk *walk)
 static void add_open_ranges(struct marey__process_walk *walk, const struct marey__lane_walk *lane,
                             uint64_t ns)
 {
-    for (size_t i = 1; i < lane->n_frames; i++) {
-        const struct marey__frame *frame = &lane->frames[i];
+    for (size_t i = 0; i < lane->stack.n_open; i++) {
+        const struct marey__frame *frame = &lane->stack.open[i];
         const struct marey__node *node = &lane->tree.nodes[frame->node];
         if (node->is_outermost && node->depth <= MAREY__TREE_DEPTH)
             marey__iteration_add(&walk->iterations, frame->name, frame->start_ns, ns);
@@ -74,7 +74,7 @@ static void add_all_open(struct marey__process_walk *walk, uint64_t ns)
     for (size_t i = it->n_lanes; i-- > 0;) {
         struct marey__lane_walk *lane = it->lanes[i];
         add_open_ranges(walk, lane, ns);
-        if (lane->n_frames > 1)
+        if (lane->stack.n_open != 0)
             continue;
         lane->is_listed = false;
         it->lanes[i] = it->lanes[--it->n_lanes];
@@ -110,8 +110,9 @@ static bool hand_on(struct marey__process_walk *walk, struct marey__span *span, 
 /* How long a lane had a range open until now, since its first event. */
 static uint64_t covered_until(const struct marey__lane_walk *lane, uint64_t ns)
 {
-    const bool is_open = lane->n_frames > 1 && ns > lane->frames[1].start_ns;
-    return lane->frames[0].children_ns + (is_open ? ns - lane->frames[1].start_ns : 0);
+    const struct marey__frame *open = lane->stack.open;
+    const bool is_open = lane->stack.n_open != 0 && ns > open[0].start_ns;
+    return open[-1].children_ns + (is_open ? ns - open[0].start_ns : 0);
 }
 
 /* An iteration has ended: the self times of open ranges up to here are of the time before. */
@@ -120,9 +121,9 @@ static void end_iteration(struct marey__iteration_walk *it, uint64_t ns)
     it->n_ended++;
     for (size_t i = 0; i < it->n_lanes; i++) {
         const struct marey__lane_walk *lane = it->lanes[i];
-        for (size_t f = 1; f < lane->n_frames; f++) {
-            const struct marey__frame *frame = &lane->frames[f];
-            const uint64_t until = f + 1 < lane->n_frames ? frame[1].start_ns : ns,
+        for (size_t f = 0; f < lane->stack.n_open; f++) {
+            const struct marey__frame *frame = &lane->stack.open[f];
+            const uint64_t until = f + 1 < lane->stack.n_open ? frame[1].start_ns : ns,
                            ran_ns = until - MAREY__MIN(frame->start_ns, until);
             struct marey__node *node = &lane->tree.nodes[frame->node];
             marey__node_add_self(node, it->n_ended, 0);
@@ -131,9 +132,9 @@ static void end_iteration(struct marey__iteration_walk *it, uint64_t ns)
     }
 }
 
-marey_status marey__iteration_walk_record(struct marey__process_walk *walk,
-                                          const struct marey__lane_walk *lane,
-                                          const uint64_t *words, uint64_t ns)
+bool marey__iteration_walk_record(struct marey__process_walk *walk,
+                                  const struct marey__lane_walk *lane, const uint64_t *words,
+                                  uint64_t ns)
 {
     struct marey__iteration_walk *it = &walk->iterations;
     struct marey__span span;
@@ -145,16 +146,17 @@ marey_status marey__iteration_walk_record(struct marey__process_walk *walk,
                                       : UINT64_MAX; /* another thread counts now */
     if (marey__progress_take(&it->progress, words, ns, &span)) {
         const uint64_t duration_ns = span.end_ns - span.begin_ns;
-        MAREY__TRY_MEMORY(hand_on(walk, &span, duration_ns - MAREY__MIN(in_ranges_ns, duration_ns)));
+        if (!hand_on(walk, &span, duration_ns - MAREY__MIN(in_ranges_ns, duration_ns)))
+            return false;
         if (span.kind == MAREY__SPAN_ITERATION)
             end_iteration(it, ns);
     }
     if (it->progress.begin_ns == begin_ns && marey_record_type_of(words[0]) != MAREY_RECORD_ITERATION)
-        return MAREY_OK;
+        return true;
     it->counting = lane;
     it->covered_ns = covered_ns;
     start_round(walk);
-    return MAREY_OK;
+    return true;
 }
 
 marey_status marey__iteration_walk_finish(struct marey__process_walk *walk)

@@ -3,7 +3,7 @@
  * event of a recording is, so a report over thousands of ranks is as fast as this loop.
  *
  * Whatever else comes (a new path, the first few calls of a name, an end of another name, a record) is left to lane_walk.c,
- * which knows all cases; nothing was changed for that word then. So there is no rule here that is not there.
+ * which follows all rules of lane_replay.h; nothing was changed for that word then.
  *
  * What the loop needs is in variables of its own: through pointers, each store could change what the next load finds. Loops
  * of programs repeat themselves, so that each node remembers which one came next when its range last began and when it
@@ -16,9 +16,10 @@
 struct machine {
     const uint32_t *site_names;
     uint32_t n_sites;
+    uint64_t last_ns;
     struct marey__node *nodes;
     const struct marey__tree *tree;
-    struct marey__frame *top, *const first, *const last; /* the outermost; the last that there is room for */
+    struct marey__frame *top, *const first, *const last; /* the thread; the last that there is room for */
     uint32_t *next; /* where the node that comes next is remembered */
     struct marey__sketch *ranges;
     struct marey__iteration_walk *iterations;
@@ -66,7 +67,7 @@ HOT bool end(struct machine *m, uint32_t site, uint64_t ns)
     if (site != frame->site && site != 0 && (site > m->n_sites || m->site_names[site] != frame->name))
         return false;
     struct marey__node *const node = &m->nodes[frame->node];
-    const uint64_t duration = ns > frame->start_ns ? ns - frame->start_ns : 0;
+    const uint64_t duration = ns - frame->start_ns;
     if (MAREY_UNLIKELY(node->depth > MAREY__TREE_DEPTH) ||
         MAREY_UNLIKELY(!marey__sketch_add_known(&m->ranges[frame->name], duration)))
         return false;
@@ -88,13 +89,14 @@ const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
     const uint64_t *const stop = batch->words + batch->n;
     const struct marey_batch times = {.base_ns = batch->base_ns, .ns_mult = batch->ns_mult};
     struct machine m = {
-        .site_names = walk->site_names,
-        .n_sites = walk->info->n_sites,
+        .site_names = walk->replay.site_names,
+        .n_sites = walk->replay.n_sites,
+        .last_ns = lane->stack.last_ns,
         .nodes = lane->tree.nodes,
         .tree = &lane->tree,
-        .top = &lane->frames[lane->n_frames - 1],
-        .first = lane->frames,
-        .last = lane->frames + lane->frames_cap - 1,
+        .top = marey__stack_top(&lane->stack),
+        .first = lane->stack.open - 1,
+        .last = lane->stack.open + lane->stack.open_cap - 1,
         .ranges = walk->ranges,
         .iterations = &walk->iterations,
         .n_ended = walk->iterations.n_ended,
@@ -102,7 +104,7 @@ const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
     m.next = &m.nodes[m.top->node].next_inside;
     bool is_usual = true;
     while (word < stop) {
-        const uint64_t w = *word, ns = marey_batch_ns(&times, w);
+        const uint64_t w = *word, ns = MAREY__MAX(marey_batch_ns(&times, w), m.last_ns);
         const uint32_t kind = marey_word_kind(w);
         if (kind == MAREY_KIND_BEGIN)
             is_usual = begin(&m, marey_word_id(w), ns);
@@ -112,8 +114,10 @@ const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
             break;
         if (MAREY_UNLIKELY(!is_usual))
             break;
+        m.last_ns = ns;
         word++;
     }
-    lane->n_frames = (size_t)(m.top - m.first) + 1;
+    lane->stack.n_open = (size_t)(m.top - m.first);
+    lane->stack.last_ns = m.last_ns;
     return word;
 }

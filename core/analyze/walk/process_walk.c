@@ -4,23 +4,26 @@
 #include "analyze/walk/internal.h"
 #include "read/read_internal.h"
 
-static bool number_sites(struct marey__process_walk *walk)
+bool marey__replay_init(struct marey__replay *replay, marey_recording *recording, size_t process,
+                        struct marey__names *names)
 {
-    static const char nameless[] = "(unnamed)", other[] = MAREY__OTHER_RANGES;
-    const size_t process = walk->info->index;
-    walk->site_names[0] = marey__names_number(&walk->names, nameless, strlen(nameless));
-    walk->other = marey__names_number(&walk->names, other, strlen(other));
-    if (walk->site_names[0] == MAREY__NO_NAME || walk->other == MAREY__NO_NAME)
-        return false;
-    for (uint32_t site = 1; site <= walk->info->n_sites; site++) {
-        const struct marey_site_info *info = marey_recording_site(walk->recording, process, site);
-        walk->site_names[site] = info->name_len == 0
-                                     ? walk->site_names[0]
-                                     : marey__names_number(&walk->names, info->name, info->name_len);
-        if (walk->site_names[site] == MAREY__NO_NAME)
-            return false;
+    static const char unnamed[] = "(unnamed)";
+    const uint32_t n = marey_recording_process(recording, process)->n_sites;
+    *replay = (struct marey__replay){
+        .site_names = marey__calloc((size_t)n + 1, sizeof *replay->site_names), .n_sites = n};
+    uint32_t *const numbers = replay->site_names;
+    bool done = numbers != NULL;
+    for (uint32_t site = 0; done && site <= n; site++) {
+        const struct marey_site_info *info = marey_recording_site(recording, process, site);
+        if (site == 0)
+            numbers[site] = marey__names_number(names, unnamed, strlen(unnamed));
+        else if (info->name_len != 0)
+            numbers[site] = marey__names_number(names, info->name, info->name_len);
+        else
+            numbers[site] = numbers[0];
+        done = numbers[site] != MAREY__NO_NAME;
     }
-    return true;
+    return done;
 }
 
 marey_status marey__process_walk_init(struct marey__process_walk *walk, marey_recording *recording,
@@ -30,9 +33,12 @@ marey_status marey__process_walk_init(struct marey__process_walk *walk, marey_re
         .recording = recording,
         .info = marey_recording_process(recording, process),
     };
-    walk->site_names = marey__calloc((size_t)walk->info->n_sites + 1, sizeof *walk->site_names);
+    static const char other[] = MAREY__OTHER_RANGES;
     walk->lanes = marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *walk->lanes);
-    MAREY__TRY_MEMORY(walk->site_names != NULL && walk->lanes != NULL && number_sites(walk));
+    walk->other = marey__names_number(&walk->names, other, strlen(other));
+    if (walk->lanes == NULL || walk->other == MAREY__NO_NAME ||
+        !marey__replay_init(&walk->replay, recording, process, &walk->names))
+        return marey__no_memory();
     walk->ranges = marey__calloc(walk->names.n, sizeof *walk->ranges);
     walk->marks = marey__calloc(walk->names.n, sizeof *walk->marks);
     MAREY__TRY_MEMORY(walk->ranges != NULL && walk->marks != NULL && marey__iteration_walk_init(walk));
@@ -52,7 +58,7 @@ static void free_lane(struct marey__lane_walk *lane)
     if (lane == NULL)
         return;
     marey__tree_fini(&lane->tree);
-    marey__free(lane->frames);
+    marey__stack_fini(&lane->stack);
     marey__free(lane->gpu);
     marey__free(lane->steady_from);
     marey__free(lane);
@@ -67,7 +73,7 @@ void marey__process_walk_fini(struct marey__process_walk *walk)
     free_sketches(walk->async, walk->names.n);
     marey__free(walk->counters);
     marey__free(walk->marks);
-    marey__free(walk->site_names);
+    marey__free(walk->replay.site_names);
     marey__async_match_fini(&walk->pending);
     marey__gpu_walk_fini(&walk->gpu);
     marey__iteration_walk_fini(&walk->iterations);
@@ -77,12 +83,12 @@ void marey__process_walk_fini(struct marey__process_walk *walk)
 
 /* ---- records ---- */
 
-static marey_status take_counter(struct marey__process_walk *walk, uint32_t name, double value,
-                                 uint64_t ns)
+static bool take_counter(struct marey__process_walk *walk, uint32_t name, double value, uint64_t ns)
 {
     if (walk->counters == NULL) {
         walk->counters = marey__calloc(walk->names.n, sizeof *walk->counters);
-        MAREY__TRY_MEMORY(walk->counters != NULL);
+        if (walk->counters == NULL)
+            return false;
     }
     struct marey__counter *counter = &walk->counters[name];
     const bool is_first = counter->count++ == 0;
@@ -93,27 +99,28 @@ static marey_status take_counter(struct marey__process_walk *walk, uint32_t name
         counter->last = value;
         counter->last_ns = ns;
     }
-    return MAREY_OK;
+    return true;
 }
 
-static marey_status take_async(struct marey__process_walk *walk, const struct marey__async_half *half)
+static bool take_async(struct marey__process_walk *walk, const struct marey__async_half *half)
 {
     struct marey__async_half other;
     bool failed;
     if (!marey__async_match(&walk->pending, half, &other, &failed))
-        return failed ? marey__no_memory() : MAREY_OK;
+        return !failed;
     if (walk->async == NULL) {
         walk->async = marey__calloc(walk->names.n, sizeof *walk->async);
-        MAREY__TRY_MEMORY(walk->async != NULL);
+        if (walk->async == NULL)
+            return false;
     }
     const struct marey__async_half *begin = half->is_begin ? half : &other,
                                    *end = half->is_begin ? &other : half;
     const uint64_t duration = end->ns > begin->ns ? end->ns - begin->ns : 0;
-    return marey__sketch_add(&walk->async[begin->name], duration) ? MAREY_OK : marey__no_memory();
+    return marey__sketch_add(&walk->async[begin->name], duration);
 }
 
-marey_status marey__process_walk_record(struct marey__process_walk *walk, uint32_t lane,
-                                        const uint64_t *words, uint64_t ns)
+bool marey__process_walk_record(struct marey__process_walk *walk, uint32_t lane,
+                                const uint64_t *words, uint64_t ns)
 {
     const uint32_t type = marey_record_type_of(words[0]);
     if (type == MAREY_RECORD_MARK) {
@@ -132,24 +139,24 @@ marey_status marey__process_walk_record(struct marey__process_walk *walk, uint32
         };
         return take_async(walk, &half);
     }
-    return MAREY_OK; /* types of later versions */
+    return true; /* types of later versions */
 }
 
 /* ---- the visit ---- */
 
-static struct marey__lane_walk *make_lane(const struct marey_lane_info *info)
+static struct marey__lane_walk *make_lane(struct marey__process_walk *walk,
+                                          const struct marey_lane_info *info)
 {
+    bool failed;
     struct marey__lane_walk *lane = marey__calloc(1, sizeof *lane);
     if (lane == NULL)
         return NULL;
-    lane->info = info;
+    lane->stack.info = info;
     if (!marey__tree_init(&lane->tree) ||
-        !marey__grow(&lane->frames, &lane->frames_cap, 1, sizeof *lane->frames)) {
+        !marey__stack_make_room(&walk->replay, &lane->stack, &failed)) {
         free_lane(lane);
         return NULL;
     }
-    lane->frames[0] = (struct marey__frame){.name = MAREY__NO_NAME};
-    lane->n_frames = 1;
     return lane;
 }
 
@@ -178,16 +185,17 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
     }
     if (batch->lane->kind != MAREY_LANE_THREAD)
         return MAREY_OK; /* of a later version */
-    if (*lane == NULL && (*lane = make_lane(batch->lane)) == NULL)
+    if (*lane == NULL && (*lane = make_lane(walk, batch->lane)) == NULL)
         return marey__no_memory();
-    MAREY__TRY_MEMORY(marey__iteration_walk_batch(walk, *lane, batch));
+    if (!marey__iteration_walk_batch(walk, *lane, batch))
+        return marey__no_memory();
     return marey__lane_walk_batch(walk, *lane, batch);
 }
 
 static bool lane_is_before(const void *a, const void *b)
 {
-    const struct marey_lane_info *x = (*(struct marey__lane_walk *const *)a)->info,
-                                 *y = (*(struct marey__lane_walk *const *)b)->info;
+    const struct marey_lane_info *x = (*(struct marey__lane_walk *const *)a)->stack.info,
+                                 *y = (*(struct marey__lane_walk *const *)b)->stack.info;
     return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
 }
 
@@ -210,7 +218,7 @@ static marey_status find_first_lanes(struct marey__process_walk *walk)
             lanes[n++] = walk->lanes[i];
     const bool done = lanes != NULL && marey__sort_runs(lanes, n, sizeof *lanes, lane_is_before);
     for (size_t i = 1; done && i < n; i++)
-        if (lanes[i]->info->tid == lanes[i - 1]->info->tid) {
+        if (lanes[i]->stack.info->tid == lanes[i - 1]->stack.info->tid) {
             lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
             clear_self_times(lanes[i]);
         }

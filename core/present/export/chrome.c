@@ -95,14 +95,14 @@ static void put_lane_meta(struct marey__export *x, const struct marey__export_la
 {
     struct marey__buf buf = {0};
     marey__buf_puts(&buf, ",");
-    if (lane->info->name[0] != '\0') { /* Perfetto takes an empty one for a mistake */
+    if (lane->stack.info->name[0] != '\0') { /* Perfetto takes an empty one for a mistake */
         marey__chrome_open_meta(&buf, x->pid, marey__export_tid(x, lane), "thread_name", "name");
-        marey__json_put(&buf, lane->info->name, strlen(lane->info->name));
+        marey__json_put(&buf, lane->stack.info->name, strlen(lane->stack.info->name));
         marey__buf_puts(&buf, "}},");
     }
     marey__chrome_open_meta(&buf, x->pid, marey__export_tid(x, lane), "thread_sort_index",
                             "sort_index");
-    marey__buf_printf(&buf, "%u}}", lane->info->lane);
+    marey__buf_printf(&buf, "%u}}", lane->stack.info->lane);
     marey__chrome_put_buf(x, &buf);
 }
 
@@ -203,10 +203,11 @@ void marey__chrome_range(struct marey__export *x, const struct marey__export_lan
 }
 
 static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                          const struct marey__open_range *range, bool is_cut)
+                          const struct marey__frame *range, bool is_cut)
 {
     /* The range around it began at the same moment and may end with it. */
-    const bool is_tied = lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns == range->start_ns;
+    const bool is_tied = lane->stack.n_open > 0 &&
+                         lane->stack.open[lane->stack.n_open - 1].start_ns == range->start_ns;
     if (MAREY_UNLIKELY(is_tied || lane->held.len != 0)) {
         marey__chrome_hold(x, lane, ns, range, is_tied && !is_cut, is_cut);
         return;
@@ -257,7 +258,7 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
                     uint64_t n_events)
 {
     char count[40];
-    x->out.p = marey__chrome_head(x, lane, MAREY__MAX(ns, lane->last_ns), 'i');
+    x->out.p = marey__chrome_head(x, lane, MAREY__MAX(ns, lane->stack.last_ns), 'i');
     marey__out_puts(&x->out, ",\"s\":\"t\",\"name\":\"marey: events lost\",\"args\":{");
     if (n_events != 0) {
         marey__out_puts(&x->out, "\"count\":");
@@ -338,7 +339,7 @@ static void on_span(struct marey__export *x, const struct marey__span *span)
 
 /* A range left open is a begin without an end, which viewers draw to the end of the trace. */
 static void put_left_open(struct marey__export *x, const struct marey__export_lane *lane,
-                          const struct marey__open_range *range, uint32_t depth)
+                          const struct marey__frame *range, uint32_t depth)
 {
     const struct marey__payload payload = marey__open_payload(lane, range);
     (void)depth;

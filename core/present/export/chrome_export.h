@@ -72,7 +72,7 @@ void marey__chrome_range(struct marey__export *x, const struct marey__export_lan
  * first. Those that waited for this one, or in vain, are written now.
  */
 void marey__chrome_hold(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                        const struct marey__open_range *range, bool may_wait, bool is_cut);
+                        const struct marey__frame *range, bool may_wait, bool is_cut);
 /* Write what waits. */
 void marey__chrome_release(struct marey__export *x, struct marey__export_lane *lane);
 

@@ -113,7 +113,7 @@ static void put_device(struct marey__export *x, struct marey__buf *buf, int32_t 
 
 static bool open_stream(struct marey__export *x, struct marey__export_lane *lane)
 {
-    const struct marey_lane_info *info = lane->info;
+    const struct marey_lane_info *info = lane->stack.info;
     const int64_t pid = gpu_pid(x, info->device);
     const int32_t stream = (int32_t)info->stream;
     struct marey__buf buf = {0};
@@ -214,7 +214,7 @@ void marey__chrome_work(struct marey__export *x, struct marey__export_lane *lane
         marey__out_puts(&x->out, category_of(work->kind));
         marey__out_puts(&x->out, "\"");
     }
-    marey__chrome_work_args(x, lane->info, work);
+    marey__chrome_work_args(x, lane->stack.info, work);
     marey__out_puts(&x->out, "}");
     if (work->correlation != 0)
         put_launch_arrow(x, lane, work->ns, false, work->correlation);

@@ -75,21 +75,22 @@ static void put_held(struct marey__export *x, struct marey__export_lane *lane, s
 
 /* Whether what waits lies in the range that ends now, from its begin to its end. */
 static bool is_filled(const struct marey__export_lane *lane, uint64_t ns,
-                      const struct marey__open_range *range)
+                      const struct marey__frame *range)
 {
     const struct held inner = held_at(lane, last_of(lane));
-    return inner.start_ns == range->start_ns && inner.end_ns == ns && inner.depth == lane->n_open + 1;
+    return inner.start_ns == range->start_ns && inner.end_ns == ns &&
+           inner.depth == lane->stack.n_open + 1;
 }
 
 void marey__chrome_hold(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                        const struct marey__open_range *range, bool may_wait, bool is_cut)
+                        const struct marey__frame *range, bool may_wait, bool is_cut)
 {
     if (lane->held.len != 0 && !is_filled(lane, ns, range))
         marey__chrome_release(x, lane);
     struct held held = {
         .start_ns = range->start_ns,
         .end_ns = ns,
-        .depth = lane->n_open,
+        .depth = lane->stack.n_open,
         .site = range->site,
         .is_cut = is_cut,
         .payload = marey__open_payload(lane, range),

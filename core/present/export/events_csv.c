@@ -63,8 +63,8 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
     struct marey__buf buf = {0};
     marey__buf_extend(&buf, sizeof(struct lane_text));
     put_process(x, &buf);
-    marey__buf_printf(&buf, "%lld,", (long long)lane->info->tid);
-    marey__csv_put(&buf, lane->info->name, strlen(lane->info->name));
+    marey__buf_printf(&buf, "%lld,", (long long)lane->stack.info->tid);
+    marey__csv_put(&buf, lane->stack.info->name, strlen(lane->stack.info->name));
     marey__buf_puts(&buf, ",");
     if (buf.failed) {
         marey__buf_fini(&buf);
@@ -159,7 +159,7 @@ static void put_value(struct marey__export *x, const struct marey__payload *payl
 }
 
 static void put_range(struct marey__export *x, const struct marey__export_lane *lane,
-                      const struct marey__open_range *range, uint64_t duration_ns, uint32_t depth)
+                      const struct marey__frame *range, uint64_t duration_ns, uint32_t depth)
 {
     put_start(x, lane, "range");
     put_site(x, range->site);
@@ -182,9 +182,10 @@ static void put_range(struct marey__export *x, const struct marey__export_lane *
 }
 
 static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                          const struct marey__open_range *range, bool is_cut)
+                          const struct marey__frame *range, bool is_cut)
 {
-    put_range(x, lane, range, is_cut ? no_duration : ns - range->start_ns, (uint32_t)lane->n_open);
+    put_range(x, lane, range, is_cut ? no_duration : ns - range->start_ns,
+              (uint32_t)lane->stack.n_open);
 }
 
 static void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
@@ -192,7 +193,7 @@ static void on_mark(struct marey__export *x, struct marey__export_lane *lane, ui
 {
     put_start(x, lane, "mark");
     put_site(x, site);
-    put_times(x, ns, no_duration, (uint32_t)lane->n_open);
+    put_times(x, ns, no_duration, (uint32_t)lane->stack.n_open);
     if (payload != NULL)
         put_payload(x, payload);
     marey__out_puts(&x->out, NO_MORE);
@@ -224,7 +225,7 @@ static void on_async(struct marey__export *x, struct marey__export_lane *lane, u
         .handle = handle,
         .ns = ns,
         .name = site,
-        .lane = lane->info->lane,
+        .lane = lane->stack.info->lane,
         .is_begin = begins,
     };
     struct marey__async_half begin, end;
@@ -237,7 +238,7 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
 {
     put_start(x, lane, "lost");
     marey__out_puts(&x->out, ",,");
-    put_times(x, MAREY__MAX(ns, lane->last_ns), no_duration, no_depth);
+    put_times(x, MAREY__MAX(ns, lane->stack.last_ns), no_duration, no_depth);
     if (n_events != 0)
         x->out.p = marey__put_u64(marey__out_room(&x->out), n_events);
     marey__out_puts(&x->out, NO_MORE);
@@ -278,7 +279,7 @@ static void on_flow(struct marey__export *x, struct marey__export_lane *lane, ui
 {
     static const char *const ends[] = {"begin", "step", "end"};
     const struct marey_site_info *site = marey__export_site(x, marey_record_site(words[1]));
-    const bool is_stream = lane->info->kind == MAREY_LANE_GPU;
+    const bool is_stream = lane->stack.info->kind == MAREY_LANE_GPU;
     struct marey__buf line = {0};
     marey__buf_puts(&line, "flow");
     if (is_stream) {
@@ -297,7 +298,7 @@ static void on_flow(struct marey__export *x, struct marey__export_lane *lane, ui
     put_times(x, ns, no_duration, no_depth);
     x->out.p = marey__put_u64(marey__out_room(&x->out), words[2]);
     if (is_stream)
-        put_stream(x, lane->info);
+        put_stream(x, lane->stack.info);
     marey__out_puts(&x->out, is_stream ? ",\n" : NO_MORE);
 }
 
@@ -310,7 +311,7 @@ static void on_work(struct marey__export *x, struct marey__export_lane *lane,
     put_stream_start(x, marey__work_kind_name(work->kind), work->site);
     put_times(x, work->ns, work->duration_ns, no_depth);
     put_value(x, &work->payload, &details);
-    put_stream(x, lane->info);
+    put_stream(x, lane->stack.info);
     if (work->correlation != 0)
         x->out.p = marey__put_u64(marey__out_room(&x->out), work->correlation);
     marey__out_puts(&x->out, ",");
@@ -349,7 +350,7 @@ static void on_span(struct marey__export *x, const struct marey__span *span)
 }
 
 static void put_left_open(struct marey__export *x, const struct marey__export_lane *lane,
-                          const struct marey__open_range *range, uint32_t depth)
+                          const struct marey__frame *range, uint32_t depth)
 {
     put_range(x, lane, range, no_duration, depth);
 }

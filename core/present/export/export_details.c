@@ -41,7 +41,6 @@ uint32_t marey__export_lane_keep(struct marey__export *x, struct marey__export_l
     const bool has_any = payload->type != 0 || payload->repeat != 0 || payload->n_words != 0;
     if (has_any && at < UINT32_MAX - 1)
         put_words(lane, payload);
-    lane->next.repeat = 0;
     return place_of(x, lane, at);
 }
 
@@ -53,7 +52,7 @@ static size_t size_of_entry(const struct marey__payload *payload)
 
 /* Make an entry of `size` bytes the last one: that of the range, or an empty one where it has none. */
 static void move_to_end(struct marey__export *x, struct marey__export_lane *lane,
-                        struct marey__open_range *range, size_t size)
+                        struct marey__frame *range, size_t size)
 {
     const size_t at = lane->payloads.len;
     char *entry = marey__buf_extend(&lane->payloads, size);
@@ -67,9 +66,9 @@ static void move_to_end(struct marey__export *x, struct marey__export_lane *lane
 void marey__export_lane_note(struct marey__export *x, struct marey__export_lane *lane,
                              const uint64_t *words, size_t len)
 {
-    if (lane->n_open == 0 || lane->n_too_deep != 0)
+    if (lane->stack.n_open == 0 || lane->stack.n_too_deep != 0)
         return;
-    struct marey__open_range *range = &lane->open[lane->n_open - 1];
+    struct marey__frame *range = marey__stack_top(&lane->stack);
     struct marey__payload payload = marey__open_payload(lane, range);
     if (payload.n_words + len > MAX_RECORDS || lane->payloads.len >= UINT32_MAX / 2)
         return;

@@ -6,30 +6,13 @@
 #include "present/export/export_walk.h"
 #include "read/read_internal.h"
 
-bool marey__export_lane_grow(struct marey__export *x, struct marey__export_lane *lane)
+bool marey__export_lane_has_room(struct marey__export *x, struct marey__export_lane *lane)
 {
-    if (lane->n_open >= MAREY__MAX_OPEN) {
-        lane->n_too_deep++;
-        if (x->options->n_too_deep != NULL)
-            ++*x->options->n_too_deep;
-        return false;
-    }
-    if (marey__grow(&lane->open, &lane->cap_open, lane->n_open + 1, sizeof lane->open[0]))
-        return true;
-    x->status = marey__no_memory();
-    return false;
-}
-
-size_t marey__export_lane_find(const struct marey__export *x, const struct marey__export_lane *lane,
-                               uint32_t site)
-{
-    const uint32_t name = x->names[marey__site_slot(x, site)];
-    const size_t stop = lane->n_open > MAREY__MAX_SEARCH ? lane->n_open - MAREY__MAX_SEARCH : 0;
-    for (size_t i = lane->n_open; i-- > stop;) {
-        if (x->names[marey__site_slot(x, lane->open[i].site)] == name)
-            return i;
-    }
-    return lane->n_open;
+    bool failed;
+    const bool has_room = marey__stack_make_room(&x->replay, &lane->stack, &failed);
+    if (failed)
+        x->status = marey__no_memory();
+    return has_room;
 }
 
 bool marey__export_async(struct marey__export *x, const struct marey__async_half *half,
@@ -204,24 +187,23 @@ static marey_status prepare_sites(struct marey__export *x)
     const char *filter = x->options->filter;
     struct marey__names names = {0};
 
-    x->names = marey__calloc((size_t)n + 1, sizeof x->names[0]);
     x->skip = filter != NULL ? marey__calloc((size_t)n + 1, 1) : NULL;
-    bool is_complete = x->names != NULL && (filter == NULL || x->skip != NULL);
-    for (uint32_t slot = 0; is_complete && slot <= n; slot++) {
-        const struct marey_site_info *site = marey__export_site(x, slot);
-        x->names[slot] = marey__names_number(&names, site->name, site->name_len);
-        is_complete = x->names[slot] != MAREY__NO_NAME;
-        if (filter != NULL && slot != 0)
-            x->skip[slot] = !marey__name_matches(filter, site->name, site->name_len);
-    }
+    const bool is_complete = marey__replay_init(&x->replay, x->recording, x->process->index, &names) &&
+                             (filter == NULL || x->skip != NULL);
     marey__names_fini(&names);
-    return is_complete ? MAREY_OK : marey__no_memory();
+    if (!is_complete)
+        return marey__fail(MAREY_ENOMEM, "no memory for %u names", n);
+    for (uint32_t slot = 1; filter != NULL && slot <= n; slot++) {
+        const struct marey_site_info *site = marey__export_site(x, slot);
+        x->skip[slot] = !marey__name_matches(filter, site->name, site->name_len);
+    }
+    return MAREY_OK;
 }
 
 static bool lane_is_before(const void *a, const void *b)
 {
-    const struct marey_lane_info *x = (*(struct marey__export_lane *const *)a)->info,
-                                 *y = (*(struct marey__export_lane *const *)b)->info;
+    const struct marey_lane_info *x = (*(struct marey__export_lane *const *)a)->stack.info,
+                                 *y = (*(struct marey__export_lane *const *)b)->stack.info;
     return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
 }
 
@@ -233,11 +215,11 @@ static bool find_first_lanes(struct marey__export *x)
     struct marey__export_lane **lanes = marey__calloc((size_t)x->process->n_lanes + 1, sizeof *lanes);
     size_t n = 0;
     for (uint32_t i = 0; lanes != NULL && i < x->process->n_lanes; i++)
-        if (x->lanes[i].info->kind == MAREY_LANE_THREAD)
+        if (x->lanes[i].stack.info->kind == MAREY_LANE_THREAD)
             lanes[n++] = &x->lanes[i];
     const bool done = lanes != NULL && marey__sort_runs(lanes, n, sizeof *lanes, lane_is_before);
     for (size_t i = 1; done && i < n; i++)
-        if (lanes[i]->info->tid == lanes[i - 1]->info->tid)
+        if (lanes[i]->stack.info->tid == lanes[i - 1]->stack.info->tid)
             lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
     marey__free(lanes);
     return done;
@@ -249,8 +231,8 @@ static marey_status prepare_lanes(struct marey__export *x)
     x->lanes = marey__calloc((size_t)n + 1, sizeof x->lanes[0]);
     MAREY__TRY_MEMORY(x->lanes != NULL);
     for (uint32_t i = 0; i < n; i++) {
-        x->lanes[i].info = marey_recording_lane(x->recording, x->process->index, i);
-        x->lanes[i].last_ns =
+        x->lanes[i].stack.info = marey_recording_lane(x->recording, x->process->index, i);
+        x->lanes[i].stack.last_ns =
             x->origin_ns; /* so that no event, whatever its stamp, lies before the origin */
     }
     return find_first_lanes(x) ? MAREY_OK : marey__no_memory();
@@ -259,22 +241,24 @@ static marey_status prepare_lanes(struct marey__export *x)
 static void forget_process(struct marey__export *x)
 {
     for (uint32_t i = 0; x->lanes != NULL && i < x->process->n_lanes; i++) {
-        marey__free(x->lanes[i].open);
+        marey__stack_fini(&x->lanes[i].stack);
         marey__free(x->lanes[i].own);
         marey__buf_fini(&x->lanes[i].payloads);
         marey__buf_fini(&x->lanes[i].held);
     }
     marey__free(x->lanes);
     marey__free(x->skip);
-    marey__free(x->names);
+    marey__free(x->replay.site_names);
     marey__free(x->sites);
     marey__buf_fini(&x->texts);
     if (x->options->n_unmatched != NULL)
         *x->options->n_unmatched += x->asyncs.n_dropped;
+    if (x->options->n_too_deep != NULL)
+        *x->options->n_too_deep += x->replay.n_too_deep;
     marey__async_match_fini(&x->asyncs);
     x->lanes = NULL;
     x->skip = NULL;
-    x->names = NULL;
+    x->replay = (struct marey__replay){0};
     x->sites = NULL;
     x->n_lanes_before += x->process->n_lanes;
     x->process_number++;

@@ -92,30 +92,21 @@ struct marey__export;
 void marey__work_details_of(const struct marey__export *x, const struct marey__stream_work *work,
                             struct marey__details *details);
 
-/*
- * A range that has begun. `payload` is where its payload lies in the lane's `payloads`, plus one;
- * 0: none.
- */
-struct marey__open_range {
-    uint64_t start_ns;
-    uint32_t site;
-    uint32_t payload;
-};
-
 struct marey__export_lane {
-    struct marey__open_range *open; /* outermost first */
-    size_t n_open, cap_open;
-    uint64_t n_too_deep; /* begun while the stack was at its limit */
+    struct marey__lane_stack stack; /* comes first; of a stream, the format's */
     struct marey__buf payloads; /* of open ranges, stacked as the ranges are; of a stream, work that waits */
-    struct marey__payload next; /* of the range that begins next, where `repeat` is set */
-    uint64_t last_ns;           /* of the latest event */
-    const struct marey_lane_info *info;
+    uint32_t n_ahead; /* words of records that come next and that `begin` of the latest range was given */
     /* The first lane of the thread, where this is a further one, of ranges that overlap others; else NULL. */
     const struct marey__export_lane *first;
     bool has_self_times; /* a further lane on which COVERED corrects them; those of earlier versions count as 0 */
     struct marey__buf held; /* the format's: ranges that wait to be written */
     void *own;              /* the format's; freed with marey__free */
 };
+
+static inline struct marey__export_lane *marey__export_lane_of(struct marey__lane_stack *stack)
+{
+    return (struct marey__export_lane *)stack;
+}
 
 struct marey__export_format;
 
@@ -141,7 +132,7 @@ struct marey__export {
     int64_t pid;             /* as the file calls it */
     int64_t shift_ns;        /* adds up to the clock of the export */
     uint8_t *skip;           /* by site: non-zero when the filter leaves it out; NULL: all stay */
-    uint32_t *names;         /* by site: sites of one name have one number */
+    struct marey__replay replay;
     struct marey__export_lane *lanes;
     void *sites;                      /* the format's, by site; freed with marey__free */
     struct marey__buf texts;          /* the format's pieces of text for this process */
@@ -245,7 +236,8 @@ bool marey__export_async(struct marey__export *x, const struct marey__async_half
 static inline int64_t marey__export_tid(const struct marey__export *x,
                                         const struct marey__export_lane *lane)
 {
-    return x->has_own_ids ? (int64_t)x->n_lanes_before + lane->info->lane + 1 : lane->info->tid;
+    return x->has_own_ids ? (int64_t)x->n_lanes_before + lane->stack.info->lane + 1
+                          : lane->stack.info->tid;
 }
 
 /* A site's texts; any number is fine. */

@@ -1,15 +1,7 @@
 /*
- * The walk over a lane's words: pairs ends with begins, as the summary does, and calls the format
- * for each event.
- *
- *   an end whose name is not on the stack       is an orphan, its begin was not recorded: left out
- *   an end whose name lies deeper in the stack  closes what lies above it at the same time
- *   a record END_OF                             takes its range out of the middle; what lies above goes on
- *   events of this lane are missing             what is open is cut off at the last moment known
- *
- * Names decide, because a range may begin at one site and end at another of the same name.
- * Everything is inlined into a format's batch function with a constant table, so the calls below
- * become direct ones. MAREY__EXPORT_BATCH at the end writes that function.
+ * Exports as visitors of a lane's replay (analyze/walk/lane_replay.h has the rules): calls the format for each event, on the
+ * clock of the export. Everything is inlined into a format's batch function with a constant table, so that the calls
+ * below become direct. MAREY__EXPORT_BATCH at the end defines that function.
  */
 #ifndef MAREY_EXPORT_WALK_H
 #define MAREY_EXPORT_WALK_H
@@ -18,12 +10,7 @@
 
 #include "present/export/export_internal.h"
 
-#define MAREY__INLINE static inline __attribute__((always_inline))
-
-/*
- * What a format does with events. Times are on the clock of the export and never go back within a
- * lane.
- */
+/* What a format does with events. Timestamps never go back within a lane. */
 struct marey__walker {
     /* Called before the range is on the stack. */
     void (*begin)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
@@ -33,29 +20,24 @@ struct marey__walker {
      * known of it.
      */
     void (*end)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                const struct marey__open_range *range, bool is_cut);
+                const struct marey__frame *range, bool is_cut);
     void (*mark)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                  uint32_t site, const struct marey__payload *payload);
     void (*counter)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                     uint32_t site, double value);
     void (*async)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                   uint32_t site, uint64_t handle, bool begins);
-    /* Events of this lane are missing here; 0: nobody counted them. */
+    /* Events of this lane are missing here; 0: their number is unknown. */
     void (*lost)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                  uint64_t n_events);
-    /*
-     * The range at `depth`, from 0, ends while those above it go on: called before its `end`, and
-     * with `is_done` once the stack has closed up behind it, for formats that keep a stack beside
-     * the walk's. The range above has been open for `shared_ns`. NULL: ranges must nest in this
-     * format, so that those above are ended and begun again.
-     */
+    /* As that of a marey__lane_visitor. NULL: ranges must nest in this format. */
     void (*take_out)(struct marey__export *x, struct marey__export_lane *lane, size_t depth,
                      uint64_t shared_ns, bool is_done);
-    /* `begin` wants what is said of the range right behind its begin; else all of it is there at its end. */
+    /* `begin` gets the records that follow the begin of a range and describe it; else they are complete at its end. */
     bool looks_ahead;
 };
 
-/* Sites the reader knows have a slot of their own; slot 0 stands for all others. */
+/* Sites the reader knows have a slot of their own; slot 0 is for all others. */
 MAREY__INLINE uint32_t marey__site_slot(const struct marey__export *x, uint32_t site)
 {
     return MAREY_LIKELY(site <= x->process->n_sites) ? site : 0;
@@ -79,7 +61,7 @@ static inline size_t marey__whole_words(size_t len)
 
 /* The payload `range` began with and what was said of it since, lent until the lane's next event; all 0 when it has none. */
 static inline struct marey__payload marey__open_payload(const struct marey__export_lane *lane,
-                                                        const struct marey__open_range *range)
+                                                        const struct marey__frame *range)
 {
     struct marey__payload payload = {0};
     if (range->payload == 0)
@@ -91,145 +73,19 @@ static inline struct marey__payload marey__open_payload(const struct marey__expo
     return payload;
 }
 
-MAREY__INLINE void marey__walk_pop(struct marey__export *x, struct marey__export_lane *lane,
-                                   uint64_t ns, bool is_cut, const struct marey__walker *walker)
-{
-    const struct marey__open_range range = lane->open[--lane->n_open];
-    if (!marey__is_skipped(x, range.site))
-        walker->end(x, lane, ns, &range, is_cut);
-    if (MAREY_UNLIKELY(range.payload != 0))
-        lane->payloads.len = range.payload - 1;
-}
-
-/*
- * A damaged file may begin ranges without end, or hold nothing but orphans: neither may cost memory
- * or time for each.
- */
-enum { MAREY__MAX_OPEN = 1 << 20, MAREY__MAX_SEARCH = 1000 };
-
-/*
- * The stack is full: make room. False at the limit, where ranges are only counted, and without
- * memory, which whoever asks at the end of the batch is told.
- */
-bool marey__export_lane_grow(struct marey__export *x, struct marey__export_lane *lane);
-/*
- * How high the stack is below the topmost range of this site's name; its whole height when there is
- * none.
- */
-size_t marey__export_lane_find(const struct marey__export *x, const struct marey__export_lane *lane,
-                               uint32_t site);
-/* Keep `payload` while its range is open, and forget what is in `next`; 0 when there is nothing, or no memory. */
+/* For formats that use the stack of a stream: false beyond its limit, and on out of memory, which sets x->status. */
+bool marey__export_lane_has_room(struct marey__export *x, struct marey__export_lane *lane);
+/* Keep `payload` while its range is open; 0 when there is nothing to keep, or on out of memory. */
 uint32_t marey__export_lane_keep(struct marey__export *x, struct marey__export_lane *lane,
                                  const struct marey__payload *payload);
-
 /* Keep one more record about the topmost range, if there is one. */
 void marey__export_lane_note(struct marey__export *x, struct marey__export_lane *lane,
                              const uint64_t *words, size_t len);
 /*
- * How many of the `n` words are records about the range whose begin stands right before them; `begin` is that word, and
- * flows that are told at the same time are among them.
+ * How many of the `n` words are records about the range whose begin is right before them; `begin` is that word, and
+ * flows with the same timestamp are among them.
  */
 size_t marey__export_look_ahead(uint64_t begin, const uint64_t *words, size_t n);
-
-MAREY__INLINE void marey__walk_begin(struct marey__export *x, struct marey__export_lane *lane,
-                                     uint64_t ns, uint32_t site, const struct marey__payload *payload,
-                                     const struct marey__walker *walker)
-{
-    if (MAREY_UNLIKELY(lane->n_open == lane->cap_open) && !marey__export_lane_grow(x, lane))
-        return;
-    if (!marey__is_skipped(x, site))
-        walker->begin(x, lane, ns, site, payload);
-    lane->open[lane->n_open++] = (struct marey__open_range){
-        .start_ns = ns,
-        .site = site,
-        .payload = payload != NULL ? marey__export_lane_keep(x, lane, payload) : 0,
-    };
-}
-
-MAREY__INLINE void marey__walk_end(struct marey__export *x, struct marey__export_lane *lane,
-                                   uint64_t ns, uint32_t site, const struct marey__walker *walker)
-{
-    if (MAREY_UNLIKELY(lane->n_too_deep != 0)) {
-        lane->n_too_deep--;
-        return;
-    }
-    if (MAREY_UNLIKELY(lane->n_open == 0))
-        return;
-    const size_t top = lane->n_open - 1;
-    if (MAREY_LIKELY(site == 0 || lane->open[top].site == site)) {
-        marey__walk_pop(x, lane, ns, false, walker);
-        return;
-    }
-    for (const size_t target = marey__export_lane_find(x, lane, site); lane->n_open > target;)
-        marey__walk_pop(x, lane, ns, false, walker);
-}
-
-/* Everything above `depth` ends and begins again, and in between the range there ends for good. */
-MAREY__INLINE void marey__walk_split(struct marey__export *x, struct marey__export_lane *lane,
-                                     uint64_t ns, size_t depth, const struct marey__walker *walker)
-{
-    for (size_t i = lane->n_open; i-- > depth;) {
-        const struct marey__open_range range = lane->open[i];
-        lane->n_open = i;
-        if (!marey__is_skipped(x, range.site))
-            walker->end(x, lane, ns, &range, false);
-    }
-}
-
-MAREY__INLINE void marey__walk_begin_again(struct marey__export *x, struct marey__export_lane *lane,
-                                           uint64_t ns, const struct marey__walker *walker)
-{
-    struct marey__open_range *range = &lane->open[lane->n_open];
-    const struct marey__payload payload = marey__open_payload(lane, range);
-    if (!marey__is_skipped(x, range->site))
-        walker->begin(x, lane, ns, range->site, range->payload != 0 ? &payload : NULL);
-    range->start_ns = ns;
-    lane->n_open++;
-}
-
-/* The innermost range of this site's name ends; those begun after it stay open. */
-MAREY__INLINE void marey__walk_end_of(struct marey__export *x, struct marey__export_lane *lane,
-                                      uint64_t ns, uint32_t site, const struct marey__walker *walker)
-{
-    const size_t n = lane->n_open, depth = marey__export_lane_find(x, lane, site);
-    if (depth == n) {
-        lane->n_too_deep -= lane->n_too_deep != 0;
-        return;
-    }
-    if (depth + 1 == n) {
-        marey__walk_pop(x, lane, ns, false, walker);
-        return;
-    }
-    const uint64_t shared_ns = ns - MAREY__MIN(lane->open[depth + 1].start_ns, ns);
-    if (walker->take_out == NULL) {
-        marey__walk_split(x, lane, ns, depth, walker);
-    } else {
-        const struct marey__open_range range = lane->open[depth];
-        walker->take_out(x, lane, depth, shared_ns, false);
-        lane->n_open = depth;
-        if (!marey__is_skipped(x, range.site))
-            walker->end(x, lane, ns, &range, false);
-    }
-    memmove(&lane->open[depth], &lane->open[depth + 1], (n - depth - 1) * sizeof lane->open[0]);
-    if (walker->take_out == NULL) {
-        while (lane->n_open < n - 1)
-            marey__walk_begin_again(x, lane, ns, walker);
-    } else {
-        lane->n_open = n - 1;
-        walker->take_out(x, lane, depth, shared_ns, true);
-    }
-}
-
-MAREY__INLINE void marey__walk_lost(struct marey__export *x, struct marey__export_lane *lane,
-                                    uint64_t ns, uint64_t n_events,
-                                    const struct marey__walker *walker)
-{
-    while (lane->n_open > 0)
-        marey__walk_pop(x, lane, lane->last_ns, true, walker);
-    lane->n_too_deep = 0;
-    lane->next.repeat = 0;
-    walker->lost(x, lane, ns, n_events);
-}
 
 /* The payload of a record of `len` words; its text is cut to what is there. */
 static inline struct marey__payload marey__record_payload(const uint64_t *words, size_t len)
@@ -247,125 +103,169 @@ static inline struct marey__payload marey__record_payload(const uint64_t *words,
     return payload;
 }
 
-/* A record of `len` words, at least 2, stamped `ns`. */
-MAREY__INLINE void marey__walk_record(struct marey__export *x, struct marey__export_lane *lane,
-                                      const uint64_t *words, size_t len, uint64_t ns,
-                                      const struct marey__walker *walker)
-{
-    const uint32_t type = marey_record_type_of(words[0]);
-    const uint32_t site = marey_record_site(words[1]);
-    struct marey__payload payload;
-    double value;
+/* ---- the visitor ---- */
 
-    switch (type) {
-    case MAREY_RECORD_BEGIN:
-        payload = marey__record_payload(words, len);
-        payload.repeat = lane->next.repeat;
-        marey__walk_begin(x, lane, ns, site, &payload, walker);
-        break;
-    case MAREY_RECORD_MARK:
-        payload = marey__record_payload(words, len);
-        if (!marey__is_skipped(x, site))
-            walker->mark(x, lane, ns, site, &payload);
-        break;
-    case MAREY_RECORD_COUNTER:
-        if (len < 3 || marey__is_skipped(x, site))
-            break;
-        memcpy(&value, &words[2], sizeof value);
-        walker->counter(x, lane, ns, site, value);
-        break;
-    case MAREY_RECORD_ASYNC_BEGIN:
-    case MAREY_RECORD_ASYNC_END:
-        if (len >= 3 && !marey__is_skipped(x, site))
-            walker->async(x, lane, ns, site, words[2], type == MAREY_RECORD_ASYNC_BEGIN);
-        break;
-    case MAREY_RECORD_END_OF:
-        marey__walk_end_of(x, lane, ns, site, walker);
-        break;
-    case MAREY_RECORD_ITERATION:
-    case MAREY_RECORD_ITERATION_BEGIN:
-    case MAREY_RECORD_EPOCH:
-    case MAREY_RECORD_PHASE:
-        marey__export_progress(x, words, ns);
-        break;
-    case MAREY_RECORD_GAP:
-        marey__walk_lost(x, lane, ns, words[1], walker);
-        break;
-    case MAREY_RECORD_COVERED:
-        if (x->format->covered != NULL && lane->n_too_deep == 0)
-            x->format->covered(x, lane, marey__export_lane_find(x, lane, site), words[2]);
-        break;
-    case MAREY_RECORD_AROUND:
-        lane->has_self_times = true;
-        break;
-    case MAREY_RECORD_REPEAT:
-        lane->next.repeat = MAREY__MIN(words[1], MAREY__MAX_REPEAT) + 1;
-        break;
-    case MAREY_RECORD_LAUNCH:
-    case MAREY_RECORD_COMMUNICATION:
-    case MAREY_RECORD_ARGUMENTS:
-        marey__export_lane_note(x, lane, words, len);
-        break;
-    case MAREY_RECORD_FLOW:
-        if (len >= 4 && x->format->flow != NULL && !marey__is_skipped(x, site))
-            x->format->flow(x, lane, ns, words);
-        break;
-    default: /* of a later version */
-        break;
+struct marey__export_visit {
+    struct marey__export *x;
+    const struct marey__walker *walker;
+};
+
+/* A begin with more than a site and a timestamp, or one that begins again. */
+MAREY__INLINE void marey__walk_begin_with(struct marey__export *x, struct marey__export_lane *lane,
+                                          struct marey__frame *frame, const uint64_t *words,
+                                          size_t n, const struct marey__walker *walker)
+{
+    struct marey__payload payload = {0};
+    bool has_any = true;
+    if (words == NULL) {
+        payload = marey__open_payload(lane, frame);
+        has_any = frame->payload != 0;
+    } else if (marey_word_kind(words[0]) == MAREY_KIND_RECORD) {
+        payload = marey__record_payload(words, marey_record_length(words[0]));
+    } else if (walker->looks_ahead && n > 1) {
+        payload.n_early = payload.n_words =
+            (uint32_t)marey__export_look_ahead(words[0], words + 1, n - 1);
+        payload.records = words + 1;
+        lane->n_ahead = payload.n_words;
+        has_any = payload.n_words != 0 || frame->repeat != 0;
     }
+    payload.repeat = frame->repeat;
+    if (!marey__is_skipped(x, frame->site))
+        walker->begin(x, lane, frame->start_ns, frame->site, has_any ? &payload : NULL);
+    if (words != NULL)
+        frame->payload = marey__export_lane_keep(x, lane, &payload);
 }
 
-/* A begin at words[0] of `n`; returns how many of them it took. */
-MAREY__INLINE size_t marey__walk_plain_begin(struct marey__export *x, struct marey__export_lane *lane,
-                                             const uint64_t *words, size_t n, uint64_t ns,
-                                             const struct marey__walker *walker)
+MAREY__INLINE bool marey__walk_on_begin(void *ctx, struct marey__lane_stack *stack,
+                                        struct marey__frame *frame, const uint64_t *words, size_t n)
 {
-    struct marey__payload *next = &lane->next;
-    const uint32_t site = marey_word_id(words[0]);
-    if (walker->looks_ahead && n > 1 &&
-        MAREY_UNLIKELY(marey_word_kind(words[1]) == MAREY_KIND_RECORD)) {
-        next->n_early = next->n_words =
-            (uint32_t)marey__export_look_ahead(words[0], words + 1, n - 1);
-        next->records = words + 1;
+    const struct marey__export_visit *visit = ctx;
+    const struct marey__walker *walker = visit->walker;
+    struct marey__export *x = visit->x;
+    struct marey__export_lane *lane = marey__export_lane_of(stack);
+    const bool is_plain =
+        words != NULL && marey_word_kind(words[0]) == MAREY_KIND_BEGIN && frame->repeat == 0 &&
+        !(walker->looks_ahead && n > 1 && marey_word_kind(words[1]) == MAREY_KIND_RECORD);
+    if (MAREY_UNLIKELY(!is_plain))
+        marey__walk_begin_with(x, lane, frame, words, n, walker);
+    else if (!marey__is_skipped(x, frame->site))
+        walker->begin(x, lane, frame->start_ns, frame->site, NULL);
+    return true;
+}
+
+MAREY__INLINE bool marey__walk_on_end(void *ctx, struct marey__lane_stack *stack,
+                                      const struct marey__frame *range, uint64_t ns,
+                                      enum marey__ending how)
+{
+    const struct marey__export_visit *visit = ctx;
+    struct marey__export_lane *lane = marey__export_lane_of(stack);
+    if (!marey__is_skipped(visit->x, range->site))
+        visit->walker->end(visit->x, lane, ns, range, how == MAREY__CUT);
+    if (MAREY_UNLIKELY(range->payload != 0) && how < MAREY__TAKEN_OUT)
+        lane->payloads.len = range->payload - 1;
+    return true;
+}
+
+MAREY__INLINE bool marey__walk_on_mark(void *ctx, struct marey__lane_stack *stack, uint32_t site,
+                                       uint64_t ns)
+{
+    const struct marey__export_visit *visit = ctx;
+    ns = MAREY__MAX(ns, stack->last_ns);
+    if (!marey__is_skipped(visit->x, site))
+        visit->walker->mark(visit->x, marey__export_lane_of(stack), ns, site, NULL);
+    return true;
+}
+
+MAREY__INLINE bool marey__walk_on_gap(void *ctx, struct marey__lane_stack *stack, uint64_t ns,
+                                      uint64_t n_events)
+{
+    const struct marey__export_visit *visit = ctx;
+    visit->walker->lost(visit->x, marey__export_lane_of(stack), ns, n_events);
+    return true;
+}
+
+MAREY__INLINE bool marey__walk_on_take_out(void *ctx, struct marey__lane_stack *stack, size_t depth,
+                                           uint64_t shared_ns, bool is_done)
+{
+    const struct marey__export_visit *visit = ctx;
+    if (visit->walker->take_out != NULL)
+        visit->walker->take_out(visit->x, marey__export_lane_of(stack), depth, shared_ns, is_done);
+    return true;
+}
+
+MAREY__INLINE bool marey__walk_on_covered(void *ctx, struct marey__lane_stack *stack, size_t depth,
+                                          uint64_t ns)
+{
+    const struct marey__export_visit *visit = ctx;
+    if (visit->x->format->covered != NULL)
+        visit->x->format->covered(visit->x, marey__export_lane_of(stack), depth, ns);
+    return true;
+}
+
+MAREY__INLINE bool marey__walk_on_record(void *ctx, struct marey__lane_stack *stack,
+                                         const struct marey_batch *batch, const uint64_t *words,
+                                         uint64_t ns)
+{
+    const struct marey__export_visit *visit = ctx;
+    const struct marey__walker *walker = visit->walker;
+    struct marey__export *x = visit->x;
+    struct marey__export_lane *lane = marey__export_lane_of(stack);
+    const uint32_t type = marey_record_type_of(words[0]), len = marey_record_length(words[0]);
+    (void)batch;
+    ns = MAREY__MAX(ns, stack->last_ns);
+    if (walker->looks_ahead && lane->n_ahead != 0) { /* `begin` had it */
+        lane->n_ahead -= len;
+        return true;
     }
-    const uint32_t n_ahead = walker->looks_ahead ? next->n_words : 0;
-    const bool has_any = next->repeat != 0 || n_ahead != 0;
-    marey__walk_begin(x, lane, ns, site, MAREY_UNLIKELY(has_any) ? next : NULL, walker);
-    if (walker->looks_ahead)
-        next->n_words = 0;
-    return 1 + n_ahead;
+    if (marey__is_progress(type)) {
+        marey__export_progress(x, words, ns);
+        return true;
+    }
+    if (type >= MAREY_RECORD_LAUNCH && type <= MAREY_RECORD_ARGUMENTS) {
+        marey__export_lane_note(x, lane, words, len);
+        return true;
+    }
+    if (type == MAREY_RECORD_AROUND) {
+        lane->has_self_times = true;
+        return true;
+    }
+    const uint32_t site = marey_record_site(words[1]);
+    if (marey__is_skipped(x, site))
+        return true;
+    if (type == MAREY_RECORD_MARK) {
+        const struct marey__payload payload = marey__record_payload(words, len);
+        walker->mark(x, lane, ns, site, &payload);
+    } else if (type == MAREY_RECORD_COUNTER) {
+        double value;
+        memcpy(&value, &words[2], sizeof value);
+        walker->counter(x, lane, ns, site, value);
+    } else if (type == MAREY_RECORD_ASYNC_BEGIN || type == MAREY_RECORD_ASYNC_END) {
+        walker->async(x, lane, ns, site, words[2], type == MAREY_RECORD_ASYNC_BEGIN);
+    } else if (type == MAREY_RECORD_FLOW && x->format->flow != NULL) {
+        x->format->flow(x, lane, ns, words);
+    } /* else of a later version */
+    return true;
 }
 
 MAREY__INLINE marey_status marey__walk(struct marey__export *x, struct marey__export_lane *lane,
                                        const struct marey_batch *batch,
                                        const struct marey__walker *walker)
 {
+    const struct marey__lane_visitor visitor = {
+        .begin = marey__walk_on_begin,
+        .end = marey__walk_on_end,
+        .mark = marey__walk_on_mark,
+        .record = marey__walk_on_record,
+        .gap = marey__walk_on_gap,
+        .take_out = marey__walk_on_take_out,
+        .covered = marey__walk_on_covered,
+        .must_nest = walker->take_out == NULL,
+    };
+    struct marey__export_visit visit = {x, walker};
     struct marey_batch shifted = *batch;
     shifted.base_ns += (uint64_t)x->shift_ns;
-
-    if (batch->gap && batch->n > 0)
-        marey__walk_lost(x, lane, marey_batch_ns(&shifted, batch->words[0]), 0, walker);
-    for (size_t i = 0, step; i < batch->n; i += step) {
-        const uint64_t word = batch->words[i];
-        const uint64_t ns = MAREY__MAX(marey_batch_ns(&shifted, word), lane->last_ns);
-        const uint32_t kind = marey_word_kind(word);
-
-        step = 1;
-        if (kind == MAREY_KIND_BEGIN) {
-            step = marey__walk_plain_begin(x, lane, batch->words + i, batch->n - i, ns, walker);
-        } else if (kind == MAREY_KIND_END) {
-            marey__walk_end(x, lane, ns, marey_word_id(word), walker);
-        } else if (kind == MAREY_KIND_MARK) {
-            if (!marey__is_skipped(x, marey_word_id(word)))
-                walker->mark(x, lane, ns, marey_word_id(word), NULL);
-        } else if (kind == MAREY_KIND_RECORD) {
-            /* The reader hands over whole records; a length of 0 would hold us here for ever. */
-            step = MAREY__MAX(marey_record_length(word), 1u);
-            if (step >= 2 && step <= batch->n - i)
-                marey__walk_record(x, lane, batch->words + i, step, ns, walker);
-        }
-        lane->last_ns = ns;
-    }
+    if (!marey__replay_batch(&x->replay, &lane->stack, &shifted, &visitor, &visit))
+        return marey__no_memory();
     return x->status != MAREY_OK ? x->status : x->out.status;
 }
 
@@ -381,13 +281,13 @@ MAREY__INLINE void marey__walk_no_begin(struct marey__export *x, struct marey__e
 MAREY__INLINE void
 marey__walk_left_open(struct marey__export *x,
                       void (*put)(struct marey__export *x, const struct marey__export_lane *lane,
-                                  const struct marey__open_range *range, uint32_t depth))
+                                  const struct marey__frame *range, uint32_t depth))
 {
     for (uint32_t i = 0; i < x->process->n_lanes; i++) {
         const struct marey__export_lane *lane = &x->lanes[i];
-        for (size_t k = 0; k < lane->n_open; k++) {
-            if (!marey__is_skipped(x, lane->open[k].site))
-                put(x, lane, &lane->open[k], (uint32_t)k);
+        for (size_t k = 0; k < lane->stack.n_open; k++) {
+            if (!marey__is_skipped(x, lane->stack.open[k].site))
+                put(x, lane, &lane->stack.open[k], (uint32_t)k);
         }
     }
 }

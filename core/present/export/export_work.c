@@ -37,7 +37,7 @@ static void hand_on(struct marey__export *x, struct marey__export_lane *lane,
 {
     work->payload.records = records;
     work->payload.n_words = (uint32_t)n;
-    lane->last_ns = MAREY__MAX(lane->last_ns, work->ns + work->duration_ns);
+    lane->stack.last_ns = MAREY__MAX(lane->stack.last_ns, work->ns + work->duration_ns);
     if (x->format->work != NULL && !marey__is_skipped(x, work->site))
         x->format->work(x, lane, work);
 }
@@ -45,7 +45,7 @@ static void hand_on(struct marey__export *x, struct marey__export_lane *lane,
 void marey__export_work_end(struct marey__export *x, struct marey__export_lane *lane)
 {
     struct marey__stream_work work;
-    if (lane->info->kind != MAREY_LANE_GPU || lane->payloads.len < sizeof work)
+    if (lane->stack.info->kind != MAREY_LANE_GPU || lane->payloads.len < sizeof work)
         return;
     memcpy(&work, lane->payloads.data, sizeof work);
     hand_on(x, lane, &work, (const uint64_t *)(lane->payloads.data + sizeof work),

@@ -111,7 +111,7 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
         return false;
     marey__buf_puts(&buf, ",");
     marey__chrome_open_meta(&buf, x->pid, tid, "thread_name", "name");
-    marey__buf_printf(&name, "thread %lld (%s)", (long long)tid, lane->info->name);
+    marey__buf_printf(&name, "thread %lld (%s)", (long long)tid, lane->stack.info->name);
     marey__json_put(&buf, name.data, name.len);
     marey__buf_puts(&buf, "}}");
     buf.failed |= name.failed;
@@ -157,8 +157,8 @@ static const struct numbered *find_numbered(struct marey__export_lane *lane, siz
 
 static void add_number(struct marey__export *x, struct marey__export_lane *lane, uint32_t site)
 {
-    const struct numbered *const outer = find_numbered(lane, lane->n_open);
-    struct numbered range = {.depth = lane->n_open,
+    const struct numbered *const outer = find_numbered(lane, lane->stack.n_open);
+    struct numbered range = {.depth = lane->stack.n_open,
                              .number = ++marey__chrome_of(x)->n_ranges,
                              .around = outer != NULL ? outer->inside : 0};
     range.inside = is_category(marey__export_site(x, site), "operator") ? range.number : range.around;
@@ -300,9 +300,9 @@ static void on_begin(struct marey__export *x, struct marey__export_lane *lane, u
 }
 
 static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                          const struct marey__open_range *range, bool is_cut)
+                          const struct marey__frame *range, bool is_cut)
 {
-    const struct numbered *const numbered = find_numbered(lane, lane->n_open + 1);
+    const struct numbered *const numbered = find_numbered(lane, lane->stack.n_open + 1);
     if (is_cut || numbered == NULL || x->status != MAREY_OK || !is_inside(x, range->start_ns, ns))
         return;
     const struct marey__payload payload = marey__open_payload(lane, range);
@@ -328,7 +328,7 @@ static void on_async(struct marey__export *x, struct marey__export_lane *lane, u
 {
     static const struct marey__payload nothing;
     const struct marey__async_half half = {
-        .handle = handle, .ns = ns, .name = site, .lane = lane->info->lane, .is_begin = begins};
+        .handle = handle, .ns = ns, .name = site, .lane = lane->stack.info->lane, .is_begin = begins};
     struct marey__async_half begin, end;
     if (!marey__export_async(x, &half, &begin, &end) || !is_inside(x, begin.ns, end.ns))
         return;

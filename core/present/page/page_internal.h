@@ -256,9 +256,8 @@ extern const struct marey__walk_tap marey__page_tap;
 /* At the end of a process: async ranges into rows, then those that never ended; false without memory, as the next. */
 bool marey__page_place_asyncs(struct marey__page_process *process);
 bool marey__page_add_open_asyncs(struct marey__page_process *process);
-/* What is on the stack of a lane will not be seen to end; the last that is known of it was at `last_ns`. */
-bool marey__page_add_unfinished(struct marey__page_process *process,
-                                const struct marey__lane_walk *lane, bool is_lost, uint64_t last_ns);
+/* At the end of the log: ranges of the lane that are still open, and a gap without events after it. */
+bool marey__page_end_lane(struct marey__page_process *process, const struct marey__lane_walk *lane);
 
 /* ---- page_process.c ---- */
 

@@ -143,7 +143,7 @@ marey_status marey__page_end_process(void *ctx, struct marey__process_walk *walk
               label_series(process);
     for (size_t i = 0; ok && i < walk->info->n_lanes; i++)
         if (walk->lanes[i] != NULL)
-            ok = marey__page_add_unfinished(process, walk->lanes[i], false, walk->info->last_ns);
+            ok = marey__page_end_lane(process, walk->lanes[i]);
     for (size_t i = 0; ok && i < walk->info->n_lanes; i++)
         for (size_t k = 0; ok && k < process->lanes[i].n_rows; k++)
             ok = marey__page_thin_flush(process, &process->lanes[i].rows[k]);

@@ -7,17 +7,17 @@
 
 #include "present/page/page_internal.h"
 
-/* Whether a range with so many frames around it, the thread's own among them, is less deep than what is shown. */
-static bool is_shallow(const struct marey__page_process *process, size_t n_frames)
+/* Whether ranges at this depth, from 0, are shown. */
+static bool is_shallow(const struct marey__page_process *process, size_t depth)
 {
     const uint32_t max_depth = process->page->options->summary.max_depth;
-    return max_depth == 0 || n_frames <= max_depth;
+    return max_depth == 0 || depth < max_depth;
 }
 
 static struct marey__page_track *track_of(struct marey__page_process *process,
                                           const struct marey__lane_walk *lane)
 {
-    return &process->lanes[lane->info->lane];
+    return &process->lanes[lane->stack.info->lane];
 }
 
 /* ---- what ends ---- */
@@ -27,12 +27,12 @@ static bool on_call(void *ctx, const struct marey__lane_walk *lane,
 {
     struct marey__page_process *process = ctx;
     struct marey__page_track *track = track_of(process, lane);
-    const size_t depth = lane->n_frames - 1;
+    const size_t depth = lane->stack.n_open;
     const uint64_t start_ns = marey__page_ns(process, frame->start_ns);
     const uint64_t duration_ns = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0;
     uint32_t site = frame->site;
     track->last_ns = end_ns;
-    if (!is_shallow(process, lane->n_frames) || !marey__page_take_site(process, &site))
+    if (!is_shallow(process, depth) || !marey__page_take_site(process, &site))
         return true;
     if (MAREY_UNLIKELY(depth >= MAREY__PAGE_DEPTH)) {
         track->n_too_deep++;
@@ -49,54 +49,57 @@ static bool on_call(void *ctx, const struct marey__lane_walk *lane,
     return marey__page_thin_add(process, row, &event, 2);
 }
 
-/* What is on the stack will not be seen to end. */
-bool marey__page_add_unfinished(struct marey__page_process *process,
-                                const struct marey__lane_walk *lane, bool is_lost, uint64_t last_ns)
+/* A range at `depth` whose end is not known. */
+static bool add_unfinished(struct marey__page_process *process, struct marey__page_track *track,
+                           const struct marey__frame *frame, size_t depth, bool is_lost,
+                           uint64_t last_ns)
 {
-    struct marey__page_track *track = track_of(process, lane);
-    for (size_t i = 1; i < lane->n_frames && i <= MAREY__PAGE_DEPTH; i++) {
-        const struct marey__frame *frame = &lane->frames[i];
-        uint32_t site = frame->site;
-        if (!is_shallow(process, i) || !marey__page_take_site(process, &site))
-            continue;
-        if (!marey__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
-                         sizeof *track->unfinished))
-            return false;
-        track->unfinished[track->n_unfinished++] = (struct marey__page_unfinished){
-            .start_ns = marey__page_ns(process, frame->start_ns),
-            .last_ns = marey__page_ns(process, MAREY__MAX(last_ns, frame->start_ns)),
-            .site = site,
-            .depth = (uint32_t)i - 1,
-            .is_lost = is_lost,
-        };
-    }
+    uint32_t site = frame->site;
+    if (depth >= MAREY__PAGE_DEPTH || !is_shallow(process, depth) ||
+        !marey__page_take_site(process, &site))
+        return true;
+    if (!marey__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
+                     sizeof *track->unfinished))
+        return false;
+    track->unfinished[track->n_unfinished++] = (struct marey__page_unfinished){
+        .start_ns = marey__page_ns(process, frame->start_ns),
+        .last_ns = marey__page_ns(process, MAREY__MAX(last_ns, frame->start_ns)),
+        .site = site,
+        .depth = (uint32_t)depth,
+        .is_lost = is_lost,
+    };
     return true;
 }
 
-/* Events are missing between the last one known and `ns`; `n` of them, 0 unknown. */
-static bool add_loss(struct marey__page_process *process, const struct marey__lane_walk *lane,
-                     uint64_t ns, uint64_t n)
+static bool on_cut(void *ctx, const struct marey__lane_walk *lane, const struct marey__frame *frame,
+                   uint64_t last_ns)
 {
-    struct marey__page_track *track = track_of(process, lane);
-    const uint64_t begun_ns = lane->n_frames > 1 ? lane->frames[lane->n_frames - 1].start_ns : 0;
-    const uint64_t first_ns = process->info->first_ns;
-    const uint64_t last_ns = MAREY__MAX(MAREY__MAX(track->last_ns, begun_ns), first_ns);
+    struct marey__page_process *process = ctx;
+    return add_unfinished(process, track_of(process, lane), frame, lane->stack.n_open, true, last_ns);
+}
+
+/* Events are missing between the last one known and `ns`; `n` of them, 0 unknown. */
+static bool on_gap(void *ctx, const struct marey__lane_walk *lane, uint64_t ns, uint64_t n)
+{
+    struct marey__page_process *process = ctx;
+    const uint64_t last_ns = MAREY__MAX(lane->stack.last_ns, process->info->first_ns);
     const struct marey__page_event event = {
         .start_ns = marey__page_ns(process, MAREY__MIN(last_ns, ns)),
         .value = ns > last_ns ? ns - last_ns : 0,
         .id = (uint32_t)MAREY__MIN(n, (uint64_t)UINT32_MAX),
     };
-    return marey__page_row_add(process->page, &track->losses, &event) &&
-           marey__page_add_unfinished(process, lane, true, last_ns);
+    return marey__page_row_add(process->page, &track_of(process, lane)->losses, &event);
 }
 
-static bool on_gap(void *ctx, const struct marey__lane_walk *lane, const struct marey_batch *batch)
+bool marey__page_end_lane(struct marey__page_process *process, const struct marey__lane_walk *lane)
 {
-    struct marey__page_process *process = ctx;
-    /* Without a word behind the gap it goes on to the end. */
-    const uint64_t ns =
-        batch->n != 0 ? marey_batch_ns(batch, batch->words[0]) : process->info->last_ns;
-    return add_loss(process, lane, ns, 0);
+    struct marey__page_track *track = track_of(process, lane);
+    const uint64_t last_ns = process->info->last_ns;
+    for (size_t i = 0; i < lane->stack.n_open && i < MAREY__PAGE_DEPTH; i++)
+        if (!add_unfinished(process, track, &lane->stack.open[i], i, false, last_ns))
+            return false;
+    /* Without an event after the gap it goes on to the end. */
+    return !lane->is_blind || on_gap(process, lane, last_ns, 0);
 }
 
 /* ---- points in time ---- */
@@ -150,7 +153,7 @@ static bool take_async(struct marey__page_process *process, const struct marey__
         .handle = words[2],
         .ns = ns,
         .name = marey_record_site(words[1]),
-        .lane = lane->info->lane,
+        .lane = lane->stack.info->lane,
         .is_begin = marey_record_type_of(words[0]) == MAREY_RECORD_ASYNC_BEGIN,
     };
     struct marey__async_half other;
@@ -265,9 +268,9 @@ bool marey__page_add_open_asyncs(struct marey__page_process *process)
 static bool add_about(struct marey__page_process *process, const struct marey__lane_walk *lane,
                       const uint64_t *words)
 {
-    if (lane->n_frames <= 1)
+    if (lane->stack.n_open == 0)
         return true;
-    const struct marey__frame *frame = &lane->frames[lane->n_frames - 1];
+    const struct marey__frame *frame = marey__stack_top(&lane->stack);
     return marey__page_add_about(process, track_of(process, lane), words, frame->start_ns,
                                  frame->site);
 }
@@ -295,12 +298,16 @@ static bool on_record(void *ctx, const struct marey__lane_walk *lane, const uint
         return marey__page_add_launch(process, track, words, ns);
     case MAREY_RECORD_FLOW:
         return marey__page_add_flow(process, track, words, ns);
-    case MAREY_RECORD_GAP:
-        return add_loss(process, lane, ns, words[1]);
     default:
         return true;
     }
 }
 
 const struct marey__walk_tap marey__page_tap = {
-    .call = on_call, .mark = on_mark, .record = on_record, .gap = on_gap, .gpu = on_gpu};
+    .call = on_call,
+    .cut = on_cut,
+    .mark = on_mark,
+    .record = on_record,
+    .gap = on_gap,
+    .gpu = on_gpu,
+};

@@ -117,7 +117,7 @@ static void put_end_with(struct marey__export *x, struct marey__export_lane *lan
 }
 
 static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                          const struct marey__open_range *range, bool is_cut)
+                          const struct marey__frame *range, bool is_cut)
 {
     if (MAREY_UNLIKELY(is_cut || range->payload != 0)) {
         const struct marey__payload payload = marey__open_payload(lane, range);
@@ -165,7 +165,7 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
                     uint64_t n_events)
 {
     const struct marey__perfetto_event event =
-        marey__perfetto_open(x, lane, MAREY__MAX(ns, lane->last_ns), TYPE_INSTANT);
+        marey__perfetto_open(x, lane, MAREY__MAX(ns, lane->stack.last_ns), TYPE_INSTANT);
     pb_text(&x->texts, EVENT_NAME, "marey: events lost", 18);
     if (n_events != 0)
         marey__perfetto_annotate_count(&x->texts, "count", n_events);

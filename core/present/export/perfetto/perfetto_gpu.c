@@ -30,7 +30,7 @@ static uint64_t row_uuid(const struct marey__export *x, const struct marey__expo
 {
     if (row == 0)
         return lane_uuid(x, lane);
-    return process_uuid(x) | UINT64_C(1) << 60 | (uint64_t)lane->info->lane << 8 | row;
+    return process_uuid(x) | UINT64_C(1) << 60 | (uint64_t)lane->stack.info->lane << 8 | row;
 }
 
 void marey__perfetto_stream_track(struct marey__export *x, const struct marey__export_lane *lane,
@@ -38,7 +38,7 @@ void marey__perfetto_stream_track(struct marey__export *x, const struct marey__e
 {
     char name[48];
     struct marey__buf *buf = &x->texts;
-    const struct marey_lane_info *info = lane->info;
+    const struct marey_lane_info *info = lane->stack.info;
     pb_uint(buf, TRACK_UUID, row_uuid(x, lane, row));
     pb_uint(buf, TRACK_PARENT_UUID, device_uuid(x, info->device));
     if (info->name[0] != '\0') {
@@ -66,24 +66,25 @@ static void put_row(struct marey__export *x, const struct marey__export_lane *la
     marey__perfetto_packet_done(x, packet);
 }
 
-/* ---- rows: lane->open has what runs, `start_ns` being its end, `site` its row and `payload` its kind ---- */
+/* ---- rows: lane->stack.open has what runs, `start_ns` being its end, `site` its row and `payload` its kind ---- */
 
 static void forget_done(struct marey__export_lane *lane, uint64_t ns)
 {
     size_t n = 0;
-    for (size_t i = 0; i < lane->n_open; i++)
-        if (lane->open[i].start_ns > ns)
-            lane->open[n++] = lane->open[i];
+    for (size_t i = 0; i < lane->stack.n_open; i++)
+        if (lane->stack.open[i].start_ns > ns)
+            lane->stack.open[n++] = lane->stack.open[i];
     if (n == MAX_OPEN)
-        memmove(lane->open, lane->open + 1, --n * sizeof lane->open[0]);
-    lane->n_open = n;
+        memmove(lane->stack.open, lane->stack.open + 1, --n * sizeof lane->stack.open[0]);
+    lane->stack.n_open = n;
 }
 
 static bool fits(const struct marey__export_lane *lane, uint32_t row, uint64_t end_ns)
 {
-    for (size_t i = lane->n_open; i-- > 0;)
-        if (lane->open[i].site == row)
-            return lane->open[i].payload == MAREY_WORK_ANNOTATION && lane->open[i].start_ns >= end_ns;
+    for (size_t i = lane->stack.n_open; i-- > 0;)
+        if (lane->stack.open[i].site == row)
+            return lane->stack.open[i].payload == MAREY_WORK_ANNOTATION &&
+                   lane->stack.open[i].start_ns >= end_ns;
     return true;
 }
 
@@ -95,9 +96,9 @@ static uint32_t find_row(struct marey__export *x, struct marey__export_lane *lan
     forget_done(lane, work->ns);
     while (row + 1 < MAX_ROWS && !fits(lane, row, end_ns))
         row++;
-    if (lane->n_open < lane->cap_open || marey__export_lane_grow(x, lane))
-        lane->open[lane->n_open++] =
-            (struct marey__open_range){.start_ns = end_ns, .site = row, .payload = work->kind};
+    if (marey__export_lane_has_room(x, lane))
+        lane->stack.open[lane->stack.n_open++] =
+            (struct marey__frame){.start_ns = end_ns, .site = row, .payload = work->kind};
     struct sequence *sequence = lane->own;
     if (row >= sequence->n_rows) {
         sequence->n_rows = row + 1;

@@ -50,7 +50,7 @@ static inline uint64_t process_uuid(const struct marey__export *x)
 
 static inline uint64_t lane_uuid(const struct marey__export *x, const struct marey__export_lane *lane)
 {
-    return process_uuid(x) + 1 + lane->info->lane;
+    return process_uuid(x) + 1 + lane->stack.info->lane;
 }
 
 uint64_t marey__perfetto_async_uuid(const struct marey__export *x, uint64_t handle);

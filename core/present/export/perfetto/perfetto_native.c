@@ -39,7 +39,7 @@ static uint64_t context_of(const struct marey__export *x)
 /* Unlike all else that is interned, queues are told apart over the whole trace. */
 static uint64_t queue_of(const struct marey__export *x, const struct marey__export_lane *lane)
 {
-    return (uint64_t)FIRST_QUEUE + x->n_lanes_before + lane->info->lane;
+    return (uint64_t)FIRST_QUEUE + x->n_lanes_before + lane->stack.info->lane;
 }
 
 static size_t open_interned(struct marey__export *x, const struct marey__export_lane *lane,
@@ -61,9 +61,9 @@ static void intern_queue(struct marey__export *x, const struct marey__export_lan
     char text[48];
     size_t packet;
     const size_t interned = open_interned(x, lane, &packet);
-    const char *name = lane->info->name[0] != '\0' ? lane->info->name : text;
+    const char *name = lane->stack.info->name[0] != '\0' ? lane->stack.info->name : text;
     struct marey__buf *buf = &x->texts;
-    snprintf(text, sizeof text, "stream %d", (int32_t)lane->info->stream);
+    snprintf(text, sizeof text, "stream %d", (int32_t)lane->stack.info->stream);
     put_spec(buf, queue_of(x, lane), name, strlen(name), CATEGORY_OTHER);
     const size_t context = pb_open(buf, INTERNED_GRAPHICS_CONTEXTS);
     pb_uint(buf, CONTEXT_IID, context_of(x));
@@ -170,7 +170,7 @@ static uint64_t event_id(const struct marey__export *x, const struct marey__expo
     if (work->correlation != 0)
         return marey__perfetto_flow_id(x, NULL, work->correlation);
     return marey__perfetto_flow_id(x, marey__export_site(x, work->site),
-                                   work->ns ^ (uint64_t)lane->info->lane << 40);
+                                   work->ns ^ (uint64_t)lane->stack.info->lane << 40);
 }
 
 static void put_stage(struct marey__export *x, const struct marey__export_lane *lane,
@@ -188,10 +188,10 @@ static void put_stage(struct marey__export *x, const struct marey__export_lane *
     pb_uint(buf, STAGE_DURATION, work->duration_ns);
     pb_uint(buf, STAGE_QUEUE_IID, queue_of(x, lane));
     pb_uint(buf, STAGE_STAGE_IID, marey__perfetto_iid(marey__site_slot(x, work->site)));
-    pb_uint(buf, STAGE_GPU_ID, (uint64_t)lane->info->device);
+    pb_uint(buf, STAGE_GPU_ID, (uint64_t)lane->stack.info->device);
     pb_uint(buf, STAGE_CONTEXT, context_of(x));
     put_extra(buf, &details);
-    put_launch(buf, lane->info, work, &details);
+    put_launch(buf, lane->stack.info, work, &details);
     pb_close(buf, stage);
     marey__perfetto_packet_done(x, packet);
 }

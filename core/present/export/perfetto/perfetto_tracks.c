@@ -140,7 +140,7 @@ static void put_thread_track(struct marey__export *x, const struct marey__export
 {
     struct marey__buf *buf = &x->texts;
     const struct marey__export_lane *first = lane->first;
-    const char *name = lane->info->name;
+    const char *name = lane->stack.info->name;
     pb_uint(buf, TRACK_UUID, lane_uuid(x, lane));
     if (first != NULL) {
         pb_uint(buf, TRACK_PARENT_UUID, lane_uuid(x, first));
@@ -172,7 +172,7 @@ static void put_sequence_start(struct marey__export *x, struct marey__export_lan
     pb_close(buf, defaults);
 
     const size_t track = pb_open(buf, PACKET_TRACK_DESCRIPTOR);
-    if (lane->info->kind == MAREY_LANE_GPU)
+    if (lane->stack.info->kind == MAREY_LANE_GPU)
         marey__perfetto_stream_track(x, lane, 0);
     else
         put_thread_track(x, lane);
@@ -201,7 +201,7 @@ bool marey__perfetto_lane(struct marey__export *x, struct marey__export_lane *la
         x->status = marey__no_memory();
         return false;
     }
-    sequence->id = MAIN_SEQUENCE + 1 + x->n_lanes_before + lane->info->lane;
+    sequence->id = MAIN_SEQUENCE + 1 + x->n_lanes_before + lane->stack.info->lane;
     sequence->clock_ns = x->origin_ns;
     uint8_t *p = sequence->head;
     *p++ = PACKET_SEQUENCE_ID << 3 | PB_VARINT;
@@ -210,8 +210,8 @@ bool marey__perfetto_lane(struct marey__export *x, struct marey__export_lane *la
     *p++ = SEQUENCE_NEEDS_STATE;
     sequence->head_len = (uint8_t)(p - sequence->head);
     lane->own = sequence;
-    if (lane->info->kind == MAREY_LANE_GPU)
-        marey__perfetto_device(x, lane->info->device);
+    if (lane->stack.info->kind == MAREY_LANE_GPU)
+        marey__perfetto_device(x, lane->stack.info->device);
     put_sequence_start(x, lane, sequence->id);
     put_sequence_clock(x, sequence->id);
     return true;

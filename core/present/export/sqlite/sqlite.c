@@ -75,8 +75,8 @@ static marey_status on_process(struct marey__export *x)
     MAREY__TRY_MEMORY(db->n_on_stack != NULL && x->sites != NULL);
     marey__db_put_process(x, db);
     for (uint32_t i = 0; i < x->process->n_lanes; i++)
-        if (x->lanes[i].info->lane == i) /* numbers that a damaged log skips are lane 0 here */
-            put_lane(x, db, x->lanes[i].info);
+        if (x->lanes[i].stack.info->lane == i) /* numbers that a damaged log skips are lane 0 here */
+            put_lane(x, db, x->lanes[i].stack.info);
     return db->status;
 }
 
@@ -93,7 +93,7 @@ static void forget_process(struct marey__db *db)
 static bool grow_frames(struct marey__export *x, struct marey__export_lane *lane)
 {
     const struct frames *before = lane->own;
-    const size_t n_before = before != NULL ? before->n : 0, n = lane->cap_open + 1;
+    const size_t n_before = before != NULL ? before->n : 0, n = lane->stack.open_cap + 1;
     struct frames *frames = marey__realloc(lane->own, sizeof *frames + n * sizeof frames->frames[0]);
     if (frames == NULL) {
         x->status = marey__no_memory();
@@ -120,7 +120,7 @@ static inline struct frame *frame_at(const struct marey__export_lane *lane, size
 
 static inline uint32_t *count_of(const struct marey__export *x, uint32_t site)
 {
-    return &db_of(x)->n_on_stack[x->names[marey__site_slot(x, site)]];
+    return &db_of(x)->n_on_stack[marey__replay_name(&x->replay, site)];
 }
 
 /* Names are counted on one stack at a time: another lane's comes in place of the last one's. */
@@ -129,10 +129,10 @@ static void count_lane(const struct marey__export *x, const struct marey__export
     struct marey__db *db = db_of(x);
     if (db->lane == lane)
         return;
-    for (size_t i = 0; db->lane != NULL && i < db->lane->n_open; i++)
-        --*count_of(x, db->lane->open[i].site);
-    for (size_t i = 0; i < lane->n_open; i++)
-        ++*count_of(x, lane->open[i].site);
+    for (size_t i = 0; db->lane != NULL && i < db->lane->stack.n_open; i++)
+        --*count_of(x, db->lane->stack.open[i].site);
+    for (size_t i = 0; i < lane->stack.n_open; i++)
+        ++*count_of(x, lane->stack.open[i].site);
     db->lane = lane;
 }
 
@@ -142,7 +142,7 @@ static void on_begin(struct marey__export *x, struct marey__export_lane *lane, u
                      uint32_t site, const struct marey__payload *payload)
 {
     (void)ns, (void)payload; /* the row is written when it ends */
-    const size_t depth = lane->n_open + 1;
+    const size_t depth = lane->stack.n_open + 1;
     ++*count_of(x, site);
     if (MAREY_UNLIKELY(!has_frame(lane, depth)) && !grow_frames(x, lane))
         return;
@@ -153,7 +153,7 @@ static void on_begin(struct marey__export *x, struct marey__export_lane *lane, u
 
 /* The row of a range that was at `depth`, from 0, and is no longer counted by its name. */
 static void put_range(struct marey__export *x, const struct marey__export_lane *lane, size_t depth,
-                      const struct marey__open_range *range, uint64_t duration_ns)
+                      const struct marey__frame *range, uint64_t duration_ns)
 {
     const struct frame *frame = frame_at(lane, depth + 1);
     const struct marey__db_range row = {
@@ -164,7 +164,7 @@ static void put_range(struct marey__export *x, const struct marey__export_lane *
         .self_ns = lane->first != NULL && !lane->has_self_times && duration_ns != MAREY__DB_UNKNOWN
                        ? 0 /* not recorded by earlier versions */
                        : duration_ns - MAREY__MIN(frame->children_ns, duration_ns),
-        .thread = thread_of(x, lane->info->lane),
+        .thread = thread_of(x, lane->stack.info->lane),
         .site = marey__db_site(x, db_of(x), range->site),
         .depth = (uint32_t)depth,
         .recursion = *count_of(x, range->site),
@@ -181,26 +181,27 @@ static void put_range(struct marey__export *x, const struct marey__export_lane *
 }
 
 static void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                   const struct marey__open_range *range, bool is_cut)
+                   const struct marey__frame *range, bool is_cut)
 {
     const uint64_t duration_ns = is_cut ? MAREY__DB_UNKNOWN : ns - range->start_ns;
     --*count_of(x, range->site);
-    if (MAREY_UNLIKELY(!has_frame(lane, lane->n_open + 1)))
+    if (MAREY_UNLIKELY(!has_frame(lane, lane->stack.n_open + 1)))
         return;
     if (!is_cut)
-        frame_at(lane, lane->n_open)->children_ns += duration_ns;
+        frame_at(lane, lane->stack.n_open)->children_ns += duration_ns;
     if (!is_left_out(x, range->site))
-        put_range(x, lane, lane->n_open, range, duration_ns);
+        put_range(x, lane, lane->stack.n_open, range, duration_ns);
 }
 
 static void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                     uint32_t site, const struct marey__payload *payload)
 {
     struct marey__db *db = db_of(x);
-    const int64_t around = has_frame(lane, lane->n_open) ? frame_at(lane, lane->n_open)->id : 0;
+    const int64_t around =
+        has_frame(lane, lane->stack.n_open) ? frame_at(lane, lane->stack.n_open)->id : 0;
     if (!is_left_out(x, site))
-        marey__db_put_mark(db, thread_of(x, lane->info->lane), around, marey__db_site(x, db, site),
-                           ns - x->origin_ns, payload);
+        marey__db_put_mark(db, thread_of(x, lane->stack.info->lane), around,
+                           marey__db_site(x, db, site), ns - x->origin_ns, payload);
 }
 
 static void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
@@ -208,7 +209,7 @@ static void on_counter(struct marey__export *x, struct marey__export_lane *lane,
 {
     struct marey__db *db = db_of(x);
     if (!is_left_out(x, site))
-        marey__db_put_counter(db, thread_of(x, lane->info->lane), marey__db_site(x, db, site),
+        marey__db_put_counter(db, thread_of(x, lane->stack.info->lane), marey__db_site(x, db, site),
                               ns - x->origin_ns, value);
 }
 
@@ -231,7 +232,7 @@ static void on_async(struct marey__export *x, struct marey__export_lane *lane, u
         .handle = handle,
         .ns = ns,
         .name = site,
-        .lane = lane->info->lane,
+        .lane = lane->stack.info->lane,
         .is_begin = begins,
     };
     struct marey__async_half begin, end;
@@ -242,15 +243,15 @@ static void on_async(struct marey__export *x, struct marey__export_lane *lane, u
 static void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                     uint64_t n_events)
 {
-    const uint64_t at_ns = MAREY__MAX(ns, lane->last_ns) - x->origin_ns;
-    marey__db_put_loss(db_of(x), thread_of(x, lane->info->lane), at_ns, n_events);
+    const uint64_t at_ns = MAREY__MAX(ns, lane->stack.last_ns) - x->origin_ns;
+    marey__db_put_loss(db_of(x), thread_of(x, lane->stack.info->lane), at_ns, n_events);
 }
 
 /* The frames of ranges above move down with them; the time in which both ran is the inner one's. */
 static void on_take_out(struct marey__export *x, struct marey__export_lane *lane, size_t depth,
                         uint64_t shared_ns, bool is_done)
 {
-    const size_t n_above = lane->n_open - depth;
+    const size_t n_above = lane->stack.n_open - depth;
     (void)x;
     if (!is_done) {
         if (has_frame(lane, depth + 1))
@@ -268,7 +269,7 @@ static void on_covered(struct marey__export *x, struct marey__export_lane *lane,
                        uint64_t ns)
 {
     (void)x;
-    if (depth < lane->n_open && has_frame(lane, depth + 1))
+    if (has_frame(lane, depth + 1))
         frame_at(lane, depth + 1)->children_ns += ns;
 }
 
@@ -281,17 +282,18 @@ static void on_work(struct marey__export *x, struct marey__export_lane *lane,
                     const struct marey__stream_work *work)
 {
     if (!is_left_out(x, work->site))
-        marey__db_put_work(x, db_of(x), lane->info, work);
+        marey__db_put_work(x, db_of(x), lane->stack.info, work);
 }
 
 static void on_flow(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                     const uint64_t *words)
 {
-    const bool is_stream = lane->info->kind == MAREY_LANE_GPU;
-    const int64_t around =
-        !is_stream && has_frame(lane, lane->n_open) ? frame_at(lane, lane->n_open)->id : 0;
+    const bool is_stream = lane->stack.info->kind == MAREY_LANE_GPU;
+    const int64_t around = !is_stream && has_frame(lane, lane->stack.n_open)
+                               ? frame_at(lane, lane->stack.n_open)->id
+                               : 0;
     if (!is_left_out(x, marey_record_site(words[1])))
-        marey__db_put_flow(x, db_of(x), lane->info, around, ns, words);
+        marey__db_put_flow(x, db_of(x), lane->stack.info, around, ns, words);
 }
 
 MAREY__EXPORT_WALKER(on_begin, on_take_out);
@@ -313,10 +315,10 @@ static void on_process_done(struct marey__export *x)
     for (uint32_t i = 0; i < x->process->n_lanes; i++) {
         const struct marey__export_lane *lane = &x->lanes[i];
         count_lane(x, lane);
-        for (size_t k = lane->n_open; k-- > 0;) {
-            --*count_of(x, lane->open[k].site);
-            if (!is_left_out(x, lane->open[k].site))
-                put_range(x, lane, k, &lane->open[k], MAREY__DB_UNKNOWN);
+        for (size_t k = lane->stack.n_open; k-- > 0;) {
+            --*count_of(x, lane->stack.open[k].site);
+            if (!is_left_out(x, lane->stack.open[k].site))
+                put_range(x, lane, k, &lane->stack.open[k], MAREY__DB_UNKNOWN);
         }
         db->lane = NULL; /* nothing of it is counted any more */
     }

@@ -105,7 +105,7 @@ static void put_frame(struct marey__buf *buf, const struct marey_site_info *site
 static void put_profile_name(struct marey__export *x, const struct marey__export_lane *lane,
                              struct marey__buf *buf)
 {
-    const struct marey_lane_info *info = lane->info;
+    const struct marey_lane_info *info = lane->stack.info;
     const uint64_t n_left_out = ((const struct frames *)x->own)->n_left_out;
     struct marey__buf name = {0};
     marey__export_process_name(x, &name);
@@ -137,7 +137,7 @@ static void open_profile(struct marey__export *x, struct marey__export_lane *lan
     frames->has_events = false;
     frames->n_left_out = 0;
     marey__buf_printf(&buf, "%s\n{\"type\":\"evented\"", frames->n_profiles++ == 0 ? "" : ",");
-    if (lane->info->kind == MAREY_LANE_THREAD) {
+    if (lane->stack.info->kind == MAREY_LANE_THREAD) {
         marey__buf_puts(&buf, ",\"name\":");
         put_profile_name(x, lane, &buf);
     }
@@ -167,8 +167,8 @@ static inline void put_event(struct marey__export *x, char type, uint32_t site, 
 /* End what ends at `until_ns` or before; of work that is open, `start_ns` is its end. */
 static void end_work(struct marey__export *x, struct marey__export_lane *lane, uint64_t until_ns)
 {
-    while (lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns <= until_ns) {
-        const struct marey__open_range *work = &lane->open[--lane->n_open];
+    while (lane->stack.n_open > 0 && lane->stack.open[lane->stack.n_open - 1].start_ns <= until_ns) {
+        const struct marey__frame *work = &lane->stack.open[--lane->stack.n_open];
         put_event(x, 'C', work->site, work->start_ns);
     }
 }
@@ -177,17 +177,17 @@ static void on_lane_done(struct marey__export *x, struct marey__export_lane *lan
 {
     if (lane->own == NULL)
         return;
-    if (lane->info->kind == MAREY_LANE_GPU)
+    if (lane->stack.info->kind == MAREY_LANE_GPU)
         end_work(x, lane, UINT64_MAX);
-    while (lane->n_open > 0) {
-        const uint32_t site = lane->open[--lane->n_open].site;
+    while (lane->stack.n_open > 0) {
+        const uint32_t site = lane->stack.open[--lane->stack.n_open].site;
         if (!marey__is_skipped(x, site))
-            put_event(x, 'C', site, lane->last_ns);
+            put_event(x, 'C', site, lane->stack.last_ns);
     }
     struct marey__buf buf = {0};
     marey__buf_printf(&buf, "\n],\"endValue\":%llu",
-                      (unsigned long long)(lane->last_ns - x->origin_ns));
-    if (lane->info->kind == MAREY_LANE_GPU) {
+                      (unsigned long long)(lane->stack.last_ns - x->origin_ns));
+    if (lane->stack.info->kind == MAREY_LANE_GPU) {
         marey__buf_puts(&buf, ",\"name\":");
         put_profile_name(x, lane, &buf);
     }
@@ -207,7 +207,7 @@ static inline void on_begin(struct marey__export *x, struct marey__export_lane *
 }
 
 static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                          const struct marey__open_range *range, bool is_cut)
+                          const struct marey__frame *range, bool is_cut)
 {
     (void)lane, (void)is_cut;
     put_event(x, 'C', range->site, ns);
@@ -254,14 +254,15 @@ static void on_work(struct marey__export *x, struct marey__export_lane *lane,
     if (lane->own == NULL)
         open_profile(x, lane, work->ns);
     end_work(x, lane, work->ns);
-    if (lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns < end_ns) {
+    if (lane->stack.n_open > 0 && lane->stack.open[lane->stack.n_open - 1].start_ns < end_ns) {
         ((struct frames *)x->own)->n_left_out++;
         return;
     }
-    if (lane->n_open == lane->cap_open && !marey__export_lane_grow(x, lane))
+    if (!marey__export_lane_has_room(x, lane))
         return;
     put_event(x, 'O', work->site, work->ns);
-    lane->open[lane->n_open++] = (struct marey__open_range){.start_ns = end_ns, .site = work->site};
+    lane->stack.open[lane->stack.n_open++] =
+        (struct marey__frame){.start_ns = end_ns, .site = work->site};
 }
 
 /* ---- the file ---- */
