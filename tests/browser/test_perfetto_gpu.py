@@ -22,6 +22,18 @@ pytestmark = pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=pe
 KINETO = Path(__file__).parents[1] / "data" / "kineto"
 GPU = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_sync")
 TRACES = ("mi250_minitoy_train_ROCm6_2_kineto", "sampled_rank-0", "event_sync_trace")
+# The pages of an ordinary run: the UI takes seconds to open.
+QUICK = {f"sampled_rank-0.{ending}" for ending in ("pftrace", "json", "gpu.pftrace")} | {"event_sync_trace.pftrace"}
+
+
+def traces(*endings: str) -> list[Any]:
+    """All traces in these formats, as parameters."""
+    pairs = [(name, ending, f"{name}.{ending}") for name in TRACES for ending in endings]
+    return [
+        pytest.param((name, ending), id=file, marks=() if file in QUICK else pytest.mark.slow)
+        for name, ending, file in pairs
+    ]
+
 
 # Device and stream of a slice: by the names of tracks in ours, by pid and tid in Chrome's format.
 OF_PERFETTO = """
@@ -58,7 +70,7 @@ def address(exported: Path) -> Iterator[str]:
         yield at
 
 
-@pytest.fixture(scope="module", params=[(name, ending) for name in TRACES for ending in ("pftrace", "json")])
+@pytest.fixture(scope="module", params=traces("pftrace", "json"))
 def opened(
     request: pytest.FixtureRequest, browser: Any, address: str
 ) -> Iterator[tuple[perfetto_page.PerfettoPage, dict[str, Any], bool]]:
@@ -123,10 +135,11 @@ def test_perfetto_finds_no_mistake(opened):
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", TRACES)
-def test_native_events_are_on_queues_of_the_gpu(browser: Any, address: str, name: str) -> None:
+@pytest.mark.parametrize("native", traces("gpu.pftrace"))
+def test_native_events_are_on_queues_of_the_gpu(browser: Any, address: str, native: tuple[str, str]) -> None:
     """v52 knows these events, their names and extra data; launches and the arrows to them are for later versions."""
-    page = perfetto_page.PerfettoPage(browser, address, f"{name}.gpu.pftrace")
+    name, ending = native
+    page = perfetto_page.PerfettoPage(browser, address, f"{name}.{ending}")
     trace = json.loads(gzip.decompress((KINETO / f"{name}.json.gz").read_bytes()), parse_float=Decimal)
     rows = page.query(OF_NATIVE)
     events = work_of(trace)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,19 +56,19 @@ def is_launcher(text: str) -> bool:
     return "torch/distributed/elastic" in text or "torch/distributed/run.py" in text or "torch.distributed.run" in text
 
 
+def record_job(program: Path, folder: Path, name: str) -> None:
+    command = [str(program), "run", "-q", "--sample", "-o", name, "--", sys.executable, *LAUNCH]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="module")
 def jobs(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """a.marey and b.marey, the same job twice."""
-    import os
-    import subprocess
-
+    """A folder with a.marey, the recording of a job."""
     folder = tmp_path_factory.mktemp("torchrun")
     (folder / "train.py").write_text(TRAIN)
-    for name in ("a.marey", "b.marey"):
-        command = [str(program), "run", "-q", "--sample", "-o", name, "--", sys.executable, *LAUNCH]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+    record_job(program, folder, "a.marey")
     return folder
 
 
@@ -100,7 +102,9 @@ def test_top_level_code_has_its_line_and_workers_are_not_below_main(marey, jobs)
     assert "elastic" not in collapsed and "_find_and_load" not in collapsed
 
 
-def test_two_jobs_are_compared_by_their_work(marey, jobs):
+@pytest.mark.slow
+def test_two_jobs_are_compared_by_their_work(marey, jobs, program):
+    record_job(program, jobs, "b.marey")
     done = marey("compare", jobs / "a.marey", jobs / "b.marey", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

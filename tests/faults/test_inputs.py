@@ -90,8 +90,9 @@ def test_awkward_names_are_text_in_a_database(program: Any, run: Any, tool: str,
     assert names["invalid \ufffd\ufffd( utf-8"] == b"invalid \xff\xc3( utf-8"
 
 
+@pytest.mark.slow
 def test_a_million_names_and_more(program: Any, run: Any, tool: str, tmp_path: Path) -> None:
-    path, n = tmp_path / "run.marey", 1_100_000 if IS_LONG else 1_050_000
+    path, n = tmp_path / "run.marey", 1_100_000
     assert int(run(program("names", path, n)).stdout) == 1, "past the last id, names share the first"
     report = json.loads(run([tool, "report", "--json", str(path)]).stdout)
     counts = {row["name"]: row["count"] for row in report["ranges"]}

@@ -22,14 +22,21 @@ def train(kind: str, folder: Path) -> list[str]:
     return [line.split(": ")[1] for line in done.stdout.splitlines()]
 
 
-def test_the_norm_is_named_and_the_loss_shows_nothing(tmp_path):
-    assert train("new", tmp_path / "new") == train("reference", tmp_path / "reference")
-    found = marey.diff(tmp_path / "new", tmp_path / "reference")
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """The dump and the losses of the reference."""
+    folder = tmp_path_factory.mktemp("first") / "reference"
+    return folder, train("reference", folder)
+
+
+def test_the_norm_is_named_and_the_loss_shows_nothing(reference, tmp_path):
+    folder, losses = reference
+    assert train("new", tmp_path / "new") == losses
+    found = marey.diff(tmp_path / "new", folder)
     assert found.operation["operation"] == "blocks.1.norm"
     assert (found.first["step"], found.first["phase"], found.first["path"]) == (0, "forward", "blocks.1.norm.out")
 
 
-def test_the_same_program_twice_is_the_same_to_the_bit(tmp_path):
-    train("reference", tmp_path / "a")
-    train("reference", tmp_path / "b")
-    assert marey.diff(tmp_path / "a", tmp_path / "b", bitwise=True).same
+def test_the_same_program_twice_is_the_same_to_the_bit(reference, tmp_path):
+    train("reference", tmp_path / "again")
+    assert marey.diff(reference[0], tmp_path / "again", bitwise=True).same

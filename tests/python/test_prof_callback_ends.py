@@ -258,6 +258,7 @@ raise RuntimeError("oh")
 # ---- ranks ----
 
 
+@pytest.mark.slow
 def test_two_ranks_have_files_of_their_own(tmp_path):
     done = run(
         f"""

@@ -205,11 +205,12 @@ def test_each_rank_of_ddp_has_traces_and_its_own_line(ddp):
     }
 
 
-def test_fsdp_on_four_ranks(tmp_path):
-    name, out = launch("fsdp", 4, tmp_path)
+@pytest.mark.parametrize("n", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_ranks_of_fsdp(tmp_path, n):
+    name, out = launch("fsdp", n, tmp_path)
     run = marey.load(tmp_path / f"{name}.marey")
-    assert [row["ranks"] for row in run.epochs()] == [4, 4, 4]
+    assert [row["ranks"] for row in run.epochs()] == [n, n, n]
     averages = {row["rank"]: row for row in run.epochs("average")}
-    assert averages[3]["data_ns"] > max(averages[rank]["data_ns"] for rank in range(3))
-    assert len(re.findall(r"^rank \d: computation ", out, re.MULTILINE)) == 4
+    assert averages[n - 1]["data_ns"] > max(averages[rank]["data_ns"] for rank in range(n - 1))
+    assert len(re.findall(r"^rank \d: computation ", out, re.MULTILINE)) == n
     assert not list((tmp_path / name).glob(".*"))  # neither marks nor traces are left
