@@ -98,13 +98,13 @@ void sampling_stop(struct sampling *sampling)
 
 marey_status sampling_print_top(marey_recording *recording)
 {
-    const struct marey_samples_text_options options = {
+    const struct marey_write_options options = {
         .text = {.width = cli_terminal_width(stderr), .color = cli_wants_color(stderr, "auto")},
         .is_short = 1};
-    marey_samples_report *report;
-    MAREY_TRY(marey_samples_report_create(&recording, 1, NULL, &report));
-    const marey_status status = marey_samples_report_text(report, &options, stderr);
-    marey_samples_report_destroy(report);
+    marey_report *report;
+    MAREY_TRY(marey_report_create("samples", &recording, 1, NULL, &report));
+    const marey_status status = marey_report_write(report, "text", &options, stderr);
+    marey_report_destroy(report);
     return status;
 }
 

@@ -441,7 +441,7 @@ static int export(int n_args, char **args)
     /* Samples that are drawn without being asked for are of these processes, too. */
     given.samples |=
         given.process != NULL && !given.calls &&
-        marey_samples_are_there(recordings.list, recordings.n) &&
+        marey_report_is_there("samples", recordings.list, recordings.n) &&
         ((format->takes & MAREY_EXPORT_STARTUP) == 0 || first_event_ns(&recordings) == 0);
     if (!parse_window(&recordings)) {
         cli_close(&recordings);

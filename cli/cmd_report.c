@@ -11,19 +11,17 @@
 #include "report_energy.h"
 #include "report_mpi.h"
 #include "report_options.h"
-#include "report_samples.h"
 
 /* Rows a screen takes in at one glance. */
 #define DEFAULT_LIMIT 30
 #define NOT_GIVEN UINT32_MAX
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy, samples, idle, native,
-        startup;
+    bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
     const char *strategy, *itwinai;
     const char *iterations; /* "" without a value */
-    const char *mode, *range, *epoch, *phase, *thread, *rank, *library, *process;
+    const char *process;
     uint32_t depth, limit, jobs, group;
 } given = {.color = "auto", .limit = NOT_GIVEN};
 
@@ -64,32 +62,9 @@ static const struct cli_option options[] = {
      "with --energy: power and epoch times as itwinai 0.3 wrote them"},
     {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
      "with --write-itwinai: what its column of that name says\n(default: unknown)"},
-    {"samples", 0, CLI_FLAG, NULL, &given.samples,
-     "where a sampler found the threads (marey attach, marey run\n"
-     "--sample): functions and lines, with the error of each"},
-    {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &given.mode,
-     "with --samples: main thread by wall clock and other threads on\n"
-     "CPU (the default); threads on CPU; holders of the GIL; threads\n"
-     "that handle an exception"},
-    {"idle", 0, CLI_FLAG, NULL, &given.idle,
-     "with --samples: all threads all the time, idle processes too"},
-    {"range", 0, CLI_TEXT, "NAME", &given.range,
-     "with --samples: threads that have a range NAME open"},
-    {"epoch", 0, CLI_TEXT, "A..B", &given.epoch, "with --samples: in these epochs, or in one"},
-    {"phase", 0, CLI_TEXT, "NAME", &given.phase, "with --samples: in this phase of the program"},
-    {"thread", 0, CLI_TEXT, "NAME", &given.thread,
-     "with --samples: threads of this name; as --filter"},
-    {"rank", 0, CLI_TEXT, "R", &given.rank, "with --samples: processes of this rank"},
     {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
      "of these processes only: a PID, worker (of a data loader),\n"
      "worker0, main (all others), or a part of the command"},
-    {"startup", 0, CLI_FLAG, NULL, &given.startup, "with --samples: imports at start-up as well"},
-    {"library", 0, CLI_TEXT, "NAME", &given.library,
-     "with --samples: what is called by a library, a folder or file\n"
-     "of that name, and who called into it"},
-    {"native", 0, CLI_FLAG, NULL, &given.native,
-     "with --samples: native functions by themselves (default: their\n"
-     "time is that of the Python function that called them)"},
     {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
      "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
      "(default: total); -COLUMN for the other direction. With\n"
@@ -237,37 +212,6 @@ static struct report_energy energy_wants(bool is_short, FILE *out)
     };
 }
 
-/* `is_short`: a few lines, of what counts when nothing is asked for. */
-static int print_samples(const struct cli_recordings *recordings, bool is_short, FILE *out)
-{
-    if (is_short) {
-        const struct report_samples few = {
-            .text = text_wants(out), .which = {.process = given.process}, .is_short = true};
-        return report_samples(recordings, &few, out);
-    }
-    const struct report_samples wants = {.text = text_wants(out),
-                                         .which = {.mode = given.mode,
-                                                   .idle = given.idle,
-                                                   .range = given.range,
-                                                   .iterations = given.iterations,
-                                                   .epochs = given.epoch,
-                                                   .phase = given.phase,
-                                                   .thread = given.thread,
-                                                   .rank = given.rank,
-                                                   .process = given.process,
-                                                   .startup = given.startup},
-                                         .by = given.by,
-                                         .library = given.library,
-                                         .filter = given.filter,
-                                         .sort = given.sort,
-                                         .table = given.table,
-                                         .limit = limit_wanted(),
-                                         .native = given.native,
-                                         .json = given.json,
-                                         .csv = given.csv};
-    return report_samples(recordings, &wants, out);
-}
-
 /* What was found out; without a summary, energy, epochs, memory or the series is printed. */
 struct findings {
     marey_summary *summary;
@@ -275,6 +219,18 @@ struct findings {
     int n_files; /* that other tools wrote and are no recordings; then there is nothing else */
     char **files;
 };
+
+/* A few lines of another analysis below the summary. */
+static int print_short(const char *name, const struct cli_recordings *recordings, FILE *out)
+{
+    const struct marey_write_options wants = {.text = text_wants(out), .is_short = 1};
+    marey_report *made = NULL;
+    marey_status status = marey_report_create(name, recordings->list, recordings->n, NULL, &made);
+    if (status == MAREY_OK)
+        status = marey_report_write(made, "text", &wants, out);
+    marey_report_destroy(made);
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+}
 
 static int print_report(const struct findings *findings, const struct cli_recordings *recordings,
                         FILE *out)
@@ -300,8 +256,8 @@ static int print_report(const struct findings *findings, const struct cli_record
     int result = CLI_FINE;
     if (marey_energy_is_there(recordings->list, recordings->n))
         result = report_energy(recordings, &of_energy, out);
-    if (result == CLI_FINE && marey_samples_are_there(recordings->list, recordings->n))
-        result = print_samples(recordings, true, out);
+    if (result == CLI_FINE && marey_report_is_there("samples", recordings->list, recordings->n))
+        result = print_short("samples", recordings, out);
     return result;
 }
 
@@ -365,8 +321,6 @@ static int print(void *ctx, FILE *out)
                    : report_energy(recordings, &of_energy, out);
     if (analysis != NULL)
         return print_analysis(findings, recordings, out);
-    if (given.samples)
-        return print_samples(recordings, false, out);
     return findings->summary != NULL ? print_report(findings, recordings, out)
                                      : print_series(recordings, out);
 }
@@ -420,42 +374,12 @@ static marey_status find_out(const struct cli_recordings *recordings, struct fin
     wants.tables = given.table != NULL ? given.table : table_list(tables, sizeof tables);
     const struct marey_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     marey_status status = MAREY_OK;
-    if (!given.per_iteration && !given.energy && analysis == NULL && !given.samples)
+    if (!given.per_iteration && !given.energy && analysis == NULL)
         status = marey_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
     if (status == MAREY_OK && given.gpu)
         status = marey_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
     cli_progress_end();
     return status;
-}
-
-/* What goes with --samples goes with nothing else. */
-static bool samples_are_sound(void)
-{
-    const bool is_of_samples = given.by != NULL && report_samples_knows(given.by);
-    const bool has_value = given.iterations != NULL && given.iterations[0] != '\0';
-    if (!given.samples && (given.mode != NULL || given.idle || given.range != NULL || has_value ||
-                           given.epoch != NULL || given.phase != NULL || given.thread != NULL ||
-                           given.rank != NULL || given.library != NULL || given.native))
-        cli_say(
-            "--mode, --idle, --range, --epoch, --phase, --thread, --rank, --library, --native and "
-            "--iterations with a value go with --samples");
-    else if (given.samples && given.by != NULL && !is_of_samples)
-        cli_say("samples are added up by function, line, file, module, thread, process, rank or "
-                "stack, not by %s",
-                given.by);
-    else if (given.samples && given.iterations != NULL && !has_value)
-        cli_say(
-            "--samples takes --iterations with a value: --iterations=slow, --iterations=10..20");
-    else if (given.samples && given.library != NULL && given.by != NULL)
-        cli_say("--library is a way of adding samples up and excludes --by");
-    else if (given.samples && (given.per_iteration || given.html != NULL || given.gpu ||
-                               given.energy || analysis != NULL || given.tree))
-        cli_say(
-            "--samples is a report of its own and excludes --energy, --epochs, --gpu, --memory, "
-            "--tree, --per-iteration and --html");
-    else
-        return true;
-    return false;
 }
 
 /* Nobody in it but samplers: then where they found the threads is the report. */
@@ -464,7 +388,7 @@ static bool has_samples_alone(const struct cli_recordings *recordings)
     for (size_t i = 0; i < recordings->n; i++)
         if (marey_recording_n_processes(recordings->list[i]) != 0)
             return false;
-    return marey_samples_are_there(recordings->list, recordings->n);
+    return marey_report_is_there("samples", recordings->list, recordings->n);
 }
 
 static bool is_plain(void)
@@ -490,7 +414,6 @@ static const char *made_alone(void)
            : given.html != NULL  ? "--html"
            : given.energy        ? "--energy"
            : analysis != NULL    ? analysis->name
-           : given.samples       ? "--samples"
            : given.gpu           ? "--gpu"
            : given.per_iteration ? "--per-iteration"
                                  : NULL;
@@ -514,37 +437,53 @@ static int print_share(struct report_share *share, int n_args, char **args)
     return status;
 }
 
+static bool names_iterations(const char *word)
+{
+    return strcmp(word, "slow") == 0 ||
+           (word[0] != '\0' && word[strspn(word, "0123456789.")] == '\0');
+}
+
+/* --samples --iterations slow: take the argument that is meant and is not a file out of the list; "" when there is none. */
+static const char *take_iterations(char **args, int *n_args)
+{
+    for (int i = 0; i < *n_args; i++) {
+        char *const word = args[i];
+        if (!names_iterations(word) || access(word, F_OK) == 0)
+            continue;
+        memmove(&args[i], &args[i + 1], (size_t)(*n_args - i) * sizeof *args);
+        --*n_args;
+        return word;
+    }
+    return "";
+}
+
 static int report(int n_args, char **args)
 {
-    if (given.samples && given.iterations != NULL && given.iterations[0] == '\0') {
-        const char *const which = report_samples_take_iterations(args, &n_args);
-        given.iterations = which != NULL ? which : "";
-    }
+    if (given.iterations != NULL && given.iterations[0] == '\0' && report_options_is_on("samples"))
+        given.iterations = take_iterations(args, &n_args);
     if (!report_options_choose(&analysis))
         return CLI_BAD;
+    if (analysis == NULL && given.iterations != NULL && given.iterations[0] != '\0')
+        return cli_fail("--iterations with a value goes with --samples");
     if (n_args == 0)
         return cli_fail("report needs a recording: marey report RUN.marey");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
-    if (given.table != NULL && !given.csv && !given.samples && analysis == NULL)
+    if (given.table != NULL && !given.csv && analysis == NULL)
         return cli_fail("--table NAME goes with --csv, or with a report such as --samples");
     if (given.per_iteration && (given.json || given.csv || given.iterations != NULL || given.tree))
         return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
                         "--output only");
-    if (!samples_are_sound())
-        return CLI_BAD;
     if (!given.energy &&
-        ((given.by != NULL && analysis == NULL && !given.samples) || given.group != 0 ||
-         given.co2 != NULL || given.pue != NULL || given.itwinai != NULL || given.strategy != NULL))
+        ((given.by != NULL && analysis == NULL) || given.group != 0 || given.co2 != NULL ||
+         given.pue != NULL || given.itwinai != NULL || given.strategy != NULL))
         return cli_fail(
             "--by, --group, --co2, --pue, --write-itwinai and --strategy go with --energy");
     if (given.energy && (given.per_iteration || given.html != NULL || given.gpu))
         return cli_fail("--energy is a report of its own and excludes --gpu, --per-iteration and "
                         "--html");
-    if (analysis != NULL &&
-        (given.energy || given.samples || given.per_iteration || given.html != NULL || given.gpu))
-        return cli_fail("--%s excludes --energy, --gpu, --samples, --per-iteration and --html",
-                        analysis->name);
+    if (analysis != NULL && (given.energy || given.per_iteration || given.html != NULL || given.gpu))
+        return cli_fail("--%s excludes --energy, --gpu, --per-iteration and --html", analysis->name);
     keep_memory();
     cli_use_jobs(given.jobs);
     struct report_share share;
@@ -576,8 +515,8 @@ static int report(int n_args, char **args)
     if (!(given.gpu ? cli_open_whole : cli_open)(&recordings, args, n_args) ||
         !cli_select_process(&recordings, given.process))
         return CLI_BAD;
-    if (is_plain() && has_samples_alone(&recordings))
-        given.samples = true;
+    if (is_plain() && has_samples_alone(&recordings) && !report_options_turn_on("samples", &analysis))
+        return CLI_BAD;
     struct findings findings = {0};
     const int status =
         find_out(&recordings, &findings) == MAREY_OK
@@ -610,8 +549,6 @@ struct cli_command cli_command_report = {
         "  marey report train.marey --gpu --csv --table launch_bound\n"
         "  marey report train.marey --energy --by epoch what an epoch takes in joules\n"
         "  marey report --energy scalability-metrics/   joules by files of itwinai 0.3\n"
-        "  marey report train.marey --samples           where a sampler found the threads\n"
-        "  marey report train.marey --samples --iterations=slow --by line\n"
         "  marey report train.marey --html train.html   a page with everything\n"
         "  marey report trace.json.gz --tree            a trace of torch.profiler\n"
         "  marey report train.marey --json | jq '.ranges[0]'\n"

@@ -192,7 +192,7 @@ static void say_recorded(marey_recording *recording, const char *path, uint64_t 
     const size_t n = marey_recording_n_processes(recording);
     const bool has_calls = marey_report_is_there("calls", &recording, 1),
                has_energy = marey_energy_is_there(&recording, 1) != 0,
-               has_samples = marey_samples_are_there(&recording, 1);
+               has_samples = marey_report_is_there("samples", &recording, 1);
     cli_quote(cli_short_path(path), quoted, sizeof quoted);
     if (n_sampled != 0 && !run_is_one_of_many() && sampling_print_top(recording) != MAREY_OK)
         cli_say("%s", marey_last_error());

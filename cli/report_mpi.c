@@ -212,7 +212,7 @@ static void look_at(const struct cli_recordings *recordings, struct news *news)
             news->first_damaged = (uint32_t)i;
     }
     news->has_energy = marey_energy_is_there(recordings->list, recordings->n) != 0;
-    news->has_samples = marey_samples_are_there(recordings->list, recordings->n) != 0;
+    news->has_samples = marey_report_is_there("samples", recordings->list, recordings->n) != 0;
 }
 
 static const char *sentence_of(marey_status status)

@@ -221,6 +221,23 @@ static bool add_own(const struct marey_analysis *analysis, size_t *n)
     return true;
 }
 
+bool report_options_is_on(const char *analysis)
+{
+    const struct marey_analysis *about;
+    for (size_t i = 0; (about = marey_analysis_at(i)) != NULL; i++)
+        if (strcmp(about->name, analysis) == 0)
+            return switches[i];
+    return false;
+}
+
+bool report_options_turn_on(const char *analysis, const struct marey_analysis **chosen)
+{
+    const struct marey_analysis *about;
+    for (size_t i = 0; (about = marey_analysis_at(i)) != NULL; i++)
+        switches[i] |= strcmp(about->name, analysis) == 0;
+    return report_options_choose(chosen);
+}
+
 bool report_options_choose(const struct marey_analysis **chosen)
 {
     size_t n = 0;

@@ -16,6 +16,11 @@ void report_options_add(struct cli_command *command);
  */
 bool report_options_choose(const struct marey_analysis **chosen);
 
+/* Whether the switch of this analysis was given. */
+bool report_options_is_on(const char *analysis);
+/* As if it had been given. */
+bool report_options_turn_on(const char *analysis, const struct marey_analysis **chosen);
+
 /*
  * The settings for it; NULL after the last. Lent until the program ends. `limit`, the rows that are wanted, is among them
  * where the analysis takes it and it is not 0.

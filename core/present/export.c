@@ -160,7 +160,7 @@ marey_status marey_export(marey_recording *const *recordings, size_t n, const ch
         return marey__fail(MAREY_EINVAL,
                            "no calls were recorded; record them with marey run --calls, "
                            "marey.start(calls=True) or marey.Profile");
-    const bool is_sampled = marey_samples_are_there(recordings, n);
+    const bool is_sampled = marey__samples_are_there(recordings, n);
     if (options->samples != NULL && !is_sampled && !marey__samples_are_imported(recordings, n))
         return marey__fail(MAREY_EINVAL,
                            "nothing was sampled; sample with marey attach PID or marey "

@@ -103,7 +103,9 @@ static marey_status check(const struct marey_analysis *about, const char *settin
     case MAREY_SETTING_TEXT:
         break;
     }
-    return value != NULL ? MAREY_OK : marey__fail(MAREY_EINVAL, "%s takes a value", known->name);
+    return value != NULL
+               ? MAREY_OK
+               : marey__fail(MAREY_EINVAL, "%s takes a value: %s", known->name, known->value);
 }
 
 static marey_status unknown_analysis(const char *name)

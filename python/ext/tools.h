@@ -10,7 +10,7 @@
  *     tools_table.c       Table: columns as lists, text, CSV, JSON, HTML
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
- *     tools_samples.c     tables of samples, and which count
+ *     tools_samples.c     which samples count, for exports
  *     tools_scale.c       scale(): runs with different numbers of workers
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
@@ -71,10 +71,7 @@ PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
 /* diff(a, b, ...): whether two dumps are the same, the tables, and the answer as text and JSON. `b` None: ranks of `a`. */
 PyObject *tools_diff(PyObject *module, PyObject *args);
 
-/* The tables of a report by name, which keep it. Takes it. */
-struct marey_samples_report;
 struct marey_samples_filter;
-PyObject *tools_samples_tables(const struct tools_state *state, struct marey_samples_report *report);
 /* Of a tuple (mode, idle, range, iterations, epochs, phase, thread, rank), which lends its texts. -1 with an exception. */
 int tools_samples_filter(PyObject *chosen, struct marey_samples_filter *filter);
 

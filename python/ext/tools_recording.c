@@ -453,25 +453,6 @@ static PyObject *recording_analyze(PyObject *object, PyObject *args)
     return rc == 0 ? tools_report_create(state_of(object), report) : NULL;
 }
 
-/* samples(chosen, sort or None, library or None, native, names or None) */
-static PyObject *recording_samples(PyObject *object, PyObject *args)
-{
-    struct recording *self = (struct recording *)object;
-    struct marey_samples_report_options options = {0};
-    marey_samples_report *report = NULL;
-    PyObject *chosen;
-    if (!PyArg_ParseTuple(args, "Ozzpz:samples", &chosen, &options.sort, &options.library,
-                          &options.native, &options.names))
-        return NULL;
-    if (tools_samples_filter(chosen, &options.filter) < 0 || enter(self) < 0)
-        return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_samples_report_create(self->opened, self->n, &options, &report);
-    if (leave(self, thread, status) < 0)
-        return NULL;
-    return tools_samples_tables(state_of(object), report);
-}
-
 static PyMethodDef recording_methods[] = {
     {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
     {"gpu_table", recording_gpu_table, METH_O,
@@ -492,8 +473,6 @@ static PyMethodDef recording_methods[] = {
      "analyze($self, analysis, settings, /)\n--\n\nThe report of an analysis."},
     {"energy", recording_energy, METH_VARARGS,
      "energy($self, group, co2, pue, /)\n--\n\nTables of joules by their names."},
-    {"samples", recording_samples,
-     METH_VARARGS, "samples($self, chosen, sort, library, native, names, /)\n--\n\nTables of samples by their names."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot recording_slots[] = {

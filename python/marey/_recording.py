@@ -226,7 +226,7 @@ class Recording:
 
     @property
     def steady(self) -> Table:
-        """One row per range name: self time in the steady part, after warm-up or the first step to the end of the last."""
+        """One row per range name: self time in the steady part, from the end of warm-up or of the first step."""
         return self.table("steady")
 
     @property
@@ -352,16 +352,12 @@ class Recording:
         `range`, `iterations` ("slow", "10..20"), `epochs`, `phase`, `thread`, `rank` and `process` (a PID, "main",
         "worker", "worker0", a part of a command). Imports at start-up count with `startup=True`.
         """
+        _chosen(chosen)
         chosen.setdefault("process", self._process)
-        tables = self._native.samples(_chosen(chosen), sort, library, native, filter)
-        names = {"process": "processes", "gil": "gil", "audit": "audit"}
-        name = names.get(by, by + "s")
-        if name not in tables:
-            raise ValueError(
-                f"samples are not given by {by!r}, but by function, line, file, module, thread, process, "
-                "rank, stack, contact, wait, gil, audit, total or note"
-            )
-        return Table(tables[name])
+        if "epochs" in chosen:
+            chosen["epoch"] = chosen.pop("epochs")
+        report = self._report("samples", library=library, native=native, sort=sort, filter=filter, **chosen)
+        return report.by(by)
 
     def gpu(self, table: GpuTable = "kernels") -> Table:
         """Give a table of what GPUs did, as `marey report --gpu` shows it.

@@ -105,15 +105,6 @@ class Recording:
     ) -> None: ...
     def analyze(self, analysis: str, settings: tuple[str, ...], /) -> Report: ...
     def energy(self, group: int, co2: float, pue: float, /) -> dict[str, Table]: ...
-    def samples(
-        self,
-        chosen: _Chosen,
-        sort: Optional[str],
-        library: Optional[str],
-        native: bool,
-        names: Optional[str],
-        /,
-    ) -> dict[str, Table]: ...
 
 @final
 class DumpedTensor:

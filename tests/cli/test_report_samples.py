@@ -129,17 +129,17 @@ def test_every_table_is_drawn_and_written(marey):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--samples", "--by", "shape"], "not by shape"),
-        (["--samples", "--iterations"], "--iterations=slow"),
+        (["--samples", "--by", "shape"], "not 'shape'"),
+        (["--samples", "--iterations"], "iterations takes a value: slow|A..B"),
         (["--samples", "--iterations=soon"], "'soon' are no iterations"),
         (["--samples", "--range", "backward"], "has a range 'backward'"),
         (["--samples", "--rank", "7"], "no process of rank 7"),
         (["--samples", "--thread", "nobody"], "no thread called 'nobody'"),
         (["--samples", "--sort", "colour"], "cannot be sorted by 'colour'"),
         (["--samples", "--table", "nothing"], "no table 'nothing' of samples"),
-        (["--samples", "--memory"], "--samples is a report of its own"),
-        (["--range", "forward"], "go with --samples"),
-        (["--iterations=slow"], "go with --samples"),
+        (["--samples", "--memory"], "--memory and --samples exclude one another"),
+        (["--range", "forward"], "--range goes with --samples"),
+        (["--iterations=slow"], "goes with --samples"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(marey, options, says):

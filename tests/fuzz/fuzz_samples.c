@@ -4,7 +4,7 @@
 #include "analyze/samples/samples_whole.h"
 #include "fuzz.h"
 
-static void tell(marey_samples_report *report)
+static void tell(marey_report *report)
 {
     FILE *const out = fopen("/dev/null", "w");
     for (size_t i = 0; i < MAREY__N_SAMPLES_TABLES; i++)
@@ -16,11 +16,10 @@ static void tell(marey_samples_report *report)
             MAREY_ASSERT(marey_present_csv(report->tables[i], out) == MAREY_OK);
             continue;
         }
-        const struct marey_samples_text_options options = {.table =
-                                                               marey_table_name(report->tables[i])};
-        MAREY_ASSERT(marey_samples_report_text(report, &options, out) == MAREY_OK);
+        const struct marey_write_options options = {.table = marey_table_name(report->tables[i])};
+        MAREY_ASSERT(marey_report_write(report, "text", &options, out) == MAREY_OK);
     }
-    (void)!marey_samples_report_json(report, out);
+    (void)!marey_report_write(report, "json", NULL, out);
     fclose(out);
 }
 
@@ -29,15 +28,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     marey_recording *recording = fuzz_open_log(data, size);
     if (recording == NULL)
         return 0;
-    const struct marey_samples_report_options all[] = {
-        {.library = "torch", .native = 1},
-        {.filter = {.idle = 1, .range = "forward"}, .sort = "total"},
-        {.filter = {.mode = "cpu", .iterations = "slow"}, .names = "main"},
+    static const char *const all[3][4] = {
+        {"library=torch", "native", NULL},
+        {"idle", "range=forward", "sort=total", NULL},
+        {"mode=cpu", "iterations=slow", "filter=main", NULL},
     };
-    marey_samples_report *report = NULL;
-    if (marey_samples_report_create(&recording, 1, &all[size % 3], &report) == MAREY_OK)
+    const struct marey_report_options options = {.settings = all[size % 3]};
+    marey_report *report = NULL;
+    if (marey_report_create("samples", &recording, 1, &options, &report) == MAREY_OK)
         tell(report);
-    marey_samples_report_destroy(report);
+    marey_report_destroy(report);
     marey_recording_close(recording);
     return 0;
 }

@@ -19,7 +19,7 @@
 #include "pythons.h"
 #include "sampler/loop/sampler_internal.h"
 #include "scratch.h"
-#include <marey/samples_report.h>
+#include <marey/report.h>
 
 static struct python pythons[PYTHONS_MAX];
 static size_t n_pythons;
@@ -606,7 +606,7 @@ static void the_recording_is_made_and_read(void **state)
     assert_true(counts.recording_bytes > 0);
     marey_recording *recording;
     assert_int_equal(marey_recording_open(scratch->path, &recording), MAREY_OK);
-    assert_int_equal(marey_samples_are_there(&recording, 1), 1);
+    assert_int_equal(marey_report_is_there("samples", &recording, 1), 1);
     marey_recording_close(recording);
     target_stop(&target);
 }

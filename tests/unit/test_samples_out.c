@@ -268,7 +268,7 @@ static void files_of_others_are_samples(void **state)
     struct marey__calls calls;
     marey_recording *recording = import_text(&marey__import_collapsed, STACKS);
     (void)state;
-    assert_false(marey_samples_are_there(&recording, 1));
+    assert_false(marey_report_is_there("samples", &recording, 1));
     assert_int_equal(marey__calls_read_samples(&calls, &recording, 1, NULL, false), MAREY_OK);
     expect_node(&calls, "g", "f", 3, 30 * MS, 30 * MS);
     expect_node(&calls, "memcpy", "f", 1, 10 * MS, 10 * MS);

@@ -35,26 +35,66 @@ static int tear_down(void **state)
 
 struct opened {
     marey_recording *recording;
-    marey_samples_report *report;
+    marey_report *report;
 };
 
-static marey_status open_report(const struct samples_maker *m,
-                                const struct marey_samples_report_options *options,
+/* Settings of the report. */
+struct wants {
+    struct marey_samples_filter filter;
+    const char *library;
+    bool native;
+};
+
+struct wanted {
+    char texts[8][64];
+    const char *settings[9];
+};
+
+static void add_wanted(struct wanted *wanted, size_t *n, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    snprintf(wanted->texts[*n], sizeof wanted->texts[*n], "%s=%s", name, value);
+    wanted->settings[*n] = wanted->texts[*n];
+    ++*n;
+}
+
+static marey_status create_report(marey_recording *recording, const struct wants *wants,
+                                  marey_report **out)
+{
+    struct wanted wanted = {0};
+    size_t n = 0;
+    if (wants != NULL) {
+        const struct marey_samples_filter *const filter = &wants->filter;
+        add_wanted(&wanted, &n, "mode", filter->mode);
+        add_wanted(&wanted, &n, "range", filter->range);
+        add_wanted(&wanted, &n, "iterations", filter->iterations);
+        add_wanted(&wanted, &n, "phase", filter->phase);
+        add_wanted(&wanted, &n, "thread", filter->thread);
+        add_wanted(&wanted, &n, "rank", filter->rank);
+        add_wanted(&wanted, &n, "library", wants->library);
+        if (filter->idle || wants->native)
+            wanted.settings[n++] = filter->idle ? "idle" : "native";
+    }
+    const struct marey_report_options options = {.settings = wanted.settings};
+    return marey_report_create("samples", &recording, 1, &options, out);
+}
+
+static marey_status open_report(const struct samples_maker *m, const struct wants *options,
                                 struct opened *out)
 {
     *out = (struct opened){0};
     assert_int_equal(marey_recording_open(m->path, &out->recording), MAREY_OK);
-    return marey_samples_report_create(&out->recording, 1, options, &out->report);
+    return create_report(out->recording, options, &out->report);
 }
 
 static void close_report(struct opened *opened)
 {
-    marey_samples_report_destroy(opened->report);
+    marey_report_destroy(opened->report);
     marey_recording_close(opened->recording);
 }
 
-static struct opened report_of(const struct samples_maker *m,
-                               const struct marey_samples_report_options *options)
+static struct opened report_of(const struct samples_maker *m, const struct wants *options)
 {
     struct opened opened;
     assert_int_equal(open_report(m, options, &opened), MAREY_OK);
@@ -63,7 +103,7 @@ static struct opened report_of(const struct samples_maker *m,
 
 static marey_table *table_of(const struct opened *opened, const char *name)
 {
-    return marey_samples_report_table(opened->report, name);
+    return marey_report_table(opened->report, name);
 }
 
 /* `n` rounds, 1 ms apart from `*at_us` on, in which thread `t` has one stack. */
@@ -167,7 +207,7 @@ static void native_time_is_of_the_function_around_it(void **state)
     assert_string_equal(table_cell(functions, 1, "function").as.text, "work");
     assert_int_equal(marey_table_n_rows(functions), 3);
     close_report(&r);
-    r = report_of(m, &(struct marey_samples_report_options){.native = 1});
+    r = report_of(m, &(struct wants){.native = 1});
     functions = table_of(&r, "functions");
     assert_string_equal(table_cell(functions, 0, "function").as.text, "gemm");
     assert_string_equal(table_cell(functions, 0, "module").as.text, "libblas.so");
@@ -228,7 +268,7 @@ static void a_library_is_met_where_it_is_called(void **state)
     put_rounds(m, &at, 60, t, samples_stack(m, "main:1;lib_call:5;lib_inner:6;numpy:7"), ON, 0);
     put_rounds(m, &at, 40, t, samples_stack(m, "main:2"), ON, 0);
     samples_end(m, "stop");
-    struct opened r = report_of(m, &(struct marey_samples_report_options){.library = "lib_*"});
+    struct opened r = report_of(m, &(struct wants){.library = "lib_*"});
     const marey_table *contacts = table_of(&r, "contacts");
     assert_int_equal(marey_table_n_rows(contacts), 2);
     assert_string_equal(table_cell(contacts, 0, "function").as.text, "numpy");
@@ -250,7 +290,7 @@ static const char *contact_at(const char *place, const char *library)
     snprintf(stack, sizeof stack, "main:1;%s:5;leaf:9", place);
     put_rounds(&m, &at, 1, t, samples_stack(&m, stack), ON, 0);
     samples_end(&m, "stop");
-    struct opened r = report_of(&m, &(struct marey_samples_report_options){.library = library});
+    struct opened r = report_of(&m, &(struct wants){.library = library});
     const struct marey_cell cell = table_cell(table_of(&r, "contacts"), 0, "contact");
     snprintf(name, sizeof name, "%s", cell.is_null ? "" : cell.as.text);
     close_report(&r);
@@ -285,7 +325,7 @@ static void leaves_are_rows_of_stacks_or_of_frames(void **state)
     put_rounds(m, &at, 20, t, samples_stack(m, "main:2;mine:5;dot:7"), ON, 0);
     put_rounds(m, &at, 50, t, samples_stack(m, "main:3"), ON, 0);
     samples_end(m, "stop");
-    struct opened r = report_of(m, &(struct marey_samples_report_options){.library = "mine"});
+    struct opened r = report_of(m, &(struct wants){.library = "mine"});
     const marey_table *leaves = table_of(&r, "leaves"), *merged = table_of(&r, "leaf_paths");
     assert_int_equal(marey_table_n_rows(leaves), 3);
     assert_int_equal(table_number(leaves, 1, "samples"), 30);
@@ -302,7 +342,7 @@ static void leaves_are_rows_of_stacks_or_of_frames(void **state)
 
 static uint64_t count_of(const struct samples_maker *m, struct marey_samples_filter filter)
 {
-    struct opened r = report_of(m, &(struct marey_samples_report_options){.filter = filter});
+    struct opened r = report_of(m, &(struct wants){.filter = filter});
     const uint64_t n = table_number(table_of(&r, "totals"), 0, "samples");
     close_report(&r);
     return n;
@@ -335,7 +375,7 @@ static void a_filter_that_cannot_be_is_one_sentence(void **state)
         struct marey_samples_filter filter;
         const char *says;
     } bad[] = {
-        {{.mode = "fast"}, "no mode 'fast'"},
+        {{.mode = "fast"}, "not 'fast'"},
         {{.thread = "nobody"}, "no thread called 'nobody'"},
         {{.rank = "3"}, "no process of rank 3"},
         {{.rank = "-1"}, "is no rank"},
@@ -347,7 +387,7 @@ static void a_filter_that_cannot_be_is_one_sentence(void **state)
     samples_end(m, "stop");
     for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++) {
         struct opened r;
-        const struct marey_samples_report_options options = {.filter = bad[i].filter};
+        const struct wants options = {.filter = bad[i].filter};
         assert_int_equal(open_report(m, &options, &r), MAREY_EINVAL);
         assert_non_null(strstr(marey_last_error(), bad[i].says));
         close_report(&r);
@@ -419,16 +459,15 @@ static void ranges_and_iterations_choose_samples(void **state)
     assert_int_equal(count_of(m, (struct marey_samples_filter){.phase = "train"}), 260);
     assert_int_equal(
         count_of(m, (struct marey_samples_filter){.iterations = "slow", .range = "forward"}), 20);
-    struct opened r =
-        report_of(m, &(struct marey_samples_report_options){.filter = {.iterations = "slow"}});
+    struct opened r = report_of(m, &(struct wants){.filter = {.iterations = "slow"}});
     assert_non_null(strstr(table_cell(table_of(&r, "totals"), 0, "what").as.text,
                            "1 of 10 iterations, the slow ones (more than 1.5 times the median)"));
     close_report(&r);
-    const struct marey_samples_report_options none = {.filter = {.range = "backward"}};
+    const struct wants none = {.filter = {.range = "backward"}};
     assert_int_equal(open_report(m, &none, &r), MAREY_EINVAL);
     assert_non_null(strstr(marey_last_error(), "has a range 'backward'"));
     close_report(&r);
-    const struct marey_samples_report_options odd = {.filter = {.iterations = "fast"}};
+    const struct wants odd = {.filter = {.iterations = "fast"}};
     assert_int_equal(open_report(m, &odd, &r), MAREY_EINVAL);
     close_report(&r);
 }
@@ -439,7 +478,7 @@ static void a_pid_that_was_given_again_is_another_process(void **state)
     struct opened r;
     put_joined(m);
     put_target(m, "6");
-    const struct marey_samples_report_options options = {.filter = {.range = "forward"}};
+    const struct wants options = {.filter = {.range = "forward"}};
     assert_int_equal(open_report(m, &options, &r), MAREY_EINVAL);
     close_report(&r);
 }
@@ -509,7 +548,7 @@ static void no_sampler_is_said_with_how_to_get_one(void **state)
     put_target(m, "5");
     assert_int_equal(open_report(m, NULL, &r), MAREY_EFORMAT);
     assert_non_null(strstr(marey_last_error(), "marey attach"));
-    assert_int_equal(marey_samples_are_there(&r.recording, 1), 0);
+    assert_int_equal(marey_report_is_there("samples", &r.recording, 1), 0);
     close_report(&r);
 }
 
@@ -581,8 +620,8 @@ static void the_text_says_what_counts_and_how_good_it_is(void **state)
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(marey_samples_report_text(r.report, NULL, out), MAREY_OK);
-    assert_int_equal(marey_samples_report_json(r.report, out), MAREY_OK);
+    assert_int_equal(marey_report_write(r.report, "text", NULL, out), MAREY_OK);
+    assert_int_equal(marey_report_write(r.report, "json", NULL, out), MAREY_OK);
     fclose(out);
     assert_non_null(strstr(text, "50 samples of 1 thread in 1 process"));
     assert_non_null(strstr(text, "main thread: wall clock; other threads: on-CPU only"));
@@ -590,8 +629,8 @@ static void the_text_says_what_counts_and_how_good_it_is(void **state)
     assert_non_null(strstr(text, "step.py:5(step)"));
     free(text);
     out = tmpfile();
-    const struct marey_samples_text_options odd = {.table = "nothing"};
-    assert_int_equal(marey_samples_report_text(r.report, &odd, out), MAREY_EINVAL);
+    const struct marey_write_options odd = {.table = "nothing"};
+    assert_int_equal(marey_report_write(r.report, "text", &odd, out), MAREY_EINVAL);
     fclose(out);
     close_report(&r);
 }
@@ -603,15 +642,15 @@ static void a_report_without_memory_fails_and_leaks_nothing(void **state)
     put_target(m, "5");
     marey_recording *recording = NULL;
     assert_int_equal(marey_recording_open(m->path, &recording), MAREY_OK);
-    const struct marey_samples_report_options options = {
-        .filter = {.range = "forward", .iterations = "slow"}, .library = "a"};
+    const struct wants options = {.filter = {.range = "forward", .iterations = "slow"},
+                                  .library = "a"};
     uint64_t n = 1;
     for (;; n++) {
-        marey_samples_report *report = NULL;
+        marey_report *report = NULL;
         marey__alloc_fail_nth(n);
-        const marey_status status = marey_samples_report_create(&recording, 1, &options, &report);
+        const marey_status status = create_report(recording, &options, &report);
         marey__alloc_fail_nth(0);
-        marey_samples_report_destroy(report);
+        marey_report_destroy(report);
         if (status == MAREY_OK)
             break;
         assert_int_equal(status, MAREY_ENOMEM);

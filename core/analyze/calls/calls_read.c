@@ -350,7 +350,7 @@ marey_status marey__calls_read(struct marey__calls *calls, marey_recording *cons
     const bool from_ranges = !marey__calls_are_there(recordings, n);
     double cost_calls = 0;
     uint64_t key = 0;
-    if (from_ranges && marey_samples_are_there(recordings, n))
+    if (from_ranges && marey__samples_are_there(recordings, n))
         return marey__calls_read_samples(calls, recordings, n, NULL, false);
     MAREY__TRY_MEMORY(marey__calls_init(calls));
     /* Ranges that were made of another tool's samples count samples. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analyze/calls/calls.h"
+#include "analyze/samples/samples.h"
 #include <marey/samples_report.h>
 
 /* Columns that rows may be sorted by, as people call them; a table sorts by those that it has. */
@@ -60,7 +61,7 @@ static marey_status read_calls(struct marey__calls_report *report,
     static const struct marey_samples_filter all = {.startup = 1};
     const bool has_startup = report->options.startup;
     MAREY_TRY(has_startup && !marey__calls_are_there(recordings, n) &&
-                      marey_samples_are_there(recordings, n)
+                      marey__samples_are_there(recordings, n)
                   ? marey__calls_read_samples(&report->calls, recordings, n, &all, false)
                   : marey__calls_read(&report->calls, recordings, n));
     if (!has_startup && !marey__calls_drop_startup(&report->calls))

@@ -6,6 +6,7 @@
 
 #include "analyze/calls/calls.h"
 #include "analyze/compare/compare_internal.h"
+#include "analyze/samples/samples.h"
 #include "read/read_internal.h"
 #include <marey/samples_report.h>
 
@@ -93,7 +94,7 @@ static marey_status read_part(marey_comparison *c, struct marey__compared_run *r
 {
     const struct marey_samples_filter chosen = {.idle = options->idle, .startup = options->startup};
     struct marey__calls calls;
-    if (marey_samples_are_there(&part, 1))
+    if (marey__samples_are_there(&part, 1))
         MAREY_TRY(marey__calls_read_samples(&calls, &part, 1, &chosen, false));
     else if (marey__calls_are_there(&part, 1))
         MAREY_TRY(marey__calls_read(&calls, &part, 1));
@@ -120,7 +121,7 @@ static marey_status read_run(marey_comparison *c, const struct marey__source *so
             keep[i] = is_done[i] = true;
     marey_status status = marey__recording_part(source->recording, keep, log->run_id, &part);
     if (status == MAREY_OK &&
-        (marey_samples_are_there(&part, 1) || marey__calls_are_there(&part, 1))) {
+        (marey__samples_are_there(&part, 1) || marey__calls_are_there(&part, 1))) {
         struct marey__compared_run *const run =
             marey__runs_find(&c->sides[source->side], source->path, log);
         status = run != NULL ? read_part(c, run, part, options) : marey__no_memory();
@@ -135,7 +136,7 @@ marey_status marey__runs_add_functions(marey_comparison *c, const struct marey__
 {
     marey_recording *const recording = source->recording;
     const size_t n = marey_recording_n_logs(recording);
-    if (!marey_samples_are_there(&recording, 1) && !marey__calls_are_there(&recording, 1))
+    if (!marey__samples_are_there(&recording, 1) && !marey__calls_are_there(&recording, 1))
         return MAREY_OK;
     bool *const is_done = marey__calloc(n + 1, sizeof *is_done);
     marey_status status = is_done != NULL ? MAREY_OK : marey__no_memory();

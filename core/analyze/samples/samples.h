@@ -104,7 +104,8 @@ MAREY_WARN_UNUSED marey_status marey__samples_visit_modes(struct marey__samples_
 
 /* ---- samples_import.c ---- */
 
-/* Whether files of other samplers are among these. marey_samples_are_there() is about our own. */
+/* Whether a sampler of ours left something in one of these; whether files of other samplers are among them. */
+bool marey__samples_are_there(marey_recording *const *recordings, size_t n);
 bool marey__samples_are_imported(marey_recording *const *recordings, size_t n);
 /* Their processes, stacks and samples into the store and `told`. */
 MAREY_WARN_UNUSED marey_status marey__samples_take_imports(struct marey__samples_set *set,

@@ -138,7 +138,7 @@ static void put_rate(marey_table *table, double value)
 }
 
 /* Rounds of its processes, and for how long these were sampled, all together. */
-static uint64_t sampled_ns(const struct marey_samples_report *report, size_t source,
+static uint64_t sampled_ns(const struct marey__samples_report *report, size_t source,
                            uint64_t *n_rounds)
 {
     uint64_t ns = 0;
@@ -189,7 +189,7 @@ static void put_counts(marey_table *table, const struct marey__samples_source *s
     marey_table_u64(table, c->bytes_read);
 }
 
-bool marey__samples_put_audit(struct marey_samples_report *report)
+bool marey__samples_put_audit(struct marey__samples_report *report)
 {
     marey_table *const table = report->tables[MAREY__SAMPLES_AUDIT];
     for (size_t i = 0; i < report->set.n_sources; i++) {
@@ -223,7 +223,7 @@ bool marey__samples_put_audit(struct marey_samples_report *report)
 
 /* ---- the whole ---- */
 
-void marey__samples_put_totals(struct marey_samples_report *report)
+void marey__samples_put_totals(struct marey__samples_report *report)
 {
     marey_table *const table = report->tables[MAREY__SAMPLES_TOTALS];
     const struct marey__samples_sum *const whole = &report->sums.whole;
@@ -254,7 +254,7 @@ static void put_note(marey_table *table, const char *format, ...)
     marey__put_string(table, text);
 }
 
-static void note_startup(const struct marey_samples_report *report)
+static void note_startup(const struct marey__samples_report *report)
 {
     const double left_out = (double)report->set.startup_ns,
                  whole = left_out + (double)report->sums.whole.ns;
@@ -265,7 +265,7 @@ static void note_startup(const struct marey_samples_report *report)
             left_out / 1e9, 100 * left_out / whole);
 }
 
-static void note_idle(const struct marey_samples_report *report)
+static void note_idle(const struct marey__samples_report *report)
 {
     const struct marey__samples_set *const set = &report->set;
     if (set->task_wait_ns != 0)
@@ -293,7 +293,7 @@ static void note_idle(const struct marey_samples_report *report)
 }
 
 /* False without memory, or when the rounds cannot be read again. */
-static bool note_slow_steps(struct marey_samples_report *report)
+static bool note_slow_steps(struct marey__samples_report *report)
 {
     struct marey__slow_function slow;
     if (marey__samples_slow_function(&report->set, &slow) != MAREY_OK)
@@ -313,7 +313,7 @@ static bool note_slow_steps(struct marey_samples_report *report)
 }
 
 /* Where these samples are a hundredth of all. */
-static void note_no_frames(const struct marey_samples_report *report)
+static void note_no_frames(const struct marey__samples_report *report)
 {
     const marey_table *const functions = report->tables[MAREY__SAMPLES_FUNCTIONS];
     const int name = marey_table_find(functions, "function"),
@@ -339,7 +339,7 @@ static void note_no_frames(const struct marey_samples_report *report)
     }
 }
 
-bool marey__samples_put_notes(struct marey_samples_report *report)
+bool marey__samples_put_notes(struct marey__samples_report *report)
 {
     marey_table *const notes = report->tables[MAREY__SAMPLES_NOTES];
     if (!note_slow_steps(report))

@@ -72,13 +72,13 @@ bool marey__samples_is_of_library(const struct marey_samples_function *f, const 
     return *name != '\0' && (has_parts(f->file, name) || has_parts(f->module, name));
 }
 
-static uint32_t leaf_of(const struct marey_samples_report *report, uint32_t stack)
+static uint32_t leaf_of(const struct marey__samples_report *report, uint32_t stack)
 {
     return marey_samples_get_stack(report->set.samples, stack).location;
 }
 
 /* By location: whether it is of the library. Free it; NULL without memory. */
-static uint8_t *find_members(const struct marey_samples_report *report)
+static uint8_t *find_members(const struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
     const uint32_t n = marey_samples_n_functions(s), n_locations = marey_samples_n_locations(s);
@@ -98,7 +98,7 @@ static uint8_t *find_members(const struct marey_samples_report *report)
 }
 
 /* The innermost frame of the library, and the innermost one outside that called into it. */
-static void find_contact(const struct marey_samples_report *report, const uint8_t *members,
+static void find_contact(const struct marey__samples_report *report, const uint8_t *members,
                          uint32_t stack, uint32_t *contact, uint32_t *caller)
 {
     const marey_samples *const s = report->set.samples;
@@ -121,7 +121,7 @@ static const enum marey__samples_table table_of[N_WAYS] = {
     [BY_CALLER] = MAREY__SAMPLES_CONTACTS,
 };
 
-static void put_group(marey_table *table, const struct marey_samples_report *report,
+static void put_group(marey_table *table, const struct marey__samples_report *report,
                       const struct marey__samples_group *group, int way)
 {
     const struct marey__samples_sums *const sums = &report->sums;
@@ -133,7 +133,7 @@ static void put_group(marey_table *table, const struct marey_samples_report *rep
     marey_table_f64(table, marey__samples_error(sums, group->sum.ns));
 }
 
-static bool put_way(struct marey_samples_report *report, const uint8_t *members, int way)
+static bool put_way(struct marey__samples_report *report, const uint8_t *members, int way)
 {
     const struct marey__samples_sums *const sums = &report->sums;
     struct marey__samples_group *const groups = marey__calloc(sums->n_cells + 1, sizeof *groups);
@@ -156,7 +156,7 @@ static bool put_way(struct marey_samples_report *report, const uint8_t *members,
     return groups != NULL;
 }
 
-bool marey__samples_put_contacts(struct marey_samples_report *report)
+bool marey__samples_put_contacts(struct marey__samples_report *report)
 {
     if (report->options.library == NULL)
         return true;

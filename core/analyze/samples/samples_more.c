@@ -5,14 +5,14 @@
 
 /* ---- threads, processes, ranks ---- */
 
-static uint32_t thread_of_cell(const void *ctx, const struct marey_samples_report *report,
+static uint32_t thread_of_cell(const void *ctx, const struct marey__samples_report *report,
                                const struct marey__samples_cell *cell)
 {
     (void)ctx, (void)report;
     return cell->thread;
 }
 
-static uint32_t process_of_cell(const void *ctx, const struct marey_samples_report *report,
+static uint32_t process_of_cell(const void *ctx, const struct marey__samples_report *report,
                                 const struct marey__samples_cell *cell)
 {
     (void)ctx;
@@ -20,7 +20,7 @@ static uint32_t process_of_cell(const void *ctx, const struct marey_samples_repo
 }
 
 /* By process: the first one of its rank; of those without a rank one together. */
-static uint32_t rank_of_cell(const void *ctx, const struct marey_samples_report *report,
+static uint32_t rank_of_cell(const void *ctx, const struct marey__samples_report *report,
                              const struct marey__samples_cell *cell)
 {
     const uint32_t *const first = ctx;
@@ -35,7 +35,7 @@ static void put_number(marey_table *table, int64_t number, bool is_known)
         marey_table_null(table);
 }
 
-static bool put_threads(struct marey_samples_report *report)
+static bool put_threads(struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
     marey_table *const table = report->tables[MAREY__SAMPLES_THREADS];
@@ -58,7 +58,7 @@ static bool put_threads(struct marey_samples_report *report)
     return rows != NULL;
 }
 
-static bool put_processes(struct marey_samples_report *report)
+static bool put_processes(struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
     marey_table *const table = report->tables[MAREY__SAMPLES_PROCESSES];
@@ -92,7 +92,7 @@ static uint32_t *first_of_ranks(const marey_samples *s)
     return first;
 }
 
-static bool put_ranks(struct marey_samples_report *report)
+static bool put_ranks(struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
     marey_table *const table = report->tables[MAREY__SAMPLES_RANKS];
@@ -117,7 +117,7 @@ static bool put_ranks(struct marey_samples_report *report)
     return done;
 }
 
-bool marey__samples_put_owners(struct marey_samples_report *report)
+bool marey__samples_put_owners(struct marey__samples_report *report)
 {
     return put_threads(report) && put_processes(report) && put_ranks(report);
 }
@@ -147,14 +147,14 @@ size_t marey__samples_groups_add(struct marey__samples_group *groups, size_t n)
     return last + 1;
 }
 
-static uint32_t leaf_of(const struct marey_samples_report *report, uint32_t stack)
+static uint32_t leaf_of(const struct marey__samples_report *report, uint32_t stack)
 {
     return marey_samples_get_stack(report->set.samples, stack).location;
 }
 
 /* ---- what is waited for ---- */
 
-static void put_wait_row(marey_table *table, const struct marey_samples_report *report,
+static void put_wait_row(marey_table *table, const struct marey__samples_report *report,
                          const struct marey__samples_group *group, uint64_t whole_ns)
 {
     const marey_samples *const s = report->set.samples;
@@ -167,7 +167,7 @@ static void put_wait_row(marey_table *table, const struct marey_samples_report *
 }
 
 /* Of all threads, whatever mode is asked for: who waits does not run. */
-bool marey__samples_put_waits(struct marey_samples_report *report)
+bool marey__samples_put_waits(struct marey__samples_report *report)
 {
     const struct marey__samples_sums *const sums = &report->sums;
     marey_table *const table = report->tables[MAREY__SAMPLES_WAITS];
@@ -196,7 +196,7 @@ struct holding {
     uint64_t held_ns, wants_ns, ns;
 };
 
-static void put_holding(struct marey_samples_report *report, uint32_t thread,
+static void put_holding(struct marey__samples_report *report, uint32_t thread,
                         const struct holding *of, const struct holding *of_process)
 {
     const marey_samples *const s = report->set.samples;
@@ -219,7 +219,7 @@ static void put_holding(struct marey_samples_report *report, uint32_t thread,
 }
 
 /* Shares are of the time that the thread's process was sampled; that is the longest that a thread of it was seen. */
-bool marey__samples_put_gil(struct marey_samples_report *report)
+bool marey__samples_put_gil(struct marey__samples_report *report)
 {
     const struct marey__samples_sums *const sums = &report->sums;
     const marey_samples *const s = report->set.samples;

@@ -401,7 +401,7 @@ marey_status marey__samples_open(struct marey__samples_set *set, marey_recording
     return status;
 }
 
-int marey_samples_are_there(marey_recording *const *recordings, size_t n)
+bool marey__samples_are_there(marey_recording *const *recordings, size_t n)
 {
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)

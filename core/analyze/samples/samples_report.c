@@ -88,31 +88,24 @@ static const struct marey_column totals[] = {COUNT("samples", NULL), NS("self_ns
                                              COUNT("stacks", NULL),  TEXT("what")};
 static const struct marey_column notes[] = {TEXT("text")};
 
-static const struct {
-    const char *name;
-    const struct marey_column *columns;
-    size_t n;
-} kinds[MAREY__N_SAMPLES_TABLES] = {
-#define KIND(columns)                                                                              \
-    {                                                                                              \
-#columns, columns, MAREY__COUNT_OF(columns)                                                \
-    }
-    [MAREY__SAMPLES_FUNCTIONS] = KIND(functions),
-    [MAREY__SAMPLES_LINES] = KIND(lines),
-    [MAREY__SAMPLES_FILES] = KIND(files),
-    [MAREY__SAMPLES_MODULES] = KIND(modules),
-    [MAREY__SAMPLES_THREADS] = KIND(threads),
-    [MAREY__SAMPLES_PROCESSES] = KIND(processes),
-    [MAREY__SAMPLES_RANKS] = KIND(ranks),
-    [MAREY__SAMPLES_STACKS] = KIND(stacks),
-    [MAREY__SAMPLES_CONTACTS] = KIND(contacts),
-    [MAREY__SAMPLES_LEAVES] = KIND(leaves),
-    [MAREY__SAMPLES_LEAF_PATHS] = KIND(leaf_paths),
-    [MAREY__SAMPLES_WAITS] = KIND(waits),
-    [MAREY__SAMPLES_GIL] = KIND(gil),
-    [MAREY__SAMPLES_AUDIT] = KIND(audit),
-    [MAREY__SAMPLES_TOTALS] = KIND(totals),
-    [MAREY__SAMPLES_NOTES] = KIND(notes),
+#define TABLE(columns) #columns, columns, MAREY__COUNT_OF(columns)
+static const struct marey_table_definition definitions[MAREY__N_SAMPLES_TABLES] = {
+    [MAREY__SAMPLES_FUNCTIONS] = {TABLE(functions), "function", "functions"},
+    [MAREY__SAMPLES_LINES] = {TABLE(lines), "line", "lines of source"},
+    [MAREY__SAMPLES_FILES] = {TABLE(files), "file", "files"},
+    [MAREY__SAMPLES_MODULES] = {TABLE(modules), "module", "modules"},
+    [MAREY__SAMPLES_THREADS] = {TABLE(threads), "thread", "threads"},
+    [MAREY__SAMPLES_PROCESSES] = {TABLE(processes), "process", "processes"},
+    [MAREY__SAMPLES_RANKS] = {TABLE(ranks), "rank", "ranks"},
+    [MAREY__SAMPLES_STACKS] = {TABLE(stacks), "stack", "whole stacks"},
+    [MAREY__SAMPLES_CONTACTS] = {TABLE(contacts), "contact", "ways into `library`, and from where"},
+    [MAREY__SAMPLES_LEAVES] = {TABLE(leaves), NULL, "innermost functions that call into `library`"},
+    [MAREY__SAMPLES_LEAF_PATHS] = {TABLE(leaf_paths), NULL, "the same by the path to them"},
+    [MAREY__SAMPLES_WAITS] = {TABLE(waits), "wait", "what threads wait for"},
+    [MAREY__SAMPLES_GIL] = {TABLE(gil), "gil", "who held the interpreter lock"},
+    [MAREY__SAMPLES_AUDIT] = {TABLE(audit), "audit", "how good the samples are"},
+    [MAREY__SAMPLES_TOTALS] = {TABLE(totals), "total", "one row: all samples that count"},
+    [MAREY__SAMPLES_NOTES] = {TABLE(notes), "note", "notes on the figures"},
 };
 
 /* ---- order ---- */
@@ -151,10 +144,8 @@ static void sort_table(marey_table *table, const char *how)
 
 /* ---- the report ---- */
 
-static marey_status make_tables(struct marey_samples_report *r)
+static marey_status make_tables(struct marey__samples_report *r)
 {
-    for (size_t i = 0; i < MAREY__N_SAMPLES_TABLES; i++)
-        MAREY_TRY(marey_table_create(kinds[i].name, kinds[i].columns, kinds[i].n, &r->tables[i]));
     MAREY__TRY_MEMORY(marey__samples_put_frames(r) && marey__samples_put_stacks(r) &&
                       marey__samples_put_owners(r) && marey__samples_put_contacts(r) &&
                       marey__samples_put_waits(r) && marey__samples_put_gil(r) &&
@@ -163,12 +154,10 @@ static marey_status make_tables(struct marey_samples_report *r)
     MAREY__TRY_MEMORY(marey__samples_put_notes(r));
     for (size_t i = 0; i < MAREY__SAMPLES_AUDIT; i++)
         sort_table(r->tables[i], r->options.sort);
-    for (size_t i = 0; i < MAREY__N_SAMPLES_TABLES; i++)
-        MAREY_TRY(marey_table_status(r->tables[i]));
     return MAREY_OK;
 }
 
-static marey_status make_report(struct marey_samples_report *r, marey_recording *const *recordings,
+static marey_status make_report(struct marey__samples_report *r, marey_recording *const *recordings,
                                 size_t n)
 {
     MAREY_TRY(marey__samples_open(&r->set, recordings, n));
@@ -181,46 +170,98 @@ static marey_status make_report(struct marey_samples_report *r, marey_recording 
     return make_tables(r);
 }
 
-marey_status marey_samples_report_create(marey_recording *const *recordings, size_t n,
-                                         const struct marey_samples_report_options *options,
-                                         marey_samples_report **out)
+static marey_status take_settings(struct marey__samples_report *r, marey_report *report,
+                                  const struct marey__request *request)
 {
-    struct marey_samples_report_options wants = {0};
-    if (options != NULL)
-        wants = *options;
-    if (wants.sort == NULL)
-        wants.sort = "self";
-    if (find_sort(wants.sort + (wants.sort[0] == '-')) == NULL)
+    const char *const sort = marey__setting(request, "sort");
+    r->options.filter = (struct marey_samples_filter){
+        .mode = marey__setting(request, "mode"),
+        .idle = marey__setting_is_on(request, "idle"),
+        .range = marey__setting(request, "range"),
+        .iterations = marey__setting(request, "iterations"),
+        .epochs = marey__setting(request, "epoch"),
+        .phase = marey__setting(request, "phase"),
+        .thread = marey__setting(request, "thread"),
+        .rank = marey__setting(request, "rank"),
+        .process = marey__setting(request, "process"),
+        .startup = marey__setting_is_on(request, "startup"),
+    };
+    r->options.sort = sort != NULL ? sort : "self";
+    r->options.library = marey__setting(request, "library");
+    r->options.names = marey__setting(request, "filter");
+    r->options.native = marey__setting_is_on(request, "native");
+    if (find_sort(r->options.sort + (r->options.sort[0] == '-')) == NULL)
         return marey__fail(
-            MAREY_EINVAL,
-            "samples cannot be sorted by '%s'; it may be self, total, samples or name", wants.sort);
-    struct marey_samples_report *const report = marey__calloc(1, sizeof *report);
-    MAREY__TRY_MEMORY(report != NULL);
-    report->options = wants;
-    const marey_status status = make_report(report, recordings, n);
+            MAREY_EINVAL, "samples cannot be sorted by '%s'; it may be self, total, samples or name",
+            r->options.sort);
+    if (r->options.library != NULL && report->table != NULL)
+        return marey__fail(MAREY_EINVAL, "library selects a table and excludes by");
+    if (r->options.library != NULL)
+        report->table = "contacts";
+    return MAREY_OK;
+}
+
+static marey_status make(marey_report *report, const struct marey__request *request)
+{
+    struct marey__samples_report r = {.tables = report->tables};
+    marey_status status = take_settings(&r, report, request);
     if (status == MAREY_OK)
-        *out = report;
-    else
-        marey_samples_report_destroy(report);
+        status = make_report(&r, request->recordings, request->n);
+    marey__samples_sums_fini(&r.sums);
+    marey__samples_chosen_destroy(r.chosen);
+    marey__samples_fini(&r.set);
     return status;
 }
 
-void marey_samples_report_destroy(marey_samples_report *report)
+static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
 {
-    if (report == NULL)
-        return;
-    for (size_t i = 0; i < MAREY__N_SAMPLES_TABLES; i++)
-        marey_table_destroy(report->tables[i]);
-    marey__samples_sums_fini(&report->sums);
-    marey__samples_chosen_destroy(report->chosen);
-    marey__samples_fini(&report->set);
-    marey__free(report);
+    (void)summary;
+    return marey__samples_are_there(recordings, n);
 }
 
-marey_table *marey_samples_report_table(marey_samples_report *report, const char *name)
-{
-    for (size_t i = 0; i < MAREY__N_SAMPLES_TABLES; i++)
-        if (strcmp(marey_table_name(report->tables[i]), name) == 0)
-            return report->tables[i];
-    return NULL;
-}
+/* ---- the entry ---- */
+
+static const struct marey_setting settings[] = {
+    {"mode", MAREY_SETTING_CHOICE, "wall|cpu|gil|exception",
+     "main thread: wall clock, other threads: on CPU (the default);\n"
+     "threads on CPU; holders of the GIL; threads that handle an\n"
+     "exception"},
+    {"idle", MAREY_SETTING_FLAG, NULL, "all threads all the time, idle processes too"},
+    {"range", MAREY_SETTING_TEXT, "NAME", "threads that have a range NAME open"},
+    {"iterations", MAREY_SETTING_TEXT, "slow|A..B", "slow iterations only, or these"},
+    {"epoch", MAREY_SETTING_TEXT, "A..B", "these epochs, or one"},
+    {"phase", MAREY_SETTING_TEXT, "NAME", "this phase of the program"},
+    {"thread", MAREY_SETTING_TEXT, "NAME", "threads of this name; as --filter"},
+    {"rank", MAREY_SETTING_TEXT, "R", "processes of this rank"},
+    {"process", MAREY_SETTING_TEXT, "PID|NAME",
+     "these processes: a PID, worker, worker0, main, or a part of\n"
+     "the command"},
+    {"startup", MAREY_SETTING_FLAG, NULL, "imports at start-up count as well"},
+    {"library", MAREY_SETTING_TEXT, "NAME",
+     "calls into a library, a folder or file of that name, and who\n"
+     "called into it"},
+    {"native", MAREY_SETTING_FLAG, NULL,
+     "native functions by themselves (default: their time is that of\n"
+     "the Python function that called them)"},
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only rows whose name matches"},
+    {"sort", MAREY_SETTING_TEXT, "COLUMN", "self (default), total, samples, name; -COLUMN reverses"},
+};
+
+extern const struct marey__analysis marey__analysis_samples;
+const struct marey__analysis marey__analysis_samples = {
+    .about = {.name = "samples",
+              .help = "stack samples (marey attach, marey run --sample): functions\n"
+                      "and lines, with the error of each",
+              .needs = "'marey attach PID -o RUN.marey' and 'marey run --sample' record them",
+              .examples = "  marey report train.marey --samples           functions and lines\n"
+                          "  marey report train.marey --samples --iterations=slow --by line",
+              .settings = settings,
+              .n_settings = MAREY__COUNT_OF(settings),
+              .tables = definitions,
+              .n_tables = MAREY__N_SAMPLES_TABLES,
+              .csv = "functions"},
+    .make = make,
+    .text = marey__samples_text,
+    .draws_tables = true,
+    .is_there = is_there,
+};

@@ -21,7 +21,7 @@ void marey__samples_sum_add(struct marey__samples_sum *into, const struct marey_
 
 /* ---- frames that are not shown ---- */
 
-static bool is_shown(const struct marey_samples_report *report, uint32_t location)
+static bool is_shown(const struct marey__samples_report *report, uint32_t location)
 {
     const marey_samples *const s = report->set.samples;
     const uint32_t function = marey_samples_get_location(s, location).function;
@@ -33,7 +33,7 @@ static bool is_shown(const struct marey_samples_report *report, uint32_t locatio
 }
 
 /* A thread that has native frames alone is shown with its innermost one. */
-static bool fold_stacks(struct marey_samples_report *report)
+static bool fold_stacks(struct marey__samples_report *report)
 {
     struct marey__samples_sums *const sums = &report->sums;
     marey_samples *const s = report->set.samples;
@@ -69,7 +69,7 @@ static struct marey__samples_cell *cell_of(struct marey__samples_sums *sums,
 
 /* ---- the pass ---- */
 
-static void add_audit(struct marey_samples_report *report, uint32_t process, uint32_t stack,
+static void add_audit(struct marey__samples_report *report, uint32_t process, uint32_t stack,
                       uint32_t flags)
 {
     struct marey__samples_sums *const sums = &report->sums;
@@ -83,7 +83,7 @@ static void add_audit(struct marey_samples_report *report, uint32_t process, uin
         counts[report->set.targets[process].source * sums->n_functions + function]++;
 }
 
-static bool add_sample(struct marey_samples_report *report, const struct marey_samples_round *round,
+static bool add_sample(struct marey__samples_report *report, const struct marey_samples_round *round,
                        const struct marey_samples_seen *seen, bool is_chosen)
 {
     struct marey__samples_sums *const sums = &report->sums;
@@ -115,7 +115,7 @@ static bool add_sample(struct marey_samples_report *report, const struct marey_s
 
 static marey_status take_round(void *ctx, const struct marey_samples_round *round)
 {
-    struct marey_samples_report *const report = ctx;
+    struct marey__samples_report *const report = ctx;
     for (size_t i = 0; i < round->n_seen; i++) {
         const struct marey_samples_seen *const seen = &round->seen[i];
         const bool is_of_mode = marey__samples_is_of_mode(report->chosen, seen);
@@ -127,7 +127,7 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
 }
 
 /* Cells of idle processes stay for the tables of waits and of the lock. */
-static void drop_idle(struct marey_samples_report *report)
+static void drop_idle(struct marey__samples_report *report)
 {
     struct marey__samples_sums *const sums = &report->sums;
     struct marey__samples_sum *const whole = &sums->whole;
@@ -146,7 +146,7 @@ static void drop_idle(struct marey_samples_report *report)
     }
 }
 
-marey_status marey__samples_sums_make(struct marey_samples_report *report)
+marey_status marey__samples_sums_make(struct marey__samples_report *report)
 {
     struct marey__samples_sums *const sums = &report->sums;
     MAREY__TRY_MEMORY(fold_stacks(report));
@@ -221,7 +221,7 @@ static void find_waits(struct marey__samples_row *rows, struct wait_time *times,
     }
 }
 
-struct marey__samples_row *marey__samples_rows_of_cells(const struct marey_samples_report *report,
+struct marey__samples_row *marey__samples_rows_of_cells(const struct marey__samples_report *report,
                                                         marey__samples_entity *entity,
                                                         const void *ctx, uint32_t n)
 {
@@ -258,7 +258,7 @@ struct tree {
     uint32_t n_stacks;
 };
 
-static bool tree_init(struct tree *tree, const struct marey_samples_report *report,
+static bool tree_init(struct tree *tree, const struct marey__samples_report *report,
                       uint32_t n_entities)
 {
     const marey_samples *const s = report->set.samples;
@@ -292,7 +292,7 @@ static void tree_fini(struct tree *tree)
     marey__free(tree->n_open);
 }
 
-static void add_totals(struct tree *tree, const struct marey_samples_report *report,
+static void add_totals(struct tree *tree, const struct marey__samples_report *report,
                        const struct marey__samples_entities *entities,
                        struct marey__samples_row *rows)
 {
@@ -321,14 +321,14 @@ static void add_totals(struct tree *tree, const struct marey_samples_report *rep
     }
 }
 
-static uint32_t innermost(const void *ctx, const struct marey_samples_report *report,
+static uint32_t innermost(const void *ctx, const struct marey__samples_report *report,
                           const struct marey__samples_cell *cell)
 {
     const struct marey__samples_entities *const entities = ctx;
     return entities->of_location[marey_samples_get_stack(report->set.samples, cell->stack).location];
 }
 
-struct marey__samples_row *marey__samples_rows(const struct marey_samples_report *report,
+struct marey__samples_row *marey__samples_rows(const struct marey__samples_report *report,
                                                const struct marey__samples_entities *entities)
 {
     struct tree tree = {0};

@@ -57,14 +57,14 @@ void marey__samples_put_place(marey_table *table, const marey_samples *samples, 
 
 /* Entities in the making: of each location one, numbered from 1 in the order of their first one. */
 struct making {
-    struct marey_samples_report *report;
+    struct marey__samples_report *report;
     uint32_t *of_location;
     struct marey__names names;
     struct marey__arena texts;
     bool failed;
 };
 
-static bool making_init(struct making *m, struct marey_samples_report *report)
+static bool making_init(struct making *m, struct marey__samples_report *report)
 {
     const uint32_t n = marey_samples_n_locations(report->set.samples);
     *m = (struct making){.report = report};
@@ -109,7 +109,7 @@ static void name_file(struct marey__buf *text, const struct marey_samples_functi
     marey__buf_puts(text, f->file[0] != '\0' ? f->file : f->module);
 }
 
-static bool is_wanted(const struct marey_samples_report *report, const char *name)
+static bool is_wanted(const struct marey__samples_report *report, const char *name)
 {
     return marey__name_matches(report->options.names, name, strlen(name));
 }
@@ -149,7 +149,7 @@ static void put_function(marey_table *table, const struct marey_samples_function
 }
 
 /* Functions, then locations: each line of top-level code has its own row, because <module> always begins at line 1. */
-static bool put_functions(struct marey_samples_report *report)
+static bool put_functions(struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
     marey_table *const table = report->tables[MAREY__SAMPLES_FUNCTIONS];
@@ -181,7 +181,7 @@ static bool put_functions(struct marey_samples_report *report)
     return done;
 }
 
-static bool put_lines(struct marey_samples_report *report)
+static bool put_lines(struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
     marey_table *const table = report->tables[MAREY__SAMPLES_LINES];
@@ -208,7 +208,7 @@ static bool put_lines(struct marey_samples_report *report)
 
 /* ---- files and modules ---- */
 
-static bool put_named(struct marey_samples_report *report, enum marey__samples_table which,
+static bool put_named(struct marey__samples_report *report, enum marey__samples_table which,
                       void (*name)(struct marey__buf *, const struct marey_samples_function *))
 {
     marey_table *const table = report->tables[which];
@@ -231,7 +231,7 @@ static bool put_named(struct marey_samples_report *report, enum marey__samples_t
     return done;
 }
 
-bool marey__samples_put_frames(struct marey_samples_report *report)
+bool marey__samples_put_frames(struct marey__samples_report *report)
 {
     return put_functions(report) && put_lines(report) &&
            put_named(report, MAREY__SAMPLES_FILES, name_file) &&
@@ -240,7 +240,7 @@ bool marey__samples_put_frames(struct marey_samples_report *report)
 
 /* ---- stacks ---- */
 
-static uint32_t stack_of_cell(const void *ctx, const struct marey_samples_report *report,
+static uint32_t stack_of_cell(const void *ctx, const struct marey__samples_report *report,
                               const struct marey__samples_cell *cell)
 {
     (void)ctx, (void)report;
@@ -273,7 +273,7 @@ static void put_frames(struct marey__buf *text, const marey_samples *s, uint32_t
     }
 }
 
-bool marey__samples_put_stacks(struct marey_samples_report *report)
+bool marey__samples_put_stacks(struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
     marey_table *const table = report->tables[MAREY__SAMPLES_STACKS];

@@ -4,6 +4,7 @@
 
 #include "analyze/samples/samples.h"
 #include "base/map.h"
+#include "report/internal.h"
 
 enum marey__samples_table {
     MAREY__SAMPLES_FUNCTIONS,
@@ -59,18 +60,34 @@ struct marey__samples_sums {
     size_t n_functions;
 };
 
-struct marey_samples_report {
+struct marey__samples_report {
     struct marey__samples_set set;
     struct marey__samples_chosen *chosen;
-    struct marey_samples_report_options options;
+    struct {
+        struct marey_samples_filter filter;
+        const char *sort; /* self, total, samples, name; "-" before it reverses */
+        /*
+         * Tables `contacts`, `leaves`, `leaf_paths`: the library whose frames are searched. A folder or file on the path of
+         * a frame is called so, extensions apart, or matches it where it has one of *?[; "torch/nn" and "torch.nn" are a
+         * folder in one. NULL: these tables are empty.
+         */
+        const char *library;
+        const char *names; /* rows whose name has this in it; sums do not change by it */
+        bool native; /* native frames count as functions; else their time is that of the Python frame around them */
+    } options;
     struct marey__samples_sums sums;
-    marey_table *tables[MAREY__N_SAMPLES_TABLES];
+    marey_table *const *tables; /* of the report, by enum marey__samples_table */
 };
+
+/* samples_text.c */
+MAREY_WARN_UNUSED marey_status marey__samples_text(const marey_report *report,
+                                                   const struct marey_write_options *options,
+                                                   FILE *out);
 
 /* ---- samples_sums.c ---- */
 
 /* One pass over all rounds. MAREY_ENOMEM and what reading gives. */
-MAREY_WARN_UNUSED marey_status marey__samples_sums_make(struct marey_samples_report *report);
+MAREY_WARN_UNUSED marey_status marey__samples_sums_make(struct marey__samples_report *report);
 void marey__samples_sums_fini(struct marey__samples_sums *sums);
 
 /* What rows of a table are of: each frame of a stack has one. */
@@ -85,12 +102,12 @@ struct marey__samples_row {
     uint32_t wait;
 };
 /* An array by entity, to be freed; NULL without memory. */
-struct marey__samples_row *marey__samples_rows(const struct marey_samples_report *report,
+struct marey__samples_row *marey__samples_rows(const struct marey__samples_report *report,
                                                const struct marey__samples_entities *entities);
 /* The same for what a cell is of itself, as a thread; no totals. */
-typedef uint32_t marey__samples_entity(const void *ctx, const struct marey_samples_report *report,
+typedef uint32_t marey__samples_entity(const void *ctx, const struct marey__samples_report *report,
                                        const struct marey__samples_cell *cell);
-struct marey__samples_row *marey__samples_rows_of_cells(const struct marey_samples_report *report,
+struct marey__samples_row *marey__samples_rows_of_cells(const struct marey__samples_report *report,
                                                         marey__samples_entity *entity,
                                                         const void *ctx, uint32_t n);
 /* Half of the interval of a share. */
@@ -109,15 +126,15 @@ bool marey__samples_is_of_library(const struct marey_samples_function *function,
 
 /* ---- samples_tables.c, samples_more.c, samples_library.c, samples_audit.c: fill tables; false without memory ---- */
 
-bool marey__samples_put_frames(struct marey_samples_report *report);
-bool marey__samples_put_stacks(struct marey_samples_report *report);
-bool marey__samples_put_owners(struct marey_samples_report *report);
-bool marey__samples_put_contacts(struct marey_samples_report *report);
-bool marey__samples_put_waits(struct marey_samples_report *report);
-bool marey__samples_put_gil(struct marey_samples_report *report);
-bool marey__samples_put_audit(struct marey_samples_report *report);
-void marey__samples_put_totals(struct marey_samples_report *report);
-bool marey__samples_put_notes(struct marey_samples_report *report);
+bool marey__samples_put_frames(struct marey__samples_report *report);
+bool marey__samples_put_stacks(struct marey__samples_report *report);
+bool marey__samples_put_owners(struct marey__samples_report *report);
+bool marey__samples_put_contacts(struct marey__samples_report *report);
+bool marey__samples_put_waits(struct marey__samples_report *report);
+bool marey__samples_put_gil(struct marey__samples_report *report);
+bool marey__samples_put_audit(struct marey__samples_report *report);
+void marey__samples_put_totals(struct marey__samples_report *report);
+bool marey__samples_put_notes(struct marey__samples_report *report);
 
 /* samples self_ns [total_ns] share [total_share] error cpu gil waits */
 void marey__samples_put_row(marey_table *table, const struct marey__samples_sums *sums,

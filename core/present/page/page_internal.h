@@ -196,9 +196,9 @@ struct marey__page {
     bool has_many;                /* of these, so that the timeline has some of them */
     uint32_t chosen[MAREY__PAGE_CHOSEN];
     size_t n_chosen;
-    struct marey__calls *calls;    /* NULL: none were profiled */
-    struct marey__calls *samples;  /* NULL: nothing was sampled */
-    marey_samples_report *sampled; /* with it */
+    struct marey__calls *calls;   /* NULL: none were profiled */
+    struct marey__calls *samples; /* NULL: nothing was sampled */
+    marey_report *sampled;        /* with it */
 };
 
 /* ---- page_breakdown.c ---- */

@@ -3,6 +3,7 @@
  * with the audit among them. Which samples count is what counts by default.
  */
 #include "analyze/calls/calls.h"
+#include "analyze/samples/samples.h"
 #include "present/page/page_internal.h"
 
 static const char *const tables[] = {"lines", "functions", "threads", "waits",  "processes",
@@ -11,7 +12,7 @@ static const char *const tables[] = {"lines", "functions", "threads", "waits",  
 
 marey_status marey__page_sample(struct marey__page *page)
 {
-    if (!marey_samples_are_there(page->recordings, page->n_recordings))
+    if (!marey__samples_are_there(page->recordings, page->n_recordings))
         return MAREY_OK;
     page->samples = marey__calloc(1, sizeof *page->samples);
     MAREY__TRY_MEMORY(page->samples != NULL);
@@ -19,7 +20,7 @@ marey_status marey__page_sample(struct marey__page *page)
                                         false));
     MAREY_TRY(marey__page_put_nodes(page->packer, page->samples, "samples-0"));
     const marey_status status =
-        marey_samples_report_create(page->recordings, page->n_recordings, NULL, &page->sampled);
+        marey_report_create("samples", page->recordings, page->n_recordings, NULL, &page->sampled);
     /* A sampler that saw nothing: the page does without. */
     return status == MAREY_EFORMAT ? MAREY_OK : status;
 }
@@ -37,8 +38,7 @@ void marey__page_put_samples(const struct marey__page *page, struct marey__buf *
     marey__page_put_key(json, "tables");
     marey__buf_puts(json, "[");
     for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
-        marey__page_table(json, marey_samples_report_table(page->sampled, tables[i]),
-                          MAREY__PAGE_TABLE_ROWS);
+        marey__page_table(json, marey_report_table(page->sampled, tables[i]), MAREY__PAGE_TABLE_ROWS);
     marey__page_close(json, "]},");
 }
 
@@ -47,5 +47,5 @@ void marey__page_free_samples(struct marey__page *page)
     if (page->samples != NULL)
         marey__calls_fini(page->samples);
     marey__free(page->samples);
-    marey_samples_report_destroy(page->sampled);
+    marey_report_destroy(page->sampled);
 }

@@ -21,7 +21,6 @@ from marey._native import MareyError
 from marey._printable import printable
 from marey._replace import replacing
 from marey._scale import Scaling, scale
-from marey._table import Table
 from marey.itwinai._averages import WARNING
 from marey.itwinai._files import Cell, Failure, say
 
@@ -220,14 +219,14 @@ def sentence_of(error: MareyError) -> str:
 
 def py_spy_report(given: Namespace) -> int:
     """Print innermost frames with the nearest frame of a library around each."""
-    from marey._recording import _chosen, load
+    from marey._recording import load
 
     recording = load(given.file)
     for sentence in [text for text in recording.table("warnings")["text"] if "left out" in text]:
         say(sentence)
-    native = recording._native.samples(_chosen({}), None, given.library_name, True, None)
+    report = recording.report("samples", library=given.library_name, native=True)
     name = "leaf_paths" if given.aggregate_leaf_paths else "leaves"
-    leaves, totals, processes = (Table(native[each]) for each in (name, "totals", "processes"))
+    leaves, totals, processes = (report[each] for each in (name, "totals", "processes"))
     if len(processes) > 1:
         say(f"samples of {len(processes)} processes are added up; --by process tells them apart")
     rows = list(leaves) if given.num_rows == "all" else list(leaves)[: int(given.num_rows)]

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "analyze/samples/samples.h"
 #include "import/stacks/stack_in.h"
 #include "present/export/stacks/calls_out.h"
 #include <marey/samples_report.h>
@@ -157,7 +158,7 @@ marey_status marey__calls_wanted(struct marey__calls *calls, marey_recording *co
     struct marey_samples_filter filter = options->samples != NULL ? *options->samples : none;
     const bool is_sampled = options->samples != NULL ? !options->calls
                                                      : !marey__calls_are_there(recordings, n) &&
-                                                           marey_samples_are_there(recordings, n);
+                                                           marey__samples_are_there(recordings, n);
     filter.startup |= options->startup;
     if (is_sampled)
         return marey__calls_read_samples(calls, recordings, n, &filter, is_complete);

@@ -168,7 +168,7 @@ static marey_status export_whole(struct marey__export *x, marey_recording *const
     struct writing w = {.x = x, .by_thread = by != NULL && strcmp(by, "thread") == 0};
     if (by != NULL && !w.by_thread)
         return marey__fail(MAREY_EINVAL, "py-spy's format has threads apart, and no %s", by);
-    if (!marey_samples_are_there(recordings, n) && !marey__samples_are_imported(recordings, n))
+    if (!marey__samples_are_there(recordings, n) && !marey__samples_are_imported(recordings, n))
         return marey__fail(MAREY_EINVAL,
                            "nothing was sampled; sample with marey attach or marey run "
                            "--sample, or export to collapsed");

@@ -265,5 +265,5 @@ bool marey__samples_are_all(marey_recording *const *recordings, size_t n)
         for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)
             if (marey_recording_process(recordings[r], i)->n_words != 0)
                 return false;
-    return marey_samples_are_there(recordings, n) && !marey__calls_are_there(recordings, n);
+    return marey__samples_are_there(recordings, n) && !marey__calls_are_there(recordings, n);
 }

@@ -1,4 +1,4 @@
-/* Samples for a terminal and as JSON: what counts, how good it is, functions and lines, notes. */
+/* Samples for a terminal: what counts, how good it is, functions and lines, notes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -61,8 +61,8 @@ static const struct shown {
 static const struct shown shown_audit = {MAREY__SAMPLES_AUDIT, NULL, {0}, {0}};
 
 struct answer {
-    struct marey_samples_report *report;
-    const struct marey_samples_text_options *options;
+    const marey_report *report;
+    const struct marey_write_options *options;
     struct marey__lines lines;
 };
 
@@ -287,22 +287,17 @@ static marey_status put_all(struct answer *answer, const struct shown *how)
     return marey__lines_put_notes_apart(&answer->lines, answer->report->tables[MAREY__SAMPLES_NOTES]);
 }
 
-marey_status marey_samples_report_text(marey_samples_report *report,
-                                       const struct marey_samples_text_options *options, FILE *out)
+marey_status marey__samples_text(const marey_report *report,
+                                 const struct marey_write_options *options, FILE *out)
 {
-    static const struct marey_samples_text_options defaults;
     struct answer answer = {
-        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
-    answer.lines.has_color = answer.options->text.color;
-    const char *const wanted = answer.options->table;
+        .report = report,
+        .options = options,
+        .lines = {.out = out, .has_color = options->text.color},
+    };
+    const char *const wanted = options->table;
     const struct shown *const how = wanted != NULL ? find_shown(&answer, wanted) : NULL;
     if (wanted != NULL && how == NULL)
         return marey__fail(MAREY_EINVAL, "there is no table '%s' of samples to be drawn", wanted);
     return marey__lines_close(&answer.lines, put_all(&answer, how));
-}
-
-marey_status marey_samples_report_json(marey_samples_report *report, FILE *out)
-{
-    return marey__json_report(report->tables, MAREY__SAMPLES_NOTES,
-                              report->tables[MAREY__SAMPLES_NOTES], out);
 }
