@@ -220,6 +220,60 @@ static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused
     return list;
 }
 
+/* Names to domains of the energy counters of a process. */
+static PyObject *energy_domains(const marey_recording *recording, const struct marey_process *process)
+{
+    PyObject *domains = PyDict_New();
+    for (uint32_t i = 1; domains != NULL && i <= process->n_sites; i++) {
+        const struct marey_site_info *site = marey_recording_site(recording, process->index, i);
+        if (strcmp(site->category, "energy") != 0)
+            continue;
+        PyObject *name = tools_text(site->name, site->name_len);
+        PyObject *domain = tools_text(site->domain, strlen(site->domain));
+        if (name == NULL || domain == NULL || PyDict_SetItem(domains, name, domain) < 0)
+            Py_CLEAR(domains);
+        Py_XDECREF(name);
+        Py_XDECREF(domain);
+    }
+    return domains;
+}
+
+static PyObject *describe_process(const marey_recording *recording,
+                                  const struct marey_process *process)
+{
+    int has_streams = 0;
+    for (uint32_t i = 0; i < process->n_lanes && !has_streams; i++)
+        has_streams = marey_recording_lane(recording, process->index, i)->kind == MAREY_LANE_GPU;
+    return Py_BuildValue(
+        "{sLsisisNsNsKsKsLsNsNsN}", "pid", (long long)process->pid, "rank", (int)process->rank,
+        "world_size", (int)process->world_size, "host",
+        tools_text(process->host, strlen(process->host)), "run_id",
+        tools_text(process->run_id, strlen(process->run_id)), "first_ns",
+        (unsigned long long)process->first_ns, "last_ns", (unsigned long long)process->last_ns,
+        "mono_to_unix_ns", (long long)process->mono_to_unix_ns, "has_events",
+        PyBool_FromLong(process->n_words != 0), "has_streams", PyBool_FromLong(has_streams),
+        "energy_domains", energy_domains(recording, process));
+}
+
+/* The processes in the order of an export, without samplers. */
+static PyObject *recording_processes(PyObject *object, PyObject *Py_UNUSED(unused))
+{
+    const struct recording *self = (struct recording *)object;
+    PyObject *list = PyList_New(0);
+    for (size_t r = 0; list != NULL && r < self->n; r++) {
+        for (size_t i = 0; list != NULL && i < marey_recording_n_logs(self->opened[r]); i++) {
+            const struct marey_process *process = marey_recording_process(self->opened[r], i);
+            if (process->n_words == 0 && process->sampling[0] != '\0')
+                continue;
+            PyObject *described = describe_process(self->opened[r], process);
+            if (described == NULL || PyList_Append(list, described) < 0)
+                Py_CLEAR(list);
+            Py_XDECREF(described);
+        }
+    }
+    return list;
+}
+
 /* report(tables or None, sort or None, limit, width, as_json, with_gpus) */
 static PyObject *recording_report(PyObject *object, PyObject *args)
 {
@@ -461,6 +515,8 @@ static PyMethodDef recording_methods[] = {
      "cost($self, /)\n--\n\nWhat measuring took and lost, as a dict."},
     {"warnings", recording_warnings, METH_NOARGS,
      "warnings($self, /)\n--\n\nWhat is missing or doubtful."},
+    {"processes", recording_processes, METH_NOARGS,
+     "processes($self, /)\n--\n\nIdentity and times of each process, as dicts."},
     {"report", recording_report,
      METH_VARARGS, "report($self, tables, sort, limit, width, as_json, with_gpus, /)\n--\n\nThe whole answer, as text or JSON."},
     {"export", recording_export,

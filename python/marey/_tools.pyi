@@ -65,6 +65,19 @@ class _Analysis(TypedDict):
     tables: list[tuple[str, Optional[str], str, list[tuple[str, str]]]]
 
 def analyses() -> list[_Analysis]: ...
+class _Process(TypedDict):
+    pid: int
+    rank: int
+    world_size: int
+    host: str
+    run_id: str
+    first_ns: int
+    last_ns: int
+    mono_to_unix_ns: int
+    has_events: bool
+    has_streams: bool
+    energy_domains: dict[str, str]
+
 @final
 class Recording:
     def __new__(
@@ -80,6 +93,7 @@ class Recording:
     def gpu_table(self, name: str, /) -> Table: ...
     def cost(self) -> dict[str, int]: ...
     def warnings(self) -> list[str]: ...
+    def processes(self) -> list[_Process]: ...
     def report(
         self, tables: Optional[str], sort: Optional[str], limit: int, width: int, as_json: bool, with_gpus: bool, /
     ) -> str: ...

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-from built import needs_sqlite
 
 GPU = [
     "sample_idx",
@@ -124,7 +123,6 @@ def run(marey, compiled, tmp_path) -> Path:
     return tmp_path / "loop.marey"
 
 
-@needs_sqlite
 def test_what_is_written_has_its_columns_and_its_energy(marey, run, tmp_path):
     done = marey("report", run, "--energy", "--json", "--write-itwinai", "out", "--strategy", "torch-ddp")
     assert done.returncode == 0, done.stderr
@@ -148,7 +146,6 @@ def test_what_is_written_has_its_columns_and_its_energy(marey, run, tmp_path):
     )
 
 
-@needs_sqlite
 def test_pandas_reads_what_is_written(marey, run, tmp_path):
     import pandas
 
@@ -158,14 +155,12 @@ def test_pandas_reads_what_is_written(marey, run, tmp_path):
     assert set(table["strategy"]) == {"x/../y"}
 
 
-@needs_sqlite
 def test_several_runs_have_folders_of_their_own(marey, compiled, tmp_path):
     assert marey("run", "-q", "--repeat", 2, "-o", "r.marey", "--", compiled("joules.c"), 100).returncode == 0
     assert marey("report", "r.marey", "--energy", "--write-itwinai", "out").returncode == 0
     assert len(list((tmp_path / "out").glob("*/gpu-energy-data/unknown_2.csv"))) == 2
 
 
-@needs_sqlite
 def test_nothing_to_write_is_told(marey, recording, run):
     done = marey("report", run, "--energy", "--write-itwinai", "/proc/nowhere")
     assert done.returncode == 2

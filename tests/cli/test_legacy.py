@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import slow_why
-from built import needs_sqlite
 
 TRACES = Path(__file__).parent.parent / "data" / "kineto"
 RANKS = [TRACES / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
@@ -40,7 +39,6 @@ def row_of(name, us, strategy="torch-ddp", num_gpus=2, rank=0):
     return [name, -1, us, us, f"{us:.3f}us", 1, strategy, num_gpus, rank]
 
 
-@needs_sqlite
 @pytest.mark.parametrize("paths", [RANKS[:1], RANKS, [TRACES / "mi250_minitoy_train_ROCm6_2_kineto.json.gz"]], ids=len)
 def test_averages_and_fractions_of_traces_are_those_of_a_slow_count(marey, tmp_path, paths):
     done = marey(
@@ -111,7 +109,6 @@ def test_fractions_of_files_are_those_of_pandas(marey, tmp_path):
     assert "that takes the trace" in answer["warnings"][1], "such files cannot be corrected, and that is said"
 
 
-@needs_sqlite
 def test_the_old_measure_is_labelled_and_never_shown_unasked(marey, tmp_path):
     write_averages(tmp_path / "a.csv", [row_of("aten::mm", 3.0), row_of("sgemm", 1.0)])
     text = marey("breakdown", "--legacy", "a.csv").stdout

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import marey
+from marey import _tools
 from marey.itwinai import Failure, _averages, _energy, _report, energy_of_files, fractions_of_files, write_measurements
 
+TRACES = Path(__file__).parent.parent / "data" / "kineto"
 COMPUTES, COMMUNICATES = "computes", "communicates"
 NAMES = {
     "aten::mm": COMPUTES,
@@ -68,6 +70,14 @@ def write(path: Path, text: str) -> Path:
 def test_names_are_called_what_itwinai_calls_them(name):
     assert _averages.is_computation(name) == (NAMES[name] == COMPUTES)
     assert _averages.is_communication(name) == (NAMES[name] == COMMUNICATES)
+
+
+@pytest.mark.parametrize("trace", sorted(TRACES.glob("*.json.gz")), ids=lambda path: path.name)
+def test_averages_are_the_same_without_sqlite(trace, monkeypatch):
+    want = _averages.averages([trace]).to_csv()
+    formats = [known for known in _tools.export_formats if known["name"] != "sqlite"]
+    monkeypatch.setattr(_tools, "export_formats", formats)
+    assert _averages.averages([trace]).to_csv() == want
 
 
 def test_fractions_are_those_of_the_formula(tmp_path):

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Optional
 
 from marey._table import Table
-from marey.itwinai._files import AVERAGES, Cell, Failure, Path, count, database, make_table, number, read
+from marey.itwinai._events import database
+from marey.itwinai._files import AVERAGES, Cell, Failure, Path, count, make_table, number, read
 
 WARNING = (
     "computation_fraction is itwinai's old measure: an approximation that is blind to overlap, counts time two and "
@@ -133,20 +134,20 @@ _OTHER_CATEGORIES = {"python_function", "overhead", "Trace"}
 # Each: process, place, name, category, calls, self time, total time. A range has the time of the GPU activity that was
 # launched in it; the innermost one that is not a call of the CUDA runtime has it as self time.
 _QUERIES = (
-    "SELECT t.process, 'host', s.name, s.category, count(*), 0, 0 FROM range e JOIN thread t ON t.id = e.thread"
-    " JOIN site s ON s.id = e.site GROUP BY t.process, s.id",
-    "WITH RECURSIVE launched(range, ns) AS (SELECT min(range), duration_ns FROM launches GROUP BY work),"
-    " up(range, ns, is_innermost) AS (SELECT range, ns, 1 FROM launched UNION ALL SELECT r.parent, up.ns,"
+    "SELECT e.process, 'host', s.name, s.category, count(*), 0, 0 FROM range e JOIN site s ON s.id = e.site"
+    " GROUP BY e.process, s.id",
+    "WITH RECURSIVE up(range, ns, is_innermost) AS (SELECT l.range, w.duration_ns, 1 FROM gpu_work w"
+    " JOIN launch l USING (process, correlation) WHERE w.kind IN ('kernel', 'copy', 'set')"
+    " UNION ALL SELECT r.parent, up.ns,"
     " up.is_innermost AND (s.category LIKE '%runtime%' OR s.category LIKE '%driver%') FROM up"
     " JOIN range r ON r.id = up.range JOIN site s ON s.id = r.site WHERE r.parent IS NOT NULL)"
-    " SELECT t.process, 'host', s.name, s.category, 0, sum(up.ns * up.is_innermost), sum(up.ns) FROM up"
-    " JOIN range r ON r.id = up.range JOIN site s ON s.id = r.site JOIN thread t ON t.id = r.thread WHERE NOT"
-    " (up.is_innermost AND (s.category LIKE '%runtime%' OR s.category LIKE '%driver%')) GROUP BY t.process, s.id",
-    "SELECT t.process, iif(e.kind = 'annotation', 'annotation', 'device'), s.name, s.category, count(*),"
-    " sum(e.duration_ns), sum(e.duration_ns) FROM gpu_work e JOIN stream t ON t.id = e.stream"
-    " JOIN site s ON s.id = e.site WHERE e.kind IN ('kernel', 'copy', 'set') AND t.device >= 0"
-    " OR e.kind = 'annotation' AND e.duration_ns > 0"
-    " GROUP BY t.process, s.id, e.kind = 'annotation'",
+    " SELECT r.process, 'host', s.name, s.category, 0, sum(up.ns * up.is_innermost), sum(up.ns) FROM up"
+    " JOIN range r ON r.id = up.range JOIN site s ON s.id = r.site WHERE NOT"
+    " (up.is_innermost AND (s.category LIKE '%runtime%' OR s.category LIKE '%driver%')) GROUP BY r.process, s.id",
+    "SELECT e.process, iif(e.kind = 'annotation', 'annotation', 'device'), s.name, s.category, count(*),"
+    " sum(e.duration_ns), sum(e.duration_ns) FROM gpu_work e JOIN site s ON s.id = e.site"
+    " WHERE e.kind IN ('kernel', 'copy', 'set') AND e.device >= 0 OR e.kind = 'annotation' AND e.duration_ns > 0"
+    " GROUP BY e.process, s.id, e.kind = 'annotation'",
 )
 
 
@@ -158,7 +159,7 @@ def averages(recordings: Sequence[Path], strategy: str = "unknown") -> Table:
     sums: dict[tuple[int, str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     with database(recordings) as events:
         processes = events.execute("SELECT id, rank, world_size FROM process ORDER BY id").fetchall()
-        with_gpu = {process for (process,) in events.execute("SELECT DISTINCT process FROM stream")}
+        with_gpu = {process for (process,) in events.execute("SELECT id FROM process WHERE has_streams")}
         for query in _QUERIES:
             for process, place, name, category, *values in events.execute(query):
                 if name in _LEFT_OUT or category in _OTHER_CATEGORIES:

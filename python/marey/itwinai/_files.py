@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import gzip
 import math
 import os
-import sqlite3
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple, Optional, Union
@@ -129,7 +126,7 @@ def count(row: Row, column: str) -> Optional[int]:
     return int(value) if value is not None and value >= 0 and value == int(value) else None
 
 
-# ---- tables and recordings ----
+# ---- tables ----
 
 
 def make_table(name: str, columns: str, rows: Iterable[Sequence[Cell]]) -> Table:
@@ -138,16 +135,3 @@ def make_table(name: str, columns: str, rows: Iterable[Sequence[Cell]]) -> Table
 
     described = tuple(tuple(column.split(":")) for column in columns.split(", "))
     return Table(_tools.make_table(name, described, [tuple(row) for row in rows]))
-
-
-@contextlib.contextmanager
-def database(recordings: Sequence[Path]) -> Iterator[sqlite3.Connection]:
-    """Open the events of recordings or traces as a database: docs/formats/sqlite.md."""
-    from marey import load
-
-    with tempfile.TemporaryDirectory(prefix="marey-itwinai-") as folder:
-        path = os.path.join(folder, "recording.db")
-        load(recordings).export("sqlite", path)
-        with contextlib.closing(sqlite3.connect(path)) as opened:
-            opened.row_factory = sqlite3.Row
-            yield opened

@@ -13,9 +13,11 @@ import re
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from marey._replace import replacing
-from marey.itwinai._files import Cell, Failure, Path, database
+from marey.itwinai._events import database
+from marey.itwinai._files import Cell, Failure, Path
 
 _POWER_COLUMNS = [
     "sample_idx",
@@ -32,8 +34,8 @@ _MAX_READINGS = 100 * 24 * 3600
 _S = 1_000_000_000
 
 _READINGS = (
-    "SELECT c.at_ns, c.value FROM counters c JOIN process p ON p.id = c.process"
-    " WHERE c.category = 'energy' AND p.run_id = ? AND p.host = ? AND c.domain = ? || '|' || ? ORDER BY c.at_ns"
+    "SELECT r.at_ns, r.value FROM reading r JOIN process p ON p.id = r.process"
+    " WHERE p.run_id = ? AND p.host = ? AND r.domain = ? || '|' || ? ORDER BY r.at_ns"
 )
 
 
@@ -44,15 +46,16 @@ def write_power(recordings: Sequence[Path], folder: Path, strategy: str = "unkno
     """
     from marey import load
 
-    load(recordings).energy()  # a MareyError says how to record it
+    recording = load(recordings)
+    table = recording.energy()  # a MareyError says how to record it
+    runs = sorted(set(zip(table["run"], table["run_id"])))
+    gpus: list[dict[str, Any]] = [row for row in recording.energy("device") if row["kind"] == "gpu" and row["used"]]
+    if not gpus:
+        raise Failure(f"{recordings[0]} has no energy of GPUs in use: itwinai's files are about those")
     with database(recordings) as events:
-        runs = events.execute("SELECT DISTINCT run, run_id FROM energy_runs ORDER BY run").fetchall()
-        gpus = "SELECT * FROM energy_devices WHERE kind = 'gpu' AND used ORDER BY rowid"
-        if events.execute(gpus).fetchone() is None:
-            raise Failure(f"{recordings[0]} has no energy of GPUs in use: itwinai's files are about those")
         for run, run_id in runs:
             into = os.path.join(folder, _plain(run_id)) if len(runs) > 1 else os.fspath(folder)
-            used = [gpu for gpu in events.execute(gpus) if gpu["run"] == run]
+            used = [gpu for gpu in gpus if gpu["run"] == run]
             name = f"{_plain(strategy)}_{len(used)}.csv"
             _write(into, "gpu-energy-data", name, _POWER_COLUMNS, _power_rows(events, run_id, used, strategy))
             hosts = "SELECT count(DISTINCT host) FROM process WHERE run_id = ?"
@@ -82,7 +85,7 @@ def _write(folder: str, kind: str, name: str, columns: Sequence[str], rows: Iter
 
 
 def _power_rows(
-    events: sqlite3.Connection, run_id: str, gpus: Sequence[sqlite3.Row], strategy: str
+    events: sqlite3.Connection, run_id: str, gpus: Sequence[dict[str, Any]], strategy: str
 ) -> Iterator[tuple[Cell, ...]]:
     n_of_host: dict[str, int] = {}
     for gpu in gpus:
