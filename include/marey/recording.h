@@ -339,16 +339,17 @@ static inline int marey_record_launch(const uint64_t *words, struct marey_launch
     const uint32_t length = marey_record_length(words[0]);
     if (length < 9)
         return 0;
-    *out = (struct marey_launch){
-        .grid = {(uint32_t)words[6], (uint32_t)(words[6] >> 32) & 0xffffu, (uint32_t)(words[6] >> 48)},
-        .block = {(uint32_t)words[7] & 0xffffu, (uint32_t)(words[7] >> 16) & 0xffffu,
-                  (uint32_t)(words[7] >> 32) & 0xffffu},
-        .registers = (uint32_t)(words[7] >> 48),
-        .static_shared_bytes = (uint32_t)words[8],
-        .dynamic_shared_bytes = (uint32_t)(words[8] >> 32),
-        .graph = length > 10 ? (uint32_t)words[9] : 0,
-        .graph_node = length > 10 ? words[10] : 0,
-    };
+    out->grid[0] = (uint32_t)words[6];
+    out->grid[1] = (uint32_t)(words[6] >> 32) & 0xffffu;
+    out->grid[2] = (uint32_t)(words[6] >> 48);
+    out->block[0] = (uint32_t)words[7] & 0xffffu;
+    out->block[1] = (uint32_t)(words[7] >> 16) & 0xffffu;
+    out->block[2] = (uint32_t)(words[7] >> 32) & 0xffffu;
+    out->registers = (uint32_t)(words[7] >> 48);
+    out->static_shared_bytes = (uint32_t)words[8];
+    out->dynamic_shared_bytes = (uint32_t)(words[8] >> 32);
+    out->graph = length > 10 ? (uint32_t)words[9] : 0;
+    out->graph_node = length > 10 ? words[10] : 0;
     return 1;
 }
 /* `words` is a whole record COMMUNICATION. */
