@@ -7,6 +7,7 @@
  *   log_file.c, log_content.c ── pass 1 over one log: texts, sites, lanes, clocks, loss; counts words, unpacks none
  *   log_visit.c, log_order.c ── pass 2: unpacks each block of words, as they were written or in order of time
  *   log_batches.c ── both of these: checks records, cuts where the clock's slope changes
+ *   log_keep.c ── pass 2 for commands with several analyses: batches kept in memory
  *   block_reader.c ── both passes: one block after the other, checked; finds its feet again after damage
  *   log_calls.c, log_samples.c ── both passes: where blocks of a call profiler and of a sampler are; their entries, taken apart
  *   pool_copy.c ── the chunks of a process that still runs, or that died where nobody may write
@@ -20,6 +21,7 @@
 #define MAREY_READ_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/base_internal.h"
 #include "base/table_internal.h"
@@ -241,6 +243,8 @@ struct marey__log_file {
     uint64_t *samples; /* offsets of blocks SAMPLES, in order */
     size_t n_samples, samples_cap;
     bool is_damage_of_samples_told;
+    struct marey__kept_events *_Atomic kept; /* NULL: none */
+    _Atomic bool is_keeping;                 /* a visit keeps events, or has tried to */
 };
 
 /*
@@ -381,6 +385,21 @@ MAREY_WARN_UNUSED marey_status marey__log_file_visit_in_order(const struct marey
 MAREY_WARN_UNUSED marey_status marey__recording_visit_in_order(marey_recording *recording,
                                                                size_t process,
                                                                marey_visitor *visitor, void *ctx);
+
+/* ---- log_keep.c: decoded events in memory, for commands that visit a process several times ---- */
+
+/* As marey__log_file_visit_in_order. The first visit keeps what it decodes, as long as `budget` has the bytes. */
+MAREY_WARN_UNUSED marey_status marey__log_file_visit_kept(struct marey__log_file *log,
+                                                          _Atomic uint64_t *budget,
+                                                          marey_visitor *visitor, void *ctx);
+void marey__log_file_drop_kept(struct marey__log_file *log);
+/*
+ * Until as many calls of drop, visits in order of a recording's processes decode each log once, as long as their events
+ * take at most MAREY__KEPT_BYTES together; others are decoded again. For the thread that has the recording.
+ */
+#define MAREY__KEPT_BYTES (UINT64_C(256) << 20)
+void marey__recordings_keep_events(marey_recording *const *recordings, size_t n);
+void marey__recordings_drop_events(marey_recording *const *recordings, size_t n);
 
 /* ---- log_calls.c: what a call profiler left ---- */
 

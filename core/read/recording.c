@@ -13,8 +13,10 @@ struct marey_recording {
     struct marey__log_file **runs; /* programs that were waited for; kept apart, they have no events */
     size_t n_runs, runs_cap;
     size_t n_processes; /* of the program; the logs behind are of processes that measured them */
-    size_t n_broken, n_empty; /* files of the directory that gave no log */
-    bool is_part;             /* what the logs hold is another recording's */
+    size_t n_broken, n_empty;     /* files of the directory that gave no log */
+    bool is_part;                 /* what the logs hold is another recording's */
+    uint32_t n_keeping;           /* how many want the events of visits kept */
+    _Atomic uint64_t keep_budget; /* bytes that may still be kept */
     struct marey__warnings warnings;
     size_t n_of_logs; /* warnings of these come first; what measuring processes left stands behind */
 };
@@ -415,7 +417,25 @@ marey_status marey__recording_visit_in_order(marey_recording *recording, size_t 
                                              marey_visitor *visitor, void *ctx)
 {
     MAREY_ASSERT(process < recording->n_logs);
-    return marey__log_file_visit_in_order(recording->logs[process], visitor, ctx);
+    struct marey__log_file *log = recording->logs[process];
+    return recording->n_keeping != 0
+               ? marey__log_file_visit_kept(log, &recording->keep_budget, visitor, ctx)
+               : marey__log_file_visit_in_order(log, visitor, ctx);
+}
+
+void marey__recordings_keep_events(marey_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        if (recordings[r]->n_keeping++ == 0)
+            recordings[r]->keep_budget = MAREY__KEPT_BYTES / n;
+}
+
+void marey__recordings_drop_events(marey_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        if (--recordings[r]->n_keeping == 0)
+            for (size_t i = 0; i < recordings[r]->n_logs; i++)
+                marey__log_file_drop_kept(recordings[r]->logs[i]);
 }
 
 marey_status marey__recording_visit_calls(marey_recording *recording, size_t process,

@@ -106,7 +106,7 @@ marey_status marey__calls_read_gpu(struct marey__calls *calls, marey_recording *
     /* A recording that still grows may show lanes that opened after we looked; numbers have a limit. */
     r.last = marey__calloc((size_t)MAREY__MAX_LANES, sizeof *r.last);
     MAREY__TRY_MEMORY(r.last != NULL);
-    const marey_status status = marey_recording_visit(recording, process->index, visit, &r);
+    const marey_status status = marey__recording_visit_in_order(recording, process->index, visit, &r);
     if (status == MAREY_OK)
         add_up(&r, calls);
     marey__free(r.last);

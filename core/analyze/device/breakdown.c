@@ -6,6 +6,7 @@
 
 #include "analyze/device/breakdown_whole.h"
 #include "analyze/walk/tasks.h"
+#include "read/read_internal.h"
 
 const char *const marey__window_names[2] = {"gpu_span", "steps"};
 const char *const marey__by_names[5] = {"", "step", "range", "stream", "process-group"};
@@ -288,7 +289,9 @@ marey_status marey_breakdown_create(marey_recording *const *recordings, size_t n
     static const struct marey_breakdown_options defaults;
     marey_breakdown *breakdown = marey__calloc(1, sizeof *breakdown);
     MAREY__TRY_MEMORY(breakdown != NULL);
+    marey__recordings_keep_events(recordings, n); /* idle times need a second visit */
     const marey_status status = run(breakdown, recordings, n, options != NULL ? options : &defaults);
+    marey__recordings_drop_events(recordings, n);
     free_making(breakdown);
     if (status != MAREY_OK) {
         marey_breakdown_destroy(breakdown);

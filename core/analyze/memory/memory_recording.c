@@ -5,6 +5,7 @@
 
 #include "analyze/memory/internal.h"
 #include "codec/elf_symbols.h"
+#include "read/read_internal.h"
 #include <marey/memory.h>
 
 enum meter { NO_METER, RESIDENT, PEAK, LIMIT };
@@ -218,9 +219,9 @@ static bool take_record(struct reading *r, const struct marey_batch *batch, cons
 static marey_status visit(void *ctx, const struct marey_batch *batch)
 {
     struct reading *const r = ctx;
-    r->ns_mult = batch->ns_mult;
-    if (batch->lane->kind != MAREY_LANE_THREAD)
+    if (batch->lane->kind != MAREY_LANE_THREAD || batch->n == 0)
         return MAREY_OK;
+    r->ns_mult = batch->ns_mult;
     for (size_t i = 0; i < batch->n;) {
         const uint64_t *const words = &batch->words[i];
         if (marey_word_kind(words[0]) != MAREY_KIND_RECORD) {
@@ -308,7 +309,7 @@ static marey_status read_process(struct reading *r)
     r->pool->first_ns = r->process->first_ns;
     r->pool->last_ns = r->process->last_ns;
     marey__progress_init(&r->progress, r->process->first_ns);
-    MAREY_TRY(marey_recording_visit(r->recording, r->process->index, visit, r));
+    MAREY_TRY(marey__recording_visit_in_order(r->recording, r->process->index, visit, r));
     while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
         MAREY__TRY_MEMORY(take_span(r, &span));
     end_blocks(r);

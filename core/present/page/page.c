@@ -8,6 +8,7 @@
 
 #include "present/draw/present_internal.h"
 #include "present/page/page_heat.h"
+#include "read/read_internal.h"
 #include <marey/gpu_report.h>
 
 /* ---- the time axis ---- */
@@ -219,7 +220,9 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     }
     page.has_many = page.n_of_program > MAREY__PAGE_MANY;
     page.processes = marey__calloc(page.n_processes + 1, sizeof *page.processes);
+    marey__recordings_keep_events(recordings, n); /* all analyses of the page visit them */
     const marey_status status = page.processes != NULL ? write_titled(&page) : marey__no_memory();
+    marey__recordings_drop_events(recordings, n);
     marey__page_packer_free(page.packer); /* its threads end before what they pack goes */
     for (size_t i = 0; page.processes != NULL && i < page.n_processes; i++)
         marey__page_process_fini(&page.processes[i]);
