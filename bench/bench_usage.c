@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "record/usage_internal.h"
+#include "record/internal.h"
 
 enum { ROUNDS = 31, MAX_CHILDREN = 64 };
 

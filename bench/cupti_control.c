@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "instrument/gpu/cupti.h"
+#include "instrument/gpu/internal.h"
 
 enum { BUFFER_BYTES = 4 << 20, RUNTIME_CALLS = 5 };
 

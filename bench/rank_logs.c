@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 enum { N_LAYERS = 10, RANKS_OF_NODE = 8, RANGE_WORDS = 60, RECORD_WORDS = 4 };
 

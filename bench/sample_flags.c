@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyze/samples/samples.h"
+#include "analyze/samples/internal.h"
 
 struct flag_counts {
     uint64_t samples, native, native_cut, merge_mismatch, truncated;

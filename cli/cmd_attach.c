@@ -103,8 +103,8 @@ struct progress {
 };
 
 /* Twice a second, in the sampler's thread. */
-static void tell_progress(void *ctx, const marey_samples *samples,
-                          const struct marey_samples_round *round)
+static void report_progress(void *ctx, const marey_samples *samples,
+                            const struct marey_samples_round *round)
 {
     struct progress *progress = ctx;
     struct marey_sampler_counts counts;
@@ -129,7 +129,7 @@ static marey_status sample(marey_sampler *sampler)
     running = sampler;
     handle_signals(true);
     if (is_told)
-        marey_sampler_on_round(sampler, tell_progress, &progress);
+        marey_sampler_on_round(sampler, report_progress, &progress);
     const marey_status status = marey_sampler_run(sampler);
     if (is_told)
         cli_progress_end();

@@ -163,7 +163,7 @@ static int show(marey_sampler *sampler, double window_s, const char *what)
         .view = &top.view, .what = top.what, .has_color = cli_wants_color(stdout, given.color)};
     if (marey_live_create(window_s, &top.live) != MAREY_OK)
         return cli_fail("%s", marey_last_error());
-    marey_live_hang_on(top.live, sampler);
+    marey_live_attach(top.live, sampler);
     const int status = !given.once && terminal_is_there() ? show_on_terminal(&top, sampler)
                                                           : print_tables(&top, sampler, window_s);
     marey_table_destroy(top.table);

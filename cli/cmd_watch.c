@@ -130,7 +130,7 @@ static int watch_sampler(struct watch *watch, marey_sampler *sampler)
     int status = CLI_BAD;
     if (marey_live_create(0, &watch->live) != MAREY_OK)
         return cli_fail("%s", marey_last_error());
-    marey_live_hang_on(watch->live, sampler);
+    marey_live_attach(watch->live, sampler);
     if (sampling_start(&watch->sampling, sampler))
         status = wait_for_stalls(watch);
     sampling_stop(&watch->sampling);

@@ -156,7 +156,7 @@ static void send_away(const struct mpi_job *job)
 /* ---- every process: its part ---- */
 
 /* What goes up the tree before the bytes of a part. */
-struct news {
+struct log_faults {
     int32_t status;         /* of the first that failed */
     uint32_t first_damaged; /* recording; UINT32_MAX: none */
     uint32_t has_energy, has_samples;
@@ -164,12 +164,12 @@ struct news {
     char error[1024];
 };
 
-static void fail(struct news *news, marey_status status, const char *sentence)
+static void fail(struct log_faults *faults, marey_status status, const char *sentence)
 {
-    if (news->status != MAREY_OK)
+    if (faults->status != MAREY_OK)
         return;
-    news->status = status;
-    snprintf(news->error, sizeof news->error, "%s", sentence);
+    faults->status = status;
+    snprintf(faults->error, sizeof faults->error, "%s", sentence);
 }
 
 static marey_status open_names(struct cli_recordings *recordings, const char *path, const char **at,
@@ -203,16 +203,16 @@ static marey_status open_share(struct cli_recordings *recordings, int n_paths, c
     return status;
 }
 
-static void look_at(const struct cli_recordings *recordings, struct news *news)
+static void look_at(const struct cli_recordings *recordings, struct log_faults *faults)
 {
     for (size_t i = 0; i < recordings->n; i++) {
-        news->n_processes += marey_recording_n_processes(recordings->list[i]);
-        news->n_logs += marey_recording_n_logs(recordings->list[i]);
-        if (marey_recording_is_damaged(recordings->list[i]) && i < news->first_damaged)
-            news->first_damaged = (uint32_t)i;
+        faults->n_processes += marey_recording_n_processes(recordings->list[i]);
+        faults->n_logs += marey_recording_n_logs(recordings->list[i]);
+        if (marey_recording_is_damaged(recordings->list[i]) && i < faults->first_damaged)
+            faults->first_damaged = (uint32_t)i;
     }
-    news->has_energy = marey_energy_is_there(recordings->list, recordings->n) != 0;
-    news->has_samples = marey_report_is_there("samples", recordings->list, recordings->n) != 0;
+    faults->has_energy = marey_energy_is_there(recordings->list, recordings->n) != 0;
+    faults->has_samples = marey_report_is_there("samples", recordings->list, recordings->n) != 0;
 }
 
 static const char *sentence_of(marey_status status)
@@ -223,62 +223,62 @@ static const char *sentence_of(marey_status status)
 
 /* ---- up the tree ---- */
 
-static void add_news(struct news *news, const struct news *other)
+static void add_faults(struct log_faults *faults, const struct log_faults *other)
 {
     if (other->status != MAREY_OK)
-        fail(news, (marey_status)other->status, other->error);
-    if (other->first_damaged < news->first_damaged)
-        news->first_damaged = other->first_damaged;
-    news->has_energy |= other->has_energy;
-    news->has_samples |= other->has_samples;
-    news->n_processes += other->n_processes;
-    news->n_logs += other->n_logs;
+        fail(faults, (marey_status)other->status, other->error);
+    if (other->first_damaged < faults->first_damaged)
+        faults->first_damaged = other->first_damaged;
+    faults->has_energy |= other->has_energy;
+    faults->has_samples |= other->has_samples;
+    faults->n_processes += other->n_processes;
+    faults->n_logs += other->n_logs;
 }
 
-static void take_from(uint32_t rank, marey_partial *partial, struct news *news)
+static void take_from(uint32_t rank, marey_partial *partial, struct log_faults *faults)
 {
     size_t news_len, len;
-    struct news *other = mpi_job_receive(rank, &news_len);
+    struct log_faults *other = mpi_job_receive(rank, &news_len);
     void *bytes = mpi_job_receive(rank, &len);
     if (other == NULL || news_len != sizeof *other || (len != 0 && bytes == NULL)) {
-        fail(news, MAREY_ENOMEM, sentence_of(MAREY_ENOMEM));
+        fail(faults, MAREY_ENOMEM, sentence_of(MAREY_ENOMEM));
     } else {
         other->error[sizeof other->error - 1] = '\0';
-        add_news(news, other);
-        if (news->status == MAREY_OK) {
+        add_faults(faults, other);
+        if (faults->status == MAREY_OK) {
             const marey_status status = marey_partial_join(partial, bytes, len);
             if (status != MAREY_OK)
-                fail(news, status, sentence_of(status));
+                fail(faults, status, sentence_of(status));
         }
     }
     free(other);
     free(bytes);
 }
 
-static void give_to(uint32_t rank, marey_partial *partial, struct news *news)
+static void give_to(uint32_t rank, marey_partial *partial, struct log_faults *faults)
 {
     const void *bytes = NULL;
     size_t len = 0;
-    if (news->status == MAREY_OK) {
+    if (faults->status == MAREY_OK) {
         const marey_status status = marey_partial_pack(partial, &bytes, &len);
         if (status != MAREY_OK) {
-            fail(news, status, sentence_of(status));
+            fail(faults, status, sentence_of(status));
             len = 0;
         }
     }
-    mpi_job_send(rank, news, sizeof *news);
+    mpi_job_send(rank, faults, sizeof *faults);
     mpi_job_send(rank, bytes, len);
 }
 
-static void reduce(const struct mpi_job *job, marey_partial *partial, struct news *news)
+static void reduce(const struct mpi_job *job, marey_partial *partial, struct log_faults *faults)
 {
     for (uint32_t step = 1; step < job->size; step *= 2) {
         if ((job->rank & step) != 0) {
-            give_to(job->rank - step, partial, news);
+            give_to(job->rank - step, partial, faults);
             return;
         }
         if (job->rank + step < job->size)
-            take_from(job->rank + step, partial, news);
+            take_from(job->rank + step, partial, faults);
     }
 }
 
@@ -300,7 +300,8 @@ static uint32_t threads_of(const struct mpi_job *job, uint32_t wanted)
 /* This process's part, and those that come to it. The partial is the caller's; NULL where it could not be made. */
 static marey_partial *work_on(const struct mpi_job *job, int n_paths, char **paths,
                               const struct marey_summary_options *options, const char *share,
-                              size_t len, struct cli_recordings *recordings, struct news *news)
+                              size_t len, struct cli_recordings *recordings,
+                              struct log_faults *faults)
 {
     struct marey_summary_options wants = *options;
     marey_partial *partial = NULL;
@@ -309,33 +310,33 @@ static marey_partial *work_on(const struct mpi_job *job, int n_paths, char **pat
         wants.progress = NULL;
     marey_status status = open_share(recordings, n_paths, paths, share, len, wants.n_jobs);
     if (status == MAREY_OK) {
-        look_at(recordings, news);
+        look_at(recordings, faults);
         status = marey_partial_create(recordings->list, recordings->n, &wants, &partial);
     }
     if (status != MAREY_OK)
-        fail(news, status, sentence_of(status));
-    reduce(job, partial, news);
+        fail(faults, status, sentence_of(status));
+    reduce(job, partial, faults);
     return partial;
 }
 
-static enum report_mpi finish(marey_partial *partial, const struct news *news,
+static enum report_mpi finish(marey_partial *partial, const struct log_faults *faults,
                               const struct marey_summary_options *options, struct report_share *out)
 {
-    if (news->status != MAREY_OK) {
-        cli_fail("%s", news->error);
+    if (faults->status != MAREY_OK) {
+        cli_fail("%s", faults->error);
         return REPORT_BAD;
     }
     /* Nothing but samplers, or nothing at all: what is to be said then is said by one who sees all. */
-    if (news->n_processes == 0)
+    if (faults->n_processes == 0)
         return REPORT_ALONE;
     if (marey_partial_summary(partial, options, &out->summary) != MAREY_OK) {
         cli_fail("%s", marey_last_error());
         return REPORT_BAD;
     }
-    out->has_energy = news->has_energy != 0;
-    out->has_samples = news->has_samples != 0;
-    out->damaged = news->first_damaged < out->recordings.n
-                       ? marey_recording_name(out->recordings.list[news->first_damaged])
+    out->has_energy = faults->has_energy != 0;
+    out->has_samples = faults->has_samples != 0;
+    out->damaged = faults->first_damaged < out->recordings.n
+                       ? marey_recording_name(out->recordings.list[faults->first_damaged])
                        : NULL;
     return REPORT_DONE;
 }
@@ -344,12 +345,13 @@ static enum report_mpi work(const struct mpi_job *job, int n_paths, char **paths
                             const struct marey_summary_options *options, const char *share,
                             size_t len, struct report_share *out)
 {
-    struct news news = {.first_damaged = UINT32_MAX};
+    struct log_faults faults = {.first_damaged = UINT32_MAX};
     marey_partial *partial =
-        work_on(job, n_paths, paths, options, share, len, &out->recordings, &news);
+        work_on(job, n_paths, paths, options, share, len, &out->recordings, &faults);
     mpi_job_end();
     cli_progress_end();
-    const enum report_mpi done = job->rank == 0 ? finish(partial, &news, options, out) : REPORT_LEAVE;
+    const enum report_mpi done =
+        job->rank == 0 ? finish(partial, &faults, options, out) : REPORT_LEAVE;
     marey_partial_destroy(partial);
     if (done != REPORT_DONE)
         cli_close(&out->recordings);

@@ -22,7 +22,7 @@ struct watch {
     MPI_Status *own; /* statuses in place of those that the program does not want; NULL: none */
     uint64_t one[8]; /* of a single one */
     struct marey_communication told;
-    int n_told;
+    int n_reported;
 };
 
 /* ---- before ---- */
@@ -46,7 +46,7 @@ static void watch(struct watch *w, int n, const void *requests)
 {
     w->all = w->few;
     w->cap = FEW;
-    w->n = w->n_told = 0;
+    w->n = w->n_reported = 0;
     w->has_receive = w->is_mixed = false;
     w->own = NULL;
     for (int i = 0; mpi_is_up() && i < n && requests != NULL; i++) {
@@ -79,7 +79,7 @@ static MPI_Status *statuses_for(struct watch *w, MPI_Status *given, const MPI_St
 static void add(struct watch *w, const struct marey_communication *one)
 {
     struct marey_communication *const sum = &w->told;
-    if (w->n_told++ == 0) {
+    if (w->n_reported++ == 0) {
         *sum = *one;
         return;
     }
@@ -142,7 +142,7 @@ static void give_up(struct watch *w)
 
 static void finish(struct watch *w)
 {
-    if (w->n_told > 0 && !w->is_mixed)
+    if (w->n_reported > 0 && !w->is_mixed)
         marey_communication_tell(&w->told);
     if (w->all != w->few)
         free(w->all);

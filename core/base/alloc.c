@@ -1,7 +1,7 @@
 /* All of core's memory comes through here, so that a test can make any one allocation fail. */
 #include <string.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 /* Written by tests alone; counts down to the allocation that fails. 0: none does. */
 static uint64_t fail_countdown;

@@ -1,7 +1,7 @@
 /* Texts in blocks that never move. See table_internal.h. */
 #include <string.h>
 
-#include "base/table_internal.h"
+#include "base/internal.h"
 
 /* A recording of thousands of ranks has an arena for each of them, with a few hundred bytes in it. */
 enum { FIRST_BYTES = 480, MOST_BYTES = 16 << 10 };

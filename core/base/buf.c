@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 void marey__buf_fini(struct marey__buf *buf)
 {

@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 static uint32_t tables[8][256];
 

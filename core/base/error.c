@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 /* Long enough for two paths and a reason; what is longer is cut. */
 enum { SENTENCE_BYTES = 1024 };

@@ -1,7 +1,7 @@
 /* Numbers by a key, the lowest first; a number may get another key at any time. */
 #include <string.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 static void place(struct marey__heap *heap, size_t at, struct marey__heap_item item)
 {

@@ -1,5 +1,5 @@
 /* Hash tables with open addressing, never more than half full. See map.h. */
-#include "base/map.h"
+#include "base/internal.h"
 
 enum { FIRST_SLOTS = 16 };
 

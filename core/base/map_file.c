@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 enum { N_SLOTS = 256 };
 

@@ -11,7 +11,7 @@
 #ifndef MAREY_NUMBER_SHORTEST_H
 #define MAREY_NUMBER_SHORTEST_H
 
-#include "base/number_text.h"
+#include "base/internal.h"
 
 /* digits * 10^exponent */
 struct marey__decimal_digits {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 size_t marey__read_text(const char *path, char *out, size_t size)
 {

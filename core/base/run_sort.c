@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 struct sort {
     size_t size;

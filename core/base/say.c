@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include <marey/switchboard.h>
 
 enum { MAX_SAID = 64 };

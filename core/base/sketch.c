@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "base/table_internal.h"
+#include "base/internal.h"
 
 static void free_pages(uint64_t **pages)
 {

@@ -1,7 +1,7 @@
 /* Student's t, from the incomplete beta function by its continued fraction (Lentz's method). */
 #include <math.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 static double not_zero(double x)
 {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "base/table_internal.h"
+#include "base/internal.h"
 
 union value {
     const char *text;

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 static int open_nameless(const char *folder)
 {

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/table_internal.h"
+#include "base/internal.h"
 
 struct unit {
     const char *name;

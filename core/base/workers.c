@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 /* Beside those of the workers, a process has its three streams, what it reads from and what it writes to. */
 enum { MAX_JOBS = 64, FILES_OF_WORKER = 2, OTHER_FILES = 24 };

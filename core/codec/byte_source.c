@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 
 enum { PIECE_BYTES = 256 << 10, N_PIECES = 4, MAX_SENTENCE = 512 };
 enum { GZIP_FIRST_BYTE = 0x1f, GZIP_SECOND_BYTE = 0x8b };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "codec/csv_reader.h"
+#include "codec/internal.h"
 
 enum { MAX_ROW = 1 << 20 };
 

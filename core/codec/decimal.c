@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number_text.h"
-#include "codec/codec_internal.h"
+#include "base/internal.h"
+#include "codec/internal.h"
 
 enum { MAX_DIGITS = 19 }; /* any so many fit into 64 bits */
 

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "codec/deflate.h"
+#include "codec/internal.h"
 
 enum {
     END_OF_BLOCK = 256,

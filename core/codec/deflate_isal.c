@@ -1,7 +1,7 @@
 /* Deflate streams by ISA-L, which takes a quarter of the time of zlib, or a tenth at its level 1. */
 #include <isa-l/igzip_lib.h>
 
-#include "codec/deflate.h"
+#include "codec/internal.h"
 
 enum {
     PIECE = 1 << 30, /* what is given to it at once; its counts have 32 bits */

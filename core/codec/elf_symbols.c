@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codec/elf_symbols.h"
+#include "codec/internal.h"
 
 bool marey__elf_init(struct marey__elf *elf, const void *bytes, size_t len)
 {

@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codec/deflate.h"
-#include "codec/zlib_stream.h"
+#include "codec/internal.h"
 
 enum { PIECE = 1 << 20 };
 

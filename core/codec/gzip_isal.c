@@ -1,7 +1,7 @@
 /* gzip by ISA-L, which unpacks traces some two times as fast as zlib. */
 #include <isa-l/igzip_lib.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 
 struct marey__inflate {
     struct inflate_state isal;

@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <zlib.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 #include "codec/zlib_memory.h"
 
 struct marey__inflate {

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 #include "codec/json_chars.h"
 
 enum { FIRST_WINDOW_BYTES = 64 << 10 };

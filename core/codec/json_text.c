@@ -1,7 +1,7 @@
 /* Escapes of JSON strings. */
 #include <string.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 
 enum { REPLACEMENT = 0xfffd };
 

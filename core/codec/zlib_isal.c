@@ -2,7 +2,7 @@
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 
-#include "codec/zlib_stream.h"
+#include "codec/internal.h"
 
 bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {

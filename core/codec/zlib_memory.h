@@ -2,7 +2,7 @@
 #ifndef MAREY_ZLIB_MEMORY_H
 #define MAREY_ZLIB_MEMORY_H
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 static inline void *marey__zlib_take(void *ctx, unsigned n, unsigned size)
 {

@@ -1,7 +1,5 @@
 /* A deflate stream with what zlib and gzip put before it and behind. */
-#include "codec/zlib_stream.h"
-
-#include "codec/deflate.h"
+#include "codec/internal.h"
 
 void marey__zlib_pack(struct marey__buf *out, const uint8_t *bytes, size_t n)
 {

@@ -1,8 +1,8 @@
 /* zlib's format unpacked by zlib, and its checksums, in builds without ISA-L. */
 #include <zlib.h>
 
+#include "codec/internal.h"
 #include "codec/zlib_memory.h"
-#include "codec/zlib_stream.h"
 
 bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
-#include "present/draw/present_internal.h"
-#include "record/clock_internal.h"
+#include "doctor/internal.h"
+#include "present/draw/internal.h"
+#include "record/internal.h"
 
 enum { WAIT_MS = 1000, MEASURE_MS = 500, VALUE_BYTES = 3 * PATH_MAX };
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "doctor/doctor_internal.h"
-#include "record/clock_internal.h"
+#include "doctor/internal.h"
+#include "record/internal.h"
 
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/"
 

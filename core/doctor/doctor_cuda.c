@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 
 enum { DEVICES = MAREY__N_LIBRARIES, TRIAL, N_PROBES };
 
@@ -133,7 +133,7 @@ static void tell_gpus(struct marey__doctor *doctor, const struct marey__probe *n
     int n = 0;
     for (int i = 0; i < MAREY__MAX_GPUS; i++) {
         char key[16], thing[24], name[96];
-        struct marey__measured energy;
+        struct marey__doctor_measured energy;
         snprintf(key, sizeof key, "gpu%d", i);
         if (!marey__parse_field(nvml->text, nvml->len, key, name, sizeof name))
             continue;
@@ -298,15 +298,15 @@ void marey__doctor_cuda(struct marey__doctor *doctor)
     /* Starting CUDA wakes GPUs up, which takes seconds on some machines; whoever answers at once is not waited for. */
     if (access("/dev/nvidiactl", F_OK) == 0)
         doctor->deadline_ns += start_ns;
-    struct marey__look looks[MAREY__N_LIBRARIES + 1];
+    struct marey__doctor_look looks[MAREY__N_LIBRARIES + 1];
     struct marey__probe *probes = marey__calloc(N_PROBES, sizeof *probes);
     if (probes == NULL) {
         marey__doctor_tell(doctor, "driver", MAREY__STATE_MISSING, NULL, "out of memory");
         return;
     }
     for (unsigned i = 0; i < MAREY__N_LIBRARIES; i++)
-        looks[i] = (struct marey__look){doctor, (enum marey__library)i, libraries[i].ask};
-    looks[DEVICES] = (struct marey__look){doctor, MAREY__LIBRARY_DRIVER, ask_devices};
+        looks[i] = (struct marey__doctor_look){doctor, (enum marey__library)i, libraries[i].ask};
+    looks[DEVICES] = (struct marey__doctor_look){doctor, MAREY__LIBRARY_DRIVER, ask_devices};
     for (unsigned i = 0; i < MAREY__COUNT_OF(looks); i++)
         marey__probe_start(&probes[i], marey__library_look, &looks[i]);
     marey__probe_start(&probes[TRIAL], marey__cupti_try, doctor);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 
 enum { KIND_KERNELS = 10, ERROR_TAKEN = 39 };
 

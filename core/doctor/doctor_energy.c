@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
-#include "present/draw/present_internal.h"
-#include "record/clock_internal.h"
+#include "doctor/internal.h"
+#include "present/draw/internal.h"
+#include "record/internal.h"
 
 enum { MAX_ZONES = 64, ENOUGH = 9 };
 
@@ -45,7 +45,8 @@ static bool field_of(const struct gpu_rows *gpu, const char *name, char *out, si
     return marey__parse_field(gpu->text, gpu->len, key, out, size);
 }
 
-static bool measured_of(const struct gpu_rows *gpu, const char *name, struct marey__measured *out)
+static bool measured_of(const struct gpu_rows *gpu, const char *name,
+                        struct marey__doctor_measured *out)
 {
     char key[32];
     snprintf(key, sizeof key, "%s%u", name, gpu->device);
@@ -60,7 +61,7 @@ static const char *thing_of(struct gpu_rows *gpu, const char *what)
 
 /* A counter that can be read: its period, and what a read costs. */
 static void tell_period(struct marey__doctor *doctor, const char *thing, const char *what,
-                        const struct marey__measured *found)
+                        const struct marey__doctor_measured *found)
 {
     char period[32], cost[32];
     if (found->period_ns > 0)
@@ -78,7 +79,7 @@ static void tell_period(struct marey__doctor *doctor, const char *thing, const c
 
 static void tell_energy(struct gpu_rows *gpu)
 {
-    struct marey__measured found;
+    struct marey__doctor_measured found;
     const char *thing = thing_of(gpu, "energy counter");
     if (measured_of(gpu, "energy", &found) && found.is_readable)
         tell_period(gpu->doctor, thing, "since the driver was loaded", &found);
@@ -95,7 +96,7 @@ static void tell_power(struct gpu_rows *gpu)
     } sources[] = {{"instant", "power at an instant"},
                    {"average", "power, averaged over a second"},
                    {"usage", "power as old drivers give it"}};
-    struct marey__measured found = {0};
+    struct marey__doctor_measured found = {0};
     const char *thing = thing_of(gpu, "power");
     for (size_t i = 0; i < MAREY__COUNT_OF(sources); i++)
         if (measured_of(gpu, sources[i].key, &found) && found.is_readable) {
@@ -109,7 +110,7 @@ static void tell_power(struct gpu_rows *gpu)
 
 static void tell_average(struct gpu_rows *gpu)
 {
-    struct marey__measured instant, average;
+    struct marey__doctor_measured instant, average;
     if (measured_of(gpu, "instant", &instant) && instant.is_readable &&
         measured_of(gpu, "average", &average) && average.is_readable)
         tell_period(gpu->doctor, thing_of(gpu, "average power"), "averaged over a second", &average);
@@ -117,7 +118,7 @@ static void tell_average(struct gpu_rows *gpu)
 
 static void tell_samples(struct gpu_rows *gpu)
 {
-    struct marey__measured found;
+    struct marey__doctor_measured found;
     char period[32];
     const char *thing = thing_of(gpu, "utilization");
     if (measured_of(gpu, "samples", &found) && found.is_readable)
@@ -254,7 +255,7 @@ static size_t find_zones(const char *folder, struct zone *zones)
     return n;
 }
 
-static void watch_zone(const char *path, struct marey__measured *out)
+static void watch_zone(const char *path, struct marey__doctor_measured *out)
 {
     struct marey__pulse pulse = {0};
     const uint64_t end_ns = marey__clock_ns(CLOCK_MONOTONIC) + zone_ns;
@@ -269,15 +270,15 @@ static void watch_zone(const char *path, struct marey__measured *out)
         marey__pulse_put(&pulse, value, after, after - before);
         usleep(100);
     } while (after < end_ns && pulse.n_changes < ENOUGH);
-    *out = (struct marey__measured){.is_readable = pulse.n_reads > 0,
-                                    .period_ns = (double)marey__pulse_period_ns(&pulse),
-                                    .cost_ns = (double)pulse.cost_ns,
-                                    .n_changes = pulse.n_changes};
+    *out = (struct marey__doctor_measured){.is_readable = pulse.n_reads > 0,
+                                           .period_ns = (double)marey__pulse_period_ns(&pulse),
+                                           .cost_ns = (double)pulse.cost_ns,
+                                           .n_changes = pulse.n_changes};
 }
 
 static void tell_zone(struct marey__doctor *doctor, const struct zone *zone)
 {
-    struct marey__measured found;
+    struct marey__doctor_measured found;
     const int fd = open(zone->path, O_RDONLY | O_CLOEXEC);
     const int error = errno;
     if (fd >= 0)

@@ -5,8 +5,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
-#include "record/record_internal.h"
+#include "doctor/internal.h"
+#include "record/internal.h"
 
 enum { MOUNTS_BYTES = 1 << 20 };
 

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "doctor/doctor_internal.h"
-#include "record/record_internal.h"
+#include "doctor/internal.h"
+#include "record/internal.h"
 #include <marey/switchboard.h>
 
 static void tell_number(struct marey__doctor *doctor, const char *thing, int number, const char *from)

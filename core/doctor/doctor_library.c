@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 
 enum { N_SONAMES = 3, N_FOLDERS = 4 };
 
@@ -74,7 +74,7 @@ void *marey__library_open(const struct marey__doctor *doctor, enum marey__librar
 
 int marey__library_look(void *ctx, int fd)
 {
-    const struct marey__look *look = ctx;
+    const struct marey__doctor_look *look = ctx;
     struct link_map *map = NULL;
     void *handle = marey__library_open(look->doctor, look->library);
     if (handle == NULL) {

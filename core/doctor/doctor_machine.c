@@ -5,7 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 
 static void tell_model(struct marey__doctor *doctor)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
-#include "record/clock_internal.h"
+#include "doctor/internal.h"
+#include "record/internal.h"
 
 enum {
     NOT_SUPPORTED = 3,

@@ -1,7 +1,7 @@
 /* NVTX: whether this build can speak it, and whether a tool listens. */
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 #include <marey/nvtx.h>
 
 static void tell_injection(struct marey__doctor *doctor)

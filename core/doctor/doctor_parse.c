@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 
 const char *marey__next_line(const char *text, size_t text_len, size_t *at, size_t *len)
 {

@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 
 enum { CAP_PTRACE = 19, CAP_ADMIN = 21, CAP_PERF = 38 };
 

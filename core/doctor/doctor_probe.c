@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
-#include "record/clock_internal.h"
+#include "doctor/internal.h"
+#include "record/internal.h"
 
 /* ---- in the child ---- */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 
 void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns)
 {
@@ -50,11 +50,12 @@ void marey__pulse_write(struct marey__pulse *pulse, const char *key, unsigned de
                 (unsigned long long)pulse->cost_ns);
 }
 
-bool marey__parse_measured(const char *text, size_t len, const char *key, struct marey__measured *out)
+bool marey__parse_measured(const char *text, size_t len, const char *key,
+                           struct marey__doctor_measured *out)
 {
     char value[128];
     uint64_t numbers[3] = {0};
-    *out = (struct marey__measured){0};
+    *out = (struct marey__doctor_measured){0};
     if (!marey__parse_field(text, len, key, value, sizeof value))
         return false;
     if (strncmp(value, "no ", 3) == 0)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 
 /* For any Python, 2 as well, whose answer is then that it has no marey. The current folder is not where packages are. */
 static const char script[] =

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
-#include "record/clock_internal.h"
-#include "sampler/remote/remote.h"
+#include "doctor/internal.h"
+#include "record/internal.h"
+#include "sampler/remote/internal.h"
 
 enum {
     READ_BYTES = 2048,

@@ -8,9 +8,8 @@
  */
 #include <string.h>
 
-#include "doctor/doctor_internal.h"
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "doctor/internal.h"
+#include "present/draw/internal.h"
 
 enum {
     SUBJECT,

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
-#include "record/clock_internal.h"
+#include "doctor/internal.h"
+#include "record/internal.h"
 #include <marey/range.h>
 #include <marey/recording.h>
 #include <marey/switchboard.h>

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 #include <marey/tensor.h>
 
 #define SONAME "libmarey.so.0"

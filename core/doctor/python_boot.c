@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 
 /* Seen from libmarey's directory. */
 static const struct layout {

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/old_name.h"
-#include "import/import_files.h"
-#include "read/read_internal.h"
+#include "base/internal.h"
+#include "import/internal.h"
+#include "read/internal.h"
+#include "record/internal.h"
 #include "record/log_format.h"
-#include "record/record_internal.h"
 
 #define MAREY__FORMAT_ENTRY(name) &marey__import_##name,
 const struct marey__import_format *const marey__import_formats[] = {

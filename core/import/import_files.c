@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "import/import_files.h"
+#include "import/internal.h"
 
 /* ---- formats ---- */
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "import/import_files.h"
-#include "import/sink/sink_internal.h"
-#include "record/record_internal.h"
+#include "import/internal.h"
+#include "import/sink/internal.h"
+#include "record/internal.h"
 
 /* A file while it is read, and while its sink is written. */
 struct reading {

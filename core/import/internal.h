@@ -1,19 +1,19 @@
 /*
- * import: files of others become recordings, so that every analysis and every export works on them.
+ * import: files of other tools become recordings, so that every analysis and every export works on them.
  *
- *   bytes (codec/: plain or gzip) ── an importer, one file per format ── sink ── logs of a recording
+ *   bytes (codec: plain or gzip) -- an importer (kineto/, stacks/) -- sink/ -- logs of a recording
  *
- *   import.c ── which format, one file or a folder of ranks, into a directory or a temporary recording
- *   chrome*.c ── Kineto and Chrome traces, viztracer's among them
- *   collapsed_in.c (py-spy's raw too), austin_*.c, speedscope_in.c, pstats.c
- *   sink*.c ── puts events in order within a budget of memory, turns slices into begins and ends, writes the logs
+ *   import.c         the list of formats; which one a file is; into a directory or a temporary recording
+ *   import_files.c   one file, or a folder with one file per rank
+ *   import_read.c    one file through its importer
  *
- * An importer says what it finds in any order; the sink makes it a log that a reader can stream. Every byte here comes
- * from outside.
+ * Comes in: files that anyone may have written. Goes out: logs like those of record/. A format is one struct
+ * marey__import_format; nothing right of here knows which formats exist.
  */
 #ifndef MAREY_IMPORT_INTERNAL_H
 #define MAREY_IMPORT_INTERNAL_H
 
+#include "codec/internal.h"
 #include "import/sink/internal.h"
 
 /* ---- import.c ---- */
@@ -55,5 +55,48 @@ struct marey__import_format {
 #define MAREY__DECLARE_FORMAT(name) extern const struct marey__import_format marey__import_##name;
 MAREY__IMPORT_FORMATS(MAREY__DECLARE_FORMAT)
 #undef MAREY__DECLARE_FORMAT
+
+/* The files of one import: what was named, folders opened, each with its format and, where its name tells, its rank. */
+
+struct marey__import_file {
+    char *path;
+    const struct marey__import_format *format;
+    marey__byte_source *bytes; /* of a pipe, which cannot be opened again; else NULL */
+    uint64_t size;             /* on disk */
+    int32_t named_rank;        /* by its name, or by its place among the others; -1: not known */
+    /* Once it was read. */
+    marey_status status;
+    char failure[512];
+    int32_t rank;
+    uint64_t n_events, n_bytes;
+    double share; /* of the way, 0..1; guarded by the jobs' lock */
+};
+
+struct marey__import_files {
+    struct marey__import_file *all;
+    size_t n, cap;
+    bool is_numbered; /* neither names say ranks: they are numbered in order */
+};
+
+/* Every format, NULL behind the last; detection asks in this order. */
+extern const struct marey__import_format *const marey__import_formats[];
+/* The words of all, "a Kineto or Chrome trace, ... and ...". */
+void marey__import_words(struct marey__buf *out);
+/* By its first bytes; NULL when it is none. */
+const struct marey__import_format *marey__import_detect(const char *path, const char *bytes,
+                                                        size_t len);
+/* The rank that the name of a file says, or -1. */
+int32_t marey__import_rank_of_name(const char *path, bool is_one_of_several);
+
+/* List the files of `paths`. On failure there is a sentence, and `files` is left for fini. */
+MAREY_WARN_UNUSED marey_status marey__import_files_list(struct marey__import_files *files,
+                                                        const char *const *paths, size_t n,
+                                                        const char *from);
+void marey__import_files_fini(struct marey__import_files *files);
+
+/* Read all of them into the store, several at a time. */
+MAREY_WARN_UNUSED marey_status marey__import_files_read(struct marey__import_files *files,
+                                                        struct marey__log_store *store,
+                                                        const struct marey_import_options *options);
 
 #endif

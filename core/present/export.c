@@ -1,10 +1,9 @@
 /*
  * marey_export: the registry of formats, and which of a recording's events, calls and samples a format gets.
  */
-#include "analyze/samples/samples.h"
-#include "present/export/export_internal.h"
-#include "present/export/stacks/calls_out.h"
-#include "present/export/stacks/samples_out.h"
+#include "analyze/samples/internal.h"
+#include "present/export/internal.h"
+#include "present/export/stacks/internal.h"
 
 #define MAREY__FORMAT_ENTRY(name) &marey__export_##name,
 static const struct marey__export_format *const formats[] = {

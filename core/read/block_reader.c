@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 enum { READ_AHEAD = 256 << 10 };
 

@@ -6,7 +6,7 @@
  * begins: time then never runs backwards from one segment to the next, whatever rounding does
  * within them.
  */
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 __extension__ typedef unsigned __int128 u128;
 

@@ -5,7 +5,7 @@
  * Nearly every block is one batch: nothing in it is a record and the clock's slope does not change,
  * and then no word is looked at here at all. A block with records is walked once.
  */
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /*
  * Hand on words [from, to) of the run, on clock segment `segment`; `last` is the last that is no

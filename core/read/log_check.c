@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/log_check.h"
+#include "read/internal.h"
 
 enum { MAX_SPANS = 6, MAX_VERSIONS = 8 };
 

@@ -6,7 +6,7 @@
 
 #include <zstd.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /* ---- key/value texts ---- */
 

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "instrument/energy/energy_internal.h"
-#include "read/read_internal.h"
+#include "instrument/energy/internal.h"
+#include "read/internal.h"
 
 /* The logs that say which GPUs their machine has, by host; of one host the first. */
 struct tellers {

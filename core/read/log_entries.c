@@ -1,7 +1,7 @@
 /* What blocks CALLS and SAMPLES have in common: a payload of entries, each a tag, numbers and texts. */
 #include <zstd.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 bool marey__unpack_payload(const struct marey__block *block, const uint8_t *packed,
                            struct marey__buf *raw)

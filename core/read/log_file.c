@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /* Read blocks up to the end of the file as it is now. */
 static marey_status take_blocks(struct marey__log_scan *scan)

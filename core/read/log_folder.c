@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 struct opening {
     const char *path; /* of the folder */

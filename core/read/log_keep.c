@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 struct marey__kept_events {
     struct marey_batch *batches;

@@ -15,7 +15,7 @@
  */
 #include <stdlib.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 #define MAX_HELD_WORDS (UINT64_C(64) << 20)
 #define NO_PIECE UINT32_MAX /* 0 - 1: no number of a piece */

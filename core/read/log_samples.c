@@ -2,7 +2,7 @@
  * Blocks SAMPLES of a log: entries of a tag and numbers, taken apart. What they mean together, and whether their numbers
  * lead anywhere, is looked at by core/analyze/samples/samples_read.c.
  */
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /* ---- entries ---- */
 

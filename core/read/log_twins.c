@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/log_check.h"
+#include "read/internal.h"
 
 enum { MAX_TOLD = 5 };
 

@@ -3,7 +3,7 @@
  * unpacked and handed on in batches (log_batches.c). Who needs all threads together in order of time
  * has log_order.c.
  */
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 struct visit {
     const struct marey__log_file *log;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /* A pool is at most what somebody asked for as a memory budget; beyond this we look no further. */
 #define MAX_POOL_BYTES (UINT64_C(4) << 30)

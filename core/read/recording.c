@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "read/log_check.h"
+#include "read/internal.h"
 
 struct marey_recording {
     char *name;

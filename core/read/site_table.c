@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 struct marey__site_table *marey__site_table_make(struct marey__site_table **table)
 {

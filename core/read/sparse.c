@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /* Few: most processes have one thread and some dozen names, and there may be thousands of processes. */
 enum { PAGE_ELEMENTS = 8 };

@@ -13,7 +13,7 @@
 
 #include <zstd.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/clock_internal.h"
+#include "record/internal.h"
 
 bool marey__clock_is_tsc;
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 static void describe(struct marey__buf *out, const char *command)
 {

@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/old_name.h"
-#include "record/record_internal.h"
+#include "base/internal.h"
+#include "record/internal.h"
 
 /* What a walk over the log's blocks finds. */
 struct survey {
@@ -324,7 +324,7 @@ static marey_status finalize_from(int log_fd, const char *path, int pool_fd, con
 }
 
 /* The process died before it had said who it is, and so before its first event: there is nothing to keep. */
-static void remove_stillborn(const char *path, const char *pool_path)
+static void remove_abandoned(const char *path, const char *pool_path)
 {
     unlink(path);
     unlink(pool_path);
@@ -335,18 +335,18 @@ static void remove_stillborn(const char *path, const char *pool_path)
  * pool, which its owner never locks, is what they take turns by.
  */
 static marey_status finalize_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
-                                  bool is_stillborn)
+                                  bool is_abandoned)
 {
     struct stat log, pool;
     if (flock(pool_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return MAREY_OK; /* another does it */
     /* An owner that lived when we opened both may have written its log, deleted its pool and exited since. */
     if (fstat(log_fd, &log) != 0 || fstat(pool_fd, &pool) != 0 || pool.st_nlink == 0 ||
-        (is_stillborn && log.st_size != 0))
+        (is_abandoned && log.st_size != 0))
         return MAREY_OK;
-    if (!is_stillborn)
+    if (!is_abandoned)
         return finalize_from(log_fd, path, pool_fd, pool_path);
-    remove_stillborn(path, pool_path);
+    remove_abandoned(path, pool_path);
     return MAREY_OK;
 }
 
@@ -400,10 +400,10 @@ static marey_status finalize_pair(int fd, const char *path, int pool_fd, const c
         return MAREY_OK;
     const bool is_log = survey_log(&first, fd, false);
     /* A process locks its log before it makes its pool, so an empty log that can be locked beside a pool is abandoned. */
-    const bool is_stillborn = !is_log && log_st.st_size == 0;
-    if ((is_log || is_stillborn) && is_pool_of(fd, pool_fd, is_beside, &first, &log_st) &&
+    const bool is_abandoned = !is_log && log_st.st_size == 0;
+    if ((is_log || is_abandoned) && is_pool_of(fd, pool_fd, is_beside, &first, &log_st) &&
         owner_is_dead(&first, fd, pool, pool_st.st_ino))
-        status = finalize_dead(fd, path, pool_fd, pool, is_stillborn);
+        status = finalize_dead(fd, path, pool_fd, pool, is_abandoned);
     marey__free(first.next_sequence);
     return status;
 }

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 enum {
     FREE_CHUNKS =

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "record/intern_internal.h"
+#include "record/internal.h"
 
 struct slot {
     uint64_t handle; /* 0: free. Release; loaded with acquire */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 /* torchrun and its kin, Open MPI, MPICH and Intel MPI, PMIx, MVAPICH, Slurm: the first that is a number counts. */
 const char *const marey__rank_variables[] = {"RANK",      "OMPI_COMM_WORLD_RANK", "PMI_RANK",

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "record/intern_internal.h"
+#include "record/internal.h"
 
 enum { PAGE_SITES = 1024, N_PAGES = MAREY__SITE_LIMIT / PAGE_SITES };
 

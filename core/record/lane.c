@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 /*
  * Two lanes that take nothing. A thread starts with `absent`, which sends its first event here; while this file works

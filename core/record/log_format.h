@@ -10,7 +10,7 @@
 #ifndef MAREY_LOG_FORMAT_H
 #define MAREY_LOG_FORMAT_H
 
-#include "base/old_name.h"
+#include "base/internal.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 enum { OPEN_FLAGS = O_RDWR | O_APPEND };
 
@@ -49,21 +49,21 @@ void marey__log_close(struct marey__log *log)
 {
     marey__held_close(&log->file);
     marey__buf_fini(&log->sites);
-    marey__free(log->lanes_told);
-    log->lanes_told = NULL;
-    log->n_lanes_told = 0;
+    marey__free(log->lane_headers_written);
+    log->lane_headers_written = NULL;
+    log->n_lane_headers = 0;
 }
 
 bool marey__log_lane_is_new(struct marey__log *log, uint32_t lane)
 {
     enum { MOST = 1 << 20 };
-    const size_t before = log->n_lanes_told;
-    if (lane >= MOST || !marey__grow(&log->lanes_told, &log->n_lanes_told, (size_t)lane + 1,
-                                     sizeof *log->lanes_told))
+    const size_t before = log->n_lane_headers;
+    if (lane >= MOST || !marey__grow(&log->lane_headers_written, &log->n_lane_headers,
+                                     (size_t)lane + 1, sizeof *log->lane_headers_written))
         return true;
-    memset(log->lanes_told + before, 0, log->n_lanes_told - before);
-    const bool is_new = !log->lanes_told[lane];
-    log->lanes_told[lane] = true;
+    memset(log->lane_headers_written + before, 0, log->n_lane_headers - before);
+    const bool is_new = !log->lane_headers_written[lane];
+    log->lane_headers_written[lane] = true;
     return is_new;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 /* The text behind "name : " in a file of such lines; "" when there is none. The first `size` bytes are looked at. */
 static void read_field(const char *path, const char *name, char *out, size_t size)

@@ -11,7 +11,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 enum { MAX_WORDS = MAREY__CHUNK_WORDS, MAX_BYTES = MAX_WORDS * 8 };
 

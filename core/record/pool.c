@@ -14,7 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 enum { FIRST_BYTES = 2u << 20, GROW_BYTES = 4u << 20 };
 

@@ -3,7 +3,7 @@
  * filled when the turn equals the ticket of the filler, and taken when it is one past. A thread only ever waits for
  * another that is between two adjacent instructions, and then gives up rather than waits.
  */
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 bool marey__queue_init(struct marey__queue *q, uint32_t n)
 {

@@ -8,7 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 struct marey__record marey__record = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                       .pool = {.file.fd = -1},
@@ -219,9 +219,9 @@ bool marey__record_family_is_open(void)
 static marey_status open_now(void)
 {
     MAREY_TRY(marey__clock_choose(record->settings.clock));
-    if (record->is_rank_told && record->settings.rank < 0) {
-        record->settings.rank = record->told_rank;
-        record->settings.world_size = record->told_world_size;
+    if (record->is_rank_set && record->settings.rank < 0) {
+        record->settings.rank = record->set_rank;
+        record->settings.world_size = record->set_world_size;
     }
     marey__identity_fill(&record->settings);
     __atomic_store_n(&record->is_full, false, __ATOMIC_RELAXED);

@@ -9,7 +9,7 @@
 
 #include <marey/recording.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 static void describe_run(struct marey__buf *texts, const struct marey_run_end *run)
 {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 static struct marey__record *const record = &marey__record;
 

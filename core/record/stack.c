@@ -3,8 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/intern_internal.h"
-#include "record/stack_internal.h"
+#include "record/internal.h"
 
 __thread struct marey__stack *marey__stack_self __attribute__((tls_model("initial-exec")));
 uint32_t marey__stack_generation = 1;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 #include <marey/range.h>
 
 enum { N_NAMES = 256 };

@@ -3,8 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "record/clock_internal.h"
-#include "record/usage_internal.h"
+#include "record/internal.h"
 
 /* ---- the machine: the first line of /proc/stat, in ticks ---- */
 

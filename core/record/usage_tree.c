@@ -27,8 +27,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "record/clock_internal.h"
-#include "record/usage_internal.h"
+#include "record/internal.h"
 
 #define SETTLE_NS 200000000u /* until a number that was given belongs to a process or never will */
 #define STATS_NS 10000000u   /* a tick: so long may a grandchild that came and went go unnoticed */

@@ -16,8 +16,7 @@
 #ifndef MAREY_REPORT_ROOM_H
 #define MAREY_REPORT_ROOM_H
 
-#include "base/base_internal.h"
-#include "base/table_internal.h"
+#include "base/internal.h"
 #include <marey/recording.h>
 #include <marey/report.h>
 

@@ -1,8 +1,7 @@
 /* A report in each format. Text of its own has an analysis that says more than its tables; the rest is drawn from them. */
 #include <string.h>
 
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "present/draw/internal.h"
 #include "report/internal.h"
 
 enum { MAX_COLUMNS = 40 };

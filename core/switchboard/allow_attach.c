@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/types.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include <marey/switchboard.h>
 
 /* Who may attach, as prctl takes it; 0: nobody was named. Written by marey_allow_attach, read by a forked child. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "switchboard/switchboard_internal.h"
+#include "switchboard/internal.h"
 
 static char my_path[PATH_MAX], earlier_path[PATH_MAX];
 

@@ -5,8 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "switchboard/iteration_internal.h"
-#include "switchboard/switchboard_internal.h"
+#include "switchboard/internal.h"
 
 enum { MAX_SUBSCRIBERS = 8 };
 
@@ -62,7 +61,7 @@ static void put_surroundings(void)
         put(MAREY_RECORD_PHASE, phase, MAREY__COUNT_OF(phase));
 }
 
-static void put_iteration(const struct marey__iteration *it)
+static void put_iteration(const struct marey__iteration_event *it)
 {
     uint64_t words[3] = {it->number, it->is_warmup, 0};
     memcpy(&words[2], &it->samples, sizeof it->samples);
@@ -98,10 +97,10 @@ void marey_iteration_begin_by(marey_driver driver)
 }
 
 /* The lock is held. */
-static void count_one(struct marey__iteration *it, double samples)
+static void count_one(struct marey__iteration_event *it, double samples)
 {
     const uint64_t now = now_ns();
-    *it = (struct marey__iteration){
+    *it = (struct marey__iteration_event){
         .number = counter.n_finished,
         .is_warmup = counter.n_finished<counter.warmup_end,
                                         .next_is_warmup = counter.n_finished + 1 < counter.warmup_end,
@@ -120,7 +119,7 @@ static void count_one(struct marey__iteration *it, double samples)
 
 int marey_iteration_finish_by(marey_driver driver, double samples)
 {
-    struct marey__iteration it = {0};
+    struct marey__iteration_event it = {0};
     subscriber_list subscribers;
     put_surroundings();
     pthread_mutex_lock(&counter.lock);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "switchboard/switchboard_internal.h"
+#include "switchboard/internal.h"
 
 enum { POOL_DEFAULT = 32u << 20 };
 

@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/nvtx/nvtx_internal.h"
-#include "record/usage_internal.h"
-#include "switchboard/switchboard_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/nvtx/internal.h"
+#include "record/internal.h"
+#include "switchboard/internal.h"
 
 /* A page of its own, so that the kernel can hand a child zeros in its place: whatever makes the child, it starts off. */
 __attribute__((aligned(4096))) uint32_t marey_switch[1024];
@@ -197,7 +197,7 @@ void marey_reset(void)
     stop("stop");
     pthread_mutex_lock(&record->lock);
     marey__settings_init(&record->settings);
-    record->is_rank_told = false;
+    record->is_rank_set = false;
     record->n_worker = 0;
     record->nesting_errors = 0;
     pthread_mutex_unlock(&record->lock);
@@ -220,7 +220,7 @@ const char *marey_recording_path(void)
 }
 
 /* Add to what the log says of the process, if there is a log by now. Frees `texts`; the lock is held. */
-static void tell_log(struct marey__buf *texts)
+static void append_to_log(struct marey__buf *texts)
 {
     if (record->state == MAREY__RECORD_OPEN &&
         marey__log_append_texts(&record->log, MAREY__BLOCK_LOG, texts) != MAREY_OK)
@@ -235,10 +235,10 @@ void marey_set_rank(int rank, int world_size)
     marey__texts_printf(&texts, MAREY__KEY_RANK, "%d", rank);
     marey__texts_printf(&texts, MAREY__KEY_WORLD, "%d", world_size);
     pthread_mutex_lock(&record->lock);
-    record->settings.rank = record->told_rank = rank;
-    record->settings.world_size = record->told_world_size = world_size;
-    record->is_rank_told = true;
-    tell_log(&texts);
+    record->settings.rank = record->set_rank = rank;
+    record->settings.world_size = record->set_world_size = world_size;
+    record->is_rank_set = true;
+    append_to_log(&texts);
     pthread_mutex_unlock(&record->lock);
     marey__lane_resume(lane);
 }
@@ -250,7 +250,7 @@ void marey_set_worker(int worker)
     marey__texts_printf(&texts, MAREY__KEY_WORKER, "%d", worker);
     pthread_mutex_lock(&record->lock);
     record->n_worker = worker < 0 ? 0 : (uint32_t)worker + 1;
-    tell_log(&texts);
+    append_to_log(&texts);
     pthread_mutex_unlock(&record->lock);
     marey__lane_resume(lane);
 }
@@ -282,7 +282,7 @@ void marey_set_versions(const char *text)
     snprintf(record->versions, sizeof record->versions, "%s", text);
     if (is_new) {
         marey__texts_put(&texts, MAREY__KEY_VERSIONS, record->versions);
-        tell_log(&texts);
+        append_to_log(&texts);
     }
     pthread_mutex_unlock(&record->lock);
     marey__lane_resume(lane);
@@ -301,7 +301,7 @@ void marey_set_experiment(const char *experiment, const char *strategy)
         snprintf(record->strategy, sizeof record->strategy, "%s", strategy);
         marey__texts_put(&texts, MAREY__KEY_STRATEGY, record->strategy);
     }
-    tell_log(&texts);
+    append_to_log(&texts);
     pthread_mutex_unlock(&record->lock);
     marey__lane_resume(lane);
 }

@@ -6,7 +6,7 @@
  *
  *     marey_live *live;
  *     if (marey_live_create(5, &live) == MAREY_OK) {
- *         marey_live_hang_on(live, sampler);
+ *         marey_live_attach(live, sampler);
  *         ... marey_sampler_run(sampler) in a thread of its own; here, now and then:
  *         marey_live_table(live, MAREY_LIVE_FUNCTIONS, 0, 500, &table);
  *     }
@@ -27,7 +27,7 @@ typedef struct marey_live marey_live;
 MAREY_API MAREY_WARN_UNUSED marey_status marey_live_create(double window_s, marey_live **out);
 MAREY_API void marey_live_destroy(marey_live *live);
 /* Become what the sampler tells its rounds to. Before marey_sampler_run. */
-MAREY_API void marey_live_hang_on(marey_live *live, marey_sampler *sampler);
+MAREY_API void marey_live_attach(marey_live *live, marey_sampler *sampler);
 
 enum marey_live_by {
     MAREY_LIVE_FUNCTIONS = 0, /* self total function place */

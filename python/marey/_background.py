@@ -5,7 +5,7 @@ for it. An order is a line in a file that is nowhere but in memory, and a byte i
 Neither waits for the shell, however far behind it is. Both stay when the program is gone, and the shell has a session
 of its own: so neither Ctrl-C nor the terminal's end nor a `kill -9` of the program stops what has been ordered.
 
-What cannot begin yet, because a thread still writes what is to be read, is ordered by a messenger: a thread that waits
+What cannot begin yet, because a thread still writes what is to be read, is ordered by a queue_thread: a thread that waits
 in place of the one that trains.
 """
 
@@ -48,7 +48,7 @@ def program() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "marey")
 
 
-class _Clerk:
+class _BackgroundShell:
     """The process, and the process that started it: a forked child is not its owner."""
 
     def __init__(self) -> None:
@@ -105,13 +105,13 @@ class _Clerk:
         os.close(self._orders)
 
 
-class _Messenger:
+class _QueueThread:
     """A thread that waits for what an order needs, and then gives it. A forked child has none."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
         self.orders: queue.SimpleQueue[Optional[Order]] = queue.SimpleQueue()
-        self.thread = threading.Thread(target=self._run, name="marey-messenger", daemon=True)
+        self.thread = threading.Thread(target=self._run, name="marey-queue_thread", daemon=True)
         self.thread.start()
 
     def _run(self) -> None:
@@ -129,16 +129,16 @@ class _Messenger:
         self.thread.join()
 
 
-class _Office:
+class _Shells:
     """Where the processes are. The last one takes orders; those before it do what they have, and end."""
 
-    clerks: ClassVar[list[_Clerk]] = []
-    messenger: Optional[_Messenger] = None
+    shells: ClassVar[list[_BackgroundShell]] = []
+    queue_thread: Optional[_QueueThread] = None
     lock = threading.RLock()  # guards the processes, for moments; a forked child has a new one
 
 
 def _after_fork() -> None:
-    _Office.lock = threading.RLock()
+    _Shells.lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -146,71 +146,71 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def ready() -> None:
     """See that there is a process with room for orders. Call it when a millisecond does not matter."""
-    with _Office.lock:
+    with _Shells.lock:
         if is_ready():
             return
-        clerks = _Office.clerks = [clerk for clerk in _Office.clerks if clerk.is_here]
-        for clerk in clerks:
-            clerk.finish()
-        clerks.append(_Clerk())
+        shells = _Shells.shells = [shell for shell in _Shells.shells if shell.is_here]
+        for shell in shells:
+            shell.finish()
+        shells.append(_BackgroundShell())
 
 
 def is_ready() -> bool:
     """Whether ready() has nothing to do."""
-    with _Office.lock:
-        return bool(_Office.clerks) and _Office.clerks[-1].is_here and _Office.clerks[-1].has_room
+    with _Shells.lock:
+        return bool(_Shells.shells) and _Shells.shells[-1].is_here and _Shells.shells[-1].has_room
 
 
 def ready_behind() -> None:
-    """See that there is a messenger. Call it when a millisecond does not matter."""
-    if _Office.messenger is None or _Office.messenger.owner != os.getpid():
-        _Office.messenger = _Messenger()
+    """See that there is a queue_thread. Call it when a millisecond does not matter."""
+    if _Shells.queue_thread is None or _Shells.queue_thread.owner != os.getpid():
+        _Shells.queue_thread = _QueueThread()
 
 
 def run(*commands: Sequence[str]) -> None:
     """Have the commands of marey done, one after the other as long as each succeeds: run(["artifacts", trace])."""
-    with _Office.lock:
-        if not _Office.clerks or not _Office.clerks[-1].is_here:
+    with _Shells.lock:
+        if not _Shells.shells or not _Shells.shells[-1].is_here:
             ready()
-        _Office.clerks[-1].order(" && ".join(f"{shlex.join([program(), *words])} </dev/null" for words in commands))
+        _Shells.shells[-1].order(" && ".join(f"{shlex.join([program(), *words])} </dev/null" for words in commands))
 
 
 def run_behind(wait: Callable[[], None], *commands: Sequence[str]) -> None:
     """Have the commands done when `wait()` has come back, which another thread calls."""
     ready_behind()
-    assert _Office.messenger is not None
-    _Office.messenger.orders.put((wait, commands))
+    assert _Shells.queue_thread is not None
+    _Shells.queue_thread.orders.put((wait, commands))
 
 
-def _finish() -> list[_Clerk]:
-    """Let all end after the work they have, when the messenger has given his orders."""
-    messenger, _Office.messenger = _Office.messenger, None
-    if messenger is not None and messenger.owner == os.getpid():
-        messenger.finish()
-    with _Office.lock:
-        clerks = [clerk for clerk in _Office.clerks if clerk.owner == os.getpid()]
-        _Office.clerks = []
-        for clerk in clerks:
-            clerk.finish()
-    return clerks
+def _finish() -> list[_BackgroundShell]:
+    """Let all end after the work they have, when the queue_thread has given his orders."""
+    queue_thread, _Shells.queue_thread = _Shells.queue_thread, None
+    if queue_thread is not None and queue_thread.owner == os.getpid():
+        queue_thread.finish()
+    with _Shells.lock:
+        shells = [shell for shell in _Shells.shells if shell.owner == os.getpid()]
+        _Shells.shells = []
+        for shell in shells:
+            shell.finish()
+    return shells
 
 
 def wait() -> None:
     """Come back when everything that was ordered is done."""
-    for clerk in _finish():
-        clerk.shell.wait()
+    for shell in _finish():
+        shell.shell.wait()
 
 
 @atexit.register
 def _at_exit() -> None:
     """Wait for what is under way, and say so when it takes longer than a moment."""
-    clerks = _finish()
+    shells = _finish()
     try:
-        for clerk in clerks:
-            clerk.shell.wait(_MOMENT_S)
+        for shell in shells:
+            shell.shell.wait(_MOMENT_S)
     except subprocess.TimeoutExpired:
         sentence = "marey: waiting for the tables and pages of the last window; Ctrl-C leaves them to finish alone"
         print(sentence, file=sys.stderr, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
-            for clerk in clerks:
-                clerk.shell.wait()
+            for shell in shells:
+                shell.shell.wait()

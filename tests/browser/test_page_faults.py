@@ -26,7 +26,7 @@ HOURS = 3 * 3600e6  # in microseconds
 MANY = """
 import marey
 for i in range(600000):
-    with marey.range("hurry"): pass
+    with marey.range("raise_priority"): pass
 """
 
 Open = Callable[..., PageInBrowser]

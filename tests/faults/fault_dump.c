@@ -58,7 +58,7 @@ static void dump(long n_steps)
     }
 }
 
-static void tell_counts(void)
+static void write_counts(void)
 {
     struct marey_dump_counts c;
     marey_dump_counts_get(&c);
@@ -96,7 +96,7 @@ static int end(const char *how, long n_steps)
             : marey_dump_disable();
     if (st != MAREY_OK)
         printf("end: %s\n", marey_last_error());
-    tell_counts();
+    write_counts();
     if (strcmp(how, "_exit") == 0)
         _exit(0);
     if (strcmp(how, "abort") == 0)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include "fuzz.h"
 #include "record/log_format.h"
 #include <marey/marey.h>

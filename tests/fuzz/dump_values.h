@@ -4,11 +4,11 @@
 
 #include "padded.h"
 
-static inline void check_values(struct marey__step *step)
+static inline void check_values(struct marey__dumpfile_step *step)
 {
     for (size_t i = 0; i < step->n_values; i++) {
         const struct marey_dumped_value *const value = &step->values[i];
-        const struct marey__place *const place = &step->places[i];
+        const struct marey__value_place *const place = &step->places[i];
         struct marey__path path;
         struct marey_tensor_stats stats;
         MAREY_ASSERT(marey__name_parse(value->name, strlen(value->name), &path) == MAREY_OK);

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include "fuzz.h"
 #include <marey/breakdown.h>
 #include <marey/gpu_report.h>

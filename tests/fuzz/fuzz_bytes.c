@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 #include "fuzz.h"
 
 enum { MAX_UNPACKED = 8 << 20 }; /* a few bytes can stand for gigabytes */

@@ -1,7 +1,7 @@
 /* Any bytes as a log: its calls, as tables and as each of the files that are made of them. */
 #include <stdio.h>
 
-#include "analyze/calls/calls.h"
+#include "analyze/calls/internal.h"
 #include "fuzz.h"
 
 static void tell(marey_report *report)

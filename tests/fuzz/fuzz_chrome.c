@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 #include "fuzz.h"
 #include "import/internal.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 #include "fuzz.h"
 
 /* Outputs end where their size says, whatever the text. */
@@ -35,7 +35,7 @@ static void read_fields(const char *text, size_t len, const char *key)
 
 static void read_measured(const char *text, size_t len, const char *key)
 {
-    struct marey__measured found;
+    struct marey__doctor_measured found;
     const bool is_known = marey__parse_measured(text, len, key[0] != '\0' ? key : "energy0", &found);
     check(found.refusal, sizeof found.refusal);
     MAREY_ASSERT(is_known || (!found.is_readable && found.n_changes == 0));

@@ -1,7 +1,7 @@
 /* Any bytes as a program file: its functions lie within what it names. */
 #include <string.h>
 
-#include "codec/elf_symbols.h"
+#include "codec/internal.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

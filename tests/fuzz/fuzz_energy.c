@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "instrument/energy/energy_internal.h"
+#include "instrument/energy/internal.h"
 
 enum { N_TEXTS = 5 };
 

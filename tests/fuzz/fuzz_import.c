@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "codec/codec_internal.h"
+#include "analyze/calls/internal.h"
+#include "codec/internal.h"
 #include "fuzz.h"
 #include "import/internal.h"
 #include <marey/report.h>

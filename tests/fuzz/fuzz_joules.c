@@ -1,7 +1,7 @@
 /* Any bytes as a log: its energy, printed and as JSON. Every figure is a number, whatever it holds. */
 #include <stdio.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include "fuzz.h"
 #include <marey/energy_report.h>
 

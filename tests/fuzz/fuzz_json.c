@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 #include "fuzz.h"
 
 /* A number that stands for all tokens with their texts, in their order. */

@@ -1,7 +1,7 @@
 /* Any bytes as a log: opened by itself, summarised, reported and exported. */
 #include <stdio.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct marey_dumps *const dumps = marey__calloc(1, sizeof *dumps);
-    struct marey__step step = {
+    struct marey__dumpfile_step step = {
         .path = (char[]){"fuzzed"}, .stem = (char[]){"stem"}, .file = {.len = 4096 + 256}};
     struct marey__map text = padded_copy(data, size);
     if (dumps != NULL && marey__manifest_parse(dumps, &step, &text) == MAREY_OK) {

@@ -1,7 +1,7 @@
 /* Any bytes as a CSV of measurements, in pieces of any size: no crash, and runs that a report can be made of. */
 #include <math.h>
 
-#include "analyze/scaling/scaling_read.h"
+#include "analyze/scaling/internal.h"
 #include "fuzz.h"
 
 static void check(const struct marey_scaling_run *run)

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include "fuzz.h"
 #include <marey/report.h>
 

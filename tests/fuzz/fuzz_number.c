@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/number_text.h"
+#include "base/internal.h"
 #include "fuzz.h"
 #include "padded.h"
 

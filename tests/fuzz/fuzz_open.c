@@ -1,7 +1,7 @@
 /* Any bytes as a file of another tool: its format is found out, and what it gives is read as a recording. */
 #include <stdio.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include "fuzz.h"
 #include <marey/import.h>
 #include <marey/report.h>

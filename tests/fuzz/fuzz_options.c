@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "switchboard/switchboard_internal.h"
+#include "switchboard/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

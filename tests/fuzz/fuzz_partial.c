@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/summary/summary_bytes.h"
+#include "analyze/summary/internal.h"
 #include "fuzz.h"
 
 static const struct marey_summary_options options = {.n_jobs = 1};

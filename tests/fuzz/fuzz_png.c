@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/zlib_stream.h"
+#include "codec/internal.h"
 #include "fuzz.h"
-#include "tensor/image/image_internal.h"
+#include "tensor/image/internal.h"
 
 static void mend_checksums(uint8_t *bytes, size_t len)
 {

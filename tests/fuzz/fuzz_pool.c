@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include "fuzz.h"
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 enum { N_SLOTS = 5, CHUNK_INPUT = 64 };
 

@@ -1,7 +1,7 @@
 /* Any bytes as a log: its samples, all of them and chosen by ranges, iterations and modes, as tables and as text. */
 #include <stdio.h>
 
-#include "analyze/samples/samples_whole.h"
+#include "analyze/samples/internal.h"
 #include "fuzz.h"
 
 static void tell(marey_report *report)

@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "import/internal.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 #include <marey/report.h>
 
 struct bytes {

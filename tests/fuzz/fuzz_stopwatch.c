@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "instrument/stopwatch/stopwatch_merge.h"
+#include "instrument/stopwatch/internal.h"
 #include <marey/stopwatch.h>
 
 static void look(const marey_stopwatch_merged *merged)

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "analyze/memory/memory_timeline.h"
+#include "analyze/memory/internal.h"
 #include "fuzz.h"
 
 /* At the end there is what was made and not released, and the peak is what was alive then. */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/operators/operators_internal.h"
-#include "codec/codec_internal.h"
+#include "analyze/operators/internal.h"
+#include "codec/internal.h"
 #include "fuzz.h"
 
 static struct marey__torch_trace *read_trace(const uint8_t *data, size_t size, size_t cut)

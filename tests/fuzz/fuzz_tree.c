@@ -31,7 +31,7 @@ static void check_again(const struct marey_tensor *tensor)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct marey_dumps dumps = {0};
-    struct marey__step step = {.path = (char[]){"fuzzed"}};
+    struct marey__dumpfile_step step = {.path = (char[]){"fuzzed"}};
     struct marey__map text = padded_copy(data, size);
     if (marey__tree_parse(&dumps, &step, MAREY_DUMP_TENSORS, &text, "fuzzed", NULL, NULL) ==
         MAREY_OK) {

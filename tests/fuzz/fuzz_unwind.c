@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 enum { CODE_AT = 0x400000, STACK_AT = 0x7ff000, MAX_FRAMES = 64 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "record/usage_internal.h"
+#include "record/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

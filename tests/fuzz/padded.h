@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 static inline struct marey__map padded_copy(const uint8_t *data, size_t size)
 {

@@ -26,9 +26,9 @@ def alone():
     _background.wait()
 
 
-def clerk() -> _background._Clerk:
+def shell() -> _background._BackgroundShell:
     _background.ready()
-    return _background._Office.clerks[-1]
+    return _background._Shells.shells[-1]
 
 
 def wait_until(condition, what: str) -> None:
@@ -53,7 +53,7 @@ def too_late(*_) -> None:
 
 def test_who_orders_does_not_wait_for_one_that_stands_still(tmp_path):
     """More orders than the pipe holds bytes; one that waited would do so for ever, and the alarm ends it."""
-    beside = clerk()
+    beside = shell()
     fcntl.fcntl(beside._bell.fileno(), fcntl.F_SETPIPE_SZ, PAGE)
     stop(beside.shell.pid)
     before = signal.signal(signal.SIGALRM, too_late)
@@ -75,7 +75,7 @@ import fcntl, os, signal, sys
 from marey import _background
 
 _background.ready()
-beside = _background._Office.clerks[-1]
+beside = _background._Shells.shells[-1]
 fcntl.fcntl(beside._bell.fileno(), fcntl.F_SETPIPE_SZ, {PAGE})
 print(beside.shell.pid, flush=True)
 os.kill(beside.shell.pid, signal.SIGSTOP)
@@ -122,7 +122,7 @@ def test_after_many_orders_another_process_takes_over(tmp_path, monkeypatch):
     monkeypatch.setattr(_background, "_MANY_BYTES", 1000)
     pids = set()
     for i in range(200):
-        beside = clerk()
+        beside = shell()
         pids.add(beside.shell.pid)
         beside.order(f"echo {i} >> {tmp_path}/{beside.shell.pid}")
     assert len(pids) > 3
@@ -132,10 +132,10 @@ def test_after_many_orders_another_process_takes_over(tmp_path, monkeypatch):
 
 
 def test_one_that_was_ended_is_replaced(tmp_path):
-    first = clerk()
+    first = shell()
     first.shell.kill()
     first.shell.wait()
-    second = clerk()
+    second = shell()
     assert second is not first
     second.order(f"echo x > {tmp_path}/done")
     _background.wait()

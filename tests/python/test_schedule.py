@@ -83,9 +83,9 @@ def test_each_transition_is_torchs():
             assert profile.done == ours(Action.NONE, before)
             profile.done.clear()
             profile.step()
-            n_told = len(told)
+            n_reported = len(told)
             assert profile.done == ours(before, after), (before, after)
-            assert len(told) == 2 * n_told  # they warn, and so do we
+            assert len(told) == 2 * n_reported  # they warn, and so do we
             profile.done.clear()
             profile.stop()
             assert profile.done == ours(after, None)

@@ -2,7 +2,7 @@
 #ifndef MAREY_TESTS_DIFF_VALUES_H
 #define MAREY_TESTS_DIFF_VALUES_H
 
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 enum { MAX_VALUES = 64 };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/device/idle.h"
+#include "analyze/device/internal.h"
 #include "log_maker.h"
 
 enum {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 #include "importing.h"
 
 struct marey_import_options import_wants;

@@ -4,7 +4,7 @@
 #ifndef MAREY_TEST_LOG_MAKER_H
 #define MAREY_TEST_LOG_MAKER_H
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include "record/log_format.h"
 #include <marey/recording.h>
 

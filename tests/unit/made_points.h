@@ -2,7 +2,7 @@
 #ifndef MAREY_TESTS_MADE_POINTS_H
 #define MAREY_TESTS_MADE_POINTS_H
 
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/scaling/internal.h"
 
 struct made_point {
     const char *experiment, *strategy;

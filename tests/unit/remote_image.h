@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 struct image {
     uint64_t runtime;

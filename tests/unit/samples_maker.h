@@ -4,7 +4,7 @@
 
 #include <marey/recording.h>
 
-#include "sampler/store/samples_log.h"
+#include "sampler/store/internal.h"
 
 /* A recording in a new directory, with process 1 (pid 100, started at 5, of no rank) in the store. */
 struct samples_maker {

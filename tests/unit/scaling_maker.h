@@ -11,9 +11,8 @@
 
 #include <cmocka.h>
 
-#include "analyze/scaling/scaling_read.h"
-#include "base/base_internal.h"
-#include "base/table_internal.h"
+#include "analyze/scaling/internal.h"
+#include "base/internal.h"
 #include <marey/scaling.h>
 
 /* A run of which nothing is known but how many workers it had; the caller fills in the rest. */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "record/record_internal.h"
+#include "record/internal.h"
 
 struct scratch {
     char folder[64];

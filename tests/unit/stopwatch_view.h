@@ -2,7 +2,7 @@
 #ifndef MAREY_TEST_STOPWATCH_VIEW_H
 #define MAREY_TEST_STOPWATCH_VIEW_H
 
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/stopwatch/internal.h"
 #include "scratch.h"
 
 static inline void enable(uint64_t warmup)

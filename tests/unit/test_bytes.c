@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 
 /* ---- all that a source gives ---- */
 

@@ -5,7 +5,7 @@
 
 #include "calls_view.h"
 
-#include "instrument/calls/calls_internal.h"
+#include "instrument/calls/internal.h"
 
 static const struct marey_calls_options by_hand = {.flags = MAREY_CALLS_USER};
 

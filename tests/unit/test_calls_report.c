@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/calls/calls.h"
+#include "analyze/calls/internal.h"
 #include "calls_maker.h"
 #include "table_view.h"
 #include <marey/calls.h>

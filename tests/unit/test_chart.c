@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "present/draw/chart.h"
+#include "present/draw/internal.h"
 
 static int set_up(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 #include "event_list.h"
 #include "importing.h"
 

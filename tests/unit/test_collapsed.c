@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "import/stacks/stack_in.h"
+#include "import/stacks/internal.h"
 #include "importing.h"
 
 #define MS UINT64_C(1000000)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 #include "log_maker.h"
 #include "table_view.h"
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/number_text.h"
-#include "tensor/container/container_internal.h"
+#include "base/internal.h"
+#include "tensor/container/internal.h"
 
 /* What was put, with a NUL behind it. */
 static const char *text_of(struct marey__buf *buf)

@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "codec/codec_internal.h"
-#include "codec/deflate.h"
+#include "codec/internal.h"
 
 /* ---- a reader of deflate, small and slow ---- */
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "diff_values.h"
-#include "tensor/diff/diff_merge.h"
+#include "tensor/diff/internal.h"
 
 struct fixture {
     struct made_side made[2], whole;

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "doctor/doctor_internal.h"
+#include "doctor/internal.h"
 #include "scratch.h"
 
 /* ---- fields ---- */
@@ -210,7 +210,7 @@ static void more_changes_than_are_kept_do_no_harm(void **state)
     assert_int_equal(marey__pulse_period_ns(&pulse), 7);
 }
 
-static bool measured(const char *text, const char *key, struct marey__measured *out)
+static bool measured(const char *text, const char *key, struct marey__doctor_measured *out)
 {
     return marey__parse_measured(text, strlen(text), key, out);
 }
@@ -218,7 +218,7 @@ static bool measured(const char *text, const char *key, struct marey__measured *
 static void what_a_child_measured_is_read_or_refused(void **state)
 {
     (void)state;
-    struct marey__measured found;
+    struct marey__doctor_measured found;
     const char *text =
         "gpu0=A\nenergy0=ok 20000000 17 3000\nenergy1=no Not Supported\nenergy2=ok 1\n"
         "energy3=perhaps\nenergy4=ok 1 2 x\nenergy5=\n";

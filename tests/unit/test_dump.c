@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 #include "scratch.h"
 
 /* ---- help ---- */

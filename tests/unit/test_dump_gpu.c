@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <sys/wait.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 #include "scratch.h"
 
 enum { STREAM = 301, CONTEXT = 3 };

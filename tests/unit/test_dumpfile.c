@@ -3,9 +3,9 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "base/number_text.h"
+#include "base/internal.h"
 #include "scratch.h"
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 /* ---- files ---- */
 

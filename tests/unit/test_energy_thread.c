@@ -1,7 +1,7 @@
 /* energy: counters that misbehave, lists of devices, zones of RAPL, whose turn it is, and the thread with a stand-in NVML. */
 #include <sys/wait.h>
 
-#include "instrument/energy/energy_session.h"
+#include "instrument/energy/internal.h"
 #include "scratch.h"
 #include <marey/iteration.h>
 #include <marey/range.h>

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "present/export/export_internal.h"
+#include "present/export/internal.h"
 
 #define ORIGIN UINT64_C(1000000000)
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "instrument/cuda/cuda_internal.h"
+#include "instrument/cuda/internal.h"
 #include "scratch.h"
 
 #define MS 1000000u

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 #include "log_maker.h"
 #include "table_view.h"
 #include <marey/gpu_report.h>

@@ -1,7 +1,7 @@
 /* gpu: sessions with a stand-in of CUPTI (tests/cupti) when memory runs out, at each allocation in turn. */
 #include <dlfcn.h>
 
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/gpu/internal.h"
 #include "scratch.h"
 #include <marey/iteration.h>
 

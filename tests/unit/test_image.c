@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "codec/zlib_stream.h"
-#include "tensor/image/image_internal.h"
+#include "codec/internal.h"
+#include "tensor/image/internal.h"
 
 static const uint8_t *samples(const marey_images *images, size_t i)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "import/import_files.h"
+#include "import/internal.h"
 
 /* ---- a folder of its own ---- */
 
@@ -145,14 +145,14 @@ static void every_format_has_a_name_to_ask_for(void **state)
 /* ---- whole imports ---- */
 
 static double told;
-static size_t n_told;
+static size_t n_reported;
 
 static void tell(void *ctx, double share)
 {
     (void)ctx;
     assert_true(share >= 0 && share <= 1);
     told = share;
-    n_told++;
+    n_reported++;
 }
 
 static void progress_ends_at_the_end(void **state)
@@ -166,10 +166,10 @@ static void progress_ends_at_the_end(void **state)
     }
     const struct marey_import_options wants = {.n_jobs = 1, .progress = tell};
     told = 0;
-    n_told = 0;
+    n_reported = 0;
     assert_int_equal(marey_open(folder->path, &wants, &recording), MAREY_OK);
     assert_int_equal(marey_recording_n_processes(recording), 5);
-    assert_true(n_told >= 5);
+    assert_true(n_reported >= 5);
     assert_true(told > 0.99);
     marey_recording_close(recording);
 }

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 
 #include "scratch.h"
-#include "switchboard/iteration_internal.h"
+#include "switchboard/internal.h"
 
 static struct marey_progress_counts counts(void)
 {
@@ -266,10 +266,10 @@ static void odd_samples_count_as_unknown(void **state)
 
 /* ---- who works by iterations ---- */
 
-static struct marey__iteration last;
+static struct marey__iteration_event last;
 static int n_finished, n_warmups;
 
-static void on_finished(const struct marey__iteration *it)
+static void on_finished(const struct marey__iteration_event *it)
 {
     last = *it;
     n_finished++;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/walk/series.h"
+#include "analyze/walk/internal.h"
 #include "log_maker.h"
 #include "summary_view.h"
 #include <marey/report.h>

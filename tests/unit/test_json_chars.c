@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 #include "codec/json_chars.h"
 
 enum { MAX_LEN = 300 };

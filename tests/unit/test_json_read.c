@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 
 /* ---- a text as a list of its tokens, one character and the text each ---- */
 

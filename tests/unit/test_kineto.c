@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "present/export/export_internal.h"
+#include "present/export/internal.h"
 
 enum { LINEAR = 1, ADDMM, FORWARD, STEP, LAUNCH, KERNEL, MINE, REDUCE };
 

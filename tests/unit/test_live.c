@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "sampler/loop/live_internal.h"
-#include "sampler/store/samples.h"
+#include "sampler/loop/internal.h"
+#include "sampler/store/internal.h"
 #include "table_view.h"
 
 #define SECOND UINT64_C(1000000000)

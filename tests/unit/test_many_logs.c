@@ -9,7 +9,7 @@
 
 #include "analyze/summary/internal.h"
 #include "log_maker.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 #include <marey/report.h>
 
 /* ---- the loop for what is usual ---- */

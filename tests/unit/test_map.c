@@ -1,5 +1,5 @@
 /* base/map: elements by their first bytes, numbers by hash, and allocations that fail. */
-#include "base/map.h"
+#include "base/internal.h"
 #include "scratch.h"
 
 enum { N_KEYS = 5000 };

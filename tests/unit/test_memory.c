@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "instrument/memory/memory_internal.h"
+#include "instrument/memory/internal.h"
 
 /* Addresses as an allocator would give them; nothing is there. */
 static const void *block_at(size_t i)
@@ -133,7 +133,7 @@ static void an_interval_of_one_tells_every_allocation_and_free(void **state)
     }
     __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_MEMORY, __ATOMIC_RELAXED);
     marey__memory_counts_get(&counts);
-    assert_int_equal(counts.n_told, 100);
+    assert_int_equal(counts.n_reported, 100);
     for (size_t i = 0; i < 200; i++) {
         assert_int_equal(marey__memory_queue_next()->kind,
                          i % 2 == 0 ? MAREY__MEMORY_TAKE : MAREY__MEMORY_GIVE);

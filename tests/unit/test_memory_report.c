@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "analyze/memory/internal.h"
-#include "codec/elf_symbols.h"
-#include "import/stacks/pickle_in.h"
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "codec/internal.h"
+#include "import/stacks/internal.h"
+#include "tensor/dumpfile/internal.h"
 
 /* ---- lines ---- */
 

@@ -7,11 +7,10 @@
 
 #include <cmocka.h>
 
-#include "analyze/memory/memory_timeline.h"
-#include "codec/codec_internal.h"
-#include "present/memory/memory_arenas.h"
-#include "present/memory/memory_out.h"
-#include "present/page/page_internal.h"
+#include "analyze/memory/internal.h"
+#include "codec/internal.h"
+#include "present/memory/internal.h"
+#include "present/page/internal.h"
 
 /* ---- a trace in the making; times are microseconds ---- */
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/operators/operators_internal.h"
+#include "analyze/operators/internal.h"
 
 /* ---- traces in a few words ---- */
 

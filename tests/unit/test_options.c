@@ -1,6 +1,6 @@
 /* options: what MAREY_OPTIONS may say, and the sentence when it says something else. */
 #include "scratch.h"
-#include "switchboard/switchboard_internal.h"
+#include "switchboard/internal.h"
 
 static struct marey__settings parse(const char *text)
 {

@@ -1,7 +1,7 @@
 /* pack: words survive the way to bytes and back, and a chunk's words end where they should. */
 #include <zstd.h>
 
-#include "read/read_internal.h"
+#include "read/internal.h"
 #include "scratch.h"
 
 static void assert_packs(marey__packer *packer, const uint64_t *words, size_t n)

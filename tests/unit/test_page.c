@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 #include <marey/page.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3 };

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "analyze/calls/calls.h"
+#include "analyze/calls/internal.h"
 #include "calls_maker.h"
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 #include <marey/page.h>
 
 /* main calls dot with two shapes; `n` calls of the second. */
@@ -58,7 +58,7 @@ static char *text_of(int fd)
     return text;
 }
 
-static size_t count(const char *text, const char *word)
+static size_t count_text(const char *text, const char *word)
 {
     size_t n = 0;
     while ((text = strstr(text, word)) != NULL) {
@@ -82,9 +82,9 @@ static void a_page_of_calls_has_their_nodes(void **state)
     marey_recording *recording = open_program(1);
     char *const text = page_of(recording, NULL);
     assert_memory_equal(text, "<!doctype html>", 15);
-    assert_int_equal(count(text, "</html>"), 1);
+    assert_int_equal(count_text(text, "</html>"), 1);
     assert_non_null(strstr(text, "<title>calls of "));
-    assert_int_equal(count(text, "id=\"calls-"), 1);
+    assert_int_equal(count_text(text, "id=\"calls-"), 1);
     free(text);
     log_close(recording);
 }
@@ -97,7 +97,7 @@ static void a_difference_has_two_profiles_and_both_names(void **state)
         .name = "<now>", .before = &before, .n_before = 1, .name_before = "before"};
     char *const text = page_of(now, &options);
     assert_non_null(strstr(text, "<title>calls of &lt;now&gt; against before</title>"));
-    assert_int_equal(count(text, "id=\"calls-"), 2);
+    assert_int_equal(count_text(text, "id=\"calls-"), 2);
     free(text);
     log_close(now);
     log_close(before);
@@ -111,7 +111,7 @@ static void a_report_has_calls_where_some_were_profiled(void **state)
         const int fd = memfd_create("page", MFD_CLOEXEC);
         assert_int_equal(marey_page_write(&recordings[i], 1, NULL, fd), MAREY_OK);
         char *const text = text_of(fd);
-        assert_int_equal(count(text, "id=\"calls-0\""), i == 0);
+        assert_int_equal(count_text(text, "id=\"calls-0\""), i == 0);
         free(text);
         log_close(recordings[i]);
     }

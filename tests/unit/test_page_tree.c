@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 struct node {
     uint64_t depth;

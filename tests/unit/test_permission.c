@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sampler/remote/permission.h"
-#include "sampler/remote/remote.h"
+#include "sampler/remote/internal.h"
 
 static const uint64_t ptrace_capability = UINT64_C(1) << 19;
 

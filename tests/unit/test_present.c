@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 /* ---- what was written ---- */
 

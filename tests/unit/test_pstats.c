@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "import/stacks/stack_in.h"
+#include "import/stacks/internal.h"
 #include "importing.h"
 
 /* ---- marshal ---- */

@@ -94,7 +94,7 @@ static void async_ranges_have_handles_of_their_own(void **state)
 
 /* What was told of communication, and how many ranges were open at that moment. */
 static struct marey_communication told[4];
-static int n_told, n_open_then[4];
+static int n_reported, n_open_then[4];
 
 static marey_status keep_communication(void *ctx, const struct marey_batch *batch)
 {
@@ -104,8 +104,8 @@ static marey_status keep_communication(void *ctx, const struct marey_batch *batc
         const uint32_t kind = marey_word_kind(*word);
         *n_open += kind == MAREY_KIND_BEGIN ? 1 : kind == MAREY_KIND_END ? -1 : 0;
         if (kind == MAREY_KIND_RECORD && marey_record_type_of(*word) == MAREY_RECORD_COMMUNICATION) {
-            n_open_then[n_told] = *n_open;
-            marey_record_communication(word, &told[n_told++]);
+            n_open_then[n_reported] = *n_open;
+            marey_record_communication(word, &told[n_reported++]);
         }
         i += kind == MAREY_KIND_RECORD ? marey_record_length(*word) : 1;
     }
@@ -146,7 +146,7 @@ static void communication_is_told_within_its_range(void **state)
     assert_string_equal(site->domain, "0,3");
     assert_string_equal(marey_recording_site(recording, 0, id)->category, "communication");
     marey_recording_close(recording);
-    assert_int_equal(n_told, 2);
+    assert_int_equal(n_reported, 2);
     assert_int_equal(n_open_then[0], 1);
     assert_int_equal(n_open_then[1], 1);
     assert_memory_equal(&told[0], &sent, sizeof sent);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /* What a visit saw. */
 struct seen {

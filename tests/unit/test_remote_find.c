@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "pythons.h"
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 #include "scratch.h"
 
 static struct python pythons[PYTHONS_MAX];

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 
 static int setup(void **state)
 {

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "pythons.h"
-#include "sampler/loop/sampler_internal.h"
+#include "sampler/loop/internal.h"
 #include "scratch.h"
 #include <marey/report.h>
 
@@ -636,18 +636,18 @@ static void the_budget_is_kept(void **state)
 static void the_same_seed_draws_the_same(void **state)
 {
     (void)state;
-    struct marey__looker a, b;
-    assert_true(marey__looker_init(&a, NULL, NULL, false, 5) &&
-                marey__looker_init(&b, NULL, NULL, false, 5));
+    struct marey__sampler_context a, b;
+    assert_true(marey__sampler_context_init(&a, NULL, NULL, false, 5) &&
+                marey__sampler_context_init(&b, NULL, NULL, false, 5));
     double sum = 0;
     for (int i = 0; i < 10000; i++) {
-        const double drawn = marey__looker_random(&a);
-        assert_true(drawn > 0 && drawn <= 1 && drawn == marey__looker_random(&b));
+        const double drawn = marey__sampler_context_random(&a);
+        assert_true(drawn > 0 && drawn <= 1 && drawn == marey__sampler_context_random(&b));
         sum += drawn;
     }
     assert_true(sum > 4800 && sum < 5200);
-    marey__looker_fini(&a);
-    marey__looker_fini(&b);
+    marey__sampler_context_fini(&a);
+    marey__sampler_context_fini(&b);
 }
 
 static void what_cannot_be_sampled_is_refused_with_a_sentence(void **state)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/samples/samples.h"
+#include "analyze/samples/internal.h"
 #include "samples_maker.h"
 
 static int set_up(void **state)

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "analyze/calls/calls.h"
+#include "analyze/calls/internal.h"
 #include "importing.h"
-#include "present/export/stacks/samples_out.h"
+#include "present/export/stacks/internal.h"
 #include "samples_maker.h"
 
 #define MS UINT64_C(1000000)

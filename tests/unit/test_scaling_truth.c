@@ -2,7 +2,7 @@
  * Scaling against the truth: runs made by a known law are told with its parameters, intervals hold what they promise.
  * All chance has fixed seeds: what passes once passes always.
  */
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/scaling/internal.h"
 #include "scaling_maker.h"
 
 /* The law that runs are made by. */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "import/internal.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /* ---- what is read back: ranges, work and points, each with its time, in a form that can be sorted ---- */
 

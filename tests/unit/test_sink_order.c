@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "import/internal.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 #include "summary_view.h"
 
 /* ---- a sink over a temporary store ---- */

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "present/export/sqlite/sqlite_internal.h"
+#include "present/export/sqlite/internal.h"
 
 enum { OUTER = 1, INNER, LEAF };
 

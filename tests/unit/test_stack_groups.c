@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "present/text/stack_groups.h"
-#include "sampler/store/samples.h"
+#include "present/text/internal.h"
+#include "sampler/store/internal.h"
 
 enum { MOST = 16, FIRST_PID = 100 };
 

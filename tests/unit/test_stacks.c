@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "present/export/stacks/flamegraph_internal.h"
+#include "present/export/stacks/internal.h"
 
 enum { OUTER = 1, INNER, LEAF, SEMI, COLON, LAYER, HOSTILE };
 

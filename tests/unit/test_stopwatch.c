@@ -97,7 +97,7 @@ static void options_switch_it_on_and_change_it(void **state)
     assert_int_equal(
         marey_start(&(struct marey_options){.path = s->path, .text = "stopwatch.gpu=sync"}),
         MAREY_OK);
-    assert_int_equal(marey__watch.options.gpu, MAREY_GPU_SYNC);
+    assert_int_equal(marey__stopwatch_state.options.gpu, MAREY_GPU_SYNC);
     assert_true(value("intervals", "a", "count") == 1); /* nothing is forgotten */
     assert_int_equal(marey_options_check("stopwatch.warmup=-1"), MAREY_EINVAL);
     assert_int_equal(marey_options_check("stopwatch.gpu=maybe"), MAREY_EINVAL);
@@ -433,7 +433,7 @@ static void what_overlaps_is_counted_once_in_what_is_around(void **state)
     assert_true(value("intervals", "a", "self_ns") <= a - 20000 * 0.99);
     assert_true(value("intervals", "b", "self_ns") > b * 0.999);
     assert_int_equal(n_rows("misuse"), 0);
-    assert_null(marey__watch_self.top);
+    assert_null(marey__stopwatch_self.top);
 }
 
 /* ---- tables and the report ---- */
@@ -450,22 +450,22 @@ static void unknown_tables_are_refused(void **state)
 static void statistics_are_those_of_the_values(void **state)
 {
     (void)state;
-    struct marey__watch_sum all = {0}, parts[3] = {{{0}, 0, 0, 0}};
-    struct marey__watch_stats stats;
+    struct marey__stopwatch_sum all = {0}, parts[3] = {{{0}, 0, 0, 0}};
+    struct marey__stopwatch_stats stats;
     double sum = 0, squares = 0;
     enum { N = 3000 };
     for (uint64_t i = 0; i < N; i++) {
         const uint64_t v = 1000000 + i * 7919 % 1000;
         sum += (double)v;
-        assert_true(marey__watch_sum_add(&parts[i % 3], v, 1));
+        assert_true(marey__stopwatch_sum_add(&parts[i % 3], v, 1));
     }
     for (uint64_t i = 0; i < N; i++) {
         const double d = (double)(1000000 + i * 7919 % 1000) - sum / N;
         squares += d * d;
     }
     for (int i = 0; i < 3; i++)
-        assert_true(marey__watch_sum_merge(&all, &parts[i]));
-    marey__watch_stats_of(&all, 0, 1, &stats);
+        assert_true(marey__stopwatch_sum_merge(&all, &parts[i]));
+    marey__stopwatch_stats_of(&all, 0, 1, &stats);
     assert_int_equal(stats.count, N);
     assert_true(stats.total == sum && stats.mean == sum / N && stats.self == N);
     const double variance = squares / (N - 1);
@@ -473,13 +473,13 @@ static void statistics_are_those_of_the_values(void **state)
                 stats.std * stats.std < variance * 1.0001);
     assert_true(stats.min == 1000000 && stats.max == 1000999);
     assert_true(stats.p50 > 1000500 * 0.992 && stats.p50 < 1000500 * 1.008);
-    marey__watch_stats_of(&all, N, 1, &stats); /* as many zeros */
+    marey__stopwatch_stats_of(&all, N, 1, &stats); /* as many zeros */
     assert_int_equal(stats.count, 2 * N);
     assert_true(stats.mean == sum / N / 2 && stats.min == 0 && stats.p50 == 0 && stats.p90 > 900000);
     assert_true(stats.std > 500000 && stats.std < 500500);
     for (int i = 0; i < 3; i++)
-        marey__watch_sum_clear(&parts[i]);
-    marey__watch_sum_clear(&all);
+        marey__stopwatch_sum_clear(&parts[i]);
+    marey__stopwatch_sum_clear(&all);
 }
 
 static void the_series_keeps_the_latest_iterations(void **state)
@@ -516,46 +516,47 @@ static void iterations_without_a_name_are_zeros_in_its_series(void **state)
             once("now and then"); /* the ring is full when it stops for a while */
         finish();
     }
-    const struct marey__watch_periods *const periods = &marey__watch.listed.all[0]->periods;
-    for (uint64_t i = marey__watch_series_first(periods); i < N; i++)
-        n_zeros += marey__watch_periods_at(periods, i) == 0;
+    const struct marey__stopwatch_periods *const periods =
+        &marey__stopwatch_state.listed.all[0]->periods;
+    for (uint64_t i = marey__stopwatch_series_first(periods); i < N; i++)
+        n_zeros += marey__stopwatch_periods_at(periods, i) == 0;
     assert_int_equal(n_zeros, SKIPPED);
 }
 
 static void the_latest_interval_is_in_the_sketch(void **state)
 {
     (void)state;
-    struct marey__watch_sum sum = {0};
+    struct marey__stopwatch_sum sum = {0};
     uint64_t n = 0;
     enable(0);
     for (int i = 0; i < 7; i++)
         once("a");
-    assert_true(marey__watch_cell_merge(&sum, marey__watch.listed.all[0]->cells));
+    assert_true(marey__stopwatch_cell_merge(&sum, marey__stopwatch_state.listed.all[0]->cells));
     for (size_t p = 0; p < MAREY__SKETCH_PAGES; p++)
         for (size_t k = 0; sum.sketch.pages[p] != NULL && k < MAREY__SKETCH_PAGE; k++)
             n += sum.sketch.pages[p][k];
     assert_int_equal(n, 7);
     assert_int_equal(sum.sketch.count, 7);
-    marey__watch_sum_clear(&sum);
+    marey__stopwatch_sum_clear(&sum);
 }
 
 static void iterations_far_above_the_rest_are_named(void **state)
 {
     (void)state;
-    struct marey__watch_periods *periods;
+    struct marey__stopwatch_periods *periods;
     enable(0);
     once("a");
     finish();
-    marey__watch_periods_clear(&marey__watch.whole);
-    periods = &marey__watch.listed.all[0]->periods;
-    marey__watch_periods_clear(periods);
-    marey__watch.n_measured = 0;
-    for (uint64_t i = 0; i < 100; i++, marey__watch.n_measured++)
-        marey__watch_periods_add(periods, i,
-                                 i == 30   ? 3000000
-                                 : i == 60 ? 9000000
-                                           : 1000000 + i * 100);
-    marey__watch.last_number = 99;
+    marey__stopwatch_periods_clear(&marey__stopwatch_state.whole);
+    periods = &marey__stopwatch_state.listed.all[0]->periods;
+    marey__stopwatch_periods_clear(periods);
+    marey__stopwatch_state.n_measured = 0;
+    for (uint64_t i = 0; i < 100; i++, marey__stopwatch_state.n_measured++)
+        marey__stopwatch_periods_add(periods, i,
+                                     i == 30   ? 3000000
+                                     : i == 60 ? 9000000
+                                               : 1000000 + i * 100);
+    marey__stopwatch_state.last_number = 99;
     assert_int_equal(n_rows("outliers"), 2);
     assert_true(value("outliers", "a", "iteration") == 60); /* the worst first */
     assert_true(value("outliers", "a", "times") > 8.9 && value("outliers", "a", "times") < 9.1);

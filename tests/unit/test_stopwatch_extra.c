@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/stopwatch/internal.h"
 #include "scratch.h"
 
 static int n_syncs;

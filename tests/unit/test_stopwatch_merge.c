@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "instrument/stopwatch/stopwatch_merge.h"
+#include "instrument/stopwatch/internal.h"
 
 /* ---- spreads with a known answer ---- */
 
@@ -59,9 +59,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void add(struct marey__watch_sum *sum, uint64_t value)
+static void add(struct marey__stopwatch_sum *sum, uint64_t value)
 {
-    assert_true(marey__watch_sum_add(sum, value, 0));
+    assert_true(marey__stopwatch_sum_add(sum, value, 0));
 }
 
 static void assert_near(double value, double expected, double share, const char *what, int number)
@@ -77,7 +77,7 @@ static void quantiles_are_within_one_percent_on_ten_distributions(void **state)
     static const double asked[] = {0.01, 0.5, 0.9, 0.99, 0.999};
     const double scale = 0.41; /* nanoseconds of a tick */
     for (int d = 0; d < N_DISTRIBUTIONS; d++) {
-        struct marey__watch_sum sum = {0};
+        struct marey__stopwatch_sum sum = {0};
         struct marey__spread spread;
         uint64_t seed = 88172645463325252u + (uint64_t)d;
         for (int i = 0; i < N; i++) {
@@ -92,7 +92,7 @@ static void quantiles_are_within_one_percent_on_ten_distributions(void **state)
             assert_near(marey__spread_quantile(&spread, asked[q]),
                         exact[(size_t)ceil(asked[q] * N) - 1], 0.01, "a quantile", d);
         marey__spread_fini(&spread);
-        marey__watch_sum_clear(&sum);
+        marey__stopwatch_sum_clear(&sum);
     }
 }
 
@@ -101,7 +101,7 @@ static void merge_of_several_equals_the_one_of_all(void **state)
     (void)state;
     enum { PARTS = 7 };
     for (int d = 0; d < N_DISTRIBUTIONS; d++) {
-        struct marey__watch_sum all = {0}, parts[PARTS] = {0};
+        struct marey__stopwatch_sum all = {0}, parts[PARTS] = {0};
         struct marey__spread whole, merged = {0};
         uint64_t seed = 1234567 + (uint64_t)d;
         for (int i = 0; i < N; i++) {
@@ -115,7 +115,7 @@ static void merge_of_several_equals_the_one_of_all(void **state)
             assert_true(marey__spread_of(&parts[p], 0, 1, &part));
             assert_true(marey__spread_merge(&merged, &part));
             marey__spread_fini(&part);
-            marey__watch_sum_clear(&parts[p]);
+            marey__stopwatch_sum_clear(&parts[p]);
         }
         assert_int_equal(merged.count, whole.count);
         assert_int_equal(merged.n, whole.n);
@@ -129,14 +129,14 @@ static void merge_of_several_equals_the_one_of_all(void **state)
         assert_near(marey__spread_std(&merged), marey__spread_std(&whole), 1e-6, "std", d);
         marey__spread_fini(&merged);
         marey__spread_fini(&whole);
-        marey__watch_sum_clear(&all);
+        marey__stopwatch_sum_clear(&all);
     }
 }
 
 static void zeros_count(void **state)
 {
     (void)state;
-    struct marey__watch_sum sum = {0};
+    struct marey__stopwatch_sum sum = {0};
     struct marey__spread spread;
     add(&sum, 100);
     assert_true(marey__spread_of(&sum, 3, 2, &spread));
@@ -147,7 +147,7 @@ static void zeros_count(void **state)
     assert_near(marey__spread_std(&spread), 100, 1e-9, "std", 0);
     assert_near(marey__spread_quantile(&spread, 0.5), 0, 0, "p50", 0);
     marey__spread_fini(&spread);
-    marey__watch_sum_clear(&sum);
+    marey__stopwatch_sum_clear(&sum);
 }
 
 static void keys_are_in_the_order_of_values(void **state)

@@ -70,7 +70,7 @@ static void both_clocks_tell_the_same(void **state)
         marey_start(&(struct marey_options){.path = s->path, .clock = MAREY_CLOCK_MONOTONIC}),
         MAREY_OK);
     enable(0);
-    assert_false(marey__watch.is_tsc);
+    assert_false(marey__stopwatch_state.is_tsc);
     start("a");
     pass_time();
     stop("a");
@@ -179,7 +179,7 @@ static void *start_for_another(void *arg)
     meeting->statuses[3] = marey_stopwatch_stop(MAREY_ID("inside"));
     meeting->statuses[4] = marey_stopwatch_stop(MAREY_ID("handed over"));
     meeting->statuses[5] = marey_stopwatch_stop(MAREY_ID("handed over"));
-    meeting->is_left_clean = marey__watch_self.top == NULL;
+    meeting->is_left_clean = marey__stopwatch_self.top == NULL;
     return NULL;
 }
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 
 enum { N_CASES = 4000, MAX_TIME = 200, MAX_WORK = 40, MAX_WINDOWS = 6 };
 

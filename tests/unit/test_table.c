@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/table_internal.h"
+#include "base/internal.h"
 
 static const struct marey_column columns[] = {
     {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tensor/kernels/tensor_internal.h"
+#include "tensor/kernels/internal.h"
 
 /* ---- types ---- */
 

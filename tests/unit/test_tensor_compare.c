@@ -7,8 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tensor/kernels/tensor_internal.h"
-#include "tensor/kernels/tensor_kernels.h"
+#include "tensor/kernels/internal.h"
 
 static struct marey_tensor vector(enum marey_dtype dtype, const void *data, const int64_t *n)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tensor/kernels/tensor_compare_internal.h"
+#include "tensor/kernels/internal.h"
 
 static const char *const levels[] = {"plain", "avx2", "avx512"};
 

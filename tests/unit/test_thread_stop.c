@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "sampler/loop/sampler_internal.h"
+#include "sampler/loop/internal.h"
 
 enum { FINE = 0, NOT_HERE = 77, STAYED_HIGH, NOT_STOPPED };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "import/kineto/torchtrace_internal.h"
+#include "import/kineto/internal.h"
 
 static marey_status read_text(const char *json, struct marey__torch_trace **out)
 {

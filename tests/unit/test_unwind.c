@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 /* ---- functions to be found in ---- */
 

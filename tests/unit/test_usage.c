@@ -9,8 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "record/clock_internal.h"
-#include "record/usage_internal.h"
+#include "record/internal.h"
 #include "scratch.h"
 
 #define MS 1000000u

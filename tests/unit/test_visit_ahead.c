@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "present/export/export_internal.h"
+#include "present/export/internal.h"
 
 /* Many parcels' worth of ranges on one lane. */
 enum { LONG = 200000 };

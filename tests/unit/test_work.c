@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 #include "log_maker.h"
 
 enum { STEP = 1, OPERATOR, LAUNCH, GEMM, REDUCE, COPY, GROUP, SEND, LOAD, WAIT };

@@ -2,8 +2,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "record/intern_internal.h"
-#include "record/stack_internal.h"
+#include "record/internal.h"
 #include "scratch.h"
 #include <marey/nvtx.h>
 

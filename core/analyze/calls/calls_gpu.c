@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "read/read_internal.h"
+#include "analyze/calls/internal.h"
+#include "read/internal.h"
 
 struct launch {
     uint64_t correlation;

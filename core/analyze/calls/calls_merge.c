@@ -1,8 +1,8 @@
 /* The tree of calls: numbers for texts and for paths, equal ones for equal ones. */
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "analyze/samples/samples.h"
+#include "analyze/calls/internal.h"
+#include "analyze/samples/internal.h"
 
 /* ---- begin and end ---- */
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/calls/calls.h"
+#include "analyze/calls/internal.h"
 
 static void put_note(struct marey__calls_report *report, const char *fmt, ...) MAREY_PRINTF(2, 3);
 

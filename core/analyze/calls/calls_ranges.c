@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/calls/calls.h"
+#include "analyze/calls/internal.h"
 
 struct turning {
     struct marey__calls *calls;

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "analyze/samples/samples.h"
-#include "read/read_internal.h"
+#include "analyze/calls/internal.h"
+#include "analyze/samples/internal.h"
+#include "read/internal.h"
 #include <marey/samples_report.h>
 
 enum { MAX_PROFILES = 1 << 12, MAX_NUMBER = 1 << 26 };

@@ -1,8 +1,8 @@
 /* The report of calls: from recordings to the tree, from the tree to tables. */
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "analyze/samples/samples.h"
+#include "analyze/calls/internal.h"
+#include "analyze/samples/internal.h"
 #include <marey/samples_report.h>
 
 /* Columns that rows may be sorted by, as people call them; a table sorts by those that it has. */

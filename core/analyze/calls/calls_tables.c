@@ -1,8 +1,8 @@
 /* The tables of calls that have a row for each function, or for each pair of them; and what all are called. */
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "analyze/walk/columns.h"
+#include "analyze/calls/internal.h"
+#include "analyze/walk/internal.h"
 
 #define WHERE TEXT("file"), WHOLE("line")
 #define SUMS                                                                                       \

@@ -3,10 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "present/draw/function_table.h"
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "analyze/calls/internal.h"
+#include "present/draw/internal.h"
 
 /* How a table is drawn: numbers first, then who they are of. */
 static const struct shown {
@@ -86,7 +84,7 @@ static void put_function(struct marey_table *into, const marey_table *table, siz
 /* ---- the table ---- */
 
 /* Recursion shows in the difference of calls and primitive calls; whatever else is missing everywhere is not shown. */
-static bool is_dull(const marey_table *table, const char *name, size_t n_rows)
+static bool is_hidden(const marey_table *table, const char *name, size_t n_rows)
 {
     const size_t column = (size_t)marey_table_find(table, name);
     const int calls = marey_table_find(table, "calls");
@@ -112,8 +110,10 @@ static marey_status put_table(struct answer *answer, const struct shown *how)
     if (n == 0)
         return marey__lines_end(&answer->lines);
     MAREY_TRY(marey__buf_to_stream(&answer->lines.line, answer->lines.out));
-    const struct marey__function_table drawn = {
-        .columns = how->columns, .places = how->places, .is_dull = is_dull, .put_place = put_function};
+    const struct marey__function_table drawn = {.columns = how->columns,
+                                                .places = how->places,
+                                                .is_hidden = is_hidden,
+                                                .put_place = put_function};
     return marey__function_table_put(&drawn, table, n_drawn, &answer->options->text, true,
                                      &answer->lines);
 }

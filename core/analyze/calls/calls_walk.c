@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "analyze/calls/calls.h"
+#include "analyze/calls/internal.h"
 
 enum { NO_EDGE = 0 };
 

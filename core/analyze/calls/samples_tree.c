@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "analyze/calls/calls.h"
-#include "analyze/samples/samples.h"
+#include "analyze/calls/internal.h"
+#include "analyze/samples/internal.h"
 
 /* Samples of a thread with one stack. */
 struct sum {

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
-#include "analyze/walk/tasks.h"
+#include "analyze/compare/internal.h"
+#include "analyze/walk/internal.h"
 #include "import/internal.h"
 
 /* ---- sources ---- */

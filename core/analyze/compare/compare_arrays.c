@@ -1,7 +1,7 @@
 /* Comparisons of arrays: runs of times, and pairs of times that were taken in turns. */
 #include <math.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 
 static marey_status check_times(const double *times, size_t n, const char *side)
 {

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 
 enum { MAX_CALLS = 1 << 20 };
 

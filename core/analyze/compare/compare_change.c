@@ -19,7 +19,7 @@
  */
 #include <math.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 
 static const double related =
     0.05; /* lag-1 correlation of blocks from which the interval gets wider */

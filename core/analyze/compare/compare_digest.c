@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 
 enum { DIGIT_BITS = 11, N_BUCKETS = 1 << DIGIT_BITS, FEW = 256 };
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 
 static void put_note(marey_table *warnings, struct marey__buf *line)
 {

@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "analyze/compare/compare_internal.h"
-#include "analyze/samples/samples.h"
-#include "read/read_internal.h"
+#include "analyze/calls/internal.h"
+#include "analyze/compare/internal.h"
+#include "analyze/samples/internal.h"
+#include "read/internal.h"
 #include <marey/samples_report.h>
 
 static void set_time(struct marey__run_region *region, double ns)

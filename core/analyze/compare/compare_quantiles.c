@@ -1,7 +1,7 @@
 /* How times are distributed in each run: quantiles of every region that both sides have, for pages to draw. */
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 
 #define QUANTILE(name)                                                                             \
     {                                                                                              \

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 
 enum {
     /* C(50, 25) and 2^50 are still exact in a double. */

@@ -1,8 +1,8 @@
 /* One process of a recording to digests of its regions. */
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
-#include "analyze/walk/series.h"
+#include "analyze/compare/internal.h"
+#include "analyze/walk/internal.h"
 
 void marey__process_times_fini(struct marey__process_times *times)
 {

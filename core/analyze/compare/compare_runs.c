@@ -1,7 +1,7 @@
 /* Runs: what the processes of one launch gave, by region. */
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 
 struct marey__compared_run *marey__runs_add(struct marey__compared_runs *side)
 {

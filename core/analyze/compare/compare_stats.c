@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/compare/compare_internal.h"
-#include "codec/codec_internal.h"
+#include "analyze/compare/internal.h"
+#include "codec/internal.h"
 
 struct values {
     float *ns;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
+#include "analyze/compare/internal.h"
 
 #define PERCENT(name, title)                                                                       \
     {                                                                                              \

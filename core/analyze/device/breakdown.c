@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "analyze/device/breakdown_whole.h"
-#include "analyze/walk/tasks.h"
-#include "read/read_internal.h"
+#include "analyze/device/internal.h"
+#include "analyze/walk/internal.h"
+#include "read/internal.h"
 
 const char *const marey__window_names[2] = {"gpu_span", "steps"};
 const char *const marey__by_names[5] = {"", "step", "range", "stream", "process-group"};

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 
 /* Ranges and groups that each get a row; more of them would be no answer, and each costs a sweep. */
 enum { MAX_PARTS = 1000 };

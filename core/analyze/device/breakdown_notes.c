@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/device/breakdown_whole.h"
+#include "analyze/device/internal.h"
 
 static void put(marey_table *table, const char *fmt, ...) MAREY_PRINTF(2, 3);
 

@@ -6,7 +6,7 @@
  *           whichever is later. Those of neighbours may so overlap: each for itself is a window, and the device's row is
  *           of their union, in which no nanosecond counts twice
  */
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 
 /* ---- windows ---- */
 

@@ -1,7 +1,7 @@
 /* The tables of a breakdown. */
 #include <string.h>
 
-#include "analyze/device/breakdown_whole.h"
+#include "analyze/device/internal.h"
 
 #define TIME MAREY__NS_COLUMN
 
@@ -236,13 +236,13 @@ static marey_status make_by(marey_breakdown *breakdown)
 {
     switch (breakdown->by) {
     case MAREY__BY_STEP:
-        return MAKE(MAREY__BROKEN_BY, "by", step_columns);
+        return MAKE(MAREY__BREAKDOWN_BY, "by", step_columns);
     case MAREY__BY_RANGE:
-        return MAKE(MAREY__BROKEN_BY, "by", range_columns);
+        return MAKE(MAREY__BREAKDOWN_BY, "by", range_columns);
     case MAREY__BY_STREAM:
-        return MAKE(MAREY__BROKEN_BY, "by", stream_columns);
+        return MAKE(MAREY__BREAKDOWN_BY, "by", stream_columns);
     case MAREY__BY_GROUP:
-        return MAKE(MAREY__BROKEN_BY, "by", group_columns);
+        return MAKE(MAREY__BREAKDOWN_BY, "by", group_columns);
     case MAREY__BY_NOTHING:
         break;
     }
@@ -251,17 +251,17 @@ static marey_status make_by(marey_breakdown *breakdown)
 
 static marey_status make_tables(marey_breakdown *breakdown)
 {
-    MAREY_TRY(MAKE(MAREY__BROKEN_SUMMARY, "summary", summary_columns));
-    MAREY_TRY(MAKE(MAREY__BROKEN_DEVICES, "devices", device_columns));
+    MAREY_TRY(MAKE(MAREY__BREAKDOWN_SUMMARY, "summary", summary_columns));
+    MAREY_TRY(MAKE(MAREY__BREAKDOWN_DEVICES, "devices", device_columns));
     MAREY_TRY(make_by(breakdown));
-    MAREY_TRY(MAKE(MAREY__BROKEN_IDLE, "idle", marey__idle_columns));
-    MAREY_TRY(MAKE(MAREY__BROKEN_IDLE_OPERATORS, "idle_by_operator", marey__idle_operator_columns));
-    MAREY_TRY(MAKE(MAREY__BROKEN_IDLE_STEPS, "idle_by_step", marey__idle_step_columns));
-    MAREY_TRY(MAKE(MAREY__BROKEN_COLLECTIVES, "collectives", marey__collective_columns));
-    MAREY_TRY(
-        MAKE(MAREY__BROKEN_COLLECTIVE_RANKS, "collective_ranks", marey__collective_rank_columns));
-    MAREY_TRY(MAKE(MAREY__BROKEN_RULES, "rules", rule_columns));
-    return MAKE(MAREY__BROKEN_WARNINGS, "warnings", marey__warning_columns);
+    MAREY_TRY(MAKE(MAREY__BREAKDOWN_IDLE, "idle", marey__idle_columns));
+    MAREY_TRY(MAKE(MAREY__BREAKDOWN_IDLE_OPERATORS, "idle_by_operator", marey__idle_operator_columns));
+    MAREY_TRY(MAKE(MAREY__BREAKDOWN_IDLE_STEPS, "idle_by_step", marey__idle_step_columns));
+    MAREY_TRY(MAKE(MAREY__BREAKDOWN_COLLECTIVES, "collectives", marey__collective_columns));
+    MAREY_TRY(MAKE(MAREY__BREAKDOWN_COLLECTIVE_RANKS, "collective_ranks",
+                   marey__collective_rank_columns));
+    MAREY_TRY(MAKE(MAREY__BREAKDOWN_RULES, "rules", rule_columns));
+    return MAKE(MAREY__BREAKDOWN_WARNINGS, "warnings", marey__warning_columns);
 }
 
 static void fill_idle(marey_table *const *tables, const marey_breakdown *breakdown)
@@ -270,9 +270,9 @@ static void fill_idle(marey_table *const *tables, const marey_breakdown *breakdo
         const struct marey__process_breakdown *p = &breakdown->processes[i];
         if (p->is_left_out)
             continue;
-        marey__idle_put(tables[MAREY__BROKEN_IDLE], &p->set, &p->idle);
-        marey__idle_put_operators(tables[MAREY__BROKEN_IDLE_OPERATORS], &p->set, &p->idle);
-        marey__idle_put_steps(tables[MAREY__BROKEN_IDLE_STEPS], &p->set, &p->idle);
+        marey__idle_put(tables[MAREY__BREAKDOWN_IDLE], &p->set, &p->idle);
+        marey__idle_put_operators(tables[MAREY__BREAKDOWN_IDLE_OPERATORS], &p->set, &p->idle);
+        marey__idle_put_steps(tables[MAREY__BREAKDOWN_IDLE_STEPS], &p->set, &p->idle);
     }
 }
 
@@ -281,16 +281,16 @@ marey_status marey__breakdown_make_tables(marey_breakdown *breakdown,
 {
     marey_table **tables = breakdown->tables;
     MAREY_TRY(make_tables(breakdown));
-    fill_summary(tables[MAREY__BROKEN_SUMMARY], breakdown);
-    fill_devices(tables[MAREY__BROKEN_DEVICES], breakdown);
+    fill_summary(tables[MAREY__BREAKDOWN_SUMMARY], breakdown);
+    fill_devices(tables[MAREY__BREAKDOWN_DEVICES], breakdown);
     if (breakdown->by != MAREY__BY_NOTHING)
-        fill_by(tables[MAREY__BROKEN_BY], breakdown);
+        fill_by(tables[MAREY__BREAKDOWN_BY], breakdown);
     fill_idle(tables, breakdown);
-    marey__collectives_put(tables[MAREY__BROKEN_COLLECTIVES], &breakdown->collectives);
-    marey__collectives_put_ranks(tables[MAREY__BROKEN_COLLECTIVE_RANKS], &breakdown->collectives);
-    fill_rules(tables[MAREY__BROKEN_RULES], breakdown);
-    marey__breakdown_put_warnings(tables[MAREY__BROKEN_WARNINGS], breakdown, recordings, n);
-    marey__collectives_put_warnings(tables[MAREY__BROKEN_WARNINGS], &breakdown->collectives);
+    marey__collectives_put(tables[MAREY__BREAKDOWN_COLLECTIVES], &breakdown->collectives);
+    marey__collectives_put_ranks(tables[MAREY__BREAKDOWN_COLLECTIVE_RANKS], &breakdown->collectives);
+    fill_rules(tables[MAREY__BREAKDOWN_RULES], breakdown);
+    marey__breakdown_put_warnings(tables[MAREY__BREAKDOWN_WARNINGS], breakdown, recordings, n);
+    marey__collectives_put_warnings(tables[MAREY__BREAKDOWN_WARNINGS], &breakdown->collectives);
     for (size_t t = 0; t < MAREY__N_BROKEN; t++)
         if (tables[t] != NULL)
             MAREY_TRY(marey_table_status(tables[t]));

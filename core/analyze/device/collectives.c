@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/device/collectives.h"
+#include "analyze/device/internal.h"
 
 /* ---- what is taken ---- */
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/device/collectives.h"
+#include "analyze/device/internal.h"
 
 /* A machine, and what is known of its clock against that of the first one. */
 struct node {

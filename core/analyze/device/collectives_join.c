@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "analyze/device/collectives.h"
+#include "analyze/device/internal.h"
 
 static int compare(uint64_t a, uint64_t b)
 {

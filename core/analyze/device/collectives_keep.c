@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/device/collectives.h"
+#include "analyze/device/internal.h"
 
 /* How the kernels of NCCL and its relatives are named. Theirs for sends serves all-to-all as well. */
 static enum marey_collective guess(const struct marey_site_info *site)

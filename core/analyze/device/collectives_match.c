@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/device/collectives.h"
+#include "analyze/device/internal.h"
 
 #define YEAR_2000_NS (UINT64_C(946684800) * 1000000000)
 

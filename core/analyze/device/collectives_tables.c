@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/device/collectives.h"
+#include "analyze/device/internal.h"
 
 const struct marey_column marey__collective_columns[MAREY__N_COLLECTIVE_COLUMNS] = {
     {"group", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
@@ -186,7 +186,7 @@ static void warn_of_kind(marey_table *table, const struct marey__collectives *al
 void marey__collectives_put_warnings(marey_table *table, const struct marey__collectives *all)
 {
     enum { MAX_KINDS = 8 };
-    uint64_t n_between_two = 0, n_told = 0, n_more = 0;
+    uint64_t n_between_two = 0, n_reported = 0, n_more = 0;
     for (size_t i = 0; i < all->n_sums; i++)
         n_between_two += all->sums[i].n_between_two;
     for (size_t i = 0; i < all->keys.n; i++) {
@@ -194,11 +194,11 @@ void marey__collectives_put_warnings(marey_table *table, const struct marey__col
         const size_t before = marey_table_n_rows(table);
         if (kind->is_between_two)
             continue;
-        if (n_told < MAX_KINDS)
+        if (n_reported < MAX_KINDS)
             warn_of_kind(table, all, kind);
         else
             n_more += kind->n_apart != 0;
-        n_told += marey_table_n_rows(table) != before;
+        n_reported += marey_table_n_rows(table) != before;
     }
     struct marey__buf text = {0};
     if (n_more != 0) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/device/gpu_report_internal.h"
-#include "analyze/walk/tasks.h"
+#include "analyze/walk/internal.h"
 
 /* ---- one process ---- */
 

@@ -10,8 +10,7 @@
 #ifndef MAREY_GPU_REPORT_INTERNAL_H
 #define MAREY_GPU_REPORT_INTERNAL_H
 
-#include "analyze/device/breakdown_internal.h"
-#include "analyze/device/idle.h"
+#include "analyze/device/internal.h"
 #include <marey/gpu_report.h>
 
 enum {

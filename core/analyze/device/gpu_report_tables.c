@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/device/gpu_report_internal.h"
-#include "analyze/summary/gpu_tables.h"
+#include "analyze/summary/internal.h"
 
 static const struct marey_column kernel_columns[] = {
     MAREY__NAME_COLUMN,

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "analyze/device/idle.h"
+#include "analyze/device/internal.h"
 
 /* One gap, and what stands on its sides. */
 struct gap {

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "analyze/device/idle.h"
+#include "analyze/device/internal.h"
 
 /* What the open ranges of a thread say, up to one of them. */
 struct frame {

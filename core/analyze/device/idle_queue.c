@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "analyze/device/idle.h"
+#include "analyze/device/internal.h"
 
 /* A launch joins or leaves the queue of a stream. */
 struct turn {

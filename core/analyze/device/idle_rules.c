@@ -1,7 +1,7 @@
 /* The words for reasons, and which ranges tell one: by rules of the class "idle:" and a reason. */
 #include <string.h>
 
-#include "analyze/device/idle.h"
+#include "analyze/device/internal.h"
 
 const struct marey__idle_words marey__idle_words[MAREY__N_IDLE_REASONS] = {
     [MAREY__IDLE_HOST] = {"host_bound", "host-bound"},

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "analyze/device/idle.h"
+#include "analyze/device/internal.h"
 
 /*
  * A sum's key: 4 bits of reason, 21 of the name's number plus one, 18 of lane, 21 of device. Threads have sums of

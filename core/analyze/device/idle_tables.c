@@ -1,5 +1,5 @@
 /* Why devices were idle, as tables. */
-#include "analyze/device/idle.h"
+#include "analyze/device/internal.h"
 
 #define DEVICE_COLUMN                                                                              \
     {                                                                                              \

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 
 /* ---- patterns ---- */
 

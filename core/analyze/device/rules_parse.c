@@ -5,8 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/device/breakdown_internal.h"
-#include "analyze/device/idle.h"
+#include "analyze/device/internal.h"
 
 /* The number of a rule has 16 bits. */
 enum { MAX_FILE = 4 << 20, MAX_RULES = 60000 };

@@ -3,7 +3,7 @@
  * sorted ends and no counters. Time goes on to the next begin, past at most three ends of classes on its way, and each
  * part of it goes to the atom of the classes then under way, as far as it lies in a window.
  */
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 
 /* ---- intervals ---- */
 

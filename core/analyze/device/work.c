@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 
 /* How far up a launch looks for its operator, and for what it communicates; how deep ranges are kept. */
 enum { MAX_AROUND = 256, MAX_KEPT = 256 };

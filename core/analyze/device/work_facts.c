@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "analyze/device/breakdown_internal.h"
-#include "codec/codec_internal.h"
+#include "analyze/device/internal.h"
+#include "codec/internal.h"
 
 /* ---- shapes ---- */
 

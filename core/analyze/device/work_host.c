@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 
 struct intervals {
     struct marey__interval *list;

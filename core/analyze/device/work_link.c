@@ -3,7 +3,7 @@
  * the rule and class of each. One launch may have much work (a CUDA graph); of several launches of one correlation the
  * last before the work is meant.
  */
-#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/internal.h"
 
 bool marey__work_is_before(const void *a, const void *b)
 {

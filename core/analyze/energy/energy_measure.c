@@ -11,7 +11,7 @@
  */
 #include <math.h>
 
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 /* A window in the making: parts come in order, so that only one stretch at a time is cut by several of them. */
 struct measuring {

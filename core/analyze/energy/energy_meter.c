@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 enum quantity_limits {
     MAX_GAP = 4

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 /* A share by which counter and power may differ without a word. */
 static const double usual_difference = 0.05;
@@ -144,8 +144,8 @@ static bool is_target(const struct marey_energy_report *report, size_t meter)
 marey_status marey__energy_make_notes(struct marey_energy_report *report)
 {
     static const struct marey_column columns[] = {{"text", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE}};
-    MAREY_TRY(marey_table_create("notes", columns, 1, &report->tables[MAREY__JOULES_NOTES]));
-    struct notes notes = {.report = report, .table = report->tables[MAREY__JOULES_NOTES]};
+    MAREY_TRY(marey_table_create("notes", columns, 1, &report->tables[MAREY__ENERGY_NOTES]));
+    struct notes notes = {.report = report, .table = report->tables[MAREY__ENERGY_NOTES]};
     for (size_t i = 0; i < report->n_meters; i++)
         if (is_target(report, i)) {
             tell_source(&notes, &report->meters[i]);

@@ -1,7 +1,7 @@
 /* One pass over each process: readings of its meters; when it was in which epoch, iteration, phase and range. */
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 /* Windows hold each time of a range: those of a program that begins millions a second are not all kept. */
 enum { MAX_PARTS = 1 << 24 };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 static const struct {
     const char *name;

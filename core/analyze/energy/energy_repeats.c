@@ -2,13 +2,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 /* Mean and interval over runs of the rows of one kind. */
 static void put_kind(const struct marey_energy_report *report, const char *kind)
 {
-    const marey_table *runs = report->tables[MAREY__JOULES_RUNS];
-    marey_table *table = report->tables[MAREY__JOULES_REPEATS];
+    const marey_table *runs = report->tables[MAREY__ENERGY_RUNS];
+    marey_table *table = report->tables[MAREY__ENERGY_REPEATS];
     double n = 0, sum = 0, squares = 0, ns = 0, per_sample = 0, n_per_sample = 0;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t row = 0; row < marey_table_n_rows(runs); row++) {

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 /* ---- whether there is anything ---- */
 

@@ -1,7 +1,7 @@
 /* Windows of the same epoch, group, phase or range of all ranks, and what their devices took in them. */
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 /* ---- sections ---- */
 

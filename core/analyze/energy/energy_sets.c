@@ -1,5 +1,5 @@
 /* Sets of times: what happened several times, or on several threads at once, with each moment once. */
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 bool marey__time_set_add(struct marey__time_set *set, uint64_t begin_ns, uint64_t end_ns)
 {

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
-#include "analyze/walk/columns.h"
+#include "analyze/energy/internal.h"
+#include "analyze/walk/internal.h"
 
 const char *const marey__energy_kind_names[MAREY__N_ENERGY_KINDS] = {"gpu", "cpu", "dram"};
 
@@ -56,15 +56,15 @@ static const struct marey_column iteration_columns[] = {WHOLE("run"), WHOLE("fir
 static const struct marey_column named_columns[] = {WHOLE("run"), TEXT("name"), NUMBERS};
 
 static const struct marey__table_definition definitions[] = {
-    [MAREY__JOULES_RUNS] = DEFINED("runs", run_columns),
-    [MAREY__JOULES_REPEATS] = DEFINED("repeats", repeat_columns),
-    [MAREY__JOULES_DEVICES] = DEFINED("devices", device_columns),
-    [MAREY__JOULES_RANKS] = DEFINED("ranks", rank_columns),
-    [MAREY__JOULES_NODES] = DEFINED("nodes", node_columns),
-    [MAREY__JOULES_EPOCHS] = DEFINED("epochs", epoch_columns),
-    [MAREY__JOULES_ITERATIONS] = DEFINED("iterations", iteration_columns),
-    [MAREY__JOULES_PHASES] = DEFINED("phases", named_columns),
-    [MAREY__JOULES_RANGES] = DEFINED("ranges", named_columns),
+    [MAREY__ENERGY_RUNS] = DEFINED("runs", run_columns),
+    [MAREY__ENERGY_REPEATS] = DEFINED("repeats", repeat_columns),
+    [MAREY__ENERGY_DEVICES] = DEFINED("devices", device_columns),
+    [MAREY__ENERGY_RANKS] = DEFINED("ranks", rank_columns),
+    [MAREY__ENERGY_NODES] = DEFINED("nodes", node_columns),
+    [MAREY__ENERGY_EPOCHS] = DEFINED("epochs", epoch_columns),
+    [MAREY__ENERGY_ITERATIONS] = DEFINED("iterations", iteration_columns),
+    [MAREY__ENERGY_PHASES] = DEFINED("phases", named_columns),
+    [MAREY__ENERGY_RANGES] = DEFINED("ranges", named_columns),
 };
 
 /* ---- numbers ---- */
@@ -282,7 +282,7 @@ static bool put_parts_of_run(struct marey_energy_report *report,
     struct target_row to = {.report = report, .section = section, .row = &row};
     for (size_t i = 0; i < report->n_targets; i++)
         if (report->targets[i].run == section->run &&
-            !put_device(report, report->tables[MAREY__JOULES_DEVICES], section, &report->targets[i]))
+            !put_device(report, report->tables[MAREY__ENERGY_DEVICES], section, &report->targets[i]))
             return false;
     for (size_t i = 0; i < section->n; i++) {
         const struct marey__energy_member *member = &report->members[section->windows[i]->member];
@@ -294,7 +294,7 @@ static bool put_parts_of_run(struct marey_energy_report *report,
                 &row))
             return false;
         to.member = member;
-        to.table = report->tables[MAREY__JOULES_RANKS];
+        to.table = report->tables[MAREY__ENERGY_RANKS];
         to.put_whose = put_whose_rank;
         to.is_shared = shares_device(report, section->windows[i]->member);
         put_row(&to);
@@ -307,7 +307,7 @@ static bool put_parts_of_run(struct marey_energy_report *report,
         if (!marey__energy_row_make(report, section, &scope, &row))
             return false;
         to.host = member->host;
-        to.table = report->tables[MAREY__JOULES_NODES];
+        to.table = report->tables[MAREY__ENERGY_NODES];
         to.put_whose = put_whose_host;
         row.samples = section->n == 1 ? row.samples : 0; /* they are of all hosts */
         put_row(&to);
@@ -322,11 +322,11 @@ static bool put_section(struct marey_energy_report *report,
         enum marey__energy_table table;
         void (*put_whose)(const struct target_row *to);
     } of[MAREY__N_ENERGY_BY] = {
-        [MAREY__ENERGY_RUN] = {MAREY__JOULES_RUNS, put_whose_run},
-        [MAREY__ENERGY_EPOCH] = {MAREY__JOULES_EPOCHS, put_whose_epoch},
-        [MAREY__ENERGY_ITERATION] = {MAREY__JOULES_ITERATIONS, put_whose_group},
-        [MAREY__ENERGY_PHASE] = {MAREY__JOULES_PHASES, put_whose_name},
-        [MAREY__ENERGY_RANGE] = {MAREY__JOULES_RANGES, put_whose_name},
+        [MAREY__ENERGY_RUN] = {MAREY__ENERGY_RUNS, put_whose_run},
+        [MAREY__ENERGY_EPOCH] = {MAREY__ENERGY_EPOCHS, put_whose_epoch},
+        [MAREY__ENERGY_ITERATION] = {MAREY__ENERGY_ITERATIONS, put_whose_group},
+        [MAREY__ENERGY_PHASE] = {MAREY__ENERGY_PHASES, put_whose_name},
+        [MAREY__ENERGY_RANGE] = {MAREY__ENERGY_RANGES, put_whose_name},
     };
     const struct marey__energy_scope everybody = {.member = MAREY__NO_MEMBER};
     struct marey__energy_row row;

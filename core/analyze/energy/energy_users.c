@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
+#include "analyze/energy/internal.h"
 
 /* ---- runs ---- */
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "analyze/epochs/internal.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /* A process in the reading. */
 struct reading {

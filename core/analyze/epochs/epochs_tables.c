@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analyze/epochs/internal.h"
-#include "analyze/walk/columns.h"
+#include "analyze/walk/internal.h"
 
 #define RANK(name, title)                                                                          \
     {                                                                                              \

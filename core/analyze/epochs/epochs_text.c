@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "analyze/epochs/internal.h"
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "present/draw/internal.h"
 
 struct answer {
     const marey_report *report;

@@ -16,7 +16,6 @@
 #define MAREY_EPOCHS_INTERNAL_H
 
 #include "analyze/walk/internal.h"
-#include "analyze/walk/process_runs.h"
 #include "report/internal.h"
 
 /* The phases that have a column, in the order of a training step; then what is in none of them. */

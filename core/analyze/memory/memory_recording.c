@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analyze/memory/internal.h"
-#include "codec/elf_symbols.h"
-#include "read/read_internal.h"
+#include "codec/internal.h"
+#include "read/internal.h"
 #include <marey/memory.h>
 
 enum meter { NO_METER, RESIDENT, PEAK, LIMIT };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/memory/memory_snapshot.h"
+#include "analyze/memory/internal.h"
 
 enum { N_STACKS = 20 };
 

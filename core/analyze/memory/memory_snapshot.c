@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/memory/memory_snapshot.h"
-#include "base/map.h"
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "analyze/memory/internal.h"
+#include "base/internal.h"
+#include "tensor/dumpfile/internal.h"
 
 /* Blocks that are allocated, by address. */
 struct open_blocks {

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "analyze/memory/memory_snapshot.h"
-#include "base/old_name.h"
+#include "analyze/memory/internal.h"
+#include "base/internal.h"
 
 typedef const struct marey__unpickled_value *value;
 

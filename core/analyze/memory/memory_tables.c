@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analyze/memory/internal.h"
-#include "analyze/walk/columns.h"
+#include "analyze/walk/internal.h"
 
 #define BYTES(name, title)                                                                         \
     {                                                                                              \

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "analyze/memory/internal.h"
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "present/draw/internal.h"
 
 enum { MAX_COLUMNS = 20, RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
 

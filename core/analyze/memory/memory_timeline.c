@@ -1,7 +1,7 @@
 /* The timeline whole: blocks, categories, then the changes of each device in order. */
 #include <stdio.h>
 
-#include "analyze/memory/memory_timeline.h"
+#include "analyze/memory/internal.h"
 
 static const char *const names[MAREY_MEMORY_N_CATEGORIES] = {
     [MAREY_MEMORY_PARAMETER] = "parameter",

@@ -1,5 +1,5 @@
 /* What was there at one instant. */
-#include "analyze/memory/memory_timeline.h"
+#include "analyze/memory/internal.h"
 
 static bool is_alive(const struct marey__memory_block *block, size_t change)
 {

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/memory/memory_timeline.h"
+#include "analyze/memory/internal.h"
 
 /* Places, open addressing: 1 + the youngest block there; 0: free. */
 struct places {

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "analyze/memory/memory_timeline.h"
-#include "base/old_name.h"
+#include "analyze/memory/internal.h"
+#include "base/internal.h"
 
 /* ---- spans ---- */
 

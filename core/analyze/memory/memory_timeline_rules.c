@@ -2,7 +2,7 @@
  * A block's category by when it was made and released, for blocks that no role names. A role says more where roles were
  * taken while the block lived and none of them named it: then it is no gradient of a leaf, no state of the optimizer.
  */
-#include "analyze/memory/memory_timeline.h"
+#include "analyze/memory/internal.h"
 
 /* When roles of one kind were taken, each instant once. */
 struct instants {

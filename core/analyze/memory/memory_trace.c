@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "analyze/memory/internal.h"
-#include "analyze/memory/memory_timeline.h"
-#include "base/old_name.h"
+#include "base/internal.h"
 
 struct reading {
     struct marey__memory_report *report;

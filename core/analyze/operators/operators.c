@@ -1,7 +1,7 @@
 /* Calls of one name, one shape of inputs and one stack as one row, as torch's key_averages() groups them. */
 #include <string.h>
 
-#include "analyze/operators/operators_internal.h"
+#include "analyze/operators/internal.h"
 
 /* ---- rows ---- */
 

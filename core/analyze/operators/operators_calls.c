@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "analyze/operators/operators_internal.h"
+#include "analyze/operators/internal.h"
 
 static const char evaluate_prefix[] = "autograd::engine::evaluate_function: ";
 
@@ -52,7 +52,7 @@ static bool is_left_out(const marey__torch_id ids[N_LEFT_OUT], marey__torch_id n
 static bool is_autograd(const struct marey_operators *operators,
                         const struct marey__torch_event *event, uint32_t parent)
 {
-    if (parent == MAREY__NO_CALL || event->kind != MAREY__TORCH_OP)
+    if (parent == MAREY__NO_OPERATOR_CALL || event->kind != MAREY__TORCH_OP)
         return false;
     size_t len, parent_len;
     const char *name = marey__torch_text(operators->trace, event->name, &len);
@@ -67,7 +67,7 @@ static bool is_autograd(const struct marey_operators *operators,
 static uint32_t find_parent(const struct marey_operators *operators,
                             const struct marey__torch_event *event, uint32_t latest)
 {
-    while (latest != MAREY__NO_CALL) {
+    while (latest != MAREY__NO_OPERATOR_CALL) {
         const struct marey__torch_event *around =
             marey__call_event(operators, &operators->calls[latest]);
         if (event->begin_ns < around->end_ns && event->end_ns <= around->end_ns)
@@ -88,7 +88,7 @@ static bool add_call(struct marey_operators *operators, size_t index, uint32_t *
         (struct marey__torch_call){.event = (uint32_t)index,
                                    .parent = parent,
                                    .is_backward = is_autograd(operators, event, parent)};
-    if (parent != MAREY__NO_CALL)
+    if (parent != MAREY__NO_OPERATOR_CALL)
         operators->calls[parent].n_children++;
     *latest = (uint32_t)operators->n_calls++;
     return true;
@@ -100,7 +100,7 @@ bool marey__operators_find_calls(struct marey_operators *operators)
     marey__torch_id left_out[N_LEFT_OUT];
     find_left_out(trace, left_out);
     for (size_t t = 0; t < trace->n_threads; t++) {
-        uint32_t latest = MAREY__NO_CALL;
+        uint32_t latest = MAREY__NO_OPERATOR_CALL;
         for (size_t i = trace->threads[t].begin; i < trace->threads[t].end; i++) {
             const struct marey__torch_event *event = &trace->events[i];
             if (!marey__torch_on_device(event->kind) && !is_left_out(left_out, event->name) &&
@@ -127,7 +127,7 @@ static void join_doubles(struct marey_operators *operators)
 {
     for (size_t i = 0; i < operators->n_calls; i++) {
         struct marey__torch_call *call = &operators->calls[i];
-        if (call->parent == MAREY__NO_CALL)
+        if (call->parent == MAREY__NO_OPERATOR_CALL)
             continue;
         if (operators->calls[call->parent].is_double)
             call->parent = operators->calls[call->parent].parent;
@@ -153,7 +153,7 @@ void marey__operators_split(struct marey_operators *operators)
     }
     for (size_t i = operators->n_calls; i-- > 0;) {
         const struct marey__torch_call *call = &operators->calls[i];
-        if (call->is_double || call->parent == MAREY__NO_CALL)
+        if (call->is_double || call->parent == MAREY__NO_OPERATOR_CALL)
             continue;
         struct marey__torch_call *parent = &operators->calls[call->parent];
         const struct marey__torch_event *event = marey__call_event(operators, call);

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/operators/operators_internal.h"
+#include "analyze/operators/internal.h"
 
 enum { MM, ADDMM, BMM, BADDBMM, CONV2D, ADD, MUL };
 enum { MAX_DIMENSIONS = 64 };

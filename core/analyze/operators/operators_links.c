@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "analyze/operators/operators_internal.h"
+#include "analyze/operators/internal.h"
 
 /* A number of the trace and whose it is. */
 struct link {
@@ -22,7 +22,7 @@ static bool link_before(const void *a, const void *b)
     return ((const struct link *)a)->id < ((const struct link *)b)->id;
 }
 
-/* The first one with this id; MAREY__NO_CALL: none. */
+/* The first one with this id; MAREY__NO_OPERATOR_CALL: none. */
 static uint32_t find_link(const struct links *links, int64_t id)
 {
     size_t low = 0, high = links->n;
@@ -33,7 +33,8 @@ static uint32_t find_link(const struct links *links, int64_t id)
         else
             high = middle;
     }
-    return low < links->n && links->list[low].id == id ? links->list[low].call : MAREY__NO_CALL;
+    return low < links->n && links->list[low].id == id ? links->list[low].call
+                                                       : MAREY__NO_OPERATOR_CALL;
 }
 
 static bool add_link(struct links *links, int64_t id, size_t call)
@@ -62,7 +63,7 @@ static bool collect(const struct marey_operators *operators, struct links *by_id
 /* The operator around a call of the runtime. */
 static uint32_t operator_around(const struct marey_operators *operators, uint32_t call)
 {
-    while (call != MAREY__NO_CALL &&
+    while (call != MAREY__NO_OPERATOR_CALL &&
            marey__call_event(operators, &operators->calls[call])->kind != MAREY__TORCH_OP)
         call = operators->calls[call].parent;
     return call;
@@ -75,11 +76,11 @@ static uint32_t operator_around(const struct marey_operators *operators, uint32_
 static uint32_t launcher_of(const struct marey_operators *operators, const struct links *by_id,
                             const struct links *by_correlation, const struct marey__torch_event *work)
 {
-    const uint32_t call =
-        work->correlation >= 0 ? find_link(by_correlation, work->correlation) : MAREY__NO_CALL;
+    const uint32_t call = work->correlation >= 0 ? find_link(by_correlation, work->correlation)
+                                                 : MAREY__NO_OPERATOR_CALL;
     const bool has_own_id = work->external_id >= 0 && work->external_id != work->correlation;
     const uint32_t named = find_link(by_id, work->external_id);
-    if (named != MAREY__NO_CALL && (has_own_id || call == MAREY__NO_CALL))
+    if (named != MAREY__NO_OPERATOR_CALL && (has_own_id || call == MAREY__NO_OPERATOR_CALL))
         return named;
     return operator_around(operators, call);
 }
@@ -94,7 +95,7 @@ static bool link_work(struct marey_operators *operators)
         if (work->kind < MAREY__TORCH_KERNEL || work->kind > MAREY__TORCH_MEMSET)
             continue;
         const uint32_t call = launcher_of(operators, &by_id, &by_correlation, work);
-        if (call != MAREY__NO_CALL)
+        if (call != MAREY__NO_OPERATOR_CALL)
             marey__sum(&operators->calls[call].self_device_ns, work->end_ns - work->begin_ns);
     }
     marey__free(by_id.list);

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/operators/operators_internal.h"
+#include "analyze/operators/internal.h"
 
 /* ---- entries ---- */
 
@@ -111,14 +111,14 @@ static bool forward_before(const void *a, const void *b)
     return x->sequence != y->sequence ? x->sequence < y->sequence : x->thread < y->thread;
 }
 
-/* The autograd function around a call, or itself; MAREY__NO_CALL: it is of no backward pass. */
+/* The autograd function around a call, or itself; MAREY__NO_OPERATOR_CALL: it is of no backward pass. */
 static uint32_t autograd_around(const struct marey_operators *operators, const uint32_t *around,
                                 size_t i)
 {
     const struct marey__torch_call *call = &operators->calls[i];
     if (call->is_backward)
         return (uint32_t)i;
-    return call->parent == MAREY__NO_CALL ? MAREY__NO_CALL : around[call->parent];
+    return call->parent == MAREY__NO_OPERATOR_CALL ? MAREY__NO_OPERATOR_CALL : around[call->parent];
 }
 
 static bool add_forward(const struct marey_operators *operators, struct forwards *forwards, size_t i)
@@ -204,7 +204,7 @@ static bool give_forward_stacks(struct marey_operators *operators, uint32_t *aro
     bool is_done = true;
     for (size_t i = 0; is_done && i < operators->n_calls; i++) {
         around[i] = autograd_around(operators, around, i);
-        if (around[i] == MAREY__NO_CALL && !operators->calls[i].is_double)
+        if (around[i] == MAREY__NO_OPERATOR_CALL && !operators->calls[i].is_double)
             is_done = add_forward(operators, &forwards, i);
     }
     is_done = is_done &&
@@ -216,7 +216,7 @@ static bool give_forward_stacks(struct marey_operators *operators, uint32_t *aro
         if (around[i] == i)
             operators->calls[i].stack =
                 forward_stack(&forwards, marey__call_event(operators, &operators->calls[i]));
-        else if (around[i] != MAREY__NO_CALL)
+        else if (around[i] != MAREY__NO_OPERATOR_CALL)
             operators->calls[i].stack = operators->calls[around[i]].stack;
     marey__free(forwards.list);
     marey__free(forwards.votes);

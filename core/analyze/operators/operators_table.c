@@ -1,7 +1,7 @@
 /* The rows in the order that is asked for, and as a table. */
 #include <string.h>
 
-#include "analyze/operators/operators_internal.h"
+#include "analyze/operators/internal.h"
 
 /* ---- keys to sort by ---- */
 

@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/samples/samples_slow.h"
-#include "analyze/samples/samples_whole.h"
+#include "analyze/samples/internal.h"
 
 /* ---- the distance ---- */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/samples/samples_spans.h"
+#include "analyze/samples/internal.h"
 
 enum mode { MODE_WALL, MODE_CPU, MODE_GIL, MODE_EXCEPTION };
 enum during { DURING_ITERATIONS, DURING_EPOCHS, DURING_PHASE, N_DURING };
@@ -48,11 +48,11 @@ static bool parse_number(const char *text, size_t len, uint64_t *number)
 }
 
 static marey_status parse_numbers(const char *text, const char *of, bool may_be_slow,
-                                  struct marey__numbers *out)
+                                  struct marey__number_list *out)
 {
     const char *const dots = strstr(text, "..");
     const size_t len = strlen(text), before = dots != NULL ? (size_t)(dots - text) : len;
-    *out = (struct marey__numbers){.last = UINT64_MAX};
+    *out = (struct marey__number_list){.last = UINT64_MAX};
     if (may_be_slow && strcmp(text, "slow") == 0) {
         out->is_slow = true;
         return MAREY_OK;
@@ -162,7 +162,7 @@ static marey_status join_during(struct marey__samples_chosen *c, struct marey__s
     const char *const asked = what == DURING_ITERATIONS ? filter->iterations
                               : what == DURING_EPOCHS   ? filter->epochs
                                                         : filter->phase;
-    struct marey__numbers numbers = {0};
+    struct marey__number_list numbers = {0};
     struct marey__slow_found slow = {0};
     if (asked == NULL)
         return MAREY_OK;
@@ -239,7 +239,7 @@ static void free_spans(struct marey__spans *spans, uint32_t n)
 
 static marey_status find_steps(struct marey__samples_chosen *c, struct marey__samples_set *set)
 {
-    const struct marey__numbers all = {.last = UINT64_MAX};
+    const struct marey__number_list all = {.last = UINT64_MAX};
     struct marey__slow_found slow;
     struct marey__spans *const spans = marey__calloc((size_t)c->n_processes + 1, sizeof *spans);
     uint32_t *const spans_of = marey__calloc((size_t)c->n_processes + 1, sizeof *spans_of);

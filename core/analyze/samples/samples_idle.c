@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "analyze/samples/samples.h"
+#include "analyze/samples/internal.h"
 
 /* A process is idle when it is on a CPU core for less than one part in so many. */
 enum { IDLE_PART = 20 };

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "analyze/samples/samples.h"
+#include "analyze/samples/internal.h"
 
 enum {
     MOST_SAMPLES = 1000000000
@@ -130,9 +130,9 @@ static bool on_call(void *ctx, const struct marey__lane_walk *lane,
         .weight_ns = own_ns,
     };
     if (told.thread == 0 || told.stack == 0 ||
-        !marey__grow(&set->told, &set->told_cap, set->n_told + 1, sizeof *set->told))
+        !marey__grow(&set->told, &set->told_cap, set->n_reported + 1, sizeof *set->told))
         return false;
-    set->told[set->n_told++] = told;
+    set->told[set->n_reported++] = told;
     set->n_told_samples += told.n;
     return true;
 }
@@ -208,7 +208,7 @@ marey_status marey__samples_take_imports(struct marey__samples_set *set,
         for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
             if (is_of_sampler(marey_recording_process(recordings[r], i)))
                 MAREY_TRY(turn_process(set, recordings[r], i));
-    for (size_t i = 0; set->n_told_samples > MOST_SAMPLES && i < set->n_told; i++)
+    for (size_t i = 0; set->n_told_samples > MOST_SAMPLES && i < set->n_reported; i++)
         set->told[i].n = 1;
     return MAREY_OK;
 }
@@ -216,18 +216,18 @@ marey_status marey__samples_take_imports(struct marey__samples_set *set,
 uint64_t marey__samples_told_ns(const struct marey__samples_set *set)
 {
     uint64_t first_ns = UINT64_MAX, last_ns = 0;
-    for (size_t i = 0; i < set->n_told; i++) {
+    for (size_t i = 0; i < set->n_reported; i++) {
         const uint64_t half_ns = set->told[i].weight_ns / 2;
         first_ns = MAREY__MIN(first_ns, set->told[i].at_ns - MAREY__MIN(half_ns, set->told[i].at_ns));
         last_ns = MAREY__MAX(last_ns, set->told[i].at_ns + half_ns);
     }
-    return set->n_told != 0 ? last_ns - first_ns : 0;
+    return set->n_reported != 0 ? last_ns - first_ns : 0;
 }
 
 marey_status marey__samples_tell(struct marey__samples_set *set, marey__samples_handing *hand,
                                  void *ctx)
 {
-    for (size_t i = 0; i < set->n_told; i++) {
+    for (size_t i = 0; i < set->n_reported; i++) {
         const struct marey__samples_told *const told = &set->told[i];
         const struct marey_samples_seen seen = {.thread = told->thread, .stack = told->stack};
         struct marey_samples_round round = {.process = told->process,

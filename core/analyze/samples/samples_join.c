@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/samples/samples_spans.h"
-#include "read/read_internal.h"
+#include "analyze/samples/internal.h"
+#include "read/internal.h"
 
 /* ---- spans ---- */
 
@@ -231,7 +231,7 @@ static marey_status join_spans(struct marey__samples_set *set, enum marey__span_
     return status;
 }
 
-static bool has_number(const struct marey__numbers *which, uint64_t number)
+static bool has_number(const struct marey__number_list *which, uint64_t number)
 {
     return number >= which->first && number <= which->last;
 }
@@ -307,11 +307,11 @@ static bool take_slow(void *ctx, const struct marey__samples_target *target,
 }
 
 marey_status marey__samples_join_iterations(struct marey__samples_set *set,
-                                            const struct marey__numbers *which,
+                                            const struct marey__number_list *which,
                                             struct marey__spans *by_process,
                                             struct marey__slow_found *slow)
 {
-    struct marey__numbers numbers = *which;
+    struct marey__number_list numbers = *which;
     *slow = (struct marey__slow_found){0};
     if (which->is_slow)
         return join_spans(set, MAREY__SPAN_ITERATION, take_slow, slow, by_process);
@@ -319,10 +319,10 @@ marey_status marey__samples_join_iterations(struct marey__samples_set *set,
 }
 
 marey_status marey__samples_join_epochs(struct marey__samples_set *set,
-                                        const struct marey__numbers *which,
+                                        const struct marey__number_list *which,
                                         struct marey__spans *by_process)
 {
-    struct marey__numbers numbers = *which;
+    struct marey__number_list numbers = *which;
     return join_spans(set, MAREY__SPAN_EPOCH, take_numbers, &numbers, by_process);
 }
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/samples/samples_whole.h"
+#include "analyze/samples/internal.h"
 
 /* ---- whose frame it is ---- */
 

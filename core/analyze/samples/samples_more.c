@@ -1,7 +1,7 @@
 /* Tables of samples by who they are of, by what is waited for, by who holds the interpreter lock. */
 #include <string.h>
 
-#include "analyze/samples/samples_whole.h"
+#include "analyze/samples/internal.h"
 
 /* ---- threads, processes, ranks ---- */
 

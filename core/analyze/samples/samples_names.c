@@ -1,7 +1,7 @@
 /* What module a function is of. Samplers see files; where packages are installed, the path behind that is what is imported. */
 #include <string.h>
 
-#include "analyze/samples/samples_whole.h"
+#include "analyze/samples/internal.h"
 
 static const char *base_name(const char *path)
 {

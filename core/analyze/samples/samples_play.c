@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/samples/samples_play.h"
+#include "analyze/samples/internal.h"
 
 enum { MAX_SAMPLES = 1 << 23 }; /* of a block; the writer ends one at half of it */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/samples/samples_play.h"
+#include "analyze/samples/internal.h"
 
 enum { MAX_NUMBER = 1 << 26 };
 

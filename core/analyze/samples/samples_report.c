@@ -1,8 +1,8 @@
 /* The report of samples: from recordings to sums, from sums to tables. */
 #include <string.h>
 
-#include "analyze/samples/samples_whole.h"
-#include "analyze/walk/columns.h"
+#include "analyze/samples/internal.h"
+#include "analyze/walk/internal.h"
 
 /* ---- columns ---- */
 
@@ -161,7 +161,7 @@ static marey_status make_report(struct marey__samples_report *r, marey_recording
                                 size_t n)
 {
     MAREY_TRY(marey__samples_open(&r->set, recordings, n));
-    if (r->set.n_sources == 0 && r->set.n_told == 0)
+    if (r->set.n_sources == 0 && r->set.n_reported == 0)
         return marey__fail(MAREY_EFORMAT,
                            "no sampler was at work in this recording; marey attach PID -o "
                            "RUN.marey and marey run --sample make one");

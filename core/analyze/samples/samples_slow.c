@@ -4,8 +4,7 @@
  */
 #include <math.h>
 
-#include "analyze/samples/samples_slow.h"
-#include "analyze/samples/samples_spans.h"
+#include "analyze/samples/internal.h"
 
 enum { SLOW, OTHER, N_KINDS };
 enum { FEWEST_SAMPLES = 5 };
@@ -129,7 +128,7 @@ static bool make_arrays(struct slow *s)
 
 static marey_status find(struct slow *s, struct marey__slow_function *out)
 {
-    const struct marey__numbers all = {.last = UINT64_MAX}, slow = {.is_slow = true};
+    const struct marey__number_list all = {.last = UINT64_MAX}, slow = {.is_slow = true};
     struct marey__slow_found found, unused;
     MAREY__TRY_MEMORY(make_arrays(s));
     MAREY_TRY(marey__samples_join_iterations(s->set, &slow, s->spans[SLOW], &found));

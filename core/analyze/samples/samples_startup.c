@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "analyze/samples/samples.h"
+#include "analyze/samples/internal.h"
 
 static bool starts_with(const char *text, const char *start)
 {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/samples/samples_whole.h"
+#include "analyze/samples/internal.h"
 
 void marey__samples_sum_add(struct marey__samples_sum *into, const struct marey__samples_sum *from)
 {

@@ -1,8 +1,8 @@
 /* Tables of samples with a row for each function, line, file, module or stack. */
 #include <string.h>
 
-#include "analyze/samples/samples_whole.h"
-#include "sampler/unwind/unwind.h"
+#include "analyze/samples/internal.h"
+#include "sampler/unwind/internal.h"
 
 void marey__samples_put_wait(marey_table *table, uint32_t wait)
 {

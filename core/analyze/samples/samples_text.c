@@ -2,10 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/samples/samples_whole.h"
-#include "present/draw/function_table.h"
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "analyze/samples/internal.h"
+#include "present/draw/internal.h"
 
 enum { SHORT_ROWS = 5 };
 
@@ -69,7 +67,7 @@ struct answer {
 /* ---- tables ---- */
 
 /* A column without anything to tell, as of ranks where there are none. */
-static bool is_dull(const marey_table *table, const char *name, size_t n_rows)
+static bool is_hidden(const marey_table *table, const char *name, size_t n_rows)
 {
     const size_t column = (size_t)marey_table_find(table, name);
     for (size_t row = 0; row < n_rows; row++)
@@ -122,8 +120,10 @@ static marey_status put_table(struct answer *answer, const struct shown *how)
     MAREY_TRY(marey__buf_to_stream(&answer->lines.line, answer->lines.out));
     if (n == 0)
         return MAREY_OK;
-    const struct marey__function_table drawn = {
-        .columns = how->columns, .places = how->places, .is_dull = is_dull, .put_place = put_place};
+    const struct marey__function_table drawn = {.columns = how->columns,
+                                                .places = how->places,
+                                                .is_hidden = is_hidden,
+                                                .put_place = put_place};
     return marey__function_table_put(&drawn, table, n_drawn, &answer->options->text,
                                      !answer->options->is_short, &answer->lines);
 }

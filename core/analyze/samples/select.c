@@ -1,9 +1,9 @@
 /* Some processes of a recording, by number, role or command: what `--process` asks for. */
 #include <string.h>
 
-#include "analyze/samples/samples.h"
+#include "analyze/samples/internal.h"
 #include "analyze/walk/internal.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 static bool parse_digits(const char *text, uint64_t *number)
 {

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/scaling/internal.h"
 
 enum { N_RESAMPLES = 2000, FEWEST_RESAMPLES = 100, MOST_RESAMPLES = 1000000 };
 

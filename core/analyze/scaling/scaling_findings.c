@@ -1,7 +1,7 @@
 /* What is behind the figures of a series, in sentences. How far it scales is said by who presents it. */
 #include <math.h>
 
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/scaling/internal.h"
 
 /* Above the ideal by more than this is not what more workers can do by themselves. */
 #define ABOVE_IDEAL 0.05

@@ -7,8 +7,8 @@
  */
 #include <math.h>
 
-#include "analyze/compare/compare_internal.h"
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/compare/internal.h"
+#include "analyze/scaling/internal.h"
 
 /* Off by more than this beyond noise, points do not follow a law. */
 #define OFF_THE_CURVE 0.05

@@ -12,7 +12,7 @@
  */
 #include <math.h>
 
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/scaling/internal.h"
 
 enum { N_TERMS = 3 };
 

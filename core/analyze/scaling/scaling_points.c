@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/scaling/internal.h"
 
 /* Ranks round their share of the samples up or down; by less than this, two amounts of work are the same. */
 #define SAME_WORK 0.05

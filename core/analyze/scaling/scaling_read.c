@@ -9,11 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analyze/scaling/scaling_read.h"
-#include "analyze/scaling/scaling_whole.h"
-#include "analyze/walk/tasks.h"
-#include "base/old_name.h"
-#include "import/import_files.h"
+#include "analyze/scaling/internal.h"
+#include "analyze/walk/internal.h"
+#include "base/internal.h"
+#include "import/internal.h"
 
 /* Folders within folders; those of MLflow are six deep. Sources that fail and are named one by one. */
 enum { MAX_DEPTH = 16, MAX_FAILURES = 10 };

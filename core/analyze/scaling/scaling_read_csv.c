@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/scaling/scaling_read.h"
-#include "codec/csv_reader.h"
+#include "analyze/scaling/internal.h"
+#include "codec/internal.h"
 
 const char *const marey__measure_names[MAREY__N_MEASURES] = {
     "epoch_time_s",

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/scaling/scaling_read.h"
+#include "analyze/scaling/internal.h"
 
 /* A part of an epoch that no reading covers is not known: this share may be missing. */
 static const double most_missing = 0.1;

@@ -1,5 +1,5 @@
 /* What a step of a process is made of, by the breakdown: its rows by step, added up and forgotten. */
-#include "analyze/scaling/scaling_read.h"
+#include "analyze/scaling/internal.h"
 
 static void add_row(struct marey__scaling_parts *parts, const struct marey__device_row *row)
 {

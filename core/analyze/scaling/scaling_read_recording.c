@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analyze/scaling/scaling_read.h"
-#include "analyze/walk/tasks.h"
-#include "read/read_internal.h"
+#include "analyze/scaling/internal.h"
+#include "analyze/walk/internal.h"
+#include "read/internal.h"
 #include <marey/import.h>
 
 /* Sentences about one recording that are passed on. */

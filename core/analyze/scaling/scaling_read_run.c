@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
-#include "analyze/scaling/scaling_read.h"
-#include "analyze/walk/tasks.h"
+#include "analyze/compare/internal.h"
+#include "analyze/scaling/internal.h"
+#include "analyze/walk/internal.h"
 #include <marey/energy_report.h>
 
 /* Missing ranks that are named one by one. */

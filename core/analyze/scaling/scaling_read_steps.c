@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/scaling/scaling_read.h"
-#include "read/read_internal.h"
+#include "analyze/scaling/internal.h"
+#include "read/internal.h"
 
 struct reading {
     struct marey__scaling_steps *steps;

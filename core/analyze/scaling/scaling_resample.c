@@ -11,8 +11,8 @@
  */
 #include <math.h>
 
-#include "analyze/compare/compare_internal.h"
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/compare/internal.h"
+#include "analyze/scaling/internal.h"
 
 /* By less than this, a point's own standard error differs from the common one by chance. */
 enum { PLAINLY_MORE = 2 };

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/scaling/internal.h"
 
 marey_status marey_scaling_runs_create(marey_scaling_runs **out)
 {

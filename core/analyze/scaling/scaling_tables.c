@@ -1,6 +1,6 @@
 /* What each table of a scaling report has in it. */
-#include "analyze/scaling/scaling_whole.h"
-#include "analyze/walk/columns.h"
+#include "analyze/scaling/internal.h"
+#include "analyze/walk/internal.h"
 
 #define SERIES TEXT("experiment"), TEXT("strategy")
 #define WORKERS COUNT("workers", NULL)

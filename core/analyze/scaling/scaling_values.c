@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
-#include "analyze/scaling/scaling_whole.h"
+#include "analyze/compare/internal.h"
+#include "analyze/scaling/internal.h"
 
 /* Neighbouring steps are alike; medians of blocks as long as these are hardly so (docs/internals/compare.md). */
 enum { N_BLOCKS = 16 };

@@ -1,7 +1,7 @@
 /* The tables of GPU work: by name, copies by direction, and by the ranges that launched it. */
 #include <string.h>
 
-#include "analyze/summary/gpu_tables.h"
+#include "analyze/summary/internal.h"
 
 static const struct marey_column kernel_columns[] = {
     MAREY__NAME_COLUMN,

@@ -1,17 +1,279 @@
 /*
- * summary: all processes of some recordings added up, and the tables of the result.
+ * summary: all processes of some recordings added up by name, path, thread, rank and iteration.
  *
- * Comes in: one walked process after the other (analyze/walk). Goes out: marey_summary with its tables. Sums can be
- * joined across threads and MPI ranks in any order.
+ *   summary.c                    reads and merges, several processes at a time
+ *   summary_merge.c, iteration_merge.c, gpu_merge.c, summary_sites.c   one process into the sums
+ *   summary_join.c, summary_bytes.c, partial.c   sums joined across threads and MPI ranks, in any order
+ *   summary_order.c              the order of processes at the end
+ *   summary_tables.c, summary_tree.c, iteration_tables.c, gpu_tables.c, rank_*.c, summary_notes.c   tables
+ *   stacks.c                     sums by path, for flame graphs and collapsed stacks
+ *
+ * Comes in: walked processes (walk/). Goes out: marey_summary with its tables. Knows no output format.
  */
-#ifndef MAREY_SUMMARY_INTERNAL_H
-#define MAREY_SUMMARY_INTERNAL_H
+#ifndef MAREY_ANALYZE_SUMMARY_INTERNAL_H
+#define MAREY_ANALYZE_SUMMARY_INTERNAL_H
+
+#include <string.h>
 
 #include "analyze/walk/internal.h"
 
-/* ---- all processes ---- */
+struct marey__name_stats {
+    struct marey__sketch calls;
+    uint64_t total_ns, self_ns;
+    uint64_t steady_ns; /* of the self time: in the steady parts of processes */
+    uint32_t n_threads, n_processes;
+};
 
-#include "analyze/summary/merge.h"
+/* A name's share in a thread (`lane` set) or in a process. */
+struct marey__name_row {
+    uint32_t process; /* in marey__merge.processes */
+    uint32_t name;
+    const struct marey_lane_info *lane;
+    uint64_t count, total_ns, self_ns;
+    uint64_t iteration_ns; /* of a process: its time in the iterations that count */
+};
+
+struct marey__open_row {
+    uint32_t process, name;
+    const struct marey_lane_info *lane;
+    uint64_t since_ns; /* after the process's first event */
+};
+
+/* A process's own; they are added up in the order of processes, since sums of such numbers depend on it. */
+struct marey__counter_row {
+    uint32_t process, name;
+    struct marey__counter counter;
+};
+
+/* A site, where it was met first. */
+struct marey__site_row {
+    uint32_t process, id;
+    struct marey_site_info info; /* its texts are lent */
+};
+
+struct marey__site_rows {
+    struct marey__names keys;  /* numbers as in `rows` */
+    struct marey__arena texts; /* of the keys */
+    struct marey__site_row *rows;
+    size_t n, cap;
+};
+
+/* A sentence of a recording about itself. */
+struct marey__note_row {
+    uint32_t recording;
+    bool is_note; /* of a process that measured: behind those about logs */
+    const char *text;
+};
+
+/* What a recording has besides processes of the program; for a look at all its logs together. */
+struct marey__left_out {
+    uint32_t recording;
+    uint64_t n_broken, n_empty;             /* logs */
+    const struct marey_process **measuring; /* processes of a role; the array is the row's */
+    size_t n_measuring, cap;
+};
+
+struct marey__row_list {
+    struct marey__name_row *rows;
+    size_t n, cap;
+};
+
+/* A name in the iterations of all processes that have it there. */
+struct marey__iteration_name {
+    struct marey__iteration_values values;
+    uint64_t n_iterations, whole_ns; /* of these processes, whether it ran or not */
+    uint64_t n_first,
+        first_whole_ns; /* of that: first iterations, as marey__iteration_values has them */
+    uint32_t n_processes;
+    uint32_t highest_process; /* whose mean is the highest */
+    double lowest_mean_ns, highest_mean_ns;
+};
+
+/* The iterations of one process. */
+enum { MAREY__N_RANK_QUANTILES = 33 };
+struct marey__iteration_row {
+    uint32_t process; /* in marey__merge.processes */
+    uint32_t recording;
+    uint64_t n_iterations, n_warmup, n_cut;
+    uint64_t n_counted, sum_ns, p50_ns, p99_ns;
+    double std_ns;
+    double samples;
+    uint64_t samples_ns;
+    bool has_data;
+    uint64_t data_ns;       /* of the range that is data loading, */
+    uint64_t data_whole_ns; /* in this time: without the first iteration, as shares are */
+    uint64_t n_compared;    /* iterations that other ranks have as well */
+    uint64_t n_slowest;     /* of these, in which it was the slowest */
+    double behind_ns;       /* by how much in those, against the mean of the others, summed up */
+    float quantiles[MAREY__N_RANK_QUANTILES]; /* of those that count, at even steps from the least to the longest */
+};
+
+struct marey__outlier_row {
+    uint32_t process;
+    uint32_t name; /* what was longer than usual; MAREY__NO_NAME: nothing that has a range */
+    uint64_t number, ns, usual_ns, extra_ns;
+};
+
+struct marey__epoch_row {
+    uint32_t process;
+    struct marey__span span;
+};
+
+/* One iteration over the ranks of a recording: 24 bytes. */
+struct marey__rank_step {
+    float slowest_ns;
+    uint32_t slowest; /* row; MAREY__NO_NAME: two took equally long */
+    uint64_t sum_ns;
+    uint32_t n;
+};
+
+/* The iterations of a recording's ranks. */
+struct marey__rank_steps {
+    uint32_t recording;
+    struct marey__rank_step *races; /* by the iteration's place */
+    size_t n, cap;
+};
+
+/* iteration_merge.c: the iterations of all processes. */
+struct marey__iteration_merge {
+    const char *data; /* the range that is data loading; NULL: not said */
+    struct marey__iteration_values whole, no_range;
+    uint64_t n_first;
+    struct marey__iteration_name *names;
+    size_t n_names, names_cap;
+    struct marey__iteration_row *rows;
+    size_t n_rows, rows_cap;
+    struct marey__outlier_row *outliers;
+    size_t n_outliers, outliers_cap;
+    struct marey__epoch_row *epochs;
+    size_t n_epochs, epochs_cap;
+    struct marey__phase_stats *phases; /* by name */
+    size_t n_phases, phases_cap;
+    uint64_t phased_ns; /* from the first event to the last of processes that have phases */
+    uint64_t steady_ns,
+        steady_phased_ns; /* steady parts: of all processes, of those that have phases */
+    struct marey__rank_steps *courses; /* that are not finished, one for a recording */
+    size_t n_courses, courses_cap;
+    bool keeps_courses; /* further ranks of any recording may come: a recording's end ends nothing */
+};
+
+/* gpu_merge.c: the work of all processes. */
+struct marey__merged_work {
+    struct marey__sketch calls;
+    uint64_t bytes, bytes_ns;
+    uint32_t name, kind;
+    uint32_t next; /* as in struct marey__work_stats */
+    uint32_t n_streams, n_devices, n_processes;
+};
+
+/* Work launched in ranges of a name. */
+struct marey__gpu_range {
+    uint64_t count, total_ns, self_ns;
+};
+
+struct marey__gpu_merge {
+    struct marey__merged_work *works;
+    size_t n_works, works_cap;
+    uint32_t *by_name; /* as in struct marey__gpu_walk; these two may know fewer names, or none */
+    size_t n_by_name, by_name_cap;
+    struct marey__gpu_range *ranges;
+    size_t n_ranges, ranges_cap;
+    uint64_t work_ns; /* of all work, added up */
+};
+
+struct marey__merge {
+    struct marey__names names;
+    struct marey__name_stats *ranges; /* these four by name; the two in the middle may know fewer names */
+    struct marey__name_stats *async;
+    struct marey__counter *counters;
+    uint64_t *marks;
+    size_t n_ranges, n_async, n_counters, n_marks;
+    size_t ranges_cap, async_cap, counters_cap, marks_cap;
+    struct marey__tree tree;
+    struct marey__row_list threads, ranks;
+    bool without_threads; /* nobody wants rows of threads */
+    struct marey__open_row *open;
+    size_t n_open, open_cap;
+    const struct marey_process **processes; /* lent by the recordings */
+    size_t n_processes, processes_cap;
+    uint32_t *process_recordings; /* the number of each one's recording */
+    size_t process_recordings_cap;
+    struct marey__counter_row *counter_rows; /* `counters` is made of these at the end */
+    size_t n_counter_rows, counter_rows_cap;
+    struct marey__site_rows sites;
+    struct marey__note_row *told;
+    size_t n_reported, told_cap;
+    struct marey__left_out *left_out;
+    size_t n_left_out, left_out_cap;
+    uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped, n_overlapping, n_too_deep;
+    struct marey__iteration_merge iterations;
+    struct marey__gpu_merge gpu;
+};
+
+MAREY_WARN_UNUSED marey_status marey__merge_init(struct marey__merge *merge);
+void marey__merge_fini(struct marey__merge *merge);
+/* Add what was seen in one process; its sketches may be gone from `walk` afterwards. */
+MAREY_WARN_UNUSED marey_status marey__merge_add(struct marey__merge *merge,
+                                                struct marey__process_walk *walk);
+
+/* What the recordings say of themselves and of their sites; once the processes of all of them are added. */
+MAREY_WARN_UNUSED bool marey__merge_add_recordings(struct marey__merge *merge,
+                                                   marey_recording *const *recordings, size_t n);
+/*
+ * Once all is added: processes in their order whoever was added first, counters added up, races decided. In
+ * summary_order.c.
+ */
+MAREY_WARN_UNUSED marey_status marey__merge_finish(struct marey__merge *merge);
+/* Whether process `a` comes before `b`. */
+bool marey__merge_is_before(const struct marey__merge *merge, uint32_t a, uint32_t b);
+/* Add a site, unless it is there; of two the one that was met first stays. False without memory. */
+MAREY_WARN_UNUSED bool marey__merge_add_site(struct marey__merge *merge,
+                                             const struct marey__site_row *site);
+/*
+ * Add all of another one, whose texts must stay; it is finished as one that was added, and freed by the caller. False
+ * without memory. In summary_join.c.
+ */
+MAREY_WARN_UNUSED bool marey__merge_join(struct marey__merge *into, struct marey__merge *from);
+/* What is left out of a recording, zeroed when new; NULL without memory. */
+struct marey__left_out *marey__merge_left_out(struct marey__merge *merge, uint32_t recording);
+/* Put one more measuring process there. */
+MAREY_WARN_UNUSED bool marey__left_out_add(struct marey__left_out *left_out,
+                                           const struct marey_process *process);
+/* Room for as many processes. */
+MAREY_WARN_UNUSED bool marey__merge_grow_processes(struct marey__merge *merge, size_t n);
+
+/*
+ * Add the GPU work of a process, and what its ranges have launched; `names` are its names as the summary numbers them.
+ * The sketches may be gone from `walk` afterwards. False without memory.
+ */
+MAREY_WARN_UNUSED bool marey__gpu_merge_add(struct marey__merge *merge,
+                                            struct marey__process_walk *walk, const uint32_t *names);
+void marey__gpu_merge_fini(struct marey__gpu_merge *gpu);
+/* Room for the names that there are. */
+MAREY_WARN_UNUSED bool marey__gpu_merge_cover(struct marey__merge *merge);
+/* The work of a name and kind, made when new; NULL without memory. */
+struct marey__merged_work *marey__gpu_merge_work(struct marey__gpu_merge *gpu, uint32_t name,
+                                                 uint32_t kind);
+
+/* Add the iterations of a process; `names` are its names as the summary numbers them. False without memory. */
+MAREY_WARN_UNUSED bool marey__iteration_merge_add(struct marey__merge *merge,
+                                                  const struct marey__process_walk *walk,
+                                                  uint32_t process, const uint32_t *names);
+/* Who was slowest, in the recordings that are not finished. */
+void marey__iteration_merge_finish(struct marey__iteration_merge *iterations);
+/* The races of a recording, at least `n` of them; NULL without memory. */
+struct marey__rank_steps *marey__iteration_course(struct marey__iteration_merge *iterations,
+                                                  uint32_t recording, size_t n);
+/* Add what is known of a race among others to a race. */
+void marey__race_add(struct marey__rank_step *race, const struct marey__rank_step *from);
+void marey__iteration_merge_fini(struct marey__iteration_merge *iterations);
+/* The standard deviation of `n` values, those that are not in `values` being zero; 0 for one. */
+double marey__iteration_std(const struct marey__iteration_values *values, uint64_t n);
+/* Make `*n` elements of the array at `array` as many as there are names, new ones zeroed. In summary_merge.c. */
+bool marey__cover_names(const struct marey__names *names, void *array, size_t *n, size_t *cap,
+                        size_t size);
+
+/* ---- all processes ---- */
 
 /* ---- the summary ---- */
 
@@ -143,5 +405,305 @@ extern const struct marey__table_kind marey__rank_kinds[MAREY__N_RANK_TABLES];
  */
 const struct marey__iteration_row *
 marey__find_straggler(const struct marey__iteration_merge *iterations);
+
+/* ==== gpu_tables ==== */
+
+/*
+ * gpu_tables: the summary's tables of GPU work; copies and memory sets, which the report of GPU work has alike.
+ */
+
+extern const struct marey__table_kind marey__kernels_kind, marey__copies_kind, marey__gpu_ranges_kind;
+
+enum { MAREY__N_COPY_COLUMNS = 9 };
+extern const struct marey_column marey__copy_columns[MAREY__N_COPY_COLUMNS];
+/* The cells of a copy or memory set, `calls` and so on being of all that are called so. */
+struct marey__copy {
+    const char *name;
+    size_t len;
+    const struct marey__sketch *calls;
+    uint64_t bytes, bytes_ns;
+};
+void marey__put_copy(marey_table *table, const struct marey__copy *copy);
+/* Bytes in a second; null where none are told. */
+void marey__put_byte_rate(marey_table *table, uint64_t bytes, uint64_t ns);
+
+/* ==== ranks ==== */
+
+/*
+ * The ranks of a summary held against one another: what is usual over them, and who is not.
+ *
+ *   rows of processes and names (summary_merge.c), of iterations (iteration_merge.c)
+ *        --> rank_values.c: values by name, medians, who is far from them  --> rank_tables.c
+ *
+ * A rank is a process of the program that loads no data for another. Its value of a name is the time of that name in an
+ * iteration, on average; of names that run in none, and of programs that tell no iterations, the time in all.
+ */
+
+struct marey__rank_value {
+    uint32_t process; /* in marey__merge.processes */
+    double ns;
+};
+
+/* A name over the ranks that have it. */
+struct marey__rank_name {
+    uint32_t name; /* MAREY__NO_NAME: the whole iteration, or the whole run */
+    bool is_per_iteration;
+    const struct marey__rank_value *values; /* in ascending order */
+    size_t n;
+    double median_ns, p25_ns, p75_ns;
+    double mad_ns; /* the median of the distances from the median */
+};
+
+/* One rank. */
+struct marey__rank_row {
+    uint32_t process;
+    const struct marey__iteration_row *iterations; /* NULL: it told none that counts */
+    double ns;       /* of the whole: a mean iteration, else from the first event to the last */
+    uint32_t longer; /* the innermost range that makes it slower than others; MAREY__NO_NAME: none */
+    double longer_ns; /* by how much, against the median */
+    double slow_share; /* of its iterations that take longer than a rank may on average; negative: not known */
+};
+
+/* A machine. */
+struct marey__rank_host {
+    const char *host;
+    size_t n_ranks, n_outliers;
+    double median_ns, others_ns; /* of its ranks, and of those elsewhere */
+    double sigma_ns;             /* how far the first may lie from the second by chance */
+};
+
+struct marey__ranks {
+    struct marey__rank_name whole;
+    struct marey__rank_name *names; /* per iteration first, then the heaviest first */
+    size_t n_names;
+    struct marey__rank_row *rows; /* the slowest first */
+    size_t n_rows;
+    struct marey__rank_host *hosts; /* the slowest first */
+    size_t n_hosts;
+    struct marey__rank_value *values;
+    size_t n_values;
+};
+
+/* What is known of the ranks; with fewer than two, nothing. Fini takes a half-made one. False without memory. */
+MAREY_WARN_UNUSED bool marey__ranks_make(struct marey__ranks *ranks,
+                                         const struct marey__merge *merge);
+void marey__ranks_fini(struct marey__ranks *ranks);
+
+/* Of as many as this, an outlier can be told from chance. */
+enum { MAREY__RANKS_TO_JUDGE = 5 };
+/* How many typical distances a value lies from the median; a distance is a hundredth of the median at least. */
+double marey__rank_score(const struct marey__rank_name *name, double ns);
+/* Far from the others: five such distances, and more than a hundredth of the whole. */
+bool marey__rank_is_outlier(const struct marey__ranks *ranks, const struct marey__rank_name *name,
+                            double ns);
+bool marey__rank_host_is_outlier(const struct marey__rank_host *host);
+
+/* ==== summary_bytes ==== */
+
+/*
+ * A merge as bytes, for another process that goes on with it. The bytes are of one version of marey, and nothing that
+ * is
+ * kept: "MAREYPRT", a version, the content as numbers (LEB128), doubles and texts, and a CRC-32C of all before it.
+ */
+
+/* What a merge that came as bytes lends its texts from; fini when nobody has a pointer into it any more. */
+struct marey__lender {
+    struct marey__arena texts;
+    void **blocks; /* of processes and lanes, which stay where they are */
+    size_t n, cap;
+};
+void marey__lender_fini(struct marey__lender *lender);
+
+/* Append the merge, which is not finished (marey__merge_finish); `out->failed` without memory. */
+void marey__merge_pack(struct marey__merge *merge, struct marey__buf *out);
+/*
+ * Make a merge, initialised and empty, of such bytes, which are checked like any that come from outside. MAREY_EFORMAT
+ * when they are not a merge, or one of another version; the merge is then good for marey__merge_fini alone.
+ */
+MAREY_WARN_UNUSED marey_status marey__merge_unpack(struct marey__merge *merge,
+                                                   struct marey__lender *lender, const void *bytes,
+                                                   size_t len);
+
+/* ==== archive ==== */
+
+/*
+ * Values to bytes and back, by one set of functions for both ways: each takes the place of a value and writes what is
+ * there, or reads into it, so that what is written and what is read cannot differ. After a failure nothing more is
+ * done. What is read is checked: a count of things may not be more than the bytes that are left could hold.
+ */
+
+struct archive {
+    struct marey__buf *out; /* NULL: we read */
+    const uint8_t *at, *end;
+    bool is_bad, has_no_memory;
+    struct marey__merge *merge;
+    struct marey__lender *lender;
+    struct marey_lane_info *lanes; /* read: all of them */
+    size_t n_lanes;
+    const struct marey_lane_info *last_lane; /* written: rows of a lane follow one another */
+    size_t next_lane;
+};
+
+static inline bool has_failed(const struct archive *a)
+{
+    return a->is_bad || a->has_no_memory;
+}
+
+static inline bool reads(const struct archive *a)
+{
+    return a->out == NULL;
+}
+
+/* ---- values ---- */
+
+static inline void read_u64(struct archive *a, uint64_t *value)
+{
+    uint64_t result = 0;
+    for (uint32_t shift = 0; shift < 64; shift += 7) {
+        if (a->at == a->end)
+            break;
+        const uint8_t byte = *a->at++;
+        if (shift == 63 && byte > 1)
+            break;
+        result |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) {
+            *value = result;
+            return;
+        }
+    }
+    a->is_bad = true;
+}
+
+static inline void u64(struct archive *a, uint64_t *value)
+{
+    if (has_failed(a))
+        return;
+    if (reads(a))
+        read_u64(a, value);
+    else
+        marey__buf_put_leb128(a->out, *value);
+}
+
+/* Below `limit`. */
+static inline void number(struct archive *a, uint32_t *value, uint64_t limit)
+{
+    uint64_t wide = *value;
+    u64(a, &wide);
+    a->is_bad |= !has_failed(a) && wide >= limit;
+    if (!has_failed(a))
+        *value = (uint32_t)wide;
+}
+
+static inline void u32(struct archive *a, uint32_t *value)
+{
+    number(a, value, UINT64_C(1) << 32);
+}
+
+/* A number of something, or MAREY__NO_NAME. */
+static inline void number_or_none(struct archive *a, uint32_t *value, uint64_t limit)
+{
+    uint32_t above = *value + 1;
+    number(a, &above, limit + 1);
+    *value = above - 1;
+}
+
+static inline void i64(struct archive *a, int64_t *value)
+{
+    uint64_t bits = (uint64_t)*value;
+    u64(a, &bits);
+    *value = (int64_t)bits;
+}
+
+static inline void i32(struct archive *a, int32_t *value)
+{
+    uint32_t bits = (uint32_t)*value;
+    u32(a, &bits);
+    *value = (int32_t)bits;
+}
+
+static inline void flag(struct archive *a, bool *value)
+{
+    uint32_t bit = *value;
+    number(a, &bit, 2);
+    *value = bit != 0;
+}
+
+static inline void raw(struct archive *a, void *bytes, size_t len)
+{
+    if (has_failed(a))
+        return;
+    if (!reads(a))
+        marey__buf_put(a->out, bytes, len);
+    else if ((size_t)(a->end - a->at) < len)
+        a->is_bad = true;
+    else {
+        memcpy(bytes, a->at, len);
+        a->at += len;
+    }
+}
+
+static inline void f64(struct archive *a, double *value)
+{
+    raw(a, value, sizeof *value);
+}
+
+/* How many come, each of `least` bytes or more. */
+static inline void count(struct archive *a, size_t *n, size_t least)
+{
+    uint64_t wide = *n;
+    u64(a, &wide);
+    if (reads(a) && !has_failed(a) && wide > (size_t)(a->end - a->at) / least)
+        a->is_bad = true;
+    *n = has_failed(a) ? 0 : (size_t)wide;
+}
+
+static inline void bytes(struct archive *a, const char **text, size_t *len)
+{
+    count(a, len, 1);
+    if (has_failed(a))
+        return;
+    if (!reads(a)) {
+        marey__buf_put(a->out, *text, *len);
+        return;
+    }
+    *text = marey__arena_text(&a->lender->texts, (const char *)a->at, *len);
+    a->has_no_memory |= *text == NULL;
+    a->at += *len;
+}
+
+static inline void text(struct archive *a, const char **text)
+{
+    size_t len = reads(a) ? 0 : strlen(*text);
+    bytes(a, text, &len);
+}
+
+/* The rows of a list, zeroed when they are to be read. */
+static inline void rows(struct archive *a, void *array, size_t *n, size_t *cap, size_t size,
+                        size_t least)
+{
+    size_t wanted = *n;
+    char *elements;
+    count(a, &wanted, least);
+    if (!reads(a) || has_failed(a))
+        return;
+    a->has_no_memory |= !marey__grow(array, cap, wanted, size);
+    if (has_failed(a))
+        return;
+    memcpy(&elements, array, sizeof elements);
+    if (wanted != 0)
+        memset(elements, 0, wanted * size);
+    *n = wanted;
+}
+#define ROWS(a, list, n, cap, least) rows((a), &(list), &(n), &(cap), sizeof *(list), (least))
+
+/* As many as there are names at most. */
+static inline void rows_by_name(struct archive *a, void *array, size_t *n, size_t *cap, size_t size,
+                                size_t least)
+{
+    rows(a, array, n, cap, size, least);
+    a->is_bad |= *n > a->merge->names.n;
+}
+#define ROWS_BY_NAME(a, list, n, cap, least)                                                       \
+    rows_by_name((a), &(list), &(n), &(cap), sizeof *(list), (least))
 
 #endif

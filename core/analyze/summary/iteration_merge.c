@@ -256,7 +256,7 @@ static bool add_row(struct marey__iteration_merge *it, const struct marey__proce
     return true;
 }
 
-void marey__race_add(struct marey__race *race, const struct marey__race *from)
+void marey__race_add(struct marey__rank_step *race, const struct marey__rank_step *from)
 {
     const bool is_first = race->n == 0;
     race->sum_ns += from->sum_ns;
@@ -275,7 +275,7 @@ static uint64_t whole_ns(float ns)
     return ns < 0x1p63f ? (uint64_t)ns : UINT64_C(1) << 63;
 }
 
-struct marey__racecourse *marey__iteration_course(struct marey__iteration_merge *it,
+struct marey__rank_steps *marey__iteration_course(struct marey__iteration_merge *it,
                                                   uint32_t recording, size_t n)
 {
     size_t i = it->n_courses;
@@ -285,9 +285,9 @@ struct marey__racecourse *marey__iteration_course(struct marey__iteration_merge 
         if (!marey__grow(&it->courses, &it->courses_cap, it->n_courses + 1, sizeof *it->courses))
             return NULL;
         i = ++it->n_courses;
-        it->courses[i - 1] = (struct marey__racecourse){.recording = recording};
+        it->courses[i - 1] = (struct marey__rank_steps){.recording = recording};
     }
-    struct marey__racecourse *course = &it->courses[i - 1];
+    struct marey__rank_steps *course = &it->courses[i - 1];
     if (!marey__grow(&course->races, &course->cap, n, sizeof *course->races))
         return NULL;
     if (n > course->n)
@@ -300,7 +300,7 @@ struct marey__racecourse *marey__iteration_course(struct marey__iteration_merge 
 static bool join_races(struct marey__iteration_merge *it,
                        const struct marey__iteration_stats *stats, uint32_t recording)
 {
-    const struct marey__racecourse *course =
+    const struct marey__rank_steps *course =
         marey__iteration_course(it, recording, stats->n_durations);
     if (course == NULL)
         return false;
@@ -308,19 +308,19 @@ static bool join_races(struct marey__iteration_merge *it,
         const float ns = stats->durations[i];
         if (ns > 0)
             marey__race_add(&course->races[i],
-                            &(struct marey__race){.slowest_ns = ns,
-                                                  .slowest = (uint32_t)it->n_rows - 1,
-                                                  .sum_ns = whole_ns(ns),
-                                                  .n = 1});
+                            &(struct marey__rank_step){.slowest_ns = ns,
+                                                       .slowest = (uint32_t)it->n_rows - 1,
+                                                       .sum_ns = whole_ns(ns),
+                                                       .n = 1});
     }
     return true;
 }
 
-static void finish_course(struct marey__iteration_merge *it, const struct marey__racecourse *course)
+static void finish_course(struct marey__iteration_merge *it, const struct marey__rank_steps *course)
 {
     uint64_t n_compared = 0;
     for (size_t i = 0; i < course->n; i++) {
-        const struct marey__race *race = &course->races[i];
+        const struct marey__rank_step *race = &course->races[i];
         if (race->n < 2)
             continue;
         n_compared++;

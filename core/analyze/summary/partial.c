@@ -1,8 +1,8 @@
 /* A part of a summary, that is a merge which was not finished, and what its texts are lent from. */
 #include <marey/partial.h>
 
-#include "analyze/summary/summary_bytes.h"
-#include "read/log_check.h"
+#include "analyze/summary/internal.h"
+#include "read/internal.h"
 
 struct marey_partial {
     marey_recording *const *recordings; /* lent */
@@ -93,12 +93,12 @@ static size_t list_processes(const struct marey__merge *merge, const struct mare
 static bool tell(struct marey__merge *merge, const struct marey__warnings *warnings, size_t first,
                  uint32_t recording)
 {
-    if (!marey__grow(&merge->told, &merge->told_cap, merge->n_told + warnings->n - first,
+    if (!marey__grow(&merge->told, &merge->told_cap, merge->n_reported + warnings->n - first,
                      sizeof *merge->told))
         return false;
     for (size_t i = first; i < warnings->n; i++)
-        merge->told[merge->n_told++] =
-            (struct marey__told_row){recording, true, warnings->sentences[i]};
+        merge->told[merge->n_reported++] =
+            (struct marey__note_row){recording, true, warnings->sentences[i]};
     return !warnings->failed;
 }
 

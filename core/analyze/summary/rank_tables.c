@@ -1,7 +1,7 @@
 /* The summary's tables of ranks held against one another. Each has its columns beside the function that fills it. */
 #include <math.h>
 
-#include "analyze/summary/ranks.h"
+#include "analyze/summary/internal.h"
 
 #define HOST_COLUMN                                                                                \
     {                                                                                              \

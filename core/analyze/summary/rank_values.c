@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/summary/ranks.h"
+#include "analyze/summary/internal.h"
 
 /* A distance from the median that is typical of normal values whose median distance is 1. */
 #define MAD_TO_SIGMA 1.4826

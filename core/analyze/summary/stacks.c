@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "analyze/walk/path_times.h"
+#include "analyze/walk/internal.h"
 
 /* While the processes of one side are added. */
 struct adding {
@@ -168,7 +168,7 @@ static bool add_lane(struct adding *adding, const struct marey__lane_walk *lane,
 
 /* ---- processes ---- */
 
-static void tell_progress(void *ctx)
+static void report_progress(void *ctx)
 {
     const struct marey__stacks *stacks = ctx;
     const double done = (double)stacks->n_words_done, total = (double)stacks->options->n_words;
@@ -208,7 +208,7 @@ static marey_status add_process(struct adding *adding, marey_recording *recordin
     marey_status status = marey__process_walk_init(walk, recording, process);
     walk->progress = &adding->stacks->n_words_done;
     if (adding->stacks->options->progress != NULL) {
-        walk->tell = tell_progress;
+        walk->tell = report_progress;
         walk->tell_ctx = adding->stacks;
     }
     if (status == MAREY_OK)

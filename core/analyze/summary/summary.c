@@ -50,7 +50,7 @@ struct jobs {
 
 /* ---- the work ---- */
 
-static void tell_progress(void *ctx)
+static void report_progress(void *ctx)
 {
     struct jobs *jobs = ctx;
     const double done = (double)__atomic_load_n(&jobs->n_words_done, __ATOMIC_RELAXED);
@@ -68,7 +68,7 @@ static marey_status walk_process(struct jobs *jobs, struct marey__process_walk *
     walk->iterations.visitor_ctx = walk;
     walk->progress = &jobs->n_words_done;
     if (may_tell && jobs->options->progress != NULL) {
-        walk->tell = tell_progress;
+        walk->tell = report_progress;
         walk->tell_ctx = jobs;
     }
     if (jobs->tap == NULL)

@@ -4,7 +4,7 @@
  */
 #include <assert.h>
 
-#include "analyze/summary/archive.h"
+#include "analyze/summary/internal.h"
 
 #define MAGIC "MAREYPRT"
 enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 5 };
@@ -52,7 +52,7 @@ HAS_SIZE(marey__iteration_name, 176);
 HAS_SIZE(marey__iteration_row, 272);
 HAS_SIZE(marey__outlier_row, 40);
 HAS_SIZE(marey__span, 64);
-HAS_SIZE(marey__race, 24);
+HAS_SIZE(marey__rank_step, 24);
 HAS_SIZE(marey__phase_stats, 40); /* late_ns is of the walk only */
 HAS_SIZE(marey__merged_work, 120);
 HAS_SIZE(marey__gpu_range, 24);
@@ -456,8 +456,8 @@ static void told(struct archive *a)
         if (reads(a) && !has_failed(a))
             a->has_no_memory |= !marey__merge_add_site(m, &row);
     }
-    ROWS(a, m->told, m->n_told, m->told_cap, 3);
-    for (size_t i = 0; i < m->n_told && !has_failed(a); i++) {
+    ROWS(a, m->told, m->n_reported, m->told_cap, 3);
+    for (size_t i = 0; i < m->n_reported && !has_failed(a); i++) {
         u32(a, &m->told[i].recording);
         flag(a, &m->told[i].is_note);
         text(a, &m->told[i].text);
@@ -547,7 +547,7 @@ static void span(struct archive *a, struct marey__span *span)
     flag(a, &span->is_open);
 }
 
-static void race(struct archive *a, struct marey__race *race)
+static void race(struct archive *a, struct marey__rank_step *race)
 {
     u32(a, &race->n);
     if (race->n == 0)
@@ -563,7 +563,7 @@ static void courses(struct archive *a)
     struct marey__iteration_merge *it = &a->merge->iterations;
     ROWS(a, it->courses, it->n_courses, it->courses_cap, 2);
     for (size_t c = 0; c < it->n_courses && !has_failed(a); c++) {
-        struct marey__racecourse *course = &it->courses[c];
+        struct marey__rank_steps *course = &it->courses[c];
         u32(a, &course->recording);
         ROWS(a, course->races, course->n, course->cap, 1);
         for (size_t i = 0; i < course->n && !has_failed(a); i++)

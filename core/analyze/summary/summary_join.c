@@ -180,15 +180,15 @@ static bool join_left_out(const struct joining *j)
 static bool join_told(const struct joining *j)
 {
     struct marey__merge *into = j->into;
-    struct marey__told_row *rows;
+    struct marey__note_row *rows;
     for (size_t i = 0; i < j->from->sites.n; i++) {
         struct marey__site_row site = j->from->sites.rows[i];
         site.process += j->first_process;
         if (!marey__merge_add_site(into, &site))
             return false;
     }
-    return append(&into->told, &into->n_told, &into->told_cap, j->from->told, j->from->n_told,
-                  sizeof *rows, &rows) &&
+    return append(&into->told, &into->n_reported, &into->told_cap, j->from->told,
+                  j->from->n_reported, sizeof *rows, &rows) &&
            join_left_out(j);
 }
 
@@ -260,13 +260,13 @@ static bool join_courses(const struct joining *j, uint32_t first_row)
 {
     struct marey__iteration_merge *into = &j->into->iterations, *from = &j->from->iterations;
     for (size_t c = 0; c < from->n_courses; c++) {
-        const struct marey__racecourse *course = &from->courses[c];
-        const struct marey__racecourse *joined =
+        const struct marey__rank_steps *course = &from->courses[c];
+        const struct marey__rank_steps *joined =
             marey__iteration_course(into, course->recording, course->n);
         if (joined == NULL)
             return false;
         for (size_t i = 0; i < course->n; i++) {
-            struct marey__race race = course->races[i];
+            struct marey__rank_step race = course->races[i];
             if (race.n == 0)
                 continue;
             if (race.slowest != MAREY__NO_NAME)

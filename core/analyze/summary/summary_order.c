@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/summary/internal.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 static int compare(const struct marey__merge *merge, uint32_t a, uint32_t b)
 {
@@ -150,7 +150,7 @@ static bool is_site_before(const void *a, const void *b)
 /* First what is about logs, then notes, of one recording after the other. */
 static bool is_told_before(const void *a, const void *b)
 {
-    const struct marey__told_row *x = a, *y = b;
+    const struct marey__note_row *x = a, *y = b;
     return x->recording != y->recording ? x->recording < y->recording : x->is_note < y->is_note;
 }
 
@@ -159,8 +159,8 @@ static bool sort_told(struct marey__merge *merge)
     struct marey__site_rows *sites = &merge->sites;
     return (sites->n < 2 ||
             marey__sort_runs(sites->rows, sites->n, sizeof *sites->rows, is_site_before)) &&
-           (merge->n_told < 2 ||
-            marey__sort_runs(merge->told, merge->n_told, sizeof *merge->told, is_told_before));
+           (merge->n_reported < 2 ||
+            marey__sort_runs(merge->told, merge->n_reported, sizeof *merge->told, is_told_before));
 }
 
 /* ---- the whole ---- */

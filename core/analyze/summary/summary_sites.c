@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "analyze/summary/internal.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 static bool is_met_before(const struct marey__merge *merge, const struct marey__site_row *a,
                           const struct marey__site_row *b)
@@ -60,8 +60,8 @@ static bool add_warnings(struct marey__merge *merge, const marey_recording *reco
 {
     const char *sentence;
     for (size_t i = 0; (sentence = marey_recording_warning(recording, i)) != NULL; i++) {
-        if (!MAREY__PUSH(merge->told, merge->n_told, merge->told_cap,
-                         (struct marey__told_row){number, i >= marey__recording_n_of_logs(recording),
+        if (!MAREY__PUSH(merge->told, merge->n_reported, merge->told_cap,
+                         (struct marey__note_row){number, i >= marey__recording_n_of_logs(recording),
                                                   sentence}))
             return false;
     }

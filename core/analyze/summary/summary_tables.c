@@ -4,9 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/summary/gpu_tables.h"
 #include "analyze/summary/internal.h"
-#include "analyze/summary/ranks.h"
 
 /* ---- cells ---- */
 

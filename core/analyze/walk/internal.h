@@ -1,23 +1,26 @@
 /*
- * analyze: from batches of words to tables.
+ * walk: the replay of a process's events.
  *
- *   for each process, several at a time            then, one process after the other        at the end
- *   process_walk.c ── lane_walk.c (stacks)     ──> summary_merge.c (by name, tree, rows) ──> summary_tables.c
- *                     call_tree.c, async_match.c
- *                     gpu_walk.c (streams)         gpu_merge.c
+ *   process_walk.c            one process: its lanes, names, iterations
+ *   lane_walk.c, lane_plain.c its visitor for sums; the fast case
+ *   lane_replay.h             the one replay of a lane: rules for names, gaps, unmatched ends, depth
+ *   range_walk.c              open ranges of each thread, for analyses that need times instead of sums
+ *   call_tree.c, names.c, pairs.c   paths to nodes, strings to numbers
+ *   async_match.c, progress.c, iteration_walk.c, iteration_stats.c, gpu_walk.c   async ranges, steps, GPU activity
+ *   series.c, tasks.c, process_runs.c   times per iteration; threads over processes; processes of one run
  *
- * A process numbers its names for itself (several sites may share one) and the merge maps them to the summary's own
- * numbers. Texts are lent by the recordings until the tables are made.
+ * Comes in: batches of words (read/). Goes out: sums and callbacks per process. A process numbers its names for itself;
+ * whoever merges processes maps them. Strings are lent by the recordings. Knows no table and no output.
  */
-#ifndef MAREY_WALK_INTERNAL_H
-#define MAREY_WALK_INTERNAL_H
+#ifndef MAREY_ANALYZE_WALK_INTERNAL_H
+#define MAREY_ANALYZE_WALK_INTERNAL_H
 
 #include "analyze/walk/lane_replay.h"
-#include "base/map.h"
-#include "base/table_internal.h"
+#include "base/internal.h"
 #include "report/internal.h"
 #include <marey/recording.h>
 #include <marey/report.h>
+#include <marey/table.h>
 
 /* ---- names.c: texts to numbers from 0 ---- */
 
@@ -524,5 +527,154 @@ MAREY_WARN_UNUSED marey_status marey__range_walk_finish(struct marey__range_walk
 void marey__range_walk_fini(struct marey__range_walk *walk);
 /* All of these, and a visit of the process in order. */
 MAREY_WARN_UNUSED marey_status marey__range_walk(struct marey__range_walk *walk);
+
+/* Columns of tables by kind, for files that define many of them. Short names: include it in .c files alone. */
+
+#define COLUMN(name, title, type, unit)                                                            \
+    {                                                                                              \
+        name, title, type, unit                                                                    \
+    }
+#define TEXT(name) COLUMN(name, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE)
+#define FLAG(name) COLUMN(name, NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE)
+#define NUMBER(name) COLUMN(name, NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE) /* a rank, a pid */
+#define WHOLE(name) COLUMN(name, NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE)  /* a line */
+#define COUNT(name, title) COLUMN(name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT)
+#define NS(name, title) COLUMN(name, title, MAREY_TYPE_U64, MAREY_UNIT_NS)
+#define MEAN(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_NS)
+#define REAL(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE)
+#define SHARE(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_SHARE)
+
+/* A table that is to be made: marey_table_create() takes the three. */
+struct marey__table_definition {
+    const char *name;
+    const struct marey_column *columns;
+    size_t n;
+};
+#define DEFINED(name, columns)                                                                     \
+    {                                                                                              \
+        name, columns, MAREY__COUNT_OF(columns)                                                    \
+    }
+
+/* ==== tasks ==== */
+
+/*
+ * tasks: the same for each of several things, such as the logs of processes, several at a time.
+ */
+
+/* Number `i`, from 0, on any thread. */
+typedef marey_status marey__task(void *ctx, size_t i);
+
+struct marey__tasks {
+    marey__task *run;
+    void *ctx;
+    size_t n;
+    size_t n_jobs;            /* threads; 0: as many as there are cores */
+    marey_progress *progress; /* told the share that is done, on the caller's thread; NULL: nobody */
+    void *progress_ctx;
+};
+
+/* Run all, also behind one that failed. The first failure with its sentence, or MAREY_OK. */
+MAREY_WARN_UNUSED marey_status marey__tasks_run(const struct marey__tasks *tasks);
+
+/* process_runs.c: which processes were started together. */
+
+struct marey__process_run {
+    const char *id; /* lent by the recording */
+    uint64_t start_unix_ns;
+};
+
+struct marey__process_runs {
+    struct marey__process_run *list;
+    size_t n, cap;
+};
+
+/* The number of the run that a process is of, put into the list when new. False without memory. */
+MAREY_WARN_UNUSED bool marey__process_runs_find(struct marey__process_runs *runs,
+                                                const struct marey_process *process, uint32_t *out);
+
+/* stacks.c: times by path, of recordings and of those to compare them with. */
+
+enum marey__side { MAREY__NEW, MAREY__OLD, MAREY__N_SIDES };
+
+struct marey__stack_times {
+    uint64_t count, self_ns;
+    uint64_t total_ns; /* its own and its children's self times: those of ranges left open count, too */
+};
+
+/* How to make stacks. */
+struct marey__stacks_options {
+    const char *filter; /* ranges it leaves out count as time of the one around them */
+    /* A range's name as it shall be; NULL: as it is. Names that become equal are one. */
+    void (*clean)(struct marey__buf *buf, const char *text, size_t len);
+    /* The outermost frame for a thread; NULL: none. */
+    void (*label)(struct marey__buf *buf, const struct marey_process *process,
+                  const struct marey_lane_info *lane);
+    bool numbers_labels; /* a label that was used in this recording gets " #2" behind it, else it is shared */
+    marey_progress *progress;
+    void *progress_ctx;
+    uint64_t n_words; /* of all recordings to be added, for the progress */
+};
+
+struct marey__stacks {
+    const struct marey__stacks_options *options;
+    struct marey__names names;
+    struct marey__arena texts;
+    struct marey__tree tree; /* node 0 is the whole; the sums are not in the nodes but in `times` */
+    struct marey__stack_times *times[MAREY__N_SIDES]; /* by node */
+    size_t n_times[MAREY__N_SIDES], cap[MAREY__N_SIDES];
+    uint64_t n_processes[MAREY__N_SIDES], n_threads[MAREY__N_SIDES], lost_events[MAREY__N_SIDES];
+    bool has_async;      /* async ranges were met, which no stack can hold */
+    uint64_t n_too_deep; /* ranges left out, being nested too deep */
+    uint64_t n_words_done;
+};
+
+/* Fini takes one that could not be made, too. */
+MAREY_WARN_UNUSED marey_status marey__stacks_init(struct marey__stacks *stacks,
+                                                  const struct marey__stacks_options *options);
+void marey__stacks_fini(struct marey__stacks *stacks);
+/* Add what was recorded. The recordings lend their texts until fini. */
+MAREY_WARN_UNUSED marey_status marey__stacks_add(struct marey__stacks *stacks, enum marey__side side,
+                                                 marey_recording *const *recordings, size_t n);
+/* Once all are added: sum up the totals. */
+MAREY_WARN_UNUSED marey_status marey__stacks_finish(struct marey__stacks *stacks);
+
+/* ==== series ==== */
+
+/*
+ * Series: how long each range ran in each iteration of one process, as arrays, for whoever needs the single values and
+ * not their distribution (comparisons, the export of the series).
+ *
+ * Memory: 4 bytes for each name and iteration in which, or before which, it ran, 17 for each iteration besides. 50 names
+ * and a million iterations are 217 MB, and up to twice that because arrays double. Nothing else grows with the recording.
+ */
+
+struct marey__series_name {
+    const char *text; /* lent by the recording */
+    size_t len;
+    /* By iteration: nanoseconds of the range in it, on all threads together, a recursive one counted once. 24 bits of
+     * precision. 0: it did not run. */
+    float *ns;
+    uint64_t n_ran; /* iterations with a time, warm-up and cut ones among them */
+};
+
+struct marey__series {
+    size_t n_iterations; /* that have ended, in order of time */
+    uint8_t *flags;      /* by iteration: enum marey__iteration_flag of analyze_internal.h */
+    uint64_t *numbers; /* by iteration, as the program counts; not always in order: a count may be reset */
+    float *ns;         /* by iteration: from its begin to its end */
+    float *samples; /* by iteration; 0: not known */
+    size_t n_names; /* that ran in some iteration, in no order */
+    struct marey__series_name *names;
+};
+
+/*
+ * Read process `process` of the recording, which lends its texts. A process without iterations gives an empty series.
+ * MAREY_ENOMEM when it would take more than `max_bytes` (0: 4 GiB), with a sentence. On failure `series` is empty; fini
+ * takes that, too. Different processes may be read by different threads at the same time.
+ */
+MAREY_WARN_UNUSED marey_status marey__series_read(struct marey__series *series,
+                                                  marey_recording *recording, size_t process,
+                                                  uint64_t max_bytes);
+void marey__series_fini(struct marey__series *series);
 
 #endif

@@ -35,7 +35,7 @@
 
 #include <string.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 #include <marey/recording.h>
 
 #define MAREY__INLINE static inline __attribute__((always_inline))

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "analyze/walk/internal.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 bool marey__replay_init(struct marey__replay *replay, marey_recording *recording, size_t process,
                         struct marey__names *names)

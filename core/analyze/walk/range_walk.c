@@ -1,6 +1,6 @@
 /* A replay of all threads of a process for visitors that are not the summary's, and of the records of its streams. */
 #include "analyze/walk/internal.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 /* Streams have records only, each with its own timestamp: they may overlap. */
 static bool take_stream(struct marey__range_walk *walk, struct marey__lane_stack *stack,

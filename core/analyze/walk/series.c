@@ -1,5 +1,5 @@
 /* Times by range and iteration, as arrays. See series.h. */
-#include "analyze/walk/series.h"
+#include "analyze/walk/internal.h"
 
 #include <string.h>
 

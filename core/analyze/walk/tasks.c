@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "analyze/walk/tasks.h"
+#include "analyze/walk/internal.h"
 
 struct running {
     const struct marey__tasks *tasks;

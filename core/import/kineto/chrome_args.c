@@ -1,7 +1,7 @@
 /* The arguments of an event that mean something to us, each noted where it lies. */
 #include <string.h>
 
-#include "import/kineto/kineto_file.h"
+#include "import/kineto/internal.h"
 
 /* Where each key goes, by the length of its name. */
 struct known_key {

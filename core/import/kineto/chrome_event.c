@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "codec/json_chars.h"
-#include "import/kineto/kineto_file.h"
+#include "import/kineto/internal.h"
 
 /* ---- values ---- */
 

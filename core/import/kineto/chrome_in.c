@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "codec/json_chars.h"
-#include "import/kineto/chrome_internal.h"
+#include "import/kineto/internal.h"
 
 static bool wants_more(void *ctx)
 {

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "import/kineto/chrome_internal.h"
+#include "import/kineto/internal.h"
 
 /* ---- slices ---- */
 

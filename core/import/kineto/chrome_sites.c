@@ -1,7 +1,7 @@
 /* Names as sites, and ids: numbers that stand for a flow or an async range. */
 #include <string.h>
 
-#include "import/kineto/chrome_internal.h"
+#include "import/kineto/internal.h"
 
 /* ---- texts and sites ---- */
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "import/kineto/chrome_internal.h"
+#include "import/kineto/internal.h"
 
 /* Words stand for numbers from here on, beyond the pids that Linux gives. */
 enum { FIRST_WORD_NUMBER = 1 << 30 };

@@ -1,7 +1,7 @@
 /* Work of GPUs, and what is told of communication, by the device or by the host. */
 #include <string.h>
 
-#include "import/kineto/chrome_internal.h"
+#include "import/kineto/internal.h"
 
 /* ---- communication ---- */
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "codec/json_chars.h"
-#include "import/kineto/kineto_file.h"
+#include "import/kineto/internal.h"
 
 enum { MAX_DEVICES = 256 };
 

@@ -1,7 +1,7 @@
 /* One event to a row: its kind by the category, its times, and those of its arguments that operators are known by. */
 #include <string.h>
 
-#include "import/kineto/torch_reader.h"
+#include "import/kineto/internal.h"
 
 /* Times and durations beyond this are none; sums of a few of them stay within 63 bits. */
 static const int64_t MAX_NS = INT64_C(1) << 61;

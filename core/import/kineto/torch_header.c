@@ -1,6 +1,6 @@
 /* The key "marey" that marey's own callback adds: ranks, steps, and what storages were (docs/formats/torch-trace.md). */
-#include "base/old_name.h"
-#include "import/kineto/torch_reader.h"
+#include "base/internal.h"
+#include "import/kineto/internal.h"
 
 enum { ROLE_FIELDS = 7 };
 

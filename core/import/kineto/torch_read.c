@@ -1,5 +1,5 @@
 /* A trace from its first byte to its last, into memory. */
-#include "import/kineto/torch_reader.h"
+#include "import/kineto/internal.h"
 
 static bool wants_more(void *ctx)
 {

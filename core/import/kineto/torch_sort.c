@@ -1,5 +1,5 @@
 /* Rows in order. A trace is a few long runs that are in order already: operators, python functions, kernels. */
-#include "import/kineto/torchtrace_internal.h"
+#include "import/kineto/internal.h"
 
 static bool event_before(const void *a, const void *b)
 {

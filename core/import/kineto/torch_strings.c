@@ -1,9 +1,9 @@
 /* Equal texts once: the stacks of a trace are most of its bytes, and few of them differ. */
 #include <string.h>
 
-#include "import/kineto/torchtrace_internal.h"
-#include "import/sink/sink_internal.h"
-#include "record/record_internal.h"
+#include "import/kineto/internal.h"
+#include "import/sink/internal.h"
+#include "record/internal.h"
 
 enum { FIRST_SLOTS = 1024, MAX_STRINGS = 1 << 30 };
 

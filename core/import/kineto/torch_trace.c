@@ -1,8 +1,8 @@
 /* The trace as others may use it. */
 #include <marey/torch_trace.h>
 
-#include "codec/deflate.h"
-#include "import/kineto/torchtrace_internal.h"
+#include "codec/internal.h"
+#include "import/kineto/internal.h"
 
 marey_status marey_torch_trace_open(const char *path, const struct marey_torch_trace_options *options,
                                     marey_torch_trace **out)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "import/sink/sink_internal.h"
+#include "import/sink/internal.h"
 
 struct marey__log_store {
     const char *folder;   /* for files without a name, lent; NULL: where temporary files go */

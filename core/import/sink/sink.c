@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "import/sink/sink_internal.h"
+#include "import/sink/internal.h"
 
 /* ---- the sink ---- */
 

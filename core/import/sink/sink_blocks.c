@@ -1,7 +1,7 @@
 /* Words of one lane into blocks of the log. The lane is told to the log before its first. */
 #include <string.h>
 
-#include "import/sink/sink_internal.h"
+#include "import/sink/internal.h"
 
 #define TICKS_END (UINT64_C(1) << 40)
 

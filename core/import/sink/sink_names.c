@@ -1,7 +1,7 @@
 /* Sites and lanes of a process: numbers for names, found by hash. */
 #include <string.h>
 
-#include "import/sink/sink_internal.h"
+#include "import/sink/internal.h"
 
 static void fail_memory(marey__sink_process *process)
 {

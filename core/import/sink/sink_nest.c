@@ -16,7 +16,7 @@
  */
 #include <string.h>
 
-#include "import/sink/sink_internal.h"
+#include "import/sink/internal.h"
 
 enum {
     FEW_LANES = 8,

@@ -1,7 +1,7 @@
 /* Events to entries: 24 bytes each, and ready words for what a range or a mark does not have. */
 #include <string.h>
 
-#include "import/sink/sink_internal.h"
+#include "import/sink/internal.h"
 
 static void fail_memory(marey__sink_process *process)
 {

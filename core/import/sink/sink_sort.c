@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "import/sink/sink_internal.h"
+#include "import/sink/internal.h"
 
 enum { MIN_RUN = 24, MOST_RUNS = 80 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "import/sink/sink_internal.h"
+#include "import/sink/internal.h"
 
 /* ---- out ---- */
 

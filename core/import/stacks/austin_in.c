@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "import/stacks/austin_in.h"
+#include "import/stacks/internal.h"
 
 enum mode { WALL, CPU, MEMORY, FULL };
 

@@ -15,7 +15,7 @@
  */
 #include <string.h>
 
-#include "import/stacks/austin_in.h"
+#include "import/stacks/internal.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_DEPTH = 1 << 20, VERSIONS = 3 };
 

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "import/stacks/austin_in.h"
+#include "import/stacks/internal.h"
 
 enum { MAX_LINE = 16 << 20 };
 

@@ -9,8 +9,8 @@
  */
 #include <string.h>
 
-#include "codec/codec_internal.h"
-#include "import/stacks/stack_in.h"
+#include "codec/internal.h"
+#include "import/stacks/internal.h"
 
 enum {
     MAX_LINE = 16 << 20,

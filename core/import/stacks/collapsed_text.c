@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "import/stacks/stack_in.h"
+#include "import/stacks/internal.h"
 
 static bool is_digit(char c)
 {

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "codec/codec_internal.h"
-#include "import/stacks/stack_in.h"
+#include "codec/internal.h"
+#include "import/stacks/internal.h"
 
 enum { MAX_DEPTH = 32, MAX_VALUES = 1 << 24, FLAG_REF = 0x80 };
 

@@ -2,7 +2,7 @@
  * The tree of stacks: an array, parents first, with a hash table from (parent, frame) to path; in the end children are
  * linked, the heaviest first, so that laying them out needs neither memory nor recursion. See stack_in.h.
  */
-#include "import/stacks/stack_in.h"
+#include "import/stacks/internal.h"
 
 enum { FIRST_SLOTS_LOG2 = 6 };
 
@@ -14,7 +14,7 @@ static size_t slot_of(const struct marey__paths *paths, uint32_t parent, uint32_
 
 static void enter(struct marey__paths *paths, uint32_t number)
 {
-    const struct marey__path *path = &paths->paths[number];
+    const struct marey__stack_path *path = &paths->paths[number];
     const size_t mask = ((size_t)1 << paths->n_slots_log2) - 1;
     size_t slot = slot_of(paths, path->parent, path->frame);
     while (paths->slots[slot] != 0)
@@ -40,7 +40,7 @@ bool marey__paths_init(struct marey__paths *paths)
     *paths = (struct marey__paths){0};
     if (!marey__grow(&paths->paths, &paths->cap, 1, sizeof *paths->paths))
         return false;
-    paths->paths[0] = (struct marey__path){.frame = MAREY__NO_FRAME};
+    paths->paths[0] = (struct marey__stack_path){.frame = MAREY__NO_FRAME};
     paths->n = 1;
     return make_slots(paths, FIRST_SLOTS_LOG2);
 }
@@ -61,7 +61,7 @@ static uint32_t add(struct marey__paths *paths, uint32_t parent, uint32_t frame)
         !make_slots(paths, paths->n_slots_log2 + 1))
         return 0;
     const uint32_t number = (uint32_t)paths->n++;
-    paths->paths[number] = (struct marey__path){.parent = parent, .frame = frame};
+    paths->paths[number] = (struct marey__stack_path){.parent = parent, .frame = frame};
     enter(paths, number);
     return number;
 }
@@ -82,7 +82,7 @@ uint32_t marey__paths_child(struct marey__paths *paths, uint32_t parent, uint32_
 
 static int by_weight(const void *a, const void *b, void *ctx)
 {
-    const struct marey__path *paths = ctx;
+    const struct marey__stack_path *paths = ctx;
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     if (paths[x].total != paths[y].total)
         return paths[x].total < paths[y].total ? 1 : -1;
@@ -95,7 +95,7 @@ bool marey__paths_finish(struct marey__paths *paths)
     if (order == NULL)
         return false;
     for (size_t i = paths->n; i-- > 0;) {
-        struct marey__path *path = &paths->paths[i];
+        struct marey__stack_path *path = &paths->paths[i];
         path->total += path->self;
         path->is_used |= path->total != 0 || path->calls != 0;
         order[i] = (uint32_t)i;
@@ -109,7 +109,7 @@ bool marey__paths_finish(struct marey__paths *paths)
     for (size_t i = paths->n; i-- > 0;) {
         if (order[i] == 0 || !paths->paths[order[i]].is_used)
             continue;
-        struct marey__path *path = &paths->paths[order[i]];
+        struct marey__stack_path *path = &paths->paths[order[i]];
         path->next = paths->paths[path->parent].first_child;
         paths->paths[path->parent].first_child = order[i];
     }
@@ -124,7 +124,7 @@ struct laying {
     struct marey__sink_event event;
 };
 
-static void begin(struct laying *laying, const struct marey__path *path)
+static void begin(struct laying *laying, const struct marey__stack_path *path)
 {
     laying->event.kind = MAREY__SINK_BEGIN;
     laying->event.site = marey__frames_site(laying->frames, laying->process, path->frame);
@@ -132,7 +132,7 @@ static void begin(struct laying *laying, const struct marey__path *path)
     marey__sink_put(laying->process, &laying->event);
 }
 
-static void end(struct laying *laying, const struct marey__path *path, uint64_t unit_ns)
+static void end(struct laying *laying, const struct marey__stack_path *path, uint64_t unit_ns)
 {
     laying->event.ns += path->self * unit_ns;
     laying->event.kind = MAREY__SINK_END;

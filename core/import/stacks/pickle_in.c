@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "import/stacks/pickle_in.h"
+#include "import/stacks/internal.h"
 
 enum { MAX_VALUES = 1 << 27, MAX_MARKS = 1024 };
 

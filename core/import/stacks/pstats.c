@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "codec/codec_internal.h"
-#include "import/stacks/stack_in.h"
+#include "codec/internal.h"
+#include "import/stacks/internal.h"
 
 enum { MAX_BYTES = 256 << 20, MAX_FOLLOWED = 1 << 18 };
 

@@ -14,7 +14,7 @@
  */
 #include <math.h>
 
-#include "import/stacks/pstats_tree.h"
+#include "import/stacks/internal.h"
 
 /* What still fits: sums of the file do not add up to the last microsecond. */
 static const double tolerance = 1.02, tolerance_ns = 1000;

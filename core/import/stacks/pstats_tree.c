@@ -15,7 +15,7 @@
  */
 #include <math.h>
 
-#include "import/stacks/pstats_tree.h"
+#include "import/stacks/internal.h"
 
 /* ---- shares ---- */
 

@@ -12,7 +12,7 @@
  */
 #include <string.h>
 
-#include "import/stacks/speedscope_in.h"
+#include "import/stacks/internal.h"
 
 struct reading {
     struct marey__import *import;

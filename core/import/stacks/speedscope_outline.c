@@ -1,6 +1,6 @@
 /* The first reading of a file of speedscope: frames, and what profiles say about themselves. See speedscope_in.h. */
-#include "base/old_name.h"
-#include "import/stacks/speedscope_in.h"
+#include "base/internal.h"
+#include "import/stacks/internal.h"
 
 struct outlining {
     struct marey__speedscope *outline;

@@ -1,7 +1,7 @@
 /* Frames of foreign files: taken apart, told apart, made sites. See stack_in.h. */
 #include <string.h>
 
-#include "import/stacks/stack_in.h"
+#include "import/stacks/internal.h"
 
 void marey__frames_init(struct marey__frames *frames)
 {

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "instrument/calls/calls_internal.h"
+#include "instrument/calls/internal.h"
 
 static struct {
     pthread_mutex_t lock; /* guards all */

@@ -1,7 +1,7 @@
 /* Functions and signatures by number, found again by their texts. */
 #include <string.h>
 
-#include "instrument/calls/calls_internal.h"
+#include "instrument/calls/internal.h"
 
 /* ---- an index: numbers by hash ---- */
 

@@ -1,7 +1,7 @@
 /* One profile goes into the recording: differences, written by the flush thread some seconds apart and when it stops. */
 #include <string.h>
 
-#include "instrument/calls/calls_internal.h"
+#include "instrument/calls/internal.h"
 
 #define PERIOD_NS UINT64_C(5000000000) /* between two times */
 

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "base/map.h"
-#include "instrument/calls/calls_internal.h"
+#include "base/internal.h"
+#include "instrument/calls/internal.h"
 
 /* A row while it is made. */
 struct row {

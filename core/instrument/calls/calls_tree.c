@@ -1,7 +1,7 @@
 /* A thread's stack and its nodes: what happens at each call. */
 #include <string.h>
 
-#include "instrument/calls/calls_internal.h"
+#include "instrument/calls/internal.h"
 
 enum { STACK = 64, SLOTS = 64, LINE = 64 }; /* a thread with few calls takes some 8 KiB */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "instrument/calls/calls_internal.h"
+#include "instrument/calls/internal.h"
 
 enum { BLOCK = 1 << 20 }; /* bytes after which a block ends */
 

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "instrument/cuda/cuda_internal.h"
+#include "instrument/cuda/internal.h"
 
 enum { MAX_CONTEXTS = 32, MAX_BLOCKED = 16, INDEX_BITS = 12, NONE = UINT16_MAX };
 static_assert(MAREY__GPU_MAX_SPANS == 1 << INDEX_BITS, "a span's handle holds its index");

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "instrument/cuda/cuda_internal.h"
+#include "instrument/cuda/internal.h"
 
 typedef int sync_fn(void);                /* cudaError_t cudaDeviceSynchronize(void) */
 typedef const char *error_string_fn(int); /* const char *cudaGetErrorString(cudaError_t) */

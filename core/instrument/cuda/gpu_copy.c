@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "instrument/cuda/cuda_internal.h"
+#include "instrument/cuda/internal.h"
 
 enum {
     MAX_DEVICES = 32,

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "instrument/cuda/cuda_internal.h"
+#include "instrument/cuda/internal.h"
 
 static const char library_name[] = "libcuda.so.1";
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 
 struct marey__dump marey__dump = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                   .work = PTHREAD_COND_INITIALIZER,

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 
 static struct marey__dump *const dump = &marey__dump;
 

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/dump/dump_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/dump/internal.h"
 
 static struct marey__dump *const dump = &marey__dump;
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 
 static struct {
     pthread_mutex_t lock; /* guards the search */

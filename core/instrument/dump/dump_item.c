@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 
 /* ---- what is copied beside the data: one allocation holds it all ---- */
 

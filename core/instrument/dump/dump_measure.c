@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 
 static struct marey__dump *const dump = &marey__dump;
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 
 enum { PAGE = 4096, LARGE = 64 << 10, SLAB = 1 << 20, ALIGN = 16, HUGE = 4 << 20 };
 

@@ -11,9 +11,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "instrument/dump/dump_internal.h"
-#include "record/clock_internal.h"
-#include "record/record_internal.h"
+#include "instrument/dump/internal.h"
+#include "record/internal.h"
 
 static struct marey__dump *const dump = &marey__dump;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 
 struct side {
     struct marey__dump_item *item;

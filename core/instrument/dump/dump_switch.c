@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/dump/dump_internal.h"
-#include "switchboard/switchboard_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/dump/internal.h"
+#include "switchboard/internal.h"
 
 static struct marey__dump *const dump = &marey__dump;
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 
 static uint64_t mix(uint64_t h, uint64_t x)
 {

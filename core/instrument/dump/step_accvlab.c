@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "instrument/dump/dump_internal.h"
+#include "instrument/dump/internal.h"
 
 static const char *const tree_files[] = {"tensors.json", "grads.json"};
 static const char *const tree_prefixes[] = {"[tensors.json]", "[grads.json]"};

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "instrument/dump/dump_internal.h"
-#include "record/clock_internal.h"
+#include "instrument/dump/internal.h"
+#include "record/internal.h"
 
 enum { PAGE = 4096, BATCH = 1 << 20, PIECE = 16 << 20, MEASURED_BESIDE = 4 << 20 };
 

@@ -1,8 +1,8 @@
 /* Energy as an instrument: it starts with a recording, ends before it closes, and keeps out of forks. */
 #include <unistd.h>
 
-#include "instrument/energy/energy_internal.h"
-#include "switchboard/iteration_internal.h"
+#include "instrument/energy/internal.h"
+#include "switchboard/internal.h"
 
 static struct {
     pthread_mutex_t lock; /* guards the rest */

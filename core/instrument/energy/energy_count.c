@@ -2,7 +2,7 @@
  * Counters of energy. They only ever rise, but for three accidents: a counter of few bits wraps, a driver that is loaded
  * again begins at zero, and some stand still. What comes out never falls and never jumps.
  */
-#include "instrument/energy/energy_internal.h"
+#include "instrument/energy/internal.h"
 
 static enum marey__count_news fall(struct marey__count *count, uint64_t value)
 {

@@ -6,23 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/energy/energy_internal.h"
+#include "instrument/energy/internal.h"
 
 static const struct {
     const char *key, *name;
-} quantities[MAREY__N_QUANTITIES] = {
-    [MAREY__POWER] = {"power", "power (W)"},
-    [MAREY__ENERGY] = {"energy", "energy (J)"},
-    [MAREY__UTILIZATION] = {"utilization", "utilization (%)"},
-    [MAREY__SM_ACTIVE] = {"sm_active", "SM active (%)"},
-    [MAREY__SM_OCCUPANCY] = {"sm_occupancy", "SM occupancy (%)"},
-    [MAREY__TENSOR_ACTIVE] = {"tensor_active", "tensor active (%)"},
-    [MAREY__DRAM_ACTIVE] = {"dram_active", "DRAM active (%)"},
-    [MAREY__SM_CLOCK] = {"sm_clock", "SM clock (MHz)"},
-    [MAREY__MEMORY_CLOCK] = {"memory_clock", "memory clock (MHz)"},
-    [MAREY__TEMPERATURE] = {"temperature", "temperature (C)"},
-    [MAREY__THROTTLE] = {"throttle", "throttle reasons"},
-    [MAREY__MEMORY_USED] = {"memory_used", "memory used (bytes)"},
+} quantities[MAREY__N_READ] = {
+    [MAREY__READ_POWER] = {"power", "power (W)"},
+    [MAREY__READ_ENERGY] = {"energy", "energy (J)"},
+    [MAREY__READ_UTILIZATION] = {"utilization", "utilization (%)"},
+    [MAREY__READ_SM_ACTIVE] = {"sm_active", "SM active (%)"},
+    [MAREY__READ_SM_OCCUPANCY] = {"sm_occupancy", "SM occupancy (%)"},
+    [MAREY__READ_TENSOR_ACTIVE] = {"tensor_active", "tensor active (%)"},
+    [MAREY__READ_DRAM_ACTIVE] = {"dram_active", "DRAM active (%)"},
+    [MAREY__READ_SM_CLOCK] = {"sm_clock", "SM clock (MHz)"},
+    [MAREY__READ_MEMORY_CLOCK] = {"memory_clock", "memory clock (MHz)"},
+    [MAREY__READ_TEMPERATURE] = {"temperature", "temperature (C)"},
+    [MAREY__READ_THROTTLE] = {"throttle", "throttle reasons"},
+    [MAREY__READ_MEMORY_USED] = {"memory_used", "memory used (bytes)"},
 };
 
 marey_id marey__energy_site(const char *name, const char *device, const char *quantity)
@@ -33,7 +33,7 @@ marey_id marey__energy_site(const char *name, const char *device, const char *qu
     return marey_site_intern_whole(&site, strlen(name));
 }
 
-static void put_at(struct marey__energy_gpu *gpu, enum marey__quantity what, uint64_t tick,
+static void put_at(struct marey__energy_gpu *gpu, enum marey__energy_read what, uint64_t tick,
                    double value)
 {
     struct marey__energy_value *const v = &gpu->values[what];
@@ -46,12 +46,12 @@ static void put_at(struct marey__energy_gpu *gpu, enum marey__quantity what, uin
     marey__energy_put_at(tick, v->site, value);
 }
 
-void marey__energy_gpu_put(struct marey__energy_gpu *gpu, enum marey__quantity what, double value)
+void marey__energy_gpu_put(struct marey__energy_gpu *gpu, enum marey__energy_read what, double value)
 {
     put_at(gpu, what, marey__clock_ticks(), value);
 }
 
-bool marey__energy_gpu_reads(const struct marey__energy_gpu *gpu, enum marey__quantity what)
+bool marey__energy_gpu_reads(const struct marey__energy_gpu *gpu, enum marey__energy_read what)
 {
     return !gpu->is_lost && gpu->values[what].missing[0] == '\0';
 }
@@ -67,7 +67,7 @@ static void lose(struct marey__energy_gpu *gpu, int error)
                        gpu->number, gpu->node->uuid, marey__nvml_words(gpu->nvml, error), error);
 }
 
-static void miss(struct marey__energy_gpu *gpu, enum marey__quantity what, int error)
+static void miss(struct marey__energy_gpu *gpu, enum marey__energy_read what, int error)
 {
     char *const why = gpu->values[what].missing;
     const size_t size = sizeof gpu->values[what].missing;
@@ -80,12 +80,12 @@ static void miss(struct marey__energy_gpu *gpu, enum marey__quantity what, int e
         snprintf(why, size, "no permission");
     else
         snprintf(why, size, "%s", marey__nvml_words(gpu->nvml, error));
-    if (what == MAREY__ENERGY)
+    if (what == MAREY__READ_ENERGY)
         marey__energy_tell("GPU %" PRIu32
                            " (%s) tells no energy counter (%s): its energy is summed "
                            "up from power",
                            gpu->number, gpu->node->uuid, why);
-    else if (what == MAREY__POWER)
+    else if (what == MAREY__READ_POWER)
         marey__energy_tell("GPU %" PRIu32
                            " (%s) tells no power (%s): only its energy counter is read",
                            gpu->number, gpu->node->uuid, why);
@@ -94,7 +94,7 @@ static void miss(struct marey__energy_gpu *gpu, enum marey__quantity what, int e
                            quantities[what].key, why);
 }
 
-void marey__energy_gpu_fault(struct marey__energy_gpu *gpu, enum marey__quantity what, int error)
+void marey__energy_gpu_fault(struct marey__energy_gpu *gpu, enum marey__energy_read what, int error)
 {
     enum { MOST_FAILURES = 5 };
     switch (error) {
@@ -162,17 +162,17 @@ void marey__energy_gpu_take_power(struct marey__energy_gpu *gpu, double watts, u
         gpu->count.expected_j += (watts + gpu->watts) / 2 * (double)(ns - gpu->power_ns) / 1e9;
     gpu->watts = watts;
     gpu->power_ns = MAREY__MAX(gpu->power_ns, ns);
-    put_at(gpu, MAREY__POWER, tick, watts);
+    put_at(gpu, MAREY__READ_POWER, tick, watts);
 }
 
 void marey__energy_gpu_power(struct marey__energy_gpu *gpu, uint64_t now_ns)
 {
     double watts;
-    if (!marey__energy_gpu_reads(gpu, MAREY__POWER))
+    if (!marey__energy_gpu_reads(gpu, MAREY__READ_POWER))
         return;
     const int error = read_power(gpu, &watts);
     if (error != 0) {
-        marey__energy_gpu_fault(gpu, MAREY__POWER, error);
+        marey__energy_gpu_fault(gpu, MAREY__READ_POWER, error);
         return;
     }
     marey__energy_gpu_take_power(gpu, watts, marey__clock_ticks(), now_ns);
@@ -201,7 +201,7 @@ static void tell_count(const struct marey__energy_gpu *gpu, enum marey__count_ne
 void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns)
 {
     unsigned long long millijoule = 0;
-    if (!marey__energy_gpu_reads(gpu, MAREY__ENERGY))
+    if (!marey__energy_gpu_reads(gpu, MAREY__READ_ENERGY))
         return;
     const uint64_t tick = marey__clock_ticks();
     const int error = gpu->nvml->energy == NULL ? MAREY__NVML_FUNCTION_NOT_FOUND
@@ -209,13 +209,13 @@ void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns)
     /* It may take milliseconds, and when within them it counts is not known. */
     const uint64_t middle = tick + (marey__clock_ticks() - tick) / 2;
     if (error != 0) {
-        marey__energy_gpu_fault(gpu, MAREY__ENERGY, error);
+        marey__energy_gpu_fault(gpu, MAREY__READ_ENERGY, error);
         return;
     }
     /* Without power, a GPU that idles is all that can be expected. */
     const double idle_watts = 5;
     const double seconds = gpu->counted_ns != 0 ? (double)(now_ns - gpu->counted_ns) / 1e9 : 0;
-    if (gpu->values[MAREY__POWER].missing[0] != '\0')
+    if (gpu->values[MAREY__READ_POWER].missing[0] != '\0')
         gpu->count.expected_j += idle_watts * seconds;
     if (gpu->ring.is_used && now_ns > gpu->power_ns) { /* its newest sample is a little old */
         gpu->count.expected_j += gpu->watts * (double)(now_ns - gpu->power_ns) / 1e9;
@@ -229,27 +229,27 @@ void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns)
     const enum marey__count_news news = marey__count_take(&gpu->count, millijoule);
     tell_count(gpu, news, was_stuck);
     if (news != MAREY__COUNT_STUCK)
-        put_at(gpu, MAREY__ENERGY, middle, gpu->count.joules);
+        put_at(gpu, MAREY__READ_ENERGY, middle, gpu->count.joules);
 }
 
 /* ---- what changes slowly ---- */
 
-static int read_state(const struct marey__energy_gpu *gpu, enum marey__quantity what, double *out)
+static int read_state(const struct marey__energy_gpu *gpu, enum marey__energy_read what, double *out)
 {
     const struct marey__nvml *const nvml = gpu->nvml;
     unsigned number = 0;
     unsigned long long bits = 0;
     struct marey__nvml_memory memory = {0};
     int error = MAREY__NVML_FUNCTION_NOT_FOUND;
-    if (what == MAREY__SM_CLOCK && nvml->clock != NULL)
+    if (what == MAREY__READ_SM_CLOCK && nvml->clock != NULL)
         error = nvml->clock(gpu->device, MAREY__NVML_CLOCK_SM, &number);
-    else if (what == MAREY__MEMORY_CLOCK && nvml->clock != NULL)
+    else if (what == MAREY__READ_MEMORY_CLOCK && nvml->clock != NULL)
         error = nvml->clock(gpu->device, MAREY__NVML_CLOCK_MEMORY, &number);
-    else if (what == MAREY__TEMPERATURE && nvml->temperature != NULL)
+    else if (what == MAREY__READ_TEMPERATURE && nvml->temperature != NULL)
         error = nvml->temperature(gpu->device, 0, &number);
-    else if (what == MAREY__THROTTLE && nvml->throttle != NULL)
+    else if (what == MAREY__READ_THROTTLE && nvml->throttle != NULL)
         error = nvml->throttle(gpu->device, &bits);
-    else if (what == MAREY__MEMORY_USED && nvml->memory != NULL)
+    else if (what == MAREY__READ_MEMORY_USED && nvml->memory != NULL)
         error = nvml->memory(gpu->device, &memory);
     *out = (double)number + (double)bits + (double)memory.used; /* one of them */
     return error;
@@ -257,7 +257,8 @@ static int read_state(const struct marey__energy_gpu *gpu, enum marey__quantity 
 
 void marey__energy_gpu_state(struct marey__energy_gpu *gpu)
 {
-    for (enum marey__quantity what = MAREY__SM_CLOCK; what <= MAREY__MEMORY_USED; what++) {
+    for (enum marey__energy_read what = MAREY__READ_SM_CLOCK; what <= MAREY__READ_MEMORY_USED;
+         what++) {
         double value;
         if (!marey__energy_gpu_reads(gpu, what))
             continue;
@@ -279,7 +280,7 @@ static double seconds(uint64_t ns)
 static void describe_power(const struct marey__energy_gpu *gpu, uint64_t period_ns,
                            struct marey__buf *out)
 {
-    if (gpu->values[MAREY__POWER].missing[0] != '\0')
+    if (gpu->values[MAREY__READ_POWER].missing[0] != '\0')
         return;
     marey__buf_puts(out, "power: ");
     if (gpu->ring.is_used)
@@ -303,15 +304,15 @@ static void describe_power(const struct marey__energy_gpu *gpu, uint64_t period_
 static void describe_rest(const struct marey__energy_gpu *gpu,
                           const struct marey__energy_rates *rates, struct marey__buf *out)
 {
-    if (gpu->values[MAREY__ENERGY].missing[0] == '\0')
+    if (gpu->values[MAREY__READ_ENERGY].missing[0] == '\0')
         marey__buf_printf(
             out, "energy: the total counter, every %.1f s and at epochs, %" PRIu64 " readings; ",
             seconds(rates->count_ns), gpu->n_counts);
-    if (gpu->values[MAREY__UTILIZATION].missing[0] == '\0')
+    if (gpu->values[MAREY__READ_UTILIZATION].missing[0] == '\0')
         marey__buf_printf(out, "utilization: %s, every %.1f s; ",
                           gpu->has_samples ? "the sample buffer" : "the last sample",
                           seconds(rates->utilization_ns));
-    if (gpu->values[MAREY__SM_ACTIVE].missing[0] == '\0')
+    if (gpu->values[MAREY__READ_SM_ACTIVE].missing[0] == '\0')
         marey__buf_printf(out, "GPM: every %.1f s; ", seconds(rates->gpm_ns));
     marey__buf_printf(out, "state: every %.1f s; ", seconds(rates->state_ns));
 }
@@ -329,7 +330,7 @@ void marey__energy_gpu_describe(const struct marey__energy_gpu *gpu,
         marey__buf_puts(out, "lost on the way; ");
     marey__buf_puts(out, "missing:");
     bool is_whole = true;
-    for (size_t i = 0; i < MAREY__N_QUANTITIES; i++)
+    for (size_t i = 0; i < MAREY__N_READ; i++)
         if (gpu->values[i].missing[0] != '\0') {
             marey__buf_printf(out, "%s %s (%s)", is_whole ? "" : ",", quantities[i].key,
                               gpu->values[i].missing);

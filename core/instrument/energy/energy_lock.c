@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "instrument/energy/energy_internal.h"
+#include "instrument/energy/internal.h"
 
 /* "=1,2" is what the variable says, "*" that it is not set. A newline ends no CUDA list, so it may as well end ours. */
 static void sign_in(int fd)

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "instrument/energy/energy_session.h"
+#include "instrument/energy/internal.h"
 
 /* Shell's way: they are a few runs one behind the other, some hundred values, and there is no memory to be had. */
 static void sort(struct marey__energy_entry *entries, size_t n)

@@ -4,7 +4,7 @@
  * between them, and leave some for the last readings, which a short run pays for as much as a long one. What a reading
  * takes is measured at the first one, before the time that counts, so that a run of seconds has the right paces as well.
  */
-#include "instrument/energy/energy_session.h"
+#include "instrument/energy/internal.h"
 
 enum { SECOND_MS = 1000 };
 

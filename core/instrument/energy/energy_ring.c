@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "instrument/energy/energy_internal.h"
+#include "instrument/energy/internal.h"
 
 enum { MOST_SAMPLES = 1024, SECOND_US = 1000000, MOST_OFF_US = SECOND_US, MOST_LOOKS = 3 };
 
@@ -102,7 +102,7 @@ void marey__energy_ring_open(struct marey__energy_gpu *gpu, uint32_t hz)
     struct marey__power_ring *const ring = &gpu->ring;
     struct look look;
     if (ring->is_used || ring->n_looks >= MOST_LOOKS || gpu->nvml->samples == NULL ||
-        !marey__energy_gpu_reads(gpu, MAREY__POWER))
+        !marey__energy_gpu_reads(gpu, MAREY__READ_POWER))
         return;
     ring->n_looks++;
     if (look_at(gpu, 0, &look) != 0)
@@ -159,7 +159,7 @@ void marey__energy_ring_read(struct marey__energy_gpu *gpu)
 {
     struct marey__power_ring *const ring = &gpu->ring;
     struct look look;
-    if (!ring->is_used || !marey__energy_gpu_reads(gpu, MAREY__POWER))
+    if (!ring->is_used || !marey__energy_gpu_reads(gpu, MAREY__READ_POWER))
         return;
     const int error = look_at(gpu, ring->seen_us, &look);
     const unsigned long long newest_us =

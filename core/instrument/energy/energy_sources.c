@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/energy/energy_session.h"
+#include "instrument/energy/internal.h"
 
 /* ---- in words ---- */
 

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "instrument/energy/energy_session.h"
+#include "instrument/energy/internal.h"
 
 /* Outside of sessions, so that an epoch's edge never meets one that is just being freed. */
 static uint32_t bell;    /* a futex; counts rings */

@@ -2,7 +2,7 @@
  * The timetable: what is read when. The ring of power samples before it runs over, or power itself often; everything else as
  * seldom as what it takes makes sensible; the counters of energy above all where epochs begin and end.
  */
-#include "instrument/energy/energy_session.h"
+#include "instrument/energy/internal.h"
 #include <marey/iteration.h>
 
 /* Between readings of the energy counters: the least; and the most where epochs are told, whose edges come first. */

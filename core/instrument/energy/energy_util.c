@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "instrument/energy/energy_internal.h"
+#include "instrument/energy/internal.h"
 
 /* ---- utilization ---- */
 
@@ -16,7 +16,7 @@ static int read_last(struct marey__energy_gpu *gpu)
         return MAREY__NVML_FUNCTION_NOT_FOUND;
     const int error = gpu->nvml->utilization(gpu->device, &now);
     if (error == 0)
-        marey__energy_gpu_put(gpu, MAREY__UTILIZATION, now.gpu);
+        marey__energy_gpu_put(gpu, MAREY__READ_UTILIZATION, now.gpu);
     return error;
 }
 
@@ -60,14 +60,14 @@ static int read_samples(struct marey__energy_gpu *gpu)
     const int error = look_at_samples(gpu, &mean);
     /* What the buffer has at the first look is from before. */
     if (error == 0 && gpu->has_looked && !isnan(mean))
-        marey__energy_gpu_put(gpu, MAREY__UTILIZATION, mean);
+        marey__energy_gpu_put(gpu, MAREY__READ_UTILIZATION, mean);
     gpu->has_looked = true;
     return error;
 }
 
 void marey__energy_gpu_utilization(struct marey__energy_gpu *gpu)
 {
-    if (!marey__energy_gpu_reads(gpu, MAREY__UTILIZATION))
+    if (!marey__energy_gpu_reads(gpu, MAREY__READ_UTILIZATION))
         return;
     int error = gpu->has_samples ? read_samples(gpu) : read_last(gpu);
     if (gpu->has_samples &&
@@ -76,18 +76,18 @@ void marey__energy_gpu_utilization(struct marey__energy_gpu *gpu)
         error = read_last(gpu);
     }
     if (error != 0)
-        marey__energy_gpu_fault(gpu, MAREY__UTILIZATION, error);
+        marey__energy_gpu_fault(gpu, MAREY__READ_UTILIZATION, error);
 }
 
 /* ---- GPM: Hopper and newer ---- */
 
 static const struct {
-    enum marey__quantity what;
+    enum marey__energy_read what;
     unsigned metric; /* NVML's number for it */
-} metrics[] = {{MAREY__SM_ACTIVE, 2},
-               {MAREY__SM_OCCUPANCY, 3},
-               {MAREY__TENSOR_ACTIVE, 5},
-               {MAREY__DRAM_ACTIVE, 10}};
+} metrics[] = {{MAREY__READ_SM_ACTIVE, 2},
+               {MAREY__READ_SM_OCCUPANCY, 3},
+               {MAREY__READ_TENSOR_ACTIVE, 5},
+               {MAREY__READ_DRAM_ACTIVE, 10}};
 
 static void fault_gpm(struct marey__energy_gpu *gpu, int error)
 {
@@ -134,7 +134,7 @@ static int put_metrics(struct marey__energy_gpu *gpu)
 
 void marey__energy_gpu_gpm(struct marey__energy_gpu *gpu)
 {
-    if (!marey__energy_gpu_reads(gpu, MAREY__SM_ACTIVE))
+    if (!marey__energy_gpu_reads(gpu, MAREY__READ_SM_ACTIVE))
         return;
     int error = prepare_gpm(gpu);
     if (error == 0)

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "instrument/energy/energy_internal.h"
+#include "instrument/energy/internal.h"
 
 const char *marey__nvml_path(void)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "instrument/energy/energy_internal.h"
+#include "instrument/energy/internal.h"
 
 bool marey__zone_number(const char *text, size_t len, uint64_t *out)
 {

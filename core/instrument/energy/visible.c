@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "instrument/energy/energy_internal.h"
+#include "instrument/energy/internal.h"
 
 /* ---- one entry of the list ---- */
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/gpu/internal.h"
 
 static struct {
     pthread_mutex_t lock;

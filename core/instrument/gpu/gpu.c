@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/gpu/gpu_internal.h"
-#include "switchboard/switchboard_internal.h"
+#include "instrument/gpu/internal.h"
+#include "switchboard/internal.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
 #define SHIM "libmarey-cuda.so"
@@ -99,7 +99,7 @@ static bool is_wanted(void)
 }
 
 /* Another thread may have stopped it meanwhile, or got ahead. */
-marey_status marey__gpu_take(bool is_kept)
+marey_status marey__gpu_acquire(bool is_kept)
 {
     marey_status st = MAREY_OK;
     marey_gpu_settle();
@@ -116,7 +116,7 @@ marey_status marey__gpu_take(bool is_kept)
 
 static marey_status begin_or_off(bool is_kept)
 {
-    const marey_status st = marey__gpu_take(is_kept);
+    const marey_status st = marey__gpu_acquire(is_kept);
     if (st != MAREY_OK) {
         pthread_mutex_lock(&gpu->lock);
         set_off();
@@ -125,7 +125,7 @@ static marey_status begin_or_off(bool is_kept)
     return st;
 }
 
-void marey__gpu_tell_losses(void)
+void marey__gpu_note_losses(void)
 {
     struct marey_gpu_counts counts;
     marey_gpu_counts_get(&counts);
@@ -159,7 +159,7 @@ static void switch_off(bool is_exit)
     pthread_mutex_unlock(&gpu->lock);
     end(is_exit);
     if (was_on)
-        marey__gpu_tell_losses();
+        marey__gpu_note_losses();
 }
 
 /* CUDA goes down soon: nothing is waited for but what a stop waits for already, and nobody is left to be slowed down. */
@@ -246,7 +246,7 @@ void marey_gpu_counts_get(struct marey_gpu_counts *out)
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
-void marey__gpu_say_failure(void)
+void marey__gpu_report_failure(void)
 {
     marey__say("%s", marey_last_error());
     marey__record_note(marey_last_error());
@@ -254,7 +254,7 @@ void marey__gpu_say_failure(void)
 
 void marey__gpu_give_up(void)
 {
-    marey__gpu_say_failure();
+    marey__gpu_report_failure();
     __atomic_store_n(&gpu->tells, MAREY__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&gpu->lock);
     set_off();
@@ -273,7 +273,7 @@ void marey_gpu_injected(void)
     pthread_mutex_unlock(&gpu->lock);
     __atomic_store_n(&gpu->is_injected, true, __ATOMIC_RELAXED);
     if (begins && begin_or_off(is_kept) != MAREY_OK)
-        marey__gpu_say_failure();
+        marey__gpu_report_failure();
     __atomic_store_n(&gpu->is_injected, false, __ATOMIC_RELAXED);
 }
 
@@ -329,7 +329,7 @@ static void start_as_wanted(const struct marey__settings *settings)
         return;
     __atomic_store_n(&gpu->wants_syncs, s->syncs, __ATOMIC_RELAXED);
     if (marey_gpu_start(&s->schedule) != MAREY_OK)
-        marey__gpu_say_failure();
+        marey__gpu_report_failure();
 }
 
 /* A recording that the environment asks for opens with its first event, which may be the GPU's. */

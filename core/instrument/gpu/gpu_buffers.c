@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/gpu/internal.h"
 
 enum {
     BUFFER_BYTES = 64 << 10,

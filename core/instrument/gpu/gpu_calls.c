@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/gpu/internal.h"
 #include <marey/calls.h>
 
 enum { MAX_CALLS = 2048 };

@@ -8,8 +8,8 @@
  */
 #include <stdlib.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/gpu/internal.h"
 
 enum {
     WARM_CALLS = 48,

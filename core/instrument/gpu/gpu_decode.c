@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/gpu/internal.h"
 
 /* One piece of work, decoded. */
 struct work {

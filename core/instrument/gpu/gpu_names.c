@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/gpu/internal.h"
 
 /* ---- a table from bytes to a site ---- */
 

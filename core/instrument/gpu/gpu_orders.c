@@ -9,8 +9,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/gpu/internal.h"
 
 static struct marey__gpu *const gpu = &marey__gpu;
 
@@ -37,7 +37,7 @@ static void do_stop(void)
     pthread_mutex_lock(&gpu->turn);
     marey__gpu_session_stop(ending);
     pthread_mutex_unlock(&gpu->turn);
-    marey__gpu_tell_losses();
+    marey__gpu_note_losses();
     pthread_mutex_lock(&gpu->lock);
     orders.is_stopping = false;
 }
@@ -54,7 +54,7 @@ static void do_start(void)
         st = marey__gpu_session_start(is_kept);
     pthread_mutex_unlock(&gpu->turn);
     if (st != MAREY_OK)
-        marey__gpu_say_failure();
+        marey__gpu_report_failure();
     pthread_mutex_lock(&gpu->lock);
     /* A schedule tries again with its next turn; and a stop that was ordered meanwhile has set this already. */
     if (st != MAREY_OK && !orders.stops && gpu->schedule.active == 0)

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/gpu/internal.h"
 
 static struct marey__gpu *const gpu = &marey__gpu;
 
-void marey__gpu_pause_tell(void)
+void marey__gpu_pause_note(void)
 {
     static char told[sizeof gpu->pause_reason];
     if (gpu->pause_reason[0] == '\0' || strcmp(told, gpu->pause_reason) == 0)
@@ -23,7 +23,7 @@ void marey_gpu_pause(const char *why)
     if (gpu->n_pauses++ == 0) {
         snprintf(gpu->pause_reason, sizeof gpu->pause_reason, "%s", why != NULL ? why : "");
         if (gpu->is_tracing)
-            marey__gpu_pause_tell();
+            marey__gpu_pause_note();
         marey__gpu_session_stop((struct marey__gpu_ending){0});
     }
     pthread_mutex_unlock(&gpu->turn);

@@ -2,8 +2,8 @@
  * Tracing by iterations: wait, warm up, trace, and again. CUPTI is taken with the warm-up and given back behind the active
  * part by a thread, so that iterations do not wait. Where it is not there when the active part begins, that waits.
  */
-#include "instrument/gpu/gpu_internal.h"
-#include "switchboard/iteration_internal.h"
+#include "instrument/gpu/internal.h"
+#include "switchboard/internal.h"
 
 static struct marey__gpu *const gpu = &marey__gpu;
 static uint64_t n_done; /* iterations of the schedule that have ended; guarded by gpu.lock, as the next is */
@@ -36,7 +36,7 @@ static bool enter(enum part before, enum part now)
 }
 
 /* What follows an active part directly, without a warm-up, is no new one: tracing just goes on. */
-static void iteration_finished(const struct marey__iteration *iteration)
+static void iteration_finished(const struct marey__iteration_event *iteration)
 {
     (void)iteration;
     bool is_done = true;
@@ -52,7 +52,7 @@ static void iteration_finished(const struct marey__iteration *iteration)
         return;
     if (now != ACTIVE)
         marey_gpu_settle();
-    else if (marey__gpu_take(true) != MAREY_OK)
+    else if (marey__gpu_acquire(true) != MAREY_OK)
         marey__say("%s", marey_last_error());
 }
 

@@ -3,8 +3,8 @@
  */
 #include <stdio.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/gpu/gpu_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/gpu/internal.h"
 
 static struct marey__gpu *const gpu = &marey__gpu;
 
@@ -158,7 +158,7 @@ void marey__gpu_session_forget(void)
 marey_status marey__gpu_session_start(bool is_kept)
 {
     if (gpu->n_pauses > 0) {
-        marey__gpu_pause_tell();
+        marey__gpu_pause_note();
         return MAREY_OK;
     }
     if (!is_recording_open())

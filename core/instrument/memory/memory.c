@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "instrument/memory/memory_internal.h"
+#include "instrument/memory/internal.h"
 
 enum { PERIOD_NS = 100000000 }; /* between two readings of resident memory */
 
@@ -74,7 +74,7 @@ static void tell_sources(void)
     memory.is_python_told = marey__memory_interpreter() != NULL;
 }
 
-static void tell_counts(void)
+static void write_counts(void)
 {
     struct marey__memory_counts counts;
     char text[256];
@@ -82,7 +82,7 @@ static void tell_counts(void)
     snprintf(text, sizeof text,
              "told=%" PRIu64 "\ndropped=%" PRIu64 "\nunfollowed=%" PRIu64 "\nticks=%" PRIu64
              "\nlast_interval=%" PRIu64,
-             counts.n_told, counts.n_dropped, counts.n_unfollowed, counts.ticks,
+             counts.n_reported, counts.n_dropped, counts.n_unfollowed, counts.ticks,
              marey__memory_interval());
     marey__record_text(MAREY__KEY_MEMORY_COUNTS, text);
     marey__memory_cost_record(&counts);
@@ -108,7 +108,7 @@ static void work(bool is_last)
         memory.adapted_ns = now;
     }
     if (is_last)
-        tell_counts();
+        write_counts();
 }
 
 /* By the flush thread. */

@@ -4,7 +4,7 @@
  */
 #include <sched.h>
 
-#include "instrument/memory/memory_internal.h"
+#include "instrument/memory/internal.h"
 
 enum {
     N_SHARDS = 64,

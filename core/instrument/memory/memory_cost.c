@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "instrument/memory/memory_internal.h"
+#include "instrument/memory/internal.h"
 
 enum { PAIRS = 400, ROUNDS = 5, BYTES = 64 };
 

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "instrument/memory/memory_internal.h"
+#include "instrument/memory/internal.h"
 
 enum { N_TEXTS = 1 << 15, N_SLOTS = 2 * N_TEXTS };
 

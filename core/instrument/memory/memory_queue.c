@@ -2,7 +2,7 @@
  * A bounded queue from many threads to one. A place counts its turns: 2 k when it is free for round k, 2 k + 1 when it is
  * filled; so that zeros are an empty queue, which is what a forked child finds.
  */
-#include "instrument/memory/memory_internal.h"
+#include "instrument/memory/internal.h"
 
 enum { N_PLACES = 4096 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "instrument/memory/memory_internal.h"
+#include "instrument/memory/internal.h"
 
 static void put(struct marey_site *site, double value)
 {

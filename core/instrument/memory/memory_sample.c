@@ -3,7 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "instrument/memory/memory_internal.h"
+#include "instrument/memory/internal.h"
 
 enum { EVERY = 1 }; /* the interval that tells every allocation */
 
@@ -50,7 +50,7 @@ void marey__memory_counts_get(struct marey__memory_counts *out)
 {
     const struct marey__memory_counts *c = &sampling.counts;
     *out = (struct marey__memory_counts){
-        .n_told = __atomic_load_n(&c->n_told, __ATOMIC_RELAXED),
+        .n_reported = __atomic_load_n(&c->n_reported, __ATOMIC_RELAXED),
         .n_dropped = __atomic_load_n(&c->n_dropped, __ATOMIC_RELAXED),
         .n_unfollowed = __atomic_load_n(&c->n_unfollowed, __ATOMIC_RELAXED),
         .ticks = __atomic_load_n(&c->ticks, __ATOMIC_RELAXED),
@@ -87,9 +87,9 @@ void marey__memory_adapt(uint64_t elapsed_ns)
     struct marey__memory_counts now;
     marey__memory_counts_get(&now);
     if (!sampling.is_fixed &&
-        is_too_much(now.n_told - sampling.n_seen, now.ticks - sampling.ticks_seen, elapsed_ns))
+        is_too_much(now.n_reported - sampling.n_seen, now.ticks - sampling.ticks_seen, elapsed_ns))
         __atomic_store_n(&sampling.interval, sampling.interval * 2, __ATOMIC_RELAXED);
-    sampling.n_seen = now.n_told;
+    sampling.n_seen = now.n_reported;
     sampling.ticks_seen = now.ticks;
 }
 
@@ -208,7 +208,7 @@ static void tell(const struct marey_memory_thread *thread, const void *block, si
         entry->frames[i] = (uint64_t)(uintptr_t)frames[i];
     entry->n_places = (uint32_t)marey__places_now(entry->places, MAREY__MEMORY_PLACES);
     publish(entry, ticket, MAREY__MEMORY_TAKE, tick, number);
-    add(&sampling.counts.n_told, 1);
+    add(&sampling.counts.n_reported, 1);
     add(&sampling.counts.n_allocations, n_represented(bytes, thread->interval));
     add(&sampling.counts.ticks, marey__clock_ticks() - began);
 }

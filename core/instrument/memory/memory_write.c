@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/map.h"
-#include "instrument/memory/memory_internal.h"
+#include "base/internal.h"
+#include "instrument/memory/internal.h"
 
 /* Numbers by a key. */
 struct numbers {

@@ -1,5 +1,5 @@
 /* Built without NVTX's headers: ranges stay in the recording. */
-#include "instrument/nvtx/nvtx_internal.h"
+#include "instrument/nvtx/internal.h"
 
 int marey_nvtx_attach(void)
 {

@@ -11,8 +11,8 @@
 #include <nvtx3/nvToolsExtPayload.h>
 #endif
 
-#include "instrument/nvtx/nvtx_internal.h"
-#include "record/intern_internal.h"
+#include "instrument/nvtx/internal.h"
+#include "record/internal.h"
 
 /* What a site is to the tool. */
 struct site {

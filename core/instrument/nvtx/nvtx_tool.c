@@ -10,8 +10,8 @@
 #define NVTX_AS_SYSTEM_HEADER
 #include <nvtx3/nvToolsExt.h>
 
-#include "instrument/nvtx/nvtx_internal.h"
-#include "record/stack_internal.h"
+#include "instrument/nvtx/internal.h"
+#include "record/internal.h"
 
 enum state {
     IDLE,      /* no sign of a tool */

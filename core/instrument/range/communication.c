@@ -1,7 +1,7 @@
 /* What a range communicates: one more record, behind its begin or before its end. */
 #include <string.h>
 
-#include "instrument/range/range_internal.h"
+#include "instrument/range/internal.h"
 #include <marey/communication.h>
 
 marey_id marey_communication_group(const char *name, const char *ranks)

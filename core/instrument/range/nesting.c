@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "instrument/range/range_internal.h"
+#include "instrument/range/internal.h"
 
 static void put_name(struct marey__buf *out, marey_id id)
 {

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "instrument/nvtx/nvtx_internal.h"
-#include "instrument/range/range_internal.h"
+#include "instrument/nvtx/internal.h"
+#include "instrument/range/internal.h"
 
 /*
  * The bits that say where a range goes; with the first alone, it takes the quick way. The wrapper's is among them

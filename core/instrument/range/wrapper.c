@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/nvtx/nvtx_internal.h"
-#include "instrument/range/range_internal.h"
-#include "switchboard/switchboard_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/nvtx/internal.h"
+#include "instrument/range/internal.h"
+#include "switchboard/internal.h"
 
 marey_status marey_nvtx_enable_sized(const struct marey_nvtx_options *options, size_t size)
 {

@@ -2,11 +2,10 @@
  * Start and stop. The quick way is the first half of each function: a cell that this thread has used before, with nothing
  * but time to measure. The clock is read last at a start and first at a stop, so that the work of both stays outside.
  */
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/nvtx/nvtx_internal.h"
-#include "instrument/stopwatch/stopwatch_internal.h"
-#include "record/record_internal.h"
-#include "record/stack_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/nvtx/internal.h"
+#include "instrument/stopwatch/internal.h"
+#include "record/internal.h"
 
 /* Where a measurement goes besides, as a range. */
 #define PLACES (MAREY_ON_RECORD | MAREY__STACK_USERS)
@@ -36,7 +35,7 @@ static void end_range(marey_id id, uint32_t on, bool is_innermost)
 
 /* ---- the chain of those that run on this thread ---- */
 
-static void link_cell(struct marey__watch_self *self, struct marey__watch_cell *cell)
+static void link_cell(struct marey__stopwatch_self *self, struct marey__stopwatch_cell *cell)
 {
     cell->outer = self->top;
     cell->children = 0;
@@ -44,19 +43,19 @@ static void link_cell(struct marey__watch_self *self, struct marey__watch_cell *
 }
 
 /* Where it begins to be a part of the one around it: at its start, unless it was an overlapping one's before. */
-static uint64_t inner_from(const struct marey__watch_cell *cell)
+static uint64_t inner_from(const struct marey__stopwatch_cell *cell)
 {
-    return marey__watch_mode_of(cell) & MAREY__WATCH_OVERLAPS ? cell->inner_from
-                                                              : marey__watch_start_of(cell);
+    return marey__stopwatch_mode_of(cell) & MAREY__WATCH_OVERLAPS ? cell->inner_from
+                                                                  : marey__stopwatch_start_of(cell);
 }
 
 /*
  * Take out one that is not the innermost, at `now`. What started inside it and still runs covered its time until now, and
  * is a part of the one around it from now on.
  */
-static void unlink_from_within(struct marey__watch_cell *cell, uint64_t now)
+static void unlink_from_within(struct marey__stopwatch_cell *cell, uint64_t now)
 {
-    struct marey__watch_cell *inside = marey__watch_self.top;
+    struct marey__stopwatch_cell *inside = marey__stopwatch_self.top;
     while (inside != NULL && inside->outer != cell)
         inside = inside->outer;
     if (inside == NULL)
@@ -69,9 +68,9 @@ static void unlink_from_within(struct marey__watch_cell *cell, uint64_t now)
     inside->outer = cell->outer;
 }
 
-static void unlink_cell(struct marey__watch_cell *cell, uint64_t now)
+static void unlink_cell(struct marey__stopwatch_cell *cell, uint64_t now)
 {
-    struct marey__watch_self *const self = &marey__watch_self;
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
     if (self->top == cell)
         self->top = cell->outer;
     else
@@ -79,11 +78,11 @@ static void unlink_cell(struct marey__watch_cell *cell, uint64_t now)
 }
 
 /* Everything about an interval but its bucket in the sketch. */
-static inline void add_sums(struct marey__watch_cell *cell, uint64_t ticks, uint64_t children)
+static inline void add_sums(struct marey__stopwatch_cell *cell, uint64_t ticks, uint64_t children)
 {
-    struct marey__watch_sum *const sum = &cell->sum;
+    struct marey__stopwatch_sum *const sum = &cell->sum;
     const double distance = (double)(int64_t)ticks - sum->shift;
-    marey__watch_store(&sum->squares, sum->squares + distance * distance);
+    marey__stopwatch_store(&sum->squares, sum->squares + distance * distance);
     __atomic_store_n(&sum->self, sum->self + (ticks - children), __ATOMIC_RELAXED);
     __atomic_store_n(&sum->sketch.sum, sum->sketch.sum + ticks, __ATOMIC_RELAXED);
     __atomic_store_n(&sum->sketch.count, sum->sketch.count + 1, __ATOMIC_RELEASE);
@@ -91,15 +90,15 @@ static inline void add_sums(struct marey__watch_cell *cell, uint64_t ticks, uint
 }
 
 /* With all that is rare: a first value, a new page of the sketch, a new extreme. */
-__attribute__((noinline)) static marey_status add_slowly(marey_id id, struct marey__watch_cell *cell,
-                                                         uint64_t ticks)
+__attribute__((noinline)) static marey_status
+add_slowly(marey_id id, struct marey__stopwatch_cell *cell, uint64_t ticks)
 {
     struct marey__sketch *const sketch = &cell->sum.sketch;
     if (cell->latest == 0 ? !marey__sketch_reserve(sketch)
                           : !marey__sketch_add_slow(sketch, cell->latest - 1))
-        return marey__watch_no_memory(id);
+        return marey__stopwatch_no_memory(id);
     if (sketch->count == 0)
-        marey__watch_store(&cell->sum.shift, (double)ticks);
+        marey__stopwatch_store(&cell->sum.shift, (double)ticks);
     if (ticks < sketch->min || sketch->count == 0)
         __atomic_store_n(&sketch->min, ticks, __ATOMIC_RELAXED);
     if (ticks > sketch->max)
@@ -114,7 +113,7 @@ __attribute__((noinline)) static marey_status add_slowly(marey_id id, struct mar
  * The bucket is that of the interval before: a store whose address comes from a clock that has just been read holds up
  * the next read, and cost a quarter more. Whoever reads the sketch counts `latest` in.
  */
-static inline marey_status add_quickly(marey_id id, struct marey__watch_cell *cell, uint64_t ticks)
+static inline marey_status add_quickly(marey_id id, struct marey__stopwatch_cell *cell, uint64_t ticks)
 {
     struct marey__sketch *const sketch = &cell->sum.sketch;
     const uint64_t children = cell->children, latest = cell->latest - 1;
@@ -131,12 +130,12 @@ static inline marey_status add_quickly(marey_id id, struct marey__watch_cell *ce
 }
 
 /* The innermost of this thread stops at `now`; nothing but time is measured. */
-static inline marey_status stop_at(marey_id id, struct marey__watch_cell *cell, uint64_t start,
+static inline marey_status stop_at(marey_id id, struct marey__stopwatch_cell *cell, uint64_t start,
                                    uint64_t now)
 {
-    struct marey__watch_cell *const outer = cell->outer;
+    struct marey__stopwatch_cell *const outer = cell->outer;
     __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
-    marey__watch_self.top = outer;
+    marey__stopwatch_self.top = outer;
     if (outer != NULL)
         outer->children += now - start;
     return add_quickly(id, cell, now - start);
@@ -145,9 +144,9 @@ static inline marey_status stop_at(marey_id id, struct marey__watch_cell *cell, 
 /* ---- with a recording and nothing else ---- */
 
 /* Both on the time-stamp counter: then a word's own time is the measurement's, and one clock read serves both. */
-static bool is_recorded_plainly(uint32_t on, const struct marey__watch_cell *cell)
+static bool is_recorded_plainly(uint32_t on, const struct marey__stopwatch_cell *cell)
 {
-    return on == (MAREY_ON_STOPWATCH | MAREY_ON_RECORD) && marey__watch_mode_of(cell) == 0 &&
+    return on == (MAREY_ON_STOPWATCH | MAREY_ON_RECORD) && marey__stopwatch_mode_of(cell) == 0 &&
            __atomic_load_n(&marey__clock_is_tsc, __ATOMIC_RELAXED);
 }
 
@@ -165,21 +164,21 @@ __attribute__((noinline)) static marey_status start_slowly(marey_id id, uint32_t
 {
     if ((on & MAREY_ON_STOPWATCH) == 0)
         return MAREY_OK;
-    struct marey__watch_cell *const cell = marey__watch_cell_get(id);
+    struct marey__stopwatch_cell *const cell = marey__stopwatch_cell_get(id);
     if (cell == NULL)
-        return marey__watch_no_memory(id);
-    if (marey__watch_start_of(cell) != 0)
-        return marey__watch_misused(id, MAREY__WATCH_STARTED_TWICE);
+        return marey__stopwatch_no_memory(id);
+    if (marey__stopwatch_start_of(cell) != 0)
+        return marey__stopwatch_misused(id, MAREY__WATCH_STARTED_TWICE);
     if (is_recorded_plainly(on, cell)) {
-        link_cell(&marey__watch_self, cell);
+        link_cell(&marey__stopwatch_self, cell);
         __atomic_store_n(&cell->start, put_word(MAREY_KIND_BEGIN, id), __ATOMIC_RELAXED);
         return MAREY_OK;
     }
-    const uint32_t mode = marey__watch_mode_of(cell);
+    const uint32_t mode = marey__stopwatch_mode_of(cell);
     if (mode & MAREY__WATCH_TAKEN) {
-        marey__watch_extra_drop(cell);
+        marey__stopwatch_extra_drop(cell);
         end_range(id, on, false); /* the thread that stopped it could not end the range of this one */
-        marey__watch_unlink(cell);
+        marey__stopwatch_unlink(cell);
         __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__WATCH_TAKEN, __ATOMIC_RELAXED);
     }
     const bool is_measured = (mode & MAREY__WATCH_WARMUP) == 0;
@@ -188,20 +187,20 @@ __attribute__((noinline)) static marey_status start_slowly(marey_id id, uint32_t
     if (on & PLACES)
         marey_begin_on(id);
     if (is_measured && (mode & EXTRAS))
-        marey__watch_extra_begin(cell, mode);
-    link_cell(&marey__watch_self, cell);
-    __atomic_store_n(&cell->start, marey__watch_ticks(), __ATOMIC_RELAXED);
+        marey__stopwatch_extra_begin(cell, mode);
+    link_cell(&marey__stopwatch_self, cell);
+    __atomic_store_n(&cell->start, marey__stopwatch_ticks(), __ATOMIC_RELAXED);
     return MAREY_OK;
 }
 
 marey_status marey_stopwatch_start_on(marey_id id)
 {
-    struct marey__watch_self *const self = &marey__watch_self;
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
     const uint32_t on = marey_on() & (MAREY_ON_STOPWATCH | PLACES);
     if (MAREY_UNLIKELY(id >= self->n || on != MAREY_ON_STOPWATCH))
         return start_slowly(id, on);
-    struct marey__watch_cell *const cell = self->cells[id];
-    if (MAREY_UNLIKELY((marey__watch_start_of(cell) | marey__watch_mode_of(cell)) != 0))
+    struct marey__stopwatch_cell *const cell = self->cells[id];
+    if (MAREY_UNLIKELY((marey__stopwatch_start_of(cell) | marey__stopwatch_mode_of(cell)) != 0))
         return start_slowly(id, on);
     link_cell(self, cell);
     __atomic_store_n(&cell->start, marey__clock_ticks_of(true), __ATOMIC_RELAXED);
@@ -216,25 +215,26 @@ static bool clip(uint32_t mode, uint64_t *start)
     if (mode & (MAREY__WATCH_WARMUP | MAREY__WATCH_STALE))
         return false;
     if (mode & MAREY__WATCH_STRADDLES)
-        *start = MAREY__MAX(*start, __atomic_load_n(&marey__watch.measured_from, __ATOMIC_RELAXED));
+        *start = MAREY__MAX(
+            *start, __atomic_load_n(&marey__stopwatch_state.measured_from, __ATOMIC_RELAXED));
     return true;
 }
 
 /* The one cell of this name that runs on another thread, taken from it; 0 when there is none or there are several. */
-static uint64_t take_from_other(const struct marey__watch_slot *slot, uint32_t *mode)
+static uint64_t take_from_other(const struct marey__stopwatch_slot *slot, uint32_t *mode)
 {
-    struct marey__watch_cell *found = NULL;
+    struct marey__stopwatch_cell *found = NULL;
     size_t n = 0;
-    for (struct marey__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
-        if (marey__watch_start_of(cell) != 0 &&
-            (marey__watch_mode_of(cell) & MAREY__WATCH_STALE) == 0) {
+    for (struct marey__stopwatch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
+        if (marey__stopwatch_start_of(cell) != 0 &&
+            (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0) {
             found = cell;
             n++;
         }
     if (n != 1)
         return 0;
     /* First the mark: the owner, when it finds that its cell does not run, must know why it is in its chain. */
-    uint64_t start = marey__watch_start_of(found);
+    uint64_t start = marey__stopwatch_start_of(found);
     *mode = __atomic_fetch_or(&found->mode, MAREY__WATCH_TAKEN, __ATOMIC_RELEASE);
     if (start != 0 && __atomic_compare_exchange_n(&found->start, &start, 0, false, __ATOMIC_ACQ_REL,
                                                   __ATOMIC_RELAXED))
@@ -246,31 +246,31 @@ static uint64_t take_from_other(const struct marey__watch_slot *slot, uint32_t *
 /* It does not run here. Maybe somewhere else; then what it measured is this thread's. */
 static marey_status stop_for_other(marey_id id)
 {
-    const uint64_t now = marey__watch_ticks();
-    struct marey__watch_slot *const slot = marey__watch_slot_get(id);
+    const uint64_t now = marey__stopwatch_ticks();
+    struct marey__stopwatch_slot *const slot = marey__stopwatch_slot_get(id);
     uint32_t mode = 0;
     uint64_t start = 0;
     if (slot != NULL) {
-        marey__watch_lock();
+        marey__stopwatch_lock();
         start = take_from_other(slot, &mode);
-        marey__watch_unlock();
+        marey__stopwatch_unlock();
     }
     if (start == 0)
-        return marey__watch_misused(id, MAREY__WATCH_NOT_STARTED);
+        return marey__stopwatch_misused(id, MAREY__WATCH_NOT_STARTED);
     if (!clip(mode, &start))
         return MAREY_OK;
-    struct marey__watch_cell *const cell = marey__watch_cell_get(id);
+    struct marey__stopwatch_cell *const cell = marey__stopwatch_cell_get(id);
     if (cell == NULL)
-        return marey__watch_no_memory(id);
+        return marey__stopwatch_no_memory(id);
     cell->children = 0;
     return add_slowly(id, cell, now > start ? now - start : 0);
 }
 
 /* It does not run any more. */
-static void end_cell(struct marey__watch_cell *cell)
+static void end_cell(struct marey__stopwatch_cell *cell)
 {
     __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
-    if (marey__watch_mode_of(cell) & MAREY__WATCH_OF_ONE_RUN)
+    if (marey__stopwatch_mode_of(cell) & MAREY__WATCH_OF_ONE_RUN)
         __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__WATCH_OF_ONE_RUN, __ATOMIC_RELAXED);
 }
 
@@ -278,24 +278,24 @@ __attribute__((noinline)) static marey_status stop_slowly(marey_id id, uint32_t 
 {
     if ((on & MAREY_ON_STOPWATCH) == 0)
         return MAREY_OK;
-    struct marey__watch_cell *const cell = marey__watch_cell_find(id);
-    uint64_t start = cell != NULL ? marey__watch_start_of(cell) : 0;
+    struct marey__stopwatch_cell *const cell = marey__stopwatch_cell_find(id);
+    uint64_t start = cell != NULL ? marey__stopwatch_start_of(cell) : 0;
     if (start == 0)
         return stop_for_other(id);
-    if (is_recorded_plainly(on, cell) && marey__watch_self.top == cell)
+    if (is_recorded_plainly(on, cell) && marey__stopwatch_self.top == cell)
         return stop_at(id, cell, start, put_word(MAREY_KIND_END, id));
-    const uint32_t mode = marey__watch_mode_of(cell);
+    const uint32_t mode = marey__stopwatch_mode_of(cell);
     if ((mode & MAREY__WATCH_SYNC) && (mode & MAREY__WATCH_WARMUP) == 0)
         marey_cuda_sync();
-    const uint64_t now = marey__watch_ticks();
-    const bool is_innermost = marey__watch_self.top == cell;
+    const uint64_t now = marey__stopwatch_ticks();
+    const bool is_innermost = marey__stopwatch_self.top == cell;
     const uint64_t from = inner_from(cell);
     unlink_cell(cell, now);
     end_cell(cell);
     if (mode & (MAREY__WATCH_WARMUP | MAREY__WATCH_STALE))
-        marey__watch_extra_drop(cell);
+        marey__stopwatch_extra_drop(cell);
     else
-        marey__watch_extra_end(cell);
+        marey__stopwatch_extra_end(cell);
     end_range(id, on, is_innermost);
     if (!clip(mode, &start))
         return MAREY_OK;
@@ -306,15 +306,15 @@ __attribute__((noinline)) static marey_status stop_slowly(marey_id id, uint32_t 
 
 marey_status marey_stopwatch_stop_on(marey_id id)
 {
-    struct marey__watch_self *const self = &marey__watch_self;
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
     const uint32_t on = marey_on() & (MAREY_ON_STOPWATCH | PLACES);
     if (MAREY_UNLIKELY(id >= self->n || on != MAREY_ON_STOPWATCH))
         return stop_slowly(id, on);
-    struct marey__watch_cell *const cell = self->cells[id];
-    if (MAREY_UNLIKELY(self->top != cell || marey__watch_mode_of(cell) != 0))
+    struct marey__stopwatch_cell *const cell = self->cells[id];
+    if (MAREY_UNLIKELY(self->top != cell || marey__stopwatch_mode_of(cell) != 0))
         return stop_slowly(id, on);
     const uint64_t now = marey__clock_ticks_of(true);
-    const uint64_t start = marey__watch_start_of(cell);
+    const uint64_t start = marey__stopwatch_start_of(cell);
     if (MAREY_UNLIKELY(start == 0)) /* another thread is just stopping it */
         return stop_slowly(id, on);
     return stop_at(id, cell, start, now);
@@ -322,15 +322,15 @@ marey_status marey_stopwatch_stop_on(marey_id id)
 
 void marey_stopwatch_cancel(marey_id id)
 {
-    struct marey__watch_cell *const cell = marey__watch_cell_find(id);
+    struct marey__stopwatch_cell *const cell = marey__stopwatch_cell_find(id);
     const uint32_t on = marey_on();
-    if ((on & MAREY_ON_STOPWATCH) == 0 || cell == NULL || marey__watch_start_of(cell) == 0)
+    if ((on & MAREY_ON_STOPWATCH) == 0 || cell == NULL || marey__stopwatch_start_of(cell) == 0)
         return;
-    const bool is_innermost = marey__watch_self.top == cell;
-    unlink_cell(cell, marey__watch_ticks());
+    const bool is_innermost = marey__stopwatch_self.top == cell;
+    unlink_cell(cell, marey__stopwatch_ticks());
     if (cell->outer != NULL) /* as if those inside had been inside that one */
         cell->outer->children += cell->children;
     end_cell(cell);
-    marey__watch_extra_drop(cell);
+    marey__stopwatch_extra_drop(cell);
     end_range(id, on, is_innermost);
 }

@@ -7,61 +7,62 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "instrument/stopwatch/stopwatch_internal.h"
-#include "record/intern_internal.h"
+#include "instrument/stopwatch/internal.h"
+#include "record/internal.h"
 
-__thread struct marey__watch_self marey__watch_self __attribute__((tls_model("initial-exec")));
+__thread struct marey__stopwatch_self marey__stopwatch_self
+    __attribute__((tls_model("initial-exec")));
 
-struct marey__watch_cell marey__watch_absent = {.mode = MAREY__WATCH_ABSENT};
+struct marey__stopwatch_cell marey__stopwatch_absent = {.mode = MAREY__WATCH_ABSENT};
 
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
-static bool grow_self(struct marey__watch_self *self, marey_id id)
+static bool grow_self(struct marey__stopwatch_self *self, marey_id id)
 {
-    return marey__watch_grow_by_id(&self->cells, &self->n, id, &marey__watch_absent);
+    return marey__stopwatch_grow_by_id(&self->cells, &self->n, id, &marey__stopwatch_absent);
 }
 
 /* This thread's cell by id, NULL when there is none. */
-static struct marey__watch_cell *cell_by_id(const struct marey__watch_self *self, marey_id id)
+static struct marey__stopwatch_cell *cell_by_id(const struct marey__stopwatch_self *self, marey_id id)
 {
-    return id < self->n && self->cells[id] != &marey__watch_absent ? self->cells[id] : NULL;
+    return id < self->n && self->cells[id] != &marey__stopwatch_absent ? self->cells[id] : NULL;
 }
 
 /* ---- threads ---- */
 
 /* Take `cell` out of the list that begins at `*first`. */
-static void leave_slot(struct marey__watch_cell *cell)
+static void leave_slot(struct marey__stopwatch_cell *cell)
 {
-    struct marey__watch_cell **place = &cell->slot->cells;
+    struct marey__stopwatch_cell **place = &cell->slot->cells;
     while (*place != cell)
         place = &(*place)->next_of_slot;
     *place = cell->next_of_slot;
 }
 
-static void cell_clear(struct marey__watch_cell *cell)
+static void cell_clear(struct marey__stopwatch_cell *cell)
 {
     __atomic_store_n(&cell->latest, 0, __ATOMIC_RELAXED);
-    marey__watch_sum_clear(&cell->sum);
+    marey__stopwatch_sum_clear(&cell->sum);
 }
 
-static void cell_free(struct marey__watch_cell *cell)
+static void cell_free(struct marey__stopwatch_cell *cell)
 {
-    marey__watch_sum_clear(&cell->sum);
+    marey__stopwatch_sum_clear(&cell->sum);
     marey__free(cell->extra);
     marey__free(cell->block);
 }
 
 /* What the thread has measured stays with the slot. */
-static void retire(struct marey__watch_cell *cell)
+static void retire(struct marey__stopwatch_cell *cell)
 {
-    struct marey__watch_slot *const slot = cell->slot;
-    if ((marey__watch_mode_of(cell) & MAREY__WATCH_STALE) == 0) {
+    struct marey__stopwatch_slot *const slot = cell->slot;
+    if ((marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0) {
         slot->n_gone += cell->sum.sketch.count != 0;
         slot->misuses[MAREY__WATCH_THREAD_ENDED] +=
-            marey_stopwatch_is_enabled() && marey__watch_start_of(cell) != 0;
-        if (!marey__watch_cell_merge(&slot->gone, cell))
-            marey__watch.n_lost++;
+            marey_stopwatch_is_enabled() && marey__stopwatch_start_of(cell) != 0;
+        if (!marey__stopwatch_cell_merge(&slot->gone, cell))
+            marey__stopwatch_state.n_lost++;
         if (cell->extra != NULL)
             marey__usage_merge(&slot->gone_usage, &cell->extra->usage);
     }
@@ -69,7 +70,7 @@ static void retire(struct marey__watch_cell *cell)
     cell_free(cell);
 }
 
-static void leave_threads(struct marey__watch_thread *thread)
+static void leave_threads(struct marey__stopwatch_thread *thread)
 {
     *thread->link = thread->next;
     if (thread->next != NULL)
@@ -77,10 +78,10 @@ static void leave_threads(struct marey__watch_thread *thread)
 }
 
 /* All cells of `thread` go, each by way of `part`. The lock is held. */
-static void thread_destroy(struct marey__watch_thread *thread,
-                           void (*part)(struct marey__watch_cell *cell))
+static void thread_destroy(struct marey__stopwatch_thread *thread,
+                           void (*part)(struct marey__stopwatch_cell *cell))
 {
-    for (struct marey__watch_cell *cell = thread->cells, *next; cell != NULL; cell = next) {
+    for (struct marey__stopwatch_cell *cell = thread->cells, *next; cell != NULL; cell = next) {
         next = cell->next_of_thread;
         part(cell);
     }
@@ -90,12 +91,12 @@ static void thread_destroy(struct marey__watch_thread *thread,
 
 static void thread_exits(void *arg)
 {
-    struct marey__watch_self *const self = &marey__watch_self;
-    marey__watch_lock();
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
+    marey__stopwatch_lock();
     thread_destroy(arg, retire);
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     marey__free(self->cells);
-    *self = (struct marey__watch_self){0}; /* what other destructors measure is a new thread's */
+    *self = (struct marey__stopwatch_self){0}; /* what other destructors measure is a new thread's */
 }
 
 static void make_exit_key(void)
@@ -103,71 +104,71 @@ static void make_exit_key(void)
     pthread_key_create(&exit_key, thread_exits);
 }
 
-static struct marey__watch_thread *thread_get(void)
+static struct marey__stopwatch_thread *thread_get(void)
 {
-    struct marey__watch_self *const self = &marey__watch_self;
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
     if (self->thread != NULL)
         return self->thread;
-    struct marey__watch_thread *const thread = marey__calloc(1, sizeof *thread);
+    struct marey__stopwatch_thread *const thread = marey__calloc(1, sizeof *thread);
     if (thread == NULL)
         return NULL;
     pthread_once(&exit_key_once, make_exit_key);
     thread->tid = syscall(SYS_gettid);
     prctl(PR_GET_NAME, thread->name);
-    marey__watch_lock();
-    thread->next = marey__watch.threads;
-    thread->link = &marey__watch.threads;
+    marey__stopwatch_lock();
+    thread->next = marey__stopwatch_state.threads;
+    thread->link = &marey__stopwatch_state.threads;
     if (thread->next != NULL)
         thread->next->link = &thread->next;
-    marey__watch.threads = thread;
-    marey__watch_unlock();
+    marey__stopwatch_state.threads = thread;
+    marey__stopwatch_unlock();
     pthread_setspecific(exit_key, thread);
     return self->thread = thread;
 }
 
 /* ---- cells ---- */
 
-static uint32_t mode_of_new(const struct marey__watch_slot *slot)
+static uint32_t mode_of_new(const struct marey__stopwatch_slot *slot)
 {
-    return marey__watch.mode | (slot->usage != 0 ? MAREY__WATCH_USAGE : 0);
+    return marey__stopwatch_state.mode | (slot->usage != 0 ? MAREY__WATCH_USAGE : 0);
 }
 
 /* This thread's cell of the slot, made if there is none. The lock is held. */
-static struct marey__watch_cell *cell_of_slot(struct marey__watch_slot *slot,
-                                              struct marey__watch_thread *thread)
+static struct marey__stopwatch_cell *cell_of_slot(struct marey__stopwatch_slot *slot,
+                                                  struct marey__stopwatch_thread *thread)
 {
-    for (struct marey__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
+    for (struct marey__stopwatch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
         if (cell->thread == thread)
             return cell;
     void *block;
-    struct marey__watch_cell *const cell = marey__watch_calloc(sizeof *cell, &block);
+    struct marey__stopwatch_cell *const cell = marey__stopwatch_calloc(sizeof *cell, &block);
     if (cell == NULL)
         return NULL;
-    *cell = (struct marey__watch_cell){.block = block,
-                                       .slot = slot,
-                                       .thread = thread,
-                                       .mode = mode_of_new(slot),
-                                       .next_of_slot = slot->cells,
-                                       .next_of_thread = thread->cells};
+    *cell = (struct marey__stopwatch_cell){.block = block,
+                                           .slot = slot,
+                                           .thread = thread,
+                                           .mode = mode_of_new(slot),
+                                           .next_of_slot = slot->cells,
+                                           .next_of_thread = thread->cells};
     slot->cells = cell;
     thread->cells = cell;
     return cell;
 }
 
 /* A cell from before a reset. The lock is held. */
-static void renew(struct marey__watch_cell *cell)
+static void renew(struct marey__stopwatch_cell *cell)
 {
-    marey__watch_unlink(cell);
+    marey__stopwatch_unlink(cell);
     cell_clear(cell);
     if (cell->extra != NULL) /* a span on the GPU was forgotten when the results were */
-        *cell->extra = (struct marey__watch_extra){0};
+        *cell->extra = (struct marey__stopwatch_extra){0};
     __atomic_store_n(&cell->start, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&cell->mode, mode_of_new(cell->slot), __ATOMIC_RELAXED);
 }
 
-void marey__watch_unlink(struct marey__watch_cell *cell)
+void marey__stopwatch_unlink(struct marey__stopwatch_cell *cell)
 {
-    struct marey__watch_cell **place = &marey__watch_self.top;
+    struct marey__stopwatch_cell **place = &marey__stopwatch_self.top;
     while (*place != NULL && *place != cell)
         place = &(*place)->outer;
     if (*place == cell)
@@ -175,61 +176,62 @@ void marey__watch_unlink(struct marey__watch_cell *cell)
 }
 
 /* Another site of the name may have made it. */
-static struct marey__watch_cell *find_by_name(struct marey__watch_self *self, marey_id id)
+static struct marey__stopwatch_cell *find_by_name(struct marey__stopwatch_self *self, marey_id id)
 {
-    const marey_id bare = self->thread != NULL ? marey__watch_bare_site(id) : 0;
-    struct marey__watch_cell *cell = NULL;
-    marey__watch_lock();
-    const struct marey__watch_slot *const slot =
-        bare < marey__watch.n_by_id ? marey__watch.by_id[bare] : NULL;
+    const marey_id bare = self->thread != NULL ? marey__stopwatch_bare_site(id) : 0;
+    struct marey__stopwatch_cell *cell = NULL;
+    marey__stopwatch_lock();
+    const struct marey__stopwatch_slot *const slot =
+        bare < marey__stopwatch_state.n_by_id ? marey__stopwatch_state.by_id[bare] : NULL;
     if (slot != NULL)
         for (cell = slot->cells; cell != NULL && cell->thread != self->thread;)
             cell = cell->next_of_slot;
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     if (cell != NULL && grow_self(self, id))
         self->cells[id] = cell;
     return cell;
 }
 
-struct marey__watch_cell *marey__watch_cell_find(marey_id id)
+struct marey__stopwatch_cell *marey__stopwatch_cell_find(marey_id id)
 {
-    struct marey__watch_self *const self = &marey__watch_self;
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
     if (id >= MAREY__SITE_LIMIT)
         id = MAREY__SITE_OTHER;
-    struct marey__watch_cell *const cell = cell_by_id(self, id);
+    struct marey__stopwatch_cell *const cell = cell_by_id(self, id);
     return cell != NULL ? cell : find_by_name(self, id);
 }
 
 /* The lock is held. */
-static struct marey__watch_cell *ready_cell(struct marey__watch_slot *slot,
-                                            struct marey__watch_thread *thread)
+static struct marey__stopwatch_cell *ready_cell(struct marey__stopwatch_slot *slot,
+                                                struct marey__stopwatch_thread *thread)
 {
-    struct marey__watch_cell *const cell = cell_of_slot(slot, thread);
+    struct marey__stopwatch_cell *const cell = cell_of_slot(slot, thread);
     if (cell == NULL)
         return NULL;
     if (cell->mode & MAREY__WATCH_STALE)
         renew(cell);
-    marey__watch_list(slot);
+    marey__stopwatch_list(slot);
     return cell;
 }
 
-struct marey__watch_cell *marey__watch_cell_get(marey_id id)
+struct marey__stopwatch_cell *marey__stopwatch_cell_get(marey_id id)
 {
-    struct marey__watch_self *const self = &marey__watch_self;
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
     if (id >= MAREY__SITE_LIMIT)
         id = MAREY__SITE_OTHER;
-    struct marey__watch_cell *cell = cell_by_id(self, id);
-    if (cell != NULL && (marey__watch_mode_of(cell) & MAREY__WATCH_STALE) == 0)
+    struct marey__stopwatch_cell *cell = cell_by_id(self, id);
+    if (cell != NULL && (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0)
         return cell;
-    struct marey__watch_thread *const thread = thread_get();
+    struct marey__stopwatch_thread *const thread = thread_get();
     if (thread == NULL || !grow_self(self, id))
         return NULL;
-    struct marey__watch_slot *const slot = cell != NULL ? cell->slot : marey__watch_slot_get(id);
+    struct marey__stopwatch_slot *const slot =
+        cell != NULL ? cell->slot : marey__stopwatch_slot_get(id);
     if (slot == NULL)
         return NULL;
-    marey__watch_lock();
+    marey__stopwatch_lock();
     cell = ready_cell(slot, thread);
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     if (cell != NULL)
         self->cells[id] = cell;
     return cell;
@@ -238,7 +240,7 @@ struct marey__watch_cell *marey__watch_cell_get(marey_id id)
 /* ---- forks ---- */
 
 /* Another thread's, which does not exist here. */
-static void drop(struct marey__watch_cell *cell)
+static void drop(struct marey__stopwatch_cell *cell)
 {
     leave_slot(cell);
     cell_free(cell);
@@ -247,11 +249,12 @@ static void drop(struct marey__watch_cell *cell)
 /* What this thread runs goes on and counts from now; what is in the chain for other reasons leaves it. */
 static void keep_running(void)
 {
-    const uint64_t now = marey__watch_ticks();
-    for (struct marey__watch_cell *cell = marey__watch_self.top, *outer; cell != NULL; cell = outer) {
+    const uint64_t now = marey__stopwatch_ticks();
+    for (struct marey__stopwatch_cell *cell = marey__stopwatch_self.top, *outer; cell != NULL;
+         cell = outer) {
         outer = cell->outer;
         if ((cell->mode & (MAREY__WATCH_STALE | MAREY__WATCH_TAKEN)) || cell->start == 0) {
-            marey__watch_unlink(cell);
+            marey__stopwatch_unlink(cell);
             continue;
         }
         cell_clear(cell);
@@ -262,11 +265,11 @@ static void keep_running(void)
     }
 }
 
-void marey__watch_cells_after_fork(void)
+void marey__stopwatch_cells_after_fork(void)
 {
-    struct marey__watch_self *const self = &marey__watch_self;
-    for (struct marey__watch_thread *thread = marey__watch.threads, *next; thread != NULL;
-         thread = next) {
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
+    for (struct marey__stopwatch_thread *thread = marey__stopwatch_state.threads, *next;
+         thread != NULL; thread = next) {
         next = thread->next;
         if (thread != self->thread)
             thread_destroy(thread, drop);
@@ -274,9 +277,9 @@ void marey__watch_cells_after_fork(void)
     if (self->thread != NULL)
         self->thread->tid = syscall(SYS_gettid);
     keep_running();
-    marey__watch_forget();
-    for (struct marey__watch_cell *cell = self->top; cell != NULL; cell = cell->outer) {
+    marey__stopwatch_forget();
+    for (struct marey__stopwatch_cell *cell = self->top; cell != NULL; cell = cell->outer) {
         cell->mode &= ~(uint32_t)MAREY__WATCH_STALE;
-        marey__watch_list(cell->slot);
+        marey__stopwatch_list(cell->slot);
     }
 }

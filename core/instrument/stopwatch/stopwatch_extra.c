@@ -4,33 +4,33 @@
  */
 #include <string.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/stopwatch/internal.h"
 
-static struct marey__watch_extra *extra_get(struct marey__watch_cell *cell)
+static struct marey__stopwatch_extra *extra_get(struct marey__stopwatch_cell *cell)
 {
     if (cell->extra == NULL) {
-        struct marey__watch_extra *const extra = marey__calloc(1, sizeof *extra);
-        marey__watch_lock(); /* whoever reads the sums looks here */
+        struct marey__stopwatch_extra *const extra = marey__calloc(1, sizeof *extra);
+        marey__stopwatch_lock(); /* whoever reads the sums looks here */
         cell->extra = extra;
-        marey__watch_unlock();
+        marey__stopwatch_unlock();
     }
     return cell->extra;
 }
 
-static void gpu_begin(struct marey__watch_cell *cell)
+static void gpu_begin(struct marey__stopwatch_cell *cell)
 {
     void *stream;
-    struct marey__watch_extra *const extra = cell->extra;
+    struct marey__stopwatch_extra *const extra = cell->extra;
     if (extra->span != 0)
         marey__gpu_cancel(extra->span);
     extra->span = marey__gpu_stream(&stream) ? marey__gpu_begin(stream, cell->slot->id) : 0;
 }
 
 /* The GPU's part comes last before the clock is read, so that it has the least of ours in it. */
-void marey__watch_extra_begin(struct marey__watch_cell *cell, uint32_t mode)
+void marey__stopwatch_extra_begin(struct marey__stopwatch_cell *cell, uint32_t mode)
 {
-    struct marey__watch_extra *const extra = extra_get(cell);
+    struct marey__stopwatch_extra *const extra = extra_get(cell);
     if (extra == NULL)
         return; /* the time is measured all the same */
     extra->usage_now =
@@ -41,10 +41,10 @@ void marey__watch_extra_begin(struct marey__watch_cell *cell, uint32_t mode)
         gpu_begin(cell);
 }
 
-static void gpu_end(struct marey__watch_cell *cell)
+static void gpu_end(struct marey__stopwatch_cell *cell)
 {
     void *stream;
-    struct marey__watch_extra *const extra = cell->extra;
+    struct marey__stopwatch_extra *const extra = cell->extra;
     const marey__gpu_span span = extra->span;
     extra->span = 0;
     if (!marey__gpu_stream(&stream)) {
@@ -52,14 +52,14 @@ static void gpu_end(struct marey__watch_cell *cell)
         return;
     }
     marey__gpu_end(span, stream);
-    marey__watch_lock();
+    marey__stopwatch_lock();
     cell->slot->n_gpu++;
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
 }
 
-void marey__watch_extra_end(struct marey__watch_cell *cell)
+void marey__stopwatch_extra_end(struct marey__stopwatch_cell *cell)
 {
-    struct marey__watch_extra *const extra = cell->extra;
+    struct marey__stopwatch_extra *const extra = cell->extra;
     if (extra == NULL)
         return;
     if (extra->span != 0)
@@ -68,15 +68,15 @@ void marey__watch_extra_end(struct marey__watch_cell *cell)
         return;
     struct marey__usage end = {0};
     marey__usage_end(extra->usage_now, &end);
-    marey__watch_lock();
+    marey__stopwatch_lock();
     marey__usage_add(&extra->usage, &extra->usage_begin, &end);
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     extra->usage_now = 0;
 }
 
-void marey__watch_extra_drop(struct marey__watch_cell *cell)
+void marey__stopwatch_extra_drop(struct marey__stopwatch_cell *cell)
 {
-    struct marey__watch_extra *const extra = cell->extra;
+    struct marey__stopwatch_extra *const extra = cell->extra;
     if (extra == NULL)
         return;
     marey__gpu_cancel(extra->span);
@@ -95,20 +95,20 @@ marey_status marey_stopwatch_measure_usage(marey_id id, uint32_t usage)
         marey__say("%s", marey_last_error());
     if (st != MAREY_OK)
         return st;
-    struct marey__watch_slot *const slot = marey__watch_slot_get(id);
+    struct marey__stopwatch_slot *const slot = marey__stopwatch_slot_get(id);
     if (slot == NULL)
-        return marey__watch_no_memory(id);
-    marey__watch_lock();
+        return marey__stopwatch_no_memory(id);
+    marey__stopwatch_lock();
     __atomic_store_n(&slot->usage, usage, __ATOMIC_RELAXED);
     slot->usage_ever |= usage;
-    marey__watch_list(slot);
-    for (struct marey__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot) {
+    marey__stopwatch_list(slot);
+    for (struct marey__stopwatch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot) {
         if (usage != 0)
             __atomic_fetch_or(&cell->mode, MAREY__WATCH_USAGE, __ATOMIC_RELAXED);
         else
             __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__WATCH_USAGE, __ATOMIC_RELAXED);
     }
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     return MAREY_OK;
 }
 
@@ -116,24 +116,25 @@ marey_status marey_stopwatch_measure_usage(marey_id id, uint32_t usage)
 
 static void take_gpu_time(void *ctx, uint64_t tag, uint64_t elapsed_ns)
 {
-    struct marey__watch *const watch = ctx;
-    marey__watch_lock();
-    struct marey__watch_slot *const slot = tag < watch->n_by_id ? watch->by_id[tag] : NULL;
-    if (slot != NULL && !marey__watch_sum_add(&slot->gpu, elapsed_ns, 0))
+    struct marey__stopwatch_state *const watch = ctx;
+    marey__stopwatch_lock();
+    struct marey__stopwatch_slot *const slot = tag < watch->n_by_id ? watch->by_id[tag] : NULL;
+    if (slot != NULL && !marey__stopwatch_sum_add(&slot->gpu, elapsed_ns, 0))
         watch->n_lost++;
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
 }
 
-void marey__watch_gpu_collect(void)
+void marey__stopwatch_gpu_collect(void)
 {
-    if (__atomic_load_n(&marey__watch.options.gpu, __ATOMIC_RELAXED) == MAREY_GPU_EVENTS)
-        marey__gpu_collect(take_gpu_time, &marey__watch);
+    if (__atomic_load_n(&marey__stopwatch_state.options.gpu, __ATOMIC_RELAXED) == MAREY_GPU_EVENTS)
+        marey__gpu_collect(take_gpu_time, &marey__stopwatch_state);
 }
 
-void marey__watch_usage_of(const struct marey__watch_slot *slot, struct marey__usage *out)
+void marey__stopwatch_usage_of(const struct marey__stopwatch_slot *slot, struct marey__usage *out)
 {
     *out = slot->gone_usage;
-    for (const struct marey__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
-        if (cell->extra != NULL && (marey__watch_mode_of(cell) & MAREY__WATCH_STALE) == 0)
+    for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
+         cell = cell->next_of_slot)
+        if (cell->extra != NULL && (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0)
             marey__usage_merge(out, &cell->extra->usage);
 }

@@ -4,12 +4,12 @@
  */
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/stopwatch/internal.h"
 
 /* ---- periods ---- */
 
 /* Twice the room, until there is enough for `index` or all there may be. Nothing has to move: it has not come round yet. */
-static void series_grow(struct marey__watch_periods *periods, uint64_t index)
+static void series_grow(struct marey__stopwatch_periods *periods, uint64_t index)
 {
     enum { FIRST = 64 };
     uint32_t cap = periods->cap;
@@ -25,7 +25,7 @@ static void series_grow(struct marey__watch_periods *periods, uint64_t index)
 }
 
 /* Zeros for the iterations since the last in which it ran, as far as they are kept. */
-static void series_put(struct marey__watch_periods *periods, uint64_t index, float value)
+static void series_put(struct marey__stopwatch_periods *periods, uint64_t index, float value)
 {
     series_grow(periods, index);
     if (periods->cap == 0)
@@ -39,28 +39,29 @@ static void series_put(struct marey__watch_periods *periods, uint64_t index, flo
     periods->n_series = index + 1;
 }
 
-void marey__watch_periods_add(struct marey__watch_periods *periods, uint64_t index, uint64_t value)
+void marey__stopwatch_periods_add(struct marey__stopwatch_periods *periods, uint64_t index,
+                                  uint64_t value)
 {
-    if (!marey__watch_sum_add(&periods->sum, value, 0))
-        marey__watch.n_lost++;
+    if (!marey__stopwatch_sum_add(&periods->sum, value, 0))
+        marey__stopwatch_state.n_lost++;
     series_put(periods, index, (float)value);
 }
 
-void marey__watch_periods_clear(struct marey__watch_periods *periods)
+void marey__stopwatch_periods_clear(struct marey__stopwatch_periods *periods)
 {
-    marey__watch_sum_clear(&periods->sum);
+    marey__stopwatch_sum_clear(&periods->sum);
     marey__free(periods->series);
-    *periods = (struct marey__watch_periods){0};
+    *periods = (struct marey__stopwatch_periods){0};
 }
 
-double marey__watch_periods_at(const struct marey__watch_periods *periods, uint64_t index)
+double marey__stopwatch_periods_at(const struct marey__stopwatch_periods *periods, uint64_t index)
 {
     return index < periods->n_series ? (double)periods->series[index & (periods->cap - 1)] : 0;
 }
 
-uint64_t marey__watch_series_first(const struct marey__watch_periods *periods)
+uint64_t marey__stopwatch_series_first(const struct marey__stopwatch_periods *periods)
 {
-    const uint64_t n = marey__watch.n_measured;
+    const uint64_t n = marey__stopwatch_state.n_measured;
     const uint64_t kept = n > MAREY__WATCH_SERIES ? n - MAREY__WATCH_SERIES : 0;
     const uint64_t came_round =
         periods->n_series > periods->cap ? periods->n_series - periods->cap : 0;
@@ -70,18 +71,18 @@ uint64_t marey__watch_series_first(const struct marey__watch_periods *periods)
 /* ---- the end of an iteration ---- */
 
 /* The lock is held. */
-static void add_iteration(const struct marey__iteration *it)
+static void add_iteration(const struct marey__iteration_event *it)
 {
-    struct marey__watch *const watch = &marey__watch;
+    struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
     const uint64_t index = watch->n_measured++;
     for (size_t i = 0; i < watch->listed.n; i++) {
-        struct marey__watch_slot *const slot = watch->listed.all[i];
-        const uint64_t total = marey__watch_total(slot), grown = total - slot->last_total;
+        struct marey__stopwatch_slot *const slot = watch->listed.all[i];
+        const uint64_t total = marey__stopwatch_total(slot), grown = total - slot->last_total;
         slot->last_total = total;
         if (grown != 0)
-            marey__watch_periods_add(&slot->periods, index, grown);
+            marey__stopwatch_periods_add(&slot->periods, index, grown);
     }
-    marey__watch_periods_add(&watch->whole, index, it->duration_ns);
+    marey__stopwatch_periods_add(&watch->whole, index, it->duration_ns);
     watch->last_number = it->number;
     watch->n_samples += it->samples;
 }
@@ -90,56 +91,56 @@ static void add_iteration(const struct marey__iteration *it)
 static bool tell_running(void)
 {
     bool runs = false;
-    for (const struct marey__watch_cell *cell = marey__watch_self.top; cell != NULL;
+    for (const struct marey__stopwatch_cell *cell = marey__stopwatch_self.top; cell != NULL;
          cell = cell->outer) {
-        if (marey__watch_start_of(cell) == 0 ||
-            (marey__watch_mode_of(cell) & (MAREY__WATCH_STALE | MAREY__WATCH_WARMUP)))
+        if (marey__stopwatch_start_of(cell) == 0 ||
+            (marey__stopwatch_mode_of(cell) & (MAREY__WATCH_STALE | MAREY__WATCH_WARMUP)))
             continue;
         runs = true;
-        marey__watch_misused(cell->slot->id, MAREY__WATCH_RUNS_ON);
+        marey__stopwatch_misused(cell->slot->id, MAREY__WATCH_RUNS_ON);
     }
     return runs;
 }
 
-void marey__watch_set_warmup(bool in_warmup)
+void marey__stopwatch_set_warmup(bool in_warmup)
 {
-    struct marey__watch *const watch = &marey__watch;
-    marey__watch_lock();
+    struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+    marey__stopwatch_lock();
     const bool was_warmup = (watch->mode & MAREY__WATCH_WARMUP) != 0;
     if (in_warmup != was_warmup) {
-        __atomic_store_n(&watch->measured_from, marey__watch_ticks(), __ATOMIC_RELAXED);
+        __atomic_store_n(&watch->measured_from, marey__stopwatch_ticks(), __ATOMIC_RELAXED);
         watch->mode ^= MAREY__WATCH_WARMUP;
         /* What runs is marked before it counts again, so that none of it counts from its start. */
         if (was_warmup)
-            marey__watch_mark_straddling();
-        marey__watch_mode_all(in_warmup ? 0 : MAREY__WATCH_WARMUP,
-                              in_warmup ? MAREY__WATCH_WARMUP : 0);
+            marey__stopwatch_mark_straddling();
+        marey__stopwatch_mode_all(in_warmup ? 0 : MAREY__WATCH_WARMUP,
+                                  in_warmup ? MAREY__WATCH_WARMUP : 0);
     }
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
 }
 
-static void finished(const struct marey__iteration *it)
+static void finished(const struct marey__iteration_event *it)
 {
-    struct marey__watch *const watch = &marey__watch;
-    struct marey__watch_self *const self = &marey__watch_self;
+    struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
     if (!marey_stopwatch_is_enabled())
         return;
     self->ran_on = tell_running();
-    marey__watch_gpu_collect();
-    marey__watch_lock();
+    marey__stopwatch_gpu_collect();
+    marey__stopwatch_lock();
     const bool is_measured = (watch->mode & MAREY__WATCH_WARMUP) == 0;
     if (is_measured)
         add_iteration(it);
     const uint64_t every = watch->options.print_every;
     const bool prints = is_measured && every != 0 && watch->n_measured % every == 0;
-    marey__watch_unlock();
-    marey__watch_set_warmup(it->next_is_warmup);
+    marey__stopwatch_unlock();
+    marey__stopwatch_set_warmup(it->next_is_warmup);
     if (prints)
-        marey__watch_print_by_itself();
+        marey__stopwatch_print_by_itself();
 }
 
-const struct marey__iteration_subscriber marey__watch_subscriber = {
-    .finished = finished, .warmup_set = marey__watch_set_warmup};
+const struct marey__iteration_subscriber marey__stopwatch_subscriber = {
+    .finished = finished, .warmup_set = marey__stopwatch_set_warmup};
 
 marey_status marey_stopwatch_finish_iteration(double samples)
 {
@@ -148,7 +149,7 @@ marey_status marey_stopwatch_finish_iteration(double samples)
 
 marey_status marey_stopwatch_finish_iteration_by(marey_driver driver, double samples)
 {
-    struct marey__watch_self *const self = &marey__watch_self;
+    struct marey__stopwatch_self *const self = &marey__stopwatch_self;
     if (!marey_stopwatch_is_enabled())
         return MAREY_OK;
     self->ran_on = false;
@@ -158,8 +159,8 @@ marey_status marey_stopwatch_finish_iteration_by(marey_driver driver, double sam
 
 uint64_t marey_stopwatch_n_measured(void)
 {
-    marey__watch_lock();
-    const uint64_t n = marey__watch.n_measured;
-    marey__watch_unlock();
+    marey__stopwatch_lock();
+    const uint64_t n = marey__stopwatch_state.n_measured;
+    marey__stopwatch_unlock();
     return n;
 }

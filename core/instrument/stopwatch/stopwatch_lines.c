@@ -1,7 +1,7 @@
 /* Rules, names and times of the report. */
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_lines.h"
+#include "instrument/stopwatch/internal.h"
 
 enum { NAME_WIDTH = 60 };
 
@@ -27,7 +27,8 @@ void marey__line_divider(struct marey__buf *out)
     marey__line_rule(out, "~", 50);
 }
 
-struct marey_cell marey__line_cell(const struct marey__lines *lines, size_t row, const char *column)
+struct marey_cell marey__line_cell(const struct marey__stopwatch_lines *lines, size_t row,
+                                   const char *column)
 {
     return marey_table_cell(lines->table, row, (size_t)marey_table_find(lines->table, column));
 }
@@ -49,9 +50,9 @@ static size_t put_quoted(struct marey__buf *out, const struct marey_cell *name)
     return width + 3;
 }
 
-marey_status marey__lines_open(struct marey__lines *lines, const char *name)
+marey_status marey__lines_open(struct marey__stopwatch_lines *lines, const char *name)
 {
-    *lines = (struct marey__lines){0};
+    *lines = (struct marey__stopwatch_lines){0};
     MAREY_TRY(marey_stopwatch_table(name, &lines->table));
     struct marey__buf scratch = {0};
     for (size_t row = 0;
@@ -65,7 +66,7 @@ marey_status marey__lines_open(struct marey__lines *lines, const char *name)
     return MAREY_OK;
 }
 
-void marey__line_name(struct marey__buf *out, const struct marey__lines *lines, size_t row)
+void marey__line_name(struct marey__buf *out, const struct marey__stopwatch_lines *lines, size_t row)
 {
     const struct marey_cell cell = marey__line_cell(lines, row, "name");
     marey__buf_puts(out, "  ");
@@ -74,8 +75,8 @@ void marey__line_name(struct marey__buf *out, const struct marey__lines *lines, 
 }
 
 /* A cell of nanoseconds, ten columns wide; 0 where there is nothing. */
-void marey__line_time(struct marey__buf *out, const struct marey__lines *lines, size_t row,
-                      const char *column)
+void marey__line_time(struct marey__buf *out, const struct marey__stopwatch_lines *lines,
+                      size_t row, const char *column)
 {
     const int number = marey_table_find(lines->table, column);
     const struct marey_cell cell = marey_table_cell(lines->table, row, (size_t)number);
@@ -86,7 +87,7 @@ void marey__line_time(struct marey__buf *out, const struct marey__lines *lines, 
     marey__buf_fini(&text);
 }
 
-bool marey__line_runs(const struct marey__lines *lines, size_t row)
+bool marey__line_runs(const struct marey__stopwatch_lines *lines, size_t row)
 {
     return marey_table_find(lines->table, "running") >= 0 &&
            marey__line_cell(lines, row, "running").as.u64 != 0;

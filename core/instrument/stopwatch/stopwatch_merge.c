@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_merge.h"
+#include "instrument/stopwatch/internal.h"
 #include <marey/stopwatch.h>
 
 /* One name over the ranks. */

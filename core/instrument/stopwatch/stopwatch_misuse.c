@@ -1,5 +1,5 @@
 /* Used wrongly: nothing happens but that it is counted, said once for each name, and returned as a status. */
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/stopwatch/internal.h"
 
 static const struct {
     const char *text;     /* in the table */
@@ -25,18 +25,18 @@ static const struct {
                                        "the stop is ignored: start it first"},
 };
 
-const char *marey__watch_misuse_text(enum marey__watch_misuse what)
+const char *marey__stopwatch_misuse_text(enum marey__stopwatch_misuse what)
 {
     return misuses[what].text;
 }
 
-marey_status marey__watch_misused(marey_id id, enum marey__watch_misuse what)
+marey_status marey__stopwatch_misused(marey_id id, enum marey__stopwatch_misuse what)
 {
-    struct marey__watch_slot *const slot = marey__watch_slot_get(id);
+    struct marey__stopwatch_slot *const slot = marey__stopwatch_slot_get(id);
     if (slot != NULL) {
-        marey__watch_lock();
+        marey__stopwatch_lock();
         slot->misuses[what]++;
-        marey__watch_unlock();
+        marey__stopwatch_unlock();
     }
     /* A table of literals, each with one %s. */
 #pragma GCC diagnostic push
@@ -48,11 +48,11 @@ marey_status marey__watch_misused(marey_id id, enum marey__watch_misuse what)
     return st;
 }
 
-marey_status marey__watch_no_memory(marey_id id)
+marey_status marey__stopwatch_no_memory(marey_id id)
 {
-    marey__watch_lock();
-    marey__watch.n_lost++;
-    marey__watch_unlock();
+    marey__stopwatch_lock();
+    marey__stopwatch_state.n_lost++;
+    marey__stopwatch_unlock();
     const marey_status st =
         marey__fail(MAREY_ENOMEM, "stopwatch: out of memory for '%s'", marey_site_name(id, NULL));
     marey__say("%s", marey_last_error());

@@ -1,10 +1,10 @@
 /* One-time measurements: set-up, the whole run. Names of their own, beside those of the repeated ones. */
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/stopwatch/internal.h"
 
 static void sync_if_asked(void)
 {
-    if (__atomic_load_n(&marey__watch.options.sync_one_time, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&marey__stopwatch_state.options.sync_one_time, __ATOMIC_RELAXED))
         marey_cuda_sync();
 }
 
@@ -12,25 +12,26 @@ marey_status marey_stopwatch_once_start(marey_id id)
 {
     if (!marey_stopwatch_is_enabled())
         return MAREY_OK;
-    struct marey__watch_slot *const slot = marey__watch_slot_get(id);
+    struct marey__stopwatch_slot *const slot = marey__stopwatch_slot_get(id);
     if (slot == NULL)
-        return marey__watch_no_memory(id);
+        return marey__stopwatch_no_memory(id);
     sync_if_asked();
     const marey_async range = marey_async_begin(id);
-    marey__watch_lock();
+    marey__stopwatch_lock();
     const bool is_new = !slot->is_once;
-    if (is_new && (slot->is_once = marey__watch_slots_add(&marey__watch.once, slot))) {
+    if (is_new && (slot->is_once = marey__stopwatch_slots_add(&marey__stopwatch_state.once, slot))) {
         slot->once_runs = true;
         slot->once_async = range;
         slot->once_ticks = 0;
-        slot->once_start = marey__watch_ticks();
+        slot->once_start = marey__stopwatch_ticks();
     }
     const bool is_started = slot->once_runs;
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     if (is_new && is_started)
         return MAREY_OK;
     marey_async_end(range);
-    return is_new ? marey__watch_no_memory(id) : marey__watch_misused(id, MAREY__WATCH_ONCE_TWICE);
+    return is_new ? marey__stopwatch_no_memory(id)
+                  : marey__stopwatch_misused(id, MAREY__WATCH_ONCE_TWICE);
 }
 
 marey_status marey_stopwatch_once_stop(marey_id id)
@@ -38,20 +39,20 @@ marey_status marey_stopwatch_once_stop(marey_id id)
     if (!marey_stopwatch_is_enabled())
         return MAREY_OK;
     sync_if_asked();
-    const uint64_t now = marey__watch_ticks();
-    struct marey__watch_slot *const slot = marey__watch_slot_get(id);
+    const uint64_t now = marey__stopwatch_ticks();
+    struct marey__stopwatch_slot *const slot = marey__stopwatch_slot_get(id);
     if (slot == NULL)
-        return marey__watch_no_memory(id);
-    marey__watch_lock();
+        return marey__stopwatch_no_memory(id);
+    marey__stopwatch_lock();
     const bool ran = slot->once_runs;
     if (ran) {
         slot->once_ticks = now - slot->once_start;
         slot->once_runs = false;
     }
     const marey_async range = slot->once_async;
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     if (!ran)
-        return marey__watch_misused(id, MAREY__WATCH_ONCE_NOT_STARTED);
+        return marey__stopwatch_misused(id, MAREY__WATCH_ONCE_NOT_STARTED);
     marey_async_end(range);
     return MAREY_OK;
 }

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/stopwatch/internal.h"
 
 enum {
     LIMIT = 6,
@@ -47,12 +47,12 @@ static double limit_of(double *values, size_t n, double *median)
 }
 
 /* The worst first; how many. */
-static size_t worst_of(const struct marey__watch_periods *periods, uint64_t first, double limit,
+static size_t worst_of(const struct marey__stopwatch_periods *periods, uint64_t first, double limit,
                        struct outlier *worst)
 {
     size_t n = 0;
-    for (uint64_t i = first; i < marey__watch.n_measured; i++) {
-        const double value = marey__watch_periods_at(periods, i);
+    for (uint64_t i = first; i < marey__stopwatch_state.n_measured; i++) {
+        const double value = marey__stopwatch_periods_at(periods, i);
         if (value <= limit || (n == MOST && value <= worst[MOST - 1].value))
             continue;
         n = MAREY__MIN(n, (size_t)MOST - 1);
@@ -64,23 +64,23 @@ static size_t worst_of(const struct marey__watch_periods *periods, uint64_t firs
 
 /* `values` has room for MAREY__WATCH_SERIES. */
 static void put_of(marey_table *table, const char *name, size_t len,
-                   const struct marey__watch_periods *periods, double scale, double *values)
+                   const struct marey__stopwatch_periods *periods, double scale, double *values)
 {
-    const struct marey__watch *const watch = &marey__watch;
-    const uint64_t first = marey__watch_series_first(periods);
+    const struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+    const uint64_t first = marey__stopwatch_series_first(periods);
     const size_t n = (size_t)(watch->n_measured - first);
     struct outlier worst[MOST];
     double median;
     if (n < FEWEST || periods->sum.sketch.count == 0)
         return;
     for (size_t i = 0; i < n; i++)
-        values[i] = marey__watch_periods_at(periods, first + i);
+        values[i] = marey__stopwatch_periods_at(periods, first + i);
     const double limit = limit_of(values, n, &median);
     if (median == 0) /* it runs now and then only */
         return;
     const size_t n_worst = worst_of(periods, first, limit, worst);
     for (size_t i = 0; i < n_worst; i++) {
-        marey_table_u64(table, marey__watch_first_number() + worst[i].index);
+        marey_table_u64(table, marey__stopwatch_first_number() + worst[i].index);
         marey_table_text(table, name, len);
         marey_table_u64(table, (uint64_t)(worst[i].value * scale + 0.5));
         marey_table_u64(table, (uint64_t)(median * scale + 0.5));
@@ -88,13 +88,14 @@ static void put_of(marey_table *table, const char *name, size_t len,
     }
 }
 
-marey_status marey__watch_put_outliers(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_outliers(marey_table *table, double tick_ns)
 {
     double *const values = marey__calloc(MAREY__WATCH_SERIES, sizeof *values);
     MAREY__TRY_MEMORY(values != NULL);
-    put_of(table, MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE), &marey__watch.whole, 1, values);
-    for (size_t i = 0; i < marey__watch.listed.n; i++) {
-        const struct marey__watch_slot *const slot = marey__watch.listed.all[i];
+    put_of(table, MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE), &marey__stopwatch_state.whole, 1,
+           values);
+    for (size_t i = 0; i < marey__stopwatch_state.listed.n; i++) {
+        const struct marey__stopwatch_slot *const slot = marey__stopwatch_state.listed.all[i];
         size_t len;
         const char *const name = marey_site_name(slot->id, &len);
         put_of(table, name, len, &slot->periods, tick_ns, values);

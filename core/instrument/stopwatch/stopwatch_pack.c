@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_merge.h"
+#include "instrument/stopwatch/internal.h"
 
 static void put_u32(struct marey__buf *out, uint32_t value)
 {
@@ -27,8 +27,8 @@ static void put_f64(struct marey__buf *out, double value)
 }
 
 /* A sum and `n_zeros` zeros. False without memory. */
-static bool put_sum(struct marey__buf *out, const struct marey__watch_sum *sum, uint64_t n_zeros,
-                    double scale)
+static bool put_sum(struct marey__buf *out, const struct marey__stopwatch_sum *sum,
+                    uint64_t n_zeros, double scale)
 {
     struct marey__spread spread;
     if (!marey__spread_of(sum, n_zeros, scale, &spread))
@@ -56,25 +56,26 @@ static bool put_name(struct marey__buf *out, const char *name, size_t len)
     return len <= UINT32_MAX;
 }
 
-static bool put_slot(struct marey__buf *out, const struct marey__watch_slot *slot, double tick_ns)
+static bool put_slot(struct marey__buf *out, const struct marey__stopwatch_slot *slot, double tick_ns)
 {
     size_t len;
     const char *const name = marey_site_name(slot->id, &len);
-    struct marey__watch_sum sum = {0};
+    struct marey__stopwatch_sum sum = {0};
     uint64_t n_threads;
-    const struct marey__watch_sum *const periods = &slot->periods.sum;
-    const bool ok = put_name(out, name, len) && marey__watch_sum_of_threads(slot, &sum, &n_threads) &&
-                    put_sum(out, &sum, 0, tick_ns) &&
-                    put_sum(out, periods, marey__watch.n_measured - periods->sketch.count, tick_ns);
-    marey__watch_sum_clear(&sum);
+    const struct marey__stopwatch_sum *const periods = &slot->periods.sum;
+    const bool ok =
+        put_name(out, name, len) && marey__stopwatch_sum_of_threads(slot, &sum, &n_threads) &&
+        put_sum(out, &sum, 0, tick_ns) &&
+        put_sum(out, periods, marey__stopwatch_state.n_measured - periods->sketch.count, tick_ns);
+    marey__stopwatch_sum_clear(&sum);
     return ok;
 }
 
 static bool put_results(struct marey__buf *out, int64_t rank)
 {
-    static const struct marey__watch_sum nothing;
-    const struct marey__watch *const watch = &marey__watch;
-    const double tick_ns = marey__watch_tick_ns();
+    static const struct marey__stopwatch_sum nothing;
+    const struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+    const double tick_ns = marey__stopwatch_tick_ns();
     const bool has_whole = watch->n_measured > 0;
     marey__buf_puts(out, MAREY__PACK_MAGIC);
     put_u32(out, (uint32_t)(watch->listed.n + has_whole));
@@ -92,9 +93,9 @@ static bool put_results(struct marey__buf *out, int64_t rank)
 marey_status marey_stopwatch_pack(int64_t rank, void **data, size_t *len)
 {
     struct marey__buf out = {0};
-    marey__watch_lock();
+    marey__stopwatch_lock();
     const bool ok = put_results(&out, rank);
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     if (!ok) {
         marey__buf_fini(&out);
         return marey__no_memory();

@@ -5,11 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/stopwatch/stopwatch_lines.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/stopwatch/internal.h"
 
 /* The mean and what is around it. */
-static void put_averages(struct marey__buf *out, const struct marey__lines *view, const char *heading)
+static void put_averages(struct marey__buf *out, const struct marey__stopwatch_lines *view,
+                         const char *heading)
 {
     static const char *const columns[][2] = {
         {"std", "std_ns"}, {"p50", "p50_ns"}, {"p90", "p90_ns"}, {"p99", "p99_ns"}, {"max", "max_ns"}};
@@ -26,8 +27,8 @@ static void put_averages(struct marey__buf *out, const struct marey__lines *view
     marey__line_separator(out);
 }
 
-static void put_totals(struct marey__buf *out, const struct marey__lines *intervals,
-                       const struct marey__lines *iterations)
+static void put_totals(struct marey__buf *out, const struct marey__stopwatch_lines *intervals,
+                       const struct marey__stopwatch_lines *iterations)
 {
     marey__buf_puts(out, "Total runtime:\n");
     for (size_t row = 0; row < marey_table_n_rows(intervals->table); row++) {
@@ -53,23 +54,23 @@ static void put_totals(struct marey__buf *out, const struct marey__lines *interv
 
 /* ---- what is measured besides time ---- */
 
-static void put_percent(struct marey__buf *out, const struct marey__lines *view, size_t row,
-                        const char *column, const char *title)
+static void put_percent(struct marey__buf *out, const struct marey__stopwatch_lines *view,
+                        size_t row, const char *column, const char *title)
 {
     const struct marey_cell cell = marey__line_cell(view, row, column);
     if (!cell.is_null)
         marey__buf_printf(out, "  %s %.1f %%", title, cell.as.f64 * 100);
 }
 
-static void put_number(struct marey__buf *out, const struct marey__lines *view, size_t row,
-                       const char *column, const char *title)
+static void put_number(struct marey__buf *out, const struct marey__stopwatch_lines *view,
+                       size_t row, const char *column, const char *title)
 {
     const struct marey_cell cell = marey__line_cell(view, row, column);
     if (!cell.is_null)
         marey__buf_printf(out, "  %s %" PRIu64, title, cell.as.u64);
 }
 
-static void put_growth(struct marey__buf *out, const struct marey__lines *view, size_t row)
+static void put_growth(struct marey__buf *out, const struct marey__stopwatch_lines *view, size_t row)
 {
     const struct marey_cell cell = marey__line_cell(view, row, "rss_bytes");
     if (cell.is_null)
@@ -80,7 +81,7 @@ static void put_growth(struct marey__buf *out, const struct marey__lines *view, 
 
 static marey_status put_usage(struct marey__buf *out)
 {
-    struct marey__lines usage;
+    struct marey__stopwatch_lines usage;
     MAREY_TRY(marey__lines_open(&usage, "usage"));
     const size_t n = marey_table_n_rows(usage.table);
     if (n > 0)
@@ -127,8 +128,8 @@ static void put_gpu_losses(struct marey__buf *out)
 
 static marey_status put_gpu(struct marey__buf *out)
 {
-    struct marey__lines gpu;
-    if (marey__watch.options.gpu != MAREY_GPU_EVENTS)
+    struct marey__stopwatch_lines gpu;
+    if (marey__stopwatch_state.options.gpu != MAREY_GPU_EVENTS)
         return MAREY_OK;
     MAREY_TRY(marey__lines_open(&gpu, "gpu"));
     put_averages(out, &gpu, "Average GPU time per measured interval:");
@@ -137,7 +138,7 @@ static marey_status put_gpu(struct marey__buf *out)
     return MAREY_OK;
 }
 
-static void put_iteration_line(struct marey__buf *out, const struct marey__lines *iteration)
+static void put_iteration_line(struct marey__buf *out, const struct marey__stopwatch_lines *iteration)
 {
     const struct marey_cell rate = marey__line_cell(iteration, 0, "samples_per_s");
     marey__buf_puts(out, "Time of an iteration:");
@@ -153,7 +154,7 @@ static void put_iteration_line(struct marey__buf *out, const struct marey__lines
 
 static marey_status put_measured(struct marey__buf *out, uint64_t n)
 {
-    struct marey__lines iterations, intervals, iteration;
+    struct marey__stopwatch_lines iterations, intervals, iteration;
     marey_status st = marey__lines_open(&iterations, "iterations");
     MAREY_TRY(st);
     st = marey__lines_open(&intervals, "intervals");
@@ -175,7 +176,7 @@ static marey_status put_measured(struct marey__buf *out, uint64_t n)
 
 static marey_status put_once(struct marey__buf *out)
 {
-    struct marey__lines once;
+    struct marey__stopwatch_lines once;
     MAREY_TRY(marey__lines_open(&once, "once"));
     if (marey_table_n_rows(once.table) > 0) {
         marey__line_divider(out);
@@ -195,7 +196,7 @@ static marey_status put_once(struct marey__buf *out)
 
 static marey_status put_misuse(struct marey__buf *out)
 {
-    struct marey__lines misuse;
+    struct marey__stopwatch_lines misuse;
     MAREY_TRY(marey__lines_open(&misuse, "misuse"));
     if (marey_table_n_rows(misuse.table) > 0) {
         marey__line_divider(out);
@@ -215,10 +216,10 @@ static marey_status put_misuse(struct marey__buf *out)
 static marey_status put_state(struct marey__buf *out)
 {
     const struct marey__iteration_place place = marey__iteration_place();
-    marey__watch_lock();
-    const uint64_t n = marey__watch.n_measured, first = marey__watch.warmup_first;
-    const bool in_warmup = (marey__watch.mode & MAREY__WATCH_WARMUP) != 0;
-    marey__watch_unlock();
+    marey__stopwatch_lock();
+    const uint64_t n = marey__stopwatch_state.n_measured, first = marey__stopwatch_state.warmup_first;
+    const bool in_warmup = (marey__stopwatch_state.mode & MAREY__WATCH_WARMUP) != 0;
+    marey__stopwatch_unlock();
     if (n > 0)
         return put_measured(out, n);
     if (in_warmup && place.n_finished >= first)
@@ -266,18 +267,18 @@ static struct {
 
 void marey_stopwatch_set_printer(marey_stopwatch_printer *print, void *ctx)
 {
-    marey__watch_lock();
+    marey__stopwatch_lock();
     printer.print = print;
     printer.ctx = ctx;
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
 }
 
-void marey__watch_print_by_itself(void)
+void marey__stopwatch_print_by_itself(void)
 {
-    marey__watch_lock();
+    marey__stopwatch_lock();
     marey_stopwatch_printer *const print = printer.print;
     void *const ctx = printer.ctx;
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     struct marey__buf buf = {0};
     marey_status st = MAREY_OK;
     if (print == NULL) {

@@ -1,9 +1,9 @@
 /* Rows of the tables of results. The lock is held; `tick_ns` is what a tick is worth. */
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/stopwatch/internal.h"
 
-static void put_name(marey_table *table, const struct marey__watch_slot *slot)
+static void put_name(marey_table *table, const struct marey__stopwatch_slot *slot)
 {
     size_t len;
     const char *const name = marey_site_name(slot->id, &len);
@@ -16,7 +16,7 @@ static void put_ns(marey_table *table, double ns)
 }
 
 /* The columns of STATS_COLUMNS. Of nothing there is no mean and no smallest. */
-static void put_stats(marey_table *table, const struct marey__watch_stats *s)
+static void put_stats(marey_table *table, const struct marey__stopwatch_stats *s)
 {
     put_ns(table, s->total);
     if (s->count == 0) {
@@ -33,37 +33,38 @@ static void put_stats(marey_table *table, const struct marey__watch_stats *s)
     put_ns(table, s->max);
 }
 
-bool marey__watch_sum_of_threads(const struct marey__watch_slot *slot, struct marey__watch_sum *sum,
-                                 uint64_t *n_threads)
+bool marey__stopwatch_sum_of_threads(const struct marey__stopwatch_slot *slot,
+                                     struct marey__stopwatch_sum *sum, uint64_t *n_threads)
 {
-    bool ok = marey__watch_sum_merge(sum, &slot->gone);
+    bool ok = marey__stopwatch_sum_merge(sum, &slot->gone);
     *n_threads = slot->n_gone;
-    for (const struct marey__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot) {
-        if (marey__watch_mode_of(cell) & MAREY__WATCH_STALE)
+    for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
+         cell = cell->next_of_slot) {
+        if (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE)
             continue;
         *n_threads += __atomic_load_n(&cell->sum.sketch.count, __ATOMIC_RELAXED) != 0;
-        ok = ok && marey__watch_cell_merge(sum, cell);
+        ok = ok && marey__stopwatch_cell_merge(sum, cell);
     }
     return ok;
 }
 
-marey_status marey__watch_put_intervals(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_intervals(marey_table *table, double tick_ns)
 {
-    for (size_t i = 0; i < marey__watch.listed.n; i++) {
-        const struct marey__watch_slot *const slot = marey__watch.listed.all[i];
-        struct marey__watch_sum sum = {0};
-        struct marey__watch_stats stats;
+    for (size_t i = 0; i < marey__stopwatch_state.listed.n; i++) {
+        const struct marey__stopwatch_slot *const slot = marey__stopwatch_state.listed.all[i];
+        struct marey__stopwatch_sum sum = {0};
+        struct marey__stopwatch_stats stats;
         uint64_t n_threads;
-        const bool ok = marey__watch_sum_of_threads(slot, &sum, &n_threads);
-        marey__watch_stats_of(&sum, 0, tick_ns, &stats);
-        marey__watch_sum_clear(&sum);
+        const bool ok = marey__stopwatch_sum_of_threads(slot, &sum, &n_threads);
+        marey__stopwatch_stats_of(&sum, 0, tick_ns, &stats);
+        marey__stopwatch_sum_clear(&sum);
         MAREY__TRY_MEMORY(ok);
         put_name(table, slot);
         marey_table_u64(table, n_threads);
         marey_table_u64(table, stats.count);
         put_stats(table, &stats);
         put_ns(table, stats.self);
-        marey_table_bool(table, marey__watch_runs(slot));
+        marey_table_bool(table, marey__stopwatch_runs(slot));
     }
     return MAREY_OK;
 }
@@ -77,14 +78,14 @@ static void put_processors(marey_table *table, bool is_measured, uint64_t cpu_ns
         marey_table_null(table);
 }
 
-static void put_thread_row(marey_table *table, const struct marey__watch_slot *slot,
-                           const struct marey__watch_thread *thread,
-                           const struct marey__watch_sum *sum, const struct marey__usage *usage,
+static void put_thread_row(marey_table *table, const struct marey__stopwatch_slot *slot,
+                           const struct marey__stopwatch_thread *thread,
+                           const struct marey__stopwatch_sum *sum, const struct marey__usage *usage,
                            double tick_ns)
 {
     static const char gone[] = "(ended threads)";
-    struct marey__watch_stats stats;
-    marey__watch_stats_of(sum, 0, tick_ns, &stats);
+    struct marey__stopwatch_stats stats;
+    marey__stopwatch_stats_of(sum, 0, tick_ns, &stats);
     put_name(table, slot);
     if (thread != NULL) {
         marey_table_text(table, thread->name, strlen(thread->name));
@@ -100,19 +101,20 @@ static void put_thread_row(marey_table *table, const struct marey__watch_slot *s
                    usage->wall_ns);
 }
 
-static marey_status put_threads_of(marey_table *table, const struct marey__watch_slot *slot,
+static marey_status put_threads_of(marey_table *table, const struct marey__stopwatch_slot *slot,
                                    double tick_ns)
 {
     static const struct marey__usage none;
-    for (const struct marey__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot) {
-        struct marey__watch_sum sum = {0};
-        if (marey__watch_mode_of(cell) & MAREY__WATCH_STALE)
+    for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
+         cell = cell->next_of_slot) {
+        struct marey__stopwatch_sum sum = {0};
+        if (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE)
             continue;
-        const bool ok = marey__watch_cell_merge(&sum, cell);
+        const bool ok = marey__stopwatch_cell_merge(&sum, cell);
         if (ok)
             put_thread_row(table, slot, cell->thread, &sum,
                            cell->extra != NULL ? &cell->extra->usage : &none, tick_ns);
-        marey__watch_sum_clear(&sum);
+        marey__stopwatch_sum_clear(&sum);
         MAREY__TRY_MEMORY(ok);
     }
     if (slot->n_gone != 0)
@@ -120,22 +122,22 @@ static marey_status put_threads_of(marey_table *table, const struct marey__watch
     return MAREY_OK;
 }
 
-marey_status marey__watch_put_threads(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_threads(marey_table *table, double tick_ns)
 {
-    for (size_t i = 0; i < marey__watch.listed.n; i++)
-        MAREY_TRY(put_threads_of(table, marey__watch.listed.all[i], tick_ns));
+    for (size_t i = 0; i < marey__stopwatch_state.listed.n; i++)
+        MAREY_TRY(put_threads_of(table, marey__stopwatch_state.listed.all[i], tick_ns));
     return MAREY_OK;
 }
 
-marey_status marey__watch_put_iterations(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_iterations(marey_table *table, double tick_ns)
 {
-    const struct marey__watch *const watch = &marey__watch;
+    const struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
     const double whole = (double)watch->whole.sum.sketch.sum;
     for (size_t i = 0; i < watch->listed.n; i++) {
-        const struct marey__watch_slot *const slot = watch->listed.all[i];
-        const struct marey__watch_sum *const sum = &slot->periods.sum;
-        struct marey__watch_stats stats;
-        marey__watch_stats_of(sum, watch->n_measured - sum->sketch.count, tick_ns, &stats);
+        const struct marey__stopwatch_slot *const slot = watch->listed.all[i];
+        const struct marey__stopwatch_sum *const sum = &slot->periods.sum;
+        struct marey__stopwatch_stats stats;
+        marey__stopwatch_stats_of(sum, watch->n_measured - sum->sketch.count, tick_ns, &stats);
         put_name(table, slot);
         marey_table_u64(table, sum->sketch.count);
         put_stats(table, &stats);
@@ -148,12 +150,12 @@ marey_status marey__watch_put_iterations(marey_table *table, double tick_ns)
 }
 
 /* One row: the iterations themselves. */
-marey_status marey__watch_put_iteration(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_iteration(marey_table *table, double tick_ns)
 {
-    const struct marey__watch *const watch = &marey__watch;
-    struct marey__watch_stats stats;
+    const struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+    struct marey__stopwatch_stats stats;
     (void)tick_ns;
-    marey__watch_stats_of(&watch->whole.sum, 0, 1, &stats);
+    marey__stopwatch_stats_of(&watch->whole.sum, 0, 1, &stats);
     marey_table_u64(table, watch->n_measured);
     put_stats(table, &stats);
     marey_table_f64(table, watch->n_samples);
@@ -164,10 +166,10 @@ marey_status marey__watch_put_iteration(marey_table *table, double tick_ns)
     return MAREY_OK;
 }
 
-marey_status marey__watch_put_once(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_once(marey_table *table, double tick_ns)
 {
-    for (size_t i = 0; i < marey__watch.once.n; i++) {
-        const struct marey__watch_slot *const slot = marey__watch.once.all[i];
+    for (size_t i = 0; i < marey__stopwatch_state.once.n; i++) {
+        const struct marey__stopwatch_slot *const slot = marey__stopwatch_state.once.all[i];
         put_name(table, slot);
         if (slot->once_runs)
             marey_table_null(table);
@@ -189,16 +191,16 @@ static void put_count(marey_table *table, bool is_measured, uint64_t n)
         marey_table_null(table);
 }
 
-marey_status marey__watch_put_usage(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_usage(marey_table *table, double tick_ns)
 {
     (void)tick_ns;
-    for (size_t i = 0; i < marey__watch.listed.n; i++) {
-        const struct marey__watch_slot *const slot = marey__watch.listed.all[i];
+    for (size_t i = 0; i < marey__stopwatch_state.listed.n; i++) {
+        const struct marey__stopwatch_slot *const slot = marey__stopwatch_state.listed.all[i];
         const uint32_t mask = slot->usage_ever;
         struct marey__usage u;
         if (mask == 0)
             continue;
-        marey__watch_usage_of(slot, &u);
+        marey__stopwatch_usage_of(slot, &u);
         put_name(table, slot);
         put_processors(table, mask & MAREY_USAGE_THREAD_CPU, u.thread_cpu_ns, u.wall_ns);
         put_processors(table, mask & MAREY_USAGE_PROCESS_CPU, u.process_cpu_ns, u.wall_ns);
@@ -218,15 +220,15 @@ marey_status marey__watch_put_usage(marey_table *table, double tick_ns)
     return MAREY_OK;
 }
 
-marey_status marey__watch_put_gpu(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_gpu(marey_table *table, double tick_ns)
 {
     (void)tick_ns;
-    for (size_t i = 0; i < marey__watch.listed.n; i++) {
-        const struct marey__watch_slot *const slot = marey__watch.listed.all[i];
-        struct marey__watch_stats stats;
+    for (size_t i = 0; i < marey__stopwatch_state.listed.n; i++) {
+        const struct marey__stopwatch_slot *const slot = marey__stopwatch_state.listed.all[i];
+        struct marey__stopwatch_stats stats;
         if (slot->n_gpu == 0)
             continue;
-        marey__watch_stats_of(&slot->gpu, 0, 1, &stats);
+        marey__stopwatch_stats_of(&slot->gpu, 0, 1, &stats);
         put_name(table, slot);
         marey_table_u64(table, stats.count);
         put_stats(table, &stats);
@@ -236,22 +238,23 @@ marey_status marey__watch_put_gpu(marey_table *table, double tick_ns)
 }
 
 static void put_series_of(marey_table *table, const char *name, size_t len,
-                          const struct marey__watch_periods *periods, double scale)
+                          const struct marey__stopwatch_periods *periods, double scale)
 {
-    const struct marey__watch *const watch = &marey__watch;
-    const uint64_t number_of_first = marey__watch_first_number();
-    for (uint64_t i = marey__watch_series_first(periods); i < watch->n_measured; i++) {
+    const struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+    const uint64_t number_of_first = marey__stopwatch_first_number();
+    for (uint64_t i = marey__stopwatch_series_first(periods); i < watch->n_measured; i++) {
         marey_table_u64(table, number_of_first + i);
         marey_table_text(table, name, len);
-        put_ns(table, marey__watch_periods_at(periods, i) * scale);
+        put_ns(table, marey__stopwatch_periods_at(periods, i) * scale);
     }
 }
 
-marey_status marey__watch_put_series(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_series(marey_table *table, double tick_ns)
 {
-    put_series_of(table, MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE), &marey__watch.whole, 1);
-    for (size_t i = 0; i < marey__watch.listed.n; i++) {
-        const struct marey__watch_slot *const slot = marey__watch.listed.all[i];
+    put_series_of(table, MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE),
+                  &marey__stopwatch_state.whole, 1);
+    for (size_t i = 0; i < marey__stopwatch_state.listed.n; i++) {
+        const struct marey__stopwatch_slot *const slot = marey__stopwatch_state.listed.all[i];
         size_t len;
         const char *const name = marey_site_name(slot->id, &len);
         put_series_of(table, name, len, &slot->periods, tick_ns);
@@ -259,15 +262,15 @@ marey_status marey__watch_put_series(marey_table *table, double tick_ns)
     return MAREY_OK;
 }
 
-marey_status marey__watch_put_misuse(marey_table *table, double tick_ns)
+marey_status marey__stopwatch_put_misuse(marey_table *table, double tick_ns)
 {
     (void)tick_ns;
-    for (size_t i = 0; i < marey__watch.slots.n; i++) {
-        const struct marey__watch_slot *const slot = marey__watch.slots.all[i];
+    for (size_t i = 0; i < marey__stopwatch_state.slots.n; i++) {
+        const struct marey__stopwatch_slot *const slot = marey__stopwatch_state.slots.all[i];
         for (int what = 0; what < MAREY__WATCH_N_MISUSES; what++) {
             if (slot->misuses[what] == 0)
                 continue;
-            const char *const text = marey__watch_misuse_text((enum marey__watch_misuse)what);
+            const char *const text = marey__stopwatch_misuse_text((enum marey__stopwatch_misuse)what);
             put_name(table, slot);
             marey_table_text(table, text, strlen(text));
             marey_table_u64(table, slot->misuses[what]);

@@ -4,12 +4,12 @@
  */
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/stopwatch/internal.h"
 
-struct marey__watch marey__watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct marey__stopwatch_state marey__stopwatch_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Memory on cache lines of its own, zeroed. It is freed by what comes back through `block`, or never. */
-void *marey__watch_calloc(size_t size, void **block)
+void *marey__stopwatch_calloc(size_t size, void **block)
 {
     enum { LINE = 64 };
     char *const memory = marey__calloc(1, size + LINE);
@@ -19,7 +19,7 @@ void *marey__watch_calloc(size_t size, void **block)
 }
 
 /* Room for `id` in an array of pointers by id; new places are `empty`. */
-bool marey__watch_grow_by_id(void *array, size_t *n, marey_id id, void *empty)
+bool marey__stopwatch_grow_by_id(void *array, size_t *n, marey_id id, void *empty)
 {
     size_t cap = *n;
     void **places;
@@ -33,24 +33,25 @@ bool marey__watch_grow_by_id(void *array, size_t *n, marey_id id, void *empty)
     return true;
 }
 
-bool marey__watch_slots_add(struct marey__watch_slots *slots, struct marey__watch_slot *slot)
+bool marey__stopwatch_slots_add(struct marey__stopwatch_slots *slots,
+                                struct marey__stopwatch_slot *slot)
 {
-    if (!marey__grow(&slots->all, &slots->cap, slots->n + 1, sizeof(struct marey__watch_slot *)))
+    if (!marey__grow(&slots->all, &slots->cap, slots->n + 1, sizeof(struct marey__stopwatch_slot *)))
         return false;
     slots->all[slots->n++] = slot;
     return true;
 }
 
-static struct marey__watch_slot *slot_of_bare(marey_id bare)
+static struct marey__stopwatch_slot *slot_of_bare(marey_id bare)
 {
-    struct marey__watch *const watch = &marey__watch;
-    if (!marey__watch_grow_by_id(&watch->by_id, &watch->n_by_id, bare, NULL))
+    struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+    if (!marey__stopwatch_grow_by_id(&watch->by_id, &watch->n_by_id, bare, NULL))
         return NULL;
     if (watch->by_id[bare] != NULL)
         return watch->by_id[bare];
     void *block;
-    struct marey__watch_slot *const slot = marey__watch_calloc(sizeof *slot, &block);
-    if (slot == NULL || !marey__watch_slots_add(&watch->slots, slot)) {
+    struct marey__stopwatch_slot *const slot = marey__stopwatch_calloc(sizeof *slot, &block);
+    if (slot == NULL || !marey__stopwatch_slots_add(&watch->slots, slot)) {
         marey__free(block);
         return NULL;
     }
@@ -58,73 +59,76 @@ static struct marey__watch_slot *slot_of_bare(marey_id bare)
     return watch->by_id[bare] = slot;
 }
 
-marey_id marey__watch_bare_site(marey_id id)
+marey_id marey__stopwatch_bare_site(marey_id id)
 {
     size_t len;
     const char *const name = marey_site_name(id, &len);
     return marey_site_intern(name, len, NULL, 0, NULL, 0);
 }
 
-struct marey__watch_slot *marey__watch_slot_get(marey_id id)
+struct marey__stopwatch_slot *marey__stopwatch_slot_get(marey_id id)
 {
-    const marey_id bare = marey__watch_bare_site(id);
-    marey__watch_lock();
-    struct marey__watch_slot *const slot = slot_of_bare(bare);
-    marey__watch_unlock();
+    const marey_id bare = marey__stopwatch_bare_site(id);
+    marey__stopwatch_lock();
+    struct marey__stopwatch_slot *const slot = slot_of_bare(bare);
+    marey__stopwatch_unlock();
     return slot;
 }
 
-uint64_t marey__watch_total(const struct marey__watch_slot *slot)
+uint64_t marey__stopwatch_total(const struct marey__stopwatch_slot *slot)
 {
     uint64_t total = slot->gone.sketch.sum;
-    for (const struct marey__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
-        if ((marey__watch_mode_of(cell) & MAREY__WATCH_STALE) == 0)
+    for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
+         cell = cell->next_of_slot)
+        if ((marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0)
             total += __atomic_load_n(&cell->sum.sketch.sum, __ATOMIC_RELAXED);
     return total;
 }
 
-bool marey__watch_runs(const struct marey__watch_slot *slot)
+bool marey__stopwatch_runs(const struct marey__stopwatch_slot *slot)
 {
     if (!marey_stopwatch_is_enabled())
         return false;
-    for (const struct marey__watch_cell *cell = slot->cells; cell != NULL; cell = cell->next_of_slot)
-        if ((marey__watch_mode_of(cell) & MAREY__WATCH_STALE) == 0 && marey__watch_start_of(cell) != 0)
+    for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
+         cell = cell->next_of_slot)
+        if ((marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE) == 0 &&
+            marey__stopwatch_start_of(cell) != 0)
             return true;
     return false;
 }
 
-void marey__watch_list(struct marey__watch_slot *slot)
+void marey__stopwatch_list(struct marey__stopwatch_slot *slot)
 {
     if (!slot->is_listed)
-        slot->is_listed = marey__watch_slots_add(&marey__watch.listed, slot);
+        slot->is_listed = marey__stopwatch_slots_add(&marey__stopwatch_state.listed, slot);
 }
 
-void marey__watch_mode_all(uint32_t clear, uint32_t set)
+void marey__stopwatch_mode_all(uint32_t clear, uint32_t set)
 {
-    for (size_t i = 0; i < marey__watch.slots.n; i++)
-        for (struct marey__watch_cell *cell = marey__watch.slots.all[i]->cells; cell != NULL;
-             cell = cell->next_of_slot) {
+    for (size_t i = 0; i < marey__stopwatch_state.slots.n; i++)
+        for (struct marey__stopwatch_cell *cell = marey__stopwatch_state.slots.all[i]->cells;
+             cell != NULL; cell = cell->next_of_slot) {
             __atomic_fetch_and(&cell->mode, ~clear, __ATOMIC_RELAXED);
             __atomic_fetch_or(&cell->mode, set, __ATOMIC_RELAXED);
         }
 }
 
-void marey__watch_mark_straddling(void)
+void marey__stopwatch_mark_straddling(void)
 {
-    for (size_t i = 0; i < marey__watch.slots.n; i++)
-        for (struct marey__watch_cell *cell = marey__watch.slots.all[i]->cells; cell != NULL;
-             cell = cell->next_of_slot)
-            if (marey__watch_start_of(cell) != 0)
+    for (size_t i = 0; i < marey__stopwatch_state.slots.n; i++)
+        for (struct marey__stopwatch_cell *cell = marey__stopwatch_state.slots.all[i]->cells;
+             cell != NULL; cell = cell->next_of_slot)
+            if (marey__stopwatch_start_of(cell) != 0)
                 __atomic_fetch_or(&cell->mode, MAREY__WATCH_STRADDLES, __ATOMIC_RELAXED);
 }
 
 /* ---- forgetting ---- */
 
-static void slot_forget(struct marey__watch_slot *slot)
+static void slot_forget(struct marey__stopwatch_slot *slot)
 {
-    marey__watch_sum_clear(&slot->gone);
-    marey__watch_sum_clear(&slot->gpu);
-    marey__watch_periods_clear(&slot->periods);
+    marey__stopwatch_sum_clear(&slot->gone);
+    marey__stopwatch_sum_clear(&slot->gpu);
+    marey__stopwatch_periods_clear(&slot->periods);
     memset(slot->misuses, 0, sizeof slot->misuses);
     slot->gone_usage = (struct marey__usage){0};
     slot->last_total = slot->n_gpu = 0;
@@ -134,13 +138,13 @@ static void slot_forget(struct marey__watch_slot *slot)
     slot->once_start = slot->once_ticks = 0;
 }
 
-void marey__watch_forget(void)
+void marey__stopwatch_forget(void)
 {
-    struct marey__watch *const watch = &marey__watch;
-    marey__watch_mode_all(0, MAREY__WATCH_STALE);
+    struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+    marey__stopwatch_mode_all(0, MAREY__WATCH_STALE);
     for (size_t i = 0; i < watch->slots.n; i++)
         slot_forget(watch->slots.all[i]);
-    marey__watch_periods_clear(&watch->whole);
+    marey__stopwatch_periods_clear(&watch->whole);
     watch->listed.n = watch->once.n = 0;
     watch->n_measured = watch->n_lost = 0;
     watch->n_samples = 0;

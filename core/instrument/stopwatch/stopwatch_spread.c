@@ -1,7 +1,7 @@
 /* How durations are spread, in a form that is added up without knowing whose they were. See stopwatch_merge.h. */
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_merge.h"
+#include "instrument/stopwatch/internal.h"
 
 uint32_t marey__point_key(double ns)
 {
@@ -72,12 +72,12 @@ static uint64_t order_points(struct marey__spread *s)
     return count;
 }
 
-bool marey__spread_of(const struct marey__watch_sum *sum, uint64_t n_zeros, double scale,
+bool marey__spread_of(const struct marey__stopwatch_sum *sum, uint64_t n_zeros, double scale,
                       struct marey__spread *out)
 {
     struct collected c = {.scale = scale};
-    struct marey__watch_stats stats;
-    marey__watch_stats_of(sum, n_zeros, scale, &stats);
+    struct marey__stopwatch_stats stats;
+    marey__stopwatch_stats_of(sum, n_zeros, scale, &stats);
     if (n_zeros > 0)
         collect(&c, 0, n_zeros);
     marey__sketch_visit(&sum->sketch, collect, &c);
@@ -153,7 +153,8 @@ double marey__spread_mean(const struct marey__spread *spread)
 /* As for a sample; 0 of one value. */
 double marey__spread_std(const struct marey__spread *spread)
 {
-    return spread->count > 1 ? marey__watch_square_root(spread->m2 / (double)(spread->count - 1)) : 0;
+    return spread->count > 1 ? marey__stopwatch_square_root(spread->m2 / (double)(spread->count - 1))
+                             : 0;
 }
 
 double marey__spread_quantile(const struct marey__spread *spread, double q)

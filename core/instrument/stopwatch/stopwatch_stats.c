@@ -1,7 +1,7 @@
 /* From sums to statistics. */
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/stopwatch/internal.h"
 
 static double load(const double *value)
 {
@@ -14,7 +14,8 @@ static double load(const double *value)
  * Squares of distances from one shift become those from another: (x - b) = (x - a) + (a - b). The sums were read one by
  * one while their owner may have added; the next value is as good as none.
  */
-bool marey__watch_sum_merge(struct marey__watch_sum *into, const struct marey__watch_sum *from)
+bool marey__stopwatch_sum_merge(struct marey__stopwatch_sum *into,
+                                const struct marey__stopwatch_sum *from)
 {
     const double count = (double)__atomic_load_n(&from->sketch.count, __ATOMIC_ACQUIRE);
     const double sum = (double)__atomic_load_n(&from->sketch.sum, __ATOMIC_RELAXED);
@@ -29,16 +30,17 @@ bool marey__watch_sum_merge(struct marey__watch_sum *into, const struct marey__w
     return marey__sketch_merge(&into->sketch, &from->sketch);
 }
 
-bool marey__watch_cell_merge(struct marey__watch_sum *into, const struct marey__watch_cell *cell)
+bool marey__stopwatch_cell_merge(struct marey__stopwatch_sum *into,
+                                 const struct marey__stopwatch_cell *cell)
 {
     const uint64_t latest = __atomic_load_n(&cell->latest, __ATOMIC_RELAXED);
     if (latest == 0)
         return true;
-    return marey__watch_sum_merge(into, &cell->sum) &&
+    return marey__stopwatch_sum_merge(into, &cell->sum) &&
            marey__sketch_add_slow(&into->sketch, latest - 1);
 }
 
-void marey__watch_sum_clear(struct marey__watch_sum *sum)
+void marey__stopwatch_sum_clear(struct marey__stopwatch_sum *sum)
 {
     marey__sketch_fini(&sum->sketch);
     sum->shift = sum->squares = 0;
@@ -55,7 +57,7 @@ static double quantile(const struct marey__sketch *sketch, uint64_t n_zeros, dou
 }
 
 /* Newton's way from half the exponent: libmarey links no libm for this one function. */
-double marey__watch_square_root(double x)
+double marey__stopwatch_square_root(double x)
 {
     uint64_t bits;
     double root;
@@ -69,7 +71,7 @@ double marey__watch_square_root(double x)
     return root;
 }
 
-static double deviation(const struct marey__watch_sum *sum, double n_zeros)
+static double deviation(const struct marey__stopwatch_sum *sum, double n_zeros)
 {
     const double n = (double)sum->sketch.count + n_zeros;
     if (n < 2)
@@ -77,15 +79,15 @@ static double deviation(const struct marey__watch_sum *sum, double n_zeros)
     const double distances = (double)sum->sketch.sum - n * sum->shift;
     const double squares = sum->squares + n_zeros * sum->shift * sum->shift;
     const double variance = (squares - distances * distances / n) / (n - 1);
-    return marey__watch_square_root(variance);
+    return marey__stopwatch_square_root(variance);
 }
 
-void marey__watch_stats_of(const struct marey__watch_sum *sum, uint64_t n_zeros, double scale,
-                           struct marey__watch_stats *out)
+void marey__stopwatch_stats_of(const struct marey__stopwatch_sum *sum, uint64_t n_zeros,
+                               double scale, struct marey__stopwatch_stats *out)
 {
     const struct marey__sketch *const sketch = &sum->sketch;
     const double n = (double)(sketch->count + n_zeros);
-    *out = (struct marey__watch_stats){.count = sketch->count + n_zeros};
+    *out = (struct marey__stopwatch_stats){.count = sketch->count + n_zeros};
     if (out->count == 0)
         return;
     out->total = (double)sketch->sum * scale;
@@ -103,9 +105,9 @@ void marey__watch_stats_of(const struct marey__watch_sum *sum, uint64_t n_zeros,
  * Two tables that are made one after the other agree on it: a better value is looked for only when it would be ten times
  * as good.
  */
-double marey__watch_tick_ns(void)
+double marey__stopwatch_tick_ns(void)
 {
-    struct marey__watch *const watch = &marey__watch;
+    struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
     enum { ENOUGH_NS = 200000, BETTER = 10 }; /* good to some 1e-4; after a second to 1e-7 */
     struct marey__moment now;
     if (!watch->is_tsc)

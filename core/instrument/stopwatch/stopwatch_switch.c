@@ -1,9 +1,9 @@
 /* On and off, options, forgetting, forks. */
 #include <string.h>
 
-#include "instrument/cuda/cuda_internal.h"
-#include "instrument/stopwatch/stopwatch_internal.h"
-#include "switchboard/switchboard_internal.h"
+#include "instrument/cuda/internal.h"
+#include "instrument/stopwatch/internal.h"
+#include "switchboard/internal.h"
 
 static marey_status check_options(const struct marey_stopwatch_options *o)
 {
@@ -32,7 +32,7 @@ static uint32_t mode_of_options(const struct marey_stopwatch_options *o)
 /* The recording's clock while one is open, else the better one. It stays while the stopwatch is on. The lock is held. */
 static void choose_clock(void)
 {
-    struct marey__watch *const watch = &marey__watch;
+    struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
     const bool is_tsc = marey_enabled() ? __atomic_load_n(&marey__clock_is_tsc, __ATOMIC_RELAXED)
                                         : marey__clock_is_trusted();
     __atomic_store_n(&watch->is_tsc, is_tsc, __ATOMIC_RELAXED);
@@ -43,11 +43,11 @@ static void choose_clock(void)
 /* Everything but the switch. The lock is held. */
 static void begin_anew(const struct marey_stopwatch_options *o)
 {
-    struct marey__watch *const watch = &marey__watch;
+    struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
     choose_clock();
     watch->options = *o;
     watch->mode = mode_of_options(o) | (watch->is_tsc ? 0 : MAREY__WATCH_CLOCK);
-    marey__watch_forget();
+    marey__stopwatch_forget();
     for (size_t i = 0; i < watch->slots.n; i++)
         watch->slots.all[i]->usage = watch->slots.all[i]->usage_ever = 0;
 }
@@ -63,12 +63,12 @@ static void set_sync_bit(const struct marey_stopwatch_options *o)
 
 static void switch_on(void)
 {
-    marey__iteration_subscribe(&marey__watch_subscriber);
-    marey__iteration_more_warmup(marey__watch.options.warmup);
+    marey__iteration_subscribe(&marey__stopwatch_subscriber);
+    marey__iteration_more_warmup(marey__stopwatch_state.options.warmup);
     const struct marey__iteration_place place = marey__iteration_place();
-    marey__watch.warmup_first = place.n_finished;
-    marey__watch_set_warmup(place.n_finished < place.warmup_end);
-    set_sync_bit(&marey__watch.options);
+    marey__stopwatch_state.warmup_first = place.n_finished;
+    marey__stopwatch_set_warmup(place.n_finished < place.warmup_end);
+    set_sync_bit(&marey__stopwatch_state.options);
     __atomic_fetch_or(&marey_switch[0], MAREY_ON_STOPWATCH, __ATOMIC_RELEASE);
 }
 
@@ -86,9 +86,9 @@ marey_status marey_stopwatch_enable_sized(const struct marey_stopwatch_options *
         return marey__fail(MAREY_ESTATE, "the stopwatch is already enabled; disable it before "
                                          "enabling it with other options");
     leave_out_gpu(&o);
-    marey__watch_lock();
+    marey__stopwatch_lock();
     begin_anew(&o);
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     marey__gpu_reset();
     switch_on();
     return MAREY_OK;
@@ -98,14 +98,14 @@ void marey_stopwatch_disable(void)
 {
     __atomic_fetch_and(&marey_switch[0], ~(uint32_t)(MAREY_ON_STOPWATCH | MAREY_ON_STOPWATCH_SYNC),
                        __ATOMIC_RELEASE);
-    marey__iteration_unsubscribe(&marey__watch_subscriber);
+    marey__iteration_unsubscribe(&marey__stopwatch_subscriber);
 }
 
 void marey_stopwatch_reset(void)
 {
-    marey__watch_lock();
-    marey__watch_forget();
-    marey__watch_unlock();
+    marey__stopwatch_lock();
+    marey__stopwatch_forget();
+    marey__stopwatch_unlock();
     marey__gpu_reset();
 }
 
@@ -143,10 +143,10 @@ static const struct marey__option options[] = {
 /* Options that come while it is on change what they name, and nothing is forgotten. */
 static void change_options(const struct stopwatch_settings *s)
 {
-    struct marey__watch *const watch = &marey__watch;
+    struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
     struct marey_stopwatch_options wanted = {.gpu = (enum marey_stopwatch_gpu)s->gpu};
     leave_out_gpu(&wanted);
-    marey__watch_lock();
+    marey__stopwatch_lock();
     if (s->given & GIVEN_PRINT_EVERY)
         watch->options.print_every = s->print_every;
     if (s->given & GIVEN_GPU) {
@@ -154,10 +154,10 @@ static void change_options(const struct stopwatch_settings *s)
         const uint32_t now = mode_of_options(&wanted);
         __atomic_store_n(&watch->options.gpu, wanted.gpu, __ATOMIC_RELAXED);
         watch->mode = (watch->mode & ~before) | now;
-        marey__watch_mode_all(before, now);
+        marey__stopwatch_mode_all(before, now);
         set_sync_bit(&watch->options);
     }
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     if (s->given & GIVEN_WARMUP)
         marey__iteration_more_warmup(s->warmup);
 }
@@ -189,12 +189,12 @@ static void reset(void)
 static void after_fork(bool in_child)
 {
     if (in_child) {
-        marey__watch_cells_after_fork();
-        marey__watch.warmup_first = 0;
+        marey__stopwatch_cells_after_fork();
+        marey__stopwatch_state.warmup_first = 0;
     }
-    marey__watch_unlock();
+    marey__stopwatch_unlock();
     if (in_child && marey_stopwatch_is_enabled())
-        marey__watch_set_warmup(false);
+        marey__stopwatch_set_warmup(false);
 }
 
 static const struct marey__instrument instrument = {.options = options,
@@ -203,7 +203,7 @@ static const struct marey__instrument instrument = {.options = options,
                                                         sizeof(struct stopwatch_settings),
                                                     .configure = configure,
                                                     .reset = reset,
-                                                    .before_fork = marey__watch_lock,
+                                                    .before_fork = marey__stopwatch_lock,
                                                     .after_fork = after_fork};
 
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 1))) static void load(void)

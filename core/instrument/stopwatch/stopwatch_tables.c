@@ -1,7 +1,7 @@
 /* The results as tables. Each is made under the lock from what stands there at that moment. */
 #include <string.h>
 
-#include "instrument/stopwatch/stopwatch_internal.h"
+#include "instrument/stopwatch/internal.h"
 
 #define TEXT_OF(column)                                                                            \
     {                                                                                              \
@@ -35,7 +35,7 @@ static const struct {
     struct marey_column columns[MAX_COLUMNS]; /* up to the first without a name */
 } tables[] = {
     {"intervals",
-     marey__watch_put_intervals,
+     marey__stopwatch_put_intervals,
      {TEXT_OF("name"),
       COUNT_OF("threads"),
       COUNT_OF("count"),
@@ -43,19 +43,19 @@ static const struct {
       NS_OF("self_ns", "self"),
       {"running", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE}}},
     {"iterations",
-     marey__watch_put_iterations,
+     marey__stopwatch_put_iterations,
      {TEXT_OF("name"),
       COUNT_OF("iterations"),
       STATS_COLUMNS,
       {"share", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE}}},
     {"iteration",
-     marey__watch_put_iteration,
+     marey__stopwatch_put_iteration,
      {COUNT_OF("iterations"),
       STATS_COLUMNS,
       {"samples", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
       {"samples_per_s", "samples/s", MAREY_TYPE_F64, MAREY_UNIT_NONE}}},
     {"threads",
-     marey__watch_put_threads,
+     marey__stopwatch_put_threads,
      {TEXT_OF("name"),
       TEXT_OF("thread"),
       {"tid", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
@@ -64,10 +64,10 @@ static const struct {
       NS_OF("self_ns", "self"),
       CPU_OF("thread_cpu")}},
     {"gpu",
-     marey__watch_put_gpu,
+     marey__stopwatch_put_gpu,
      {TEXT_OF("name"), COUNT_OF("count"), STATS_COLUMNS, COUNT_OF("pending")}},
     {"usage",
-     marey__watch_put_usage,
+     marey__stopwatch_put_usage,
      {TEXT_OF("name"),
       CPU_OF("thread_cpu"),
       CPU_OF("process_cpu"),
@@ -79,19 +79,19 @@ static const struct {
       COUNT_OF("major_faults"),
       {"rss_bytes", "rss", MAREY_TYPE_I64, MAREY_UNIT_BYTES}}},
     {"once",
-     marey__watch_put_once,
+     marey__stopwatch_put_once,
      {TEXT_OF("name"), NS_OF("total_ns", "total"), {"running", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE}}},
     {"series",
-     marey__watch_put_series,
+     marey__stopwatch_put_series,
      {COUNT_OF("iteration"), TEXT_OF("name"), NS_OF("total_ns", "total")}},
     {"outliers",
-     marey__watch_put_outliers,
+     marey__stopwatch_put_outliers,
      {COUNT_OF("iteration"),
       TEXT_OF("name"),
       NS_OF("total_ns", "total"),
       NS_OF("median_ns", "median"),
       {"times", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE}}},
-    {"misuse", marey__watch_put_misuse, {TEXT_OF("name"), TEXT_OF("what"), COUNT_OF("count")}},
+    {"misuse", marey__stopwatch_put_misuse, {TEXT_OF("name"), TEXT_OF("what"), COUNT_OF("count")}},
 };
 
 static marey_status unknown_table(const char *name)
@@ -111,10 +111,10 @@ static marey_status make(size_t which, marey_table **out)
         n++;
     marey_table *table;
     MAREY_TRY(marey_table_create(tables[which].name, tables[which].columns, n, &table));
-    marey__watch_gpu_collect();
-    marey__watch_lock();
-    marey_status st = tables[which].put(table, marey__watch_tick_ns());
-    marey__watch_unlock();
+    marey__stopwatch_gpu_collect();
+    marey__stopwatch_lock();
+    marey_status st = tables[which].put(table, marey__stopwatch_tick_ns());
+    marey__stopwatch_unlock();
     if (st == MAREY_OK)
         st = marey_table_status(table);
     if (st != MAREY_OK) {

@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/draw/chart.h"
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 /* chart.css, which the build turns into C. */
 extern const char marey__chart_css[];

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/draw/chart.h"
+#include "present/draw/internal.h"
 
 /* Wider than this many times its begin, a logarithmic axis has ticks at powers alone; below the second, as a linear one has. */
 #define MANY_TIMES 100

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/draw/chart.h"
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 /* Pixels. */
 enum {

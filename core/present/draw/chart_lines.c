@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/draw/chart.h"
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 /* Pixels; values that the description has of one series. */
 enum { PLOT_WIDTH = 540, TICK_GAP = 10, MOST_TICKS = 256, MOST_DESCRIBED = 40 };

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "present/draw/out.h"
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 /* A spreadsheet runs a cell that begins so as a formula; a number is none. */
 static bool is_formula(const char *text, size_t len)

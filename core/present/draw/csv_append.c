@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 /* Whether the file of `size` bytes begins with this line of names. */
 static marey_status check_header(int fd, off_t size, const struct marey__buf *header, const char *path)

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/draw/function_table.h"
+#include "present/draw/internal.h"
 
 static void copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column)
 {
@@ -26,7 +26,7 @@ static marey_status make(const struct marey__function_table *how, const marey_ta
     struct marey_column columns[MAREY__FUNCTION_TABLE_COLUMNS + MAREY__FUNCTION_TABLE_PLACES];
     size_t n = 0, sources[MAREY__FUNCTION_TABLE_COLUMNS];
     for (size_t i = 0; i < MAREY__FUNCTION_TABLE_COLUMNS && how->columns[i] != NULL; i++)
-        if (!how->is_dull(table, how->columns[i], n_rows)) {
+        if (!how->is_hidden(table, how->columns[i], n_rows)) {
             sources[n] = (size_t)marey_table_find(table, how->columns[i]);
             columns[n] = *marey_table_column(table, sources[n]);
             n++;

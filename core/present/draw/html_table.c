@@ -1,7 +1,7 @@
 /* A table as HTML, for notebooks and for pages of builds without the viewer. */
 #include <string.h>
 
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 static void put_head(struct marey__buf *html, const marey_table *table)
 {

@@ -1,8 +1,7 @@
 /* A table as a JSON list of objects, one in a line. */
 #include <string.h>
 
-#include "present/draw/out.h"
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 static char *put_number(char *p, const struct marey_cell *cell, enum marey_type type)
 {

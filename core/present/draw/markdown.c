@@ -1,7 +1,7 @@
 /* Tables and texts in Markdown. */
 #include <string.h>
 
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 void marey__markdown_put(struct marey__buf *line, const char *text, size_t len)
 {

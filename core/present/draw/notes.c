@@ -1,6 +1,5 @@
 /* Notes of a report below its tables. */
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "present/draw/internal.h"
 
 marey_status marey__lines_put_notes(struct marey__lines *lines, const marey_table *notes)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "present/draw/out.h"
+#include "present/draw/internal.h"
 
 /* The writer pays where write(2) takes long: at a file on a disk, not at a pipe or /dev/null. */
 static void start_writer(struct marey__out *out)

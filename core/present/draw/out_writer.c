@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "present/draw/out.h"
+#include "present/draw/internal.h"
 
 static void *writer_main(void *arg)
 {

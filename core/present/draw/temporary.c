@@ -1,7 +1,7 @@
 /* What cannot go into a pipe before it is whole (a database, a trace of an archive) comes from a file without a name. */
 #include <unistd.h>
 
-#include "present/draw/out.h"
+#include "present/draw/internal.h"
 
 marey_status marey__temporary_copy(int fd, struct marey__out *out)
 {

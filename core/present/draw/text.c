@@ -7,8 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "present/draw/internal.h"
 
 enum { MAX_COLUMNS = 64, SPACE = 2, LEAST_TEXT = 16, WIDEST_TEXT = 80, MAX_INDENT = 40 };
 

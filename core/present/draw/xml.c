@@ -1,5 +1,5 @@
 /* Text in XML. */
-#include "present/draw/present_internal.h"
+#include "present/draw/internal.h"
 
 /* What stands for a byte of valid UTF-8; NULL: itself. */
 static const char *escape_of(unsigned char c)

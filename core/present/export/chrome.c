@@ -34,7 +34,7 @@ void marey__chrome_put_buf(struct marey__export *x, struct marey__buf *buf)
 static void on_start(struct marey__export *x)
 {
     struct marey__buf buf = {0};
-    struct marey__chrome *chrome = x->own = marey__calloc(1, sizeof *chrome);
+    struct marey__chrome_export *chrome = x->own = marey__calloc(1, sizeof *chrome);
     if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
         x->status = marey__no_memory();
         return;
@@ -355,7 +355,7 @@ static void on_process_done(struct marey__export *x)
 
 void marey__chrome_close(struct marey__export *x)
 {
-    struct marey__chrome *chrome = x->own;
+    struct marey__chrome_export *chrome = x->own;
     if (chrome == NULL)
         return;
     marey__buf_fini(&chrome->text);

@@ -2,7 +2,7 @@
  * The color of a site in Chrome's format, which knows colors by name only, and only those that its
  * viewer reserves for its own purposes. The nearest one is taken.
  */
-#include "present/export/export_internal.h"
+#include "present/export/internal.h"
 
 /* As chrome://tracing draws them; a choice of those that differ from one another. */
 static const struct {

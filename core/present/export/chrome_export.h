@@ -8,7 +8,7 @@
 #include "present/export/export_walk.h"
 
 /* What the export has of its own. */
-struct marey__chrome {
+struct marey__chrome_export {
     bool is_kineto; /* GPU work or an imported trace: the head has what tools for Kineto look for */
     bool pids_are_devices; /* each device is one process's, and no process has its number as its pid */
     struct marey__buf text;   /* of the event at hand */
@@ -17,7 +17,7 @@ struct marey__chrome {
     uint64_t around; /* of kineto.c: the number of the operator around the range at hand; 0: none */
 };
 
-static inline struct marey__chrome *marey__chrome_of(const struct marey__export *x)
+static inline struct marey__chrome_export *marey__chrome_of(const struct marey__export *x)
 {
     return x->own;
 }
@@ -89,7 +89,8 @@ char *marey__chrome_double(char *p, double value);
 /* ---- chrome_export_gpu.c ---- */
 
 /* Look at all processes, once. False without memory. */
-MAREY_WARN_UNUSED bool marey__chrome_survey(struct marey__export *x, struct marey__chrome *chrome);
+MAREY_WARN_UNUSED bool marey__chrome_survey(struct marey__export *x,
+                                            struct marey__chrome_export *chrome);
 /* What Kineto has at the head of a file, with a comma behind each. */
 void marey__chrome_kineto_head(const struct marey__export *x, struct marey__buf *buf);
 void marey__chrome_work(struct marey__export *x, struct marey__export_lane *lane,

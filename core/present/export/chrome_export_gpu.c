@@ -19,8 +19,8 @@ enum { FIRST_GPU_PID = 5000000, MAX_DEVICES = 1 << 16 };
 /* Not a process: the devices of all of them. */
 #define ANY_PROCESS (UINT32_MAX - 1)
 
-static bool survey_lanes(struct marey__export *x, struct marey__chrome *chrome, size_t recording,
-                         size_t process, uint32_t number, struct marey__pairs *seen)
+static bool survey_lanes(struct marey__export *x, struct marey__chrome_export *chrome,
+                         size_t recording, size_t process, uint32_t number, struct marey__pairs *seen)
 {
     const marey_recording *of = x->recordings[recording];
     const struct marey_process *info = marey_recording_process(of, process);
@@ -39,7 +39,7 @@ static bool survey_lanes(struct marey__export *x, struct marey__chrome *chrome, 
     return !failed;
 }
 
-bool marey__chrome_survey(struct marey__export *x, struct marey__chrome *chrome)
+bool marey__chrome_survey(struct marey__export *x, struct marey__chrome_export *chrome)
 {
     struct marey__pairs seen = {0};
     const struct marey_process *process;

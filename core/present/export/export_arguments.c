@@ -4,8 +4,8 @@
  */
 #include <math.h>
 
-#include "codec/codec_internal.h"
-#include "present/export/export_internal.h"
+#include "codec/internal.h"
+#include "present/export/internal.h"
 
 enum { MAX_DEPTH = 32 };
 

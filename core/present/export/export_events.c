@@ -2,9 +2,9 @@
  * Events of recordings to one file, process by process in the order of the recordings. A format sees one process at a
  * time with its sites and lanes prepared; this file decides on clocks, ids and filters for all formats.
  */
-#include "analyze/samples/samples.h"
+#include "analyze/samples/internal.h"
 #include "present/export/export_walk.h"
-#include "read/read_internal.h"
+#include "read/internal.h"
 
 bool marey__export_lane_has_room(struct marey__export *x, struct marey__export_lane *lane)
 {
@@ -264,12 +264,12 @@ static void forget_process(struct marey__export *x)
     x->process_number++;
 }
 
-static void tell_progress(struct marey__export *x, size_t n_words)
+static void report_progress(struct marey__export *x, size_t n_words)
 {
     x->n_done += n_words;
-    if (x->options->progress == NULL || (x->n_done - x->n_told) * 200 < x->n_total)
+    if (x->options->progress == NULL || (x->n_done - x->n_reported) * 200 < x->n_total)
         return;
-    x->n_told = x->n_done;
+    x->n_reported = x->n_done;
     x->options->progress(x->options->progress_ctx,
                          MAREY__MIN((double)x->n_done / (double)x->n_total, 1.0));
 }
@@ -285,7 +285,7 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
         MAREY_TRY(x->format->batch(x, lane, batch));
     else if (batch->lane->kind == MAREY_LANE_GPU)
         MAREY_TRY(marey__export_work(x, lane, batch));
-    tell_progress(x, batch->n);
+    report_progress(x, batch->n);
     return MAREY_OK;
 }
 

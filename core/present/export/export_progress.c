@@ -2,7 +2,7 @@
  * Iterations, epochs and phases in exports. Events come in order of time as far as these go, except to formats that
  * take lanes one by one, which show none.
  */
-#include "present/export/export_internal.h"
+#include "present/export/internal.h"
 
 #include <inttypes.h>
 

@@ -8,8 +8,8 @@
  */
 #include <signal.h>
 
-#include "present/export/export_internal.h"
-#include "read/read_internal.h"
+#include "present/export/internal.h"
+#include "read/internal.h"
 
 enum { N_PARCELS = 4, PARCEL_BATCHES = 32, PARCEL_WORDS = 1 << 15 };
 

@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-#include "present/export/export_internal.h"
+#include "present/export/internal.h"
 
 /* What a format does with events. Timestamps never go back within a lane. */
 struct marey__walker {

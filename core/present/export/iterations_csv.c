@@ -1,7 +1,7 @@
 /* Every iteration and every range in it, as CSV, written while the recording is read. */
 #include "analyze/summary/internal.h"
-#include "present/draw/present_internal.h"
-#include "present/export/export_internal.h"
+#include "present/draw/internal.h"
+#include "present/export/internal.h"
 
 struct writing {
     struct marey__process_walk walk; /* of the process at hand */

@@ -14,7 +14,7 @@
  * `launched_before` also what ran later and was launched in time.
  * Marks, counters and what has not ended are left out, and so are spans of iterations, which steps stand for.
  */
-#include "codec/codec_internal.h"
+#include "codec/internal.h"
 #include "present/export/chrome_export.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static struct marey__buf *text_of(const struct marey__export *x)
 static void on_start(struct marey__export *x)
 {
     struct marey__buf buf = {0};
-    struct marey__chrome *chrome = x->own = marey__calloc(1, sizeof *chrome);
+    struct marey__chrome_export *chrome = x->own = marey__calloc(1, sizeof *chrome);
     if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
         x->status = marey__no_memory();
         return;

@@ -3,7 +3,7 @@
  * so that a stretch is what allocations of any time lie close to one another in; and whatever was ever used has to lie in
  * one, since the viewer goes back in time with the segments of the end.
  */
-#include "present/memory/memory_arenas.h"
+#include "present/memory/internal.h"
 
 enum {
     GAP = 1 << 20,           /* further apart are two stretches */

@@ -1,5 +1,5 @@
 /* The files of a memory timeline by their kind. */
-#include "present/memory/memory_out.h"
+#include "present/memory/internal.h"
 
 marey_status marey_memory_timeline_write(const marey_memory_timeline *timeline,
                                          enum marey_memory_file file, const char *title, int fd)

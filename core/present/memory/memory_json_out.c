@@ -2,8 +2,8 @@
  * torch's files of a memory timeline: sums by category over time, and single changes. Both are as
  * torch.profiler.profile.export_memory_timeline writes them, for one device.
  */
-#include "codec/zlib_stream.h"
-#include "present/memory/memory_out.h"
+#include "codec/internal.h"
+#include "present/memory/internal.h"
 
 /* As torch numbers actions. Changes of a tensor's version are not in a trace. */
 enum action { PREEXISTING = 1, CREATE = 2, DESTROY = 4 };

@@ -2,8 +2,8 @@
  * The page of a memory timeline: the template that viewer/src/memory.ts is built into, with all blocks of all devices. It
  * adds up and draws them itself, so that it can tell what was in memory at any instant. docs/formats/page.md has the bytes.
  */
-#include "present/memory/memory_out.h"
-#include "present/page/page_internal.h"
+#include "present/memory/internal.h"
+#include "present/page/internal.h"
 
 /* How the page numbers things: each from 0 on, in the order in which they come. */
 struct numbers {

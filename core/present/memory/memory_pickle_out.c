@@ -1,7 +1,7 @@
 /* A pickle, opcode by opcode: memory_pickle_out.h. */
 #include <string.h>
 
-#include "present/memory/memory_pickle_out.h"
+#include "present/memory/internal.h"
 
 enum {
     PROTO = 0x80,

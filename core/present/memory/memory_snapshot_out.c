@@ -10,9 +10,7 @@
  */
 #include <string.h>
 
-#include "present/memory/memory_arenas.h"
-#include "present/memory/memory_out.h"
-#include "present/memory/memory_pickle_out.h"
+#include "present/memory/internal.h"
 
 enum word {
     WORD_UNKNOWN = MAREY_MEMORY_UNKNOWN, /* the categories come first, by their numbers */

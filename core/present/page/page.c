@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "present/draw/present_internal.h"
-#include "present/page/page_heat.h"
-#include "read/read_internal.h"
+#include "present/draw/internal.h"
+#include "present/page/internal.h"
+#include "read/internal.h"
 #include <marey/gpu_report.h>
 
 /* ---- the time axis ---- */

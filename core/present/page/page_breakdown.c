@@ -1,7 +1,7 @@
 /* Computation, communication and the rest, for recordings in which they can be told apart. */
 #include <string.h>
 
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 static bool has_streams(marey_recording *recording, const struct marey_process *process)
 {

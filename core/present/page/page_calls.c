@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "present/draw/present_internal.h"
-#include "present/page/page_internal.h"
+#include "analyze/calls/internal.h"
+#include "present/draw/internal.h"
+#include "present/page/internal.h"
 
 /* Rows of each table that a page of calls has: what is behind them is in `marey report --calls --csv`. */
 enum { MAX_ROWS = 5000 };

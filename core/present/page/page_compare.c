@@ -1,7 +1,7 @@
 /* The page of a comparison: its tables, the sentence they come to, and how times are distributed. */
-#include "analyze/compare/compare_internal.h"
-#include "present/draw/present_internal.h"
-#include "present/page/page_internal.h"
+#include "analyze/compare/internal.h"
+#include "present/draw/internal.h"
+#include "present/page/internal.h"
 
 /* Rows that a page has of one table. The largest effects come first. */
 enum { MAX_ROWS = 5000 };

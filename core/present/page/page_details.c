@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "present/export/export_walk.h"
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 /* Texts of a process at most: arguments of every operator may be larger than all else. What comes later is counted. */
 enum { MAX_TEXTS = 16 << 20 };

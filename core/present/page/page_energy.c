@@ -1,5 +1,5 @@
 /* Joules, as a few more of the page's tables, for recordings that have counters of power or energy. */
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 marey_status marey__page_measure(struct marey__page *page)
 {

@@ -1,5 +1,5 @@
 /* What GPUs did, who launched it and where they waited: the report of GPU work on the page. */
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 #include <marey/gpu_report.h>
 
 marey_status marey__page_look_at_gpus(struct marey__page *page)

@@ -1,7 +1,7 @@
 /* The rows of the heat map: which rank is in which, and lines merged into them. */
 #include <string.h>
 
-#include "present/page/page_heat.h"
+#include "present/page/internal.h"
 
 /* ---- who is in it ---- */
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "present/page/page_heat.h"
+#include "present/page/internal.h"
 
 enum { LEAST_BEFORE = 3 }; /* iterations that tell what is usual */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "present/page/page_heat.h"
+#include "present/page/internal.h"
 
 #define STEPS 100.0 /* of e */
 enum { MIDDLE = 32768 };

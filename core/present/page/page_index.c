@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/page/page_heat.h"
-#include "present/text/report_internal.h"
+#include "present/page/internal.h"
+#include "present/text/internal.h"
 
 /* ---- tracks ---- */
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 void marey__page_put_string(struct marey__buf *json, const char *text)
 {

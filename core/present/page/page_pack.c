@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codec/deflate.h"
-#include "present/page/page_internal.h"
+#include "codec/internal.h"
+#include "present/page/internal.h"
 
 enum {
     SECTION_BYTES = 1 << 19, /* before compression, at least, but for the last of each thread */

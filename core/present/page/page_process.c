@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "present/page/page_heat.h"
+#include "present/page/internal.h"
 
 /* Iterations times names whose times are kept; beyond, the series show whole iterations alone. */
 enum { MAX_SERIES = 1 << 22 };

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "present/page/page_heat.h"
+#include "present/page/internal.h"
 
 enum { N_SLOWEST = 8, N_FASTEST = 2, N_LONGEST = 4 };
 

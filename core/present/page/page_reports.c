@@ -1,7 +1,7 @@
 /* Tables of the registered analyses: which of them the page has, and where, is in the entry of each. */
 #include <string.h>
 
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 static bool is_there(const struct marey__page *page, const struct marey__analysis *analysis)
 {

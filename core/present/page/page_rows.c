@@ -1,7 +1,7 @@
 /* Rows and tracks of the page: events go in one by one and leave in chunks. */
 #include <string.h>
 
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 /* ---- rows ---- */
 

@@ -2,9 +2,9 @@
  * What samplers saw, on the page: the tree of their samples, drawn as calls are, and the tables of `marey report --samples`,
  * with the audit among them. Which samples count is what counts by default.
  */
-#include "analyze/calls/calls.h"
-#include "analyze/samples/samples.h"
-#include "present/page/page_internal.h"
+#include "analyze/calls/internal.h"
+#include "analyze/samples/internal.h"
+#include "present/page/internal.h"
 
 static const char *const tables[] = {"lines", "functions", "threads", "waits",  "processes",
                                      "ranks", "files",     "modules", "stacks", "gil",

@@ -3,7 +3,7 @@
  * thread or work of a stream, become one event, whose id is beyond those of sites by as many as it stands for. Nobody can tell them apart before zooming in
  * far; whoever does sees that they are many.
  */
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 enum {
     DEFAULT_MOST = 10000000,

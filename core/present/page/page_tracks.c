@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 /* Whether ranges at this depth, from 0, are shown. */
 static bool is_shallow(const struct marey__page_process *process, size_t depth)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "present/page/page_internal.h"
+#include "present/page/internal.h"
 
 #define NO_PARENT SIZE_MAX
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/scaling/scaling_out.h"
+#include "present/scaling/internal.h"
 
 struct bars_picture {
     const char *name, *title, *y_title;

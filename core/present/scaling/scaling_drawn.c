@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "present/scaling/scaling_out.h"
+#include "present/scaling/internal.h"
 
 enum how {
     AS_TEXT,

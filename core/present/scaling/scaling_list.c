@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "present/scaling/scaling_out.h"
+#include "present/scaling/internal.h"
 
 double marey__scaling_number(const marey_table *table, size_t row, const char *column)
 {

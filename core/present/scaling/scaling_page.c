@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codec/deflate.h"
-#include "present/scaling/scaling_out.h"
+#include "codec/internal.h"
+#include "present/scaling/internal.h"
 
 /* scaling_page.css and chart.css with their sums, which the build turns into C. */
 extern const char marey__scaling_page_css[], marey__chart_css[];

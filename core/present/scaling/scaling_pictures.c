@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/scaling/scaling_out.h"
+#include "present/scaling/internal.h"
 
 /* The largest unit that keeps the largest value above one. */
 struct marey__scaling_unit marey__scaling_unit_for(double most, bool is_joules)

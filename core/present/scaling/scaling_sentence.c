@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "present/scaling/scaling_out.h"
+#include "present/scaling/internal.h"
 
 /* Shares of ideal that count as good, and as fair. Less loss than the last, of a step, is not worth a sentence. */
 static const double good = 0.8, fair = 0.5, small_loss = 0.03;

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/draw/style.h"
-#include "present/scaling/scaling_out.h"
+#include "present/draw/internal.h"
+#include "present/scaling/internal.h"
 
 struct answer {
     marey_scaling *scaling;

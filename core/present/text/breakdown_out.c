@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/device/breakdown_whole.h"
-#include "present/draw/out.h"
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "analyze/device/internal.h"
+#include "present/draw/internal.h"
 
 /* Rows of one table that a screen takes in; JSON and CSV have all. How wide it must be for times and shares. */
 enum { MAX_ROWS = 40, MAX_BOTH_WINDOWS = 16, WIDE = 150, NARROW = 105 };
@@ -32,7 +30,7 @@ static marey_status end_line(struct answer *answer)
 static marey_status put_first_line(struct answer *answer)
 {
     struct marey__buf *line = &answer->line;
-    const marey_table *summary = answer->b->tables[MAREY__BROKEN_SUMMARY];
+    const marey_table *summary = answer->b->tables[MAREY__BREAKDOWN_SUMMARY];
     const char *unit = answer->options.unit;
     marey__buf_puts(line, answer->options.color ? BOLD : "");
     for (size_t row = 0; row < marey_table_n_rows(summary); row++) {
@@ -59,7 +57,7 @@ static marey_status put_first_line(struct answer *answer)
 static marey_status put_second_line(struct answer *answer)
 {
     struct marey__buf *line = &answer->line;
-    const marey_table *devices = answer->b->tables[MAREY__BROKEN_DEVICES];
+    const marey_table *devices = answer->b->tables[MAREY__BREAKDOWN_DEVICES];
     const char *steps = marey__window_names[MAREY__WINDOW_STEPS];
     const bool wants_steps = answer->b->window == MAREY__WINDOW_STEPS;
     size_t n_gpus = 0, n_hosts = 0;
@@ -206,7 +204,7 @@ static bool is_drawn(const struct answer *answer, const marey_table *from, size_
 {
     const struct marey_cell window = marey__cell_of(from, row, "window");
     const bool is_steps = strcmp(window.as.text, marey__window_names[MAREY__WINDOW_STEPS]) == 0;
-    return from != answer->b->tables[MAREY__BROKEN_DEVICES] ||
+    return from != answer->b->tables[MAREY__BREAKDOWN_DEVICES] ||
            marey_table_n_rows(from) <= MAX_BOTH_WINDOWS ||
            is_steps == (answer->b->window == MAREY__WINDOW_STEPS);
 }
@@ -262,7 +260,7 @@ static marey_status draw_table(struct answer *answer, enum marey__breakdown_tabl
 
 static marey_status put_warnings(struct answer *answer)
 {
-    const marey_table *warnings = answer->b->tables[MAREY__BROKEN_WARNINGS];
+    const marey_table *warnings = answer->b->tables[MAREY__BREAKDOWN_WARNINGS];
     const bool color = answer->options.color != 0;
     for (size_t row = 0; row < marey_table_n_rows(warnings); row++) {
         const struct marey_cell text = marey_table_cell(warnings, row, 0);
@@ -278,13 +276,13 @@ static marey_status put_text(struct answer *answer)
     marey_table *const *tables = answer->b->tables;
     MAREY_TRY(put_first_line(answer));
     MAREY_TRY(put_second_line(answer));
-    MAREY_TRY(draw_devices(answer, tables[MAREY__BROKEN_DEVICES], NULL));
+    MAREY_TRY(draw_devices(answer, tables[MAREY__BREAKDOWN_DEVICES], NULL));
     if (answer->b->by != MAREY__BY_NOTHING)
-        MAREY_TRY(draw_devices(answer, tables[MAREY__BROKEN_BY],
-                               marey_table_column(tables[MAREY__BROKEN_BY], 0)->name));
+        MAREY_TRY(draw_devices(answer, tables[MAREY__BREAKDOWN_BY],
+                               marey_table_column(tables[MAREY__BREAKDOWN_BY], 0)->name));
     MAREY_TRY(marey__idle_draw(answer->b, &answer->options, answer->out));
     MAREY_TRY(marey__collectives_draw(answer->b, &answer->options, answer->out));
-    MAREY_TRY(draw_table(answer, MAREY__BROKEN_RULES, "what each rule caught", MAX_ROWS));
+    MAREY_TRY(draw_table(answer, MAREY__BREAKDOWN_RULES, "what each rule caught", MAX_ROWS));
     return put_warnings(answer);
 }
 
@@ -293,7 +291,7 @@ static marey_status put_text(struct answer *answer)
 static void put_summary(struct answer *answer)
 {
     struct marey__buf *line = &answer->line;
-    const marey_table *summary = answer->b->tables[MAREY__BROKEN_SUMMARY];
+    const marey_table *summary = answer->b->tables[MAREY__BREAKDOWN_SUMMARY];
     marey__buf_puts(line, "{\n  \"summary\": {");
     for (size_t row = 0; row < marey_table_n_rows(summary); row++) {
         char number[40];
@@ -361,12 +359,12 @@ static marey_status put_json(struct answer *answer)
 {
     struct marey__buf *line = &answer->line;
     marey_table *const *tables = answer->b->tables;
-    const marey_table *warnings = tables[MAREY__BROKEN_WARNINGS];
+    const marey_table *warnings = tables[MAREY__BREAKDOWN_WARNINGS];
     put_summary(answer);
-    MAREY_TRY(put_devices(answer, "devices", tables[MAREY__BROKEN_DEVICES]));
+    MAREY_TRY(put_devices(answer, "devices", tables[MAREY__BREAKDOWN_DEVICES]));
     if (answer->b->by != MAREY__BY_NOTHING)
-        MAREY_TRY(put_devices(answer, "by", tables[MAREY__BROKEN_BY]));
-    for (size_t t = MAREY__BROKEN_IDLE; t <= MAREY__BROKEN_RULES; t++)
+        MAREY_TRY(put_devices(answer, "by", tables[MAREY__BREAKDOWN_BY]));
+    for (size_t t = MAREY__BREAKDOWN_IDLE; t <= MAREY__BREAKDOWN_RULES; t++)
         MAREY_TRY(marey__json_named_rows(line, tables[t], answer->out));
     marey__json_last_texts(line, warnings);
     return marey__buf_to_stream(line, answer->out);

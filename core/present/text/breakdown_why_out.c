@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/device/breakdown_whole.h"
-#include "present/draw/out.h"
-#include "present/draw/present_internal.h"
+#include "analyze/device/internal.h"
+#include "present/draw/internal.h"
 
 /* Operators named for a reason, letters of a name, and rows of collectives that a screen takes in. */
 enum { MAX_OPERATORS = 2, MAX_LETTERS = 32, MAX_ROWS = 20 };
@@ -131,10 +130,10 @@ static marey_status draw_idle(struct reasons *reasons, const struct marey_breakd
 {
     struct marey__buf line = {0};
     marey_table *table = NULL;
-    add_reasons(reasons, b->tables[MAREY__BROKEN_IDLE]);
+    add_reasons(reasons, b->tables[MAREY__BREAKDOWN_IDLE]);
     if (reasons->ns == 0)
         return MAREY_OK;
-    MAREY__TRY_MEMORY(add_operators(reasons, b->tables[MAREY__BROKEN_IDLE_OPERATORS]));
+    MAREY__TRY_MEMORY(add_operators(reasons, b->tables[MAREY__BREAKDOWN_IDLE_OPERATORS]));
     MAREY_TRY(marey_table_create("idle", idle_columns, MAREY__COUNT_OF(idle_columns), &table));
     fill_idle(table, reasons);
     const struct marey__text_view view = {
@@ -179,7 +178,7 @@ marey_status marey__collectives_draw(const struct marey_breakdown *b,
         [MAREY__CLOCKS_ALIGNED] = "skew by clocks of ",
         [MAREY__CLOCKS_SAME] = "skew by the one clock of all",
     };
-    const marey_table *table = b->tables[MAREY__BROKEN_COLLECTIVES];
+    const marey_table *table = b->tables[MAREY__BREAKDOWN_COLLECTIVES];
     struct marey__buf line = {0};
     size_t n_matched = 0;
     for (size_t row = 0; row < marey_table_n_rows(table); row++)

@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/compare/compare_internal.h"
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "analyze/compare/internal.h"
+#include "present/draw/internal.h"
 
 enum { MAX_ONLY = 10 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/text/report_internal.h"
+#include "present/text/internal.h"
 
 static const struct {
     const char *key, *operation, *instrument;

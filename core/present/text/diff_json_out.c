@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "present/text/diff_out.h"
+#include "present/text/internal.h"
 
 /* A number or truth as JSON has it; anything else as a text. */
 static bool is_json_value(const struct marey_cell *cell)

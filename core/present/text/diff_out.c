@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "present/draw/style.h"
-#include "present/text/diff_out.h"
+#include "present/draw/internal.h"
+#include "present/text/internal.h"
 
 enum { PATH_WIDTH = 100 };
 

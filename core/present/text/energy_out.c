@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/energy/energy_whole.h"
-#include "present/draw/out.h"
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
+#include "analyze/energy/internal.h"
+#include "present/draw/internal.h"
 
 enum { MAX_COLUMNS = 40, MAX_ROWS = 30, SHORT_ROWS = 6 };
 
@@ -86,8 +84,8 @@ static marey_status put_run(struct answer *answer, const marey_table *runs, size
 
 static marey_status put_runs(struct answer *answer)
 {
-    const marey_table *runs = answer->report->tables[MAREY__JOULES_RUNS],
-                      *repeats = answer->report->tables[MAREY__JOULES_REPEATS];
+    const marey_table *runs = answer->report->tables[MAREY__ENERGY_RUNS],
+                      *repeats = answer->report->tables[MAREY__ENERGY_REPEATS];
     const size_t n = marey_table_n_rows(runs);
     const bool is_alone = n != 0 && marey__cell_of(runs, n - 1, "run").as.u64 == 1;
     for (size_t row = 0; row < n && row < MAX_ROWS; row++)
@@ -126,7 +124,7 @@ static bool is_among(const char *name, const char *const *names, size_t n)
 }
 
 /* What JSON and CSV have and a screen does not: it is wide enough without. */
-static bool is_dull(const marey_table *table, const char *name)
+static bool is_hidden(const marey_table *table, const char *name)
 {
     static const char *const always[] = {"run_id", "energy_delay_js", "devices", "used"};
     static const char *const but_of_devices[] = {"sm_occupancy", "tensor_active", "dram_active"};
@@ -151,13 +149,13 @@ static bool has_value(const marey_table *table, size_t column)
 static void choose_columns(const struct answer *answer, const marey_table *table,
                            const char *hide[MAX_COLUMNS + 1])
 {
-    const marey_table *runs = answer->report->tables[MAREY__JOULES_RUNS];
+    const marey_table *runs = answer->report->tables[MAREY__ENERGY_RUNS];
     const size_t n_runs = marey_table_n_rows(runs);
     const bool is_alone = n_runs == 0 || marey__cell_of(runs, n_runs - 1, "run").as.u64 == 1;
     size_t n_hidden = 0;
     for (size_t c = 0; c < marey_table_n_columns(table) && n_hidden < MAX_COLUMNS; c++) {
         const char *name = marey_table_column(table, c)->name;
-        if ((is_alone && strcmp(name, "run") == 0) || is_dull(table, name) || !has_value(table, c))
+        if ((is_alone && strcmp(name, "run") == 0) || is_hidden(table, name) || !has_value(table, c))
             hide[n_hidden++] = name;
     }
     hide[n_hidden] = NULL;
@@ -227,14 +225,14 @@ static marey_status put_table(struct answer *answer, const marey_table *table, s
 static marey_status put_all(struct answer *answer)
 {
     static const enum marey__energy_table order[] = {
-        MAREY__JOULES_DEVICES, MAREY__JOULES_RANKS,      MAREY__JOULES_NODES, MAREY__JOULES_EPOCHS,
-        MAREY__JOULES_PHASES,  MAREY__JOULES_ITERATIONS, MAREY__JOULES_RANGES};
+        MAREY__ENERGY_DEVICES, MAREY__ENERGY_RANKS,      MAREY__ENERGY_NODES, MAREY__ENERGY_EPOCHS,
+        MAREY__ENERGY_PHASES,  MAREY__ENERGY_ITERATIONS, MAREY__ENERGY_RANGES};
     const bool is_short = answer->options->is_short != 0;
     MAREY_TRY(put_runs(answer));
     for (size_t i = 0; i < MAREY__COUNT_OF(order); i++) {
         const marey_table *table = answer->report->tables[order[i]];
-        const bool is_one = order[i] == MAREY__JOULES_RANKS || order[i] == MAREY__JOULES_NODES;
-        if (marey_table_n_rows(table) == 0 || (is_short && order[i] != MAREY__JOULES_EPOCHS) ||
+        const bool is_one = order[i] == MAREY__ENERGY_RANKS || order[i] == MAREY__ENERGY_NODES;
+        if (marey_table_n_rows(table) == 0 || (is_short && order[i] != MAREY__ENERGY_EPOCHS) ||
             (is_one && marey_table_n_rows(table) < 2))
             continue;
         MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty one */
@@ -242,7 +240,7 @@ static marey_status put_all(struct answer *answer)
     }
     if (!is_short)
         MAREY_TRY(marey__lines_end(&answer->lines));
-    return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__JOULES_NOTES]);
+    return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__ENERGY_NOTES]);
 }
 
 static marey_status put_one(struct answer *answer)
@@ -255,7 +253,7 @@ static marey_status put_one(struct answer *answer)
         MAREY_TRY(marey__lines_end(&answer->lines));
     }
     MAREY_TRY(put_table(answer, table, answer->options->limit));
-    return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__JOULES_NOTES]);
+    return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__ENERGY_NOTES]);
 }
 
 marey_status marey_energy_report_text(marey_energy_report *report,
@@ -271,6 +269,6 @@ marey_status marey_energy_report_text(marey_energy_report *report,
 
 marey_status marey_energy_report_json(marey_energy_report *report, FILE *out)
 {
-    return marey__json_report(report->tables, MAREY__JOULES_NOTES,
-                              report->tables[MAREY__JOULES_NOTES], out);
+    return marey__json_report(report->tables, MAREY__ENERGY_NOTES,
+                              report->tables[MAREY__ENERGY_NOTES], out);
 }

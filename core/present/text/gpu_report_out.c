@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "analyze/device/gpu_report_internal.h"
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
-#include "present/text/report_internal.h"
+#include "present/draw/internal.h"
+#include "present/text/internal.h"
 
 /* Gaps that are drawn. */
 enum { MAX_GAPS = 10 };

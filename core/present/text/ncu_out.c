@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "present/draw/present_internal.h"
-#include "present/text/report_internal.h"
+#include "present/draw/internal.h"
+#include "present/text/internal.h"
 
 enum {
     MAX_KERNELS = 3,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/operators/operators_internal.h"
+#include "analyze/operators/internal.h"
 
 enum {
     WIDTH = 12, /* of a column of numbers */

@@ -1,7 +1,7 @@
 /* Which tables a report shows and how they are sorted. */
 #include <string.h>
 
-#include "present/text/report_internal.h"
+#include "present/text/internal.h"
 
 /* ---- sorting ---- */
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/text/report_internal.h"
+#include "present/text/internal.h"
 
 enum { MAX_NAMES = 4, MAX_OUTLIERS = 3, NAME_WIDTH = 40 };
 

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/draw/out.h"
-#include "present/text/report_internal.h"
+#include "present/draw/internal.h"
+#include "present/text/internal.h"
 #include <marey/gpu_report.h>
 
 static marey_status put_table(const marey_table *table, size_t limit, struct marey__buf *buf,

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/text/report_internal.h"
+#include "present/text/internal.h"
 
 enum { NAME_WIDTH = 40, FASTEST = 3 };
 

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "present/text/stack_groups.h"
+#include "present/text/internal.h"
 
 /* ---- who leads ---- */
 

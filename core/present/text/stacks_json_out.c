@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/table_internal.h"
-#include "present/text/stack_groups.h"
+#include "base/internal.h"
+#include "present/text/internal.h"
 
 static void put_text(struct marey__buf *line, const char *key, const char *text)
 {

@@ -13,10 +13,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/draw/present_internal.h"
-#include "present/draw/style.h"
-#include "present/text/stack_groups.h"
-#include "sampler/loop/live_internal.h"
+#include "present/draw/internal.h"
+#include "present/text/internal.h"
+#include "sampler/loop/internal.h"
 
 enum { MOST_INNER = 200, MOST_OUTER = 40, MOST_NAMED = 8 };
 

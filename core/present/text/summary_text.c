@@ -7,8 +7,8 @@
 
 #include "analyze/device/gpu_report_internal.h"
 #include "analyze/summary/internal.h"
-#include "present/draw/style.h"
-#include "present/text/report_internal.h"
+#include "present/draw/internal.h"
+#include "present/text/internal.h"
 #include <marey/communication.h>
 
 /* How many ranges left open are listed; the rest is a number. */

@@ -1,5 +1,5 @@
 /* Many places of a process, copied by one call. */
-#include "sampler/loop/sampler_internal.h"
+#include "sampler/loop/internal.h"
 
 enum { FIRST_SPANS = 1024 };
 /* Address space, of which only what is used becomes memory: room for the deepest stacks, which never has to move. */

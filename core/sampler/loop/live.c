@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "record/clock_internal.h"
-#include "sampler/loop/live_internal.h"
+#include "record/internal.h"
+#include "sampler/loop/internal.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define WINDOW_S 5.0
@@ -175,7 +175,7 @@ void marey_live_destroy(marey_live *live)
     marey__free(live);
 }
 
-void marey_live_hang_on(marey_live *live, marey_sampler *sampler)
+void marey_live_attach(marey_live *live, marey_sampler *sampler)
 {
     marey_sampler_on_round(sampler, marey__live_round, live);
 }

@@ -1,7 +1,7 @@
 /* Where a frame is, as short as it can be and still be told from others. */
 #include <string.h>
 
-#include "sampler/loop/live_internal.h"
+#include "sampler/loop/internal.h"
 
 /* A path without the folder that packages are installed in; else its last part. */
 static const char *short_path(const char *path)

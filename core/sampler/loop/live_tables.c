@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/loop/live_internal.h"
-#include "sampler/unwind/unwind.h"
+#include "sampler/loop/internal.h"
+#include "sampler/unwind/internal.h"
 
 enum { MOST_ROWS = 200 };
 

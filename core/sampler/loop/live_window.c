@@ -1,7 +1,7 @@
 /* A part of the last seconds: time by thread and stack, found by a hash of both. */
 #include <string.h>
 
-#include "sampler/loop/live_internal.h"
+#include "sampler/loop/internal.h"
 
 static size_t slot_of(uint32_t thread, uint32_t stack, size_t n_index)
 {

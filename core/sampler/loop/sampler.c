@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "record/record_internal.h"
-#include "sampler/loop/sampler_loop.h"
+#include "record/internal.h"
+#include "sampler/loop/internal.h"
 #include <marey/recording.h>
 
 #define EXACT_UP_TO_HZ 250.0
@@ -67,12 +67,12 @@ static marey_status open_all(struct marey_sampler *sampler,
 {
     sampler->samples = marey__samples_create();
     MAREY__TRY_MEMORY(sampler->samples != NULL &&
-                      marey__looker_init(&sampler->looker, sampler->samples, NULL,
-                                         options->native != 0, options->seed));
+                      marey__sampler_context_init(&sampler->context, sampler->samples, NULL,
+                                                  options->native != 0, options->seed));
     /* Without a processor a thread stands where it stood: to wait for it costs rounds, and no truth. */
     if (sampler->is_strict)
-        sampler->looker.stops.patience_ns = STRICT_PATIENCE_NS;
-    marey__family_init(&sampler->family, &sampler->looker, !options->no_children,
+        sampler->context.stops.patience_ns = STRICT_PATIENCE_NS;
+    marey__family_init(&sampler->family, &sampler->context, !options->no_children,
                        options->patience_ms);
     for (size_t i = 0; i < options->n_pids; i++)
         MAREY_TRY(marey__family_name(&sampler->family, options->pids[i]));
@@ -125,7 +125,7 @@ void marey_sampler_on_round(marey_sampler *sampler, marey_sampler_on_round_fn *c
 }
 
 /* Each stop of a thread would be told to us by SIGCHLD, as the end of a child is; the caller may wait for that. */
-static void mind_ends_alone(struct sigaction *before)
+static void block_exit_signals(struct sigaction *before)
 {
     struct sigaction ours;
     sigaction(SIGCHLD, NULL, before);
@@ -137,12 +137,12 @@ static void mind_ends_alone(struct sigaction *before)
 marey_status marey_sampler_run(marey_sampler *sampler)
 {
     struct sigaction before;
-    mind_ends_alone(&before);
+    block_exit_signals(&before);
     /* The kernel may wake us 50 us late to save power, which is as long as a look takes. */
     const int slack = prctl(PR_GET_TIMERSLACK);
     prctl(PR_SET_TIMERSLACK, 1UL);
     marey_status status = marey__sampler_loop(sampler);
-    marey__stops_settle(&sampler->looker.stops, true);
+    marey__stops_settle(&sampler->context.stops, true);
     marey__sampler_tell(sampler);
     sigaction(SIGCHLD, &before, NULL);
     if (slack > 0)
@@ -182,7 +182,7 @@ void marey_sampler_destroy(marey_sampler *sampler)
     if (sampler->log != NULL)
         (void)marey__samples_log_close(sampler->log, "stop");
     marey__family_fini(&sampler->family);
-    marey__looker_fini(&sampler->looker);
+    marey__sampler_context_fini(&sampler->context);
     marey_samples_destroy(sampler->samples);
     marey__free(sampler->joining);
     pthread_mutex_destroy(&sampler->lock);

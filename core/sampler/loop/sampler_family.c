@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/clock_internal.h"
-#include "sampler/loop/sampler_family.h"
+#include "record/internal.h"
+#include "sampler/loop/internal.h"
 
 static const uint64_t ms_ns = 1000000;
 /* Between two looks for children while there are new ones, where we are awake anyway. */
@@ -36,11 +36,11 @@ enum {
     MEMORY_MS = 5000, /* for how long an ended process is kept in mind: its number may stand in lists */
 };
 
-void marey__family_init(struct marey__family *family, struct marey__looker *looker,
+void marey__family_init(struct marey__family *family, struct marey__sampler_context *context,
                         bool has_children, uint32_t patience_ms)
 {
     *family = (struct marey__family){
-        .looker = looker,
+        .context = context,
         .has_children = has_children,
         .patience_ns = patience_ms == UINT32_MAX ? UINT64_MAX
                        : patience_ms == 0        ? 1000 * ms_ns
@@ -52,7 +52,7 @@ void marey__family_init(struct marey__family *family, struct marey__looker *look
 void marey__family_fini(struct marey__family *family)
 {
     for (size_t i = 0; i < family->n; i++)
-        marey__target_destroy(family->looker, family->members[i].target);
+        marey__target_destroy(family->context, family->members[i].target);
     marey__free(family->members);
     if (family->loadavg_fd >= 0)
         close(family->loadavg_fd);
@@ -93,7 +93,7 @@ static bool has_memory_of(pid_t child, pid_t parent)
 
 /* ---- members ---- */
 
-static struct marey__member *find_member(const struct marey__family *family, pid_t pid)
+static struct marey__family_member *find_member(const struct marey__family *family, pid_t pid)
 {
     for (size_t i = 0; i < family->n; i++)
         if (family->members[i].pid == pid)
@@ -125,34 +125,34 @@ static bool is_worker(const struct marey__remote *remote, const struct marey__ta
            strstr(command, "--multiprocessing-fork") != NULL;
 }
 
-static void skip(struct marey__family *family, struct marey__member *member)
+static void skip(struct marey__family *family, struct marey__family_member *member)
 {
     member->kind = MAREY__MEMBER_OTHER;
     family->n_skipped += !member->is_counted;
     member->is_counted = true;
 }
 
-static void end(struct marey__family *family, struct marey__member *member)
+static void end(struct marey__family *family, struct marey__family_member *member)
 {
     struct marey__target *target = member->target;
     if (target != NULL) {
         const struct marey_samples_counts *counts = &target->counts;
         marey__counts_add(&family->ended, counts);
         family->ended_target_ns += target->at_ns - target->opened_ns;
-        marey__samples_set_counts(family->looker->samples, target->number, counts);
+        marey__samples_set_counts(family->context->samples, target->number, counts);
     }
     if (member->kind == MAREY__MEMBER_YOUNG)
         skip(family, member); /* it never became one */
-    marey__target_destroy(family->looker, target);
+    marey__target_destroy(family->context, target);
     member->target = NULL;
     member->kind = MAREY__MEMBER_ENDED;
     member->ended_ns = marey__clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Try to read it as a Python. The status is that of the reading. */
-static marey_status open_member(struct marey__family *family, struct marey__member *member)
+static marey_status open_member(struct marey__family *family, struct marey__family_member *member)
 {
-    struct marey__member *parent = find_member(family, member->parent);
+    struct marey__family_member *parent = find_member(family, member->parent);
     const struct marey__target *from = parent != NULL ? parent->target : NULL;
     if (from != NULL && has_memory_of(member->pid, from->pid))
         return MAREY_ESTATE;
@@ -160,7 +160,7 @@ static marey_status open_member(struct marey__family *family, struct marey__memb
     MAREY_TRY(marey__remote_open(member->pid, from != NULL ? from->remote : NULL, 0, &remote));
     if (!member->is_named && member->worker < 0 && is_worker(remote, from))
         member->worker = free_worker(family, member->parent);
-    MAREY_TRY(marey__target_create(family->looker, remote, member->worker, &member->target));
+    MAREY_TRY(marey__target_create(family->context, remote, member->worker, &member->target));
     member->kind = MAREY__MEMBER_PYTHON;
     member->is_counted = true;
     family->n_processes++;
@@ -168,7 +168,7 @@ static marey_status open_member(struct marey__family *family, struct marey__memb
 }
 
 /* Try, and settle what it is. */
-static marey_status try_member(struct marey__family *family, struct marey__member *member,
+static marey_status try_member(struct marey__family *family, struct marey__family_member *member,
                                uint64_t now_ns)
 {
     struct facts facts;
@@ -193,10 +193,10 @@ static marey_status try_member(struct marey__family *family, struct marey__membe
     return status;
 }
 
-static struct marey__member *add_member(struct marey__family *family, pid_t pid, pid_t parent)
+static struct marey__family_member *add_member(struct marey__family *family, pid_t pid, pid_t parent)
 {
     struct facts facts;
-    struct marey__member *member = find_member(family, pid);
+    struct marey__family_member *member = find_member(family, pid);
     const bool is_there = read_facts(pid, &facts);
     if (member != NULL &&
         (member->kind != MAREY__MEMBER_ENDED || !is_there || facts.start_time == member->start_time))
@@ -206,7 +206,7 @@ static struct marey__member *add_member(struct marey__family *family, pid_t pid,
             return NULL;
         member = &family->members[family->n++];
     }
-    *member = (struct marey__member){
+    *member = (struct marey__family_member){
         .pid = pid,
         .parent = parent,
         .worker = -1,
@@ -233,7 +233,7 @@ static void take_children(struct marey__family *family, pid_t pid, pid_t tid)
         if (*at != ' ' || child > INT32_MAX)
             return; /* the last one may be cut */
         at++;
-        struct marey__member *member = add_member(family, (pid_t)child, pid);
+        struct marey__family_member *member = add_member(family, (pid_t)child, pid);
         if (member == NULL)
             continue;
         family->n_born++;
@@ -302,7 +302,7 @@ static bool may_have_children(struct marey__family *family, uint64_t now_ns)
 static void try_again(struct marey__family *family, uint64_t now_ns, bool is_search)
 {
     for (size_t i = 0; i < family->n; i++) {
-        struct marey__member *member = &family->members[i];
+        struct marey__family_member *member = &family->members[i];
         struct facts facts;
         if (member->kind == MAREY__MEMBER_YOUNG) {
             if (now_ns >= member->retry_ns)
@@ -363,7 +363,7 @@ void marey__family_poll(struct marey__family *family, uint64_t now_ns)
     try_again(family, now_ns, is_search || is_quick(family));
 }
 
-void marey__family_settle(struct marey__family *family, struct marey__member *member)
+void marey__family_settle(struct marey__family *family, struct marey__family_member *member)
 {
     const bool is_replaced = member->target->is_replaced;
     end(family, member);
@@ -377,7 +377,7 @@ void marey__family_settle(struct marey__family *family, struct marey__member *me
 
 marey_status marey__family_join(struct marey__family *family, pid_t pid)
 {
-    struct marey__member *member = find_member(family, pid);
+    struct marey__family_member *member = find_member(family, pid);
     if (member == NULL || member->kind == MAREY__MEMBER_ENDED)
         member = add_member(family, pid, 0);
     if (member == NULL || member->kind == MAREY__MEMBER_ENDED)
@@ -398,7 +398,7 @@ static bool has_python(const struct marey__family *family, pid_t pid)
     for (size_t i = 0; i < family->n; i++) {
         if (family->members[i].kind != MAREY__MEMBER_PYTHON)
             continue;
-        const struct marey__member *member = &family->members[i];
+        const struct marey__family_member *member = &family->members[i];
         for (size_t up = 0; member != NULL && up <= family->n; up++) {
             if (member->pid == pid)
                 return true;
@@ -419,7 +419,7 @@ marey_status marey__family_name(struct marey__family *family, pid_t pid)
             look_for_children(family, true);
         if (status == MAREY_OK || has_python(family, pid))
             return MAREY_OK;
-        struct marey__member *member = find_member(family, pid);
+        struct marey__family_member *member = find_member(family, pid);
         const uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
         const bool is_young = member != NULL && member->kind == MAREY__MEMBER_YOUNG;
         if (is_young && family->patience_ns == UINT64_MAX)
@@ -442,7 +442,7 @@ size_t marey__family_count(const struct marey__family *family, enum marey__membe
 bool marey__family_is_over(const struct marey__family *family)
 {
     for (size_t i = 0; i < family->n; i++) {
-        const struct marey__member *member = &family->members[i];
+        const struct marey__family_member *member = &family->members[i];
         if (member->kind == MAREY__MEMBER_PYTHON || member->kind == MAREY__MEMBER_YOUNG ||
             (member->kind == MAREY__MEMBER_OTHER && member->is_named && family->has_children))
             return false;

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "record/clock_internal.h"
-#include "sampler/loop/sampler_loop.h"
+#include "record/internal.h"
+#include "sampler/loop/internal.h"
 
 static const uint64_t second_ns = 1000000000;
 static const uint64_t ms_ns = 1000000;
@@ -28,8 +28,9 @@ enum {
 static uint64_t gap_ns(struct marey_sampler *sampler)
 {
     const double mean = 1e9 / sampler->rate_hz;
-    const double gap =
-        sampler->has_fixed_gaps ? mean : -log(marey__looker_random(&sampler->looker)) * mean;
+    const double gap = sampler->has_fixed_gaps
+                           ? mean
+                           : -log(marey__sampler_context_random(&sampler->context)) * mean;
     return (uint64_t)fmin(gap, 3600e9);
 }
 
@@ -68,8 +69,8 @@ static double share_of_time(const struct marey_sampler *sampler, const struct ma
     return sampler->is_strict || wanted <= TIME_SHARE ? 1 : TIME_SHARE / wanted;
 }
 
-static enum marey__look choose_look(struct marey_sampler *sampler, struct marey__target *target,
-                                    uint64_t now_ns)
+static enum marey__round choose_look(struct marey_sampler *sampler, struct marey__target *target,
+                                     uint64_t now_ns)
 {
     if (target->mean_stop_ns < 0) {
         target->mean_stop_ns = sampler->mean_stop_ns;
@@ -77,7 +78,7 @@ static enum marey__look choose_look(struct marey_sampler *sampler, struct marey_
     }
     const double share =
         fmin(share_of_budget(sampler, target, now_ns), share_of_time(sampler, target));
-    const double drawn = marey__looker_random(&sampler->looker);
+    const double drawn = marey__sampler_context_random(&sampler->context);
     if (sampler->is_exact)
         return drawn <= share ? MAREY__LOOK_EXACT : MAREY__LOOK_SNAPSHOT;
     return drawn <= fmin(sampler->audit_share, share) ? MAREY__LOOK_AUDIT : MAREY__LOOK_SNAPSHOT;
@@ -114,18 +115,18 @@ static marey_status put_round(struct marey_sampler *sampler, struct marey__targe
 static marey_status look_at_member(struct marey_sampler *sampler, size_t number, uint64_t n_due,
                                    uint64_t now_ns)
 {
-    struct marey__member *member = &sampler->family.members[number];
+    struct marey__family_member *member = &sampler->family.members[number];
     struct marey__target *target = member->target;
     target->counts.asked += n_due;
     target->counts.missed += n_due - 1;
     target->weight_ns += (uint64_t)((double)n_due * 1e9 / sampler->rate_hz);
-    const enum marey__look how = choose_look(sampler, target, now_ns);
+    const enum marey__round how = choose_look(sampler, target, now_ns);
     if (how == MAREY__LOOK_SNAPSHOT && sampler->is_strict) {
         target->counts.slowed++;
         return MAREY_OK;
     }
     const uint64_t stopped_ns = target->counts.stop_ns;
-    if (!marey__target_look(&sampler->looker, target, how)) {
+    if (!marey__target_look(&sampler->context, target, how)) {
         marey__family_settle(&sampler->family, member);
         return MAREY_OK;
     }
@@ -136,8 +137,8 @@ static marey_status look_at_member(struct marey_sampler *sampler, size_t number,
 
 static marey_status look_at_all(struct marey_sampler *sampler, uint64_t n_due, uint64_t now_ns)
 {
-    if (sampler->looker.stops.n_late > 0)
-        marey__stops_settle(&sampler->looker.stops, false);
+    if (sampler->context.stops.n_late > 0)
+        marey__stops_settle(&sampler->context.stops, false);
     sampler->n_looked = (double)marey__family_count(&sampler->family, MAREY__MEMBER_PYTHON);
     for (size_t i = 0; i < sampler->family.n; i++)
         if (sampler->family.members[i].kind == MAREY__MEMBER_PYTHON)
@@ -246,7 +247,7 @@ static uint64_t wake_ns(const struct marey_sampler *sampler, uint64_t now_ns)
     uint64_t wake = now_ns + SLICE_MS * ms_ns;
     wake = MAREY__MIN(wake, sampler->next_ns);
     wake = MAREY__MIN(wake, marey__family_due_ns(&sampler->family, false));
-    if (sampler->looker.stops.n_late > 0)
+    if (sampler->context.stops.n_late > 0)
         wake = MAREY__MIN(wake, now_ns + ms_ns);
     if (sampler->duration_s > 0)
         wake = MAREY__MIN(wake, sampler->begin_ns + (uint64_t)(sampler->duration_s * 1e9));
@@ -263,7 +264,7 @@ marey_status marey__sampler_loop(struct marey_sampler *sampler)
     while (!is_over(sampler, now_ns)) {
         /* First, so that a child which was born since the last round is looked at in this one. */
         if (now_ns >= marey__family_due_ns(&sampler->family, true)) {
-            marey__stops_settle(&sampler->looker.stops, false);
+            marey__stops_settle(&sampler->context.stops, false);
             marey__family_poll(&sampler->family, now_ns);
         }
         if (now_ns >= sampler->next_ns)

@@ -1,11 +1,11 @@
 /*
- * The stacks of all threads of many processes, once: processes side by side, each by a thread with a looker of its own.
+ * The stacks of all threads of many processes, once: processes side by side, each by a thread with a context of its own.
  * Names go into one store under a lock, which is held for microseconds.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "sampler/loop/sampler_family.h"
+#include "sampler/loop/internal.h"
 
 enum { PATIENCE_NS = 900000000 /* nothing else is to be done meanwhile */ };
 
@@ -63,13 +63,13 @@ static bool is_another_task(const struct job *job, const struct task *task, pid_
 
 static void read_task(struct job *job, struct task *task)
 {
-    struct marey__looker looker;
+    struct marey__sampler_context context;
     struct marey__family family = {.loadavg_fd = -1};
     bool has_memory =
-        marey__looker_init(&looker, job->samples, &job->lock, job->options.native != 0, 1);
-    looker.stops.patience_ns = PATIENCE_NS;
+        marey__sampler_context_init(&context, job->samples, &job->lock, job->options.native != 0, 1);
+    context.stops.patience_ns = PATIENCE_NS;
     if (has_memory) {
-        marey__family_init(&family, &looker, !job->options.no_children, job->options.patience_ms);
+        marey__family_init(&family, &context, !job->options.no_children, job->options.patience_ms);
         if (marey__family_name(&family, task->pid) != MAREY_OK)
             task->why = marey__strndup(marey_last_error(), strlen(marey_last_error()));
     }
@@ -77,13 +77,13 @@ static void read_task(struct job *job, struct task *task)
         struct marey__target *target = family.members[i].target;
         if (target == NULL || is_another_task(job, task, target->pid))
             continue;
-        if (marey__target_look(&looker, target, MAREY__LOOK_EXACT))
+        if (marey__target_look(&context, target, MAREY__LOOK_EXACT))
             has_memory = keep_round(task, target);
     }
     if (!has_memory || (task->why == NULL && task->n_rounds == 0))
         task->why = has_memory ? marey__strndup("it ended", 8) : marey__strndup("out of memory", 13);
     marey__family_fini(&family);
-    marey__looker_fini(&looker);
+    marey__sampler_context_fini(&context);
 }
 
 static void work(void *ctx, bool may_tell)

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "record/clock_internal.h"
-#include "sampler/loop/sampler_internal.h"
+#include "record/internal.h"
+#include "sampler/loop/internal.h"
 
 enum {
     GIL_BYTES = 208, /* of its struct, with the condition variables that threads wait on */
@@ -35,12 +35,12 @@ static void find_reason(struct marey__target *target, struct marey__target_threa
     }
 }
 
-static void look_at_threads(struct marey__looker *looker, struct marey__target *target)
+static void look_at_threads(struct marey__sampler_context *context, struct marey__target *target)
 {
     for (size_t i = 0; i < target->n_threads; i++) {
         struct marey__target_thread *thread = &target->threads[i];
         if (thread->tid != 0) {
-            marey__thread_look(&thread->files, target->pid, thread->tid, &looker->n_spare_files,
+            marey__thread_look(&thread->files, target->pid, thread->tid, &context->n_spare_files,
                                &thread->state);
             if (!thread->state.has_slept)
                 find_reason(target, thread);
@@ -54,11 +54,11 @@ static void look_at_threads(struct marey__looker *looker, struct marey__target *
 
 /* ---- 2: what all share ---- */
 
-static void plan_shared(struct marey__looker *looker, struct marey__target *target)
+static void plan_shared(struct marey__sampler_context *context, struct marey__target *target)
 {
     const struct marey__remote_layout *layout = target->layout;
     const uint64_t runtime = marey__remote_runtime(target->remote);
-    struct marey__batch *batch = &looker->batch;
+    struct marey__batch *batch = &context->batch;
     marey__batch_clear(batch);
     target->head_copy = marey__batch_add(batch, runtime + layout->runtime.interpreters_head, 8);
     for (size_t i = 0; i < target->n_interpreters; i++) {
@@ -96,9 +96,9 @@ static void take_lock(struct marey__target *target, struct marey__target_interpr
 }
 
 /* False: nothing could be read, so the process is not what it was. */
-static bool take_shared(struct marey__looker *looker, struct marey__target *target)
+static bool take_shared(struct marey__sampler_context *context, struct marey__target *target)
 {
-    const struct marey__batch *batch = &looker->batch;
+    const struct marey__batch *batch = &context->batch;
     const uint8_t *head = marey__batch_at(batch, target->head_copy);
     if (head == NULL)
         return false;
@@ -121,7 +121,7 @@ static bool take_shared(struct marey__looker *looker, struct marey__target *targ
 /* ---- 3: threads ---- */
 
 /* What was walked becomes what is known of the thread; false when nothing can be made of it. */
-static bool take_walk(struct marey__looker *looker, struct marey__target *target,
+static bool take_walk(struct marey__sampler_context *context, struct marey__target *target,
                       struct marey__target_thread *thread, enum marey__walked walked, uint32_t flags)
 {
     uint32_t stack = 0;
@@ -130,10 +130,10 @@ static bool take_walk(struct marey__looker *looker, struct marey__target *target
         target->is_stale = true;
         return true;
     }
-    marey__looker_lock(looker);
+    marey__sampler_context_lock(context);
     const bool is_fine =
-        walked == MAREY__WALKED && marey__thread_resolve(looker, target, thread, &stack);
-    marey__looker_unlock(looker);
+        walked == MAREY__WALKED && marey__thread_resolve(context, target, thread, &stack);
+    marey__sampler_context_unlock(context);
     if (!is_fine)
         return false;
     thread->stack = stack;
@@ -143,65 +143,65 @@ static bool take_walk(struct marey__looker *looker, struct marey__target *target
 }
 
 /* False when nothing can be made of what was read. */
-static bool look_without_stop(struct marey__looker *looker, struct marey__target *target,
+static bool look_without_stop(struct marey__sampler_context *context, struct marey__target *target,
                               struct marey__target_thread *thread, bool shall_be_exact)
 {
     uint32_t flags = 0;
-    const enum marey__walked walked = marey__thread_walk(looker, target, thread, false, &flags);
+    const enum marey__walked walked = marey__thread_walk(context, target, thread, false, &flags);
     if (walked == MAREY__WALKED && (shall_be_exact || (flags & MAREY_SAMPLE_UNSTABLE) != 0) &&
         marey__thread_slept_on(&thread->files, target->pid, thread->tid, &thread->state)) {
         flags &= ~(uint32_t)MAREY_SAMPLE_UNSTABLE; /* it slept through all of it */
         thread->is_exact = shall_be_exact;
     }
     if (walked == MAREY__WALKED && target->at_ns - target->met_ns > MEET_NS)
-        marey__walk_meet(target, &looker->walk, &thread->walk);
-    return take_walk(looker, target, thread, walked, flags);
+        marey__walk_meet(target, &context->walk, &thread->walk);
+    return take_walk(context, target, thread, walked, flags);
 }
 
 /* The same. */
-static bool look_with_stop(struct marey__looker *looker, struct marey__target *target,
+static bool look_with_stop(struct marey__sampler_context *context, struct marey__target *target,
                            struct marey__target_thread *thread)
 {
     struct marey__target_interpreter *interpreter = &target->interpreters[thread->interpreter];
     struct marey__native_copy native = {0};
     size_t native_index = MAREY__BATCH_NONE;
     if (thread->places.n_reads == 0) { /* find its way while it runs, that the stop be short */
-        marey__batch_clear(&looker->batch);
-        marey__thread_plan(looker, target, thread);
-        marey__batch_read(&looker->batch, target->remote, 0);
-        (void)look_without_stop(looker, target, thread, false);
+        marey__batch_clear(&context->batch);
+        marey__thread_plan(context, target, thread);
+        marey__batch_read(&context->batch, target->remote, 0);
+        (void)look_without_stop(context, target, thread, false);
     }
-    marey__batch_clear(&looker->batch);
-    const enum marey__stopped stopped = marey__thread_stop(&looker->stops, thread->tid);
+    marey__batch_clear(&context->batch);
+    const enum marey__stopped stopped = marey__thread_stop(&context->stops, thread->tid);
     if (stopped == MAREY__STOP_GONE) {
         thread->is_read = false;
         target->is_stale = true;
         return true;
     }
     const bool is_still = stopped == MAREY__STOPPED;
-    const size_t gil = marey__batch_add(&looker->batch, interpreter->gil, target->layout->gil.size);
-    marey__thread_plan(looker, target, thread);
+    const size_t gil = marey__batch_add(&context->batch, interpreter->gil, target->layout->gil.size);
+    marey__thread_plan(context, target, thread);
     if (is_still && target->unwind != NULL)
-        marey__native_plan(looker, target, thread->tid, &native, &native_index);
-    marey__batch_read(&looker->batch, target->remote, 0);
+        marey__native_plan(context, target, thread->tid, &native, &native_index);
+    marey__batch_read(&context->batch, target->remote, 0);
     uint32_t flags = 0;
-    const enum marey__walked walked = marey__thread_walk(looker, target, thread, is_still, &flags);
+    const enum marey__walked walked = marey__thread_walk(context, target, thread, is_still, &flags);
     if (walked == MAREY__WALKED)
-        marey__walk_meet(target, &looker->walk, &thread->walk);
+        marey__walk_meet(target, &context->walk, &thread->walk);
     if (is_still) {
-        const uint64_t stood = marey__thread_go(&looker->stops, thread->tid);
+        const uint64_t stood = marey__thread_go(&context->stops, thread->tid);
         target->counts.stops++;
         target->counts.stop_ns += stood;
         target->counts.stop_max_ns = MAREY__MAX(target->counts.stop_max_ns, stood);
     }
     thread->is_exact = is_still;
-    take_lock(target, interpreter, marey__batch_at(&looker->batch, gil));
-    const bool is_fine = take_walk(looker, target, thread, walked, flags);
+    take_lock(target, interpreter, marey__batch_at(&context->batch, gil));
+    const bool is_fine = take_walk(context, target, thread, walked, flags);
     if (thread->is_read && native.is_there) {
-        marey__looker_lock(looker);
+        marey__sampler_context_lock(context);
         thread->stack =
-            marey__native_resolve(looker, target, thread, &native, native_index, &thread->flags);
-        marey__looker_unlock(looker);
+            marey__native_resolve(context, target, thread, &native, native_index, &thread->flags);
+        marey__sampler_context_unlock(context);
     }
     return is_fine;
 }
@@ -210,7 +210,7 @@ static bool look_with_stop(struct marey__looker *looker, struct marey__target *t
  * With native frames, a thread that sleeps in a system call: the kernel tells where its stack ends, and it is exact when it
  * still slept after the read. False: it does not sleep, or its stack takes more registers than are told; it is to be stopped.
  */
-static bool look_asleep(struct marey__looker *looker, struct marey__target *target,
+static bool look_asleep(struct marey__sampler_context *context, struct marey__target *target,
                         struct marey__target_thread *thread)
 {
     const struct marey__thread_state *state = &thread->state;
@@ -218,19 +218,19 @@ static bool look_asleep(struct marey__looker *looker, struct marey__target *targ
     size_t native_index = MAREY__BATCH_NONE;
     if (target->unwind == NULL || !state->is_known || state->is_running || state->call < 0)
         return false;
-    marey__batch_clear(&looker->batch);
-    marey__thread_plan(looker, target, thread);
-    marey__native_plan_asleep(looker, target, state, &native, &native_index);
+    marey__batch_clear(&context->batch);
+    marey__thread_plan(context, target, thread);
+    marey__native_plan_asleep(context, target, state, &native, &native_index);
     if (!native.is_there)
         return false;
-    marey__batch_read(&looker->batch, target->remote, 0);
-    if (!look_without_stop(looker, target, thread, true) || !thread->is_exact || !thread->is_read)
+    marey__batch_read(&context->batch, target->remote, 0);
+    if (!look_without_stop(context, target, thread, true) || !thread->is_exact || !thread->is_read)
         return false;
     uint32_t flags = thread->flags;
-    marey__looker_lock(looker);
+    marey__sampler_context_lock(context);
     const uint32_t stack =
-        marey__native_resolve(looker, target, thread, &native, native_index, &flags);
-    marey__looker_unlock(looker);
+        marey__native_resolve(context, target, thread, &native, native_index, &flags);
+    marey__sampler_context_unlock(context);
     thread->is_exact = native.is_sure;
     if (!native.is_sure)
         return false;
@@ -239,15 +239,15 @@ static bool look_asleep(struct marey__looker *looker, struct marey__target *targ
     return true;
 }
 
-static void look_at_stacks(struct marey__looker *looker, struct marey__target *target,
-                           enum marey__look how)
+static void look_at_stacks(struct marey__sampler_context *context, struct marey__target *target,
+                           enum marey__round how)
 {
     const bool shall_be_exact = how != MAREY__LOOK_SNAPSHOT;
     for (size_t i = 0; i < target->n_threads; i++) {
         struct marey__target_thread *thread = &target->threads[i];
         if (thread->is_due && thread->places.state_copy != MAREY__BATCH_NONE) {
             const bool is_last = !shall_be_exact || thread->tid == 0; /* else it is stopped below */
-            if (!look_without_stop(looker, target, thread, shall_be_exact) && is_last)
+            if (!look_without_stop(context, target, thread, shall_be_exact) && is_last)
                 target->counts.rejected++;
         } else if (!thread->is_due)
             thread->is_exact = shall_be_exact; /* asleep since it was read */
@@ -257,14 +257,14 @@ static void look_at_stacks(struct marey__looker *looker, struct marey__target *t
     for (size_t i = 0; i < target->n_threads; i++) {
         struct marey__target_thread *thread = &target->threads[i];
         if (thread->is_due && !thread->is_exact && thread->tid != 0 &&
-            !look_asleep(looker, target, thread) && !look_with_stop(looker, target, thread))
+            !look_asleep(context, target, thread) && !look_with_stop(context, target, thread))
             target->counts.rejected++;
     }
 }
 
 /* Whether a thread is read by the first, common read. With native frames all that moved are stopped. */
 static bool is_read_with_all(const struct marey__target *target,
-                             const struct marey__target_thread *thread, enum marey__look how)
+                             const struct marey__target_thread *thread, enum marey__round how)
 {
     if (!thread->is_due)
         return false;
@@ -275,7 +275,7 @@ static bool is_read_with_all(const struct marey__target *target,
 /* ---- the result ---- */
 
 static uint32_t flags_of(const struct marey__target *target,
-                         const struct marey__target_thread *thread, enum marey__look how)
+                         const struct marey__target_thread *thread, enum marey__round how)
 {
     const struct marey__target_interpreter *interpreter = &target->interpreters[thread->interpreter];
     const struct marey__thread_state *state = &thread->state;
@@ -295,7 +295,7 @@ static uint32_t flags_of(const struct marey__target *target,
            (how == MAREY__LOOK_AUDIT ? MAREY_SAMPLE_AUDIT : 0);
 }
 
-static void put_seen(struct marey__target *target, enum marey__look how)
+static void put_seen(struct marey__target *target, enum marey__round how)
 {
     struct marey_samples_counts *counts = &target->counts;
     target->n_seen = 0;
@@ -319,26 +319,26 @@ static void put_seen(struct marey__target *target, enum marey__look how)
     }
 }
 
-bool marey__target_look(struct marey__looker *looker, struct marey__target *target,
-                        enum marey__look how)
+bool marey__target_look(struct marey__sampler_context *context, struct marey__target *target,
+                        enum marey__round how)
 {
     target->at_ns = marey__clock_ns(CLOCK_MONOTONIC);
-    if (!marey__target_keep_up(looker, target))
+    if (!marey__target_keep_up(context, target))
         return false;
-    look_at_threads(looker, target);
-    plan_shared(looker, target);
+    look_at_threads(context, target);
+    plan_shared(context, target);
     for (size_t i = 0; i < target->n_threads; i++) {
         struct marey__target_thread *thread = &target->threads[i];
         thread->places.state_copy = MAREY__BATCH_NONE;
         if (is_read_with_all(target, thread, how))
-            marey__thread_plan(looker, target, thread);
+            marey__thread_plan(context, target, thread);
     }
-    marey__batch_read(&looker->batch, target->remote, 0);
-    if (!take_shared(looker, target)) {
+    marey__batch_read(&context->batch, target->remote, 0);
+    if (!take_shared(context, target)) {
         target->is_doubtful = true;
-        return marey__target_keep_up(looker, target);
+        return marey__target_keep_up(context, target);
     }
-    look_at_stacks(looker, target, how);
+    look_at_stacks(context, target, how);
     put_seen(target, how);
     target->counts.done++;
     const struct marey__remote_reads reads = marey__remote_reads(target->remote);

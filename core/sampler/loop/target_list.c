@@ -1,8 +1,8 @@
 /* The interpreters and threads of a process, and how what is known of it keeps up with what it becomes. */
 #include <string.h>
 
-#include "record/clock_internal.h"
-#include "sampler/loop/sampler_internal.h"
+#include "record/internal.h"
+#include "sampler/loop/internal.h"
 
 enum { MAX_INTERPRETERS = 64, MAX_THREADS = 8192 };
 static const uint64_t list_again_ns = 1000000000; /* lists are read again at least so often */
@@ -10,15 +10,16 @@ static const uint64_t check_again_ns = 250000000; /* and whether the process is 
 static const uint64_t first_name_ns =
     100000000; /* a thread gets its name after its start; then ever more seldom */
 
-static void fini_thread(struct marey__looker *looker, struct marey__target_thread *thread)
+static void fini_thread(struct marey__sampler_context *context, struct marey__target_thread *thread)
 {
-    marey__thread_files_fini(&thread->files, &looker->n_spare_files);
+    marey__thread_files_fini(&thread->files, &context->n_spare_files);
     marey__places_fini(&thread->places);
     marey__free(thread->walk.frames);
 }
 
-marey_status marey__target_create(struct marey__looker *looker, struct marey__remote *remote,
-                                  int worker, struct marey__target **out)
+marey_status marey__target_create(struct marey__sampler_context *context,
+                                  struct marey__remote *remote, int worker,
+                                  struct marey__target **out)
 {
     struct marey__target *target = marey__calloc(1, sizeof *target);
     if (target == NULL) {
@@ -32,32 +33,32 @@ marey_status marey__target_create(struct marey__looker *looker, struct marey__re
     target->is_stale = true;
     target->mean_stop_ns = -1;
     target->opened_ns = target->checked_ns = marey__clock_ns(CLOCK_MONOTONIC);
-    if (looker->native_files != NULL &&
-        marey__unwind_create(target->pid, looker->native_files, &target->unwind) != MAREY_OK)
+    if (context->native_files != NULL &&
+        marey__unwind_create(target->pid, context->native_files, &target->unwind) != MAREY_OK)
         target->unwind = NULL; /* Python's frames are there all the same */
-    marey__looker_lock(looker);
+    marey__sampler_context_lock(context);
     target->number = marey__samples_process(
-        looker->samples, &(struct marey_samples_process){
-                             .pid = process->pid,
-                             .ppid = process->parent,
-                             .start_time = process->start_time,
-                             .rank = process->rank,
-                             .worker = process->worker >= 0 ? process->worker : worker,
-                             .python = process->python_version,
-                             .command = process->command,
-                             .host = "",
-                         });
-    marey__looker_unlock(looker);
+        context->samples, &(struct marey_samples_process){
+                              .pid = process->pid,
+                              .ppid = process->parent,
+                              .start_time = process->start_time,
+                              .rank = process->rank,
+                              .worker = process->worker >= 0 ? process->worker : worker,
+                              .python = process->python_version,
+                              .command = process->command,
+                              .host = "",
+                          });
+    marey__sampler_context_unlock(context);
     *out = target;
     return MAREY_OK;
 }
 
-void marey__target_destroy(struct marey__looker *looker, struct marey__target *target)
+void marey__target_destroy(struct marey__sampler_context *context, struct marey__target *target)
 {
     if (target == NULL)
         return;
     for (size_t i = 0; i < target->n_threads; i++)
-        fini_thread(looker, &target->threads[i]);
+        fini_thread(context, &target->threads[i]);
     marey__free(target->threads);
     marey__free(target->interpreters);
     marey__free(target->seen);
@@ -70,19 +71,19 @@ void marey__target_destroy(struct marey__looker *looker, struct marey__target *t
 
 /* ---- threads ---- */
 
-static void name_thread(struct marey__looker *looker, struct marey__target *target,
+static void name_thread(struct marey__sampler_context *context, struct marey__target *target,
                         struct marey__target_thread *thread, uint64_t now_ns)
 {
     char name[256] = "";
     marey__remote_thread_name(target->remote, thread->tid, thread->address, name, sizeof name);
-    marey__looker_lock(looker);
+    marey__sampler_context_lock(context);
     if (thread->number == 0)
-        thread->number = marey__samples_thread(looker->samples, target->number, thread->tid, name,
+        thread->number = marey__samples_thread(context->samples, target->number, thread->tid, name,
                                                target->interpreters[thread->interpreter].id,
                                                thread->tid == target->pid);
     else if (name[0] != '\0')
-        marey__samples_rename(looker->samples, thread->number, name);
-    marey__looker_unlock(looker);
+        marey__samples_rename(context->samples, thread->number, name);
+    marey__sampler_context_unlock(context);
     thread->name_ns = now_ns + (first_name_ns << MAREY__MIN(thread->n_named, 7u));
     thread->n_named++;
 }
@@ -98,7 +99,7 @@ static struct marey__target_thread *find_thread(struct marey__target *target, ui
     return NULL;
 }
 
-static void list_thread(struct marey__looker *looker, struct marey__target *target,
+static void list_thread(struct marey__sampler_context *context, struct marey__target *target,
                         uint64_t address, pid_t tid, uint32_t interpreter, uint64_t now_ns)
 {
     struct marey__target_thread *thread = find_thread(target, address, tid, interpreter);
@@ -117,14 +118,14 @@ static void list_thread(struct marey__looker *looker, struct marey__target *targ
     }
     thread->is_listed = true;
     if (now_ns >= thread->name_ns)
-        name_thread(looker, target, thread, now_ns);
+        name_thread(context, target, thread, now_ns);
 }
 
 /* The states of all threads by one read, for their tids. */
-static void list_threads(struct marey__looker *looker, struct marey__target *target,
+static void list_threads(struct marey__sampler_context *context, struct marey__target *target,
                          uint32_t interpreter, uint64_t now_ns)
 {
-    struct marey__batch *batch = &looker->batch;
+    struct marey__batch *batch = &context->batch;
     const uint64_t address = target->interpreters[interpreter].address;
     uint64_t *states = marey__alloc(MAX_THREADS * sizeof *states);
     if (states == NULL)
@@ -138,20 +139,20 @@ static void list_threads(struct marey__looker *looker, struct marey__target *tar
     for (size_t i = 0; i < n; i++) {
         const uint8_t *bytes = marey__batch_at(batch, i);
         if (bytes != NULL)
-            list_thread(looker, target, states[i], marey__remote_tid(target->remote, bytes),
+            list_thread(context, target, states[i], marey__remote_tid(target->remote, bytes),
                         interpreter, now_ns);
     }
     marey__free(states);
 }
 
-static void drop_unlisted(struct marey__looker *looker, struct marey__target *target)
+static void drop_unlisted(struct marey__sampler_context *context, struct marey__target *target)
 {
     size_t kept = 0;
     for (size_t i = 0; i < target->n_threads; i++) {
         if (target->threads[i].is_listed)
             target->threads[kept++] = target->threads[i];
         else
-            fini_thread(looker, &target->threads[i]);
+            fini_thread(context, &target->threads[i]);
     }
     target->n_threads = kept;
 }
@@ -177,20 +178,20 @@ static void list_interpreters(struct marey__target *target)
     target->n_interpreters = n;
 }
 
-static void list_all(struct marey__looker *looker, struct marey__target *target)
+static void list_all(struct marey__sampler_context *context, struct marey__target *target)
 {
     list_interpreters(target);
     for (size_t i = 0; i < target->n_threads; i++)
         target->threads[i].is_listed = false;
     for (uint32_t i = 0; i < target->n_interpreters; i++)
-        list_threads(looker, target, i, target->at_ns);
-    drop_unlisted(looker, target);
+        list_threads(context, target, i, target->at_ns);
+    drop_unlisted(context, target);
     marey__remote_forget(target->remote);
     target->listed_ns = target->at_ns;
     target->is_stale = false;
 }
 
-bool marey__target_keep_up(struct marey__looker *looker, struct marey__target *target)
+bool marey__target_keep_up(struct marey__sampler_context *context, struct marey__target *target)
 {
     if (target->is_doubtful || target->at_ns - target->checked_ns > check_again_ns) {
         target->checked_ns = target->at_ns;
@@ -203,6 +204,6 @@ bool marey__target_keep_up(struct marey__looker *looker, struct marey__target *t
             return false;
     }
     if (target->is_stale || target->at_ns - target->listed_ns > list_again_ns)
-        list_all(looker, target);
+        list_all(context, target);
     return true;
 }

@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "sampler/loop/sampler_internal.h"
+#include "sampler/loop/internal.h"
 
 enum {
     SLACK = 512,    /* bytes behind the end of the stack: it may grow by some frames */
@@ -76,11 +76,11 @@ static void plan_twin(struct marey__batch *batch, struct marey__places *places)
     places->twin_copy = marey__batch_add(batch, places->twin_at, places->twin_bytes);
 }
 
-void marey__thread_plan(struct marey__looker *looker, struct marey__target *target,
+void marey__thread_plan(struct marey__sampler_context *context, struct marey__target *target,
                         struct marey__target_thread *thread)
 {
     const struct marey__remote_layout *layout = target->layout;
-    struct marey__batch *batch = &looker->batch;
+    struct marey__batch *batch = &context->batch;
     struct marey__places *places = &thread->places;
     if (++places->n_reads % RUN == 0) {
         places->reach_before = places->reach;
@@ -104,10 +104,10 @@ void marey__thread_plan(struct marey__looker *looker, struct marey__target *targ
 /* ---- what was not where it used to be ---- */
 
 /* Read `n_bytes` at `at` now. */
-static size_t read_late(struct marey__looker *looker, struct marey__target *target, uint64_t at,
-                        size_t n_bytes, bool *is_torn)
+static size_t read_late(struct marey__sampler_context *context, struct marey__target *target,
+                        uint64_t at, size_t n_bytes, bool *is_torn)
 {
-    struct marey__batch *batch = &looker->batch;
+    struct marey__batch *batch = &context->batch;
     const size_t index = marey__batch_add(batch, at, n_bytes);
     if (index == MAREY__BATCH_NONE)
         return index;
@@ -140,24 +140,26 @@ void marey__places_expect_cframe(struct marey__places *places, uint64_t at)
         (struct marey__place){.at = at, .copy = MAREY__BATCH_NONE};
 }
 
-const uint8_t *marey__places_cframe(struct marey__looker *looker, struct marey__target *target,
-                                    struct marey__places *places, uint64_t at, bool *is_torn)
+const uint8_t *marey__places_cframe(struct marey__sampler_context *context,
+                                    struct marey__target *target, struct marey__places *places,
+                                    uint64_t at, bool *is_torn)
 {
     for (size_t i = 0; i < places->n_cframes; i++) {
-        const uint8_t *copy = marey__batch_at(&looker->batch, places->cframes[i].copy);
+        const uint8_t *copy = marey__batch_at(&context->batch, places->cframes[i].copy);
         if (places->cframes[i].at == at && copy != NULL)
             return copy;
     }
     struct marey__place *place = keep(places->cframes, &places->n_cframes, MAREY__CFRAMES, at);
-    place->copy = read_late(looker, target, at, target->layout->cframe.size, is_torn);
-    return marey__batch_at(&looker->batch, place->copy);
+    place->copy = read_late(context, target, at, target->layout->cframe.size, is_torn);
+    return marey__batch_at(&context->batch, place->copy);
 }
 
-const uint8_t *marey__places_stray(struct marey__looker *looker, struct marey__target *target,
-                                   struct marey__places *places, uint64_t at, bool *is_torn)
+const uint8_t *marey__places_stray(struct marey__sampler_context *context,
+                                   struct marey__target *target, struct marey__places *places,
+                                   uint64_t at, bool *is_torn)
 {
     for (size_t i = 0; i < places->n_strays; i++) {
-        const uint8_t *copy = marey__batch_at(&looker->batch, places->strays[i].copy);
+        const uint8_t *copy = marey__batch_at(&context->batch, places->strays[i].copy);
         if (places->strays[i].at != at || copy == NULL)
             continue;
         places->strays[i].used = places->n_reads;
@@ -165,19 +167,19 @@ const uint8_t *marey__places_stray(struct marey__looker *looker, struct marey__t
     }
     struct marey__place *place = keep(places->strays, &places->n_strays, MAREY__STRAYS, at);
     place->used = places->n_reads;
-    place->copy = read_late(looker, target, at, target->layout->frame.size, is_torn);
-    return marey__batch_at(&looker->batch, place->copy);
+    place->copy = read_late(context, target, at, target->layout->frame.size, is_torn);
+    return marey__batch_at(&context->batch, place->copy);
 }
 
 /* The chunk at `at` among those of last time, whose copy holds `n_used` bytes (0: as many as its header says). */
-static bool find_chunk(struct marey__looker *looker, struct marey__target *target,
+static bool find_chunk(struct marey__sampler_context *context, struct marey__target *target,
                        const struct marey__places *places, size_t n_before, size_t *hint,
                        struct marey__chunk *chunk)
 {
     const struct marey__remote_layout *layout = target->layout;
     for (size_t k = 0; k < n_before; k++) {
         const struct marey__chunk *before = &places->chunks_before[(*hint + k) % n_before];
-        const uint8_t *copy = marey__batch_at(&looker->batch, before->copy);
+        const uint8_t *copy = marey__batch_at(&context->batch, before->copy);
         if (before->at != chunk->at || copy == NULL)
             continue;
         *hint = *hint + k + 1;
@@ -191,7 +193,7 @@ static bool find_chunk(struct marey__looker *looker, struct marey__target *targe
     return false;
 }
 
-static bool read_chunk(struct marey__looker *looker, struct marey__target *target,
+static bool read_chunk(struct marey__sampler_context *context, struct marey__target *target,
                        struct marey__chunk *chunk, bool *is_torn)
 {
     const struct marey__remote_layout *layout = target->layout;
@@ -206,11 +208,11 @@ static bool read_chunk(struct marey__looker *looker, struct marey__target *targe
         chunk->n_used < layout->chunk.data)
         return false;
     chunk->n_copied = MAREY__MIN(chunk->n_used + SLACK, chunk->size);
-    chunk->copy = read_late(looker, target, chunk->at, chunk->n_copied, is_torn);
+    chunk->copy = read_late(context, target, chunk->at, chunk->n_copied, is_torn);
     return chunk->copy != MAREY__BATCH_NONE;
 }
 
-bool marey__places_refresh(struct marey__looker *looker, struct marey__target *target,
+bool marey__places_refresh(struct marey__sampler_context *context, struct marey__target *target,
                            struct marey__places *places, const uint8_t *state, bool *is_torn)
 {
     const struct marey__remote_layout *layout = target->layout;
@@ -230,12 +232,12 @@ bool marey__places_refresh(struct marey__looker *looker, struct marey__target *t
         struct marey__chunk chunk = {.at = at, .n_used = n_used};
         if (places->n_chunks == MAX_CHUNKS ||
             !marey__grow(&places->chunks, &places->chunks_cap, places->n_chunks + 1, sizeof chunk) ||
-            (!find_chunk(looker, target, places, n_before, &hint, &chunk) &&
-             !read_chunk(looker, target, &chunk, is_torn)))
+            (!find_chunk(context, target, places, n_before, &hint, &chunk) &&
+             !read_chunk(context, target, &chunk, is_torn)))
             return false;
         places->chunks[places->n_chunks++] = chunk;
         const uint64_t next =
-            marey__remote_u64(marey__batch_at(&looker->batch, chunk.copy), layout->chunk.previous);
+            marey__remote_u64(marey__batch_at(&context->batch, chunk.copy), layout->chunk.previous);
         if (next == at)
             return false;
         at = next;

@@ -2,7 +2,7 @@
  * From frames to the number of a stack. Of a stack that was there before, only the frames that differ, counted from the
  * outermost, are looked up: a stack of a hundred frames whose innermost has moved on costs one.
  */
-#include "sampler/loop/sampler_internal.h"
+#include "sampler/loop/internal.h"
 
 enum { FIRST_SLOTS = 1024, MAX_SLOTS = 1 << 16, MAX_MET = 64 };
 
@@ -54,36 +54,36 @@ static bool make_room(struct marey__location_cache *cache)
     return true;
 }
 
-static uint32_t find_location(struct marey__looker *looker, struct marey__target *target,
+static uint32_t find_location(struct marey__sampler_context *context, struct marey__target *target,
                               struct marey__remote_code *code, const struct marey__walk_frame *frame)
 {
     if (code->tag == 0)
-        code->tag = marey__samples_function(looker->samples, MAREY_FRAME_PYTHON, code->name,
+        code->tag = marey__samples_function(context->samples, MAREY_FRAME_PYTHON, code->name,
                                             code->file, "", code->first_line);
     const uint32_t line =
         marey__remote_line(target->remote, code, frame->instruction, frame->tlbc_index);
-    return marey__samples_location(looker->samples, code->tag, line);
+    return marey__samples_location(context->samples, code->tag, line);
 }
 
-uint32_t marey__frame_location(struct marey__looker *looker, struct marey__target *target,
+uint32_t marey__frame_location(struct marey__sampler_context *context, struct marey__target *target,
                                const struct marey__walk_frame *frame)
 {
     if (frame->code == MAREY__WALK_MARK)
         return marey__samples_location(
-            looker->samples,
-            marey__samples_function(looker->samples, MAREY_FRAME_MARK, "(truncated)", "", "", 0), 0);
+            context->samples,
+            marey__samples_function(context->samples, MAREY_FRAME_MARK, "(truncated)", "", "", 0), 0);
     if (frame->code == MAREY__WALK_TASK)
-        return marey__task_location(looker, target, frame->instruction);
+        return marey__task_location(context, target, frame->instruction);
     struct marey__remote_code *code = marey__remote_code(target->remote, frame->code);
     if (code == NULL)
         return 0;
     struct marey__location_cache *cache = &target->locations;
     if (frame->tlbc_index != 0 || !make_room(cache)) /* copies of bytecode come and go */
-        return find_location(looker, target, code, frame);
+        return find_location(context, target, code, frame);
     struct marey__location_slot *slot = slot_of(cache, frame->code, frame->instruction);
     if (slot->code != 0 && slot->generation == code->generation)
         return slot->location;
-    const uint32_t location = find_location(looker, target, code, frame);
+    const uint32_t location = find_location(context, target, code, frame);
     cache->n += slot->code == 0;
     *slot = (struct marey__location_slot){
         .code = frame->code,
@@ -126,10 +126,10 @@ void marey__walk_meet(struct marey__target *target, const struct marey__walk *wa
             (void)marey__remote_code(target->remote, walk->frames[i].code);
 }
 
-bool marey__thread_resolve(struct marey__looker *looker, struct marey__target *target,
+bool marey__thread_resolve(struct marey__sampler_context *context, struct marey__target *target,
                            struct marey__target_thread *thread, uint32_t *stack)
 {
-    struct marey__walk *walk = &looker->walk;
+    struct marey__walk *walk = &context->walk;
     const size_t n_same = count_same(walk, &thread->walk), n_new = walk->n - n_same;
     *stack = 0;
     for (size_t i = walk->n; i-- > 0;) {
@@ -137,12 +137,12 @@ bool marey__thread_resolve(struct marey__looker *looker, struct marey__target *t
         if (i >= n_new) {
             frame->stack = thread->walk.frames[thread->walk.n - (walk->n - i)].stack;
         } else {
-            const uint32_t location = marey__frame_location(looker, target, frame);
+            const uint32_t location = marey__frame_location(context, target, frame);
             if (location == 0 && (i > 0 || walk->n == 1))
                 return false;
             /* The innermost one may be a shim that is not written yet. */
             frame->stack =
-                location == 0 ? *stack : marey__samples_stack(looker->samples, *stack, location);
+                location == 0 ? *stack : marey__samples_stack(context->samples, *stack, location);
         }
         *stack = frame->stack;
     }

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "sampler/loop/sampler_internal.h"
+#include "sampler/loop/internal.h"
 
 enum {
     MAX_NAMES = 1000,
@@ -47,24 +47,24 @@ static size_t find_name(struct marey__target *target, const struct marey__remote
 }
 
 /* The run of frames that frame `index` is in has one more. */
-static void lengthen_run(struct marey__looker *looker, size_t index)
+static void lengthen_run(struct marey__sampler_context *context, size_t index)
 {
     size_t end = 0;
-    for (size_t i = 0; i < looker->n_runs; i++) {
-        end += looker->runs[i].n_frames;
+    for (size_t i = 0; i < context->n_runs; i++) {
+        end += context->runs[i].n_frames;
         if (index < end) {
-            looker->runs[i].n_frames++;
+            context->runs[i].n_frames++;
             return;
         }
     }
 }
 
-void marey__walk_put_task(struct marey__looker *looker, struct marey__target *target,
+void marey__walk_put_task(struct marey__sampler_context *context, struct marey__target *target,
                           uint64_t thread_state, const struct marey__walk_coroutine *coroutines,
                           size_t n)
 {
     struct marey__remote_task task;
-    struct marey__walk *walk = &looker->walk;
+    struct marey__walk *walk = &context->walk;
     if (n == 0 || !marey__remote_task(target->remote, thread_state, &task))
         return;
     size_t k = 0;
@@ -82,10 +82,10 @@ void marey__walk_put_task(struct marey__looker *looker, struct marey__target *ta
     walk->frames[index + 1] =
         (struct marey__walk_frame){.code = MAREY__WALK_TASK, .instruction = name};
     walk->n++;
-    lengthen_run(looker, index);
+    lengthen_run(context, index);
 }
 
-uint32_t marey__task_location(struct marey__looker *looker, struct marey__target *target,
+uint32_t marey__task_location(struct marey__sampler_context *context, struct marey__target *target,
                               uint64_t name)
 {
     char text[NAME_BYTES + 8];
@@ -93,8 +93,8 @@ uint32_t marey__task_location(struct marey__looker *looker, struct marey__target
         return 0;
     snprintf(text, sizeof text, "[task %s]", target->tasks.list[name].text);
     return marey__samples_location(
-        looker->samples,
-        marey__samples_function(looker->samples, MAREY_FRAME_MARK, text, "", "", 0), 0);
+        context->samples,
+        marey__samples_function(context->samples, MAREY_FRAME_MARK, text, "", "", 0), 0);
 }
 
 void marey__task_names_fini(struct marey__task_names *names)

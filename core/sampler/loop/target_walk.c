@@ -2,7 +2,7 @@
  * From copies to frames, from the innermost on. Every pointer may lead anywhere: a frame is taken from a copy or read,
  * never more than MAREY__WALK_MAX of them, and what makes no sense ends the walk.
  */
-#include "sampler/loop/sampler_internal.h"
+#include "sampler/loop/internal.h"
 
 enum {
     MAX_LATE_STILL =
@@ -15,7 +15,7 @@ enum {
 
 /* A walk under way. */
 struct walker {
-    struct marey__looker *looker;
+    struct marey__sampler_context *context;
     struct marey__target *target;
     struct marey__places *places;
     size_t chunk, heap; /* where the last frame was found */
@@ -40,7 +40,7 @@ static const uint8_t *find_in_chunks(struct walker *w, uint64_t at)
         if (at < chunk->at || at - chunk->at + w->target->layout->frame.size > chunk->n_copied)
             continue;
         w->chunk = i;
-        return marey__batch_at(&w->looker->batch, chunk->copy) + (at - chunk->at);
+        return marey__batch_at(&w->context->batch, chunk->copy) + (at - chunk->at);
     }
     return NULL;
 }
@@ -58,20 +58,20 @@ static const uint8_t *find_on_heap(struct walker *w, uint64_t at)
         w->heap = i + 1;
         break;
     }
-    if (marey__batch_at(&w->looker->batch, place.copy) == NULL) {
+    if (marey__batch_at(&w->context->batch, place.copy) == NULL) {
         w->is_cut = w->n_late == w->max_late;
         if (w->is_cut)
             return NULL;
         w->n_late++;
-        place.copy = marey__batch_add(&w->looker->batch, at, w->target->layout->frame.size);
+        place.copy = marey__batch_add(&w->context->batch, at, w->target->layout->frame.size);
         if (place.copy == MAREY__BATCH_NONE)
             return NULL;
         w->is_torn = true;
-        marey__batch_read(&w->looker->batch, w->target->remote, place.copy);
+        marey__batch_read(&w->context->batch, w->target->remote, place.copy);
     }
     if (marey__grow(&places->heap, &places->heap_cap, places->n_heap + 1, sizeof place))
         places->heap[places->n_heap++] = place;
-    return marey__batch_at(&w->looker->batch, place.copy);
+    return marey__batch_at(&w->context->batch, place.copy);
 }
 
 static const uint8_t *find_frame(struct walker *w, uint64_t at)
@@ -85,7 +85,7 @@ static const uint8_t *find_frame(struct walker *w, uint64_t at)
     w->is_cut = w->n_late == w->max_late;
     if (w->is_cut)
         return NULL;
-    frame = marey__places_stray(w->looker, w->target, w->places, at, &is_torn);
+    frame = marey__places_stray(w->context, w->target, w->places, at, &is_torn);
     w->n_late += is_torn;
     w->is_torn = w->is_torn || is_torn;
     return frame;
@@ -93,10 +93,10 @@ static const uint8_t *find_frame(struct walker *w, uint64_t at)
 
 static void end_run(struct walker *w, uint64_t anchor)
 {
-    struct marey__looker *looker = w->looker;
-    if (looker->native_files != NULL &&
-        marey__grow(&looker->runs, &looker->runs_cap, looker->n_runs + 1, sizeof *looker->runs))
-        looker->runs[looker->n_runs++] =
+    struct marey__sampler_context *context = w->context;
+    if (context->native_files != NULL &&
+        marey__grow(&context->runs, &context->runs_cap, context->n_runs + 1, sizeof *context->runs))
+        context->runs[context->n_runs++] =
             (struct marey__unwind_run){.n_frames = w->n_run, .anchor = anchor};
     w->n_run = 0;
 }
@@ -113,7 +113,7 @@ static bool is_entry(const struct marey__remote_layout *layout, const uint8_t *f
 static bool put_frame(struct walker *w, const uint8_t *frame)
 {
     const struct marey__remote_layout *layout = w->target->layout;
-    struct marey__walk *walk = &w->looker->walk;
+    struct marey__walk *walk = &w->context->walk;
     struct marey__walk_frame found = {
         .code = marey__remote_u64(frame, layout->frame.code) & layout->frame.code_mask,
         .tlbc_index = marey__remote_u32(frame, layout->frame.tlbc_index),
@@ -150,7 +150,7 @@ static bool is_outermost(const struct marey__remote_layout *layout, unsigned own
  */
 static bool ends_with_code(const struct walker *w)
 {
-    const struct marey__walk *walk = &w->looker->walk;
+    const struct marey__walk *walk = &w->context->walk;
     return w->target->layout->cframe.current_frame == MAREY__REMOTE_ABSENT || walk->n == 0 ||
            marey__remote_code(w->target->remote, walk->frames[walk->n - 1].code) != NULL;
 }
@@ -165,7 +165,7 @@ static bool walk_from(struct walker *w, uint64_t at)
     /* Without any frame there is no evaluation loop, and no other one around it. */
     unsigned owner =
         w->around == 0 || at != 0 ? MAREY__REMOTE_OWNER_SHIM : MAREY__REMOTE_OWNER_GENERATOR;
-    w->looker->walk.n = w->looker->n_runs = 0;
+    w->context->walk.n = w->context->n_runs = 0;
     w->n_run = 0;
     w->n_coroutines = 0;
     w->is_cut = w->is_partial = false;
@@ -185,7 +185,7 @@ static bool walk_from(struct walker *w, uint64_t at)
             return false;
         else if (owner == MAREY__REMOTE_OWNER_GENERATOR)
             w->coroutines[w->n_coroutines++ % MAX_COROUTINES] =
-                (struct marey__walk_coroutine){.at = at, .index = w->looker->walk.n - 1};
+                (struct marey__walk_coroutine){.at = at, .index = w->context->walk.n - 1};
         at = marey__remote_u64(frame, layout->frame.previous);
     }
     w->is_partial = !is_outermost(layout, owner);
@@ -197,7 +197,7 @@ static bool walk_from_cframe(struct walker *w, uint64_t at, uint64_t *innermost)
 {
     const struct marey__remote_layout *layout = w->target->layout;
     bool is_torn = false;
-    const uint8_t *cframe = marey__places_cframe(w->looker, w->target, w->places, at, &is_torn);
+    const uint8_t *cframe = marey__places_cframe(w->context, w->target, w->places, at, &is_torn);
     w->is_torn = w->is_torn || is_torn;
     if (cframe == NULL)
         return false;
@@ -242,7 +242,7 @@ static bool differs_from_twin(const struct walker *w, uint64_t innermost)
 {
     const struct marey__remote_layout *layout = w->target->layout;
     const struct marey__places *places = w->places;
-    const struct marey__batch *batch = &w->looker->batch;
+    const struct marey__batch *batch = &w->context->batch;
     const uint8_t *twin = marey__batch_at(batch, places->twin_copy);
     if (twin == NULL || places->n_chunks == 0)
         return false;
@@ -348,7 +348,7 @@ static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *inn
     if (layout->cframe.current_frame != MAREY__REMOTE_ABSENT && *innermost != 0) {
         bool is_torn = false;
         const uint8_t *cframe =
-            marey__places_cframe(w->looker, w->target, w->places, *innermost, &is_torn);
+            marey__places_cframe(w->context, w->target, w->places, *innermost, &is_torn);
         w->is_torn = w->is_torn || is_torn;
         if (cframe == NULL)
             return false;
@@ -356,7 +356,7 @@ static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *inn
         w->around = marey__remote_u64(cframe, layout->cframe.previous);
     }
     return layout->thread.datastack_chunk == MAREY__REMOTE_ABSENT ||
-           marey__places_refresh(w->looker, w->target, w->places, state, &w->is_torn);
+           marey__places_refresh(w->context, w->target, w->places, state, &w->is_torn);
 }
 
 /* Says where frames are missing, to whoever looks at the stack alone. */
@@ -366,18 +366,19 @@ static void put_mark(struct marey__walk *walk)
         walk->frames[walk->n++] = (struct marey__walk_frame){.code = MAREY__WALK_MARK};
 }
 
-enum marey__walked marey__thread_walk(struct marey__looker *looker, struct marey__target *target,
+enum marey__walked marey__thread_walk(struct marey__sampler_context *context,
+                                      struct marey__target *target,
                                       struct marey__target_thread *thread, bool is_still,
                                       uint32_t *flags)
 {
     const struct marey__remote_layout *layout = target->layout;
     struct walker w = {
-        .looker = looker,
+        .context = context,
         .target = target,
         .places = &thread->places,
         .max_late = is_still ? MAX_LATE_STILL : MAX_LATE,
     };
-    const uint8_t *state = marey__batch_at(&looker->batch, thread->places.state_copy);
+    const uint8_t *state = marey__batch_at(&context->batch, thread->places.state_copy);
     if (state == NULL || marey__remote_u64(state, layout->thread.interpreter) !=
                              target->interpreters[thread->interpreter].address)
         return MAREY__WALK_ENDED;
@@ -391,7 +392,7 @@ enum marey__walked marey__thread_walk(struct marey__looker *looker, struct marey
             marey__places_expect_cframe(&thread->places, w.around);
     } else if (!walk_around(&w, marey__remote_u64(state, layout->thread.frame), &innermost)) {
         /* A chain that breaks off in a thread that moved is two stacks in one. */
-        if (looker->walk.n == 0 || (!is_still && !w.is_cut && !w.is_partial))
+        if (context->walk.n == 0 || (!is_still && !w.is_cut && !w.is_partial))
             return MAREY__WALK_REJECTED;
         *flags |= MAREY_SAMPLE_TRUNCATED;
         w.is_torn = w.is_torn || w.is_partial;
@@ -399,10 +400,10 @@ enum marey__walked marey__thread_walk(struct marey__looker *looker, struct marey
     if (w.n_run > 0)
         end_run(&w, 0);
     if ((*flags & MAREY_SAMPLE_TRUNCATED) != 0)
-        put_mark(&looker->walk);
-    marey__walk_put_task(looker, target, thread->address, w.coroutines,
+        put_mark(&context->walk);
+    marey__walk_put_task(context, target, thread->address, w.coroutines,
                          MAREY__MIN(w.n_coroutines, (size_t)MAX_COROUTINES));
-    if (looker->walk.n == 0)
+    if (context->walk.n == 0)
         *flags |= MAREY_SAMPLE_NO_FRAMES;
     if (!is_still && (w.is_torn || differs_from_twin(&w, innermost)))
         *flags |= MAREY_SAMPLE_UNSTABLE;

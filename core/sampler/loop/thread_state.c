@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/clock_internal.h"
-#include "sampler/loop/sampler_internal.h"
+#include "record/internal.h"
+#include "sampler/loop/internal.h"
 
 /* A thread that ran a moment ago is taken to run on for so long, which is far less than a tick. */
 enum { FRESH_NS = 200000 };

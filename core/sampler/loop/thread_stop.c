@@ -26,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/clock_internal.h"
-#include "sampler/loop/sampler_internal.h"
+#include "record/internal.h"
+#include "sampler/loop/internal.h"
 
 enum {
     N_SPINS = 24, /* a thread on another processor stops within some microseconds */
@@ -131,7 +131,7 @@ static bool is_child_of_ours(pid_t tid)
 }
 
 /* The thread has ended while we traced it, and waits to be told of. How a child of ours ended, its parent wants to know. */
-static void take_leave(pid_t tid)
+static void detach(pid_t tid)
 {
     int status;
     if (!is_child_of_ours(tid))
@@ -156,7 +156,7 @@ static enum marey__stopped ask(pid_t tid, bool shall_wait, int *sig)
         *sig = signal_of(tid);
         return MAREY__STOPPED;
     }
-    take_leave(tid);
+    detach(tid);
     return MAREY__STOP_GONE;
 }
 

@@ -6,8 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sampler/remote/permission.h"
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum { CAP_PTRACE = 19 };
 

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum { FRAMES_TRIED = 64, YOUNG_MS = 500 };
 

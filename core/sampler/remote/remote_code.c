@@ -7,7 +7,7 @@
  * the object's own pointers, the head of its name and of its table of lines, all of them in one read. Pointers alone would
  * not do, since a freed name of the same length leaves its place to the next name, too.
  */
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum {
     EPOCH_NS = 100000000,

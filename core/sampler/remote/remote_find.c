@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "codec/elf_symbols.h"
-#include "sampler/remote/remote_internal.h"
+#include "codec/internal.h"
+#include "sampler/remote/internal.h"
 
 enum { PAGE = 4096 };
 

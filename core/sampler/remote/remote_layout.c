@@ -2,7 +2,7 @@
  * The offsets of fields in CPython's structs, 3.10 to 3.12: what offsetof() gave with the headers of each version.
  * tests/unit/test_remote.c checks them with running Pythons. From 3.13 on Python publishes them (remote_offsets.c).
  */
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 #define NO MAREY__REMOTE_ABSENT
 

@@ -2,7 +2,7 @@
  * Line tables, in the formats of 3.10 and of 3.11 and later. Each is decoded once into runs of equal lines, so that a
  * lookup is a binary search. A truncated or invalid table gives the lines up to the fault.
  */
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 struct cursor {
     const uint8_t *at, *end;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 static bool take_hex(const char **at, uint64_t *out)
 {

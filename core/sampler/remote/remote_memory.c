@@ -3,7 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum { SPANS_AT_ONCE = 1024 };
 

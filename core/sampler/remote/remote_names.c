@@ -1,5 +1,5 @@
 /* Names of threads as the program gave them: what is in threading._active, by the thread's ident. */
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum { AGAIN_NS = 500000000, NAMES_MAX = 65536, NAME_CHARS = 200, INTERPRETERS_MAX = 64 };
 

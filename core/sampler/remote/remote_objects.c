@@ -3,7 +3,7 @@
  * own way: keys in a table with an index before it, values beside the keys or, where instances of a class share keys, in an
  * array of their own that hangs off the instance or lies in it.
  */
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum {
     ENTRIES_MAX = 1 << 15, /* of one dict; sys.modules has thousands */

@@ -3,7 +3,7 @@
  * free-threaded, then words. Which word is what differs from one minor version to the next, so there is a map for each.
  * What the table leaves out stands here too. All that is taken from it is checked before it is believed.
  */
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 #define NO MAREY__REMOTE_ABSENT
 enum {

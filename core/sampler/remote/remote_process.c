@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "record/record_internal.h"
-#include "sampler/remote/remote_internal.h"
+#include "record/internal.h"
+#include "sampler/remote/internal.h"
 
 enum { ENVIRONMENT_MAX = 1 << 17 };
 

@@ -5,7 +5,7 @@
  * interpreter, and an interpreter has a list of thread states each of which points back to it: nothing else looks like
  * that. The version, where neither a symbol nor a name tells, is the text that sys.version begins with.
  */
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum {
     BLOCK = 1 << 16,

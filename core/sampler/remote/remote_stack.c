@@ -1,5 +1,5 @@
 /* Interpreters, thread states and frames by following pointers, one read for each: for those who read seldom. */
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum { FRAME_MAX = 1024 };
 

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum {
     FIRST_VERSION = 0x030e0000,

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "sampler/remote/remote_internal.h"
+#include "sampler/remote/internal.h"
 
 enum { TIDS_MAX = 65536, PTHREAD_BYTES = 2304, GLIBC_TID = 720, AGAIN_NS = 10000000, NO = 0 };
 

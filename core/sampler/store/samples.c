@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "base/table_internal.h"
-#include "sampler/store/samples.h"
+#include "base/internal.h"
+#include "sampler/store/internal.h"
 
 enum { MOST = 1 << 28 }; /* things of a kind */
 

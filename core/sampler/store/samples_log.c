@@ -13,7 +13,7 @@
 
 #include <zstd.h>
 
-#include "sampler/store/samples_log.h"
+#include "sampler/store/internal.h"
 
 enum {
     MOST_SHIFT = 16,        /* times are known to 33 us, one way or the other */

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "sampler/store/samples_log.h"
+#include "sampler/store/internal.h"
 
 static void put_tag(struct marey__buf *bytes, char tag)
 {

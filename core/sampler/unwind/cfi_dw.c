@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 struct marey__cfi {
     Elf *elf;

@@ -1,5 +1,5 @@
 /* A build without libdw: stacks are followed by frame pointers, else searched. */
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 bool marey__unwind_has_rules(void)
 {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 /* DWARF's operations, those that frames use. */
 enum {

@@ -3,7 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 /* Reading the mappings takes a millisecond or two in a process with torch. An address that stays unknown is no reason. */
 enum { MAX_COPY = 32 << 20 };

@@ -10,7 +10,7 @@
 #include <lzma.h>
 #endif
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 #ifdef MAREY_HAVE_LZMA
 enum { MAX_UNPACKED = 64 << 20, MAX_UNPACKER = 64 << 20 };

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 struct output {
     struct marey__unwind_merged *entries;

@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 enum { MAX_NAME = 512, MAX_FUNCTIONS = 1 << 20, MAX_JIT = 1 << 18 };
 static const uint64_t jit_again_ns = 1000000000u;

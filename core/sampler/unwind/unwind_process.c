@@ -17,7 +17,7 @@
 #include <asm/ptrace.h>
 #endif
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 struct process {
     pid_t pid;

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 #if defined(__x86_64__)
 

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "sampler/unwind/unwind_internal.h"
+#include "sampler/unwind/internal.h"
 
 enum { MAX_MANGLED = 4096 };
 

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampler/unwind/unwind.h"
+#include "sampler/unwind/internal.h"
 
 #define CALLS(X)                                                                                   \
     X(1, "futex")                                                                                  \

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "tensor/container/container_internal.h"
+#include "tensor/container/internal.h"
 
 void marey__bin_meta_put(struct marey__buf *out, const struct marey_tensor *tensor)
 {

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tensor/container/container_internal.h"
+#include "tensor/container/internal.h"
 
 static const char gradients[] = "%grad.";
 /* What safetensors has a meaning for, and what fills gaps there; a name that begins so has its first byte escaped. */

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/number_text.h"
-#include "tensor/container/container_internal.h"
-#include "tensor/kernels/tensor_internal.h"
+#include "base/internal.h"
+#include "tensor/container/internal.h"
+#include "tensor/kernels/internal.h"
 
 enum {
     PIECE = 16 << 10,

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tensor/container/container_internal.h"
+#include "tensor/container/internal.h"
 
 const char *marey__dump_type_name(enum marey_dump_type type)
 {

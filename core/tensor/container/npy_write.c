@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tensor/container/container_internal.h"
+#include "tensor/container/internal.h"
 
 /* Types that numpy has none for are stored as unsigned integers of their width. */
 static const char *descr_of(enum marey_dtype dtype)

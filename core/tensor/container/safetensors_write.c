@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/container/container_internal.h"
+#include "tensor/container/internal.h"
 
 /* The format's own name for a type, or for what stands in for it. */
 static const char *type_of(enum marey_dtype dtype)

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 enum {
     SAME_PATH = 2,

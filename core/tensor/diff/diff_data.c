@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 /* ---- some blocks ---- */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/diff/diff_pending.h"
+#include "tensor/diff/internal.h"
 
 enum { CHUNK = 1024, MAX_ERRORS = 1000 };
 

@@ -1,8 +1,8 @@
 /* Two dumps on disk: which steps belong together, and the values of each. */
 #include <string.h>
 
-#include "tensor/diff/diff_merge.h"
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/diff/internal.h"
+#include "tensor/dumpfile/internal.h"
 
 /* A dump, and what is wanted of it. */
 struct run {
@@ -196,7 +196,7 @@ static void tell_alone(struct marey_diff *diff, const struct run *run, const cha
                          n == 1 ? "is" : "are", side);
 }
 
-static void tell_progress(const struct marey_diff *diff, size_t done, size_t of)
+static void report_progress(const struct marey_diff *diff, size_t done, size_t of)
 {
     if (diff->options.progress != NULL)
         diff->options.progress(diff->options.progress_ctx, (double)done / (double)of);
@@ -215,7 +215,7 @@ static marey_status diff_runs(struct marey_diff *diff, struct runs *runs)
     tell_incomplete(diff, &runs->b);
     for (size_t i = 0; i < runs->a.n; i++) {
         const struct step *a = &runs->a.steps[i];
-        tell_progress(diff, i, runs->a.n);
+        report_progress(diff, i, runs->a.n);
         MAREY_TRY(diff_step(diff, runs, &runs->a, a,
                             a->partner != MAREY__DIFF_NONE ? &runs->b.steps[a->partner] : NULL));
     }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 bool marey__diff_is_tensor(const struct marey_dumped_value *value)
 {
@@ -34,7 +34,7 @@ void marey__diff_drop(const struct marey__diff_side *side, size_t value)
 marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why)
 {
     out->status = MAREY_DIFF_UNKNOWN;
-    out->basis = MAREY__BY_NOTHING;
+    out->basis = MAREY__DIFF_BY_NOTHING;
     out->why = marey__strndup(why, strlen(why));
     return out->why != NULL ? MAREY_OK : marey__no_memory();
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 /* ---- digests ---- */
 

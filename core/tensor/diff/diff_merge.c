@@ -8,7 +8,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "tensor/diff/diff_merge.h"
+#include "tensor/diff/internal.h"
 
 enum how { COPIES, PIECES, SUMMANDS };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 /* In the backward pass gradients of outputs come in, and those of inputs and parameters go out. */
 static const struct {

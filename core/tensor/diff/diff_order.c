@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 static int compare_u64(uint64_t a, uint64_t b)
 {
@@ -53,7 +53,7 @@ static void tell_what_was_compared(struct marey_diff *diff)
             "values of which statistics alone were kept, and equal ones do not prove equal "
             "numbers: %zu",
             n_stats);
-    if (diff->n_told > diff->n_by_status[MAREY_DIFF_UNKNOWN])
+    if (diff->n_reported > diff->n_by_status[MAREY_DIFF_UNKNOWN])
         return;
     if (diff->n_by_status[MAREY_DIFF_UNKNOWN] > 5)
         marey__diff_warn(diff, "values besides these that could not be compared: %zu",

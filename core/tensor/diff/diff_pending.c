@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/container/container_internal.h"
-#include "tensor/diff/diff_pending.h"
+#include "tensor/container/internal.h"
+#include "tensor/diff/internal.h"
 
 /* ---- the value that waits, as if it had been read ---- */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/diff/diff_pending.h"
+#include "tensor/diff/internal.h"
 #include <marey/image.h>
 
 /* As the layout of the reference has them. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/walk/internal.h"
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 enum {
     MAX_VALUE_TEXT = 200,   /* of a value that is not a tensor */
@@ -94,7 +94,7 @@ marey_status marey__diff_describe(struct marey_diff *diff, const struct marey_du
 
 static void tell_unknown(struct marey_diff *diff, const struct marey__diff_result *result)
 {
-    if (diff->n_told++ < MAX_UNKNOWN)
+    if (diff->n_reported++ < MAX_UNKNOWN)
         marey__diff_warn(diff, "%s of step %llu could not be compared: %s", result->path,
                          (unsigned long long)result->step, result->why);
 }

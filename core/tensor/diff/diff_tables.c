@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 #define TEXT(name, title)                                                                          \
     {                                                                                              \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/diff/diff_internal.h"
+#include "tensor/diff/internal.h"
 
 /* Whether `raw`, a number of the type, is written as `number` when it is shortened; its value. */
 static bool is_shortened(enum marey_dtype type, const void *raw, double number, double *value)

@@ -1,5 +1,5 @@
 /* The .meta.json beside a .bin: its shape and its type. */
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 struct meta {
     struct marey__shape shape;

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 marey_status marey_dumps_open(const char *path, marey_dumps **out)
 {
@@ -97,7 +97,8 @@ static marey_status nothing_to_give(const struct marey_dumped_value *value)
                        value->kind == MAREY_DUMP_TENSOR ? "they were not kept" : "it is no tensor");
 }
 
-static marey_status find_place(marey_dumps *dumps, size_t i, size_t value, struct marey__step **step)
+static marey_status find_place(marey_dumps *dumps, size_t i, size_t value,
+                               struct marey__dumpfile_step **step)
 {
     MAREY_TRY(check_step(dumps, i));
     *step = &dumps->steps[i];
@@ -109,7 +110,7 @@ static marey_status find_place(marey_dumps *dumps, size_t i, size_t value, struc
 
 marey_status marey_dumps_get(marey_dumps *dumps, size_t i, size_t value, struct marey_tensor *out)
 {
-    struct marey__step *step;
+    struct marey__dumpfile_step *step;
     MAREY_TRY(find_place(dumps, i, value, &step));
     if (!step->places[value].is_read)
         MAREY_TRY(marey__value_read(step, value));
@@ -122,7 +123,7 @@ void marey_dumps_drop(marey_dumps *dumps, size_t i, size_t value)
 {
     if (i >= dumps->n_steps || value >= dumps->steps[i].n_values)
         return;
-    struct marey__place *const place = &dumps->steps[i].places[value];
+    struct marey__value_place *const place = &dumps->steps[i].places[value];
     if (place->n_lent > 0 && --place->n_lent == 0 && place->numbers != NULL)
         marey__place_drop(place);
 }
@@ -130,7 +131,7 @@ void marey_dumps_drop(marey_dumps *dumps, size_t i, size_t value)
 marey_status marey__dumps_open_value(marey_dumps *dumps, size_t i, size_t value,
                                      struct marey__tensor_file *file, struct marey_tensor *out)
 {
-    struct marey__step *step;
+    struct marey__dumpfile_step *step;
     struct marey__numbers_file numbers = {0};
     file->fd = -1;
     atomic_init(&file->error, 0);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 static bool ends_with(const char *text, const char *suffix)
 {
@@ -61,13 +61,13 @@ static bool parse_step_name(const char *name, const char *end, struct marey_dump
 }
 
 /* NULL without memory. */
-static struct marey__step *add_step(struct marey_dumps *dumps, enum marey__source source,
-                                    const char *path)
+static struct marey__dumpfile_step *add_step(struct marey_dumps *dumps, enum marey__source source,
+                                             const char *path)
 {
     if (!marey__grow(&dumps->steps, &dumps->steps_cap, dumps->n_steps + 1, sizeof *dumps->steps))
         return NULL;
-    struct marey__step *const step = &dumps->steps[dumps->n_steps];
-    *step = (struct marey__step){.source = source};
+    struct marey__dumpfile_step *const step = &dumps->steps[dumps->n_steps];
+    *step = (struct marey__dumpfile_step){.source = source};
     step->info = (struct marey_dumped_step){.rank = -1, .world = -1, .is_complete = 1};
     step->path = marey__strndup(path, strlen(path));
     if (step->path == NULL)
@@ -94,7 +94,7 @@ static marey_status add_marey_step(struct marey_dumps *dumps, const char *path, 
     if (!has_manifest && ends_with(path, ".part"))
         return marey__fail(MAREY_EFORMAT,
                            "%s is a step that was not finished, and its manifest is not there", path);
-    struct marey__step *const step =
+    struct marey__dumpfile_step *const step =
         add_step(dumps, has_manifest ? MAREY__SOURCE_MANIFEST : MAREY__SOURCE_SAFETENSORS,
                  has_manifest ? manifest : path);
     MAREY__TRY_MEMORY(step != NULL);
@@ -117,7 +117,7 @@ struct owner {
 static marey_status add_accvlab_step(struct marey_dumps *dumps, const char *path, struct owner owner)
 {
     const char *const name = base_name(path);
-    struct marey__step *const step = add_step(dumps, MAREY__SOURCE_ACCVLAB, path);
+    struct marey__dumpfile_step *const step = add_step(dumps, MAREY__SOURCE_ACCVLAB, path);
     MAREY__TRY_MEMORY(step != NULL);
     step->info.layout = MAREY_DUMP_LAYOUT_ACCVLAB;
     step->info.rank = owner.rank;
@@ -230,7 +230,7 @@ static marey_status find_below(struct marey_dumps *dumps, const char *folder)
 
 static int by_step(const void *a, const void *b)
 {
-    const struct marey__step *const x = a, *const y = b;
+    const struct marey__dumpfile_step *const x = a, *const y = b;
     if (x->info.step != y->info.step)
         return x->info.step < y->info.step ? -1 : 1;
     if (x->info.rank != y->info.rank)
@@ -257,7 +257,7 @@ static marey_status find_file(struct marey_dumps *dumps, const char *path)
             return add_marey_step(dumps, path, strlen(steps[i]));
     for (size_t i = 0; i < MAREY__COUNT_OF(sources); i++)
         if (ends_with(path, sources[i].suffix)) {
-            struct marey__step *const step = add_step(dumps, sources[i].source, path);
+            struct marey__dumpfile_step *const step = add_step(dumps, sources[i].source, path);
             MAREY__TRY_MEMORY(step != NULL);
             step->info.is_single = 1;
             return MAREY_OK;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 enum { PIECE = 4 << 20 };
 

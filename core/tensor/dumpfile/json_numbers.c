@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
-#include "tensor/kernels/tensor_internal.h"
+#include "tensor/dumpfile/internal.h"
+#include "tensor/kernels/internal.h"
 
 struct collector {
     const char *at, *end;

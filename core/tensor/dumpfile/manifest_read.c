@@ -5,13 +5,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/old_name.h"
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "base/internal.h"
+#include "tensor/dumpfile/internal.h"
 
 /* ---- the first line ---- */
 
 struct head {
-    struct marey__step *step;
+    struct marey__dumpfile_step *step;
     uint64_t version, data_start;
 };
 
@@ -71,7 +71,7 @@ static const struct marey__json_key head_keys[] = {{"marey_dump", head_version},
                                                    {"data_start", head_data_start},
                                                    {NULL, NULL}};
 
-marey_status marey__manifest_head(struct marey__step *step, const char *text, size_t len,
+marey_status marey__manifest_head(struct marey__dumpfile_step *step, const char *text, size_t len,
                                   uint64_t *data_start)
 {
     struct head head = {.step = step};
@@ -97,7 +97,7 @@ marey_status marey__manifest_head(struct marey__step *step, const char *text, si
 /* ---- all lines ---- */
 
 /* A line that cannot be read is noted and left out. MAREY_ENOMEM. */
-static marey_status read_line(struct marey_dumps *dumps, struct marey__step *step,
+static marey_status read_line(struct marey_dumps *dumps, struct marey__dumpfile_step *step,
                               uint64_t data_start, const char *text, size_t len, size_t number,
                               bool *is_end)
 {
@@ -115,7 +115,7 @@ static marey_status read_line(struct marey_dumps *dumps, struct marey__step *ste
     return status;
 }
 
-marey_status marey__manifest_parse(struct marey_dumps *dumps, struct marey__step *step,
+marey_status marey__manifest_parse(struct marey_dumps *dumps, struct marey__dumpfile_step *step,
                                    const struct marey__map *text)
 {
     const char *line = text->data;

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 struct line {
-    struct marey__step *step;
+    struct marey__dumpfile_step *step;
     struct marey__buf name;
     uint64_t seq;
     bool has_seq, has_shape, has_strides, has_offset, has_digest, has_stats, is_end, has_value;
@@ -361,7 +361,7 @@ static const struct marey__json_key line_keys[] = {{"seq", line_seq},
 /* Copies of what stays with the value. */
 static bool keep(struct line *line, struct marey_dumped_value *value)
 {
-    struct marey__step *const step = line->step;
+    struct marey__dumpfile_step *const step = line->step;
     if (line->n_blocks > 0) {
         struct marey_digest *const blocks = marey__step_keep(step, line->n_blocks * sizeof *blocks);
         if (blocks == NULL)
@@ -397,7 +397,7 @@ static bool keep(struct line *line, struct marey_dumped_value *value)
 /* Where the numbers are: in the container, if that has all of them; in files; or nowhere. */
 static void find_numbers(struct marey_dumps *dumps, const struct line *line, uint64_t data_start)
 {
-    struct marey__step *const step = line->step;
+    struct marey__dumpfile_step *const step = line->step;
     struct marey_dumped_value *const value = marey__step_last(step);
     if (line->has_offset) {
         const uint64_t len = step->file.len - MAREY__MIN(step->file.len, data_start);
@@ -417,7 +417,7 @@ static void find_numbers(struct marey_dumps *dumps, const struct line *line, uin
 
 static marey_status put_value(struct marey_dumps *dumps, struct line *line, uint64_t data_start)
 {
-    struct marey__step *const step = line->step;
+    struct marey__dumpfile_step *const step = line->step;
     struct marey__path path = {0};
     MAREY_TRY(marey__name_parse(line->name.data, line->name.len - 1, &path));
     const marey_status added = marey__step_add(step, path.tree, path.parts, path.n_parts, NULL);
@@ -460,7 +460,7 @@ static const char *mistake_of(const struct line *line)
 }
 
 bool marey__manifest_value_read(struct marey__json *json, struct marey_dumps *dumps,
-                                struct marey__step *step, uint64_t data_start, bool *is_end)
+                                struct marey__dumpfile_step *step, uint64_t data_start, bool *is_end)
 {
     struct line line = {.step = step};
     bool is_fine = marey__json_object(json, line_keys, &line) && marey__json_end(json);

@@ -1,7 +1,7 @@
 /* The header of numpy's .npy: a Python dictionary with three keys, read by hand. */
 #include <string.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 enum { MAX_HEADER = MAREY__NPY_HEAD - 12 };
 

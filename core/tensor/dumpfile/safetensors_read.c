@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 enum { MAX_HEADER = 100000000 };
 

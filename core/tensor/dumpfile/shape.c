@@ -1,5 +1,5 @@
 /* Sizes of tensors: as JSON, and as bytes. */
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 bool marey__shape_read(struct marey__json *json, struct marey__shape *out)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 static marey_status path_of(char *out, size_t size, const char *stem, const char *rest)
 {
@@ -17,7 +17,7 @@ static marey_status path_of(char *out, size_t size, const char *stem, const char
 /* ---- marey's layout ---- */
 
 /* Open the file that has the tensors of all; its first bytes into `head`. */
-static marey_status open_tensors(struct marey__step *step, const char *path, size_t n_head,
+static marey_status open_tensors(struct marey__dumpfile_step *step, const char *path, size_t n_head,
                                  struct marey__map *head)
 {
     struct marey__numbers_file file;
@@ -32,7 +32,7 @@ static marey_status open_tensors(struct marey__step *step, const char *path, siz
     return MAREY_OK;
 }
 
-static marey_status load_manifest(struct marey_dumps *dumps, struct marey__step *step)
+static marey_status load_manifest(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
 {
     struct marey__map text, head = {0};
     char path[PATH_MAX];
@@ -49,7 +49,7 @@ static marey_status load_manifest(struct marey_dumps *dumps, struct marey__step 
 }
 
 struct safetensors_loader {
-    struct marey__step *step;
+    struct marey__dumpfile_step *step;
     size_t first; /* the values that this file added */
     uint64_t *offsets;
     size_t cap;
@@ -60,7 +60,7 @@ static marey_status add_tensor(void *ctx, const char *name, size_t len,
                                const struct marey__shape *shape, uint64_t offset)
 {
     struct safetensors_loader *const loader = ctx;
-    struct marey__step *const step = loader->step;
+    struct marey__dumpfile_step *const step = loader->step;
     struct marey__path path = {0};
     if (strncmp(name, "__pad__", 7) == 0)
         return MAREY_OK;
@@ -80,7 +80,7 @@ static marey_status add_tensor(void *ctx, const char *name, size_t len,
     return marey__step_shape(step, shape);
 }
 
-static marey_status load_safetensors(struct marey__step *step)
+static marey_status load_safetensors(struct marey__dumpfile_step *step)
 {
     struct marey__map head;
     struct safetensors_loader loader = {.step = step};
@@ -100,7 +100,7 @@ static marey_status load_safetensors(struct marey__step *step)
 
 /* ---- ACCV-Lab's layout ---- */
 
-static marey_status load_tree(struct marey_dumps *dumps, struct marey__step *step,
+static marey_status load_tree(struct marey_dumps *dumps, struct marey__dumpfile_step *step,
                               const char *folder, const char *name, enum marey_dump_tree tree)
 {
     char path[PATH_MAX], prefix[64];
@@ -115,7 +115,7 @@ static marey_status load_tree(struct marey_dumps *dumps, struct marey__step *ste
     return status;
 }
 
-static marey_status load_accvlab(struct marey_dumps *dumps, struct marey__step *step)
+static marey_status load_accvlab(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
 {
     char path[PATH_MAX];
     MAREY_TRY(path_of(path, sizeof path, step->path, "/grads.json"));
@@ -126,7 +126,7 @@ static marey_status load_accvlab(struct marey_dumps *dumps, struct marey__step *
 }
 
 /* A JSON by itself may be one of that layout. */
-static marey_status load_json(struct marey_dumps *dumps, struct marey__step *step)
+static marey_status load_json(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
 {
     char folder[PATH_MAX];
     const char *const slash = strrchr(step->path, '/');
@@ -141,7 +141,7 @@ static marey_status load_json(struct marey_dumps *dumps, struct marey__step *ste
 
 /* ---- one tensor ---- */
 
-static marey_status load_file(struct marey__step *step, enum marey_dump_type type)
+static marey_status load_file(struct marey__dumpfile_step *step, enum marey_dump_type type)
 {
     static const struct marey_dump_part root = {.key = "data", .key_len = 4};
     MAREY_TRY(marey__step_add(step, MAREY_DUMP_TENSORS, &root, 1, NULL));
@@ -150,7 +150,7 @@ static marey_status load_file(struct marey__step *step, enum marey_dump_type typ
     return marey__value_look(step);
 }
 
-static marey_status load(struct marey_dumps *dumps, struct marey__step *step)
+static marey_status load(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
 {
     switch (step->source) {
     case MAREY__SOURCE_MANIFEST:
@@ -179,7 +179,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* A path is used once in a step. */
-static marey_status check_names(const struct marey__step *step)
+static marey_status check_names(const struct marey__dumpfile_step *step)
 {
     if (step->n_values < 2)
         return MAREY_OK;
@@ -196,7 +196,7 @@ static marey_status check_names(const struct marey__step *step)
     return status;
 }
 
-marey_status marey__step_load(struct marey_dumps *dumps, struct marey__step *step)
+marey_status marey__step_load(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
 {
     if (step->is_loaded)
         return MAREY_OK;
@@ -224,7 +224,7 @@ static bool ends_whole(const struct marey__map *text)
     return strncmp(line, begin, sizeof begin - 1) == 0;
 }
 
-marey_status marey__step_info(struct marey__step *step)
+marey_status marey__step_info(struct marey__dumpfile_step *step)
 {
     if (step->has_info || step->source != MAREY__SOURCE_MANIFEST)
         return MAREY_OK;

@@ -1,7 +1,7 @@
 /* What is held of a step while it is looked at. */
 #include <string.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 /* Memory is handed out from large pieces, since a step has many small texts. */
 enum { PIECE = 64 << 10 };
@@ -12,7 +12,7 @@ struct marey__kept {
     _Alignas(16) char bytes[];
 };
 
-static struct marey__kept *keep_piece(struct marey__step *step, size_t size)
+static struct marey__kept *keep_piece(struct marey__dumpfile_step *step, size_t size)
 {
     struct marey__kept *const piece = marey__calloc(1, sizeof *piece + size);
     if (piece == NULL)
@@ -23,7 +23,7 @@ static struct marey__kept *keep_piece(struct marey__step *step, size_t size)
     return piece;
 }
 
-void *marey__step_keep(struct marey__step *step, size_t size)
+void *marey__step_keep(struct marey__dumpfile_step *step, size_t size)
 {
     size = (size + 15) & ~(size_t)15;
     struct marey__kept *piece = step->kept;
@@ -36,7 +36,7 @@ void *marey__step_keep(struct marey__step *step, size_t size)
     return at;
 }
 
-bool marey__step_own(struct marey__step *step, void *memory)
+bool marey__step_own(struct marey__dumpfile_step *step, void *memory)
 {
     struct marey__kept *const piece = keep_piece(step, 0);
     if (piece != NULL)
@@ -46,7 +46,7 @@ bool marey__step_own(struct marey__step *step, void *memory)
     return piece != NULL;
 }
 
-char *marey__step_text(struct marey__step *step, const char *text, size_t len)
+char *marey__step_text(struct marey__dumpfile_step *step, const char *text, size_t len)
 {
     char *const copy = marey__step_keep(step, len + 1);
     if (copy != NULL)
@@ -56,7 +56,7 @@ char *marey__step_text(struct marey__step *step, const char *text, size_t len)
 
 /* ---- values ---- */
 
-static struct marey_dump_part *copy_parts(struct marey__step *step,
+static struct marey_dump_part *copy_parts(struct marey__dumpfile_step *step,
                                           const struct marey_dump_part *parts, size_t n_parts)
 {
     struct marey_dump_part *const copy = marey__step_keep(step, n_parts * sizeof *copy);
@@ -71,7 +71,8 @@ static struct marey_dump_part *copy_parts(struct marey__step *step,
     return copy;
 }
 
-static char *name_of(struct marey__step *step, const struct marey_dump_part *parts, size_t n_parts)
+static char *name_of(struct marey__dumpfile_step *step, const struct marey_dump_part *parts,
+                     size_t n_parts)
 {
     struct marey__buf name = {0};
     marey__name_put(&name, MAREY_DUMP_TENSORS, parts, n_parts);
@@ -80,7 +81,7 @@ static char *name_of(struct marey__step *step, const struct marey_dump_part *par
     return text;
 }
 
-marey_status marey__step_add(struct marey__step *step, enum marey_dump_tree tree,
+marey_status marey__step_add(struct marey__dumpfile_step *step, enum marey_dump_tree tree,
                              const struct marey_dump_part *parts, size_t n_parts, const char *name)
 {
     const size_t n = step->n_values;
@@ -88,7 +89,7 @@ marey_status marey__step_add(struct marey__step *step, enum marey_dump_tree tree
                       marey__grow(&step->places, &step->places_cap, n + 1, sizeof *step->places));
     struct marey_dumped_value *const value = &step->values[n];
     *value = (struct marey_dumped_value){.tree = tree, .seq = n, .n_parts = n_parts};
-    step->places[n] = (struct marey__place){0};
+    step->places[n] = (struct marey__value_place){0};
     value->parts = copy_parts(step, parts, n_parts);
     value->name =
         name != NULL ? marey__step_text(step, name, strlen(name)) : name_of(step, parts, n_parts);
@@ -97,12 +98,12 @@ marey_status marey__step_add(struct marey__step *step, enum marey_dump_tree tree
     return MAREY_OK;
 }
 
-struct marey_dumped_value *marey__step_last(struct marey__step *step)
+struct marey_dumped_value *marey__step_last(struct marey__dumpfile_step *step)
 {
     return &step->values[step->n_values - 1];
 }
 
-marey_status marey__step_shape(struct marey__step *step, const struct marey__shape *shape)
+marey_status marey__step_shape(struct marey__dumpfile_step *step, const struct marey__shape *shape)
 {
     struct marey_dumped_value *const value = marey__step_last(step);
     int64_t *const sizes = marey__step_keep(step, shape->rank * sizeof *sizes);
@@ -116,21 +117,21 @@ marey_status marey__step_shape(struct marey__step *step, const struct marey__sha
     return MAREY_OK;
 }
 
-void marey__step_numbers(struct marey__step *step, size_t i, const void *data)
+void marey__step_numbers(struct marey__dumpfile_step *step, size_t i, const void *data)
 {
     const struct marey_dumped_value *const value = &step->values[i];
-    step->places[i] = (struct marey__place){
+    step->places[i] = (struct marey__value_place){
         .has_numbers = true,
         .is_read = true,
         .tensor = {.data = data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes}};
 }
 
-void marey__step_inside(struct marey__step *step, size_t i, uint64_t at)
+void marey__step_inside(struct marey__dumpfile_step *step, size_t i, uint64_t at)
 {
-    step->places[i] = (struct marey__place){.has_numbers = true, .is_inside = true, .at = at};
+    step->places[i] = (struct marey__value_place){.has_numbers = true, .is_inside = true, .at = at};
 }
 
-void marey__place_drop(struct marey__place *place)
+void marey__place_drop(struct marey__value_place *place)
 {
     marey__free(place->numbers);
     marey__free(place->sizes);
@@ -139,7 +140,7 @@ void marey__place_drop(struct marey__place *place)
     place->is_read = false;
 }
 
-marey_status marey__step_files(struct marey__step *step, char *const *paths, size_t n)
+marey_status marey__step_files(struct marey__dumpfile_step *step, char *const *paths, size_t n)
 {
     struct marey_dumped_value *const value = marey__step_last(step);
     const char **const files = marey__step_keep(step, n * sizeof *files);
@@ -153,7 +154,7 @@ marey_status marey__step_files(struct marey__step *step, char *const *paths, siz
     return MAREY_OK;
 }
 
-void marey__step_release(struct marey__step *step)
+void marey__step_release(struct marey__dumpfile_step *step)
 {
     for (size_t i = 0; i < step->n_values; i++)
         marey__place_drop(&step->places[i]);
@@ -169,7 +170,7 @@ void marey__step_release(struct marey__step *step)
     step->is_loaded = false;
 }
 
-void marey__step_fini(struct marey__step *step)
+void marey__step_fini(struct marey__dumpfile_step *step)
 {
     marey__step_release(step);
     marey__free(step->values);

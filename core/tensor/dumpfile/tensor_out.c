@@ -1,7 +1,7 @@
 /* One tensor to a stream, in a form that other tools read. */
 #include <string.h>
 
-#include "tensor/container/container_internal.h"
+#include "tensor/container/internal.h"
 #include <marey/dumpfile.h>
 
 static bool put_bytes(void *ctx, const char *bytes, size_t len)

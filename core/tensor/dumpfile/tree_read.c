@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 
 enum { MAX_DEPTH = 256 };
 
 struct tree_reader {
     struct marey__json json;
     struct marey_dumps *dumps;
-    struct marey__step *step;
+    struct marey__dumpfile_step *step;
     enum marey_dump_tree tree;
     const char *folder, *prefix;
     struct marey_dump_part *parts; /* from the root to here */
@@ -226,7 +226,7 @@ static bool take_value(struct tree_reader *r)
     }
 }
 
-marey_status marey__tree_parse(struct marey_dumps *dumps, struct marey__step *step,
+marey_status marey__tree_parse(struct marey_dumps *dumps, struct marey__dumpfile_step *step,
                                enum marey_dump_tree tree, const struct marey__map *text,
                                const char *path, const char *folder, const char *prefix)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/dumpfile/internal.h"
 #include <marey/image.h>
 
 /* What a file turned out to hold. */
@@ -283,8 +283,8 @@ static marey_status read_files(const struct marey_dumped_value *value, bool want
 }
 
 /* The tensor of a value's place, which takes what was found. */
-static marey_status put_found(const struct marey_dumped_value *value, struct marey__place *place,
-                              struct found *found)
+static marey_status put_found(const struct marey_dumped_value *value,
+                              struct marey__value_place *place, struct found *found)
 {
     place->tensor = (struct marey_tensor){
         .data = found->data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes};
@@ -314,7 +314,7 @@ static marey_status check_bytes(const struct marey_dumped_value *value, const st
                        value->n_bytes);
 }
 
-marey_status marey__value_find(const struct marey__step *step, size_t i,
+marey_status marey__value_find(const struct marey__dumpfile_step *step, size_t i,
                                struct marey__numbers_file *file, uint64_t *at)
 {
     const struct marey_dumped_value *const value = &step->values[i];
@@ -333,10 +333,10 @@ marey_status marey__value_find(const struct marey__step *step, size_t i,
     return MAREY_OK;
 }
 
-marey_status marey__value_read(struct marey__step *step, size_t i)
+marey_status marey__value_read(struct marey__dumpfile_step *step, size_t i)
 {
     const struct marey_dumped_value *const value = &step->values[i];
-    struct marey__place *const place = &step->places[i];
+    struct marey__value_place *const place = &step->places[i];
     const struct marey__shape shape = shape_of(value);
     struct found found = {.shape = shape};
     marey_status status = place->is_inside ? load(&step->file, place->at, &found)
@@ -349,7 +349,7 @@ marey_status marey__value_read(struct marey__step *step, size_t i)
     return status;
 }
 
-marey_status marey__value_look(struct marey__step *step)
+marey_status marey__value_look(struct marey__dumpfile_step *step)
 {
     const size_t i = step->n_values - 1;
     const struct marey_dumped_value *const value = &step->values[i];

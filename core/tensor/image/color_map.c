@@ -1,5 +1,5 @@
 /* Colours for numbers: a few of each map, and straight lines between. */
-#include "tensor/image/image_internal.h"
+#include "tensor/image/internal.h"
 
 static const uint32_t viridis[] = {0x440154, 0x482878, 0x3e4a89, 0x31688e, 0x26828e,
                                    0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725};

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/image/image_internal.h"
+#include "tensor/image/internal.h"
 
 /* One picture to draw into. */
 struct canvas {

@@ -1,7 +1,7 @@
 /* Two pictures against one another: how far each pixel is from the other, over all its channels. */
 #include <string.h>
 
-#include "tensor/image/image_internal.h"
+#include "tensor/image/internal.h"
 
 /* 0..65535, whatever the depth. */
 static int64_t sample_at(const struct marey_image *image, size_t i)

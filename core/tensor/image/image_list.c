@@ -1,7 +1,7 @@
 /* Pictures that are handed out together. */
 #include <math.h>
 
-#include "tensor/image/image_internal.h"
+#include "tensor/image/internal.h"
 
 size_t marey__image_bytes(const struct marey_image *image)
 {

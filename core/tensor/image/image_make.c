@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/image/image_internal.h"
-#include "tensor/kernels/tensor_internal.h"
+#include "tensor/image/internal.h"
+#include "tensor/kernels/internal.h"
 
 /* How a tensor is taken apart. */
 struct shape {

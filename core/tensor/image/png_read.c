@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codec/zlib_stream.h"
-#include "tensor/image/image_internal.h"
+#include "codec/internal.h"
+#include "tensor/image/internal.h"
 
 enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGB_ALPHA = 6, N_COLORS };
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codec/zlib_stream.h"
-#include "tensor/image/image_internal.h"
+#include "codec/internal.h"
+#include "tensor/image/internal.h"
 
 enum filter { FILTER_NONE, FILTER_SUB, FILTER_UP, N_FILTERS };
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/kernels/tensor_compare_internal.h"
+#include "tensor/kernels/internal.h"
 
 /* ---- parts in the common type ---- */
 

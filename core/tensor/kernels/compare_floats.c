@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/kernels/tensor_compare_internal.h"
+#include "tensor/kernels/internal.h"
 
 /* ---- float32 and what is narrower ---- */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/kernels/tensor_compare_internal.h"
+#include "tensor/kernels/internal.h"
 
 /* Holds every int64, every uint64 and their differences. */
 __extension__ typedef __int128 wide_int;

@@ -1,7 +1,7 @@
 /* The kernels over the vectors of the file that includes this, with KERNELS the name of their table. */
 #include <string.h>
 
-#include "tensor/kernels/tensor_kernels.h"
+#include "tensor/kernels/internal.h"
 
 /* Bytes ahead of what is being read that are asked for: memory answers later than a core can wait for. */
 #define AHEAD 2048

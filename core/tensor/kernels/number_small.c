@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/number_text.h"
-#include "tensor/kernels/tensor_internal.h"
+#include "base/internal.h"
+#include "tensor/kernels/internal.h"
 
 bool marey__is_small(enum marey_dtype dtype)
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "tensor/kernels/tensor_compare_internal.h"
+#include "tensor/kernels/internal.h"
 
 /* ---- parts of a result ---- */
 

@@ -1,6 +1,5 @@
 /* Digests: XXH3-128 of each block of row-major bytes, and of the blocks' digests. */
-#include "tensor/kernels/tensor_internal.h"
-#include "tensor/kernels/tensor_kernels.h"
+#include "tensor/kernels/internal.h"
 
 uint64_t marey_digest_blocks(uint64_t n_bytes)
 {

@@ -2,8 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "tensor/kernels/tensor_internal.h"
-#include "tensor/kernels/tensor_kernels.h"
+#include "tensor/kernels/internal.h"
 
 static bool has_avx2(void)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tensor/kernels/tensor_internal.h"
+#include "tensor/kernels/internal.h"
 
 #define INTEGER(NAME, BITS, KIND, SELF)                                                            \
     {                                                                                              \

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number_text.h"
-#include "tensor/kernels/tensor_internal.h"
+#include "base/internal.h"
+#include "tensor/kernels/internal.h"
 
 /* Room for one part, with a NUL. */
 enum { PART_TEXT = MAREY__NUMBER_ROOM + 1 };

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "tensor/kernels/tensor_internal.h"
+#include "tensor/kernels/internal.h"
 
 enum { NONE = 0 };
 

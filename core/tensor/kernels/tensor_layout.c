@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tensor/kernels/tensor_internal.h"
+#include "tensor/kernels/internal.h"
 
 /* |n * m| + *sum into *sum; false beyond 63 bits. */
 static bool add_product(uint64_t n, uint64_t m, uint64_t *sum)

@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/kernels/tensor_internal.h"
-#include "tensor/kernels/tensor_kernels.h"
+#include "tensor/kernels/internal.h"
 
 /* What is finite so far. */
 struct moments {

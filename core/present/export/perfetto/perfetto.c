@@ -9,7 +9,7 @@
  * Everything behind DELTA is prepared and copied; a range's end needs no name. What is rarer than a
  * range (payloads, counters, async ranges) is put together field by field.
  */
-#include "present/export/perfetto/perfetto_internal.h"
+#include "present/export/perfetto/internal.h"
 
 static const uint8_t end_bytes[4] = {PACKET_TRACK_EVENT << 3 | PB_BYTES, 2,
                                      EVENT_TYPE << 3 | PB_VARINT, TYPE_END};

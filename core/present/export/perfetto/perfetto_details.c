@@ -5,8 +5,8 @@
  *   debug_annotations   payload, calls, correlation, collective ..., each argument by its own name
  *   flow_ids            the same number at a launch and at its work, at both ends of a flow
  */
-#include "codec/codec_internal.h"
-#include "present/export/perfetto/perfetto_internal.h"
+#include "codec/internal.h"
+#include "present/export/perfetto/internal.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
  * A piece of work is a begin and an end, with times on the trace's own clock: the end may lie behind the begin of the
  * next, and the deltas of a sequence never go back.
  */
-#include "present/export/perfetto/perfetto_internal.h"
+#include "present/export/perfetto/internal.h"
 
 #include <stdio.h>
 

@@ -9,9 +9,9 @@
  * Viewers find rows for work that overlaps by themselves. Those up to v54 show these events without arrows: that is why
  * it is a format of its own.
  */
-#include "analyze/device/breakdown_internal.h"
-#include "codec/codec_internal.h"
-#include "present/export/perfetto/perfetto_internal.h"
+#include "analyze/device/internal.h"
+#include "codec/internal.h"
+#include "present/export/perfetto/internal.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base/base_internal.h"
+#include "base/internal.h"
 
 enum { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2 };
 

@@ -9,7 +9,7 @@
  * sequences are unique over all of them. So a viewer that does not know the manifest gets the same
  * timeline; with it, processes are listed below the names of their machines.
  */
-#include "present/export/perfetto/perfetto_internal.h"
+#include "present/export/perfetto/internal.h"
 #include "present/export/perfetto/tar_internal.h"
 
 #include <stdio.h>

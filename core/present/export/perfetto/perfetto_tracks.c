@@ -2,7 +2,7 @@
  * What stands before the events of a Perfetto trace: which clock times are on, which processes,
  * threads and counters there are, and the names that events refer to by number.
  */
-#include "present/export/perfetto/perfetto_internal.h"
+#include "present/export/perfetto/internal.h"
 
 /* Sequence of packets that belong to no lane; lanes count on from 2. */
 #define MAIN_SEQUENCE 1u

@@ -2,7 +2,7 @@
 #ifndef MAREY_TAR_INTERNAL_H
 #define MAREY_TAR_INTERNAL_H
 
-#include "present/export/export_internal.h"
+#include "present/export/internal.h"
 
 #define MAREY__TAR_BLOCK 512u
 /* The longest name of an entry, its terminator counted. */

@@ -6,8 +6,8 @@
  * out are walked all the same, so that self times stay what they are, and their children have the next range
  * around as their parent.
  */
+#include "present/export/sqlite/internal.h"
 #include "present/export/sqlite/sqlite_format.h"
-#include "present/export/sqlite/sqlite_internal.h"
 
 struct frame {
     int64_t id; /* the range's, or of the next one around that has a row; 0: none */

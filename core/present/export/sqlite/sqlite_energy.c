@@ -1,5 +1,5 @@
 /* Joules as tables of the database, energy_runs and so on, where some were measured: columns as the tables have them. */
-#include "present/export/sqlite/sqlite_internal.h"
+#include "present/export/sqlite/internal.h"
 #include <marey/energy_report.h>
 
 /* "CREATE TABLE energy_runs(run, run_id, ...)", or the statement that inserts into it. Names of columns are our own. */

@@ -2,7 +2,7 @@
  * Streams, their work, and what is known of ranges and work besides: launches, communication, flows, arguments. Ranges
  * and work have ids of one sequence, so the tables of what is known have one column for either.
  */
-#include "present/export/sqlite/sqlite_internal.h"
+#include "present/export/sqlite/internal.h"
 
 static uint32_t stream_of(const struct marey__export *x, const struct marey_lane_info *lane)
 {

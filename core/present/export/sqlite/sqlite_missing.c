@@ -1,5 +1,5 @@
 /* The format sqlite in a build without libsqlite3. */
-#include "present/export/export_internal.h"
+#include "present/export/internal.h"
 #include "present/export/sqlite/sqlite_format.h"
 
 const struct marey__export_format marey__export_sqlite = {

@@ -15,7 +15,7 @@
  * table over the array. It saves starting a statement and looking up the end of the table for each row, half of the
  * time that INSERT ... VALUES takes.
  */
-#include "present/export/sqlite/sqlite_internal.h"
+#include "present/export/sqlite/internal.h"
 
 enum {
     WINDOW = 8192,

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "present/export/sqlite/sqlite_internal.h"
+#include "present/export/sqlite/internal.h"
 
 /* "mrey" in ASCII; file(1) and others tell databases apart by it. */
 #define SETTINGS                                                                                   \

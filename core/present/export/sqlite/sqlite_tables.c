@@ -1,7 +1,7 @@
 /* Everything but ranges: one INSERT for each row. Text that goes into the database is valid UTF-8 without NULs. */
 #include <stdio.h>
 
-#include "present/export/sqlite/sqlite_internal.h"
+#include "present/export/sqlite/internal.h"
 
 /* ---- values ---- */
 

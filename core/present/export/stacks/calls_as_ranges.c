@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "analyze/samples/samples.h"
-#include "import/stacks/stack_in.h"
-#include "present/export/stacks/calls_out.h"
+#include "analyze/samples/internal.h"
+#include "import/stacks/internal.h"
+#include "present/export/stacks/internal.h"
 #include <marey/samples_report.h>
 
 struct laying {

@@ -6,7 +6,7 @@
  *
  * One line for each path that took time, in the order of the paths.
  */
-#include "present/export/stacks/stack_export.h"
+#include "present/export/stacks/internal.h"
 
 /* The last space of "layer 12", behind which there are digits and at most one point alone; len when there is none. */
 static size_t find_number(const char *text, size_t len)

@@ -1,5 +1,5 @@
 /* The flame graph as a file: header, boxes, footer, style and script. See flamegraph_internal.h. */
-#include "present/export/stacks/flamegraph_internal.h"
+#include "present/export/stacks/internal.h"
 
 /* flamegraph.js and flamegraph.css, which the build turns into strings. */
 extern const char marey__flamegraph_js[], marey__flamegraph_css[];

@@ -1,7 +1,7 @@
 /* The boxes of a flame graph: where they go, their colours, labels and tooltips. */
 #include <math.h>
 
-#include "present/export/stacks/flamegraph_internal.h"
+#include "present/export/stacks/internal.h"
 
 /* ---- places ---- */
 

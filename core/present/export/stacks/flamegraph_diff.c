@@ -7,7 +7,7 @@
  */
 #include <math.h>
 
-#include "present/export/stacks/flamegraph_internal.h"
+#include "present/export/stacks/internal.h"
 
 static uint64_t change_of(uint64_t now, uint64_t before)
 {

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "present/export/stacks/calls_out.h"
+#include "present/export/stacks/internal.h"
 
 static void add_sum(struct marey__call_sum *into, const struct marey__call_sum *from)
 {

@@ -10,8 +10,8 @@
  */
 #include <string.h>
 
-#include "present/export/export_internal.h"
-#include "present/export/stacks/calls_out.h"
+#include "present/export/internal.h"
+#include "present/export/stacks/internal.h"
 
 struct dump {
     struct marey__function_rows files;

@@ -8,11 +8,10 @@
  */
 #include <string.h>
 
-#include "analyze/samples/samples.h"
-#include "base/map.h"
-#include "present/export/export_internal.h"
-#include "present/export/stacks/samples_out.h"
-#include "present/export/stacks/stack_export.h"
+#include "analyze/samples/internal.h"
+#include "base/internal.h"
+#include "present/export/internal.h"
+#include "present/export/stacks/internal.h"
 
 /* Samples of a stack; of a process or thread where these are told. */
 struct line {

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/calls/calls.h"
-#include "analyze/samples/samples.h"
-#include "import/stacks/stack_in.h"
-#include "present/export/stacks/samples_out.h"
+#include "analyze/calls/internal.h"
+#include "analyze/samples/internal.h"
+#include "import/stacks/internal.h"
+#include "present/export/stacks/internal.h"
 
 struct thread {
     marey__sink_process *process; /* NULL: not met yet */

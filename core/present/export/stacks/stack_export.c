@@ -1,5 +1,5 @@
 /* Stacks for the exports that add up: labels of threads and ranks, both sides, and an order. */
-#include "present/export/stacks/stack_export.h"
+#include "present/export/stacks/internal.h"
 
 /* ---- the outermost frame ---- */
 

@@ -1,7 +1,7 @@
 /* Stacks with the time of each call, a line each, for flamegraph.pl and its like: as torch's export_stacks() writes them. */
 #include <string.h>
 
-#include "analyze/operators/operators_internal.h"
+#include "analyze/operators/internal.h"
 
 /* A call that has a line, by the time it began. */
 struct line {

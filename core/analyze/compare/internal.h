@@ -1,0 +1,239 @@
+/*
+ * compare: two sets of runs: what changed, by how much, with which confidence.
+ *
+ *   compare_read.c, compare_stats.c, compare_program.c   recordings, files of statistics, whole programs
+ *   compare_digest.c      times of a run to medians of the run and of its blocks
+ *   compare_change.c, compare_rank.c   two digests to a change with an interval and a verdict
+ *   compare.c, compare_runs.c, compare_tables.c, compare_notes.c, compare_quantiles.c, compare_calls.c   runs to tables
+ *
+ * Statistics use logarithms of times: a change is a ratio, and noise grows with the time it disturbs.
+ *
+ * Comes in: recordings or files. Goes out: marey_comparison with its tables.
+ */
+#ifndef MAREY_ANALYZE_COMPARE_INTERNAL_H
+#define MAREY_ANALYZE_COMPARE_INTERNAL_H
+
+#include "analyze/walk/internal.h"
+#include <marey/compare.h>
+
+/* ---- compare_digest.c: what is kept of a series ---- */
+
+enum {
+    MAREY__BLOCKS = 16,       /* of a run; coarser ones are averages of neighbours */
+    MAREY__FEWEST_BLOCKS = 4, /* below, no test can tell anything */
+    MAREY__FEWEST_TIMES = 8,  /* of a run that has to stand for itself */
+    MAREY__QUANTILES = 33,    /* the least, the largest, and those between in equal steps */
+};
+
+struct marey__digest {
+    size_t n;          /* times */
+    double log_median; /* -INFINITY when the median is 0 */
+    size_t n_blocks;   /* MAREY__BLOCKS, half as many, or 0 for fewer times than these */
+    double log_blocks[MAREY__BLOCKS]; /* medians of successive blocks */
+    bool has_quantiles;               /* only where a page wants them */
+    float quantiles[MAREY__QUANTILES];
+};
+
+/* `scratch` has room for `n` values. No time is negative or no number; `n` is not 0. */
+void marey__digest_make(struct marey__digest *digest, const float *times, size_t n,
+                        uint32_t *scratch);
+/* Fill in the quantiles, of a sample where there are many times. */
+void marey__digest_spread(struct marey__digest *digest, const float *times, size_t n,
+                          uint32_t *scratch);
+/* Half as many blocks, each the average of two. */
+void marey__digest_halve(struct marey__digest *digest);
+/* The average of digests of one run's processes, `weight` of them in `into` so far. */
+void marey__digest_average(struct marey__digest *into, const struct marey__digest *from,
+                           size_t weight);
+
+/* The median, by sorting `values` in place. `n` is not 0. */
+double marey__median(double *values, size_t n);
+
+/* ---- compare_rank.c: intervals that assume no distribution ---- */
+
+/* 95 % is promised; a little more is aimed at, for where an assumption bends. */
+#define MAREY__CONFIDENCE 0.96
+
+struct marey__change_interval {
+    double estimate, low, high;
+};
+
+/*
+ * Which of the sorted differences bound an interval of MAREY__CONFIDENCE: the n-th from each end; 0 when there are too few for one.
+ * Exact up to some 25 values a side, by the normal approximation above.
+ */
+size_t marey__mann_whitney_bound(size_t n_a, size_t n_b);
+size_t marey__signed_rank_bound(size_t n);
+
+/* Of how much `b` lies above `a`. `has_interval` is false when there are too few values for 95 %. */
+MAREY_WARN_UNUSED marey_status marey__shift_of_two(const double *a, size_t n_a, const double *b,
+                                                   size_t n_b, struct marey__change_interval *out,
+                                                   bool *has_interval);
+/* Of the centre of `values`. */
+MAREY_WARN_UNUSED marey_status marey__shift_of_one(const double *values, size_t n,
+                                                   struct marey__change_interval *out,
+                                                   bool *has_interval);
+
+/* ---- compare_change.c: digests to a change ---- */
+
+struct marey__run_digest {
+    const struct marey__digest *digest;
+    double start;
+};
+
+/* Fill in the change and its verdict; or say that there is none to be had, and why. */
+void marey__change_set(struct marey_change *out, const struct marey__change_interval *interval,
+                       double smallest);
+void marey__change_set_unknown(struct marey_change *out, const char *reason);
+
+MAREY_WARN_UNUSED marey_status marey__change_of_runs(const struct marey__run_digest *a, size_t n_a,
+                                                     const struct marey__run_digest *b, size_t n_b,
+                                                     double smallest_percent,
+                                                     struct marey_change *out);
+
+/* ---- compare_read.c, compare_calls.c: one process to digests ---- */
+
+struct marey__region_times {
+    const char *text; /* lent by the recording */
+    size_t len;
+    struct marey__digest digest;
+    double weight_ns; /* for each iteration, those without it counted; without iterations all of it */
+};
+
+/* What is kept of a process. */
+struct marey__process_times {
+    struct marey__region_times *regions;
+    size_t n_regions, cap;
+    struct marey__digest whole; /* of iterations, where there are any */
+    double whole_ns;            /* their mean */
+    size_t n_iterations;        /* counted */
+    size_t n_left_out;          /* warm-up, not complete, or skipped on demand */
+    bool has_sums;              /* of calls that are not known one by one */
+    bool wants_quantiles;
+};
+
+/* The process's iterations without the warm-up and without the first `skip`; every call where there are no iterations. */
+MAREY_WARN_UNUSED marey_status marey__process_times_read(struct marey__process_times *times,
+                                                         marey_recording *recording, size_t process,
+                                                         const struct marey_compare_options *options);
+void marey__process_times_fini(struct marey__process_times *times);
+/* A region with `n` times in `ns`; `scratch` as for marey__digest_make. */
+MAREY_WARN_UNUSED bool marey__process_times_add(struct marey__process_times *times,
+                                                const struct marey__name *name, const float *ns,
+                                                size_t n, double weight_ns, uint32_t *scratch);
+/* Every call of every range, for a process without iterations. */
+MAREY_WARN_UNUSED marey_status
+marey__process_times_of_calls(struct marey__process_times *times, marey_recording *recording,
+                              size_t process, const struct marey_compare_options *options);
+
+/* ---- compare_runs.c: processes to runs ---- */
+
+struct marey__run_region {
+    size_t n_processes; /* 0: the run does not have it */
+    struct marey__digest digest;
+    double weight_ns;
+};
+
+struct marey__compared_run {
+    const char *path, *id; /* lent: by the arena, by the recording; the id is "" for stats */
+    double start;          /* seconds since 1970; 0: not known */
+    const struct marey_process *first; /* one of its processes; NULL for stats */
+    size_t n_processes;
+    int32_t world_size; /* -1: unknown */
+    size_t n_iterations, n_left_out;
+    bool has_sums;
+    struct marey__run_region whole;
+    struct marey__run_region *regions; /* by name */
+    size_t n_regions, cap;
+    struct marey__run_region wall, cpu;  /* of the program, where `marey run` waited for it */
+    const char *exit_status;             /* "" it ended with 0, or nobody knows */
+    struct marey__run_region *functions; /* self times, by name of a function */
+    size_t n_functions, functions_cap;
+    bool has_samples, has_calls;  /* that the functions are from */
+    uint64_t startup_ns, idle_ns; /* left out of them: imports at start-up, idle processes */
+};
+
+struct marey__compared_runs {
+    struct marey__compared_run *runs;
+    size_t n, cap;
+};
+
+/* A new run at the end; NULL without memory. */
+struct marey__compared_run *marey__runs_add(struct marey__compared_runs *side);
+void marey__runs_fini(struct marey__compared_runs *side);
+/* The run of `path` that the process or the program belongs to, made when new; NULL without memory. */
+struct marey__compared_run *marey__runs_find(struct marey__compared_runs *side, const char *path,
+                                             const struct marey_process *process);
+/* Take what a process gave into the run; names get numbers. */
+MAREY_WARN_UNUSED bool marey__run_take(struct marey__compared_run *run, struct marey__names *names,
+                                       const struct marey__process_times *times);
+/* The region's place in the run, made when new; NULL without memory. */
+struct marey__run_region *marey__run_region(struct marey__compared_run *run, uint32_t name);
+
+/* ---- compare_stats.c: a file of stats to runs ---- */
+
+/* Whether the file looks like one: it begins with a brace. */
+bool marey__is_stats(const char *path);
+MAREY_WARN_UNUSED marey_status marey__stats_read(struct marey__compared_runs *side,
+                                                 struct marey__names *names,
+                                                 struct marey__arena *texts, const char *path,
+                                                 const struct marey_compare_options *options);
+/* The same from memory; `path` for sentences. */
+MAREY_WARN_UNUSED marey_status marey__stats_parse(struct marey__compared_runs *side,
+                                                  struct marey__names *names,
+                                                  struct marey__arena *texts, const char *path,
+                                                  const char *text, size_t len,
+                                                  const struct marey_compare_options *options);
+
+/* ---- compare.c, compare_tables.c, compare_notes.c ---- */
+
+/* The name of the whole iteration, as a Stopwatch calls it. */
+#define MAREY__WHOLE "(iteration)"
+/* Rows of the table `program`. */
+#define MAREY__WALL "(wall time)"
+#define MAREY__CPU "(CPU time)"
+
+enum marey__comparison_table {
+    MAREY__COMPARED_REGIONS,
+    MAREY__COMPARED_ITERATION,
+    MAREY__COMPARED_PROGRAM,
+    MAREY__COMPARED_FUNCTIONS,
+    MAREY__COMPARED_ONLY,
+    MAREY__COMPARED_RUNS,
+    MAREY__COMPARED_WARNINGS,
+    MAREY__COMPARED_QUANTILES,
+    MAREY__N_COMPARED,
+};
+
+struct marey__source {
+    enum marey_compare_side side;
+    const char *path;
+    marey_recording *recording; /* NULL: stats */
+};
+
+struct marey_comparison {
+    struct marey__source *sources;
+    size_t n_sources, sources_cap;
+    struct marey__arena texts;
+    struct marey__names names, function_names;
+    struct marey__compared_runs sides[2];
+    marey_table *tables[MAREY__N_COMPARED];
+};
+
+/* compare_program.c: wall and CPU time of the runs of a recording; self times of functions that the options choose. */
+MAREY_WARN_UNUSED marey_status marey__runs_add_programs(struct marey__compared_runs *side,
+                                                        const struct marey__source *source);
+MAREY_WARN_UNUSED marey_status marey__runs_add_functions(marey_comparison *c,
+                                                         const struct marey__source *source,
+                                                         const struct marey_compare_options *options);
+
+MAREY_WARN_UNUSED marey_status
+marey__comparison_make_tables(marey_comparison *c, const struct marey_compare_options *options);
+/* compare_quantiles.c: how the times of each region are distributed in each run; without rows where nobody wants it. */
+enum { MAREY__N_QUANTILE_COLUMNS = 3 + MAREY__QUANTILES };
+extern const struct marey_column marey__quantile_columns[MAREY__N_QUANTILE_COLUMNS];
+void marey__comparison_quantiles(marey_table *table, const marey_comparison *c);
+/* What the two sides' machines and runs have that makes a comparison doubtful. */
+void marey__comparison_notes(marey_table *warnings, const marey_comparison *c);
+
+#endif

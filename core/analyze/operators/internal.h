@@ -1,0 +1,139 @@
+/*
+ * operators: the table of operators, as torch computes it from its own events.
+ *
+ *   operators_calls.c    rows of a trace to calls: which is inside which, on each thread
+ *   operators_links.c    kernels to the calls that launched them, allocations to the calls around them
+ *   operators_stacks.c   stacks; those of backward calls from their forward calls
+ *   operators_flops.c    floating point operations from shapes
+ *   operators.c, operators_table.c   calls of one name, shapes and stack as a row; the sorted table
+ *
+ * Comes in: a torch trace (import/kineto). Goes out: a table.
+ */
+#ifndef MAREY_ANALYZE_OPERATORS_INTERNAL_H
+#define MAREY_ANALYZE_OPERATORS_INTERNAL_H
+
+#include "analyze/walk/internal.h"
+#include "import/kineto/internal.h"
+#include <marey/operators.h>
+
+#define MAREY__NO_OPERATOR_CALL UINT32_MAX
+
+/* Something that ran on a thread of the host: an operator, an annotation, a python function, a call of CUDA's. */
+struct marey__torch_call {
+    uint32_t event; /* of the trace */
+    uint32_t parent; /* the innermost call around it on its thread, earlier in the list; MAREY__NO_OPERATOR_CALL: none */
+    uint32_t n_children; /* directly within it */
+    uint32_t stack;      /* of `stacks` */
+    bool is_double;      /* the only child of a call of its own name: one with that */
+    bool is_backward;    /* an autograd function */
+    int64_t self_cpu_ns;
+    int64_t device_ns, self_device_ns; /* of what it launched, with and without the calls within it */
+    int64_t cpu_bytes, self_cpu_bytes, device_bytes, self_device_bytes;
+};
+
+/* A stack as entries, the leaf first. Number 0 is the empty one. */
+struct marey__torch_stack {
+    uint32_t first, n; /* of `entries` */
+    uint32_t top;      /* of `texts`: its first entries, with ';' between */
+};
+
+struct marey__torch_entry {
+    const char *text; /* lent by the trace */
+    uint32_t len;
+};
+
+/* A row of the table. */
+struct marey__operator {
+    struct marey__operator_key {
+        marey__torch_id name; /* of steps that of the first one */
+        uint32_t shapes, top; /* of `texts` */
+        uint32_t place;       /* on the host or a device, an annotation or not */
+    } key;
+    uint8_t kind; /* of its first call; MAREY__TORCH_N_KINDS: allocations outside of all calls */
+    bool is_step;
+    uint32_t stack;                 /* of its first call */
+    int64_t first_ns, first_end_ns; /* of its first call */
+    uint32_t first_order;
+    uint64_t n_calls, flops;
+    int64_t cpu_ns, self_cpu_ns, device_ns, self_device_ns;
+    int64_t cpu_bytes, self_cpu_bytes, device_bytes, self_device_bytes;
+};
+
+struct marey_operators {
+    const struct marey__torch_trace *trace;
+    uint32_t stack_depth;
+    bool by_name_alone;
+
+    struct marey__torch_call *calls; /* thread by thread, by begin, the longer first */
+    size_t n_calls, calls_cap;
+    uint8_t *is_within; /* by allocation: it fell into a call */
+
+    struct marey__torch_stack *stacks;
+    size_t n_stacks, stacks_cap;
+    struct marey__torch_entry *entries;
+    size_t n_entries, entries_cap;
+    uint32_t *stack_of, *shapes_of; /* by text of the trace, plus one; 0: not looked at yet */
+    struct marey__names texts;      /* shapes and tops of stacks */
+    struct marey__arena arena;      /* of these */
+
+    struct marey__operator *rows; /* the first by the sort key first */
+    size_t n_rows, rows_cap;
+    struct marey__names keys; /* rows by their key, before they are sorted */
+    bool has_device_time, has_device_memory, has_shapes, has_stacks;
+    int64_t sum_cpu_ns, sum_device_ns; /* of self times; of devices what they did themselves */
+    marey_table *table;
+};
+
+/* Each is false without memory. In this order: */
+bool marey__operators_find_calls(struct marey_operators *operators);
+bool marey__operators_link(struct marey_operators *operators);
+bool marey__operators_find_stacks(struct marey_operators *operators);
+bool marey__operators_group(struct marey_operators *operators);
+/* MAREY_ENOMEM, MAREY_EINVAL. */
+MAREY_WARN_UNUSED marey_status marey__operators_sort(struct marey_operators *operators,
+                                                     const char *key);
+MAREY_WARN_UNUSED marey_status marey__operators_fill(struct marey_operators *operators);
+
+/* Join calls with an only child of the same name, and take from each what belongs to those within it. */
+void marey__operators_split(struct marey_operators *operators);
+
+/* Add up numbers of a file, which may be any: what is too large wraps around, and is no crash. */
+static inline void marey__sum(int64_t *sum, int64_t number)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)number);
+}
+
+static inline const struct marey__torch_event *
+marey__call_event(const struct marey_operators *operators, const struct marey__torch_call *call)
+{
+    return &operators->trace->events[call->event];
+}
+
+/* Whether it is one of ProfilerStep#0, ProfilerStep#1, ..., which count as one name. */
+bool marey__torch_is_step(const struct marey__torch_trace *trace,
+                          const struct marey__torch_event *event);
+
+/* operators_flops.c: the ids of the names that have formulas; what a call of one of them takes, 0 for others. */
+enum { MAREY__N_FLOPS_NAMES = 7 };
+struct marey__flops_names {
+    marey__torch_id ids[MAREY__N_FLOPS_NAMES];
+};
+void marey__flops_init(struct marey__flops_names *names, const struct marey__torch_trace *trace);
+uint64_t marey__flops_of(const struct marey__flops_names *names,
+                         const struct marey__torch_trace *trace,
+                         const struct marey__torch_event *event);
+
+/* Append shapes with lists of tensors as [], as torch prints them. */
+void marey__shapes_put(struct marey__buf *out, const char *text, size_t len);
+
+/* Rows as torch names and prints them; also for the table. */
+struct marey__operator_text {
+    const char *text;
+    size_t len;
+};
+struct marey__operator_text marey__operator_name(const struct marey_operators *operators,
+                                                 const struct marey__operator *row);
+struct marey__operator_text marey__operator_shapes(const struct marey_operators *operators,
+                                                   const struct marey__operator *row);
+
+#endif

@@ -1,0 +1,433 @@
+/*
+ * samples: where samplers found the threads of a job.
+ *
+ *   samples_read.c      definitions of all samplers' logs merged into one store; rounds in order of time
+ *   samples_import.c    files of other samplers: their ranges as stacks
+ *   samples_join.c      ranges and iterations of the sampled processes, as spans of time
+ *   samples_filter.c, samples_idle.c, samples_startup.c, select.c   which samples count: one choice for all outputs
+ *   samples_play.c      rounds, one after the other
+ *        |
+ *   samples_sums.c      sums by thread, stack and wait --> samples_tables.c, samples_more.c, samples_audit.c
+ *   samples_slow.c, samples_library.c   samples in slow iterations; by library
+ *
+ * Comes in: recordings with samples. Goes out: tables. analyze/calls makes a call tree of the same samples.
+ */
+#ifndef MAREY_ANALYZE_SAMPLES_INTERNAL_H
+#define MAREY_ANALYZE_SAMPLES_INTERNAL_H
+
+#include "analyze/walk/internal.h"
+#include "base/internal.h"
+#include "read/internal.h"
+#include "report/internal.h"
+#include "sampler/store/internal.h"
+#include <marey/samples_report.h>
+
+/* ---- samples_read.c ---- */
+
+/* A log of a sampler. */
+struct marey__samples_source {
+    marey_recording *recording; /* lent */
+    size_t log;                 /* its number there */
+    uint32_t *processes, *threads, *functions, *locations,
+        *stacks; /* numbers of the store, by those of the log */
+    size_t n_processes, n_threads, n_functions, n_locations, n_stacks;
+    size_t processes_cap, threads_cap, functions_cap, locations_cap, stacks_cap;
+    double rate_hz;    /* 0: not said */
+    char strategy[16]; /* "" not said */
+    struct marey_samples_counts counts;
+    uint64_t first_ns, last_ns; /* of its rounds */
+    uint64_t n_rounds;
+};
+
+/* What is known of a process of the store besides. */
+struct marey__samples_target {
+    marey_recording *recording; /* of its sampler; lent */
+    uint32_t log;               /* its own log there; MAREY__NO_LOG: none */
+    uint32_t source;            /* the last sampler that saw it */
+    uint32_t parent;            /* among the processes of the store; 0: none */
+    uint64_t first_ns, last_ns;
+    uint64_t n_rounds;
+    /* By the latest visit with a choice. */
+    uint64_t known_ns, cpu_ns; /* of its main threads; on a CPU core, of all threads */
+    uint64_t counted_ns;       /* of samples that count, or would if it were not idle */
+    bool is_idle, is_launcher; /* its samples do not count: see samples_idle.c */
+};
+#define MAREY__NO_LOG UINT32_MAX
+
+/* Samples with one stack, of a file of another sampler: they are not in rounds. */
+struct marey__samples_told {
+    uint32_t process, thread, stack;
+    uint64_t n, at_ns, weight_ns; /* weight: of all of them */
+};
+
+/* The name of the row for samples of threads without Python frames. */
+#define MAREY__NO_FRAMES "(no Python frames)"
+
+struct marey__samples_set {
+    marey_samples *samples; /* definitions of all, and counts by process */
+    struct marey__samples_source *sources;
+    size_t n_sources, sources_cap;
+    struct marey__samples_target *targets; /* by process, from 1 */
+    struct marey__samples_told *told;      /* where there is no sampler's log */
+    size_t n_reported, told_cap;
+    uint64_t n_told_samples;
+    uint64_t startup_ns;   /* of samples that a visit left out as start-up */
+    uint64_t task_wait_ns; /* of samples in which a worker waits for its next task */
+    uint64_t idle_ns;      /* of samples of idle processes, */
+    uint32_t n_idle, n_launchers, longest_idle; /* how many processes, and the one with most of it */
+};
+
+/*
+ * Read the definitions and counts that samplers left in `n` recordings, which are lent until fini. A set without sources when
+ * there are none. On failure it is left finished. MAREY_ENOMEM, MAREY_EIO.
+ */
+MAREY_WARN_UNUSED marey_status marey__samples_open(struct marey__samples_set *set,
+                                                   marey_recording *const *recordings, size_t n);
+void marey__samples_fini(struct marey__samples_set *set);
+
+/*
+ * A round: numbers are the store's, its time is CLOCK_MONOTONIC of its machine, the weight is always there. `seen` has the
+ * samples that count, maybe none; lent for the call.
+ */
+typedef marey_status marey__samples_visitor(void *ctx, const struct marey_samples_round *round);
+
+struct marey__samples_chosen;
+/*
+ * All rounds of all samplers in order of time (by the clocks' settings, over machines); each of a process in its own order.
+ * `chosen` NULL: every sample counts. What the visitor fails with ends it.
+ *
+ * Which processes are idle is known at the end: the caller leaves samples of targets with `is_idle` out of its sums.
+ */
+MAREY_WARN_UNUSED marey_status marey__samples_visit(struct marey__samples_set *set,
+                                                    const struct marey__samples_chosen *chosen,
+                                                    marey__samples_visitor *visitor, void *ctx);
+/* The same, and samples that only `mode` leaves out are among the seen. */
+MAREY_WARN_UNUSED marey_status marey__samples_visit_modes(struct marey__samples_set *set,
+                                                          const struct marey__samples_chosen *chosen,
+                                                          marey__samples_visitor *visitor, void *ctx);
+
+/* ---- samples_import.c ---- */
+
+/* Whether a sampler of ours left something in one of these; whether files of other samplers are among them. */
+bool marey__samples_are_there(marey_recording *const *recordings, size_t n);
+bool marey__samples_are_imported(marey_recording *const *recordings, size_t n);
+/* Their processes, stacks and samples into the store and `told`. */
+MAREY_WARN_UNUSED marey_status marey__samples_take_imports(struct marey__samples_set *set,
+                                                           marey_recording *const *recordings,
+                                                           size_t n);
+/* From the first of them to the last. */
+uint64_t marey__samples_told_ns(const struct marey__samples_set *set);
+/* Hand each on as a round by itself. */
+typedef marey_status marey__samples_handing(void *ctx, struct marey_samples_round *round);
+MAREY_WARN_UNUSED marey_status marey__samples_tell(struct marey__samples_set *set,
+                                                   marey__samples_handing *hand, void *ctx);
+
+/* ---- samples_startup.c ---- */
+
+enum {
+    MAREY__IN_IMPORT = 1,
+    MAREY__IN_STARTUP = 2,
+    MAREY__IN_FUNCTION = 4,
+    MAREY__IN_TASK_LOOP = 8, /* the frame is a worker's loop over tasks, */
+    MAREY__IN_TASK_WAIT = 16 /* or it is below, where it waits for the next one */
+};
+/* Of a frame, by those of the frame around it; 0 for the outermost. */
+uint8_t marey__import_flags(uint8_t around, bool is_python, const char *name, const char *file);
+/* Flags of all kinds by stack; NULL without memory. */
+uint8_t *marey__samples_stack_flags(const marey_samples *samples);
+bool marey__is_importlib(const char *file);
+/* Whether it is the top-level code of a file, whose frames are known by the line that runs: it begins with line 1. */
+bool marey__is_top_level(const struct marey_samples_function *function);
+/* Whether a forked process's own frames begin with this one. */
+bool marey__is_worker_entry(const struct marey_samples_function *function);
+
+/* ---- select.c ---- */
+
+/* Whether a process is the one that `which` means: see struct marey_samples_filter; NULL: any. */
+bool marey__process_matches(const char *which, int64_t pid, int32_t worker, const char *command);
+
+/* ---- samples_filter.c ---- */
+
+/*
+ * A filter (NULL: the defaults) made ready: threads by name and rank are chosen, spans of ranges and iterations are read.
+ * `is_complete`: start-up and idle processes count whatever the filter says, for exports that have everything.
+ */
+MAREY_WARN_UNUSED marey_status marey__samples_choose(struct marey__samples_set *set,
+                                                     const struct marey_samples_filter *filter,
+                                                     bool is_complete,
+                                                     struct marey__samples_chosen **out);
+void marey__samples_chosen_destroy(struct marey__samples_chosen *chosen);
+/* Who and when, and what the thread did. */
+bool marey__samples_is_there(const struct marey__samples_chosen *chosen, uint32_t process,
+                             uint64_t at_ns, uint32_t thread);
+bool marey__samples_is_of_mode(const struct marey__samples_chosen *chosen,
+                               const struct marey_samples_seen *seen);
+/* Whether it is of start-up, whatever else holds for it; false where the choice is complete. */
+bool marey__samples_is_startup(const struct marey__samples_chosen *chosen, uint32_t process,
+                               uint64_t at_ns, uint32_t stack);
+/* Whether a worker waits for its next task in this stack, and the choice leaves that out. */
+bool marey__samples_is_task_wait(const struct marey__samples_chosen *chosen, uint32_t stack);
+/* Whether start-up counts and importlib has frames. Else, as in tracebacks, an import's time is that of the frame around importlib. */
+bool marey__samples_shows_imports(const struct marey__samples_chosen *chosen);
+/* Whether idle processes are left out: nobody chose a mode, a thread or a process, or asked for all of it. */
+bool marey__samples_drops_idle(const struct marey__samples_chosen *chosen);
+/* Whether the process itself counts steps; known where idle processes are left out. */
+bool marey__samples_has_steps(const struct marey__samples_chosen *chosen, uint32_t process);
+/* What counts, as a sentence without its full stop: "main thread: wall clock; other threads: on-CPU only". */
+const char *marey__samples_chosen_what(const struct marey__samples_chosen *chosen);
+
+/* ---- samples_idle.c ---- */
+
+/* Add a sample to what its process does; imports are not its work. */
+void marey__samples_note_work(struct marey__samples_set *set, const struct marey_samples_round *round,
+                              const struct marey_samples_seen *seen);
+/* After a visit: mark idle processes, where the choice leaves them out. */
+void marey__samples_find_idle(struct marey__samples_set *set,
+                              const struct marey__samples_chosen *chosen);
+
+/* The report of samples as a whole (samples_report.c) and what its tables are made of. */
+
+enum marey__samples_table {
+    MAREY__SAMPLES_FUNCTIONS,
+    MAREY__SAMPLES_LINES,
+    MAREY__SAMPLES_FILES,
+    MAREY__SAMPLES_MODULES,
+    MAREY__SAMPLES_THREADS,
+    MAREY__SAMPLES_PROCESSES,
+    MAREY__SAMPLES_RANKS,
+    MAREY__SAMPLES_STACKS,
+    MAREY__SAMPLES_CONTACTS,
+    MAREY__SAMPLES_LEAVES,
+    MAREY__SAMPLES_LEAF_PATHS,
+    MAREY__SAMPLES_WAITS,
+    MAREY__SAMPLES_GIL,
+    MAREY__SAMPLES_AUDIT,
+    MAREY__SAMPLES_TOTALS,
+    MAREY__SAMPLES_NOTES,
+    MAREY__N_SAMPLES_TABLES,
+};
+
+/* Samples added up. */
+struct marey__samples_sum {
+    uint64_t n, ns;
+    uint64_t known_ns,
+        cpu_ns; /* of those of which it is known whether they were on a processor; that were */
+    uint64_t gil_ns;
+};
+void marey__samples_sum_add(struct marey__samples_sum *into, const struct marey__samples_sum *from);
+
+/* Samples of one thread with one stack, that waited for one thing. */
+struct marey__samples_cell {
+    uint32_t thread, stack; /* a stack without the frames that are not shown */
+    uint32_t wait;          /* of those off the processors; else 0 */
+    /* Whether it counts; else it is for the tables of waits and of the lock only. The last field of the key. */
+    uint32_t is_chosen;
+    struct marey__samples_sum sum;
+    double squares;    /* of the weights */
+    uint64_t wants_ns; /* waited for the interpreter lock */
+};
+
+struct marey__samples_sums {
+    struct marey__samples_cell *cells;
+    size_t n_cells, cells_cap;
+    struct marey__key_map by_key;
+    struct marey__samples_sum whole; /* of those that count */
+    double squares;                  /* of their weights */
+    uint64_t gc_ns;                  /* of those without frames, in garbage collection */
+    uint32_t *folds; /* by stack of the logs: the stack without frames that are not shown */
+    uint32_t n_folds;
+    /* By source and function: innermost ones of snapshot samples, and of those stopped by chance. */
+    uint64_t *snapshots, *audits;
+    size_t n_functions;
+};
+
+struct marey__samples_report {
+    struct marey__samples_set set;
+    struct marey__samples_chosen *chosen;
+    struct {
+        struct marey_samples_filter filter;
+        const char *sort; /* self, total, samples, name; "-" before it reverses */
+        /*
+         * Tables `contacts`, `leaves`, `leaf_paths`: the library whose frames are searched. A folder or file on the path of
+         * a frame is called so, extensions apart, or matches it where it has one of *?[; "torch/nn" and "torch.nn" are a
+         * folder in one. NULL: these tables are empty.
+         */
+        const char *library;
+        const char *names; /* rows whose name has this in it; sums do not change by it */
+        bool native; /* native frames count as functions; else their time is that of the Python frame around them */
+    } options;
+    struct marey__samples_sums sums;
+    marey_table *const *tables; /* of the report, by enum marey__samples_table */
+};
+
+/* samples_text.c */
+MAREY_WARN_UNUSED marey_status marey__samples_text(const marey_report *report,
+                                                   const struct marey_write_options *options,
+                                                   FILE *out);
+
+/* ---- samples_sums.c ---- */
+
+/* One pass over all rounds. MAREY_ENOMEM and what reading gives. */
+MAREY_WARN_UNUSED marey_status marey__samples_sums_make(struct marey__samples_report *report);
+void marey__samples_sums_fini(struct marey__samples_sums *sums);
+
+/* What rows of a table are of: each frame of a stack has one. */
+struct marey__samples_entities {
+    const uint32_t *of_location; /* by location; 0: none */
+    uint32_t n;                  /* the last one */
+};
+/* By entity; 0 is of samples without a frame. `wait` is what most of its own samples wait for; total: once for each sample, however often it is in a stack. */
+struct marey__samples_row {
+    struct marey__samples_sum own;
+    uint64_t total_ns;
+    uint32_t wait;
+};
+/* An array by entity, to be freed; NULL without memory. */
+struct marey__samples_row *marey__samples_rows(const struct marey__samples_report *report,
+                                               const struct marey__samples_entities *entities);
+/* The same for what a cell is of itself, as a thread; no totals. */
+typedef uint32_t marey__samples_entity(const void *ctx, const struct marey__samples_report *report,
+                                       const struct marey__samples_cell *cell);
+struct marey__samples_row *marey__samples_rows_of_cells(const struct marey__samples_report *report,
+                                                        marey__samples_entity *entity,
+                                                        const void *ctx, uint32_t n);
+/* Half of the interval of a share. */
+double marey__samples_error(const struct marey__samples_sums *sums, uint64_t ns);
+
+/* Samples by a few numbers that they have in common. */
+struct marey__samples_group {
+    uint32_t key[3];
+    struct marey__samples_sum sum;
+};
+/* Equal ones become one, in the order of their keys; how many are left. In samples_more.c. */
+size_t marey__samples_groups_add(struct marey__samples_group *groups, size_t n);
+
+/* Whether a function is of a library of this name; see samples_library.c. */
+bool marey__samples_is_of_library(const struct marey_samples_function *function, const char *library);
+
+/* ---- samples_tables.c, samples_more.c, samples_library.c, samples_audit.c: fill tables; false without memory ---- */
+
+bool marey__samples_put_frames(struct marey__samples_report *report);
+bool marey__samples_put_stacks(struct marey__samples_report *report);
+bool marey__samples_put_owners(struct marey__samples_report *report);
+bool marey__samples_put_contacts(struct marey__samples_report *report);
+bool marey__samples_put_waits(struct marey__samples_report *report);
+bool marey__samples_put_gil(struct marey__samples_report *report);
+bool marey__samples_put_audit(struct marey__samples_report *report);
+void marey__samples_put_totals(struct marey__samples_report *report);
+bool marey__samples_put_notes(struct marey__samples_report *report);
+
+/* samples self_ns [total_ns] share [total_share] error cpu gil waits */
+void marey__samples_put_row(marey_table *table, const struct marey__samples_sums *sums,
+                            const struct marey__samples_row *row, bool has_total);
+/* What is waited for, in words; null for nothing. */
+void marey__samples_put_wait(marey_table *table, uint32_t wait);
+/* Name, file and line of a location; nulls for 0. */
+void marey__samples_put_place(marey_table *table, const marey_samples *samples, uint32_t location);
+
+/* ---- samples_names.c ---- */
+
+/* The module of a function: a library's file name, or what Python would import; "" unknown. */
+void marey__samples_module(struct marey__buf *module, const struct marey_samples_function *function);
+
+/* samples_slow.c: the function that makes slow steps slow. */
+
+struct marey__slow_function {
+    uint32_t function; /* 0: none accounts for it, or no step is slow */
+    uint64_t n_slow;   /* steps: more than 1.5 times the median of their process */
+    double extra_ns,
+        usual_ns; /* of a slow step: its time there beyond `usual_ns`, its time in other steps */
+    double longer_ns; /* that a slow step takes longer than others */
+};
+/* MAREY_ENOMEM, and what reading gives. */
+MAREY_WARN_UNUSED marey_status marey__samples_slow_function(struct marey__samples_set *set,
+                                                            struct marey__slow_function *out);
+
+/* Times in which samples count: spans of ranges, iterations, epochs and phases (samples_join.c). */
+
+/* Once finished: in order, none touching another. */
+struct marey__spans {
+    struct marey__time_span {
+        uint64_t begin_ns, end_ns; /* up to the end, which is not in it */
+    } * items;
+    size_t n, cap;
+};
+bool marey__spans_have(const struct marey__spans *spans, uint64_t ns);
+void marey__spans_fini(struct marey__spans *spans);
+
+/* Numbers from `first` to `last`, or those that are slow. */
+struct marey__number_list {
+    bool is_slow;
+    uint64_t first, last;
+};
+
+/* What "slow" came to in all processes together. */
+struct marey__slow_found {
+    uint64_t n_iterations, n_slow;
+    bool is_by_rank; /* none was above the limit: those are the slowest of a process */
+};
+
+/* Ranges of a thread by the name or pattern `name`, by thread of the store. False in `*is_there`: no site is called so. */
+MAREY_WARN_UNUSED marey_status marey__samples_join_ranges(struct marey__samples_set *set,
+                                                          const char *name,
+                                                          struct marey__spans *by_thread,
+                                                          bool *is_there);
+/* The next three by process of the store; a process without a log has none. */
+MAREY_WARN_UNUSED marey_status marey__samples_join_iterations(struct marey__samples_set *set,
+                                                              const struct marey__number_list *which,
+                                                              struct marey__spans *by_process,
+                                                              struct marey__slow_found *slow);
+MAREY_WARN_UNUSED marey_status marey__samples_join_epochs(struct marey__samples_set *set,
+                                                          const struct marey__number_list *which,
+                                                          struct marey__spans *by_process);
+MAREY_WARN_UNUSED marey_status marey__samples_join_phases(struct marey__samples_set *set,
+                                                          const char *name,
+                                                          struct marey__spans *by_process);
+
+/* The rounds of one sampler's log, one after the other (samples_play.c). */
+
+/* A round of the block at hand. */
+struct marey__samples_turn {
+    uint64_t at_ns, weight_ns; /* 0: not said */
+    uint32_t process;          /* of the store */
+    uint32_t first_event, n_events;
+    bool is_first; /* of its process in this block: nothing is known of its threads */
+};
+
+/* The threads that the last round of a process saw. */
+struct marey__samples_state {
+    struct marey_samples_seen *seen;
+    size_t n, cap;
+    uint64_t last_ns; /* 0: there was none */
+};
+
+struct marey__samples_player {
+    struct marey__samples_set *set;
+    struct marey__samples_source *source;
+    struct marey__samples_reader blocks;
+    struct marey__samples_rounds rounds;
+    struct marey__samples_turn *turns; /* of the block, in order of time */
+    size_t n_turns, turns_cap, next;
+    struct marey__samples_event *events; /* of the block; threads are numbers of the log */
+    size_t n_events, events_cap;
+    struct marey__samples_state *states; /* by process of the store */
+    uint32_t *places; /* by thread of the store: its place in the state of its process, plus one */
+    bool *is_there;   /* by thread of the log, while the samples of a block are counted */
+    bool was_damaged; /* the block before this one */
+    int64_t to_unix_ns;
+};
+
+MAREY_WARN_UNUSED marey_status marey__samples_player_open(struct marey__samples_player *player,
+                                                          struct marey__samples_set *set,
+                                                          struct marey__samples_source *source);
+void marey__samples_player_close(struct marey__samples_player *player);
+/* Make sure that there is a next turn; `*done` when all have been. */
+MAREY_WARN_UNUSED marey_status marey__samples_player_ready(struct marey__samples_player *player,
+                                                           bool *done);
+/* When the next turn is, by the wall clock. */
+uint64_t marey__samples_player_time(const struct marey__samples_player *player);
+/* Make it: `seen` of the round is the player's, for reading, until the next one. */
+MAREY_WARN_UNUSED marey_status marey__samples_player_turn(struct marey__samples_player *player,
+                                                          struct marey_samples_round *round);
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * doctor: what can be measured on this machine. One file per subject; each adds findings to one table.
+ *
+ *   doctor.c             order of subjects, the table        doctor_text.c    text and JSON of it
+ *   doctor_clock.c       which clock, its resolution, the cost of a read and of a range
+ *   doctor_machine.c, doctor_files.c, doctor_permissions.c, doctor_python.c, doctor_launcher.c, doctor_versions.c
+ *   doctor_cuda.c, doctor_cupti.c, doctor_nvml.c, doctor_nvtx.c, doctor_energy.c, doctor_sampling.c
+ *   doctor_trial.c       a trial recording in a child process
+ *   doctor_probe.c, doctor_library.c   child processes that may crash or hang; libraries opened in them
+ *   doctor_parse.c       bytes from /proc, cgroups and other programs
+ *   python_boot.c        the folder through which `marey run` enters Python
+ *
+ * Comes in: the machine. Goes out: a table of findings. May use every other folder; none uses this one.
+ */
+#ifndef MAREY_DOCTOR_INTERNAL_H
+#define MAREY_DOCTOR_INTERNAL_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "base/internal.h"
+#include <marey/doctor.h>
+
+/* ---- doctor.c: findings ---- */
+
+enum marey__state { MAREY__STATE_OK, MAREY__STATE_LIMITED, MAREY__STATE_MISSING, MAREY__STATE_OFF };
+
+enum { MAREY__MAX_PYTHONS = 2, MAREY__MAX_SITES = 4, MAREY__MAX_GPUS = 16 };
+
+/* What one interpreter said of itself and of the package; "" for what it did not say. */
+struct marey__python {
+    char command[16]; /* as one types it */
+    char path[PATH_MAX], version[32], prefix[PATH_MAX], marey[32], package[PATH_MAX],
+        library[PATH_MAX], error[256];
+    char trouble[128];                      /* why it said nothing */
+    char sites[MAREY__MAX_SITES][PATH_MAX]; /* folders with NVIDIA's Python packages */
+};
+
+/* What the recording on trial showed. */
+struct marey__trial {
+    bool is_fine;
+    char error[512]; /* the sentence when it is not */
+    char clock[16], pool[PATH_MAX], note[512];
+    double range_ns, off_ns;
+    double write_bytes_per_s; /* 0: not measured */
+};
+
+struct marey__doctor {
+    marey_table *table;
+    const char *subject; /* of the rows that are put now */
+    char dir[PATH_MAX];  /* where recordings would go, as far as it exists */
+    bool measure;
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC: when children are not waited for any longer */
+    struct marey__trial trial;
+    struct marey__python pythons[MAREY__MAX_PYTHONS];
+    size_t n_pythons;
+    struct marey__probe *nvml; /* NVML's answer, while cuda and energy are looked at; NULL: no memory for it */
+};
+
+/* Put a finding. `advice` may be NULL. */
+void marey__doctor_tell(struct marey__doctor *doctor, const char *thing, enum marey__state state,
+                        const char *advice, const char *fmt, ...) MAREY_PRINTF(5, 6);
+/* Put a number; its value is written as the unit wants it. A NaN is one that is not known. */
+void marey__doctor_amount(struct marey__doctor *doctor, const char *thing, enum marey__state state,
+                          const char *advice, double amount, const char *unit);
+/* Put a number with words of one's own. */
+void marey__doctor_amount_as(struct marey__doctor *doctor, const char *thing,
+                             enum marey__state state, const char *advice, double amount,
+                             const char *unit, const char *fmt, ...) MAREY_PRINTF(7, 8);
+
+/* "1.20 GB", in `into`. */
+const char *marey__doctor_bytes(double bytes, char into[32]);
+
+/* ---- the subjects, in the order of the table ---- */
+void marey__doctor_clock(struct marey__doctor *doctor);
+void marey__doctor_machine(struct marey__doctor *doctor);
+void marey__doctor_files(struct marey__doctor *doctor);
+void marey__doctor_permissions(struct marey__doctor *doctor);
+void marey__doctor_nvtx(struct marey__doctor *doctor);
+void marey__doctor_cuda(struct marey__doctor *doctor);
+void marey__doctor_energy(struct marey__doctor *doctor);
+void marey__doctor_python(struct marey__doctor *doctor);
+void marey__doctor_sampling(struct marey__doctor *doctor);
+void marey__doctor_versions(struct marey__doctor *doctor);
+void marey__doctor_build(struct marey__doctor *doctor);
+void marey__doctor_launcher(struct marey__doctor *doctor);
+
+/* Fill doctor->trial; and doctor->pythons, which cuda and versions look at too. */
+void marey__trial_run(struct marey__doctor *doctor);
+void marey__pythons_ask(struct marey__doctor *doctor);
+/* Whether it is older than 3.10. False where the version is unknown. */
+bool marey__python_is_too_old(const struct marey__python *python);
+
+/* ---- doctor_probe.c: children that may crash or hang ---- */
+
+enum marey__outcome {
+    MAREY__PROBE_RUNNING,
+    MAREY__PROBE_DONE,    /* ended by itself, with `code` */
+    MAREY__PROBE_CRASHED, /* by the signal `code` */
+    MAREY__PROBE_HUNG,    /* was ended by us */
+    MAREY__PROBE_FAILED,  /* could not be started: `code` is an errno */
+};
+
+/* One child and what it wrote. Zero it before it is started. */
+struct marey__probe {
+    pid_t pid;
+    int fd, code;
+    enum marey__outcome outcome;
+    size_t len;
+    char text[8192]; /* NUL-terminated; what is longer is dropped */
+};
+
+/*
+ * In the child, which has no standard streams but /dev/null; what it writes to `fd` reaches the parent. Its return value,
+ * 0 to 255, is its exit status.
+ */
+typedef int marey__probe_work(void *ctx, int fd);
+void marey__probe_start(struct marey__probe *probe, marey__probe_work *work, void *ctx);
+/* Wait until all `n` have ended or the deadline has passed; then none is left. */
+void marey__probe_wait(struct marey__probe *probes, size_t n, uint64_t deadline_ns);
+/* Why there is no answer, in a few words ("it crashed (Segmentation fault)"); NULL for a child that ended with 0. */
+const char *marey__probe_trouble(const struct marey__probe *probe, char *into, size_t size);
+/* Run the program `argv[0]` with its output to `fd`, without MAREY in its environment. Returns only when it cannot. */
+int marey__probe_exec(char *const *argv, int fd);
+/* Find a program by PATH; false when it is not there. */
+bool marey__find_program(const char *name, char *path, size_t size);
+
+/* ---- doctor_library.c: in child processes ---- */
+
+enum marey__library {
+    MAREY__LIBRARY_DRIVER,
+    MAREY__LIBRARY_NVML,
+    MAREY__LIBRARY_RUNTIME,
+    MAREY__LIBRARY_CUPTI,
+    MAREY__N_LIBRARIES
+};
+
+/* Ask an open library; the answers are lines "key=value" to `fd`. */
+typedef void marey__library_ask(const struct marey__doctor *doctor, void *handle, int fd);
+
+struct marey__doctor_look {
+    const struct marey__doctor *doctor;
+    enum marey__library library;
+    marey__library_ask *ask;
+};
+/* A probe's work, on a struct marey__doctor_look: "path", what `ask` says, "asked=1"; or "error" when it cannot be opened. */
+int marey__library_look(void *ctx, int fd);
+/* NULL when it is nowhere. */
+void *marey__library_open(const struct marey__doctor *doctor, enum marey__library library);
+/* The first of the names that it may have. */
+const char *marey__library_name(enum marey__library library);
+
+/* ---- doctor_nvml.c, doctor_cupti.c: in child processes ---- */
+void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd);
+void marey__cupti_ask_version(const struct marey__doctor *doctor, void *handle, int fd);
+/* A probe's work, on a struct marey__doctor: whether GPU work could be traced in a process that is started here. */
+int marey__cupti_try(void *ctx, int fd);
+/* What the trial means. */
+void marey__cupti_tell(struct marey__doctor *doctor, const struct marey__probe *probe);
+
+/* ---- doctor_energy.c ---- */
+/* Counters of processors below `folder`, /sys/class/powercap. */
+void marey__rapl_tell(struct marey__doctor *doctor, const char *folder);
+
+/* ---- doctor_pulse.c: how often a counter gets a new value ---- */
+
+enum { MAREY__PULSE_GAPS = 64 };
+
+/* Zero it before the first read. */
+struct marey__pulse {
+    uint64_t value, changed_ns, cost_ns; /* the last one; when it came; what the cheapest read took */
+    unsigned n_reads, n_changes;
+    uint64_t gaps_ns[MAREY__PULSE_GAPS]; /* between changes */
+};
+void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns);
+/* The usual distance of two changes; 0 when fewer than two were seen. Sorts the distances. */
+uint64_t marey__pulse_period_ns(struct marey__pulse *pulse);
+/* Write the line "<key><device>=..." that marey__parse_measured reads. `refusal` is why it was never read. */
+void marey__pulse_write(struct marey__pulse *pulse, const char *key, unsigned device,
+                        const char *refusal, int fd);
+
+/* What a child measured. */
+struct marey__doctor_measured {
+    bool is_readable;
+    double period_ns; /* 0: not known */
+    double cost_ns;   /* of a read; 0: not known */
+    uint64_t n_changes;
+    char refusal[96];
+};
+/* False, with `*out` zeroed, when there is no such line or it makes no sense. */
+bool marey__parse_measured(const char *text, size_t len, const char *key,
+                           struct marey__doctor_measured *out);
+
+/* ---- doctor_parse.c: bytes from outside. `text` need not end in a NUL; outputs of `size` bytes are cut and do ---- */
+
+/* The next line: its start, with `*len` without the newline; NULL when there is none. `*at` goes on. */
+const char *marey__next_line(const char *text, size_t text_len, size_t *at, size_t *len);
+/* The value of the first line "key: value" or "key=value", blanks around it removed. */
+bool marey__parse_field(const char *text, size_t len, const char *key, char *out, size_t size);
+/* The hexadecimal field `key` of /proc/PID/status. */
+bool marey__parse_hex_field(const char *text, size_t len, const char *key, uint64_t *out);
+
+struct marey__mount {
+    char point[PATH_MAX], type[64], options[256];
+};
+/* The entry of /proc/self/mounts that holds the absolute path `path`: the longest fit, and of equals the last. */
+bool marey__parse_mount(const char *text, size_t len, const char *path, struct marey__mount *out);
+/* Whether the comma separated `options` have the word `word`. */
+bool marey__mount_has(const struct marey__mount *mount, const char *word);
+
+/* The path of this process in /proc/self/cgroup: of the controller (version 1), or with "" of version 2. */
+bool marey__parse_cgroup(const char *text, size_t len, const char *controller, char *out,
+                         size_t size);
+/* cpu.max, "150000 100000": processors, 1.5. False for "max" and for what makes no sense. */
+bool marey__parse_cpu_max(const char *text, size_t len, double *out);
+/* The next library called `name` in the output of `ldconfig -p`, from `*at` on. */
+bool marey__parse_ldconfig(const char *text, size_t len, size_t *at, const char *name, char *path,
+                           size_t size);
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * calls: the call profiler's data: a tree of calls for each thread, with counts and times.
+ *
+ *   enter, leave --> calls_tree.c: the thread's stack --> its nodes --+--> calls_sums.c: sums by function and by pair
+ *                    calls_names.c: functions, signatures             '--> calls_write.c: blocks CALLS, as differences
+ *   calls.c: profiles, threads, forks, options                             calls_record.c: into the recording
+ *
+ * Comes in: function entries and exits from the Python extension. Goes out: blocks of the log, written by the flush
+ * thread. Knows nothing of Python objects: functions and signatures are numbers with names.
+ *
+ * Who writes what. A thread's stack and hash table are its own. It alone writes its nodes; writers of a log read them. A
+ * node is complete once n_nodes counts it; its sums are guarded by the thread's sequence number, which is odd while they
+ * change, so a reader gets consistent sums or tries again, and the thread never waits. Functions, signatures and the list
+ * of threads change under the profile's lock, which the hot path does not take.
+ */
+#ifndef MAREY_INSTRUMENT_CALLS_INTERNAL_H
+#define MAREY_INSTRUMENT_CALLS_INTERNAL_H
+
+#include "base/internal.h"
+#include "record/internal.h"
+#include "switchboard/internal.h"
+#include <marey/calls.h>
+
+enum {
+    MAREY__CALLS_CHUNK = 63,        /* nodes that are taken from memory together */
+    MAREY__CALLS_MEMORY = 64 << 20, /* the default budget */
+};
+
+struct marey__calls_sums {
+    uint64_t calls, resumes, self, total, max;
+};
+
+/* One cache line: all that an ordinary call touches, beside the stack. */
+struct marey__calls_node {
+    uint32_t number, parent; /* within the profile, from 1; 0: none */
+    uint32_t function, signature;
+    struct marey__calls_node *last_child; /* the callee that was entered last. The owner's */
+    struct marey__calls_sums sums; /* stored with release within an odd sequence, by the owner */
+};
+static_assert(sizeof(struct marey__calls_node) == 64, "one cache line");
+
+/* What the recording has of a chunk's nodes. */
+struct marey__calls_written {
+    size_t n_nodes;
+    struct marey__calls_sums sums[MAREY__CALLS_CHUNK];
+};
+
+struct marey__calls_chunk { /* begins at a cache line */
+    struct marey__calls_node nodes[MAREY__CALLS_CHUNK];
+    void *block;                          /* as it was allocated */
+    struct marey__calls_chunk *next;      /* stored before n_nodes counts a node of it */
+    struct marey__calls_written *written; /* NULL: nothing. Guarded by write_lock */
+};
+
+struct marey__calls_frame {
+    struct marey__calls_node *node;
+    uint64_t start, callees; /* ticks */
+    uint32_t function;
+    bool is_resumed;
+};
+
+struct marey_calls_thread {
+    struct marey__calls_frame *top, *limit; /* the innermost; the last that there is room for */
+    uint32_t sequence;                      /* odd while sums change; release */
+    uint8_t timer;                          /* enum marey__calls_timer */
+    struct marey__calls_frame *stack;       /* its first is no call */
+    size_t n_stack;
+    uint64_t n_skipped; /* entered while the stack could not grow */
+    struct marey__calls_node root;
+    struct marey__calls_node *other;  /* "(other paths)"; NULL: none so far */
+    struct marey__calls_node **slots; /* by parent, function and signature */
+    size_t n_slots, n_used;
+    struct marey__calls_chunk *chunks, *last_chunk; /* the first: release */
+    uint64_t n_nodes;                               /* release */
+    uint64_t n_other;                               /* calls below `other`; relaxed */
+    uint64_t n_to_write;                            /* nodes, this time. Guarded by write_lock */
+    struct marey_calls *calls;
+    uint32_t number; /* from 1 */
+    int64_t tid;
+    uint64_t last; /* the latest reading of a processor's time */
+    char name[MAREY__THREAD_NAME_MAX];
+    struct marey_calls_thread *next; /* guarded by the profile's lock */
+};
+
+enum marey__calls_timer {
+    MAREY__TIMER_TSC,
+    MAREY__TIMER_MONOTONIC,
+    MAREY__TIMER_CPU,
+    MAREY__TIMER_USER
+};
+
+struct marey__calls_name {                /* a function */
+    struct marey_calls_function function; /* texts are this profile's */
+    uint32_t next_same;                   /* another of the same texts; 0: none */
+    bool is_released;
+};
+struct marey__calls_text { /* a signature */
+    uint32_t function;
+    char *text;
+    size_t len;
+    double elements;
+};
+
+struct marey__calls_index { /* numbers by hash; numbers begin with 1 */
+    uint32_t *slots;
+    size_t n_slots, n_used;
+};
+
+struct marey_calls {
+    pthread_mutex_t write_lock; /* who walks nodes, or lets them go; taken before the other */
+    pthread_mutex_t lock;       /* guards all but what says otherwise */
+    uint32_t flags;
+    enum marey__calls_timer timer;
+    double ns_per_tick; /* of the user's timer and the processor's; 0: ticks */
+    uint64_t budget;
+    uint64_t n_bytes, n_nodes, n_widened, cost_ps; /* relaxed, any thread */
+    uint32_t last_node; /* a number is not given again when nodes go. Relaxed, any thread */
+    struct marey__moment begin;
+    struct marey__calls_name *names;
+    size_t n_names, names_cap;
+    struct marey__calls_index by_texts; /* the first function of some texts */
+    struct marey__calls_text *texts;
+    size_t n_texts, texts_cap;
+    struct marey__calls_index known;
+    struct marey_calls_thread *threads, **threads_end;
+    uint32_t n_threads;
+    struct marey__calls_recorded {
+        size_t names, texts, threads;
+        uint64_t calls;       /* resumed generators count, too */
+    } recorded;               /* what the recording has. Guarded by write_lock */
+    struct marey_calls *next; /* the registry of calls.c; guarded by its lock */
+};
+
+/* ---- calls.c ---- */
+
+/* Count memory; false when the budget is spent, unless it `must` be. */
+bool marey__calls_spend(struct marey_calls *calls, size_t bytes, bool must);
+
+/* ---- calls_tree.c ---- */
+
+/* Room for a stack; false without memory. */
+bool marey__calls_tree_init(struct marey_calls_thread *thread);
+void marey__calls_tree_clear(struct marey_calls_thread *thread);
+void marey__calls_tree_fini(struct marey_calls_thread *thread);
+/* Everything that is open ends now. */
+void marey__calls_tree_settle(struct marey_calls_thread *thread, uint64_t now);
+/* The present, by the thread's timer; also asked by another thread. */
+uint64_t marey__calls_now(struct marey_calls_thread *thread);
+/* The sums of one moment; false when the thread changed them at each try. */
+bool marey__calls_sums_get(const struct marey_calls_thread *thread,
+                           const struct marey__calls_node *node, struct marey__calls_sums *out);
+
+/* ---- calls_names.c ---- */
+
+void marey__calls_names_fini(struct marey_calls *calls);
+
+/* ---- calls_write.c ---- */
+
+/* The recording that differences are written to has nothing of `calls` so far. */
+void marey__calls_append_reset(struct marey_calls *calls);
+/* Blocks of what `calls` has, as differences to what was written when `is_delta`, else all of it. */
+marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *log, bool is_delta,
+                                 uint32_t profile);
+
+/* ---- calls_record.c ---- */
+
+/* The profile that is being recorded, if it is this one, is no longer. */
+void marey__calls_record_forget(struct marey_calls *calls);
+/* A thread of the profile came to be, in itself. */
+void marey__calls_record_thread(struct marey_calls_thread *thread);
+/* Options were given. */
+struct marey__calls_settings {
+    bool is_wanted, builtins;
+    int signatures; /* a level, 0 to 4; -1: the default */
+    uint64_t memory_bytes;
+    char modules[512]; /* names with ':' between; "": all */
+};
+extern const struct marey__instrument marey__calls_instrument;
+void marey__calls_record_configure(const struct marey__settings *s);
+/* The recording closes next. */
+void marey__calls_record_stop(void);
+void marey__calls_record_after_fork(bool in_child);
+
+#endif

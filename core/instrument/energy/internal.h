@@ -1,0 +1,479 @@
+/*
+ * energy: power, energy and utilization of GPUs and CPUs, read by one thread per machine.
+ *
+ *   energy.c          options, start and stop, forks         energy_thread.c   the thread
+ *   energy_sources.c  what can be measured here              energy_times.c, energy_pace.c   when each counter is read
+ *   energy_order.c    values of several GPUs, in order of time
+ *   energy_lock.c     which process of a machine measures for a recording
+ *   energy_gpu.c, energy_ring.c, energy_util.c   one GPU: counters, the driver's power samples, utilization
+ *   energy_count.c    an energy counter that may wrap, restart or stand still
+ *   powercap.c        the kernel's RAPL counters             nvml.c            NVIDIA's library, opened at run time
+ *   visible.c         which GPUs CUDA_VISIBLE_DEVICES names
+ *
+ * Comes in: counters of the machine. Goes out: counter records on a lane of its own. The thread does everything that may
+ * be slow. The program waits for it in two places, both with a time limit: at stop for the last reading, at fork for a
+ * call that is in progress.
+ */
+#ifndef MAREY_INSTRUMENT_ENERGY_INTERNAL_H
+#define MAREY_INSTRUMENT_ENERGY_INTERNAL_H
+
+#include <limits.h>
+#include <pthread.h>
+
+#include "base/internal.h"
+#include "record/internal.h"
+#include "switchboard/internal.h"
+#include <marey/energy.h>
+
+/* ---- nvml.c; the few types of NVIDIA's are declared here ---- */
+
+enum {
+    MAREY__NVML_UNINITIALIZED = 1,
+    MAREY__NVML_NOT_SUPPORTED = 3,
+    MAREY__NVML_NO_PERMISSION = 4,
+    MAREY__NVML_NOT_FOUND = 6,
+    MAREY__NVML_DRIVER_NOT_LOADED = 9,
+    MAREY__NVML_TIMEOUT = 10,
+    MAREY__NVML_FUNCTION_NOT_FOUND = 13,
+    MAREY__NVML_GPU_IS_LOST = 15,
+    MAREY__NVML_RESET_REQUIRED = 16,
+    MAREY__NVML_ARGUMENT_VERSION = 25,
+    MAREY__NVML_NO_DATA = 21,
+    MAREY__NVML_NOT_READY = 27,
+    MAREY__NVML_FIELD_POWER_INSTANT = 186,
+    MAREY__NVML_POWER_SAMPLES = 0,
+    MAREY__NVML_UTILIZATION_SAMPLES = 1,
+    MAREY__NVML_CLOCK_SM = 1,
+    MAREY__NVML_CLOCK_MEMORY = 2,
+};
+
+union marey__nvml_value {
+    double as_double;
+    int as_int;
+    unsigned as_unsigned;
+    unsigned long as_long;
+    unsigned long long as_long_long;
+    long long as_signed;
+    unsigned short as_short;
+};
+struct marey__nvml_field {
+    unsigned field, scope;
+    long long stamp_us, latency_us;
+    int type, status;
+    union marey__nvml_value value;
+};
+struct marey__nvml_sample {
+    unsigned long long stamp_us;
+    union marey__nvml_value value;
+};
+struct marey__nvml_memory {
+    unsigned long long total, free, used;
+};
+struct marey__nvml_utilization {
+    unsigned gpu, memory;
+};
+struct marey__gpm_support {
+    unsigned version, is_supported;
+};
+struct marey__gpm_metrics {
+    unsigned version, n;
+    void *before, *after;
+    struct {
+        unsigned id;
+        int status;
+        double value;
+        char *short_name, *long_name, *unit;
+    } metrics[256]; /* as many as any version has: it may write to all of its own */
+};
+
+typedef void *marey__nvml_device;
+
+/* Functions that are NULL are not in this NVML. Each returns 0 or an error's number. */
+struct marey__nvml {
+    int (*init)(void);
+    int (*shutdown)(void);
+    const char *(*error_string)(int error);
+    int (*count)(unsigned *n);
+    int (*by_index)(unsigned i, marey__nvml_device *out);
+    int (*uuid)(marey__nvml_device device, char *out, unsigned size);
+    int (*name)(marey__nvml_device device, char *out, unsigned size);
+    int (*power)(marey__nvml_device device, unsigned *milliwatt);
+    int (*energy)(marey__nvml_device device, unsigned long long *millijoule);
+    int (*fields)(marey__nvml_device device, int n, struct marey__nvml_field *fields);
+    int (*samples)(marey__nvml_device device, int type, unsigned long long last_us, int *value_type,
+                   unsigned *n, struct marey__nvml_sample *out);
+    int (*utilization)(marey__nvml_device device, struct marey__nvml_utilization *out);
+    int (*clock)(marey__nvml_device device, int domain, unsigned *mhz);
+    int (*temperature)(marey__nvml_device device, int sensor, unsigned *celsius);
+    int (*throttle)(marey__nvml_device device, unsigned long long *reasons);
+    int (*memory)(marey__nvml_device device, struct marey__nvml_memory *out);
+    int (*mig_mode)(marey__nvml_device device, unsigned *now, unsigned *later);
+    int (*mig_count)(marey__nvml_device device, unsigned *n);
+    int (*mig_by_index)(marey__nvml_device device, unsigned i, marey__nvml_device *out);
+    int (*gpm_support)(marey__nvml_device device, struct marey__gpm_support *out);
+    int (*gpm_alloc)(void **sample);
+    int (*gpm_free)(void *sample);
+    int (*gpm_get)(marey__nvml_device device, void *sample);
+    int (*gpm_metrics)(struct marey__gpm_metrics *metrics);
+};
+
+/* The library's file: $MAREY_NVML_LIBRARY, else the name that the loader knows. */
+MAREY_PRIVATE_API const char *marey__nvml_path(void);
+/*
+ * Open and initialize it; marey__nvml_close() for each that went well. MAREY_EUNAVAILABLE with a sentence when there is no
+ * driver, or one that does not answer, or is too old. The library stays loaded.
+ */
+MAREY_WARN_UNUSED marey_status marey__nvml_open(struct marey__nvml *out);
+void marey__nvml_close(const struct marey__nvml *nvml);
+const char *marey__nvml_words(const struct marey__nvml *nvml, int error);
+/* By the type that NVML gives with it. */
+double marey__nvml_number(int type, const union marey__nvml_value *value);
+
+/* ---- visible.c ---- */
+
+enum { MAREY__UUID_MAX = 96, MAREY__MODEL_MAX = 96, MAREY__MAX_SLICES = 8, MAREY__MAX_GPUS = 256 };
+
+/* A GPU of the machine, in NVML's order, which is that of PCI. */
+struct marey__node_gpu {
+    char uuid[MAREY__UUID_MAX], model[MAREY__MODEL_MAX];
+    size_t n_slices; /* of MIG */
+    char slices[MAREY__MAX_SLICES][MAREY__UUID_MAX];
+};
+struct marey__visible_device {
+    uint32_t gpu;
+    int32_t slice; /* -1: the whole GPU */
+};
+/*
+ * Which devices `text`, a CUDA_VISIBLE_DEVICES (NULL: it is not set), means, in CUDA's order; how many. It is read as CUDA
+ * reads it: numbers, or UUIDs, which may be shortened; the first that is none ends the list; one that comes twice makes it
+ * empty. `out` has room for MAREY__MAX_GPUS.
+ */
+MAREY_PRIVATE_API size_t marey__visible_choose(const char *text, const struct marey__node_gpu *gpus,
+                                               size_t n_gpus, struct marey__visible_device *out);
+/*
+ * Whether numbers in `text` (or none at all) may mean other GPUs than NVML's: CUDA puts the fastest first unless `order` is
+ * PCI_BUS_ID, which makes a difference where there are several models.
+ */
+MAREY_PRIVATE_API bool marey__visible_is_doubtful(const char *text, const char *order,
+                                                  const struct marey__node_gpu *gpus, size_t n_gpus);
+/* UUIDs of devices with commas between. */
+MAREY_PRIVATE_API void marey__visible_put(struct marey__buf *out, const struct marey__node_gpu *gpus,
+                                          const struct marey__visible_device *devices, size_t n);
+/* GPUs as the text `gpus` of a log has them, and back from such a text, which is not trusted; how many. */
+MAREY_PRIVATE_API void marey__node_gpus_put(struct marey__buf *out,
+                                            const struct marey__node_gpu *gpus, size_t n);
+MAREY_PRIVATE_API size_t marey__node_gpus_parse(const char *text, struct marey__node_gpu *out,
+                                                size_t cap);
+
+/* ---- energy_count.c ---- */
+
+enum marey__count_news {
+    MAREY__COUNT_FINE,
+    MAREY__COUNT_WRAPPED,
+    MAREY__COUNT_RESET, /* it began again: what went before is taken from what was expected */
+    MAREY__COUNT_STUCK, /* it does not move though it should; `joules` is not to be written */
+};
+struct marey__count {
+    double unit_j;     /* joules of one unit */
+    uint64_t range;    /* where it may wrap; 0: it does not */
+    uint64_t last;     /* as read */
+    double joules;     /* never falls */
+    double expected_j; /* since it last moved, by whatever else is known */
+    double still_s;    /* since it last moved */
+    double most_j;     /* that can have gone by since the last reading */
+    bool has_last, is_stuck;
+};
+/* Take a reading, `expected_j`, `still_s` and `most_j` being up to date. */
+enum marey__count_news marey__count_take(struct marey__count *count, uint64_t value);
+
+/* ---- energy_gpu.c, energy_ring.c and energy_util.c ---- */
+
+enum marey__energy_read {
+    MAREY__READ_POWER,
+    MAREY__READ_ENERGY,
+    MAREY__READ_UTILIZATION,
+    MAREY__READ_SM_ACTIVE, /* these four come together */
+    MAREY__READ_SM_OCCUPANCY,
+    MAREY__READ_TENSOR_ACTIVE,
+    MAREY__READ_DRAM_ACTIVE,
+    MAREY__READ_SM_CLOCK,
+    MAREY__READ_MEMORY_CLOCK,
+    MAREY__READ_TEMPERATURE,
+    MAREY__READ_THROTTLE,
+    MAREY__READ_MEMORY_USED,
+    MAREY__N_READ,
+};
+
+/* The driver's samples of power. */
+struct marey__power_ring {
+    bool is_used;                /* else power is read one by one */
+    uint32_t n_looks;            /* for whether there is one */
+    uint64_t period_us, span_us; /* between samples, and of all that it keeps */
+    uint64_t step_us, due_us;    /* between those that are taken, and the next */
+    unsigned long long seen_us;  /* stamp of the last that was looked at, and its tick */
+    uint64_t seen_tick, n_taken;
+};
+
+struct marey__energy_gpu {
+    const struct marey__nvml *nvml;
+    marey__nvml_device device;
+    const struct marey__node_gpu *node;
+    uint32_t number; /* NVML's */
+    bool is_lost;
+    struct marey__energy_value {
+        marey_id site;
+        uint32_t n_failed; /* in a row */
+        char missing[64];  /* why it is not read; "": it is */
+    } values[MAREY__N_READ];
+    bool has_instant_power;
+    struct marey__count count;
+    uint64_t counted_ns, n_counts; /* when the counter was read last (0 never), and how often */
+    double watts; /* the last power, its time, and how often it has changed since the first change */
+    uint64_t power_ns, first_change_ns, last_change_ns, n_changes, n_powers;
+    struct marey__power_ring ring;
+    unsigned long long seen_us;   /* stamp of the last utilization that was taken */
+    bool has_samples, has_looked; /* there is a buffer of them; it was looked at */
+    uint64_t kept_us;             /* how much it had then, in time; 0 unknown */
+    void *gpm[2];                 /* before, now */
+    bool has_gpm_before;
+};
+
+/*
+ * Into the recording, unless this thread has lost its say: a counter of now or of the past, which may wait until nothing
+ * older can come; a sentence, which goes to the user as well.
+ */
+void marey__energy_put(marey_id site, double value);
+void marey__energy_put_at(uint64_t tick, marey_id site, double value);
+void marey__energy_tell(const char *fmt, ...) MAREY_PRINTF(1, 2);
+/* A counter of a device: what people read ("GPU 0 power (W)") and "<device>|<quantity>". */
+marey_id marey__energy_site(const char *name, const char *device, const char *quantity);
+
+void marey__energy_gpu_init(struct marey__energy_gpu *gpu, const struct marey__nvml *nvml,
+                            marey__nvml_device device, const struct marey__node_gpu *node,
+                            uint32_t number);
+void marey__energy_gpu_fini(struct marey__energy_gpu *gpu);
+/* A single reading of power. */
+void marey__energy_gpu_power(struct marey__energy_gpu *gpu, uint64_t now_ns);
+/* See whether the ring can be used for `hz` values a second (0: as many as are sensible); later again if it was empty. */
+void marey__energy_ring_open(struct marey__energy_gpu *gpu, uint32_t hz);
+/* Take the samples since the last look. Where the ring no longer works, it is no longer used, and a single one is read. */
+void marey__energy_ring_read(struct marey__energy_gpu *gpu);
+/* How often to do so. */
+uint64_t marey__energy_ring_period_ns(const struct marey__power_ring *ring);
+void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns);
+/* All that changes slowly. */
+void marey__energy_gpu_state(struct marey__energy_gpu *gpu);
+void marey__energy_gpu_utilization(struct marey__energy_gpu *gpu);
+void marey__energy_gpu_gpm(struct marey__energy_gpu *gpu);
+/* How often each is read. */
+struct marey__energy_rates {
+    uint64_t power_ns, count_ns, utilization_ns, gpm_ns, state_ns;
+};
+void marey__energy_gpu_describe(const struct marey__energy_gpu *gpu,
+                                const struct marey__energy_rates *rates, struct marey__buf *out);
+/* Of energy_gpu.c for the two others: write a value, or take note of why there is none. */
+void marey__energy_gpu_take_power(struct marey__energy_gpu *gpu, double watts, uint64_t tick,
+                                  uint64_t ns);
+void marey__energy_gpu_put(struct marey__energy_gpu *gpu, enum marey__energy_read what, double value);
+void marey__energy_gpu_fault(struct marey__energy_gpu *gpu, enum marey__energy_read what, int error);
+bool marey__energy_gpu_reads(const struct marey__energy_gpu *gpu, enum marey__energy_read what);
+
+/* ---- powercap.c ---- */
+
+enum { MAREY__MAX_ZONES = 32 };
+struct marey__zone {
+    char device[48]; /* "package-0", "package-0-dram" */
+    char path[PATH_MAX];
+    marey_id energy_site, power_site;
+    struct marey__count count;
+    uint64_t read_ns;
+    bool is_missing;
+    char why[96];
+};
+/* Find the zones below $MAREY_POWERCAP_ROOT, else /sys/class/powercap; how many. One that may not be read is told. */
+size_t marey__zones_open(struct marey__zone *zones);
+void marey__zone_read(struct marey__zone *zone, uint64_t now_ns);
+void marey__zone_describe(const struct marey__zone *zone, struct marey__buf *out);
+/* The device of a zone by the names of its folder ("intel-rapl:0:1") and in its file `name`; false: none of ours. */
+MAREY_PRIVATE_API bool marey__zone_device(const char *folder, const char *name,
+                                          const char *parent_name, char *out, size_t size);
+/* A number alone in a file, maybe with a newline. */
+MAREY_PRIVATE_API bool marey__zone_number(const char *text, size_t len, uint64_t *out);
+
+/* ---- energy_lock.c ---- */
+
+struct marey__energy_lock {
+    struct marey__held_file file;
+    char path[PATH_MAX];
+};
+enum marey__energy_turn { MAREY__TURN_OURS, MAREY__TURN_LATER, MAREY__TURN_NEVER };
+/* Ask whether it is our turn for the recording in `folder`, in storage with fd -1 at first; never waits. */
+enum marey__energy_turn marey__energy_lock_try(struct marey__energy_lock *lock, const char *folder);
+/* Give the turn back, and take the file away. */
+/* A marey__finalize_cleaner. */
+void marey__energy_lock_clean(const char *path, const char *name);
+void marey__energy_lock_release(struct marey__energy_lock *lock);
+/* The next CUDA_VISIBLE_DEVICES of those who stand in line, from `*at` on; false when there are no more. */
+bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, char *out,
+                             size_t size, bool *is_set);
+
+/* ---- energy.c ---- */
+
+/* NVML is loaded: the thread must end before it does. Any thread, any number of times. */
+void marey__energy_stop_at_exit(void);
+
+/* ---- energy_thread.c ---- */
+
+struct marey__energy_session;
+struct marey__energy_settings {
+    bool is_wanted;
+    uint64_t hz; /* power readings per second; 0: the default */
+};
+extern const struct marey__instrument marey__energy_instrument;
+
+/*
+ * Measure into the recording that is open, or, with a role in the settings, into one that the thread opens. `local_rank` (-1:
+ * unknown) decides where files cannot be locked. NULL: it did not start, which is told.
+ */
+struct marey__energy_session *marey__energy_session_start(const struct marey__settings *settings,
+                                                          int local_rank);
+/* End it, with a last reading; waits a second at most. Frees it. */
+void marey__energy_session_stop(struct marey__energy_session *session);
+/* Somebody wants the counters read now: an epoch begins or ends. Any thread, also without a session. */
+void marey__energy_edge(void);
+/* Keep the thread out of foreign code for a while, if that comes about soon; false: it is still in there. */
+bool marey__energy_session_pause(struct marey__energy_session *session);
+void marey__energy_session_resume(struct marey__energy_session *session);
+/* In a forked child: give up what it inherited. */
+void marey__energy_session_forget(struct marey__energy_session *session);
+
+/* The session of the energy thread, for the files that make it. */
+
+#define MAREY__SECOND_NS UINT64_C(1000000000)
+
+enum marey__session_state {
+    MAREY__SESSION_RUNNING,
+    MAREY__SESSION_ENDED,
+    MAREY__SESSION_ABANDONED
+};
+
+/* What has a time of its own. */
+enum marey__due_kind {
+    MAREY__DUE_POWER, /* one by one, where there is no ring */
+    MAREY__DUE_COUNT,
+    MAREY__DUE_UTILIZATION,
+    MAREY__DUE_GPM,
+    MAREY__DUE_STATE,
+    MAREY__N_PACED, /* up to here the period comes from what a reading takes */
+    MAREY__DUE_RING = MAREY__N_PACED,
+    MAREY__DUE_CPUS,
+    MAREY__DUE_LINE,
+    MAREY__N_DUES,
+};
+struct marey__due {
+    uint64_t next_ns, period_ns;
+    uint64_t read_ns;          /* the last time; not of the first readings */
+    uint64_t cost_ns, n_costs; /* CPU time of a reading of one GPU, and how many it is known from */
+};
+
+/* Values that wait for older ones; not in order. */
+struct marey__energy_entry {
+    uint64_t tick;
+    marey_id site;
+    double value;
+};
+struct marey__energy_order {
+    struct marey__energy_entry *entries;
+    size_t n, cap;
+};
+
+struct marey__energy_session {
+    pthread_t thread;
+    struct marey__settings settings;
+    uint64_t power_hz; /* as the options ask; 0: the default */
+    int local_rank;
+    uint32_t state;        /* enum session_state, a futex; changes under `voice` */
+    bool should_end;       /* told together with the bell */
+    bool is_opening;       /* NVML is being opened, which takes longer than a reading. Relaxed */
+    bool is_stuck;         /* a fork has waited for it in vain; who forks has energy.lock */
+    pthread_mutex_t calls; /* held by the thread while it is in foreign code; a fork waits for it */
+    pthread_mutex_t voice; /* held while something is written into the recording */
+    /* The rest is the thread's own. */
+    struct marey__energy_lock lock;
+    size_t lock_at; /* how far its lines are read */
+    bool has_nvml;
+    struct marey__nvml nvml;
+    struct marey__node_gpu *nodes; /* these three have room for n_nodes */
+    marey__nvml_device *devices;
+    struct marey__energy_gpu *gpus;
+    size_t n_nodes, n_asked, n_gpus; /* that there are, that answered, that are measured */
+    struct marey__zone zones[MAREY__MAX_ZONES];
+    size_t n_zones;
+    struct marey__due due[MAREY__N_DUES];
+    struct marey__energy_order order;
+    size_t n_rings;   /* GPUs whose power comes from a ring */
+    bool has_edges;   /* epochs are told */
+    uint32_t n_edges; /* as many as are taken care of */
+    uint64_t edge_ns;
+    uint64_t began_ns,
+        cpu_ns; /* when all was read for the first time, and the thread's CPU time then */
+};
+
+static inline uint64_t marey__energy_now_ns(void)
+{
+    return marey__clock_ns(CLOCK_MONOTONIC);
+}
+
+/* ---- energy_thread.c ---- */
+
+/* Write what has waited for long enough, or all of it. */
+void marey__energy_write(struct marey__energy_session *s, bool all);
+/* A text about the process, into the recording unless the thread has lost its say; `text` is freed. */
+void marey__energy_put_text(const char *key, struct marey__buf *text);
+
+/* ---- energy_sources.c: what there is to measure ---- */
+
+/* Open NVML and RAPL, find the GPUs and read each once. */
+void marey__energy_sources_open(struct marey__energy_session *s);
+/* Those GPUs that others who stand in line have named since the last look. */
+void marey__energy_sources_add(struct marey__energy_session *s);
+/* Read a last time, and say what was read how. */
+void marey__energy_sources_close(struct marey__energy_session *s);
+
+/* ---- energy_times.c: the timetable ---- */
+
+/* Of all GPUs, one after the other; a fork may come between two. */
+typedef void marey__energy_reader(struct marey__energy_gpu *gpu);
+void marey__energy_read_all(struct marey__energy_session *s, marey__energy_reader *read);
+void marey__energy_read_zones(struct marey__energy_session *s);
+marey__energy_reader marey__energy_read_power; /* one by one, ring or not */
+/* Of all GPUs, and plan the next time by what it took. */
+void marey__energy_read_paced(struct marey__energy_session *s, enum marey__due_kind kind,
+                              uint64_t now_ns);
+/* All of one GPU, which tells what each takes. */
+void marey__energy_read_first(struct marey__energy_session *s, struct marey__energy_gpu *gpu);
+
+void marey__energy_times_init(struct marey__energy_session *s);
+/* Read what is due at `now_ns`, `n_edges` epochs having begun or ended so far; when the next reading is due. */
+uint64_t marey__energy_times_read(struct marey__energy_session *s, uint64_t now_ns, uint32_t n_edges);
+
+/* ---- energy_pace.c: how often ---- */
+
+void marey__pace_note(struct marey__due *due, uint64_t cost_ns);
+MAREY_PRIVATE_API uint64_t marey__pace_period_ns(enum marey__due_kind kind, uint64_t cost_ns);
+/* The same by what readings have taken so far, within what the user has asked for and what buffers hold. */
+uint64_t marey__pace_plan(const struct marey__energy_session *s, enum marey__due_kind kind);
+/* Whether a reading takes milliseconds, as some do on some drivers. */
+bool marey__pace_is_dear(const struct marey__due *due);
+/* Whether another reading stays within what measuring may take, up to now; one that is not dear does. */
+bool marey__pace_can_afford(const struct marey__energy_session *s, enum marey__due_kind kind,
+                            uint64_t now_ns);
+
+/* ---- energy_order.c ---- */
+
+void marey__energy_order_add(struct marey__energy_order *order,
+                             const struct marey__energy_entry *entry);
+/* Write what is not after `until_tick`, in order; the rest goes on waiting. */
+void marey__energy_order_write(struct marey__energy_order *order, uint64_t until_tick);
+
+#endif

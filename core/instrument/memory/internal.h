@@ -1,0 +1,130 @@
+/*
+ * memory: allocations of the program by sampling, and its resident memory.
+ *
+ *   a hook -- memory_sample.c: sampled? --> memory_queue.c --> memory_write.c, on the flush thread --> records
+ *                 |       memory_blocks.c: is the freed block a sampled one?       each stack once
+ *                 '------ memory_places.c: the Python stack
+ *   memory.c: options, start and stop, forks       memory_resident.c: /proc       memory_cost.c: cost of a hook
+ *
+ * Comes in: malloc, free and Python's allocations, from libmarey-memory.so and the extension. Goes out: records. malloc
+ * is called under any lock, so a hook touches nothing of the recording: it adds an entry to a queue, and the flush thread
+ * turns entries into records ten times a second. kill -9 loses the entries that are still in the queue.
+ *
+ * A block of s bytes is sampled with probability 1 - exp(-s / interval), as if each byte were chosen independently, and
+ * counts as its size divided by that probability, so sums are unbiased. Above MAREY__MEMORY_RATE samples per second, or
+ * when sampling takes 1 % of the time, the interval doubles unless the user set it; each sample carries its own.
+ *
+ * All memory of this folder is mapped and wiped in a forked child.
+ */
+#ifndef MAREY_INSTRUMENT_MEMORY_INTERNAL_H
+#define MAREY_INSTRUMENT_MEMORY_INTERNAL_H
+
+#include "base/internal.h"
+#include "switchboard/internal.h"
+#include <marey/memory.h>
+#include <marey/range.h>
+
+enum {
+    MAREY__MEMORY_INTERVAL = 512 << 10, /* bytes between two samples by default */
+    MAREY__MEMORY_RATE = 1000,          /* samples a second that are enough */
+    MAREY__MEMORY_FRAMES = 32,          /* of a stack: the innermost */
+    MAREY__MEMORY_PLACES = 24,          /* of Python's, the same */
+};
+
+/* ---- memory.c ---- */
+
+/* Open the recording that waits for its first event, on a thread of its own. */
+void marey__memory_open_beside(void);
+/* Zeroed memory that a forked child finds zeroed again; NULL when there is none. Never given back. */
+void *marey__memory_map(size_t bytes);
+
+/* ---- memory_blocks.c: blocks that were told, by address ---- */
+
+/* Make the tables; false without memory. Again after that: nothing. */
+bool marey__blocks_open(void);
+const uint8_t *marey__blocks_marks(void);
+/* Any thread. False when there is no room for more: nobody will hear of the block. */
+bool marey__blocks_put(const void *block, uint64_t number);
+/* Take it out; its number, 0 when it is not in. */
+uint64_t marey__blocks_take(const void *block);
+/* All go; nobody may be at it. */
+void marey__blocks_clear(void);
+
+/* ---- memory_queue.c: from threads to the flush thread ---- */
+
+enum marey__memory_kind { MAREY__MEMORY_TAKE, MAREY__MEMORY_GIVE };
+
+struct marey__memory_entry {
+    uint64_t tick, number, bytes, interval;
+    int64_t tid;
+    uint32_t n_frames, n_places;
+    uint8_t kind, source;
+    uint64_t frames[MAREY__MEMORY_FRAMES]; /* return addresses, the innermost first */
+    uint32_t places[MAREY__MEMORY_PLACES]; /* numbers of memory_places.c, the same */
+};
+
+bool marey__memory_queue_open(void);
+/* A place for an entry, to be filled and then published; NULL when the queue is full. Any thread. */
+struct marey__memory_entry *marey__memory_queue_claim(uint64_t *ticket);
+void marey__memory_queue_publish(uint64_t ticket);
+/* The next entry, lent until it is released; NULL when there is none. One thread at a time. */
+const struct marey__memory_entry *marey__memory_queue_next(void);
+void marey__memory_queue_release(void);
+/* Whether more than half of it is taken. */
+bool marey__memory_queue_is_filling(void);
+
+/* ---- memory_places.c: what an interpreter runs, as numbers ---- */
+
+struct marey__memory_text {
+    char name[128], file[256];
+    uint32_t line;
+};
+bool marey__places_open(void);
+/* This thread's places as numbers, the innermost first; how many. Makes numbers where needed; 0 is "some other place". */
+size_t marey__places_now(uint32_t *out, size_t n);
+const struct marey__memory_text *marey__place_text(uint32_t number);
+uint32_t marey__places_count(void);
+const struct marey_memory_interpreter *marey__memory_interpreter(void);
+
+/* ---- memory_sample.c ---- */
+
+struct marey__memory_counts {
+    uint64_t n_reported, n_dropped,
+        n_unfollowed; /* samples; entries for which the queue was full; no room among blocks */
+    uint64_t ticks;   /* spent on telling */
+    uint64_t n_allocations; /* of all, estimated from the samples */
+};
+/* Begin to tell; an interval of 0 stands for the default, which may double, and 1 for every allocation. */
+void marey__memory_sample_start(uint64_t interval);
+uint64_t marey__memory_interval(void);
+/* Once in a while, by the flush thread: the interval doubles where too many are told. */
+void marey__memory_adapt(uint64_t elapsed_ns);
+void marey__memory_counts_get(struct marey__memory_counts *out);
+/* What this thread allocates from now on is marey's own. */
+void marey__memory_not_mine(void);
+void marey__memory_sample_after_fork(void);
+
+/* ---- memory_cost.c ---- */
+
+/* Write what measuring has cost so far into the recording; the lock of memory.c is held. */
+void marey__memory_cost_record(const struct marey__memory_counts *counts);
+
+/* ---- memory_write.c ---- */
+
+/* Make records of what is in the queue. One thread at a time. */
+void marey__memory_write(void);
+/* A recording begins: it has no stacks yet. */
+void marey__memory_write_reset(void);
+/* In a forked child. */
+void marey__memory_write_forget(void);
+
+/* ---- memory_resident.c ---- */
+
+/* A reading of resident memory into the recording; at the first of a recording also the limit of the process's cgroup. */
+void marey__memory_resident_read(bool is_first, bool is_last);
+/* The number behind `key` ("VmHWM:") in a text like /proc/self/status, in bytes; 0 when it is not there. */
+MAREY_PRIVATE_API uint64_t marey__memory_status_bytes(const char *text, size_t len, const char *key);
+/* The path of the memory cgroup in a text like /proc/self/cgroup (version 2, the line 0::PATH); false: none. */
+MAREY_PRIVATE_API bool marey__memory_cgroup(const char *text, size_t len, char *out, size_t size);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * range: ranges, marks, counters, payloads and async ranges: the API of <marey/range.h> beyond its inline part.
+ *
+ *   range.c           the long path: to the thread's stack, to an NVTX tool, to the lane
+ *   nesting.c         checks that ranges nest          wrapper.c   NVTXRangeWrapper's order checks and GPU waits
+ *   communication.c   what a collective sends
+ *
+ * Comes in: calls of the program. Goes out: words and records of the calling thread's lane. A recording without checks
+ * and without an NVTX tool takes the short path in the header instead.
+ */
+#ifndef MAREY_INSTRUMENT_RANGE_INTERNAL_H
+#define MAREY_INSTRUMENT_RANGE_INTERNAL_H
+
+#include "record/internal.h"
+#include <marey/range.h>
+
+/* Begin a range that goes on this thread's stack, whoever asks for it. `payload` may be NULL. */
+void marey__range_begin_entry(marey__entry entry, const struct marey_payload *payload);
+/* End what was taken from the stack; 0 does nothing. */
+void marey__range_end_entry(marey__entry entry);
+
+/*
+ * Whether `name` (`len` bytes; NULL: any) is what this thread began last. MAREY_EMISMATCH and a sentence when it is
+ * not, or nothing is begun. Only for threads whose stack is kept.
+ */
+marey_status marey__nesting_check(const char *name, size_t len);
+/* The same for the name of `id`; 0: any. */
+marey_status marey__nesting_check_id(marey_id id);
+
+#endif

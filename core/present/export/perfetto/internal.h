@@ -1,0 +1,140 @@
+/*
+ * perfetto: Perfetto traces as protobuf.
+ *
+ *   perfetto.c           events                       perfetto_details.c   events with payloads
+ *   perfetto_gpu.c       streams of GPUs              perfetto_native.c    the same as GPU render stages
+ *   perfetto_tracks.c    clocks, tracks, interned names
+ *   perfetto_tar.c, tar.c   one trace per process in an archive
+ *
+ * Comes in: events through present/export. Goes out: a file. perfetto_proto.h has the field numbers.
+ */
+#ifndef MAREY_PERFETTO_INTERNAL_H
+#define MAREY_PERFETTO_INTERNAL_H
+
+/* What is said of a range right behind its begin goes into the packet of that begin. */
+#define MAREY__LOOKS_AHEAD true
+#include "present/export/export_walk.h"
+#include "present/export/perfetto/perfetto_proto.h"
+
+/* A site's begin as it goes into a packet: a whole track_event field, copied with three moves. */
+#define BEGIN_ROOM 24
+struct site_bytes {
+    uint8_t begin[BEGIN_ROOM];
+    uint64_t counter_uuid; /* of the counter track of this name; 0: not declared yet */
+    uint8_t begin_len;
+};
+
+/* Where the event type stands in `begin`: behind the field's tag and length and its own tag. */
+#define BEGIN_TYPE_AT 3
+
+/*
+ * A lane writes a packet sequence of its own: deltas of time and interned names hold within a
+ * sequence. Grows with the sites the lane meets, hence one block that marey__realloc may move.
+ */
+#define HEAD_ROOM 8
+struct sequence {
+    uint64_t clock_ns;       /* of the packet written last */
+    uint8_t head[HEAD_ROOM]; /* sequence id and flags, the same in every packet */
+    uint8_t head_len;
+    uint32_t id;
+    uint32_t n_rows;  /* of a stream: tracks it has */
+    uint32_t n_known; /* sites that have a bit in `known` */
+    uint64_t known[]; /* by site: its name is in this sequence's interned data */
+};
+
+static inline bool sequence_knows(const struct sequence *sequence, uint32_t slot)
+{
+    return slot < sequence->n_known && (sequence->known[slot / 64] >> (slot % 64) & 1) != 0;
+}
+
+/* Unique among the tracks of the file. A handle or a name is mixed with its process. */
+static inline uint64_t process_uuid(const struct marey__export *x)
+{
+    return ((uint64_t)x->process_number + 1) << 32;
+}
+
+static inline uint64_t lane_uuid(const struct marey__export *x, const struct marey__export_lane *lane)
+{
+    return process_uuid(x) + 1 + lane->stack.info->lane;
+}
+
+uint64_t marey__perfetto_async_uuid(const struct marey__export *x, uint64_t handle);
+
+void marey__perfetto_start(struct marey__export *x);
+marey_status marey__perfetto_process(struct marey__export *x);
+marey_status marey__perfetto_batch(struct marey__export *x, struct marey__export_lane *lane,
+                                   const struct marey_batch *batch);
+/* Begin the lane's sequence; false when there is no memory. */
+bool marey__perfetto_lane(struct marey__export *x, struct marey__export_lane *lane);
+/* Its interned number. */
+uint32_t marey__perfetto_iid(uint32_t slot);
+/* Put the site's name, category and place into the sequence's interned data. */
+void marey__perfetto_intern(struct marey__export *x, struct marey__export_lane *lane, uint32_t slot);
+/* Declare the counter track of a site, once; the async track of a handle. */
+uint64_t marey__perfetto_counter(struct marey__export *x, uint32_t slot);
+void marey__perfetto_async(struct marey__export *x, uint32_t slot, uint64_t uuid);
+
+/* A track below the process. */
+void marey__perfetto_child_track(struct marey__export *x, uint64_t uuid, const char *name,
+                                 size_t len, bool is_counter);
+/* The clock that the trace's times are on. */
+uint32_t marey__perfetto_clock(const struct marey__export *x);
+/* The number of a flow; `site` is its name, NULL for that of a launch to its work. */
+uint64_t marey__perfetto_flow_id(const struct marey__export *x, const struct marey_site_info *site,
+                                 uint64_t id);
+
+/* ---- perfetto_gpu.c ---- */
+
+void marey__perfetto_work(struct marey__export *x, struct marey__export_lane *lane,
+                          const struct marey__stream_work *work);
+void marey__perfetto_flow(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                          const uint64_t *words);
+/* The fields of a stream's track, and the track above it. */
+void marey__perfetto_stream_track(struct marey__export *x, const struct marey__export_lane *lane,
+                                  uint32_t row);
+void marey__perfetto_device(struct marey__export *x, int32_t device);
+
+/* ---- perfetto_native.c ---- */
+
+/* The field by which a range says that it launched work. */
+void marey__perfetto_submits(const struct marey__export *x, struct marey__buf *buf,
+                             uint64_t correlation);
+static inline bool marey__perfetto_is_native(const struct marey__export *x)
+{
+    return x->format == &marey__export_perfetto_gpu;
+}
+
+/* ---- perfetto_details.c ---- */
+
+struct marey__perfetto_event {
+    size_t packet, event;
+};
+/* A packet of the lane in x->texts up to its event's type; and out. */
+struct marey__perfetto_event marey__perfetto_open(struct marey__export *x,
+                                                  struct marey__export_lane *lane, uint64_t ns,
+                                                  uint32_t type);
+void marey__perfetto_close(struct marey__export *x, struct marey__perfetto_event open);
+/* The prepared fields of a site behind its type: name, category, place. */
+void marey__perfetto_site(struct marey__export *x, uint32_t slot);
+/* Annotations of the event that is open. */
+void marey__perfetto_annotate(struct marey__buf *buf, const char *name,
+                              const struct marey__payload *payload);
+void marey__perfetto_annotate_count(struct marey__buf *buf, const char *name, uint64_t count);
+/* A JSON object: an annotation for each entry. */
+void marey__perfetto_arguments(struct marey__buf *buf, const char *text, size_t len);
+/* What the payload's records say, those from word `from` on. */
+void marey__perfetto_records(struct marey__export *x, const struct marey__payload *payload,
+                             uint32_t from);
+/* The arrow between a launch and its work; one end of a flow. */
+void marey__perfetto_arrow(const struct marey__export *x, struct marey__buf *buf,
+                           uint64_t correlation);
+void marey__perfetto_flow_end(struct marey__export *x, const uint64_t *record);
+
+/* An iteration, epoch or phase, on a track of its kind. */
+void marey__perfetto_span(struct marey__export *x, const struct marey__span *span);
+
+/* A packet in x->texts: begin, fields by the caller, and out. */
+size_t marey__perfetto_packet(struct marey__export *x, uint32_t sequence_id);
+void marey__perfetto_packet_done(struct marey__export *x, size_t opened);
+
+#endif

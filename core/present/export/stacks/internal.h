@@ -1,0 +1,227 @@
+/*
+ * stacks: formats of sums over paths, and of calls and samples.
+ *
+ *   collapsed.c, flamegraph*.c, stack_export.c   sums by path
+ *   speedscope.c, pyspy_out.c                    stacks over time, py-spy's raw format
+ *   pstats_out.c, callgrind.c, function_rows.c   calls with callers
+ *   calls_as_ranges.c, samples_as_ranges.c      calls and samples laid out as ranges, for all other formats
+ *   calls_out.c, torch_stacks_out.c              text and JSON of calls; torch's stacks
+ *
+ * Comes in: recordings, trees of analyze/calls and analyze/samples. Goes out: one file. Memory grows with paths, not with
+ * events.
+ */
+#ifndef MAREY_PRESENT_EXPORT_STACKS_INTERNAL_H
+#define MAREY_PRESENT_EXPORT_STACKS_INTERNAL_H
+
+#include "analyze/calls/internal.h"
+#include "analyze/walk/internal.h"
+#include "present/draw/internal.h"
+#include "present/export/internal.h"
+#include <marey/samples_report.h>
+
+struct marey__stack_export {
+    struct marey__stacks stacks;
+    struct marey__stacks_options options;
+    uint32_t *order; /* nodes, depth first; those without any time on either side are not there */
+    size_t n;
+    bool has_baseline;
+};
+
+typedef void marey__clean_name(struct marey__buf *buf, const char *text, size_t len);
+
+/*
+ * Read the recordings and the baseline of `x`, and put the paths in order; `compare` is called with the export as its
+ * context. MAREY_EINVAL when the option `by` is unknown. Fini takes a half-made one, too.
+ */
+MAREY_WARN_UNUSED marey_status marey__stack_export_init(struct marey__stack_export *e,
+                                                        struct marey__export *x,
+                                                        marey_recording *const *recordings,
+                                                        size_t n, marey__clean_name *clean,
+                                                        marey__sibling_order *compare);
+void marey__stack_export_fini(struct marey__stack_export *e);
+
+static inline uint32_t marey__stack_node(const struct marey__stack_export *e,
+                                         const struct marey__node *node)
+{
+    return (uint32_t)(node - e->stacks.tree.nodes);
+}
+
+static inline const struct marey__stack_times *
+marey__stack_times_of(const struct marey__stack_export *e, enum marey__side side, uint32_t node)
+{
+    return &e->stacks.times[side][node];
+}
+
+static inline const struct marey__name *marey__stack_name(const struct marey__stack_export *e,
+                                                          uint32_t node)
+{
+    return &e->stacks.names.names[e->stacks.tree.nodes[node].name];
+}
+
+/* Siblings by the bytes of their names. */
+int marey__stack_by_name(const struct marey__node *a, const struct marey__node *b, const void *ctx);
+
+/* A text and the name of a range as the lines of `collapsed` can hold them. */
+void marey__collapsed_text(struct marey__buf *buf, const char *text, size_t len);
+void marey__collapsed_name(struct marey__buf *buf, const char *text, size_t len);
+
+/* ---- function_rows.c ---- */
+
+/* A function as a file calls it; with its arguments where signatures were recorded. */
+struct marey__call_row {
+    const char *label, *file;
+    uint32_t line;
+    struct marey__call_sum sum;
+};
+struct marey__function_rows {
+    struct marey__calls calls;
+    struct marey__arena texts;
+    struct marey__call_row *rows;
+    struct marey__call_edge *edges; /* caller and callee are rows; in the order that was asked for */
+    size_t n_rows, n_edges;
+};
+enum marey__call_rows_order { MAREY__ROWS_BY_CALLEE, MAREY__ROWS_BY_CALLER };
+/* On failure it is left finished. */
+MAREY_WARN_UNUSED marey_status marey__function_rows_init(struct marey__function_rows *files,
+                                                         marey_recording *const *recordings, size_t n,
+                                                         const struct marey_export_options *options,
+                                                         enum marey__call_rows_order order);
+void marey__function_rows_fini(struct marey__function_rows *files);
+
+/* ---- calls_as_ranges.c ---- */
+
+/*
+ * The tree that an export asks for: of samples where it has a filter of them, else marey__calls_read. `is_complete`: with
+ * start-up and idle processes, as the format's own profiler would have it.
+ */
+MAREY_WARN_UNUSED marey_status marey__calls_wanted(struct marey__calls *calls,
+                                                   marey_recording *const *recordings, size_t n,
+                                                   const struct marey_export_options *options,
+                                                   bool is_complete);
+
+/*
+ * A recording whose ranges are the calls of `recordings`: each path one range on its thread's track, what it called first, its
+ * own time behind. There are no times of day in it, only durations. The caller closes it.
+ */
+MAREY_WARN_UNUSED marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n,
+                                                      const struct marey_export_options *options,
+                                                      marey_recording **out);
+/* Whether these are all there is: calls, and no event. */
+bool marey__calls_are_all(marey_recording *const *recordings, size_t n);
+
+/* ==== samples_out ==== */
+
+/*
+ * Presenters of samples.
+ *
+ *   samples_as_ranges.c    rounds laid out as ranges in time, for every export that draws time
+ *   pyspy_out.c      stacks with lines and counts, as py-spy's raw format has them
+ *
+ * Sums by path are calls: analyze/samples_tree.c makes them, and calls_out.h has what becomes of them.
+ */
+
+/*
+ * A recording whose ranges are the samples of `recordings` that `filter` (NULL: the defaults) lets count, on the clock of
+ * their machines. `is_beside`: it goes into one file with the recordings' own events, and its threads have numbers and names
+ * that are none of theirs. The caller closes it.
+ */
+MAREY_WARN_UNUSED marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t n,
+                                                        const struct marey_samples_filter *filter,
+                                                        bool is_beside, marey_recording **out);
+/* Whether these are all there is: samples, and neither events nor calls. */
+bool marey__samples_are_all(marey_recording *const *recordings, size_t n);
+
+/* ==== flamegraph ==== */
+
+/*
+ * The flame graph: a picture of stacks, one box for each path, as wide as its total time, below the box it was called
+ * from.
+ *
+ *   ┌ header ── what this is, the sum, a legend when two recordings are compared ┐     flamegraph.c, flamegraph_diff.c
+ *   │ all                                                                        │
+ *   │ step                                          │ evaluate           │       │     flamegraph_boxes.c
+ *   │ forward               │ backward      │                                    │
+ *   │ paths that only the baseline has, as a list                                │     flamegraph_diff.c
+ *   └ footer ── what was left out ───────────────────────────────────────────────┘     flamegraph.c
+ *
+ * The file is an SVG that is whole without its script: titles of boxes serve as tooltips. The script (flamegraph.js)
+ * adds search, zoom and the keyboard; all it knows it reads off the boxes.
+ */
+
+/* In pixels. The script has the same numbers. */
+enum {
+    MAREY__FLAME_WIDTH = 1200,
+    MAREY__FLAME_PAD = 10,
+    MAREY__FLAME_ROW = 18,
+    MAREY__FLAME_HEADER = 78,
+    MAREY__FLAME_LEGEND = 40,
+};
+#define MAREY__FLAME_INNER (MAREY__FLAME_WIDTH - 2 * MAREY__FLAME_PAD)
+/* Of the letters in boxes: monospace fonts of 12 pixels, so that nobody need ask how wide a text is. */
+#define MAREY__FLAME_LETTER 7.25
+/* The eye sees nothing of boxes that are narrower. */
+#define MAREY__FLAME_NARROWEST 0.25
+
+struct marey__flame_box {
+    uint32_t node; /* 0: the whole */
+    uint32_t row;
+    uint64_t start_ns, total_ns;
+    uint32_t n_narrow; /* not 0: so many siblings, each too narrow for a box, `node` the first of them */
+};
+
+struct marey__flame {
+    struct marey__stack_export e;
+    struct marey__export *x;
+    struct marey__buf buf; /* what is being written */
+    char *titles[MAREY__N_SIDES];
+    struct marey__flame_box *boxes; /* depth first */
+    size_t n_boxes, boxes_cap;
+    uint32_t n_rows;
+    uint64_t n_narrow, narrow_ns; /* not drawn by themselves, and their time together */
+    uint64_t change_steps_ns[3]; /* of self time: where colours begin, become stronger, are strongest */
+    uint32_t *gone;              /* outermost nodes that only the baseline has, heaviest first */
+    size_t n_gone, gone_cap;
+    double top; /* of the boxes */
+};
+
+static inline uint64_t marey__flame_total(const struct marey__flame *f, enum marey__side side)
+{
+    return f->e.stacks.times[side][0].total_ns;
+}
+
+/* Hand what is in f->buf to the file. */
+void marey__flame_flush(struct marey__flame *f);
+/* A line of text at x, y, in the class `kind`; `text` is escaped here. */
+void marey__flame_text(struct marey__flame *f, double x, double y, const char *kind,
+                       const struct marey__buf *text);
+/* "+1.20 ms", "-300 us", "no change". */
+void marey__flame_change(struct marey__buf *buf, uint64_t now, uint64_t before);
+
+/* ---- flamegraph_boxes.c ---- */
+
+int marey__flame_heaviest_first(const struct marey__node *a, const struct marey__node *b,
+                                const void *ctx);
+/* Where each box goes; false without memory. */
+MAREY_WARN_UNUSED bool marey__flame_layout(struct marey__flame *f);
+void marey__flame_put_boxes(struct marey__flame *f);
+/* A colour that is the same for a name wherever it comes: light enough for black letters. */
+uint32_t marey__flame_color(uint64_t hash);
+/* `name` and behind it `time`, or what a box of that width has room for; `name` is valid UTF-8. */
+void marey__flame_label(struct marey__buf *label, const struct marey__buf *name, const char *time,
+                        double width);
+/* How many letters of UTF-8 a width in pixels takes, when `text` may have wide ones. */
+size_t marey__flame_room(double width, const char *text, size_t len);
+
+/* ---- flamegraph_diff.c ---- */
+
+/* Find the steps of change and the paths that are gone; false without memory. */
+MAREY_WARN_UNUSED bool marey__flame_compare(struct marey__flame *f);
+/* -3 to 3: much faster to much slower. */
+int marey__flame_change_class(const struct marey__flame *f, uint64_t now, uint64_t before);
+uint32_t marey__flame_change_color(int class);
+void marey__flame_put_legend(struct marey__flame *f, double y);
+/* The list of what is gone; returns its height. */
+double marey__flame_gone_height(const struct marey__flame *f);
+void marey__flame_put_gone(struct marey__flame *f, double y);
+
+#endif

@@ -1,0 +1,512 @@
+/*
+ * page: the report page, one HTML file with all data in it (docs/formats/page.md).
+ *
+ *   summary walk -- tap --> page_process.c, page_tracks.c, page_details.c (events of a lane, row by row)
+ *                                | chunks of one row
+ *                                v
+ *                           page_pack.c (threads: columns, planes, deflate, base64) --> write(2)
+ *   tables --------------> page_index.c (one JSON of tables, processes, tracks)     --> write(2)
+ *
+ *   page_heat*.c, page_ranks.c   rank x step         page_thin.c   short ranges merged      page_tree.c   call trees
+ *   page_breakdown.c, page_calls.c, page_gpu.c, page_memory.c, page_samples.c, ...   data of single views
+ *
+ * Comes in: recordings. Goes out: a file. Sections of compressed events are written while the walk goes on, so memory
+ * does not grow with events; the index comes last. viewer/ draws the page.
+ */
+#ifndef MAREY_PRESENT_PAGE_INTERNAL_H
+#define MAREY_PRESENT_PAGE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "analyze/summary/internal.h"
+#include "present/export/internal.h"
+#include "report/internal.h"
+#include <marey/breakdown.h>
+#include <marey/energy_report.h>
+#include <marey/page.h>
+#include <marey/samples_report.h>
+
+/* ---- rows: events of one kind, in order of their begin ---- */
+
+/* What the values of a row are; written with each chunk. */
+enum marey__page_values {
+    MAREY__PAGE_DURATIONS = 0,
+    MAREY__PAGE_DOUBLES = 1, /* their bits */
+    MAREY__PAGE_NUMBERS = 2,
+};
+
+struct marey__page_event {
+    uint64_t start_ns; /* since the page's origin */
+    uint64_t value;
+    uint32_t id; /* a site of the process; of iterations and epochs a number; of losses 0 */
+};
+
+/* Some successive events of a row: made by the walk, packed by whichever thread is free, then empty. */
+struct marey__page_chunk {
+    struct marey__page_chunk *next;   /* of its row */
+    struct marey__page_chunk *queued; /* behind it in the queue */
+    struct marey__page_event *events; /* gone once it is packed */
+    uint32_t n;
+    uint8_t values;             /* enum marey__page_values */
+    uint64_t first_ns, last_ns; /* begin of the first, latest end */
+    uint32_t section, offset;   /* where it lies; once it is packed */
+};
+
+enum {
+    MAREY__PAGE_CHUNK = 16384, /* events */
+    MAREY__PAGE_DEPTH = 256, /* rows of a thread; what is nested deeper is counted and not drawn */
+    MAREY__PAGE_TABLE_ROWS = 20000,
+    MAREY__PAGE_MANY = 64,   /* processes; of more the timeline has some */
+    MAREY__PAGE_CHOSEN = 16, /* these */
+};
+
+/* Short ranges that follow one another, to be drawn as one. */
+struct marey__page_short {
+    struct marey__page_event first;
+    uint64_t end_ns;
+    uint32_t n; /* 0: none */
+};
+
+struct marey__page_row {
+    struct marey__page_event *events; /* of the chunk under way */
+    size_t n, cap;
+    size_t room; /* for events before the chunk is full or must grow */
+    uint64_t last_start_ns, last_end_ns;
+    struct marey__page_short *shorts; /* under way; NULL until there is one */
+    struct marey__page_chunk *first, *last;
+    uint32_t id;    /* what a row of counters or series is about: a site or name */
+    uint8_t values; /* enum marey__page_values; begins of numbers need not be in order */
+};
+
+enum marey__page_track_kind {
+    MAREY__TRACK_THREAD,   /* a row for each depth */
+    MAREY__TRACK_GPU,      /* rows as many as there is at a time */
+    MAREY__TRACK_ASYNC,    /* the same, of a process's async ranges */
+    MAREY__TRACK_COUNTERS, /* a row for each counter */
+    MAREY__TRACK_PROGRESS, /* rows: iterations, epochs, phases */
+    MAREY__TRACK_SERIES,   /* a row for each name: its time in each iteration */
+    MAREY__N_TRACK_KINDS,
+};
+
+/* A range whose end is not known: never ended, or its end was lost. */
+struct marey__page_unfinished {
+    uint64_t start_ns, last_ns; /* the last moment known of it */
+    uint32_t site, depth;
+    bool is_lost; /* its end was lost; else it was open at the end */
+};
+
+struct marey__page_track {
+    enum marey__page_track_kind kind;
+    const struct marey_lane_info *lane; /* of threads and streams, else NULL */
+    struct marey__page_row *rows;
+    size_t n_rows, rows_cap;
+    struct marey__page_row marks;
+    struct marey__page_row losses; /* from the last event known to the next; the id is how many, 0 unknown */
+    struct marey__page_row texts; /* of events: the value is where it lies in the process's texts */
+    struct marey__page_row links; /* launches, and the work of streams: the value is a correlation */
+    struct marey__page_row flows; /* the value is a flow's id, the id an enum marey_flow_end */
+    struct marey__page_unfinished *unfinished;
+    size_t n_unfinished, unfinished_cap;
+    uint64_t last_ns;   /* of its events so far */
+    uint32_t last_site; /* of a stream's latest work */
+    uint64_t n_too_deep;
+    struct marey__name *labels; /* of a series, by row; texts lent by the recording */
+};
+
+/*
+ * page_thin.c: keeps a process to its share of the page's ranges. What is shorter than `below_ns` is merged with its
+ * neighbours; that bound follows how many were kept lately against how many were due.
+ */
+struct marey__page_thinning {
+    uint64_t below_ns; /* 0: all are kept */
+    uint64_t n_seen;   /* words */
+    uint64_t n_kept, n_merged;
+    uint64_t n_kept_before; /* at the last look */
+    uint64_t n_expected;    /* words of the process */
+    uint64_t n_most;        /* ranges and work of it that are to be kept */
+    uint64_t next_look;     /* when so many were seen */
+};
+
+struct marey__heat;
+struct marey__heat_line;
+struct marey__page_process {
+    struct marey__page *page;
+    marey_recording *recording;
+    const struct marey_process *info;
+    struct marey__process_walk *walk; /* while it is walked */
+    uint64_t offset_ns;               /* adds up to the page's times, modulo 2^64 */
+    struct marey__page_track *lanes;  /* by number */
+    struct marey__page_track async, counters, progress, series;
+    struct marey__async_match pending;
+    struct marey__page_event *asyncs; /* in no order, until all are there */
+    size_t n_asyncs, asyncs_cap;
+    uint32_t *counter_rows; /* by site: row + 1 */
+    uint8_t *uses;          /* by site: enum marey__site_use */
+    uint64_t n_iterations;
+    uint64_t n_series; /* times of names in iterations */
+    struct marey__buf texts;
+    uint64_t n_texts_left_out;
+    struct marey__names launches; /* each a struct marey_launch, in `launch_keys` */
+    struct marey__arena launch_keys;
+    uint32_t *launch_texts; /* by launch: where its text is */
+    size_t launch_texts_cap;
+    uint32_t *shared_texts; /* by the site of details: where its text lies, plus one; NULL until there is one */
+    struct marey__page_thinning thin;
+    struct marey__heat_line *line; /* of the heat map, while it is walked; NULL: it has none, or has it already */
+};
+
+enum marey__site_use { MAREY__SITE_UNUSED, MAREY__SITE_USED, MAREY__SITE_SKIPPED };
+
+/* ---- page_pack.c: threads that pack ---- */
+
+struct marey__page_packer;
+
+/* Start `n` threads that pack into `fd`. Stop waits for what is queued; both status and sentence come from there. */
+MAREY_WARN_UNUSED marey_status marey__page_packer_start(int fd, size_t n,
+                                                        struct marey__page_packer **out);
+MAREY_WARN_UNUSED marey_status marey__page_packer_stop(struct marey__page_packer *packer);
+void marey__page_packer_free(struct marey__page_packer *packer);
+/* Hand a chunk over; it stays the row's, its events go. Waits while too much is queued. Any thread. */
+void marey__page_packer_take(struct marey__page_packer *packer, struct marey__page_chunk *chunk);
+/* Room for MAREY__PAGE_CHUNK events, the caller's; NULL without memory. Any thread. */
+struct marey__page_event *marey__page_packer_events(struct marey__page_packer *packer);
+/* After stop: write a text as a section of their own with this name. */
+MAREY_WARN_UNUSED marey_status marey__page_packer_put(struct marey__page_packer *packer,
+                                                      const char *name, const char *text, size_t n);
+
+/* ---- the page in the making ---- */
+
+struct marey__page {
+    const struct marey_page_options *options;
+    marey_recording *const *recordings;
+    size_t n_recordings;
+    int fd;
+    bool is_wall_clock; /* several machines: nanoseconds since 1970, else CLOCK_MONOTONIC */
+    uint64_t origin_ns; /* on that clock */
+    int64_t origin_unix_ns;
+    uint64_t duration_ns;
+    struct marey__page_process *processes;
+    size_t n_processes;
+    struct marey__page_packer *packer;
+    marey_summary *summary;
+    marey_breakdown *breakdown; /* NULL: there is nothing to break down */
+    struct marey_gpu_report *gpu;
+    marey_energy_report *energy;                /* NULL: none was measured */
+    marey_report *reports[MAREY__MAX_ANALYSES]; /* by analysis; NULL: nothing of the kind was recorded */
+    struct marey__heat *heat;                   /* in page_heat.h */
+    struct marey__buf heat_index; /* what the index says of it; empty where there is no map */
+    size_t n_of_program;          /* processes; those behind only measured others */
+    bool has_many;                /* of these, so that the timeline has some of them */
+    uint32_t chosen[MAREY__PAGE_CHOSEN];
+    size_t n_chosen;
+    struct marey__calls *calls;   /* NULL: none were profiled */
+    struct marey__calls *samples; /* NULL: nothing was sampled */
+    marey_report *sampled;        /* with it */
+};
+
+/* ---- page_breakdown.c ---- */
+
+/* Break the recordings down where they have GPU work or communication: others would not be worth reading twice for. */
+MAREY_WARN_UNUSED marey_status marey__page_break_down(struct marey__page *page);
+/* The tables, as one more list of the index. */
+void marey__page_put_breakdown(const struct marey__page *page, struct marey__buf *json);
+
+/* ---- page_gpu.c ---- */
+
+/* Read the work of GPUs; recordings without any are not read again. */
+MAREY_WARN_UNUSED marey_status marey__page_look_at_gpus(struct marey__page *page);
+/* The tables, as one more list of the index, where there is any. */
+void marey__page_put_gpus(const struct marey__page *page, struct marey__buf *json);
+
+/* ---- page_energy.c ---- */
+
+/* The energy of the recordings, where some was measured; and its tables, behind the summary's. */
+MAREY_WARN_UNUSED marey_status marey__page_measure(struct marey__page *page);
+void marey__page_put_energy(const struct marey__page *page, struct marey__buf *json);
+
+/* ---- page_reports.c ---- */
+
+/* Reports of registered analyses, of what was recorded. */
+MAREY_WARN_UNUSED marey_status marey__page_make_reports(struct marey__page *page);
+/* Their tables: those among the others, after the summary's, or those that are lists of the index. */
+void marey__page_put_reports(const struct marey__page *page, bool as_lists, struct marey__buf *json);
+
+/* ---- page_samples.c ---- */
+
+/* Read the samples, where there are some, and put their nodes; then names and tables, as one more object of the index. */
+MAREY_WARN_UNUSED marey_status marey__page_sample(struct marey__page *page);
+void marey__page_put_samples(const struct marey__page *page, struct marey__buf *json);
+void marey__page_free_samples(struct marey__page *page);
+
+/* ---- page_calls.c ---- */
+
+/* The nodes of a tree as a block of this name, and its names as an object. */
+MAREY_WARN_UNUSED marey_status marey__page_put_nodes(struct marey__page_packer *packer,
+                                                     const struct marey__calls *calls,
+                                                     const char *name);
+void marey__page_put_profile(struct marey__buf *json, const struct marey__calls *calls,
+                             const char *title);
+
+/* Read the calls, where some were profiled, and put their nodes; then the names, as one more list of the index. */
+MAREY_WARN_UNUSED marey_status marey__page_profile(struct marey__page *page);
+void marey__page_put_calls(const struct marey__page *page, struct marey__buf *json);
+void marey__page_free_calls(struct marey__page *page);
+
+/* ---- page_tracks.c ---- */
+
+/* What a walk tells; the context is a marey__page_process. */
+extern const struct marey__walk_tap marey__page_tap;
+/* At the end of a process: async ranges into rows, then those that never ended; false without memory, as the next. */
+bool marey__page_place_asyncs(struct marey__page_process *process);
+bool marey__page_add_open_asyncs(struct marey__page_process *process);
+/* At the end of the log: ranges of the lane that are still open, and a gap without events after it. */
+bool marey__page_end_lane(struct marey__page_process *process, const struct marey__lane_walk *lane);
+
+/* ---- page_process.c ---- */
+
+/* Listens to the summary's walk; `ctx` is the page, whose `processes` has room for all. */
+marey_status marey__page_begin_process(void *ctx, struct marey__process_walk *walk, size_t number);
+marey_status marey__page_end_process(void *ctx, struct marey__process_walk *walk, size_t number);
+void marey__page_process_fini(struct marey__page_process *process);
+/* Who it is: all that is known of one whose events are not on the timeline. */
+void marey__page_name_process(struct marey__page *page, struct marey__page_process *process,
+                              struct marey__process_walk *walk);
+
+/* ---- page_ranks.c: where there are too many processes for one timeline ---- */
+
+/* Listens to the summary's walk for the heat map alone. */
+marey_status marey__page_begin_rank(void *ctx, struct marey__process_walk *walk, size_t number);
+marey_status marey__page_end_rank(void *ctx, struct marey__process_walk *walk, size_t number);
+/* Once the summary is there: which of them shall be on the timeline. */
+void marey__page_choose_ranks(struct marey__page *page);
+bool marey__page_is_chosen(const struct marey__page *page, size_t process);
+
+/* A moment of the process as one of the page, which has none before its first. */
+static inline uint64_t marey__page_ns(const struct marey__page_process *process, uint64_t ns)
+{
+    const uint64_t moved = ns + process->offset_ns;
+    return MAREY_LIKELY(moved < (uint64_t)1 << 63) ? moved : 0;
+}
+
+/* The site as the page knows it, 0 for unknown ones; false where the filter leaves it out. */
+static inline bool marey__page_take_site(struct marey__page_process *process, uint32_t *site)
+{
+    *site = *site <= process->info->n_sites ? *site : 0;
+    uint8_t *use = &process->uses[*site];
+    if (*use == MAREY__SITE_SKIPPED)
+        return false;
+    if (MAREY_UNLIKELY(*use == MAREY__SITE_UNUSED))
+        *use = MAREY__SITE_USED;
+    return true;
+}
+
+/* ---- page_thin.c ---- */
+
+void marey__page_thin_init(struct marey__page_process *process);
+/* A range or work whose record takes `n_words`, where there is a bound. False without memory. */
+bool marey__page_thin_add(struct marey__page_process *process, struct marey__page_row *row,
+                          const struct marey__page_event *event, size_t n_words);
+/* What is under way goes into the row, before anything else does. */
+bool marey__page_thin_flush(struct marey__page_process *process, struct marey__page_row *row);
+
+/* ---- page_details.c: each takes a whole record; false without memory ---- */
+
+/* The payload of a range or mark that begins at `ns`. */
+bool marey__page_add_payload(struct marey__page_process *process, struct marey__page_track *track,
+                             const uint64_t *words, uint64_t ns);
+/* How many calls a range stands for. */
+bool marey__page_add_calls(struct marey__page_process *process, struct marey__page_track *track,
+                           const struct marey__frame *frame);
+/* Arguments or communication of the event of this begin and site. */
+bool marey__page_add_about(struct marey__page_process *process, struct marey__page_track *track,
+                           const uint64_t *words, uint64_t ns, uint32_t site);
+/* The correlation and bytes of GPU work. */
+bool marey__page_add_work_details(struct marey__page_process *process,
+                                  struct marey__page_track *track, const uint64_t *words,
+                                  uint64_t ns, uint32_t site);
+bool marey__page_add_launch(struct marey__page_process *process, struct marey__page_track *track,
+                            const uint64_t *words, uint64_t ns);
+bool marey__page_add_flow(struct marey__page_process *process, struct marey__page_track *track,
+                          const uint64_t *words, uint64_t ns);
+
+/* ---- page_rows.c ---- */
+
+/* Make room for one more event. */
+bool marey__page_row_grow(struct marey__page *page, struct marey__page_row *row);
+
+/*
+ * Append a range to a row in which none begins before the one before it or ends after it; false without memory. Begins
+ * are made to be so: clocks of different processors may differ by some nanoseconds. It takes values and no event, since
+ * a struct that is copied in halves other than it was written in waits for memory.
+ */
+static inline bool marey__page_row_put(struct marey__page *page, struct marey__page_row *row,
+                                       uint64_t start_ns, uint64_t value, uint32_t id)
+{
+    if (MAREY_UNLIKELY(row->n == row->room) && !marey__page_row_grow(page, row))
+        return false;
+    struct marey__page_event *to = &row->events[row->n++];
+    row->last_start_ns = to->start_ns = MAREY__MAX(start_ns, row->last_start_ns);
+    to->value = value;
+    to->id = id;
+    return true;
+}
+/* Append an event to any row, and keep account of the latest end in it. */
+bool marey__page_row_add(struct marey__page *page, struct marey__page_row *row,
+                         const struct marey__page_event *event);
+/* Hand over what is left. */
+void marey__page_row_finish(struct marey__page *page, struct marey__page_row *row);
+void marey__page_row_fini(struct marey__page_row *row);
+/* Row number `i` of a track, made when new; NULL without memory. */
+struct marey__page_row *marey__page_track_grow(struct marey__page_track *track, size_t i);
+static inline struct marey__page_row *marey__page_track_row(struct marey__page_track *track, size_t i)
+{
+    return MAREY_LIKELY(i < track->n_rows) ? &track->rows[i] : marey__page_track_grow(track, i);
+}
+/* The first row in which nothing runs at `start_ns`, for events that overlap; NULL without memory. */
+struct marey__page_row *marey__page_free_row(struct marey__page_track *track, uint64_t start_ns);
+void marey__page_track_finish(struct marey__page *page, struct marey__page_track *track);
+void marey__page_track_fini(struct marey__page_track *track);
+
+/* ---- page_index.c ---- */
+
+/* Append the index: everything of the page that is no event, and where the events are. */
+MAREY_WARN_UNUSED marey_status marey__page_index(const struct marey__page *page,
+                                                 struct marey__buf *json);
+/* Append the names that sites stand for, and which site of each process stands for which. */
+MAREY_WARN_UNUSED marey_status marey__page_names(const struct marey__page *page,
+                                                 struct marey__buf *json);
+
+/* ---- page_json.c: each puts a comma behind itself, which closing takes back ---- */
+
+void marey__page_put_string(struct marey__buf *json,
+                            const char *text); /* without a comma, as the next three */
+void marey__page_put_key(struct marey__buf *json, const char *key);
+void marey__page_put_i64(struct marey__buf *json, int64_t value);
+void marey__page_put_u64(struct marey__buf *json, uint64_t value);
+void marey__page_put_text(struct marey__buf *json, const char *key, const char *text);
+void marey__page_put_number(struct marey__buf *json, const char *key, uint64_t value);
+/* Put what closes an object or list, and a comma where the text has one. */
+void marey__page_close(struct marey__buf *json, const char *bracket);
+/* A table as the page reads it: columns of cells. `max_rows` 0: all. */
+void marey__page_table(struct marey__buf *json, const marey_table *table, size_t max_rows);
+/* The same under another name. */
+void marey__page_named_table(struct marey__buf *json, const char *name, const marey_table *table,
+                             size_t max_rows);
+/* The table of the call tree: of more rows the heaviest, and rows that stand for the others. */
+void marey__page_tree(struct marey__buf *json, const marey_table *tree, size_t max_rows);
+
+/* ---- page_tree.c ---- */
+
+/*
+ * A table of the `n_most` heaviest rows of a call tree that has more; behind the children of each, one row stands for
+ * those that are left out, `*n_others` such rows in all. False without memory.
+ */
+bool marey__page_reduce_tree(const marey_table *tree, size_t n_most, marey_table **out,
+                             size_t *n_others);
+
+/* ---- the templates that viewer/ is built into ---- */
+
+/* Empty in a build without Node.js, which cannot write pages. The second one is for memory timelines. */
+extern const char marey__page_template[], marey__memory_template[];
+#define MAREY__PAGE_TITLE "<!--marey:title-->"
+#define MAREY__PAGE_DATA "<!--marey:data-->"
+
+/*
+ * page.c: the template up to where the data goes, and from there on. MAREY_EUNAVAILABLE for an empty template, with a
+ * sentence on how to get pages.
+ */
+MAREY_WARN_UNUSED marey_status marey__page_head(int fd, const char *template, const char *title);
+MAREY_WARN_UNUSED marey_status marey__page_tail(int fd, const char *template);
+
+/* ==== page_heat ==== */
+
+/*
+ * The heat map of the page: how long each iteration took on each rank.
+ *
+ *   spans of a process --> a line (page_heat_line.c: one cell for each iteration, or for some in a row)
+ *        --> merged into the rows of the map (page_heat.c: a row for each rank, or for some neighbours)
+ *        --> medians by column, planes of bytes in a block "heat", the rest in the index (page_heat_out.c)
+ *
+ * A map has room for some million cells. Where there are more iterations or ranks, a cell stands for several of them and
+ * keeps the longest: what is out of the ordinary does not vanish. docs/formats/page.md has the bytes.
+ */
+
+enum {
+    MAREY__HEAT_SIDE = 4096,     /* rows, and columns, at most */
+    MAREY__HEAT_CELLS = 1 << 22, /* of both together */
+    MAREY__HEAT_SAMPLED =
+        256, /* lines that medians are taken from, where rows stand for several ranks */
+    MAREY__HEAT_NAMES = 255, /* that a cell can name; later ones are not told */
+};
+
+/* The longest iteration of those that it stands for. */
+struct marey__heat_cell {
+    float ns;           /* 0: there is none */
+    uint32_t iteration; /* its place */
+    uint16_t member;    /* the how manieth rank of its row */
+    uint8_t name;       /* the range that made it longer than usual on its rank; 0: none did */
+    uint8_t extra;      /* by how much: 255 is all of it */
+};
+
+/* Cells in order, each of 1 << bin iterations; the first cell begins with iteration first << bin. */
+struct marey__heat_row {
+    struct marey__heat_cell *cells;
+    size_t n, cap;
+    uint64_t first;
+    uint32_t bin;
+};
+
+struct marey__heat {
+    size_t n_ranks, group; /* ranks of a row; a power of two, as iterations of a column are */
+    size_t max_columns;
+    bool has_several; /* more than one rank: several processes may be one that was recorded again */
+    uint32_t *ordinals;   /* by process of the page: the how manieth rank it is; UINT32_MAX: none */
+    uint32_t *numbers;    /* by ordinal: the process */
+    pthread_mutex_t lock; /* guards what follows, while processes are walked */
+    struct marey__heat_row *rows;
+    size_t n_rows;
+    struct marey__heat_row *sampled; /* lines of single ranks, where `group` is more than one */
+    size_t n_sampled;
+    struct marey__names names; /* number 0 is none; texts lent by the recordings */
+};
+
+/* A process while it is walked. */
+struct marey__heat_line {
+    struct marey__heat *heat;
+    struct marey__process_walk *walk;
+    uint32_t ordinal;
+    struct marey__heat_row row; /* names in it are those of the walk, plus one, in `name_of` */
+    uint32_t *name_of;          /* by cell */
+    size_t name_of_cap;
+    double *sums; /* of earlier iterations, by name */
+    double whole_sum;
+    uint64_t n_before;
+};
+
+/* Make room for the ranks of the page. False without memory. Fini takes NULL. */
+MAREY_WARN_UNUSED bool marey__heat_create(struct marey__page *page, struct marey__heat **out);
+void marey__heat_destroy(struct marey__heat *heat);
+
+/* A line for process `number` of the page; `*out` stays NULL where it is no rank. False without memory, as the next. */
+MAREY_WARN_UNUSED bool marey__heat_line_begin(struct marey__heat *heat,
+                                              struct marey__process_walk *walk, size_t number,
+                                              struct marey__heat_line **out);
+/* An iteration that marey__iteration_stats_take() has taken. */
+MAREY_WARN_UNUSED bool marey__heat_line_take(struct marey__heat_line *line,
+                                             const struct marey__iteration *iteration);
+/* Merge it into the map, from any thread. */
+MAREY_WARN_UNUSED bool marey__heat_line_end(struct marey__heat_line *line);
+void marey__heat_line_destroy(struct marey__heat_line *line);
+
+/* Make cells stand for twice as many iterations. */
+void marey__heat_halve(struct marey__heat_row *row);
+/* Make it reach from cell `first` to before `end`, counted from iteration 0; new ones are empty. False without memory. */
+MAREY_WARN_UNUSED bool marey__heat_row_cover(struct marey__heat_row *row, uint64_t first,
+                                             uint64_t end);
+
+/* Once all are in: write the block, and append what the index says of it; nothing where there is no map worth one. */
+MAREY_WARN_UNUSED marey_status marey__page_put_heat_block(struct marey__page *page);
+void marey__page_put_heat(const struct marey__page *page, struct marey__buf *json);
+bool marey__heat_is_worth_it(const struct marey__heat *heat);
+
+#endif

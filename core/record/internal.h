@@ -1,0 +1,733 @@
+/*
+ * record: one recording per process, from a thread's event to bytes in a log that survives kill -9.
+ *
+ *   thread -- lane --> chunk of the pool (a shared file mapping) --full--> flush thread -- pack --> log file
+ *                          ^------------------- free ------------------------'
+ *
+ * A lane belongs to one thread. It owns one chunk at a time and stores 8-byte words into it, without a lock and without
+ * an atomic read-modify-write. Full chunks go through a queue to the flush thread, which compresses them, appends them to
+ * the log and returns them. The pool is a file: when the process dies, the next process that opens the recording finds
+ * the last chunks there and finalizes the log with them (finalize.c).
+ *
+ *   lane.c, side_lane.c     where threads, and streams of a GPU, write      queue.c, pool.c   chunks
+ *   flush.c, pack.c         the thread that writes; words to bytes          log_write.c       the file (log_format.h)
+ *   record.c, directory.c   opening and closing                             finalize.c        logs of dead processes
+ *   clock.c                 ticks of the time-stamp counter, or CLOCK_MONOTONIC
+ *   intern.c, handle.c      names to ids for the life of the process; lookups take no lock
+ *   stack.c                 the open ranges of each thread, while a check or an NVTX tool needs them
+ *   usage.c, usage_tree.c   CPU time, page faults and memory between two timestamps
+ *   identity.c, machine.c   rank, host, command, versions
+ *
+ * Comes in: words, records and names from instruments. Goes out: one log per process. Knows no instrument: their
+ * settings are opaque bytes here, and their files are removed through a registered cleaner.
+ *
+ * Locks, outermost first: record.lock (open and close) > flush.lock (its thread) > lanes.lock (the registry) > a lane's
+ * lock (its chunk) > intern.lock > log.lock (the file). A fork takes all but the lanes' own and the last.
+ */
+#ifndef MAREY_RECORD_INTERNAL_H
+#define MAREY_RECORD_INTERNAL_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "base/internal.h"
+#include "record/log_format.h"
+#include <marey/range.h>
+#include <marey/recording.h>
+#include <marey/stopwatch.h>
+#include <marey/switchboard.h>
+
+/* One instant on three clocks; the tick was read between two monotonic reads `width_ns` apart. */
+struct marey__moment {
+    uint64_t tick, monotonic_ns, realtime_ns, width_ns;
+};
+
+/* Stored by marey__clock_choose alone, before a recording opens; relaxed, as a late event of the one before may look. */
+extern bool marey__clock_is_tsc;
+
+static inline uint64_t marey__clock_ns(clockid_t clock)
+{
+    struct timespec ts;
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline uint64_t marey__clock_ticks_of(bool is_tsc)
+{
+#if defined(__x86_64__)
+    if (MAREY_LIKELY(is_tsc))
+        return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    if (MAREY_LIKELY(is_tsc)) {
+        uint64_t ticks;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        return ticks;
+    }
+#endif
+    (void)is_tsc;
+    return marey__clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t marey__clock_ticks(void)
+{
+    return marey__clock_ticks_of(__atomic_load_n(&marey__clock_is_tsc, __ATOMIC_RELAXED));
+}
+
+/* Whether the counter runs at one rate for good; and whether the kernel uses it as well, which MAREY_CLOCK_AUTO asks for. */
+MAREY_PRIVATE_API bool marey__clock_is_invariant(void);
+MAREY_PRIVATE_API bool marey__clock_is_trusted(void);
+/* Decide which clock ticks come from. Fails only when `want` is MAREY_CLOCK_TSC and it cannot be trusted. */
+marey_status marey__clock_choose(enum marey_clock want);
+/* "tsc" or "monotonic". */
+const char *marey__clock_name(void);
+/* Ticks per second as far as is known by now; the moments in the log know better. */
+uint64_t marey__clock_hz(void);
+/* The present in ticks of the one clock or the other, with the tightest bracket of a few tries. */
+MAREY_PRIVATE_API void marey__clock_moment(bool is_tsc, struct marey__moment *out);
+
+/* ==== intern ==== */
+
+/*
+ * intern: names to numbers, for good. A site is a name with its place, category, domain and colour; equal content gives
+ * an equal id. Finding a known site takes no lock; a new one takes `intern.lock` and is told to the listener.
+ */
+
+enum {
+    MAREY__SITE_OTHER = 1,        /* "(other names)": what comes after the last free id */
+    MAREY__SITE_LIMIT = 1u << 20, /* ids are 20 bits */
+    MAREY__NAME_MAX = 1u << 20,   /* bytes of a name that are kept */
+};
+
+/* Never changed and never freed once it has an id. Texts are NUL-terminated besides their length, never NULL. */
+struct marey__site {
+    marey_id id;
+    uint32_t hash;
+    uint32_t line, color;
+    uint32_t name_len;
+    const char *name, *category, *domain, *file;
+};
+
+/* The site's texts are lent; its id and hash are ignored; NULL texts count as "". Never 0. */
+marey_id marey__intern(const struct marey__site *lent);
+
+/* NULL for an id that was never given. */
+const struct marey__site *marey__intern_get(marey_id id);
+/* Ids given so far, from 1. */
+uint32_t marey__intern_count(void);
+/* How many asked for an id when there was none left. */
+uint64_t marey__intern_n_other(void);
+
+/*
+ * Call `listener` for each site from id 1 on, then once with NULL, then for each new site as it comes, always with the
+ * lock held, until it is replaced. A NULL listener stops that. The listener must not intern. If it answers the NULL with
+ * false, it could not take what is known: it hears no more, and false comes back.
+ */
+typedef bool marey__site_listener(const struct marey__site *site);
+bool marey__intern_listen(marey__site_listener *listener);
+
+/* ---- handle.c: numbers that are the same in every process ---- */
+
+/* The handle of `name` (copied), which is known from now on. 1 to 2^63-1. */
+uint64_t marey__handle_of(const char *name, size_t len);
+/* 0 for a handle that nobody asked for. No lock. */
+marey_id marey__handle_id(uint64_t handle);
+void marey__handles_before_fork(void);
+void marey__handles_after_fork(void);
+
+/* Around fork: the child must not inherit a table in the middle of a change. */
+void marey__intern_before_fork(void);
+void marey__intern_after_fork(bool in_child);
+
+/* ==== stack ==== */
+
+/*
+ * stack: what each thread has begun and not ended, while somebody wants to know: a check of nesting, an NVTX tool (whose
+ * domains pop one by one), the range wrapper. A recording alone needs no stack; its reader finds out by itself.
+ *
+ * Nobody looks means nobody pushes, so a stack is only true from the moment on at which somebody began to look. Whoever
+ * sets one of MAREY__STACK_USERS tells marey__stack_needed(), and stacks from before that count as empty.
+ */
+
+/* The bits of the enable word whose owners use stacks. */
+#define MAREY__STACK_USERS (MAREY_ON_CHECKED | MAREY_ON_NVTX | MAREY_ON_WRAPPER)
+
+/* An entry is an id with flags above it. */
+typedef uint32_t marey__entry;
+enum {
+    MAREY__ENTRY_ID = 0xfffff,
+    MAREY__ENTRY_WRAPPER = 1 << 20, /* pushed by the range wrapper */
+    MAREY__ENTRY_NVTX = 1 << 21,    /* told to an NVTX tool */
+};
+
+struct marey__stack {
+    marey__entry *entries; /* the owner's; moves under `lock` */
+    size_t depth;          /* the owner's; others load it */
+    size_t cap;            /* the owner's */
+    uint32_t generation;   /* the owner's; others load it */
+    int64_t tid;
+    pthread_mutex_t lock;              /* the owner when entries move, and whoever visits */
+    struct marey__stack *next, **link; /* the registry; guarded by its lock */
+};
+
+extern __thread struct marey__stack *marey__stack_self __attribute__((tls_model("initial-exec")));
+
+/* A bit of MAREY__STACK_USERS was set; `before` is the enable word as it was. */
+void marey__stack_needed(uint32_t before);
+
+/* This thread's stack, empty when it is from before somebody needed it; NULL without memory, which is said. */
+struct marey__stack *marey__stack_renew(void);
+extern uint32_t marey__stack_generation; /* written by marey__stack_needed alone. Relaxed */
+
+static inline struct marey__stack *marey__stack_get(void)
+{
+    struct marey__stack *const stack = marey__stack_self;
+    if (MAREY_LIKELY(stack != NULL && stack->generation == __atomic_load_n(&marey__stack_generation,
+                                                                           __ATOMIC_RELAXED)))
+        return stack;
+    return marey__stack_renew();
+}
+
+/* Make room for one more; false without memory. */
+bool marey__stack_grow(struct marey__stack *stack);
+
+/* Without memory the entry is left out, which was said. */
+static inline void marey__stack_push(marey__entry entry)
+{
+    struct marey__stack *const stack = marey__stack_get();
+    if (MAREY_UNLIKELY(stack == NULL || (stack->depth == stack->cap && !marey__stack_grow(stack))))
+        return;
+    __atomic_store_n(&stack->entries[stack->depth], entry, __ATOMIC_RELAXED);
+    /* Release: meets the acquire in visit_stack(). */
+    __atomic_store_n(&stack->depth, stack->depth + 1, __ATOMIC_RELEASE);
+}
+
+/* Take the entry at `place` out; those above it move down. */
+static inline marey__entry marey__stack_remove(struct marey__stack *stack, size_t place)
+{
+    const marey__entry entry = stack->entries[place];
+    const size_t depth = stack->depth - 1;
+    for (size_t i = place; i < depth; i++)
+        __atomic_store_n(&stack->entries[i], stack->entries[i + 1], __ATOMIC_RELAXED);
+    __atomic_store_n(&stack->depth, depth, __ATOMIC_RELAXED);
+    return entry;
+}
+
+/*
+ * Take out what the end of `id` means: the topmost entry of that id, else of that name; for 0 the topmost. 0 comes back
+ * when there is none, because it began before anybody looked.
+ */
+marey__entry marey__stack_take(marey_id id);
+
+/*
+ * Call `visit` for each thread that has begun `depth` ranges which it has not ended; the outermost `n` of them are in
+ * `stack`. Locks are held: the visitor must not begin or end ranges.
+ */
+typedef void marey__stack_visitor(void *ctx, int64_t tid, const marey_id *stack, size_t n,
+                                  size_t depth);
+void marey__stacks_visit(marey__stack_visitor *visit, void *ctx);
+
+/* The child keeps the stack of the thread that forked, because it will end what that thread has begun. */
+void marey__stacks_before_fork(void);
+void marey__stacks_after_fork(bool in_child);
+
+/* ---- what a recording is opened with (switchboard/options.c fills it) ---- */
+
+enum marey__pool_place {
+    MAREY__POOL_AUTO,
+    MAREY__POOL_IN_DIR,
+    MAREY__POOL_SHM,
+    MAREY__POOL_ANONYMOUS
+};
+
+enum { MAREY__INSTRUMENT_SETTINGS_BYTES = 2048 };
+
+struct marey__settings {
+    char path[PATH_MAX];
+    uint64_t pool_bytes, disk_bytes;
+    enum marey_policy policy;
+    enum marey_clock clock;
+    enum marey__pool_place pool_place;
+    bool check_nesting, follow_fork;
+    bool nvtx_out;    /* ranges also go to an NVTX tool */
+    uint32_t wrapper; /* bits of the enable word for the range wrapper; 0: unchanged */
+    const char *role; /* a static text for a process that only measures others: it has no rank; else NULL */
+    bool by_environment; /* MAREY started it: the program's own first marey_start() joins it */
+    int rank, world_size, local_rank; /* -1: unknown */
+    char run_id[64];
+    char experiment[64], strategy[64]; /* "": not given */
+    /* The settings of each instrument, in a layout that only the switchboard knows: marey__settings_of(). */
+    uint64_t of_instruments[MAREY__INSTRUMENT_SETTINGS_BYTES / 8];
+};
+
+/* ---- identity.c: who this process is ---- */
+
+/* What the launcher's variables say, -1 for nothing, and which of them said it. */
+struct marey__launch {
+    int rank, world_size, local_rank;
+    const char *rank_from, *world_from, *local_from; /* names of variables; NULL: none */
+};
+MAREY_PRIVATE_API void marey__identity_launch(struct marey__launch *out);
+/* Where launchers put the rank: the first that is a number counts. NULL ends it. */
+MAREY_PRIVATE_API extern const char *const marey__rank_variables[];
+/* The launcher's name for the run; false when it gives none. */
+MAREY_PRIVATE_API bool marey__identity_run_id(char *out, size_t size);
+/* Fill rank, world size, local rank and run id from the launcher's variables where `s` does not have them. */
+void marey__identity_fill(struct marey__settings *s);
+/* The command line of this process as a shell would take it: arguments with spaces in quotes. */
+MAREY_PRIVATE_API void marey__identity_command(struct marey__buf *out);
+/* The host's name, letters that are awkward in file names replaced. */
+MAREY_PRIVATE_API void marey__identity_host(char *out, size_t size);
+MAREY_PRIVATE_API uint64_t marey__identity_random(void);
+/* Of process `pid`: field 22 of /proc/PID/stat, 0 when it is gone. */
+MAREY_PRIVATE_API uint64_t marey__identity_start_time(int64_t pid);
+MAREY_PRIVATE_API void marey__identity_boot_id(char *out, size_t size);
+MAREY_PRIVATE_API uint64_t marey__identity_pid_namespace(void);
+/* The version of marey, and which process of which machine this is, for the start of a log. */
+void marey__identity_describe(struct marey__buf *texts);
+
+/* ---- machine.c: what its figures depend on; texts of the log ---- */
+void marey__machine_describe(struct marey__buf *texts);
+/* What CUDA's variables say now about the devices that the process may use. */
+void marey__machine_describe_devices(struct marey__buf *texts);
+
+/* ---- directory.c ---- */
+/* Create the directory of a recording by this process, if it is not there. */
+marey_status marey__recording_create_own(const char *path);
+
+/* ---- pack.c: words to bytes ---- */
+
+typedef struct marey__packer marey__packer;
+MAREY_PRIVATE_API marey__packer *marey__packer_create(void);
+MAREY_PRIVATE_API void marey__packer_destroy(marey__packer *packer);
+/*
+ * Fill `block` (lengths and flags) for `n` words and return their packed bytes, lent until the next call; at most
+ * MAREY__CHUNK_WORDS words.
+ */
+MAREY_PRIVATE_API const void *marey__pack_words(marey__packer *packer, const uint64_t *words,
+                                                size_t n, struct marey__block *block);
+/* What a chunk holds, up to the first zero. */
+struct marey__extent {
+    size_t n_words;
+    size_t n_events; /* a record is one, and one that tells of a gap is none */
+    uint64_t last_ticks; /* of the last event, or where the longest work of a stream ends; 0 without any */
+};
+struct marey__extent marey__chunk_extent(const struct marey__chunk_head *chunk);
+
+/* ---- log_write.c: the file ---- */
+
+struct marey__log {
+    pthread_mutex_t lock; /* guards everything below, and the order of blocks */
+    struct marey__held_file file;
+    bool is_created; /* by marey__log_create(), so the file has a name; else it may have none */
+    uint64_t size;   /* of whole blocks; the file is cut back to it when a write fails */
+    uint64_t last_words_at; /* where the last block of words begins; 0: none can be given up */
+    struct marey__loss_entry last_words; /* what is lost without it */
+    bool is_broken; /* a write failed; nothing more is written. Release; loaded anywhere with acquire */
+    char failure[512]; /* the sentence of that write; stands still once `is_broken` is seen */
+    bool *lane_headers_written; /* by lane: its thread's block is in the log. Of whoever has the packer */
+    size_t n_lane_headers;
+    struct marey__buf sites; /* gathered for the next block; these two are guarded by intern.lock */
+    bool is_gathering;
+    char path[PATH_MAX];
+};
+
+/* Create NAME in `dir`, locked by flock; the path is in `log->path`. */
+MAREY_PRIVATE_API marey_status marey__log_create(struct marey__log *log, const char *dir,
+                                                 const char *name);
+/* Open an existing log to add to it, `size` bytes being whole. Takes `fd`. */
+MAREY_PRIVATE_API void marey__log_adopt(struct marey__log *log, int fd, uint64_t size);
+MAREY_PRIVATE_API void marey__log_close(struct marey__log *log);
+/* Any thread. */
+MAREY_PRIVATE_API bool marey__log_is_broken(const struct marey__log *log);
+MAREY_PRIVATE_API uint64_t marey__log_size(struct marey__log *log);
+/* Append one block; fills magic, version and crc. Any thread. */
+MAREY_PRIVATE_API marey_status marey__log_append(struct marey__log *log, struct marey__block *block,
+                                                 const void *bytes, size_t len);
+MAREY_PRIVATE_API marey_status marey__log_append_texts(struct marey__log *log,
+                                                       enum marey__block_type type,
+                                                       const struct marey__buf *texts);
+MAREY_PRIVATE_API marey_status marey__log_append_moment(struct marey__log *log, bool is_tsc);
+marey_status marey__log_append_lane(struct marey__log *log, const struct marey__chunk_head *chunk);
+/* The block of a thread that the program has named, with that name. */
+marey_status marey__log_append_thread(struct marey__log *log, uint32_t lane, int64_t tid);
+marey_status marey__log_append_loss(struct marey__log *log, const struct marey__pool_head *pool);
+/* Whether nobody has asked about `lane` before; when memory is out, always. */
+bool marey__log_lane_is_new(struct marey__log *log, uint32_t lane);
+/* The chunk's words, behind a block for its thread if the log has none yet. MAREY_OK for an empty one. */
+marey_status marey__log_append_chunk(struct marey__log *log, marey__packer *packer,
+                                     const struct marey__chunk_head *chunk, size_t *n_events);
+/* Key/value texts, as LOG and END blocks hold them. */
+MAREY_PRIVATE_API void marey__texts_put(struct marey__buf *texts, const char *key, const char *value);
+MAREY_PRIVATE_API void marey__texts_printf(struct marey__buf *texts, const char *key,
+                                           const char *fmt, ...) MAREY_PRINTF(3, 4);
+/* How the process ended, as an END block has it: `how`, or that a write failed, why and when. */
+void marey__texts_put_end(struct marey__buf *texts, const char *how,
+                          const struct marey__pool_head *pool);
+/* Let the next append write, although an earlier one failed. */
+void marey__log_try_again(struct marey__log *log);
+/*
+ * Cut the log off before its last block of words, so that a full disk has room for an ending; `*lost` is what was in the
+ * block. Later blocks go too: they describe words that are not in the log. False where there is none, or on error.
+ */
+bool marey__log_drop_last_words(struct marey__log *log, struct marey__loss_entry *lost);
+void marey__site_put(struct marey__buf *out, const struct marey__site *site);
+
+/* ---- queue.c: a bounded queue of chunk numbers, many writers and readers, no lock ---- */
+
+struct marey__queue_cell {
+    uint32_t turn; /* whose turn this cell is: release / acquire */
+    uint32_t value;
+};
+struct marey__queue {
+    struct marey__queue_cell *cells;
+    uint32_t mask;
+    uint32_t head __attribute__((aligned(64))); /* next to take */
+    uint32_t tail __attribute__((aligned(64))); /* next to fill */
+};
+bool marey__queue_init(struct marey__queue *queue, uint32_t n);
+void marey__queue_fini(struct marey__queue *queue);
+bool marey__queue_put(struct marey__queue *queue, uint32_t value);
+bool marey__queue_take(struct marey__queue *queue, uint32_t *value);
+uint32_t marey__queue_length(const struct marey__queue *queue);
+
+/* ---- pool.c: the shared mapping and its chunks ---- */
+
+struct marey__pool {
+    struct marey__pool_head *head; /* slot 0 of the mapping; release, as whoever loses an event loads it with acquire */
+    size_t bytes;                 /* of the mapping, which is the budget */
+    uint32_t n_max;               /* chunks the budget allows */
+    struct marey__held_file file; /* none: anonymous */
+    char path[PATH_MAX];          /* "" when anonymous */
+    uint64_t id;                  /* random; also in the log, to recognize a copy of the log */
+    pthread_mutex_t grow_lock;
+    struct marey__queue free, full;
+};
+
+/* Make the pool of a log, in zeroed or retired storage; `note` gets a sentence when it could not be made safe against kill -9. */
+marey_status marey__pool_create(struct marey__pool *pool, const struct marey__settings *s,
+                                const struct marey__log *log, struct marey__buf *note);
+/*
+ * Allocate some more chunks unless `enough` are free by now; false at the budget, when the file system is full, or when
+ * another thread is at it for too long.
+ */
+bool marey__pool_grow(struct marey__pool *pool, uint32_t enough);
+bool marey__pool_can_grow(const struct marey__pool *pool);
+struct marey__chunk_head *marey__pool_chunk(const struct marey__pool *pool, uint32_t number);
+uint32_t marey__pool_number(const struct marey__pool *pool, const struct marey__chunk_head *chunk);
+/*
+ * Drop the file. The addresses stay mapped, to anonymous memory: a thread that was just storing a word when the
+ * recording stopped must not fault.
+ */
+void marey__pool_retire(struct marey__pool *pool, bool keep_file);
+/* Events in chunks that wait for the flush thread, as far as can be seen from beside. */
+uint64_t marey__pool_n_events_waiting(const struct marey__pool *pool);
+
+/* ---- lane.c: a thread's place to write ---- */
+
+struct marey__lane {
+    uint32_t is_busy; /* an event is being written: one from a signal handler is counted as lost. The owner's */
+    uint64_t *pos; /* where the next word goes; NULL: nowhere. The owner's */
+    uint64_t *limit; /* `pos` at or past it takes the slow way. The owner's; others store NULL to make it so */
+    uint64_t base_tick; /* of the chunk. The owner's */
+    uint64_t *record_end,
+        record_tick; /* where the last record ends, or the chunk begins; its tick. The owner's */
+    uint64_t floor_tick;             /* of the last event in the chunks before. The owner's */
+    struct marey__chunk_head *chunk; /* guarded by `lock` */
+    uint32_t generation; /* of the recording that `id` belongs to; written by the owner under `lock` */
+    uint32_t id;
+    uint32_t next_sequence;
+    int64_t tid;
+    enum marey_lane_kind kind;
+    char name[16]; /* of a lane that is no thread's */
+    uint64_t gap_events, gap_first_tick,
+        gap_last_tick;    /* lost since the last event that was kept. The owner's */
+    pthread_mutex_t lock; /* the owner on the slow way, and whoever closes the recording */
+    struct marey__lane *next, **link; /* the registry; guarded by lanes.lock */
+};
+
+extern __thread struct marey__lane *marey__lane_self __attribute__((tls_model("initial-exec")));
+
+/* Everything that is not the quick case: first event, full chunk, ticks past 40 bits, switched off, lost. */
+void marey__lane_put_slowly(uint32_t tag);
+
+/* An id that nobody gave must not become another kind. */
+static inline uint32_t marey__tag(enum marey_kind kind, uint32_t id)
+{
+    return (uint32_t)kind << 20 | (id & 0xfffffu);
+}
+
+/*
+ * Store one word at `pos`, which is below the limit; the lane is busy and is no longer so afterwards. The zero behind
+ * the word is stored first, so that whoever reads a dead process's chunk up to the first zero sees whole words only.
+ */
+static inline void marey__lane_store(struct marey__lane *lane, uint64_t *pos, uint64_t word)
+{
+    __atomic_store_n(&pos[1], 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&pos[0], word, __ATOMIC_RELEASE); /* meets the acquire in marey__chunk_extent() */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    lane->pos = pos + 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    lane->is_busy = 0;
+}
+
+/*
+ * The lane is busy before anything of it is read: a signal handler that records in between would move `pos`, or even
+ * give the chunk away, behind our back. Returns the ticks of the word; 0 when it took the slow way.
+ */
+static inline uint64_t marey__lane_put_at(uint32_t tag, bool is_tsc)
+{
+    struct marey__lane *const lane = marey__lane_self;
+    if (MAREY_UNLIKELY(lane->is_busy)) {
+        marey__lane_put_slowly(tag);
+        return 0;
+    }
+    lane->is_busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t *const pos = lane->pos;
+    const uint64_t ticks = marey__clock_ticks_of(is_tsc) - lane->base_tick;
+    if (MAREY_UNLIKELY(pos >= __atomic_load_n(&lane->limit, __ATOMIC_RELAXED) || ticks >> 40 != 0)) {
+        lane->is_busy = 0;
+        marey__lane_put_slowly(tag);
+        return 0;
+    }
+    marey__lane_store(lane, pos, ticks << 24 | tag);
+    return lane->base_tick + ticks;
+}
+
+/* Out of line, so that the caller needs no stack frame: on the machines people have, it is never called. */
+void marey__lane_put_monotonic(uint32_t tag);
+
+static inline void marey__lane_put(uint32_t tag)
+{
+    if (MAREY_LIKELY(__atomic_load_n(&marey__clock_is_tsc, __ATOMIC_RELAXED)))
+        marey__lane_put_at(tag, true);
+    else
+        marey__lane_put_monotonic(tag);
+}
+
+/* A record of `n` words behind its header; `n` at most MAREY__RECORD_WORDS_MAX. */
+enum { MAREY__RECORD_WORDS_MAX = 1024 };
+void marey__lane_put_record(enum marey_record_type type, const uint64_t *words, size_t n);
+/* One of the past: at `tick`, but not before the lane's last event and not after now, as lanes are in order of time. */
+void marey__lane_put_record_at(uint64_t tick, enum marey_record_type type, const uint64_t *words,
+                               size_t n);
+
+/* This thread's lane while a recording takes events, attached if need be; else NULL. */
+struct marey__lane *marey__lane_get(void);
+/*
+ * While this thread holds a lock that the slow way takes, its lane is set aside: an event from a signal handler is then
+ * counted as lost rather than waiting for the thread it interrupted. Returns what to give to marey__lane_resume().
+ */
+struct marey__lane *marey__lane_set_aside(void);
+void marey__lane_resume(struct marey__lane *lane);
+/* Whether it is: what this thread allocates now is marey's own. */
+bool marey__lane_is_aside(void);
+/* Take every lane's chunk away and queue it: the recording is closing. */
+void marey__lanes_close(void);
+/* The number that thread `tid` has in the open recording; false: none yet. */
+bool marey__lanes_find(int64_t tid, uint32_t *number);
+void marey__lanes_before_fork(void);
+void marey__lanes_after_fork(bool in_child);
+/* Words in chunks that threads own right now. */
+uint64_t marey__lanes_n_events(void);
+/* Picoseconds that one event costs here and now. */
+uint64_t marey__lane_measure_cost(void);
+
+/* What side_lane.c needs of lane.c. The lane's lock is held, but for the last two. */
+bool marey__lane_is_current(const struct marey__lane *lane); /* of the recording that is open */
+void marey__lane_join(struct marey__lane *lane);
+bool marey__lane_renew(struct marey__lane *lane, uint64_t base_tick); /* an empty chunk under it */
+void marey__lane_store_record(struct marey__lane *lane, uint64_t tick, enum marey_record_type type,
+                              const uint64_t *words, size_t n); /* there is room */
+void marey__lane_register(struct marey__lane *lane);
+void marey__lane_retire(struct marey__lane *lane); /* what it holds goes to the log; it is freed */
+
+/* ---- side_lane.c: a lane that is no thread's, such as a stream's; its records carry their own ticks ---- */
+
+/* `name` (copied) is cut to 15 bytes. NULL without memory. A forked child's copies are gone: it must forget them. */
+struct marey__lane *marey__side_lane_open(enum marey_lane_kind kind, int64_t tid, const char *name);
+/*
+ * Write a record of `n` words behind its header. Ticks must not go back. Any thread, one at a time for each lane; not
+ * from a signal handler. False when it is not taken: no recording is open, or the event was lost and counted.
+ */
+bool marey__side_lane_put(struct marey__lane *lane, uint64_t tick, enum marey_record_type type,
+                          const uint64_t *words, size_t n);
+void marey__side_lane_close(struct marey__lane *lane);
+
+/* ---- thread_names.c ---- */
+
+enum { MAREY__THREAD_NAME_MAX = 64 };
+/* What marey_name_thread() called the thread, NUL-terminated; its length, 0 for nothing. */
+size_t marey__thread_name(int64_t tid, char into[MAREY__THREAD_NAME_MAX]);
+void marey__thread_names_after_fork(void);
+
+/* ---- flush.c: the thread that writes ---- */
+
+void marey__flush_start(void);
+/* Ask it to end and wait until it has. */
+void marey__flush_stop(void);
+/* Wake it if it sleeps; start it if a fork parked it. From any thread on the slow way. */
+void marey__flush_nudge(void);
+/* Wake it, whether there are chunks or not. From any thread, also within malloc. */
+void marey__flush_wake(void);
+/*
+ * A function that the thread calls whenever it is awake, and that is about every `period_ns`, while a recording is open. It
+ * is called without a lock, and may write events. It stays; there are two of them at most, each added once or more.
+ */
+void marey__flush_add_visitor(void (*visit)(void), uint64_t period_ns);
+/* Write what is in the queue of full chunks, in this thread. */
+void marey__flush_drain(void);
+/* End the thread, if it is quick about it, and let none start until after the fork. */
+void marey__flush_before_fork(void);
+/* Whether the child's copy of what the thread worked with is whole. */
+bool marey__flush_after_fork(bool in_child);
+
+/* ---- finalize.c: logs of dead processes are completed from their pools ---- */
+
+/* Called for each file of a recording that is finalized, with its path and name: removes what a killed process left. */
+typedef void marey__finalize_cleaner(const char *path, const char *name);
+/* From constructors. */
+void marey__finalize_add_cleaner(marey__finalize_cleaner *clean);
+
+/* ---- record.c: the recording of this process ---- */
+
+enum marey__record_state {
+    MAREY__RECORD_CLOSED,
+    MAREY__RECORD_PENDING, /* switched on by the environment or a fork; the first event opens it */
+    MAREY__RECORD_OPEN,
+};
+
+struct marey__record {
+    pthread_mutex_t lock;           /* guards opening and closing */
+    enum marey__record_state state; /* written under the lock; others load it with acquire */
+    uint32_t generation; /* counts recordings; a lane of an older one attaches anew. Stored under the lock, relaxed */
+    int64_t owner; /* the pid that opened it: a child made by a raw clone() must keep its hands off */
+    char path[PATH_MAX]; /* of the recording that is open or was last */
+    char versions[256];  /* as marey_set_versions() told; guarded by the lock */
+    char experiment[64],
+        strategy[64]; /* as marey_set_experiment() told, for later recordings too; by the lock */
+    bool is_rank_set; /* by marey_set_rank(), for this recording and later ones; guarded by the lock */
+    int set_rank, set_world_size;
+    uint32_t n_worker; /* which worker of a loader this is, from 1, as marey_set_worker() told; 0: none. By the lock */
+    struct marey__settings settings;
+    struct marey__pool pool;
+    struct marey__log log;
+    marey__packer *packer; /* the flush thread's, or the closing thread's once that has ended */
+    uint32_t next_lane;    /* taken atomically */
+    uint64_t n_events_flushed, flush_cpu_ns; /* written by the thread that has the packer */
+    bool is_full; /* the disk budget is spent: chunks stay in the pool. Relaxed */
+    bool is_closing; /* everything goes to the log now, and no flush thread starts. Stored before flush.lock */
+    bool has_failed; /* the user was told that this recording stopped. Relaxed */
+    uint32_t nesting_errors;
+    uint32_t *n_family_open; /* recordings that are open, or were when their process died, of this process and of those
+                                it forked: shared memory, atomic. NULL before the first */
+    uint64_t n_lost_last, log_bytes_last; /* of the recording that was closed last */
+};
+extern struct marey__record marey__record;
+
+/* Open now, or at the first event. */
+marey_status marey__record_open(const struct marey__settings *settings);
+/* What one process's log in the directory `path` may take when no option says: 4 GiB, or a tenth of what is free. */
+MAREY_PRIVATE_API uint64_t marey__record_disk_budget(const char *path);
+void marey__record_open_later(const struct marey__settings *settings);
+/* At the first event of a pending recording; false when it could not be opened (it is then closed). */
+bool marey__record_open_pending(void);
+/* `how` is what the END block says. */
+marey_status marey__record_close(const char *how);
+/* Whether a process that this one forked may have died with its recording open. */
+bool marey__record_family_is_open(void);
+/* Whether the open recording is another process's: a raw clone() made this one. */
+bool marey__record_is_foreign(void);
+/* Count `n` events lost between two ticks. Any thread, also from a signal handler. */
+void marey__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick);
+/* A write failed: say so, switch off. From whoever writes. */
+void marey__record_failed(const char *why);
+/* A text about the process, into the log that is open; a sentence for the reader of the recording. */
+void marey__record_text(const char *key, const char *value);
+void marey__record_note(const char *sentence);
+/* What an instrument has cost the program so far, by a key of log_format.h: between two costs for each of `n`. */
+void marey__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps);
+void marey__record_before_fork(void);
+void marey__record_after_fork(bool in_child);
+
+/* ==== usage ==== */
+
+/*
+ * usage: what was used besides time between two instants: processor time of a thread, of the process, of the process with
+ * its descendants, of the machine; page faults, context switches, resident memory.
+ *
+ *     struct marey__usage begin, end, sum = {0};
+ *     marey__usage_begin(mask, &begin); ... marey__usage_end(mask, &end);
+ *     marey__usage_add(&sum, &begin, &end);
+ *     marey__usage_processors(sum.process_cpu_ns, sum.wall_ns)      1.0: one processor, all the time
+ *
+ * Processor times are counters of the kernel in nanoseconds, read at the instant itself, so that an interval of
+ * microseconds is as true as one of hours. The machine's alone counts in ticks of 10 ms. Each counter has the time of day
+ * at which it was read beside it; what reading one of them costs falls into none of the others.
+ *
+ *   usage.c        reading, adding
+ *   usage_tree.c   which processes descend from this one, and what they have used, ended ones included
+ */
+
+#define MAREY__USAGE_ALL                                                                           \
+    (MAREY_USAGE_THREAD_CPU | MAREY_USAGE_PROCESS_CPU | MAREY_USAGE_TREE_CPU |                     \
+     MAREY_USAGE_MACHINE_CPU | MAREY_USAGE_FAULTS | MAREY_USAGE_RSS)
+
+/* Counters at an instant, or sums of their differences. What the mask does not name stays as it was. */
+struct marey__usage {
+    uint64_t wall_ns, thread_cpu_ns, process_cpu_ns;
+    uint64_t tree_wall_ns, tree_cpu_ns;
+    uint64_t machine_wall_ns, machine_cpu_ns;
+    uint64_t n_minor_faults, n_major_faults; /* of the thread; a major one waited for a disk */
+    uint64_t n_switches,
+        n_switches_involuntary; /* of the thread; the second are not among the first */
+    int64_t rss_bytes;
+};
+
+/*
+ * Whether all that `mask` (enum marey_stopwatch_usage) names can be read here: MAREY_EINVAL for a bit that is none,
+ * MAREY_EUNAVAILABLE where /proc lacks or hides something, with a sentence. Any thread; some 20 us.
+ */
+MAREY_WARN_UNUSED marey_status marey__usage_check(uint32_t mask);
+
+/*
+ * Read the counters at the begin or the end of an interval: costly ones first at the begin and last at the end. A counter
+ * that cannot be read reads 0. Any thread; the tree takes a lock, the rest none. Nothing is allocated but for a process
+ * that is new in the tree. Not for signal handlers.
+ */
+void marey__usage_begin(uint32_t mask, struct marey__usage *out);
+void marey__usage_end(uint32_t mask, struct marey__usage *out);
+
+/* sum += end - begin, counter by counter; one that went back adds nothing, except rss_bytes, which is signed. */
+void marey__usage_add(struct marey__usage *sum, const struct marey__usage *begin,
+                      const struct marey__usage *end);
+/* sum += other: sums of several threads. */
+void marey__usage_merge(struct marey__usage *sum, const struct marey__usage *other);
+
+/* Busy processors on average; 0 where no time has passed. */
+static inline double marey__usage_processors(uint64_t cpu_ns, uint64_t wall_ns)
+{
+    return wall_ns > 0 ? (double)cpu_ns / (double)wall_ns : 0;
+}
+
+/* In a forked child, which has no descendants yet and whose parent's other threads may have held the lock. */
+void marey__usage_after_fork(void);
+
+/* ---- usage_tree.c ---- */
+
+/*
+ * Processor time of this process and of those that descend from it, alive or ended, since they began: a counter that never
+ * goes back. Two reads differ by what was used between them: descendants that began or ended meanwhile included.
+ */
+uint64_t marey__tree_cpu_ns(void);
+/* The last number of /proc/loadavg, and the busy ticks of the first line of /proc/stat; false for another text. */
+bool marey__parse_last_pid(const char *text, size_t len, uint64_t *out);
+bool marey__parse_machine_ticks(const char *text, size_t len, uint64_t *out);
+/* Descendants that are known by now, for tests. */
+size_t marey__tree_n_processes(void);
+/* How often all of /proc was looked through, for tests. */
+uint64_t marey__tree_n_scans(void);
+void marey__tree_after_fork(void);
+
+#endif

@@ -1,0 +1,80 @@
+/* What the looks of one thread share: the room for copies, random numbers, stops. */
+#include <sys/resource.h>
+
+#include "sampler/loop/internal.h"
+
+enum {
+    OTHER_FILES = 64,       /* which the rest of the process may want */
+    PATIENCE_NS = 20000000, /* with one thread: others are to be sampled too */
+};
+
+/* Half of the files that this process may open; two are kept for each thread that is sampled. */
+static int count_spare_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= OTHER_FILES)
+        return 0;
+    return (int)MAREY__MIN(limit.rlim_cur - OTHER_FILES, (rlim_t)1 << 16);
+}
+
+bool marey__sampler_context_init(struct marey__sampler_context *context, marey_samples *samples,
+                                 pthread_mutex_t *store_lock, bool is_native, uint64_t seed)
+{
+    *context = (struct marey__sampler_context){
+        .samples = samples,
+        .store_lock = store_lock,
+        .random = seed,
+        .n_spare_files = count_spare_files(),
+        .stops = {.patience_ns = PATIENCE_NS},
+    };
+    if (!marey__batch_init(&context->batch))
+        return false;
+    if (!is_native)
+        return true;
+    context->native = marey__alloc(MAREY__UNWIND_MAX_FRAMES * sizeof *context->native);
+    return context->native != NULL && marey__unwind_files_create(&context->native_files) == MAREY_OK;
+}
+
+void marey__sampler_context_fini(struct marey__sampler_context *context)
+{
+    marey__stops_fini(&context->stops);
+    marey__batch_fini(&context->batch);
+    marey__free(context->walk.frames);
+    marey__free(context->runs);
+    marey__free(context->native);
+    marey__free(context->merged);
+    marey__unwind_files_destroy(context->native_files);
+    *context = (struct marey__sampler_context){0};
+}
+
+/* Steele, Lea and Flood's splitmix64. */
+double marey__sampler_context_random(struct marey__sampler_context *context)
+{
+    uint64_t z = context->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    z ^= z >> 31;
+    return ((double)(z >> 11) + 1) / 9007199254740993.0;
+}
+
+void marey__counts_add(struct marey_samples_counts *sum, const struct marey_samples_counts *more)
+{
+    sum->asked += more->asked;
+    sum->done += more->done;
+    sum->missed += more->missed;
+    sum->late_ns += more->late_ns;
+    sum->samples += more->samples;
+    sum->rejected += more->rejected;
+    sum->unstable += more->unstable;
+    sum->exact += more->exact;
+    sum->audit += more->audit;
+    sum->stops += more->stops;
+    sum->stop_ns += more->stop_ns;
+    sum->stop_max_ns = MAREY__MAX(sum->stop_max_ns, more->stop_max_ns);
+    sum->sampler_cpu_ns += more->sampler_cpu_ns;
+    sum->reads += more->reads;
+    sum->bytes_read += more->bytes_read;
+    sum->gil_switches += more->gil_switches;
+    sum->skipped += more->skipped;
+    sum->slowed += more->slowed;
+}

@@ -1,0 +1,151 @@
+/*
+ * store: samples of other processes in memory, and their log.
+ *
+ *   sampler --> samples.c: things by number, each once; a tree of stacks --> samples_log.c, samples_pack.c: blocks SAMPLES
+ *                                ^
+ *               analyze/samples: definitions of all samplers' logs of a recording, merged
+ *
+ * Comes in: frames, threads, states. Goes out: blocks of the log. Used by one thread at a time. <marey/samples.h>
+ * describes the contents.
+ */
+#ifndef MAREY_SAMPLER_STORE_INTERNAL_H
+#define MAREY_SAMPLER_STORE_INTERNAL_H
+
+#include "base/internal.h"
+#include "record/internal.h"
+#include <marey/samples.h>
+
+/* NULL without memory. */
+marey_samples *marey__samples_create(void);
+
+/*
+ * The number of a thing: the one it got before, when an equal one is there, else a new one. 0 without memory, or when there
+ * are 2^28 of them; the caller may go on with 0. Texts are copied and may hold any bytes up to their NUL.
+ */
+/* Equal: host, pid and start time. What is known better by now (command, Python) takes the place of what was. */
+uint32_t marey__samples_process(marey_samples *samples, const struct marey_samples_process *process);
+/* Equal: process, tid and interpreter. A new name renames it. */
+uint32_t marey__samples_thread(marey_samples *samples, uint32_t process, int64_t tid,
+                               const char *name, uint64_t interpreter, bool is_main);
+void marey__samples_rename(marey_samples *samples, uint32_t thread, const char *name);
+uint32_t marey__samples_function(marey_samples *samples, enum marey_frame_kind kind, const char *name,
+                                 const char *file, const char *module, uint32_t first_line);
+uint32_t marey__samples_location(marey_samples *samples, uint32_t function, uint32_t line);
+/* `parent` 0: `location` is the outermost frame. */
+uint32_t marey__samples_stack(marey_samples *samples, uint32_t parent, uint32_t location);
+/* What is counted so far, from the start; `process` 0: of the whole sampler. They take the place of those before. */
+void marey__samples_set_counts(marey_samples *samples, uint32_t process,
+                               const struct marey_samples_counts *counts);
+/* Bytes of memory that it takes. */
+size_t marey__samples_bytes(const marey_samples *samples);
+
+/* ---- the sampler's log ---- */
+
+struct marey__samples_log;
+struct marey__samples_log_options {
+    double rate_hz;
+    const char *strategy; /* "exact", "snapshot" */
+    bool is_native;
+    uint64_t seed;
+    uint64_t resolution_ns; /* of the times of rounds; 0: 2^16, see docs/formats/recording.md */
+};
+
+/*
+ * Open a log of its own in the directory of a recording, which is there (marey_recording_create). It holds a flock until it is
+ * closed, or the process ends. `samples` is lent until close. MAREY_EIO, MAREY_ENOMEM.
+ */
+MAREY_WARN_UNUSED marey_status
+marey__samples_log_open(const char *directory, const struct marey__samples_log_options *options,
+                        const marey_samples *samples, struct marey__samples_log **out);
+/*
+ * Take a round; rounds of a process come in order of time. It is copied, and written later: what this costs is some
+ * nanoseconds for a thread that is as it was. Once a write has failed, every call fails with that sentence.
+ */
+marey_status marey__samples_log_round(struct marey__samples_log *log,
+                                      const struct marey_samples_round *round);
+/* Write what there is, when it is a second old or a megabyte long. To be called now and then, also without rounds. */
+marey_status marey__samples_log_tick(struct marey__samples_log *log);
+/* A sentence for the reader of the recording. */
+void marey__samples_log_note(struct marey__samples_log *log, const char *sentence);
+/* The path of its file, and its bytes so far. */
+const char *marey__samples_log_path(const struct marey__samples_log *log);
+uint64_t marey__samples_log_size(struct marey__samples_log *log);
+/* Write the rest and how it ended ("stop", "exit"). Frees it, also when that fails. Takes NULL. */
+marey_status marey__samples_log_close(struct marey__samples_log *log, const char *how);
+
+/* What a sampler's log gathers between two writes (samples_log.c), and how it becomes a block (samples_pack.c). */
+
+/* What became of a thread since the round before. */
+enum marey__samples_change_kind {
+    MAREY__CHANGE_STACK = 1,
+    MAREY__CHANGE_FLAGS = 2,
+    MAREY__CHANGE_WAIT = 4,
+    MAREY__CHANGE_GONE = 8,
+};
+struct marey__samples_change {
+    uint32_t round; /* of the process in this block, from 0 */
+    uint32_t what;
+    struct marey_samples_seen now;
+};
+
+/* Rounds of one process that were not written yet. */
+struct marey__samples_run {
+    uint64_t *at_ns, *weights_ns; /* 0: the time since the round before */
+    size_t n_rounds, at_cap, weights_cap;
+    struct marey__samples_change *changes;
+    size_t n_changes, changes_cap;
+    uint32_t *present; /* threads of the last round */
+    size_t n_present, present_cap;
+    uint64_t n_samples;
+    uint64_t last_ns; /* of the last round ever; 0: none */
+};
+
+/* What the last round said of a thread. */
+struct marey__samples_known {
+    struct marey_samples_seen seen;
+    uint64_t turn; /* of the round that it was seen in last; 0: it is not in this block */
+};
+
+struct marey__samples_log {
+    struct marey__log file;
+    const marey_samples *samples;
+    struct marey__samples_run *runs; /* by process */
+    size_t n_runs, runs_cap;
+    struct marey__samples_known *known; /* by thread */
+    size_t n_known, known_cap;
+    uint64_t turn; /* rounds so far */
+    size_t n_rounds, n_changes;
+    uint64_t n_samples;                           /* not written yet */
+    const char **thread_names;                    /* as they were written */
+    struct marey_samples_process *processes_told; /* the same */
+    size_t thread_names_cap, processes_told_cap;
+    uint32_t n_processes, n_threads, n_functions, n_locations, n_stacks; /* written */
+    uint32_t n_blocks;
+    uint64_t written_ns, counted_ns, moment_ns;
+    unsigned most_shift;
+    struct marey__buf raw, packed;
+    struct ZSTD_CCtx_s *zstd;
+};
+
+struct marey__samples_run_pack {
+    uint32_t process;
+    unsigned most_shift; /* times are in units of 2^that ns at most */
+};
+/* The entry A of a run that has rounds. */
+void marey__samples_pack_run(struct marey__buf *out, const struct marey__samples_run *run,
+                             struct marey__samples_run_pack how);
+
+/* Definitions from number `from` + 1 on. */
+void marey__samples_pack_process(struct marey__buf *out, const marey_samples *samples,
+                                 uint32_t process);
+void marey__samples_pack_thread(struct marey__buf *out, const marey_samples *samples,
+                                uint32_t thread);
+void marey__samples_pack_functions(struct marey__buf *out, const marey_samples *samples,
+                                   uint32_t from);
+void marey__samples_pack_locations(struct marey__buf *out, const marey_samples *samples,
+                                   uint32_t from);
+void marey__samples_pack_stacks(struct marey__buf *out, const marey_samples *samples, uint32_t from);
+void marey__samples_pack_counts(struct marey__buf *out, const marey_samples *samples,
+                                uint32_t process);
+
+#endif

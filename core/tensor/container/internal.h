@@ -1,0 +1,177 @@
+/*
+ * container: the bytes of dumps, as docs/formats/dump.md describes them, for writers.
+ *
+ *   dump_names.c                  paths as names, names of files
+ *   npy_write.c, safetensors_write.c, bin_write.c   headers; the caller writes the data
+ *   json_tensor.c                 a tensor as nested lists
+ *   manifest_write.c              the lines of a manifest
+ *
+ * Comes in: names and tensors. Goes out: bytes appended to a marey__buf, whose `failed` reports out of memory. Opens no
+ * file, has no state; any thread.
+ */
+#ifndef MAREY_TENSOR_CONTAINER_INTERNAL_H
+#define MAREY_TENSOR_CONTAINER_INTERNAL_H
+
+#include "base/internal.h"
+#include <marey/dump.h>
+
+/* ---- dump_names.c ---- */
+
+/*
+ * The name of a path: keys joined by dots, positions as [3], odd bytes as %2E; those of gradients begin with %grad. It
+ * tells the path, and no two paths of a step share one.
+ */
+MAREY_PRIVATE_API void marey__name_put(struct marey__buf *out, enum marey_dump_tree tree,
+                                       const struct marey_dump_part *parts, size_t n_parts);
+/* The same as ACCV-Lab names files: positions are numbers between dots, and the tree is not in it. */
+MAREY_PRIVATE_API void marey__name_put_dotted(struct marey__buf *out,
+                                              const struct marey_dump_part *parts, size_t n_parts);
+
+/* A path that owns its keys. */
+struct marey__path {
+    struct marey_dump_part *parts;
+    size_t n_parts;
+    enum marey_dump_tree tree;
+    char *keys; /* what `parts` point into; each key has a NUL behind it */
+};
+/* What a name tells. MAREY_EFORMAT for a text that is no name; MAREY_ENOMEM. `out` is untouched then. */
+MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__name_parse(const char *name, size_t len,
+                                                                   struct marey__path *out);
+MAREY_PRIVATE_API void marey__path_fini(struct marey__path *path);
+
+enum { MAREY__FILE_NAME_MAX = 180 };
+/*
+ * The name of a file for a value: never empty, hidden or with a slash in it, at most MAREY__FILE_NAME_MAX bytes without
+ * the suffix. It is not the whole name where it holds a ~.
+ */
+MAREY_PRIVATE_API void marey__file_name_put(struct marey__buf *out, const char *name, size_t len,
+                                            const char *suffix);
+/* The begin of the names of a step's files: "step-00000012.rank-3"; rank -1: none, pid 0: none. */
+MAREY_PRIVATE_API void marey__step_name_put(struct marey__buf *out, uint64_t step, int64_t rank,
+                                            uint64_t pid);
+
+/* ---- npy_write.c ---- */
+
+/* The header of a .npy, in front of marey_tensor_bytes() of row-major data; always a multiple of 64 bytes. */
+MAREY_PRIVATE_API void marey__npy_header_put(struct marey__buf *out,
+                                             const struct marey_tensor *tensor);
+/* ".npy"; of a type that numpy has none for ".bf16.npy", so that the name tells. Lent for ever. */
+MAREY_PRIVATE_API const char *marey__npy_suffix(enum marey_dtype dtype);
+
+/* ---- safetensors_write.c ---- */
+
+enum {
+    MAREY__SAFETENSORS_PAGE = 4096,
+    MAREY__SAFETENSORS_ALIGN = 64,
+    MAREY__SAFETENSORS_LARGE = 1 << 20, /* such a tensor begins at a page */
+};
+
+/* A file in the making: entries are added in the order of their data. A zeroed one is empty. */
+struct marey__safetensors {
+    struct marey__buf entries;
+    uint64_t n_bytes; /* of data: the end of the latest entry */
+    uint64_t n_pads;
+};
+/* Where the tensor's data go, counted from the start of the data; an entry fills the gap before it. */
+MAREY_PRIVATE_API uint64_t marey__safetensors_add(struct marey__safetensors *file, const char *name,
+                                                  size_t len, const struct marey_tensor *tensor);
+/*
+ * Append all bytes in front of the data: length, header, blanks up to `data_start`; 0: the least multiple of 4096 that
+ * will do. MAREY_EINVAL when the header is longer. `rank` -1: none.
+ */
+MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status
+marey__safetensors_head_put(struct marey__buf *out, const struct marey__safetensors *file,
+                            uint64_t step, int64_t rank, uint64_t data_start);
+MAREY_PRIVATE_API void marey__safetensors_fini(struct marey__safetensors *file);
+
+/* ---- json_tensor.c ---- */
+
+/* JSON has no word for these; Python has. */
+enum marey__json_nan {
+    MAREY__NAN_TEXT = 0, /* "NaN", "Infinity", "-Infinity" */
+    MAREY__NAN_WORD,     /* the same without quotes, as Python's json writes and reads them */
+    MAREY__NAN_NULL,
+};
+
+struct marey__json_style {
+    enum marey__json_nan nan;
+    uint32_t level; /* how deep the list stands: two blanks each in front of its lines, but the first */
+    /* Byte for byte what Python's json.dumps(tensor.tolist(), indent=2) gives: each number on its own line, and those of
+     * narrow types with the digits of the double that Python makes of them. */
+    bool is_python;
+};
+
+/* Takes text; false ends the writing. */
+typedef bool marey__text_sink(void *ctx, const char *text, size_t len);
+
+/*
+ * Write a row-major tensor in host memory as nested lists, a line for each innermost one; of rank 0 as one value. Numbers
+ * have the fewest digits that give the same number in their own type.
+ * Booleans are true and false; a complex number and a byte of two packed ones are lists of two. MAREY_EIO with no sentence
+ * of its own where the sink refused; MAREY_EINVAL for a tensor that cannot be read, MAREY_ENOMEM.
+ */
+MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status
+marey__json_tensor_write(const struct marey_tensor *tensor, const struct marey__json_style *style,
+                         marey__text_sink *sink, void *ctx);
+MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__json_tensor_put(
+    struct marey__buf *out, const struct marey_tensor *tensor, const struct marey__json_style *style);
+/* A number of its own: the shortest text, NaN and infinities as strings. */
+MAREY_PRIVATE_API void marey__json_double_put(struct marey__buf *out, double value);
+
+/* A string as Python's json.dumps() writes it: ASCII, what is not UTF-8 as U+FFFD, lone surrogates as they are. */
+MAREY_PRIVATE_API void marey__json_python_string_put(struct marey__buf *out, const char *text,
+                                                     size_t len);
+
+/* ---- bin_write.c: the texts beside .bin and .png of ACCV-Lab ---- */
+
+MAREY_PRIVATE_API void marey__bin_meta_put(struct marey__buf *out, const struct marey_tensor *tensor);
+/* `dtype`: of the numbers that were drawn; `format`: "RGB", "BGR", "Intensity". */
+MAREY_PRIVATE_API void marey__image_meta_put(struct marey__buf *out, enum marey_dtype dtype,
+                                             double min, double max, const char *format);
+
+/* ---- manifest_write.c ---- */
+
+/* "container", "json", "binary" ...; NULL for what is no type. Lent for ever. */
+MAREY_PRIVATE_API const char *marey__dump_type_name(enum marey_dump_type type);
+
+struct marey__manifest_step {
+    uint64_t step;
+    int64_t rank, world;                    /* -1: none */
+    uint64_t pid, unix_ns;                  /* 0: not known */
+    const char *host, *run, *mode, *reason; /* NULL: null */
+    uint64_t data_start;
+};
+/* Each ends in a newline. */
+MAREY_PRIVATE_API void marey__manifest_step_put(struct marey__buf *out,
+                                                const struct marey__manifest_step *step);
+
+struct marey__manifest_value {
+    uint64_t seq;
+    enum marey_dump_tree tree;
+    const struct marey_dump_part *parts;
+    size_t n_parts;
+    enum marey_dump_kind kind;
+    const char *text; /* of TEXT and LITERAL */
+    size_t text_len;
+
+    /* Of tensors and bytes. */
+    enum marey_dump_type type;
+    struct marey_tensor tensor; /* type and sizes; its strides are the program's, NULL: row-major */
+    bool has_offset;
+    uint64_t offset, n_bytes;
+    const char *phase, *file; /* NULL: not known */
+    uint32_t line;
+    const struct marey_digest *digest,
+        *blocks; /* NULL: none; blocks are left out where there is just one */
+    size_t n_blocks;
+    const struct marey_tensor_stats *stats; /* NULL: none */
+    const char *const *files;
+    size_t n_files;
+    const char *missing; /* NULL: it is there */
+};
+MAREY_PRIVATE_API void marey__manifest_value_put(struct marey__buf *out,
+                                                 const struct marey__manifest_value *value);
+MAREY_PRIVATE_API void marey__manifest_end_put(struct marey__buf *out, uint64_t n_tensors,
+                                               uint64_t n_values, uint64_t n_bytes);
+
+#endif

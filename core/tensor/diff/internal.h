@@ -1,0 +1,324 @@
+/*
+ * diff: the values of two dumps, pair by pair.
+ *
+ *   diff_files.c   steps of two dumps that belong together; ranks as one (diff_merge.c) --+
+ *   diff_pending.c values that wait in the dumper -----------------------------------------+
+ *                                                                                          v
+ *   diff_align.c   values of two steps that belong together --> pairs
+ *   diff_judge.c   a pair --> a result: by digest, data, statistics (diff_kept.c) or value (diff_values.c)
+ *   diff_order.c   results in order of execution; the first difference; operations that introduce differences
+ *   diff_tables.c  results --> tables
+ *
+ * Comes in: values that <marey/dumpfile.h> lends. Goes out: results and tables. Results own nothing: their strings are in
+ * the diff's arena.
+ */
+#ifndef MAREY_TENSOR_DIFF_INTERNAL_H
+#define MAREY_TENSOR_DIFF_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "base/internal.h"
+#include "tensor/kernels/internal.h"
+#include <marey/diff.h>
+#include <marey/dumpfile.h>
+
+/* The values of one step of one rank. */
+struct marey__diff_side {
+    const struct marey_dumped_value *values;
+    size_t n;
+    /* A value's numbers, row-major; of different values by several threads at once. */
+    marey_status (*get)(const struct marey__diff_side *side, size_t value, struct marey_tensor *out);
+    /* Give numbers back; NULL: they stay. */
+    void (*drop)(const struct marey__diff_side *side, size_t value);
+    /* To compare alone: numbers may stay in a file, which is `file`, lent by the caller. NULL: get() and drop() do. */
+    marey_status (*open)(const struct marey__diff_side *side, size_t value,
+                         struct marey__tensor_file *file, struct marey_tensor *out);
+    void (*close)(const struct marey__diff_side *side, size_t value, struct marey__tensor_file *file);
+    void *ctx;
+    size_t number;  /* of the step, for get() */
+    bool is_single; /* a file by itself, which names what is in it as it likes */
+};
+
+/* ---- diff_align.c ---- */
+
+#define MAREY__DIFF_NONE SIZE_MAX
+
+struct marey__diff_pair {
+    size_t a, b; /* MAREY__DIFF_NONE: the other side has none like it */
+};
+struct marey__diff_pairs {
+    struct marey__diff_pair *list;
+    size_t n, cap;
+    size_t n_renamed; /* pairs that the two sides call by different paths */
+    bool by_names;    /* too many values to align by order, though the paths differ */
+};
+/* Each value of either side once, in A's order, what is B's alone behind what stood before it. */
+MAREY_WARN_UNUSED marey_status marey__diff_align(const struct marey__diff_side *a,
+                                                 const struct marey__diff_side *b,
+                                                 struct marey__diff_pairs *out);
+void marey__diff_pairs_fini(struct marey__diff_pairs *pairs);
+
+/* ---- results ---- */
+
+enum marey__diff_basis {
+    MAREY__DIFF_BY_NOTHING = 0,
+    MAREY__BY_DATA,
+    MAREY__BY_DIGEST,
+    MAREY__BY_STATS,
+    MAREY__BY_VALUE, /* texts, and files of bytes */
+};
+
+/* An element, and its values on both sides. */
+struct marey__diff_spot {
+    uint64_t index; /* in row-major order; UINT64_MAX: none */
+    char a[64], b[64];
+};
+
+/* What there is to say of a pair whose numbers are not all equal. */
+struct marey__diff_details {
+    struct marey__diff_spot first, abs, rel, ulp;
+    char bits_a[40], bits_b[40];     /* of `first` */
+    double difference;               /* a - b of `first`; NaN where there is none */
+    double psnr_db;                  /* NaN: not of pixels */
+    double noise_abs;                /* NaN: not known */
+    uint64_t block_begin, block_end; /* elements among which digests differ; equal: not known */
+    uint32_t n_dims;
+    int64_t sizes[];
+};
+
+struct marey__diff_result {
+    enum marey_diff_status status;
+    enum marey__diff_basis basis;
+    enum marey_dump_tree tree;
+    uint64_t step, seq;
+    int64_t rank;
+    uint32_t phase_order;       /* forward, backward, optimizer */
+    uint64_t order;             /* among the pairs of its step */
+    const char *path;           /* A's, or where A has none B's */
+    const char *path_b;         /* NULL: the same */
+    const char *phase, *source; /* NULL: not known */
+    enum marey_dtype dtype_a, dtype_b;
+    bool is_retyped;               /* the program's tensor changed its type */
+    const char *form_a, *form_b;   /* "[2,3]"; of what is no tensor its text; NULL: not there */
+    uint64_t n;                    /* elements */
+    struct marey_tensor_diff diff; /* where has_diff */
+    bool has_diff;
+    struct marey_tolerance tolerance;
+    struct marey__diff_details *details; /* NULL: all is equal, or none is known */
+    const char *why;                     /* it is not known; NULL */
+};
+
+enum marey__diff_table {
+    MAREY__DIFF_TENSORS,
+    MAREY__DIFF_FIRST,
+    MAREY__DIFF_OPERATIONS,
+    MAREY__DIFF_STEPS,
+    MAREY__DIFF_ERRORS,
+    MAREY__DIFF_WARNINGS,
+    MAREY__N_DIFF_TABLES
+};
+
+struct marey_diff {
+    struct marey_diff_options options;
+    struct marey__arena texts;
+    struct marey__diff_result *results;
+    size_t n, cap;
+    size_t n_by_status[MAREY_N_DIFF_STATUSES];
+    size_t n_reported;   /* values that could not be judged, with a sentence each */
+    size_t n_retyped;    /* pairs whose types differ */
+    size_t n_renamed;    /* pairs of different paths */
+    size_t n_reduced;    /* pairs judged by digests or statistics alone */
+    size_t n_steps;      /* that were compared */
+    bool compares_ranks; /* of one dump */
+    bool is_pending;     /* of marey_diff_pending() */
+    uint64_t step;       /* of that */
+    struct marey_diff_pending_options pending;
+    marey_table *tables[MAREY__N_DIFF_TABLES];
+};
+
+/* Whether it makes the whole differ. */
+bool marey__diff_counts(const struct marey_diff *diff, enum marey_diff_status status);
+/* Add a sentence to the warnings. */
+void marey__diff_warn(struct marey_diff *diff, const char *fmt, ...) MAREY_PRINTF(2, 3);
+MAREY_WARN_UNUSED marey_status marey__diff_create(const struct marey_diff_options *options,
+                                                  struct marey_diff **out);
+/* A text of its own; NULL without memory. */
+const char *marey__diff_text(struct marey_diff *diff, const char *text);
+/* "[1,7]": where element `i` stands. */
+void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_details *details,
+                           uint64_t i);
+/* Texts of the values are lent by the reader until the step is released: copy them. Either may be NULL. */
+MAREY_WARN_UNUSED marey_status marey__diff_describe(struct marey_diff *diff,
+                                                    const struct marey_dumped_value *a,
+                                                    const struct marey_dumped_value *b,
+                                                    struct marey__diff_result *out);
+/* Append a result, and take its `why` and details; they are gone when that fails, too. */
+MAREY_WARN_UNUSED marey_status marey__diff_append(struct marey_diff *diff,
+                                                  struct marey__diff_result *result);
+
+/* ---- diff_run.c ---- */
+
+struct marey__diff_place {
+    uint64_t step;
+    int64_t rank;
+};
+/* Align two sides, judge all pairs with several threads, and append the results. `noise`: B's second run, or NULL. */
+MAREY_WARN_UNUSED marey_status marey__diff_sides(struct marey_diff *diff,
+                                                 const struct marey__diff_place *place,
+                                                 const struct marey__diff_side *a,
+                                                 const struct marey__diff_side *b,
+                                                 const struct marey__diff_side *noise);
+
+/* ---- diff_judge.c ---- */
+
+/* What judging takes besides the pair. */
+struct marey__diff_court {
+    const struct marey_diff_options *options;
+    const struct marey__diff_side *a, *b, *noise;
+    uint32_t n_threads; /* for one comparison */
+};
+/*
+ * Judge values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. MAREY_ENOMEM alone fails: what cannot be read is
+ * unknown, and `why` has the sentence (to be freed by marey__free()).
+ */
+MAREY_WARN_UNUSED marey_status marey__diff_judge(const struct marey__diff_court *court, size_t ia,
+                                                 size_t ib, struct marey__diff_result *out);
+void marey__diff_drop(const struct marey__diff_side *side, size_t value);
+MAREY_WARN_UNUSED marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why);
+/* Make details, all empty, of a pair of these sizes. */
+MAREY_WARN_UNUSED marey_status marey__diff_details(struct marey__diff_result *out,
+                                                   const int64_t *sizes, uint32_t n_dims);
+struct marey_tolerance marey__diff_tolerance(const struct marey_diff_options *options,
+                                             const struct marey_dumped_value *a,
+                                             const struct marey_dumped_value *b);
+bool marey__diff_is_tensor(const struct marey_dumped_value *value);
+bool marey__diff_is_image(enum marey_dump_type type);
+
+/* ---- diff_data.c ---- */
+
+/* By numbers: fills status, basis, diff, has_diff, n, details. */
+MAREY_WARN_UNUSED marey_status marey__diff_judge_numbers(const struct marey_tensor *a,
+                                                         const struct marey_tensor *b,
+                                                         struct marey__diff_result *out);
+/* By the numbers of a value. */
+MAREY_WARN_UNUSED marey_status marey__diff_judge_data(const struct marey__diff_court *court,
+                                                      size_t ia, size_t ib,
+                                                      struct marey__diff_result *out);
+
+/* ---- diff_kept.c ---- */
+
+/* By digests: whether they tell. Equal ones do when NaNs may be equal. */
+bool marey__diff_equal_digests(const struct marey_dumped_value *a, const struct marey_dumped_value *b,
+                               const struct marey_tolerance *tolerance);
+/* By what was kept in place of the numbers. */
+MAREY_WARN_UNUSED marey_status marey__diff_judge_kept(const struct marey__diff_court *court,
+                                                      size_t ia, size_t ib,
+                                                      struct marey__diff_result *out);
+
+/* ---- diff_untyped.c ---- */
+
+/*
+ * The numbers of value `ib` of B, or `ia` of A, that are compared. A JSON without types may have shortened floats: those that read
+ * back to a number of the other side's type become it. `*made` is to be freed by marey__free().
+ */
+MAREY_WARN_UNUSED marey_status marey__diff_restore(const struct marey_dumped_value *value,
+                                                   const struct marey_dumped_value *other,
+                                                   struct marey_tensor *tensor, double **made);
+
+/* ---- diff_values.c ---- */
+
+union marey__literal {
+    int64_t integer;
+    uint64_t natural;
+    double real;
+    uint8_t truth;
+};
+/*
+ * A number as JSON writes it, as a tensor of rank 0 in `number`: so it is compared as one. The type is MAREY_DTYPE_NONE for
+ * what is not a number, and for integers beyond 64 bits.
+ */
+void marey__diff_read_literal(const char *text, size_t len, union marey__literal *number,
+                              struct marey_tensor *out);
+/* Two values of which one at least is no tensor. */
+MAREY_WARN_UNUSED marey_status marey__diff_judge_values(const struct marey__diff_court *court,
+                                                        size_t ia, size_t ib,
+                                                        struct marey__diff_result *out);
+
+/* ---- diff_order.c ---- */
+
+/* Sort the results, count them, and make the tables `first` and `operations`. */
+MAREY_WARN_UNUSED marey_status marey__diff_conclude(struct marey_diff *diff);
+/* The first result that makes the whole differ; NULL: none. Of sorted results. */
+const struct marey__diff_result *marey__diff_first(const struct marey_diff *diff);
+
+enum marey__diff_role { MAREY__DIFF_NO_ROLE, MAREY__DIFF_INPUT, MAREY__DIFF_OUTPUT };
+/* What a path is to an operation, whose name is the first `*len` bytes of it. */
+enum marey__diff_role marey__diff_role(const char *path, size_t *len);
+/* Relative: RMSE over the reference's RMS; infinite where NaNs or infinities differ. */
+double marey__diff_error(const struct marey__diff_result *result);
+MAREY_WARN_UNUSED marey_status marey__diff_operations(struct marey_diff *diff);
+
+/* ---- diff_tables.c ---- */
+
+MAREY_WARN_UNUSED marey_status marey__diff_tables(struct marey_diff *diff);
+
+/* diff_merge.c: the ranks of a step as one. */
+
+struct marey__diff_merged;
+/*
+ * Make one side of those of `n_ranks`, which are lent until it is closed, by what `like`, the other side, has. `side` is
+ * lent until it is closed.
+ */
+MAREY_WARN_UNUSED marey_status marey__diff_merge_open(const struct marey__diff_side *ranks,
+                                                      size_t n_ranks,
+                                                      const struct marey__diff_side *like,
+                                                      const struct marey_diff_options *options,
+                                                      struct marey__diff_merged **out,
+                                                      struct marey__diff_side *side);
+void marey__diff_merge_close(struct marey__diff_merged *merged);
+
+/* diff_pending.c, diff_pictures.c, diff_errors.c: what waits in the dumper against an earlier dump, and the errors of it. */
+
+/* The comparison while it goes on, and the value that is being looked at. */
+struct marey__waiting {
+    struct marey_diff *diff;
+    struct marey__diff_side reference; /* the step of the earlier dump */
+    uint8_t *was_seen;                 /* of its values */
+    size_t n_seen;                     /* of the program's */
+    marey_status status;
+
+    struct marey_dumped_value value;
+    struct marey_tensor tensor;
+    struct marey__buf name;
+    union marey__literal number, number_b; /* what a literal is, here and in the reference */
+    int64_t sizes[4];                      /* of pictures */
+    struct marey__diff_side side;
+
+    /* An element of the reference that stands for a value of its own. */
+    struct marey_tensor element;
+    struct marey_dumped_value element_value;
+    struct marey__diff_side element_side;
+};
+
+/* ---- diff_pending.c ---- */
+
+/* The reference's value of that name, MAREY__DIFF_NONE without one; and the value that is being looked at against it. */
+size_t marey__diff_find_reference(const struct marey__waiting *w, const char *name);
+MAREY_WARN_UNUSED marey_status marey__diff_judge_waiting(struct marey__waiting *w, size_t reference);
+
+/* ---- diff_pictures.c ---- */
+
+/* Judge a value that is dumped as pictures by the pixels they would have: a file has nothing else. */
+MAREY_WARN_UNUSED marey_status marey__diff_judge_pictures(struct marey__waiting *w,
+                                                          const struct marey_dump_entry *entry);
+
+/* ---- diff_errors.c ---- */
+
+MAREY_WARN_UNUSED marey_status marey__diff_errors_create(struct marey_diff *diff);
+/* The rows of a pair that differs: its largest errors, or one sentence. Value `ib` of `b` is the reference. */
+MAREY_WARN_UNUSED marey_status marey__diff_put_errors(struct marey__waiting *w,
+                                                      const struct marey__diff_side *b, size_t ib,
+                                                      const struct marey__diff_result *result);
+void marey__diff_put_alone(struct marey_diff *diff, const struct marey__diff_result *result);
+
+#endif

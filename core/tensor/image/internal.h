@@ -1,0 +1,54 @@
+/*
+ * image: tensors as images, images as PNG files.
+ *
+ *   image_make.c, color_map.c   numbers to pixels
+ *   draw.c                      boxes, points and masks
+ *   image_difference.c          two images against each other
+ *   png_write.c, png_read.c     files                  image_list.c   what callers get
+ *
+ * Comes in: tensors, PNG files. Goes out: the same. Knows no dump.
+ */
+#ifndef MAREY_TENSOR_IMAGE_INTERNAL_H
+#define MAREY_TENSOR_IMAGE_INTERNAL_H
+
+#include "base/internal.h"
+#include <marey/image.h>
+
+/* Samples of one picture are at most this many. */
+#define MAREY__MAX_SAMPLES ((uint64_t)1 << 30)
+
+/* ---- image_list.c ---- */
+struct marey_images {
+    struct marey_image *images; /* their samples lie in `samples`, one behind the other */
+    size_t n;
+    uint8_t *samples;
+    uint32_t n_axes;
+    int64_t axes[MAREY_MAX_RANK];
+};
+/* `n` pictures alike, all black; MAREY_EINVAL where they are empty or too large, MAREY_ENOMEM. */
+MAREY_WARN_UNUSED marey_status marey__images_alloc(const struct marey_image *like, size_t n,
+                                                   marey_images **out);
+/* The samples of one, to be written. */
+uint8_t *marey__image_samples(marey_images *images, size_t i);
+size_t marey__image_bytes(const struct marey_image *image);
+
+/* ---- image_make.c ---- */
+/* Elements in a row as doubles; of a type that marey__image_check() takes. */
+void marey__image_values(enum marey_dtype dtype, const void *from, size_t n, double *to);
+/* MAREY_EINVAL for what is no tensor, or one whose elements are not single numbers. */
+MAREY_WARN_UNUSED marey_status marey__image_check(const struct marey_tensor *tensor);
+
+/* ---- color_map.c ---- */
+/* Three bytes for each of 256 steps. */
+void marey__color_map_fill(enum marey_color_map map, uint8_t table[256][3]);
+
+/* ---- draw.c ---- */
+/* Everything that `options` wants drawn. MAREY_EINVAL for a mask of other sizes. */
+MAREY_WARN_UNUSED marey_status marey__draw(marey_images *images,
+                                           const struct marey_image_options *options);
+
+/* ---- png_write.c ---- */
+void marey__png_put(struct marey__buf *out, const struct marey_image *image,
+                    const struct marey_png_text *texts);
+
+#endif
