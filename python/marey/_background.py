@@ -5,8 +5,7 @@ for it. An order is a line in a file that is nowhere but in memory, and a byte i
 Neither waits for the shell, however far behind it is. Both stay when the program is gone, and the shell has a session
 of its own: so neither Ctrl-C nor the terminal's end nor a `kill -9` of the program stops what has been ordered.
 
-What cannot begin yet, because a thread still writes what is to be read, is ordered by a queue_thread: a thread that waits
-in place of the one that trains.
+Commands whose input is still being written are queued: a thread waits for the input, so that the training does not.
 """
 
 from __future__ import annotations

@@ -65,6 +65,7 @@ class _Analysis(TypedDict):
     tables: list[tuple[str, Optional[str], str, list[tuple[str, str]]]]
 
 def analyses() -> list[_Analysis]: ...
+
 class _Process(TypedDict):
     pid: int
     rank: int

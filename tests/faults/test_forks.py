@@ -51,7 +51,9 @@ def test_a_child_that_may_not_record_does_not(program: Any, run: Any, check: Any
     assert found["processes"][0]["end"] in ("stop", "exit")
 
 
-def test_a_dead_process_is_finalized_while_its_clone_lives_on(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
+def test_a_dead_process_is_finalized_while_its_clone_lives_on(
+    program: Any, run: Any, check: Any, tmp_path: Path
+) -> None:
     path = tmp_path / "run.marey"
     done = run(program("forks", path, "outlive"), status=-signal.SIGKILL)
     clone = int(done.stdout)

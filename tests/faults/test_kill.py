@@ -159,7 +159,7 @@ def without_times(found: dict[str, Any]) -> dict[str, Any]:
 def test_a_killed_finalizer_leaves_work_for_the_next(
     kill: Any, check: Any, program: Any, run: Any, tmp_path: Path
 ) -> None:
-    """A pool full of words takes a while to finalize; wherever the finalizer dies, the next one neither doubles nor loses."""
+    """Finalizing a full pool takes a while; wherever it is killed, the next try neither doubles nor loses events."""
     for after in random_moments(max(N_KILLS // 4, 5), 0.06):
         path, _ = kill(0.3, 2, "pool=32M,policy=keep-newest", "busy")
         copy = tmp_path / "copy.marey"
