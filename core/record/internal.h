@@ -513,8 +513,6 @@ void marey__lane_put_record(enum marey_record_type type, const uint64_t *words, 
 void marey__lane_put_record_at(uint64_t tick, enum marey_record_type type, const uint64_t *words,
                                size_t n);
 
-/* This thread's lane while a recording takes events, attached if need be; else NULL. */
-struct marey__lane *marey__lane_get(void);
 /*
  * While this thread holds a lock that the slow way takes, its lane is set aside: an event from a signal handler is then
  * counted as lost rather than waiting for the thread it interrupted. Returns what to give to marey__lane_resume().

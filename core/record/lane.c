@@ -394,17 +394,6 @@ void marey__lane_put_record(enum marey_record_type type, const uint64_t *words, 
     marey__lane_put_record_at(NOW, type, words, n);
 }
 
-struct marey__lane *marey__lane_get(void)
-{
-    struct marey__lane *lane = marey__lane_self;
-    if (lane != &absent && lane != &occupied && marey__lane_is_current(lane) && is_open())
-        return lane;
-    lane = lane_with_room(1, &(uint64_t){NOW});
-    if (lane != NULL)
-        set_idle(lane);
-    return lane;
-}
-
 /* ---- all lanes ---- */
 
 void marey__lanes_close(void)

@@ -85,7 +85,6 @@ const char *marey__setting(const struct marey__request *request, const char *nam
 bool marey__setting_is_on(const struct marey__request *request, const char *name);
 /* 0 when it is not given. */
 uint32_t marey__setting_count(const struct marey__request *request, const char *name);
-double marey__setting_number(const struct marey__request *request, const char *name);
 
 /* ---- report.c: for analyses ---- */
 

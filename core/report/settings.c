@@ -152,9 +152,3 @@ uint32_t marey__setting_count(const struct marey__request *request, const char *
     const char *const value = marey__setting(request, name);
     return value != NULL ? (uint32_t)strtoul(value, NULL, 10) : 0;
 }
-
-double marey__setting_number(const struct marey__request *request, const char *name)
-{
-    const char *const value = marey__setting(request, name);
-    return value != NULL ? strtod(value, NULL) : 0;
-}

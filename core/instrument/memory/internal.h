@@ -83,7 +83,6 @@ bool marey__places_open(void);
 /* This thread's places as numbers, the innermost first; how many. Makes numbers where needed; 0 is "some other place". */
 size_t marey__places_now(uint32_t *out, size_t n);
 const struct marey__memory_text *marey__place_text(uint32_t number);
-uint32_t marey__places_count(void);
 const struct marey_memory_interpreter *marey__memory_interpreter(void);
 
 /* ---- memory_sample.c ---- */

@@ -93,8 +93,3 @@ const struct marey__memory_text *marey__place_text(uint32_t number)
                ? &table->texts[number]
                : &other;
 }
-
-uint32_t marey__places_count(void)
-{
-    return table != NULL ? __atomic_load_n(&table->n, __ATOMIC_ACQUIRE) : 0;
-}

@@ -36,8 +36,6 @@ uint32_t marey__samples_stack(marey_samples *samples, uint32_t parent, uint32_t 
 /* What is counted so far, from the start; `process` 0: of the whole sampler. They take the place of those before. */
 void marey__samples_set_counts(marey_samples *samples, uint32_t process,
                                const struct marey_samples_counts *counts);
-/* Bytes of memory that it takes. */
-size_t marey__samples_bytes(const marey_samples *samples);
 
 /* ---- the sampler's log ---- */
 
@@ -65,8 +63,6 @@ marey_status marey__samples_log_round(struct marey__samples_log *log,
                                       const struct marey_samples_round *round);
 /* Write what there is, when it is a second old or a megabyte long. To be called now and then, also without rounds. */
 marey_status marey__samples_log_tick(struct marey__samples_log *log);
-/* A sentence for the reader of the recording. */
-void marey__samples_log_note(struct marey__samples_log *log, const char *sentence);
 /* The path of its file, and its bytes so far. */
 const char *marey__samples_log_path(const struct marey__samples_log *log);
 uint64_t marey__samples_log_size(struct marey__samples_log *log);

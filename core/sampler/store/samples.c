@@ -55,16 +55,6 @@ void marey_samples_destroy(marey_samples *s)
     marey__free(s);
 }
 
-size_t marey__samples_bytes(const marey_samples *s)
-{
-    return sizeof *s + s->n_text_bytes + s->processes_cap * sizeof *s->processes +
-           s->threads_cap * sizeof *s->threads + s->functions_cap * sizeof *s->functions +
-           s->locations_cap * sizeof *s->locations + s->stacks_cap * sizeof *s->stacks +
-           (s->thread_index.n_slots + s->function_index.n_slots + s->location_index.n_slots +
-            s->stack_index.n_slots) *
-               sizeof(uint32_t);
-}
-
 /* ---- indexes ---- */
 
 static uint64_t mix(uint64_t hash, uint64_t value)

@@ -381,16 +381,6 @@ marey_status marey__samples_log_tick(struct marey__samples_log *log)
 
 /* ---- the rest ---- */
 
-void marey__samples_log_note(struct marey__samples_log *log, const char *sentence)
-{
-    struct marey__buf texts = {0};
-    marey__texts_put(&texts, MAREY__KEY_NOTE, sentence);
-    /* A log that cannot be written to says so with the next round. */
-    if (marey__log_append_texts(&log->file, MAREY__BLOCK_LOG, &texts) != MAREY_OK)
-        log->raw.failed = log->raw.failed || texts.failed;
-    marey__buf_fini(&texts);
-}
-
 const char *marey__samples_log_path(const struct marey__samples_log *log)
 {
     return log->file.path;

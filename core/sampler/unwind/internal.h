@@ -67,8 +67,6 @@ struct marey__unwind;
 MAREY_WARN_UNUSED marey_status marey__unwind_create(pid_t pid, struct marey__unwind_files *files,
                                                     struct marey__unwind **out);
 void marey__unwind_destroy(struct marey__unwind *unwind);
-/* The process has called exec: nothing of what was known holds. */
-void marey__unwind_forget(struct marey__unwind *unwind);
 
 /*
  * How many bytes to copy from `sp` on, at most `cap`: what is mapped there. Asks nobody, for the thread stands still

@@ -97,13 +97,6 @@ void marey__unwind_destroy(struct marey__unwind *unwind)
     marey__free(unwind);
 }
 
-void marey__unwind_forget(struct marey__unwind *unwind)
-{
-    forget_jit(unwind);
-    unwind->n_maps = 0;
-    (void)read_maps(unwind); /* what cannot be read now is read when it is wanted */
-}
-
 void marey__unwind_counts(const struct marey__unwind *unwind, struct marey__unwind_counts *out)
 {
     *out = unwind->counts;
