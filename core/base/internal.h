@@ -2,12 +2,12 @@
  * base: what everything else is built from.
  *
  *   error.c, alloc.c      failures as one sentence per thread; allocation that tests can make fail
- *   buf.c, heap.c, ...    byte buffers, containers, sorting, worker threads
+ *   buf.c, map.c, arena.c, heap.c, run_sort.c, workers.c   buffers, containers, sorting, worker threads
  *   table.c, sketch.c     typed tables with units, quantile sketches
  *   say.c, text_units.c   messages to the user, numbers with units
- *   held_file.c, map_file.c, temporary_file.c   files of the measured program's process, mapped files, spill files
+ *   held_file.c, map_file.c, temporary_file.c   descriptors kept safe in the program, mapped files, spill files
  *
- * Comes in: bytes and numbers. Goes out: the same, checked. Knows no clock, no recording and no file format. Every
+ * Knows no clock, no recording and no file format. Every
  * folder may include it, and it includes none. Functions marked MAREY_PRIVATE_API are shared between libmarey and
  * libmarey-tools of one build and are not part of the API.
  */

@@ -7,7 +7,7 @@
  *   decimal.c         decimal numbers, exactly
  *   elf_symbols.c     symbols of program files
  *
- * Comes in: files that anyone may have written; every length is checked. Goes out: bytes, tokens, names. Knows nothing
+ * Input: files that anyone may have written; every length is checked. Output: bytes, tokens, names. Knows nothing
  * of recordings or of what the bytes mean.
  */
 #ifndef MAREY_CODEC_INTERNAL_H

@@ -10,7 +10,7 @@
  *   doctor_parse.c       bytes from /proc, cgroups and other programs
  *   python_boot.c        the folder through which `marey run` enters Python
  *
- * Comes in: the machine. Goes out: a table of findings. May use every other folder; none uses this one.
+ * Input: the machine. Output: a table of findings. May use every other folder; none uses this one.
  */
 #ifndef MAREY_DOCTOR_INTERNAL_H
 #define MAREY_DOCTOR_INTERNAL_H

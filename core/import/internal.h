@@ -7,8 +7,8 @@
  *   import_files.c   one file, or a folder with one file per rank
  *   import_read.c    one file through its importer
  *
- * Comes in: files that anyone may have written. Goes out: logs like those of record/. A format is one struct
- * marey__import_format; nothing right of here knows which formats exist.
+ * Input: files that anyone may have written. Output: logs like those of record/. A format is one struct
+ * marey__import_format; no later folder knows which formats exist.
  */
 #ifndef MAREY_IMPORT_INTERNAL_H
 #define MAREY_IMPORT_INTERNAL_H

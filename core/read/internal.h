@@ -11,8 +11,8 @@
  *   pool_copy.c                     chunks of a process that still runs or cannot be finalized
  *   clock_map.c, unpack.c, sparse.c ticks to nanoseconds, bytes to words, arrays with holes
  *
- * Comes in: files; every length, count and offset is checked, and memory stays within a small multiple of the file size.
- * Goes out: struct marey_batch. Knows the log format of record/, no analysis.
+ * Input: files; every length, count and offset is checked, and memory stays within a small multiple of the file size.
+ * Output: struct marey_batch. Knows the log format of record/, no analysis.
  */
 #ifndef MAREY_READ_INTERNAL_H
 #define MAREY_READ_INTERNAL_H

@@ -18,11 +18,11 @@
  *   usage.c, usage_tree.c   CPU time, page faults and memory between two timestamps
  *   identity.c, machine.c   rank, host, command, versions
  *
- * Comes in: words, records and names from instruments. Goes out: one log per process. Knows no instrument: their
+ * Input: words, records and names from instruments. Output: one log per process. Knows no instrument: their
  * settings are opaque bytes here, and their files are removed through a registered cleaner.
  *
  * Locks, outermost first: record.lock (open and close) > flush.lock (its thread) > lanes.lock (the registry) > a lane's
- * lock (its chunk) > intern.lock > log.lock (the file). A fork takes all but the lanes' own and the last.
+ * lock (its chunk) > intern.lock > log.lock (the file). fork() takes all of these except the lanes' locks and log.lock.
  */
 #ifndef MAREY_RECORD_INTERNAL_H
 #define MAREY_RECORD_INTERNAL_H

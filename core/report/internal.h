@@ -8,7 +8,7 @@
  *   cost.c       what measuring cost, from the processes of recordings
  *   rows.c       cells and rows that many tables have
  *
- * Comes in: recordings, the name of an analysis, its settings. Goes out: tables, notes and cost, written in a format.
+ * Input: recordings, the name of an analysis, its settings. Output: tables, notes and cost, written in a format.
  * An analysis is a folder in analyze/ with one `const struct marey__analysis`: its name, settings, tables and functions.
  * The command line, the page, Python and docs/reference/analyses.md read that entry, so none of them names an analysis.
  * This folder knows analyses only as the symbols in registry.c, and does not read events.

@@ -1,12 +1,12 @@
 /*
- * switchboard: on and off from one place.
+ * switchboard: switches recording and instruments on and off.
  *
  *   switchboard.c   the enable word, start and stop, the environment, load, fork and exit
  *   options.c       "key=value" texts into the recording's settings and those of the registered instruments
  *   iteration.c     the process-wide counters of iterations, epochs and phases, and their subscribers
  *   copies.c, allow_attach.c   a second libmarey in the process; letting a sampler attach
  *
- * Comes in: options from C, Python, MAREY_OPTIONS or `marey run`; registrations of instruments at load. Goes out: an
+ * Input: options from C, Python, MAREY_OPTIONS or `marey run`; registrations of instruments at load. Output: an
  * open recording, calls to the instruments. Knows instruments only through struct marey__instrument.
  */
 #ifndef MAREY_SWITCHBOARD_INTERNAL_H

@@ -1,7 +1,7 @@
 /*
  * calls: which functions ran, how often and how long, called from where and with which arguments.
  *
- *   calls_read.c     blocks CALLS of recordings             \
+ *   calls_read.c     CALLS blocks of recordings             \
  *   samples_tree.c   stack samples, where there are none     > one tree: struct marey__calls
  *   calls_ranges.c   ranges, where there is neither         /
  *   calls_gpu.c      GPU activity, by the path that launched it
@@ -9,9 +9,9 @@
  *   calls_merge.c    the tree: strings to numbers, paths to nodes, merged over processes
  *   calls_walk.c     what follows from it: outermost calls, callers, sums of callees
  *        |
- *   calls_report.c, calls_paths.c, calls_tables.c   tables (<marey/calls_report.h>)
+ *   calls_report.c, calls_paths.c, calls_tables.c   tables (calls_text.c: text)
  *
- * Comes in: recordings. Goes out: tables; exports of call profiles read the tree itself.
+ * Input: recordings. Output: tables; exports of call profiles read the tree itself.
  */
 #ifndef MAREY_ANALYZE_CALLS_INTERNAL_H
 #define MAREY_ANALYZE_CALLS_INTERNAL_H

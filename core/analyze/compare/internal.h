@@ -1,14 +1,14 @@
 /*
- * compare: two sets of runs: what changed, by how much, with which confidence.
+ * compare: two sets of runs: what changed, by how much, and how certain that is.
  *
  *   compare_read.c, compare_stats.c, compare_program.c   recordings, files of statistics, whole programs
  *   compare_digest.c      times of a run to medians of the run and of its blocks
  *   compare_change.c, compare_rank.c   two digests to a change with an interval and a verdict
  *   compare.c, compare_runs.c, compare_tables.c, compare_notes.c, compare_quantiles.c, compare_calls.c   runs to tables
  *
- * Statistics use logarithms of times: a change is a ratio, and noise grows with the time it disturbs.
+ * Statistics work on logarithms of times, because changes are ratios and noise grows with duration.
  *
- * Comes in: recordings or files. Goes out: marey_comparison with its tables.
+ * Input: recordings or files. Output: marey_comparison with its tables.
  */
 #ifndef MAREY_ANALYZE_COMPARE_INTERNAL_H
 #define MAREY_ANALYZE_COMPARE_INTERNAL_H

@@ -9,7 +9,7 @@
  *            -- collectives*.c: over all ranks -+
  *            -- gpu_*.c: kernels, launches, waits (gpu_report_internal.h)
  *
- * Comes in: recordings. Goes out: the breakdown and the GPU report. Memory grows with GPU activity, launches and steps,
+ * Input: recordings. Output: the breakdown and the GPU report. Memory grows with GPU activity, launches and steps,
  * not with the log.
  */
 #ifndef MAREY_ANALYZE_DEVICE_INTERNAL_H

@@ -11,10 +11,10 @@
  *
  *   E(t) = E_k + (I(t) - I_k) * (E_k+1 - E_k) / (I_k+1 - I_k)
  *
- * A window's energy is E(end) - E(start). Without a usable counter the integral is used as it is; a counter without power
- * gives power by its differences.
+ * A window's energy is E(end) - E(start). Without a usable counter the integral is used as it is; with a counter
+ * only, power is its difference quotient.
  *
- * Comes in: recordings. Goes out: tables. Memory: 24 bytes per reading, 16 per range, 40 per iteration.
+ * Input: recordings. Output: tables. Memory: 24 bytes per reading, 16 per range, 40 per iteration.
  */
 #ifndef MAREY_ANALYZE_ENERGY_INTERNAL_H
 #define MAREY_ANALYZE_ENERGY_INTERNAL_H

@@ -2,12 +2,12 @@
  * epochs: how long an epoch takes, on which rank, in which phases.
  *
  *   logs ── epochs_read.c ── times: one for each epoch of a process, with its phases
- *        ── epochs.c ── in order; which count ── epochs_stats.c ── epochs_tables.c ── epochs_text.c
+ *        ── epochs.c ── sorts them and decides which count ── epochs_stats.c ── epochs_tables.c ── epochs_text.c
  *
- * Comes in: recordings of programs that mark epochs and phases (<marey/iteration.h>). Goes out: a report of five tables.
+ * Input: recordings of programs that mark epochs and phases (<marey/iteration.h>). Output: a report of five tables.
  * Each moment of an epoch belongs to the phase that was open then, or to none, so the times of phases and `other` add up
- * to the epoch, to the nanosecond. The time of an epoch is that of its slowest rank. The first epoch of each process warms
- * up and does not count in averages, unless there is no other or the setting "first" is on; nor does an epoch that was not
+ * to the epoch, to the nanosecond. The time of an epoch is that of its slowest rank. The first epoch of each process is
+ * warm-up and left out of averages, unless there is no other or the setting "first" is on; nor does an epoch that was not
  * ended or in which events were lost. Knows neither the command line nor the page: the entry is in epochs.c.
  *
  * Memory: some 200 bytes for each epoch of a process.

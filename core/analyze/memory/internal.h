@@ -12,7 +12,7 @@
  *   memory_report.c, memory_tables.c
  *   memory_timeline*.c   a trace's memory over time by category (docs/internals/memory-categories.md)
  *
- * Comes in: recordings, torch traces, pickles. Goes out: tables and timelines.
+ * Input: recordings, torch traces, pickles. Output: tables and timelines.
  */
 #ifndef MAREY_ANALYZE_MEMORY_INTERNAL_H
 #define MAREY_ANALYZE_MEMORY_INTERNAL_H

@@ -7,7 +7,7 @@
  *   operators_flops.c    floating point operations from shapes
  *   operators.c, operators_table.c   calls of one name, shapes and stack as a row; the sorted table
  *
- * Comes in: a torch trace (import/kineto). Goes out: a table.
+ * Input: a torch trace (import/kineto). Output: a table.
  */
 #ifndef MAREY_ANALYZE_OPERATORS_INTERNAL_H
 #define MAREY_ANALYZE_OPERATORS_INTERNAL_H

@@ -1,5 +1,5 @@
 /*
- * samples: where samplers found the threads of a job.
+ * samples: what the threads of a job were doing when sampled.
  *
  *   samples_read.c      definitions of all samplers' logs merged into one store; rounds in order of time
  *   samples_import.c    files of other samplers: their ranges as stacks
@@ -10,7 +10,7 @@
  *   samples_sums.c      sums by thread, stack and wait --> samples_tables.c, samples_more.c, samples_audit.c
  *   samples_slow.c, samples_library.c   samples in slow iterations; by library
  *
- * Comes in: recordings with samples. Goes out: tables. analyze/calls makes a call tree of the same samples.
+ * Input: recordings with samples. Output: tables. analyze/calls makes a call tree of the same samples.
  */
 #ifndef MAREY_ANALYZE_SAMPLES_INTERNAL_H
 #define MAREY_ANALYZE_SAMPLES_INTERNAL_H

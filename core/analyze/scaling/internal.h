@@ -5,12 +5,12 @@
  *         -- scaling_series.c, scaling_runs.c, scaling_values.c: series of points
  *         -- scaling_resample.c: medians with intervals
  *         -- scaling_points.c: speedup, efficiency, energy
- *         -- scaling_models.c, scaling_forecast.c: Amdahl and USL, and where they lead
+ *         -- scaling_models.c, scaling_forecast.c: Amdahl and USL, and their forecasts
  *         -- scaling_rows.c, scaling_tables.c, scaling_findings.c, scaling_notes.c
  *
  * Statistics use logarithms of times. A path that cannot be read becomes a note, and the rest is still read.
  *
- * Comes in: paths. Goes out: marey_scaling with its tables. Memory: a kilobyte per run beside the runs.
+ * Input: paths. Output: marey_scaling with its tables. Memory: about 1 kB per run in addition to its measurements.
  */
 #ifndef MAREY_ANALYZE_SCALING_INTERNAL_H
 #define MAREY_ANALYZE_SCALING_INTERNAL_H

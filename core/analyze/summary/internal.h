@@ -8,7 +8,7 @@
  *   summary_tables.c, summary_tree.c, iteration_tables.c, gpu_tables.c, rank_*.c, summary_notes.c   tables
  *   stacks.c                     sums by path, for flame graphs and collapsed stacks
  *
- * Comes in: walked processes (walk/). Goes out: marey_summary with its tables. Knows no output format.
+ * Input: walked processes (walk/). Output: marey_summary with its tables. Knows no output format.
  */
 #ifndef MAREY_ANALYZE_SUMMARY_INTERNAL_H
 #define MAREY_ANALYZE_SUMMARY_INTERNAL_H

@@ -9,7 +9,7 @@
  *   async_match.c, progress.c, iteration_walk.c, iteration_stats.c, gpu_walk.c   async ranges, steps, GPU activity
  *   series.c, tasks.c, process_runs.c   times per iteration; threads over processes; processes of one run
  *
- * Comes in: batches of words (read/). Goes out: sums and callbacks per process. A process numbers its names for itself;
+ * Input: batches of words (read/). Output: sums and callbacks per process. A process numbers its names for itself;
  * whoever merges processes maps them. Strings are lent by the recordings. Knows no table and no output.
  */
 #ifndef MAREY_ANALYZE_WALK_INTERNAL_H

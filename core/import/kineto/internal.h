@@ -6,7 +6,7 @@
  *   chrome_in.c, chrome_put.c, chrome_work.c, chrome_sites.c, chrome_threads.c   events to the sink
  *   torch_*.c          a torch.profiler trace in memory: operators, kernels, allocations with shapes and stacks
  *
- * Comes in: a file, plain or gzip. Goes out: events through the sink, or rows of a torch trace: some 100 bytes per event
+ * Input: a file, plain or gzip. Output: events through the sink, or rows of a torch trace: some 100 bytes per event
  * and each different string once, because operators need shapes, stacks and allocations in any order.
  */
 #ifndef MAREY_IMPORT_KINETO_INTERNAL_H

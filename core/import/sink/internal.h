@@ -6,7 +6,7 @@
  *   sink_nest.c, sink_blocks.c, sink_write.c   slices with durations to begins and ends, then to blocks of the log
  *   log_store.c                        where the logs go: a directory or temporary files
  *
- * Comes in: what an importer finds in a foreign file, in the order of that file. Goes out: logs that a reader can
+ * Input: what an importer finds in a foreign file, in the order of that file. Output: logs that a reader can
  * stream. Knows no foreign format.
  */
 #ifndef MAREY_IMPORT_SINK_INTERNAL_H

@@ -10,7 +10,7 @@
  * Such files have no timestamps. Stacks are laid out one after the other, equal prefixes next to each other, so that each
  * path is one range: its callees first, its self time last.
  *
- * Comes in: foreign files. Goes out: ranges, through the sink.
+ * Input: foreign files. Output: ranges, through the sink.
  */
 #ifndef MAREY_IMPORT_STACKS_INTERNAL_H
 #define MAREY_IMPORT_STACKS_INTERNAL_H

@@ -2,13 +2,13 @@
  * calls: the call profiler's data: a tree of calls for each thread, with counts and times.
  *
  *   enter, leave --> calls_tree.c: the thread's stack --> its nodes --+--> calls_sums.c: sums by function and by pair
- *                    calls_names.c: functions, signatures             '--> calls_write.c: blocks CALLS, as differences
+ *                    calls_names.c: functions, signatures             '--> calls_write.c: CALLS blocks, as differences
  *   calls.c: profiles, threads, forks, options                             calls_record.c: into the recording
  *
- * Comes in: function entries and exits from the Python extension. Goes out: blocks of the log, written by the flush
+ * Input: function entries and exits from the Python extension. Output: blocks of the log, written by the flush
  * thread. Knows nothing of Python objects: functions and signatures are numbers with names.
  *
- * Who writes what. A thread's stack and hash table are its own. It alone writes its nodes; writers of a log read them. A
+ * Ownership: A thread's stack and hash table are its own. It alone writes its nodes; writers of a log read them. A
  * node is complete once n_nodes counts it; its sums are guarded by the thread's sequence number, which is odd while they
  * change, so a reader gets consistent sums or tries again, and the thread never waits. Functions, signatures and the list
  * of threads change under the profile's lock, which the hot path does not take.

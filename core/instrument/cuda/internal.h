@@ -6,7 +6,7 @@
  *   gpu_copy.c      copies out of GPU memory on a stream of its own
  *   gpu_driver.c    the driver library
  *
- * Comes in: calls from other instruments. Goes out: CUDA calls. Works without CUDA: each function then reports that
+ * Input: calls from other instruments. Output: CUDA calls. Works without CUDA: each function then reports that
  * there is none. Records nothing.
  */
 #ifndef MAREY_INSTRUMENT_CUDA_INTERNAL_H

@@ -10,7 +10,7 @@
  *   dump_flight.c   the last steps, kept until something happens
  *   dump_gpu.c      copies out of GPU memory                 dump_images.c   PNG, through libmarey-tools
  *
- * Comes in: tensors as pointers with layout. Goes out: files (docs/formats/dump.md). marey__dump.lock guards the state,
+ * Input: tensors as pointers with layout. Output: files (docs/formats/dump.md). marey__dump.lock guards the state,
  * the current step and the queue. A step that was taken from the queue belongs to its writer.
  */
 #ifndef MAREY_INSTRUMENT_DUMP_INTERNAL_H

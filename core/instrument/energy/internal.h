@@ -10,7 +10,7 @@
  *   powercap.c        the kernel's RAPL counters             nvml.c            NVIDIA's library, opened at run time
  *   visible.c         which GPUs CUDA_VISIBLE_DEVICES names
  *
- * Comes in: counters of the machine. Goes out: counter records on a lane of its own. The thread does everything that may
+ * Input: counters of the machine. Output: counter records on a lane of its own. The thread does everything that may
  * be slow. The program waits for it in two places, both with a time limit: at stop for the last reading, at fork for a
  * call that is in progress.
  */

@@ -10,11 +10,11 @@
  *   gpu_names.c                          names of kernels and copies
  *   cupti_library.c                      CUPTI, opened at run time; layouts of its records are in this header
  *
- * Comes in: CUPTI's records and callbacks. Goes out: events of the recording. CUPTI takes our ticks as its clock, so
+ * Input: CUPTI's records and callbacks. Output: events of the recording. CUPTI takes our ticks as its clock, so
  * both sides share one time.
  *
  * Locks, outermost first: gpu.turn (who has CUPTI) > gpu.lock (what is wanted) > work.lock (decoding) > those of the
- * recording. CUPTI's own threads may want a lock while CUPTI is called, so none of those is held then.
+ * recording. CUPTI's threads may take these locks while we call CUPTI, so we hold none of them then.
  */
 #ifndef MAREY_INSTRUMENT_GPU_INTERNAL_H
 #define MAREY_INSTRUMENT_GPU_INTERNAL_H

@@ -6,8 +6,8 @@
  *                 '------ memory_places.c: the Python stack
  *   memory.c: options, start and stop, forks       memory_resident.c: /proc       memory_cost.c: cost of a hook
  *
- * Comes in: malloc, free and Python's allocations, from libmarey-memory.so and the extension. Goes out: records. malloc
- * is called under any lock, so a hook touches nothing of the recording: it adds an entry to a queue, and the flush thread
+ * Input: malloc, free and Python's allocations, from libmarey-memory.so and the extension. Output: records. malloc
+ * may be called while any lock is held, so a hook touches nothing of the recording: it adds an entry to a queue, and the flush thread
  * turns entries into records ten times a second. kill -9 loses the entries that are still in the queue.
  *
  * A block of s bytes is sampled with probability 1 - exp(-s / interval), as if each byte were chosen independently, and

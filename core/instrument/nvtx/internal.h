@@ -5,7 +5,7 @@
  * is a sign of one (NVTX_INJECTION64_PATH, a preloaded library), with the first range: without a tool, NVTX would disable
  * itself for good.
  *
- * Comes in: ranges and marks. Goes out: NVTX calls. Knows no recording.
+ * Input: ranges and marks. Output: NVTX calls. Knows no recording.
  */
 #ifndef MAREY_INSTRUMENT_NVTX_INTERNAL_H
 #define MAREY_INSTRUMENT_NVTX_INTERNAL_H

@@ -1,12 +1,12 @@
 /*
  * range: ranges, marks, counters, payloads and async ranges: the API of <marey/range.h> beyond its inline part.
  *
- *   range.c           the long path: to the thread's stack, to an NVTX tool, to the lane
+ *   range.c           begin and end: the short path to the lane; the long one to the thread's stack and an NVTX tool
  *   nesting.c         checks that ranges nest          wrapper.c   NVTXRangeWrapper's order checks and GPU waits
  *   communication.c   what a collective sends
  *
- * Comes in: calls of the program. Goes out: words and records of the calling thread's lane. A recording without checks
- * and without an NVTX tool takes the short path in the header instead.
+ * Input: calls of the program. Output: words and records of the calling thread's lane. A recording without checks
+ * and without an NVTX tool takes the short path in marey_begin_on().
  */
 #ifndef MAREY_INSTRUMENT_RANGE_INTERNAL_H
 #define MAREY_INSTRUMENT_RANGE_INTERNAL_H

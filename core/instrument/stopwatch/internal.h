@@ -17,7 +17,7 @@
  *   stopwatch_stats.c, stopwatch_tables.c, stopwatch_rows.c, stopwatch_print.c, stopwatch_lines.c   results
  *   stopwatch_pack.c, stopwatch_merge.c           results as bytes, merged over processes
  *
- * Comes in: start and stop. Goes out: tables, the printed report, range words while a recording is open. The lock is
+ * Input: start and stop. Output: tables, the printed report, range words while a recording is open. The lock is
  * taken with no other lock held, and nothing is recorded, interned or printed under it.
  */
 #ifndef MAREY_INSTRUMENT_STOPWATCH_INTERNAL_H

@@ -1,12 +1,12 @@
 /*
  * draw: tables and charts as text, CSV, JSON, Markdown, HTML and SVG.
  *
- *   text.c, style.h                a table for a terminal; colours
+ *   text.c                         a table for a terminal; colours
  *   csv.c, json.c, markdown.c, html_table.c, xml.c, notes.c   the other formats; one escape function each
  *   chart*.c                       SVG charts with title, axes, units, legend and a description for screen readers
  *   out.c, out_writer.c, temporary.c   buffered output, numbers as text without printf, a writer thread
  *
- * Comes in: marey_table. Goes out: bytes. Knows no analysis. Running out of memory shows in the buffer or the stream.
+ * Input: marey_table. Output: bytes. Knows no analysis. The buffer or the stream reports out of memory.
  */
 #ifndef MAREY_PRESENT_DRAW_INTERNAL_H
 #define MAREY_PRESENT_DRAW_INTERNAL_H

@@ -10,7 +10,7 @@
  * A format is one struct marey__export_format of functions. Its batch function walks the words with export_walk.h, which
  * is inlined into it.
  *
- * Comes in: recordings. Goes out: one file. Formats stream: memory does not grow with events. The list of formats is in
+ * Input: recordings. Output: one file. Formats stream: memory does not grow with events. The list of formats is in
  * present/export.c.
  */
 #ifndef MAREY_PRESENT_EXPORT_INTERNAL_H

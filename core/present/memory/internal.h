@@ -1,12 +1,11 @@
 /*
- * memory: outputs of the memory report and of memory timelines.
+ * memory: files of memory timelines.
  *
- *   memory_report_out.c                the report as text
  *   memory_files_out.c                 the files of a timeline: memory_json_out.c (torch's two JSON files),
  *                                      memory_page_out.c (the page), memory_snapshot_out.c (the allocator's snapshot)
  *   memory_pickle_out.c, memory_arenas.c   pickles; blocks placed into segments
  *
- * Comes in: a report or timeline of analyze/memory. Goes out: whole files into a descriptor that stays open.
+ * Input: a timeline of analyze/memory. Output: whole files into a descriptor that stays open.
  */
 #ifndef MAREY_PRESENT_MEMORY_INTERNAL_H
 #define MAREY_PRESENT_MEMORY_INTERNAL_H

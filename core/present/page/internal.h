@@ -8,9 +8,9 @@
  *   tables --------------> page_index.c (one JSON of tables, processes, tracks)     --> write(2)
  *
  *   page_heat*.c, page_ranks.c   rank x step         page_thin.c   short ranges merged      page_tree.c   call trees
- *   page_breakdown.c, page_calls.c, page_gpu.c, page_memory.c, page_samples.c, ...   data of single views
+ *   page_reports.c, page_breakdown.c, page_calls.c, page_energy.c, page_gpu.c, page_samples.c   data of single views
  *
- * Comes in: recordings. Goes out: a file. Sections of compressed events are written while the walk goes on, so memory
+ * Input: recordings. Output: a file. Sections of compressed events are written while the walk goes on, so memory
  * does not grow with events; the index comes last. viewer/ draws the page.
  */
 #ifndef MAREY_PRESENT_PAGE_INTERNAL_H

@@ -6,7 +6,7 @@
  *                   -- scaling_drawn.c    -- tables for people   --+
  *                   -- scaling_bars.c, scaling_lines.c -- charts --+-- scaling_text.c, scaling_page.c
  *
- * Comes in: an analysis of analyze/scaling. Goes out: text, charts, a page.
+ * Input: an analysis of analyze/scaling. Output: text, charts, a page.
  */
 #ifndef MAREY_PRESENT_SCALING_INTERNAL_H
 #define MAREY_PRESENT_SCALING_INTERNAL_H

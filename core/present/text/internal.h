@@ -1,9 +1,13 @@
 /*
  * text: reports as people read them in a terminal, and as JSON.
  *
- * One file per report: the sentence it starts with, the tables it shows, its notes. Tables are drawn by present/draw.
+ *   summary_text.c, report_*.c   the summary: text, JSON, sorting, steps, ranks
+ *   breakdown_out.c, breakdown_why_out.c, compare_out.c, energy_out.c, gpu_report_out.c, operators_out.c, diff_out.c
+ *   stacks_*_out.c, stack_groups.c   `marey stacks`          cost_text.c, ncu_out.c   lines that several reports share
  *
- * Comes in: reports of analyze/. Goes out: text or JSON on a stream.
+ * Tables are drawn by present/draw. Analyses with an entry in report/registry.c have their text in their own folder.
+ *
+ * Input: reports of analyze/. Output: text or JSON on a stream.
  */
 #ifndef MAREY_PRESENT_TEXT_INTERNAL_H
 #define MAREY_PRESENT_TEXT_INTERNAL_H

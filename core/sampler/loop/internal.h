@@ -1,5 +1,5 @@
 /*
- * loop: samples Python processes: when, which, and what is known of them between two rounds.
+ * loop: the sampling loop: when to sample, which processes, and what is cached between rounds.
  *
  *   sampler.c            options, life of the loop, counts              <marey/sampler.h>
  *     sampler_loop.c       when: intervals, sleeping, missed rounds
@@ -10,9 +10,9 @@
  *   stacks_read.c        all threads of many processes once
  *   live*.c              counts for `marey top`
  *
- * Comes in: pids. Goes out: samples in a store. This folder alone stops threads, and resumes each one it stopped. A
+ * Input: pids. Output: samples in a store. This folder alone stops threads, and resumes each one it stopped. A
  * thread that has not run since its last sample has the same stack: the kernel's switch count proves it, so it is neither
- * read nor stopped. A round costs in proportion to the threads that moved.
+ * read nor stopped. A round costs in proportion to the threads that ran.
  */
 #ifndef MAREY_SAMPLER_LOOP_INTERNAL_H
 #define MAREY_SAMPLER_LOOP_INTERNAL_H

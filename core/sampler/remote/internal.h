@@ -7,8 +7,8 @@
  *   remote_code.c, remote_lines.c, remote_names.c, remote_string.c, remote_objects.c   code objects to names and lines
  *   permission.c                                        why a process may not be read
  *
- * Comes in: memory of another process; any pointer may lead anywhere, every length is checked, and what does not fit is
- * "unknown". Goes out: frames. One struct marey__remote is used by one thread at a time.
+ * Input: memory of another process; any pointer may lead anywhere, every length is checked, and what does not fit is
+ * "unknown". Output: frames. One struct marey__remote is used by one thread at a time.
  */
 #ifndef MAREY_SAMPLER_REMOTE_INTERNAL_H
 #define MAREY_SAMPLER_REMOTE_INTERNAL_H

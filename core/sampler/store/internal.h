@@ -1,11 +1,11 @@
 /*
  * store: samples of other processes in memory, and their log.
  *
- *   sampler --> samples.c: things by number, each once; a tree of stacks --> samples_log.c, samples_pack.c: blocks SAMPLES
+ *   sampler --> samples.c: things by number, each once; a tree of stacks --> samples_log.c, samples_pack.c: SAMPLES blocks
  *                                ^
  *               analyze/samples: definitions of all samplers' logs of a recording, merged
  *
- * Comes in: frames, threads, states. Goes out: blocks of the log. Used by one thread at a time. <marey/samples.h>
+ * Input: frames, threads, states. Output: blocks of the log. Used by one thread at a time. <marey/samples.h>
  * describes the contents.
  */
 #ifndef MAREY_SAMPLER_STORE_INTERNAL_H

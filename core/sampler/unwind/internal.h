@@ -13,7 +13,7 @@
  *   unwind_names.c, unwind_debug.c, unwind_roles.c   addresses to names; CPython's own functions
  *   wait_reason.c                           why the kernel holds a thread
  *
- * Comes in: registers, a copied stack, program files; all of it may be hostile. Goes out: frames. Nothing here stops,
+ * Input: registers, a copied stack, program files; all of it may be hostile. Output: frames. Nothing here stops,
  * resumes or writes to a process. Objects belong to one thread at a time.
  */
 #ifndef MAREY_SAMPLER_UNWIND_INTERNAL_H

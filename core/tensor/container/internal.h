@@ -6,7 +6,7 @@
  *   json_tensor.c                 a tensor as nested lists
  *   manifest_write.c              the lines of a manifest
  *
- * Comes in: names and tensors. Goes out: bytes appended to a marey__buf, whose `failed` reports out of memory. Opens no
+ * Input: names and tensors. Output: bytes appended to a marey__buf, whose `failed` reports out of memory. Opens no
  * file, has no state; any thread.
  */
 #ifndef MAREY_TENSOR_CONTAINER_INTERNAL_H

@@ -1,15 +1,15 @@
 /*
  * diff: the values of two dumps, pair by pair.
  *
- *   diff_files.c   steps of two dumps that belong together; ranks as one (diff_merge.c) --+
- *   diff_pending.c values that wait in the dumper -----------------------------------------+
+ *   diff_files.c   steps of two dumps that belong together; ranks merged (diff_merge.c) --+
+ *   diff_pending.c values not yet written by the dumper -----------------------------------------+
  *                                                                                          v
  *   diff_align.c   values of two steps that belong together --> pairs
  *   diff_judge.c   a pair --> a result: by digest, data, statistics (diff_kept.c) or value (diff_values.c)
  *   diff_order.c   results in order of execution; the first difference; operations that introduce differences
  *   diff_tables.c  results --> tables
  *
- * Comes in: values that <marey/dumpfile.h> lends. Goes out: results and tables. Results own nothing: their strings are in
+ * Input: values that <marey/dumpfile.h> lends. Output: results and tables. Results own nothing: their strings are in
  * the diff's arena.
  */
 #ifndef MAREY_TENSOR_DIFF_INTERNAL_H

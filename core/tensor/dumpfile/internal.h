@@ -8,7 +8,7 @@
  *   json_numbers.c            nested lists of numbers as a tensor
  *   file_map.c                files in memory, parts of large ones
  *
- * Comes in: files that anyone may have written; nothing in them is trusted. Goes out: values.
+ * Input: files that anyone may have written; nothing in them is trusted. Output: values.
  */
 #ifndef MAREY_TENSOR_DUMPFILE_INTERNAL_H
 #define MAREY_TENSOR_DUMPFILE_INTERNAL_H

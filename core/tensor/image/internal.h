@@ -6,7 +6,7 @@
  *   image_difference.c          two images against each other
  *   png_write.c, png_read.c     files                  image_list.c   what callers get
  *
- * Comes in: tensors, PNG files. Goes out: the same. Knows no dump.
+ * Input: tensors, PNG files. Output: images, PNG files. Knows no dump.
  */
 #ifndef MAREY_TENSOR_IMAGE_INTERNAL_H
 #define MAREY_TENSOR_IMAGE_INTERNAL_H

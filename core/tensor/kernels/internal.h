@@ -11,7 +11,7 @@
  * is row-major and gathered onto the stack otherwise. An element has one part or two: complex numbers, and bytes that
  * hold two numbers.
  *
- * Comes in: pointers with a layout. Goes out: numbers. Knows no file and no framework.
+ * Input: pointers with a layout. Output: numbers. Knows no file and no framework.
  */
 #ifndef MAREY_TENSOR_KERNELS_INTERNAL_H
 #define MAREY_TENSOR_KERNELS_INTERNAL_H

@@ -6,7 +6,7 @@
  *   perfetto_tracks.c    clocks, tracks, interned names
  *   perfetto_tar.c, tar.c   one trace per process in an archive
  *
- * Comes in: events through present/export. Goes out: a file. perfetto_proto.h has the field numbers.
+ * Input: events through present/export. Output: a file. perfetto_proto.h has the field numbers.
  */
 #ifndef MAREY_PERFETTO_INTERNAL_H
 #define MAREY_PERFETTO_INTERNAL_H

@@ -7,7 +7,7 @@
  *   sqlite_schema.c   tables and views in SQL, opening and closing
  *   sqlite_file.c     a file descriptor as SQLite's file          sqlite_missing.c   builds without SQLite
  *
- * Comes in: events through present/export. Goes out: a file. Memory: the library's cache, one window of rows, sites and
+ * Input: events through present/export. Output: a file. Memory: the library's cache, one window of rows, sites and
  * threads.
  */
 #ifndef MAREY_PRESENT_EXPORT_SQLITE_INTERNAL_H

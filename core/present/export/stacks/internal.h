@@ -5,9 +5,9 @@
  *   speedscope.c, pyspy_out.c                    stacks over time, py-spy's raw format
  *   pstats_out.c, callgrind.c, function_rows.c   calls with callers
  *   calls_as_ranges.c, samples_as_ranges.c      calls and samples laid out as ranges, for all other formats
- *   calls_out.c, torch_stacks_out.c              text and JSON of calls; torch's stacks
+ *   torch_stacks_out.c                           torch's stacks
  *
- * Comes in: recordings, trees of analyze/calls and analyze/samples. Goes out: one file. Memory grows with paths, not with
+ * Input: recordings, trees of analyze/calls and analyze/samples. Output: one file. Memory grows with paths, not with
  * events.
  */
 #ifndef MAREY_PRESENT_EXPORT_STACKS_INTERNAL_H
