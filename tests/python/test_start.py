@@ -103,6 +103,8 @@ def test_every_option_is_in_the_help():
         marey.start("never.marey", nothing=1)
     listed = str(caught.value).split(" are ")[-1].split(", ")
     assert [line.split("=")[0] for line in marey.options_help().splitlines()] == listed
+    page = (Path(__file__).parents[2] / "docs/reference/options.md").read_text()
+    assert [key for key in listed if f"`{key}`" not in page] == []
 
 
 def test_a_directory_that_cannot_be_made(tmp_path):
