@@ -17,6 +17,7 @@ def main() -> None:
     print(f"headers for extensions in C: {marey.get_include()}")
     print(f"the library to link with: {marey.get_library_dir()}")
     print(marey.options_help().splitlines()[0])
+    print(f"reads files of {', '.join(marey.import_formats())}, writes {', '.join(marey.export_formats())}")
     try:
         marey.allow_attach()  # from now on `marey top PID` of the same user works where Yama forbids it
         print("whoever is the same user may attach")

@@ -85,7 +85,10 @@ def test_the_report_is_of_the_ranks_and_their_workers(marey, jobs):
     assert not [row for row in found["functions"] if is_launcher(row["file"]) or "<frozen importlib" in row["file"]]
     names = {row["function"] for row in found["functions"]}
     assert {"forward", "load_one"} <= names
-    assert any("of 1 launcher, " in note and "torch.distributed.run" in note for note in found["notes"])
+    # A worker that hardly ran on a busy machine is idle, too.
+    shares = [float(note.split()[3]) for note in found["notes"] if "garbage collection" in note]
+    assert all(share <= 100 for share in shares)  # of what is shown, without the launcher
+    assert any(" launcher" in note and "torch.distributed.run" in note for note in found["notes"])
     assert [row for row in samples(marey, jobs, "--idle")["functions"] if is_launcher(row["file"])]
 
 

@@ -163,12 +163,12 @@ def used_names() -> set[str]:
 # What a helper gives or raises, met by its use.
 RESULTS = (
     "Breakdown|Comparison|Diff|Dump|DumpHandle|Findings|FunctionComparison|MareyError|Measurement|Range|Recording|"
-    "Scaling|StateError|StopwatchStats|Table|Tracing|Point|__version__"
+    "Report|Scaling|StateError|StopwatchStats|Table|Tracing|Point|__version__"
 )
 
 
-# Of marey.Profile, marey.plot, pstats.Stats and marey.numba_nvtx, as other tools have them.
-SECOND_NAMES = r"marey\.(profiler\.(Profile|Stats|plot)|accvlab\.numba_nvtx\.\w+)"
+# Of marey.Profile, marey.plot, pstats.Stats and marey.numba_nvtx, as other tools have them; what itwinai's commands call.
+SECOND_NAMES = r"marey\.(profiler\.(Profile|Stats|plot)|accvlab\.numba_nvtx\.\w+|itwinai\.\w+)"
 
 
 def test_each_helper_is_in_an_example():

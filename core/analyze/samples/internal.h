@@ -225,6 +225,7 @@ struct marey__samples_cell {
     struct marey__samples_sum sum;
     double squares;    /* of the weights */
     uint64_t wants_ns; /* waited for the interpreter lock */
+    uint64_t gc_ns;    /* without frames, in garbage collection */
 };
 
 struct marey__samples_sums {
@@ -233,7 +234,6 @@ struct marey__samples_sums {
     struct marey__key_map by_key;
     struct marey__samples_sum whole; /* of those that count */
     double squares;                  /* of their weights */
-    uint64_t gc_ns;                  /* of those without frames, in garbage collection */
     uint32_t *folds; /* by stack of the logs: the stack without frames that are not shown */
     uint32_t n_folds;
     /* By source and function: innermost ones of snapshot samples, and of those stopped by chance. */

@@ -317,12 +317,16 @@ static void note_no_frames(const struct marey__samples_report *report)
     const marey_table *const functions = report->tables[MAREY__SAMPLES_FUNCTIONS];
     const int name = marey_table_find(functions, "function"),
               self = marey_table_find(functions, "self_ns");
+    uint64_t gc_ns = 0;
+    for (size_t i = 0; i < report->sums.n_cells; i++)
+        if (report->sums.cells[i].is_chosen)
+            gc_ns += report->sums.cells[i].gc_ns;
     for (size_t i = 0; i < marey_table_n_rows(functions); i++) {
         const uint64_t ns = marey_table_cell(functions, i, (size_t)self).as.u64;
         if (strcmp(marey_table_cell(functions, i, (size_t)name).as.text, MAREY__NO_FRAMES) != 0 ||
             ns < report->sums.whole.ns / 100)
             continue;
-        const double gc = (double)report->sums.gc_ns / (double)MAREY__MAX(ns, (uint64_t)1);
+        const double gc = (double)gc_ns / (double)MAREY__MAX(ns, (uint64_t)1);
         if (gc > 0.5)
             put_note(report->tables[MAREY__SAMPLES_NOTES],
                      MAREY__NO_FRAMES

@@ -104,6 +104,7 @@ static bool add_sample(struct marey__samples_report *report, const struct marey_
         return false;
     marey__samples_sum_add(&cell->sum, &one);
     cell->squares += (double)ns * (double)ns / (double)n;
+    cell->gc_ns += seen->stack == 0 && (seen->flags & MAREY_SAMPLE_GC) != 0 ? ns : 0;
     cell->wants_ns += (seen->flags & MAREY_SAMPLE_WANTS_GIL) != 0 ? ns : 0;
     if (!is_chosen)
         return true;
@@ -118,10 +119,8 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
     struct marey__samples_report *const report = ctx;
     for (size_t i = 0; i < round->n_seen; i++) {
         const struct marey_samples_seen *const seen = &round->seen[i];
-        const bool is_of_mode = marey__samples_is_of_mode(report->chosen, seen);
-        if (is_of_mode && seen->stack == 0)
-            report->sums.gc_ns += (seen->flags & MAREY_SAMPLE_GC) != 0 ? round->weight_ns : 0;
-        MAREY__TRY_MEMORY(add_sample(report, round, seen, is_of_mode));
+        MAREY__TRY_MEMORY(
+            add_sample(report, round, seen, marey__samples_is_of_mode(report->chosen, seen)));
     }
     return MAREY_OK;
 }
