@@ -167,7 +167,7 @@ RESULTS = (
 )
 
 
-# Of marey.Profile, marey.plot, pstats.Stats and marey.numba_nvtx, as other tools have them; what itwinai's commands call.
+# Of marey.Profile, marey.plot, pstats.Stats, marey.numba_nvtx, as other tools have them; parts of itwinai's commands.
 SECOND_NAMES = r"marey\.(profiler\.(Profile|Stats|plot)|accvlab\.numba_nvtx\.\w+|itwinai\.\w+)"
 
 
