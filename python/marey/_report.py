@@ -49,7 +49,7 @@ class Report:
     def by(self, word: str) -> Table:
         """Give the table that the option --by of the command line selects."""
         if word not in self._by:
-            raise ValueError(f"{self.name} is given by {', '.join(self._by)}, not by {word!r}")
+            raise ValueError(f"{self.name} has no table by {word!r}; choose one of {', '.join(self._by)}")
         return self._tables[self._by[word]]
 
     def text(self, table: Optional[str] = None, *, limit: int = 0, width: int = 0, short: bool = False) -> str:

@@ -184,7 +184,7 @@ def test_python_has_the_tables(run, tmp_path):
         recording.samples(colour="red")
     with pytest.raises(ValueError, match="mode may be one of"):
         recording.samples(mode="dreaming")
-    with pytest.raises(ValueError, match="not given by"):
+    with pytest.raises(ValueError, match="has no table by"):
         recording.samples("colour")
 
 
