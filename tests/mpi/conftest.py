@@ -79,7 +79,9 @@ def compiled(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
 @pytest.fixture
 def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-    return {**kept, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    # Ranks that wait leave the CPU to the others, and to the tests that run beside.
+    return {**kept, **as_root, "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
