@@ -112,30 +112,29 @@ TRAIN = """
     import marey, marey.torch
 
     STEPS = 5
-    for kind in ("plain", "traced"):
-        traced = kind == "traced"
-        if traced:
-            marey.torch.trace_distributed()
-        dist.init_process_group("gloo")
-        torch.manual_seed(0)
-        model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(4)])
-        # Small buckets, so that there are several.
-        model = DistributedDataParallel(model, bucket_cap_mb=0.3)
-        if traced:
-            marey.torch.trace_ddp(model)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-        torch.manual_seed(dist.get_rank())
-        for step in range(STEPS):
-            with marey.range("step"):
-                optimizer.zero_grad()
-                loss = model(torch.randn(16, 256)).square().mean()
-                loss.backward()
-                optimizer.step()
-        marey.finish_iteration()
-        digest = torch.stack([p.double().sum() for p in model.parameters()])
-        with open(f"{sys.argv[1]}/{kind}.{dist.get_rank()}", "w") as file:
-            print(digest.tolist(), sum(p.numel() for p in model.parameters()) * 4, file=file)
-        dist.destroy_process_group()
+    traced = "plain" not in sys.argv
+    if traced:
+        marey.torch.trace_distributed()
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(4)])
+    # Small buckets, so that there are several.
+    model = DistributedDataParallel(model, bucket_cap_mb=0.3)
+    if traced:
+        marey.torch.trace_ddp(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(dist.get_rank())
+    for step in range(STEPS):
+        with marey.range("step"):
+            optimizer.zero_grad()
+            loss = model(torch.randn(16, 256)).square().mean()
+            loss.backward()
+            optimizer.step()
+    marey.finish_iteration()
+    digest = torch.stack([p.double().sum() for p in model.parameters()])
+    with open(sys.argv[1] + "." + str(dist.get_rank()), "w") as file:
+        print(digest.tolist(), sum(p.numel() for p in model.parameters()) * 4, file=file)
+    dist.destroy_process_group()
 """
 
 
@@ -146,8 +145,9 @@ def train(tmp_path: Path) -> Path:
     return script
 
 
-def test_the_gradients_of_ddp_are_seen_bucket_by_bucket(job, train, tmp_path):
-    for process in job(2, train, tmp_path):
+def test_the_gradients_of_ddp_are_seen_bucket_by_bucket(job, train, run, tmp_path):
+    run(torchrun(2, train, tmp_path / "plain", "plain"))
+    for process in job(2, train, tmp_path / "traced"):
         rank = process["rank"]
         assert (tmp_path / f"traced.{rank}").read_text() == (tmp_path / f"plain.{rank}").read_text()
         size = int((tmp_path / f"plain.{rank}").read_text().split()[-1])
