@@ -161,6 +161,27 @@ static void a_later_stop_tells_below_which_number_its_work_is(void **state)
     assert_int_equal(marey_stop(), MAREY_OK);
 }
 
+/* CUPTI's buffers may be flushed at any time, also while the cost of a call is being measured. */
+static void memsets_that_measure_the_cost_are_not_recorded(void **state)
+{
+    const struct scratch *s = *state;
+    struct marey_gpu_counts before, after;
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    assert_int_equal(marey_gpu_start(NULL), MAREY_OK);
+    marey_gpu_counts_get(&before);
+    marey__gpu_calls_set_own(true);
+    launch("ours", 7, 1, 32);
+    marey__gpu.cupti->flush(MAREY__CUPTI_FLUSH_FORCED);
+    launch("ours, flushed later", 7, 1, 32);
+    marey__gpu_calls_set_own(false);
+    launch("the program's", 7, 1, 32);
+    marey_gpu_stop();
+    marey_gpu_counts_get(&after);
+    assert_int_equal(after.kernels - before.kernels, 1);
+    assert_int_equal(after.calls - before.calls, 1);
+    assert_int_equal(marey_stop(), MAREY_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +191,7 @@ int main(void)
         SCRATCH_TEST(pauses_nest_and_a_stop_in_one_lasts),
         cmocka_unit_test(what_came_before_a_number_is_known_when_it_wraps),
         SCRATCH_TEST(a_later_stop_tells_below_which_number_its_work_is),
+        SCRATCH_TEST(memsets_that_measure_the_cost_are_not_recorded),
     };
     return cmocka_run_group_tests(tests, load_stand_ins, NULL);
 }

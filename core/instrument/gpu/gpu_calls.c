@@ -176,6 +176,9 @@ static bool make_idle_call(int why, const struct marey__cupti *cupti)
 void marey__gpu_calls_set_own(bool is_own)
 {
     own.why = is_own ? MEASURES : OTHERS;
+    /* CUPTI may deliver buffers at any time, so activity of these calls is known by its time. */
+    __atomic_store_n(&marey__gpu.own_until, is_own ? UINT64_MAX : marey__clock_ticks(),
+                     __ATOMIC_RELAXED);
 }
 
 bool marey__gpu_finalize_in_call(const struct marey__cupti *cupti, void *subscriber)

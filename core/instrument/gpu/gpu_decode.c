@@ -164,7 +164,7 @@ static bool decode(const uint8_t *record, struct work *out)
         marey__gpu_count(&counts->incomplete, 1);
         return false;
     }
-    if (out->begin < marey__gpu_keep_from() || out->site == 0)
+    if (!marey__gpu_is_kept(out->begin) || out->site == 0)
         return false;
     marey__gpu_count(count, 1);
     return true;

@@ -133,8 +133,6 @@ void marey__gpu_session_meet_context(void *context)
         else
             marey__gpu_give_up();
         marey__gpu_calls_set_own(false);
-        if (st == MAREY_OK && marey__gpu_keep_from() != UINT64_MAX) /* the timed calls are older */
-            marey__gpu_keep();
         __atomic_store_n(&gpu->awaits_context, false, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&first.lock);

@@ -193,6 +193,7 @@ struct marey__gpu {
     uint64_t before; /* with EARLIER_CALLS: the first call that is not told, with bit 32; else 0. Relaxed */
     void *context;      /* of CUDA, in which work was launched last. Relaxed */
     uint64_t keep_from; /* ticks; earlier work is thrown away, UINT64_MAX all. Relaxed */
+    uint64_t own_until; /* ticks; earlier activity may be ours, UINT64_MAX while it is. Relaxed */
     uint32_t session;   /* counts how often CUPTI was ours: it numbers correlations anew. Relaxed */
     struct marey_gpu_counts counts; /* each added to atomically */
 };
@@ -213,6 +214,13 @@ static inline uint64_t marey__gpu_correlation(uint32_t correlation)
 static inline uint64_t marey__gpu_keep_from(void)
 {
     return __atomic_load_n(&marey__gpu.keep_from, __ATOMIC_RELAXED);
+}
+
+/* Whether GPU activity that began at `begin` belongs to the recording. */
+static inline bool marey__gpu_is_kept(uint64_t begin)
+{
+    return begin >= marey__gpu_keep_from() &&
+           begin >= __atomic_load_n(&marey__gpu.own_until, __ATOMIC_RELAXED);
 }
 
 /*
