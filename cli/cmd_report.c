@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "report_energy.h"
 #include "report_mpi.h"
 #include "report_options.h"
 
@@ -17,12 +16,12 @@
 #define NOT_GIVEN UINT32_MAX
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy;
-    const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
+    bool json, csv, tree, threads, ranks, all, per_iteration, gpu;
+    const char *sort, *filter, *unit, *color, *output, *data, *html, *table;
     const char *strategy, *itwinai;
     const char *iterations; /* "" without a value */
     const char *process;
-    uint32_t depth, limit, jobs, group;
+    uint32_t depth, limit, jobs;
 } given = {.color = "auto", .limit = NOT_GIVEN};
 
 static const struct cli_option options[] = {
@@ -43,21 +42,6 @@ static const struct cli_option options[] = {
      "what share of the time that is"},
     {"per-iteration", 0, CLI_FLAG, NULL, &given.per_iteration,
      "CSV of every iteration and every range in it"},
-    {"energy", 0, CLI_FLAG, NULL, &given.energy,
-     "joules, watts and utilization of runs, devices, epochs, ranges"},
-    {"by", 0, CLI_CHOICE,
-     "run|repeat|device|rank|node|epoch|iteration|phase|range|function|signature|shape|path|thread|"
-     "line|file|module|process|stack",
-     &given.by,
-     "with --energy: this table alone (the first nine); with\n"
-     "--samples: function, line, file, module, thread, process, rank\n"
-     "or stack; other analyses list theirs below"},
-    {"group", 0, CLI_COUNT, "N", &given.group,
-     "with --energy: N iterations in a row (default: as many as\n"
-     "take ten times as long as readings take to change)"},
-    {"co2", 0, CLI_TEXT, "G_PER_KWH", &given.co2, "with --energy: grams of CO2, at so many for a kWh"},
-    {"pue", 0, CLI_TEXT, "X", &given.pue,
-     "with --co2: what the building takes for each watt (default: 1)"},
     {"write-itwinai", 0, CLI_TEXT, "DIR", &given.itwinai,
      "with --energy: power and epoch times as itwinai 0.3 wrote them"},
     {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
@@ -195,37 +179,25 @@ static uint32_t limit_wanted(void)
                                       : 0;
 }
 
-/* `is_short`: a few lines. */
-static struct report_energy energy_wants(bool is_short, FILE *out)
-{
-    return (struct report_energy){
-        .text = text_wants(out),
-        .by = given.by,
-        .filter = given.filter,
-        .co2 = given.co2,
-        .pue = given.pue,
-        .group = given.group,
-        .limit = limit_wanted(),
-        .json = given.json,
-        .csv = given.csv,
-        .is_short = is_short,
-    };
-}
-
-/* What was found out; without a summary, energy, epochs, memory or the series is printed. */
+/* What was found out; without a summary, an analysis or the series is printed. */
 struct findings {
     marey_summary *summary;
     marey_gpu_report *gpu; /* NULL: not asked for */
-    int n_files; /* that other tools wrote and are no recordings; then there is nothing else */
+    int n_files;     /* that other tools wrote and are no recordings; then there is nothing else */
+    bool is_itwinai; /* of GPU power and epoch times; Python reads them */
     char **files;
 };
 
-/* A few lines of another analysis below the summary. */
+/* A few lines of another analysis below the summary, where the recordings have its events. */
 static int print_short(const char *name, const struct cli_recordings *recordings, FILE *out)
 {
     const struct marey_write_options wants = {.text = text_wants(out), .is_short = 1};
     marey_report *made = NULL;
+    if (!marey_report_is_there(name, recordings->list, recordings->n))
+        return CLI_FINE;
     marey_status status = marey_report_create(name, recordings->list, recordings->n, NULL, &made);
+    if (status == MAREY_EFORMAT)
+        return CLI_FINE; /* nothing after all */
     if (status == MAREY_OK)
         status = marey_report_write(made, "text", &wants, out);
     marey_report_destroy(made);
@@ -252,13 +224,8 @@ static int print_report(const struct findings *findings, const struct cli_record
     if (given.json || strcmp(wants.tables, "ranges") != 0)
         return CLI_FINE;
     cli_print_runs(recordings, out);
-    const struct report_energy of_energy = energy_wants(true, out);
-    int result = CLI_FINE;
-    if (marey_energy_is_there(recordings->list, recordings->n))
-        result = report_energy(recordings, &of_energy, out);
-    if (result == CLI_FINE && marey_report_is_there("samples", recordings->list, recordings->n))
-        result = print_short("samples", recordings, out);
-    return result;
+    const int result = print_short("energy", recordings, out);
+    return result == CLI_FINE ? print_short("samples", recordings, out) : result;
 }
 
 static int print_series(const struct cli_recordings *recordings, FILE *out)
@@ -302,6 +269,28 @@ static int print_analysis(const struct findings *findings, const struct cli_reco
     return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
+/* ---- itwinai's files ---- */
+
+static int print_itwinai_energy(const struct findings *findings, FILE *out)
+{
+    struct cli_words words = {0};
+    cli_add_word(&words, "energy");
+    cli_add_word(&words, "--width=%u", (unsigned)text_wants(out).width);
+    if (given.json || given.csv)
+        cli_add_word(&words, "--%s", given.json ? "json" : "csv");
+    return cli_python(&words, findings->n_files, findings->files, out);
+}
+
+static int write_itwinai(int n, char **paths)
+{
+    struct cli_words words = {0};
+    cli_add_word(&words, "power");
+    cli_add_word(&words, "--folder=%s", given.itwinai);
+    if (given.strategy != NULL)
+        cli_add_word(&words, "--strategy=%s", given.strategy);
+    return cli_python(&words, n, paths, stdout);
+}
+
 /* ---- from paths to a file ---- */
 
 struct answer {
@@ -314,11 +303,8 @@ static int print(void *ctx, FILE *out)
     const struct answer *const answer = ctx;
     const struct findings *const findings = answer->findings;
     const struct cli_recordings *const recordings = answer->recordings;
-    const struct report_energy of_energy = energy_wants(false, out);
-    if (given.energy)
-        return findings->n_files != 0
-                   ? report_energy_files(findings->n_files, findings->files, &of_energy, out)
-                   : report_energy(recordings, &of_energy, out);
+    if (findings->is_itwinai)
+        return print_itwinai_energy(findings, out);
     if (analysis != NULL)
         return print_analysis(findings, recordings, out);
     return findings->summary != NULL ? print_report(findings, recordings, out)
@@ -374,7 +360,7 @@ static marey_status find_out(const struct cli_recordings *recordings, struct fin
     wants.tables = given.table != NULL ? given.table : table_list(tables, sizeof tables);
     const struct marey_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     marey_status status = MAREY_OK;
-    if (!given.per_iteration && !given.energy && analysis == NULL)
+    if (!given.per_iteration && analysis == NULL)
         status = marey_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
     if (status == MAREY_OK && given.gpu)
         status = marey_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
@@ -393,7 +379,7 @@ static bool has_samples_alone(const struct cli_recordings *recordings)
 
 static bool is_plain(void)
 {
-    return !given.per_iteration && !given.energy && analysis == NULL && !given.gpu && !given.tree &&
+    return !given.per_iteration && analysis == NULL && !given.gpu && !given.tree &&
            !given.threads && !given.ranks && given.iterations == NULL && given.table == NULL;
 }
 
@@ -412,7 +398,6 @@ static const char *made_alone(void)
 {
     return given.process != NULL ? "--process"
            : given.html != NULL  ? "--html"
-           : given.energy        ? "--energy"
            : analysis != NULL    ? analysis->name
            : given.gpu           ? "--gpu"
            : given.per_iteration ? "--per-iteration"
@@ -474,16 +459,11 @@ static int report(int n_args, char **args)
     if (given.per_iteration && (given.json || given.csv || given.iterations != NULL || given.tree))
         return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
                         "--output only");
-    if (!given.energy &&
-        ((given.by != NULL && analysis == NULL) || given.group != 0 || given.co2 != NULL ||
-         given.pue != NULL || given.itwinai != NULL || given.strategy != NULL))
-        return cli_fail(
-            "--by, --group, --co2, --pue, --write-itwinai and --strategy go with --energy");
-    if (given.energy && (given.per_iteration || given.html != NULL || given.gpu))
-        return cli_fail("--energy is a report of its own and excludes --gpu, --per-iteration and "
-                        "--html");
-    if (analysis != NULL && (given.energy || given.per_iteration || given.html != NULL || given.gpu))
-        return cli_fail("--%s excludes --energy, --gpu, --per-iteration and --html", analysis->name);
+    const bool is_energy = report_options_is_on("energy");
+    if (!is_energy && (given.itwinai != NULL || given.strategy != NULL))
+        return cli_fail("--write-itwinai and --strategy go with --energy");
+    if (analysis != NULL && (given.per_iteration || given.html != NULL || given.gpu))
+        return cli_fail("--%s excludes --gpu, --per-iteration and --html", analysis->name);
     keep_memory();
     cli_use_jobs(given.jobs);
     struct report_share share;
@@ -503,12 +483,12 @@ static int report(int n_args, char **args)
     if (given.html != NULL)
         return make_page(n_args, args);
 
-    if ((given.energy && cli_is_csv(args[0])) ||
-        (analysis != NULL && marey_report_is_file(analysis->name, args[0])))
-        return report_to(&(struct findings){.n_files = n_args, .files = args},
-                         &(struct cli_recordings){0}, given.output);
-    if (given.itwinai != NULL &&
-        report_energy_write(n_args, args, given.itwinai, given.strategy) != CLI_FINE)
+    const bool is_itwinai = is_energy && cli_is_csv(args[0]);
+    if (is_itwinai || (analysis != NULL && marey_report_is_file(analysis->name, args[0])))
+        return report_to(
+            &(struct findings){.n_files = n_args, .is_itwinai = is_itwinai, .files = args},
+            &(struct cli_recordings){0}, given.output);
+    if (given.itwinai != NULL && write_itwinai(n_args, args) != CLI_FINE)
         return CLI_BAD;
     struct cli_recordings recordings;
     /* How kernels were launched is told by the arguments of a trace. */
@@ -547,8 +527,6 @@ struct cli_command cli_command_report = {
         "  marey report train.marey --iterations        what an iteration is made of\n"
         "  marey report train.marey --gpu               kernels, launches, waits of GPUs\n"
         "  marey report train.marey --gpu --csv --table launch_bound\n"
-        "  marey report train.marey --energy --by epoch what an epoch takes in joules\n"
-        "  marey report --energy scalability-metrics/   joules by files of itwinai 0.3\n"
         "  marey report train.marey --html train.html   a page with everything\n"
         "  marey report trace.json.gz --tree            a trace of torch.profiler\n"
         "  marey report train.marey --json | jq '.ranges[0]'\n"

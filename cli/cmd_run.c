@@ -191,7 +191,7 @@ static void say_recorded(marey_recording *recording, const char *path, uint64_t 
     char quoted[PATH_MAX], events[32];
     const size_t n = marey_recording_n_processes(recording);
     const bool has_calls = marey_report_is_there("calls", &recording, 1),
-               has_energy = marey_energy_is_there(&recording, 1) != 0,
+               has_energy = marey_report_is_there("energy", &recording, 1),
                has_samples = marey_report_is_there("samples", &recording, 1);
     cli_quote(cli_short_path(path), quoted, sizeof quoted);
     if (n_sampled != 0 && !run_is_one_of_many() && sampling_print_top(recording) != MAREY_OK)
@@ -223,7 +223,7 @@ static void say_what_came(const struct run_target *target, char *const *program,
         return;
     }
     const uint64_t n_events = count_events(recording);
-    if (n_events == 0 && n_sampled == 0 && !marey_energy_is_there(&recording, 1) &&
+    if (n_events == 0 && n_sampled == 0 && !marey_report_is_there("energy", &recording, 1) &&
         !marey_report_is_there("calls", &recording, 1))
         say_no_events(target, program, end);
     else if (!given.quiet && !run_is_a_later_rank())

@@ -211,7 +211,7 @@ static void look_at(const struct cli_recordings *recordings, struct log_faults *
         if (marey_recording_is_damaged(recordings->list[i]) && i < faults->first_damaged)
             faults->first_damaged = (uint32_t)i;
     }
-    faults->has_energy = marey_energy_is_there(recordings->list, recordings->n) != 0;
+    faults->has_energy = marey_report_is_there("energy", recordings->list, recordings->n) != 0;
     faults->has_samples = marey_report_is_there("samples", recordings->list, recordings->n) != 0;
 }
 

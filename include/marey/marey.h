@@ -28,7 +28,6 @@
 #include <marey/dump.h>
 #include <marey/dumpfile.h>
 #include <marey/energy.h>
-#include <marey/energy_report.h>
 #include <marey/gpu.h>
 #include <marey/gpu_report.h>
 #include <marey/image.h>

@@ -6,13 +6,10 @@
  */
 #include "tools.h"
 
-#include <marey/energy_report.h>
 #include <marey/gpu_report.h>
 #include <marey/import.h>
 #include <marey/page.h>
 #include <marey/samples_report.h>
-
-#define ENERGY "marey._tools.energy"
 
 struct recording {
     PyObject ob_base;
@@ -422,53 +419,6 @@ static PyObject *recording_calls_page(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static void destroy_energy(PyObject *capsule)
-{
-    marey_energy_report_destroy(PyCapsule_GetPointer(capsule, ENERGY));
-}
-
-/* Its tables by name; they keep it. */
-static PyObject *energy_tables(const struct tools_state *state, marey_energy_report *report)
-{
-    static const char *const names[] = {"runs",   "repeats",    "devices", "ranks",  "nodes",
-                                        "epochs", "iterations", "phases",  "ranges", "notes"};
-    PyObject *owner = PyCapsule_New(report, ENERGY, destroy_energy);
-    if (owner == NULL) {
-        marey_energy_report_destroy(report);
-        return NULL;
-    }
-    PyObject *tables = PyDict_New();
-    for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
-        PyObject *table =
-            tools_table_create(state, marey_energy_report_table(report, names[i]), owner);
-        if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
-            Py_CLEAR(tables);
-        Py_XDECREF(table);
-    }
-    Py_DECREF(owner);
-    return tables;
-}
-
-/* energy(group, co2, pue) */
-static PyObject *recording_energy(PyObject *object, PyObject *args)
-{
-    struct recording *self = (struct recording *)object;
-    struct marey_energy_report_options options = {0};
-    marey_energy_report *report = NULL;
-    if (!PyArg_ParseTuple(args, "Idd:energy", &options.group, &options.co2_g_per_kwh, &options.pue))
-        return NULL;
-    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
-        return NULL;
-    if (enter(self) < 0)
-        return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_energy_report_create(self->opened, self->n, &options, &report);
-    PyEval_RestoreThread(thread);
-    self->busy = 0;
-    return status == MAREY_OK ? energy_tables(state_of(object), report)
-                              : tools_raise(state_of(object), status);
-}
-
 /* Settings of an analysis out of a tuple of str, NULL after the last; to be freed. The tuple lends them. */
 const char **tools_settings(PyObject *tuple)
 {
@@ -527,8 +477,6 @@ static PyMethodDef recording_methods[] = {
      "calls_page($self, fd, title, name, before, name_before, /)\n--\n\nThe page of calls alone."},
     {"analyze", recording_analyze, METH_VARARGS,
      "analyze($self, analysis, settings, /)\n--\n\nThe report of an analysis."},
-    {"energy", recording_energy, METH_VARARGS,
-     "energy($self, group, co2, pue, /)\n--\n\nTables of joules by their names."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot recording_slots[] = {

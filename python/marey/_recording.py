@@ -73,8 +73,6 @@ if TYPE_CHECKING:  # see _start.py
         bool,
     ]
 
-_ENERGY = ("run", "epoch", "iteration", "range", "phase", "device", "rank", "node", "repeat", "note")
-
 
 def load(
     path: Union[Path, Sequence[Path]],
@@ -135,7 +133,6 @@ class Recording:
         self._tables: dict[str, Table] = {}
         self._gpu_tables: dict[str, Table] = {}
         self._reports: dict[tuple[str, ...], Report] = {}
-        self._energy: dict[tuple[int, float, float], dict[str, Table]] = {}
         self._filter = filter
 
     def table(self, name: str) -> Table:
@@ -275,13 +272,7 @@ class Recording:
 
         MareyError when no energy was recorded.
         """
-        if by not in _ENERGY:
-            raise ValueError(f"energy is by {', '.join(_ENERGY)}, and not by {by!r}")
-        key = (group, co2, pue)
-        if key not in self._energy:
-            tables = self._native.energy(*key)
-            self._energy[key] = {name: Table(table) for name, table in tables.items()}
-        return self._energy[key][by + "s"]
+        return self._report("energy", group=group, co2=co2, pue=pue, filter=self._filter).by(by)
 
     def memory(self, table: MemoryTable = "pools", *, stacks: int = 0) -> Table:
         """Give a table of what was allocated, as `marey report --memory` shows it.

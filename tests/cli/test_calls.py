@@ -112,10 +112,10 @@ def test_cost_is_taken_out_and_told(marey):
     ("args", "sentence"),
     [
         (["--callers", "dot"], "--callers goes with --calls"),
-        (["--by", "shape"], "go with --energy"),
+        (["--by", "shape"], "--by goes with --epochs, --energy, --calls or --samples"),
         (["--calls", "--by", "epoch"], "calls takes by=function, signature, path"),
         (["--calls", "--callers", "a", "--callees", "b"], "exclude one another"),
-        (["--calls", "--gpu"], "--calls excludes --energy, --gpu"),
+        (["--calls", "--gpu"], "--calls excludes --gpu"),
         (["--calls", "--sort", "color"], "calls cannot be sorted by 'color'"),
         (["--calls", "--csv", "--table", "ranges"], "no table 'ranges' of calls"),
     ],

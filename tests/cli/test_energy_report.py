@@ -104,11 +104,11 @@ def test_carbon_is_what_the_user_says(marey, run):
 @pytest.mark.parametrize(
     "options,says",
     [
-        (["--by", "epoch"], "--by, --group, --co2, --pue, --write-itwinai and --strategy go with --energy"),
-        (["--energy", "--html", "page.html"], "--energy is a report of its own"),
-        (["--energy", "--co2", "much"], "--co2 takes a number of 0 or more, and not 'much'"),
-        (["--energy", "--co2", "1", "--pue", "0.5"], "--pue takes a number of 1 or more, and not '0.5'"),
-        (["--energy", "--by", "day"], "--by"),
+        (["--by", "epoch"], "--by goes with --epochs, --energy, --calls or --samples"),
+        (["--energy", "--html", "page.html"], "--energy excludes --gpu, --per-iteration and --html"),
+        (["--energy", "--co2", "much"], "co2 takes a number of 0 or more, not 'much'"),
+        (["--energy", "--co2", "1", "--pue", "0.5"], "pue takes a number of 1 or more, not '0.5'"),
+        (["--energy", "--by", "day"], "energy takes by=run, repeat"),
     ],
 )
 def test_mistakes_are_sentences(marey, run, options, says):

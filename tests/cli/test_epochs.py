@@ -67,7 +67,7 @@ def test_the_page_has_the_tables(marey, ranks, tmp_path):
     ("options", "sentence"),
     [
         (["--first"], "--first goes with --epochs"),
-        (["--epochs", "--energy"], "--epochs excludes --energy"),
+        (["--epochs", "--energy"], "--epochs and --energy exclude one another"),
         (["--epochs", "--csv", "--table", "x"], "no table 'x' of epochs"),
     ],
 )

@@ -187,7 +187,7 @@ def test_text_and_csv_have_the_answer(marey: Callable[..., Finished], allocate: 
     [
         (["run", "--memory-sample", "1MiB", "--", "true"], "--memory-sample says how --memory samples"),
         (["run", "--memory", "--memory-sample", "some", "--", "true"], "option memory.sample cannot be 'some'"),
-        (["report", "--memory", "--energy", "x.marey"], "--memory excludes --energy"),
+        (["report", "--memory", "--energy", "x.marey"], "--energy and --memory exclude one another"),
         (["report", "--memory", "nothing.pickle"], "nothing.pickle"),
     ],
 )

@@ -92,21 +92,26 @@ void plant_finish(struct plant *plant, const char *folder, const char *name)
 
 /* ---- looking into tables ---- */
 
-marey_energy_report *report_of(const char *folder, const struct marey_energy_report_options *options)
+marey_status create_energy(marey_recording *recording, const char *const *settings, marey_report **out)
+{
+    const struct marey_report_options options = {.settings = settings};
+    return marey_report_create("energy", &recording, 1, &options, out);
+}
+
+marey_report *report_of(const char *folder, const char *const *settings)
 {
     marey_recording *recording = NULL;
-    marey_energy_report *report = NULL;
+    marey_report *report = NULL;
     assert_int_equal(marey_recording_open(folder, &recording), MAREY_OK);
-    if (marey_energy_report_create(&recording, 1, options, &report) != MAREY_OK)
+    if (create_energy(recording, settings, &report) != MAREY_OK)
         fail_msg("%s", marey_last_error());
     marey_recording_close(recording); /* the report stands alone */
     return report;
 }
 
-struct marey_cell cell_in(marey_energy_report *report, const char *table, size_t row,
-                          const char *column)
+struct marey_cell cell_in(marey_report *report, const char *table, size_t row, const char *column)
 {
-    const marey_table *t = marey_energy_report_table(report, table);
+    const marey_table *t = marey_report_table(report, table);
     assert_non_null(t);
     assert_true(row < marey_table_n_rows(t));
     const int c = marey_table_find(t, column);
@@ -114,9 +119,9 @@ struct marey_cell cell_in(marey_energy_report *report, const char *table, size_t
     return marey_table_cell(t, row, (size_t)c);
 }
 
-double number_in(marey_energy_report *report, const char *table, size_t row, const char *column)
+double number_in(marey_report *report, const char *table, size_t row, const char *column)
 {
-    const marey_table *t = marey_energy_report_table(report, table);
+    const marey_table *t = marey_report_table(report, table);
     const struct marey_cell cell = cell_in(report, table, row, column);
     assert_false(cell.is_null);
     switch (marey_table_column(t, (size_t)marey_table_find(t, column))->type) {
@@ -129,18 +134,18 @@ double number_in(marey_energy_report *report, const char *table, size_t row, con
     }
 }
 
-const char *text_in(marey_energy_report *report, const char *table, size_t row, const char *column)
+const char *text_in(marey_report *report, const char *table, size_t row, const char *column)
 {
     const struct marey_cell cell = cell_in(report, table, row, column);
     return cell.is_null ? "(null)" : cell.as.text;
 }
 
-size_t rows_in(marey_energy_report *report, const char *table)
+size_t rows_in(marey_report *report, const char *table)
 {
-    return marey_table_n_rows(marey_energy_report_table(report, table));
+    return marey_table_n_rows(marey_report_table(report, table));
 }
 
-size_t row_named(marey_energy_report *report, const char *table, const char *column, const char *text)
+size_t row_named(marey_report *report, const char *table, const char *column, const char *text)
 {
     for (size_t row = 0; row < rows_in(report, table); row++)
         if (strcmp(text_in(report, table, row, column), text) == 0)
@@ -149,7 +154,7 @@ size_t row_named(marey_energy_report *report, const char *table, const char *col
     return 0;
 }
 
-bool has_note(marey_energy_report *report, const char *part)
+bool has_note(marey_report *report, const char *part)
 {
     for (size_t row = 0; row < rows_in(report, "notes"); row++)
         if (strstr(text_in(report, "notes", row, "text"), part) != NULL)

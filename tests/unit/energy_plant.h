@@ -6,7 +6,7 @@
 
 #include "log_maker.h"
 #include "scratch.h"
-#include <marey/energy_report.h>
+#include <marey/report.h>
 
 /* Power at a moment, and the energy since 0. */
 struct curve {
@@ -39,16 +39,17 @@ void plant_finish(struct plant *plant, const char *folder, const char *name);
 
 /* ---- looking into tables ---- */
 
-marey_energy_report *report_of(const char *folder, const struct marey_energy_report_options *options);
-struct marey_cell cell_in(marey_energy_report *report, const char *table, size_t row,
-                          const char *column);
-double number_in(marey_energy_report *report, const char *table, size_t row, const char *column);
-const char *text_in(marey_energy_report *report, const char *table, size_t row, const char *column);
-size_t rows_in(marey_energy_report *report, const char *table);
+/* `settings` may be NULL. */
+marey_status create_energy(marey_recording *recording, const char *const *settings,
+                           marey_report **out);
+marey_report *report_of(const char *folder, const char *const *settings);
+struct marey_cell cell_in(marey_report *report, const char *table, size_t row, const char *column);
+double number_in(marey_report *report, const char *table, size_t row, const char *column);
+const char *text_in(marey_report *report, const char *table, size_t row, const char *column);
+size_t rows_in(marey_report *report, const char *table);
 /* The row whose `column` is this text. */
-size_t row_named(marey_energy_report *report, const char *table, const char *column,
-                 const char *text);
+size_t row_named(marey_report *report, const char *table, const char *column, const char *text);
 /* A note that has `part` in it. */
-bool has_note(marey_energy_report *report, const char *part);
+bool has_note(marey_report *report, const char *part);
 
 #endif

@@ -55,12 +55,12 @@ static void a_range_counts_each_moment_once(void **state)
     plant_range(&plant, 2, 4, 1); /* on another thread, and longer */
     log_put_words(&plant.log, 2, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_int_equal(rows_in(report, "ranges"), 1);
     assert_int_equal((int)number_in(report, "ranges", 0, "count"), 4);
     assert_true(number_in(report, "ranges", 0, "duration_ns") == 4e9);
     assert_true(is_near(number_in(report, "ranges", 0, "joules"), 800, 1e-6));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void what_is_too_short_has_no_figure(void **state)
@@ -74,7 +74,7 @@ static void what_is_too_short_has_no_figure(void **state)
     plant_range(&plant, 7, 7.11, 2);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     const size_t one = row_named(report, "ranges", "name", "one"),
                  two = row_named(report, "ranges", "name", "two");
     assert_true(cell_in(report, "ranges", one, "joules").is_null);
@@ -82,7 +82,7 @@ static void what_is_too_short_has_no_figure(void **state)
     assert_string_equal(text_in(report, "ranges", one, "note"), "too short to say");
     assert_int_equal((int)number_in(report, "ranges", one, "count"), 50);
     assert_true(is_near(number_in(report, "ranges", two, "joules"), 22, 1e-6));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* Steps of 20 ms with a little between them: together they are long enough, and what lies between is in the ±. */
@@ -98,7 +98,7 @@ static void steps_that_follow_one_another_are_as_good_as_one(void **state)
         plant_range(&plant, 6 + i * 0.02, 6.01 + i * 0.02, 2); /* half of the time */
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     const size_t one = row_named(report, "ranges", "name", "one"),
                  two = row_named(report, "ranges", "name", "two");
     assert_true(is_near(number_in(report, "ranges", one, "joules"), 200 * 0.019 * 200, 1e-6));
@@ -106,7 +106,7 @@ static void steps_that_follow_one_another_are_as_good_as_one(void **state)
     assert_true(is_near(number_in(report, "ranges", one, "mean_w"), 200, 1e-6));
     assert_true(number_in(report, "ranges", one, "plus_minus_j") > 199 * 0.001 * 200);
     assert_string_equal(text_in(report, "ranges", two, "note"), "too short to say");
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void a_sensor_that_changes_slowly_makes_more_too_short(void **state)
@@ -124,13 +124,13 @@ static void a_sensor_that_changes_slowly_makes_more_too_short(void **state)
     plant_range(&plant, 2, 2.25, 2);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_string_equal(text_in(report, "devices", 0, "model"), "A100");
     assert_true(
         cell_in(report, "ranges", row_named(report, "ranges", "name", "one"), "joules").is_null);
     assert_true(is_near(
         number_in(report, "ranges", row_named(report, "ranges", "name", "two"), "joules"), 50, 1e-6));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void ranges_are_filtered(void **state)
@@ -143,12 +143,11 @@ static void ranges_are_filtered(void **state)
     plant_range(&plant, 2, 3, 3);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report =
-        report_of(s->folder, &(struct marey_energy_report_options){.filter = "t?r*"});
+    marey_report *report = report_of(s->folder, (const char *const[]){"filter=t?r*", NULL});
     assert_int_equal(rows_in(report, "ranges"), 1);
     assert_string_equal(text_in(report, "ranges", 0, "name"), "three");
     assert_true(has_note(report, "which GPUs the processes used is not known"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void iterations_come_in_groups_that_are_long_enough(void **state)
@@ -163,7 +162,7 @@ static void iterations_come_in_groups_that_are_long_enough(void **state)
     log_phase(&plant.log, 10000000000, 2);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_int_equal(rows_in(report, "iterations"), 20); /* of five: 0.5 s are ten periods */
     assert_int_equal((int)number_in(report, "iterations", 3, "first"), 15);
     assert_int_equal((int)number_in(report, "iterations", 3, "last"), 19);
@@ -172,10 +171,10 @@ static void iterations_come_in_groups_that_are_long_enough(void **state)
         assert_true(is_near(number_in(report, "iterations", row, "joules"), 100, 1e-6));
     assert_true(is_near(number_in(report, "iterations", 3, "joules_per_sample"), 2.5, 1e-9));
     assert_true(is_near(number_in(report, "runs", 0, "joules_per_sample"), 2.5, 1e-9));
-    marey_energy_report_destroy(report);
-    report = report_of(s->folder, &(struct marey_energy_report_options){.group = 1});
+    marey_report_destroy(report);
+    report = report_of(s->folder, (const char *const[]){"group=1", NULL});
     assert_int_equal(rows_in(report, "iterations"), 100);
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void phases_and_their_times_add_up(void **state)
@@ -190,7 +189,7 @@ static void phases_and_their_times_add_up(void **state)
     log_phase(&plant.log, 9000000000, 0);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_int_equal(rows_in(report, "phases"), 3);
     assert_string_equal(text_in(report, "phases", 0, "name"), "one");
     assert_true(is_near(number_in(report, "phases", 0, "joules"), 1600, 1e-6));
@@ -201,7 +200,7 @@ static void phases_and_their_times_add_up(void **state)
     assert_string_equal(text_in(report, "phases", is_second ? 1 : 2, "name"), "(no phase)");
     assert_true(is_near(number_in(report, "phases", 2, "joules"), 200, 1e-6));
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* ---- ranks and devices ---- */
@@ -216,7 +215,7 @@ static void a_device_nobody_uses_is_listed_and_not_counted(void **state)
     plant_device(&plant, "GPU-a", &steady, 0, 10);
     plant_device(&plant, "GPU-b", &twice, 0, 10);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
     assert_int_equal((int)number_in(report, "runs", 0, "devices"), 1);
     assert_int_equal(rows_in(report, "devices"), 2);
@@ -228,7 +227,7 @@ static void a_device_nobody_uses_is_listed_and_not_counted(void **state)
     assert_int_equal((int)number_in(report, "devices", b, "used"), 0);
     assert_true(is_near(number_in(report, "devices", b, "joules"), 4000, 1e-6));
     assert_true(has_note(report, "used by no process and in no sum: GPU-b of testhost"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* A second rank on the host, which measures nothing itself and is there from `from` to `to` seconds. */
@@ -252,7 +251,7 @@ static void a_device_that_ranks_share_counts_once(void **state)
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
     plant_rank(s->folder, (const char *const[]){"rank", "1", "devices", "GPU-a", NULL}, 4, 8);
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
     assert_int_equal(rows_in(report, "devices"), 1);
     assert_int_equal((int)number_in(report, "devices", 0, "shared"), 1);
@@ -264,7 +263,7 @@ static void a_device_that_ranks_share_counts_once(void **state)
     assert_int_equal(rows_in(report, "nodes"), 1);
     assert_true(is_near(number_in(report, "nodes", 0, "joules"), 2000, 1e-6));
     assert_true(has_note(report, "counted once in a run"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void two_devices_of_two_ranks_add_up(void **state)
@@ -283,7 +282,7 @@ static void two_devices_of_two_ranks_add_up(void **state)
     plant_rank(s->folder,
                (const char *const[]){"rank", "1", "devices", "GPU-a,GPU-b", "local_rank", "1", NULL},
                0, 10);
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(has_note(report, "each is taken to use the one at its local rank"));
     assert_int_equal(rows_in(report, "runs"), 3);
     assert_true(is_near(
@@ -296,7 +295,7 @@ static void two_devices_of_two_ranks_add_up(void **state)
     assert_true(is_near(number_in(report, "ranks", 0, "joules"), 2000, 1e-6));
     assert_true(is_near(number_in(report, "ranks", 1, "joules"), 4000, 1e-6));
     assert_int_equal((int)number_in(report, "ranks", 1, "shared"), 0);
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void streams_tell_which_devices_were_used(void **state)
@@ -308,9 +307,9 @@ static void streams_tell_which_devices_were_used(void **state)
     plant_device(&plant, "GPU-a", &steady, 0, 10);
     plant_device(&plant, "GPU-b", &twice, 0, 10);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 4000, 1e-6));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* A process that sees all GPUs and uses one: utilization tells. */
@@ -329,10 +328,10 @@ static void a_device_on_which_nothing_ran_is_nobodys(void **state)
     }
     plant_words(&plant, 1);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
     assert_true(has_note(report, "used by no process and in no sum: GPU-b of testhost"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void a_slice_of_mig_has_the_energy_of_its_gpu(void **state)
@@ -347,9 +346,9 @@ static void a_slice_of_mig_has_the_energy_of_its_gpu(void **state)
     plant_device(&plant, "GPU-a", &steady, 0, 10);
     plant_device(&plant, "GPU-b", &twice, 0, 10);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* marey run --energy: a log of role "energy", which saw more of the run than the program's own log; or all of it. */
@@ -363,13 +362,13 @@ static void a_run_lasts_as_long_as_it_was_measured(void **state)
         plant_finish(&plant, s->folder, "measured");
         if (has_program)
             plant_rank(s->folder, (const char *const[]){"rank", "0", "devices", "GPU-a", NULL}, 4, 8);
-        marey_energy_report *report = report_of(s->folder, NULL);
+        marey_report *report = report_of(s->folder, NULL);
         assert_int_equal(rows_in(report, "runs"), 1);
         assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
         assert_int_equal(rows_in(report, "ranges"), (size_t)has_program);
         if (has_program)
             assert_true(is_near(number_in(report, "ranges", 0, "joules"), 800, 1e-6));
-        marey_energy_report_destroy(report);
+        marey_report_destroy(report);
     }
 }
 
@@ -390,13 +389,13 @@ static void a_process_that_goes_on_measuring_is_no_reset(void **state)
     plant.log.base_tick = 6000000000;
     plant_device(&plant, "GPU-a", &later, 6, 12);
     plant_finish(&plant, s->folder, "r1");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_int_equal(rows_in(report, "devices"), 1);
     /* Nobody was there between the fifth and the sixth second. */
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2200, 1e-6));
     assert_false(has_note(report, "reset"));
     assert_true(has_note(report, "no readings of power for 1.00 s"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void a_window_outside_the_measuring_is_told(void **state)
@@ -409,14 +408,14 @@ static void a_window_outside_the_measuring_is_told(void **state)
     plant_range(&plant, 9, 10, 2);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_string_equal(text_in(report, "runs", 0, "note"), "partly measured");
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 800, 25));
     assert_true(is_near(number_in(report, "runs", 0, "mean_w"), 200, 1e-6));
     const size_t two = row_named(report, "ranges", "name", "two");
     assert_string_equal(text_in(report, "ranges", two, "note"), "not measured");
     assert_true(cell_in(report, "ranges", two, "joules").is_null);
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void other_quantities_are_means_over_time(void **state)
@@ -437,14 +436,14 @@ static void other_quantities_are_means_over_time(void **state)
     plant_range(&plant, 4, 6, 1);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "utilization"), 0.6, 1e-9));
     assert_true(is_near(number_in(report, "ranges", 0, "utilization"), 0.6, 1e-9));
     assert_true(is_near(number_in(report, "runs", 0, "throttled"), 0.25, 1e-9));
     assert_true(is_near(number_in(report, "ranges", 0, "throttled"), 0, 1e-9));
     assert_true(is_near(number_in(report, "devices", 0, "temperature_c"), 81, 1e-9));
     assert_true(cell_in(report, "runs", 0, "sm_active").is_null);
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* ---- runs ---- */
@@ -463,7 +462,7 @@ static void repeats_are_averaged_and_never_added(void **state)
         plant_device(&plant, "GPU-a", curves[run], run * 20, run * 20 + 10);
         plant_finish(&plant, s->folder, name);
     }
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_int_equal(rows_in(report, "runs"), 2);
     assert_true(is_near(
         number_in(report, "runs", row_named(report, "runs", "run_id", "x-1"), "joules"), 2000, 1e-6));
@@ -475,7 +474,7 @@ static void repeats_are_averaged_and_never_added(void **state)
     /* Student's t for one degree of freedom is 12.706; the standard error is 1000. */
     assert_true(is_near(number_in(report, "repeats", 0, "high_j"), 3000 + 12706.2, 0.5));
     assert_int_equal(rows_in(report, "devices"), 2);
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void carbon_is_energy_times_what_the_user_says(void **state)
@@ -485,31 +484,30 @@ static void carbon_is_energy_times_what_the_user_says(void **state)
     plant_begin(&plant, (const char *const[]){"devices", "GPU-a", NULL});
     plant_device(&plant, "GPU-a", &steady, 0, 9);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report =
-        report_of(s->folder, &(struct marey_energy_report_options){.co2_g_per_kwh = 400, .pue = 1.5});
+    marey_report *report = report_of(s->folder, (const char *const[]){"co2=400", "pue=1.5", NULL});
     assert_true(is_near(number_in(report, "runs", 0, "co2_g"), 1800 / 3.6e6 * 400 * 1.5, 1e-9));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void wrong_options_and_nothing_to_tell_are_sentences(void **state)
 {
     const struct scratch *s = *state;
-    const struct marey_energy_report_options wrong[] = {
-        {.co2_g_per_kwh = -1}, {.co2_g_per_kwh = NAN}, {.pue = 0.5}, {.pue = INFINITY}};
+    static const char *const wrong[] = {"co2=-1", "co2=nan", "pue=0.5", "pue=inf", "by=day"};
     marey_recording *recording = NULL;
-    marey_energy_report *report = NULL;
+    marey_report *report = NULL;
     struct plant plant;
     plant_begin(&plant, NULL);
     plant_range(&plant, 1, 2, 1);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
     assert_int_equal(marey_recording_open(s->folder, &recording), MAREY_OK);
-    assert_int_equal(marey_energy_is_there(&recording, 1), 0);
-    assert_int_equal(marey_energy_report_create(&recording, 1, NULL, &report), MAREY_EFORMAT);
+    assert_int_equal(marey_report_is_there("energy", &recording, 1), 0);
+    assert_int_equal(create_energy(recording, NULL, &report), MAREY_EFORMAT);
     assert_non_null(
         strstr(marey_last_error(), "has no energy in it: 'marey run --energy' records it"));
     for (size_t i = 0; i < MAREY__COUNT_OF(wrong); i++)
-        assert_int_equal(marey_energy_report_create(&recording, 1, &wrong[i], &report), MAREY_EINVAL);
+        assert_int_equal(create_energy(recording, (const char *const[]){wrong[i], NULL}, &report),
+                         MAREY_EINVAL);
     marey_recording_close(recording);
 }
 
@@ -535,15 +533,13 @@ static void plant_everything(const char *folder)
     plant_rank(folder, (const char *const[]){"rank", "1", "devices", "GPU-a", NULL}, 4, 8);
 }
 
-static char *drawn(marey_energy_report *report, const struct marey_energy_text_options *options,
-                   bool is_json)
+static char *drawn(const marey_report *report, const char *format,
+                   const struct marey_write_options *options)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(is_json ? marey_energy_report_json(report, out)
-                             : marey_energy_report_text(report, options, out),
-                     MAREY_OK);
+    assert_int_equal(marey_report_write(report, format, options, out), MAREY_OK);
     fclose(out);
     return text;
 }
@@ -552,11 +548,11 @@ static void the_answer_comes_first(void **state)
 {
     const struct scratch *s = *state;
     plant_everything(s->folder);
-    marey_energy_report *report = report_of(s->folder, NULL);
-    char *text = drawn(report, NULL, false),
-         *few = drawn(report, &(struct marey_energy_text_options){.is_short = 1}, false),
-         *one = drawn(report, &(struct marey_energy_text_options){.by = "epochs"}, false),
-         *json = drawn(report, NULL, true);
+    marey_report *report = report_of(s->folder, NULL);
+    char *text = drawn(report, "text", NULL),
+         *few = drawn(report, "text", &(struct marey_write_options){.is_short = 1}),
+         *one = drawn(report, "text", &(struct marey_write_options){.table = "epochs"}),
+         *json = drawn(report, "json", NULL);
     static const char first[] = "energy, 1 GPU: 2 kJ ± 28.28 J in 10.0 s, mean 200 W, peak 200 W, ";
     assert_int_equal(strncmp(text, first, sizeof first - 1), 0);
     assert_non_null(strstr(text, "\niterations\n"));
@@ -566,13 +562,13 @@ static void the_answer_comes_first(void **state)
     assert_non_null(strstr(json, "\"runs\": ["));
     assert_non_null(strstr(json, "\"notes\": ["));
     assert_int_equal(
-        marey_energy_report_text(report, &(struct marey_energy_text_options){.by = "x"}, stdout),
+        marey_report_write(report, "text", &(struct marey_write_options){.table = "x"}, stdout),
         MAREY_EINVAL);
     free(text);
     free(few);
     free(one);
     free(json);
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void every_failed_allocation_is_told(void **state)
@@ -582,11 +578,11 @@ static void every_failed_allocation_is_told(void **state)
     plant_everything(s->folder);
     assert_int_equal(marey_recording_open(s->folder, &recording), MAREY_OK);
     for (uint64_t nth = 1;; nth++) {
-        marey_energy_report *report = NULL;
+        marey_report *report = NULL;
         marey__alloc_fail_nth(nth);
-        const marey_status status = marey_energy_report_create(&recording, 1, NULL, &report);
+        const marey_status status = create_energy(recording, NULL, &report);
         marey__alloc_fail_nth(0);
-        marey_energy_report_destroy(report);
+        marey_report_destroy(report);
         if (status == MAREY_OK)
             break;
         assert_int_equal(status, MAREY_ENOMEM);

@@ -64,7 +64,7 @@ static bool is_near(double value, double truth, double tolerance)
 }
 
 /* The figure is as it should be within what it says of itself. */
-static void expect_within(marey_energy_report *report, const char *table, size_t row, double truth)
+static void expect_within(marey_report *report, const char *table, size_t row, double truth)
 {
     const double joules = number_in(report, table, row, "joules"),
                  plus_minus = number_in(report, table, row, "plus_minus_j");
@@ -79,7 +79,7 @@ static void constant_power_is_power_times_time(void **state)
     struct plant plant;
     plant_ten_seconds(&plant, &constant);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_int_equal(rows_in(report, "runs"), 1);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 1000, 1e-6));
     assert_true(is_near(number_in(report, "runs", 0, "mean_w"), 100, 1e-6));
@@ -95,7 +95,7 @@ static void constant_power_is_power_times_time(void **state)
     assert_true(cell_in(report, "runs", 0, "joules_per_sample").is_null);
     assert_int_equal(rows_in(report, "notes"), 0);
     assert_int_equal(rows_in(report, "repeats"), 0);
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* Three epochs back to back; their times are no readings of the counter. */
@@ -116,7 +116,7 @@ static void expect_epochs(const struct curve *curve, const char *folder, double 
     plant_ten_seconds(&plant, curve);
     plant_epochs(&plant, edges[1], edges[2]);
     plant_finish(&plant, folder, "r0");
-    marey_energy_report *report = report_of(folder, NULL);
+    marey_report *report = report_of(folder, NULL);
     assert_int_equal(rows_in(report, "epochs"), 3);
     for (size_t i = 0; i < 3; i++) {
         const double truth = curve->energy(edges[i + 1]) - curve->energy(edges[i]);
@@ -127,7 +127,7 @@ static void expect_epochs(const struct curve *curve, const char *folder, double 
     }
     assert_true(is_near(sum, number_in(report, "runs", 0, "joules"), 1e-6));
     assert_true(is_near(sum, curve->energy(10), 1e-6));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void epochs_of_a_ramp_add_up_to_the_run(void **state)
@@ -149,12 +149,12 @@ static void the_counter_has_a_burst_that_power_does_not_see(void **state)
     plant_range(&plant, 6, 7, 2);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 1049, 1e-6));
     /* Where in its stretch the burst was nobody knows; what is said of the figure must allow for it. */
     expect_within(report, "ranges", row_named(report, "ranges", "name", "two"), 100);
     assert_true(number_in(report, "ranges", 0, "plus_minus_j") > 0.85 * 49);
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* Windows of any place and length, of power that jumps at any time: the ± must cover nearly all. */
@@ -178,7 +178,7 @@ static void the_stated_uncertainty_holds(void **state)
         }
         plant_words(&plant, 0);
         plant_finish(&plant, s->folder, "r0");
-        marey_energy_report *report = report_of(s->folder, NULL);
+        marey_report *report = report_of(s->folder, NULL);
         for (uint32_t i = 0; i < 9; i++) {
             static const char *const names[] = {"one", "two",   "three", "four", "five",
                                                 "six", "seven", "eight", "nine"};
@@ -187,7 +187,7 @@ static void the_stated_uncertainty_holds(void **state)
             n_outside += fabs(number_in(report, "ranges", row, "joules") - truth) >
                          number_in(report, "ranges", row, "plus_minus_j");
         }
-        marey_energy_report_destroy(report);
+        marey_report_destroy(report);
     }
     assert_true(n_outside <= 180 / 20);
 }
@@ -206,12 +206,12 @@ static void after_a_reset_power_stands_in(void **state)
     struct plant plant;
     plant_ten_seconds(&plant, &reset);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), ramp_energy(10), 1e-6));
     assert_string_equal(text_in(report, "runs", 0, "measured_by"), "counter and power");
     assert_true(has_note(report, "GPU 0 of testhost: its energy counter was reset 1 time; the "
-                                 "integral of power stands in"));
-    marey_energy_report_destroy(report);
+                                 "integral of power is used"));
+    marey_report_destroy(report);
 }
 
 static double stuck_energy(double t)
@@ -228,10 +228,10 @@ static void a_counter_that_stands_still_is_not_believed(void **state)
     plant_power(&plant, "GPU-a", &stuck, 0, 8, 20);
     plant_counter(&plant, "GPU-a", &stuck, 0, 8, 4);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), ramp_energy(8), 1e-6));
     assert_true(has_note(report, "stood still while power flowed 1 time"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static double wrapped_energy(double t)
@@ -250,13 +250,13 @@ static void a_counter_that_goes_over_its_end_is_followed(void **state)
     plant_range(&plant, 1, 4, 1);
     plant_words(&plant, 0);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_string_equal(text_in(report, "runs", 0, "kind"), "cpu");
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 1000, 1e-3));
     assert_true(is_near(number_in(report, "ranges", 0, "joules"), 300, 1e-3));
     assert_true(is_near(number_in(report, "runs", 0, "peak_w"), 100, 1e-3));
     assert_true(has_note(report, "went over its end 1 time"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void without_power_a_reset_is_time_that_was_not_measured(void **state)
@@ -267,12 +267,12 @@ static void without_power_a_reset_is_time_that_was_not_measured(void **state)
     plant_begin(&plant, NULL);
     plant_counter(&plant, "package-0", &reset, 0, 10, 1);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_string_equal(text_in(report, "runs", 0, "note"), "partly measured");
     assert_true(is_near(number_in(report, "runs", 0, "joules"),
                         ramp_energy(10) - (ramp_energy(5) - ramp_energy(4)), 1e-6));
     assert_true(has_note(report, "the time around it is not measured"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void without_a_counter_power_is_integrated_and_told(void **state)
@@ -282,11 +282,11 @@ static void without_a_counter_power_is_integrated_and_told(void **state)
     plant_begin(&plant, with_device);
     plant_power(&plant, "GPU-a", &ramp, 0, 10, 20);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
     assert_string_equal(text_in(report, "runs", 0, "measured_by"), "power");
     assert_true(has_note(report, "no energy counter; joules are the integral"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void missing_readings_are_told_and_the_counter_holds(void **state)
@@ -301,10 +301,10 @@ static void missing_readings_are_told_and_the_counter_holds(void **state)
     plant_words(&plant, 1);
     plant_counter(&plant, "GPU-a", &ramp, 0, 10, 4);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 2000, 1e-6));
     assert_true(has_note(report, "no readings of power for 3.10 s"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static double half_energy(double t)
@@ -320,11 +320,11 @@ static void a_counter_and_power_that_disagree_are_told(void **state)
     struct plant plant;
     plant_ten_seconds(&plant, &half);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 500, 1e-6));
     assert_true(number_in(report, "runs", 0, "plus_minus_j") >= 500);
     assert_true(has_note(report, "says 500 J and its power readings 1000 J"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void readings_that_cannot_be_are_left_out(void **state)
@@ -339,10 +339,10 @@ static void readings_that_cannot_be_are_left_out(void **state)
     plant_reading(&plant, power, 3.04, 1e300);
     plant_words(&plant, 1);
     plant_finish(&plant, s->folder, "r0");
-    marey_energy_report *report = report_of(s->folder, NULL);
+    marey_report *report = report_of(s->folder, NULL);
     assert_true(is_near(number_in(report, "runs", 0, "joules"), 1000, 1e-6));
     assert_true(has_note(report, "4 readings that cannot be are left out"));
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 int main(void)

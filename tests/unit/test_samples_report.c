@@ -571,7 +571,7 @@ static void a_sampler_is_no_process_of_the_program(void **state)
     /* Of one process: its whole time, and its iterations. */
     assert_int_equal(marey_table_n_rows(marey_breakdown_table(breakdown, "devices")), 2);
     assert_int_equal(marey_report_create("epochs", &recording, 1, NULL, &epochs), MAREY_EFORMAT);
-    assert_int_equal(marey_energy_is_there(&recording, 1), 0);
+    assert_int_equal(marey_report_is_there("energy", &recording, 1), 0);
     marey_report_destroy(epochs);
     marey_breakdown_destroy(breakdown);
     marey_summary_destroy(summary);

@@ -3,7 +3,7 @@
  *
  * A counter that falls has wrapped, where the fall fits a width that counters have and the energy to be expected; else
  * it was reset (a driver was loaded anew). One that does not move for a second while power flows is stuck. In both cases
- * the integral of power stands in for that stretch.
+ * the integral of power is used for that stretch.
  */
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,7 @@ static const double usual_difference = 0.05;
 enum { few_missing = 20 };
 
 struct notes {
-    struct marey_energy_report *report;
+    struct marey__energy_report *report;
     marey_table *table;
     struct marey__buf line;
 };
@@ -46,7 +46,7 @@ static void tell_count(struct notes *notes, const struct marey__meter *meter, ui
 
 static void tell_counter(struct notes *notes, const struct marey__meter *meter)
 {
-    const char *then = meter->has_power ? "the integral of power stands in for the time around it"
+    const char *then = meter->has_power ? "the integral of power is used for the time around it"
                                         : "the time around it is not measured";
     tell_count(notes, meter, meter->n_resets, "was reset", then);
     tell_count(notes, meter, meter->n_stuck, "stood still while power flowed", then);
@@ -93,7 +93,7 @@ static void tell_source(struct notes *notes, const struct marey__meter *meter)
 
 static void tell_unused(struct notes *notes)
 {
-    const struct marey_energy_report *report = notes->report;
+    const struct marey__energy_report *report = notes->report;
     size_t n = 0;
     for (size_t i = 0; i < report->n_targets; i++)
         n += report->targets[i].n_users == 0;
@@ -111,7 +111,7 @@ static void tell_unused(struct notes *notes)
 
 static void tell_uses(struct notes *notes)
 {
-    const struct marey_energy_report *report = notes->report;
+    const struct marey__energy_report *report = notes->report;
     bool is_shared = false;
     for (size_t i = 0; i < report->n_targets; i++)
         is_shared |= report->targets[i].kind == MAREY__OF_GPU && report->targets[i].n_users > 1;
@@ -133,7 +133,7 @@ static void tell_uses(struct notes *notes)
     }
 }
 
-static bool is_target(const struct marey_energy_report *report, size_t meter)
+static bool is_target(const struct marey__energy_report *report, size_t meter)
 {
     for (size_t i = 0; i < report->n_targets; i++)
         if (report->targets[i].meter == meter)
@@ -141,10 +141,8 @@ static bool is_target(const struct marey_energy_report *report, size_t meter)
     return false;
 }
 
-marey_status marey__energy_make_notes(struct marey_energy_report *report)
+bool marey__energy_put_notes(struct marey__energy_report *report)
 {
-    static const struct marey_column columns[] = {{"text", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE}};
-    MAREY_TRY(marey_table_create("notes", columns, 1, &report->tables[MAREY__ENERGY_NOTES]));
     struct notes notes = {.report = report, .table = report->tables[MAREY__ENERGY_NOTES]};
     for (size_t i = 0; i < report->n_meters; i++)
         if (is_target(report, i)) {
@@ -156,5 +154,5 @@ marey_status marey__energy_make_notes(struct marey_energy_report *report)
     tell_unused(&notes);
     const bool has_failed = notes.line.failed;
     marey__buf_fini(&notes.line);
-    return has_failed ? marey__no_memory() : marey_table_status(notes.table);
+    return !has_failed;
 }

@@ -8,7 +8,7 @@ enum { MAX_PARTS = 1 << 24 };
 
 /* A process in the reading. */
 struct reading {
-    struct marey_energy_report *report;
+    struct marey__energy_report *report;
     marey_recording *recording;
     const struct marey_process *process;
     uint32_t member; /* MAREY__NO_MEMBER: it only measures */
@@ -30,7 +30,7 @@ static const struct marey_site_info *site_of(const struct reading *r, uint32_t s
 
 static uint32_t meter_of(const struct reading *r, const char *device, size_t len)
 {
-    const struct marey_energy_report *report = r->report;
+    const struct marey__energy_report *report = r->report;
     for (size_t i = report->n_meters; i > 0; i--) {
         const struct marey__meter *meter = &report->meters[i - 1];
         if (meter->process == r->process && meter->device_len == len &&
@@ -53,7 +53,7 @@ static size_t name_length(const struct marey_site_info *site, const char *quanti
 /* A site that is a reading of some device. False without memory. */
 static bool take_site(struct reading *r, uint32_t number)
 {
-    struct marey_energy_report *report = r->report;
+    struct marey__energy_report *report = r->report;
     const struct marey_site_info *site = site_of(r, number);
     const char *bar = strcmp(site->category, "energy") == 0 ? strchr(site->domain, '|') : NULL;
     const unsigned quantity = bar != NULL ? marey__quantity_find(bar + 1) : MAREY__N_QUANTITIES;
@@ -84,7 +84,7 @@ static bool take_site(struct reading *r, uint32_t number)
 static bool is_left_out(const struct reading *r, const struct marey_site_info *site)
 {
     return marey__is_runtime_call(site) ||
-           !marey__name_matches(r->report->options.filter, site->name, site->name_len);
+           !marey__name_matches(r->report->filter, site->name, site->name_len);
 }
 
 static bool look_at_sites(struct reading *r)
@@ -114,8 +114,9 @@ static bool take_counter(struct reading *r, const uint64_t *words, uint64_t ns)
 
 /* ---- windows ---- */
 
-struct marey__energy_window *marey__energy_window(struct marey_energy_report *report, uint32_t member,
-                                                  enum marey__energy_by by, uint64_t key)
+struct marey__energy_window *marey__energy_window(struct marey__energy_report *report,
+                                                  uint32_t member, enum marey__energy_by by,
+                                                  uint64_t key)
 {
     struct {
         uint64_t member_and_by, key;
@@ -174,7 +175,7 @@ static bool take_named(struct reading *r, enum marey__energy_by by, uint32_t sit
 
 static bool take_iteration(struct reading *r, const struct marey__span *span)
 {
-    struct marey_energy_report *report = r->report;
+    struct marey__energy_report *report = r->report;
     return MAREY__PUSH(report->iterations, report->n_iterations, report->iterations_cap,
                        (struct marey__energy_iteration){.begin_ns = span->begin_ns,
                                                         .end_ns = span->end_ns,
@@ -271,7 +272,7 @@ static void take_streams(struct marey__energy_member *member, marey_recording *r
 /* A new one, or that of an earlier process of the same rank. False without memory. */
 static bool find_member(struct reading *r)
 {
-    struct marey_energy_report *report = r->report;
+    struct marey__energy_report *report = r->report;
     const struct marey_process *process = r->process;
     uint32_t run;
     if (!marey__process_runs_find(&report->runs, process, &run))
@@ -319,7 +320,7 @@ static bool add_to_run(struct reading *r, uint32_t member)
  */
 static bool begin_measuring(struct reading *r)
 {
-    struct marey_energy_report *report = r->report;
+    struct marey__energy_report *report = r->report;
     bool is_alone = true;
     for (uint32_t i = 0; i < report->n_members; i++) {
         struct marey__energy_member *member = &report->members[i];
@@ -346,7 +347,7 @@ static bool begin_member(struct reading *r)
     return find_member(r) && add_to_run(r, r->member);
 }
 
-marey_status marey__energy_read(struct marey_energy_report *report, marey_recording *recording)
+marey_status marey__energy_read(struct marey__energy_report *report, marey_recording *recording)
 {
     for (size_t i = 0; i < marey_recording_n_logs(recording); i++) {
         struct reading r = {.report = report,

@@ -5,7 +5,7 @@
 #include "analyze/energy/internal.h"
 
 /* Mean and interval over runs of the rows of one kind. */
-static void put_kind(const struct marey_energy_report *report, const char *kind)
+static void put_kind(const struct marey__energy_report *report, const char *kind)
 {
     const marey_table *runs = report->tables[MAREY__ENERGY_RUNS];
     marey_table *table = report->tables[MAREY__ENERGY_REPEATS];
@@ -42,7 +42,7 @@ static void put_kind(const struct marey_energy_report *report, const char *kind)
         marey_table_null(table);
 }
 
-void marey__energy_put_repeats(struct marey_energy_report *report)
+void marey__energy_put_repeats(struct marey__energy_report *report)
 {
     for (size_t kind = 0; kind < MAREY__N_ENERGY_KINDS; kind++)
         put_kind(report, marey__energy_kind_names[kind]);

@@ -1,5 +1,5 @@
 /* Joules as a whole: recordings are read, meters made ready, devices given to ranks, and tables made. */
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/energy/internal.h"
@@ -19,34 +19,34 @@ static bool has_meter(const marey_recording *recording, size_t process)
     return false;
 }
 
-int marey_energy_is_there(marey_recording *const *recordings, size_t n)
+static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
 {
+    (void)summary;
     for (size_t r = 0; r < n; r++)
         for (size_t p = 0; p < marey_recording_n_logs(recordings[r]); p++)
             if (has_meter(recordings[r], p))
-                return 1;
-    return 0;
+                return true;
+    return false;
 }
 
 /* ---- making ---- */
 
-static marey_status take_options(struct marey_energy_report *report,
-                                 const struct marey_energy_report_options *options)
+static marey_status take_settings(struct marey__energy_report *report,
+                                  const struct marey__request *request)
 {
-    report->options = *options;
-    if (!(isfinite(options->co2_g_per_kwh) && options->co2_g_per_kwh >= 0))
-        return marey__fail(MAREY_EINVAL, "grams of CO2 for a kWh must be 0 or more, and not %g",
-                           options->co2_g_per_kwh);
-    if (options->pue != 0 && !(isfinite(options->pue) && options->pue >= 1))
-        return marey__fail(MAREY_EINVAL,
-                           "a PUE is what a building takes for each watt of its machines: 1 or "
-                           "more, and not %g",
-                           options->pue);
-    return MAREY_OK;
+    const char *const co2 = marey__setting(request, "co2"), *const pue =
+                                                                marey__setting(request, "pue");
+    report->filter = marey__setting(request, "filter");
+    report->wanted_group = marey__setting_count(request, "group");
+    report->co2_g_per_kwh = co2 != NULL ? strtod(co2, NULL) : 0;
+    report->pue = pue != NULL ? strtod(pue, NULL) : 1;
+    return report->pue >= 1
+               ? MAREY_OK
+               : marey__fail(MAREY_EINVAL, "pue takes a number of 1 or more, not '%s'", pue);
 }
 
 /* A process that measured for its host may end before the others, and another goes on. */
-static bool join_meters(struct marey_energy_report *report)
+static bool join_meters(struct marey__energy_report *report)
 {
     for (size_t i = 0; i < report->n_meters; i++)
         for (size_t j = 0; j < report->n_meters; j++)
@@ -56,13 +56,11 @@ static bool join_meters(struct marey_energy_report *report)
     return true;
 }
 
-static marey_status read_all(struct marey_energy_report *report, marey_recording *const *recordings,
-                             size_t n)
+static marey_status read_all(struct marey__energy_report *report, const struct marey__request *request)
 {
-    for (size_t i = 0; i < n; i++) {
-        MAREY_TRY(marey__energy_read(report, recordings[i]));
-        if (report->options.progress != NULL)
-            report->options.progress(report->options.progress_ctx, (double)(i + 1) / (double)n);
+    for (size_t i = 0; i < request->n; i++) {
+        MAREY_TRY(marey__energy_read(report, request->recordings[i]));
+        marey__report_progress(request, (double)(i + 1) / (double)request->n);
     }
     MAREY__TRY_MEMORY(join_meters(report));
     for (size_t i = 0; i < report->n_meters; i++)
@@ -70,7 +68,7 @@ static marey_status read_all(struct marey_energy_report *report, marey_recording
     return MAREY_OK;
 }
 
-static bool has_readings(const struct marey_energy_report *report)
+static bool has_readings(const struct marey__energy_report *report)
 {
     for (size_t i = 0; i < report->n_meters; i++)
         if (report->meters[i].of[MAREY__POWER].n != 0 || report->meters[i].of[MAREY__ENERGY].n != 0)
@@ -79,7 +77,7 @@ static bool has_readings(const struct marey_energy_report *report)
 }
 
 /* A member's time in no phase, as one more phase. */
-static bool add_no_phase(struct marey_energy_report *report, uint32_t member, uint32_t key,
+static bool add_no_phase(struct marey__energy_report *report, uint32_t member, uint32_t key,
                          struct marey__time_set *phases)
 {
     if (phases->n == 0)
@@ -94,7 +92,7 @@ static bool add_no_phase(struct marey_energy_report *report, uint32_t member, ui
     return none != NULL && run != NULL && marey__time_set_add_between(&none->set, &run->set, phases);
 }
 
-static bool add_no_phases(struct marey_energy_report *report)
+static bool add_no_phases(struct marey__energy_report *report)
 {
     struct marey__time_set *const sets = marey__calloc(report->n_members + 1, sizeof *sets);
     static const char name[] = "(no phase)";
@@ -118,30 +116,24 @@ static bool add_no_phases(struct marey_energy_report *report)
     return is_done;
 }
 
-static marey_status make(struct marey_energy_report *report, marey_recording *const *recordings,
-                         size_t n, const struct marey_energy_report_options *options)
+static marey_status fill(struct marey__energy_report *report, const marey_report *made,
+                         const struct marey__request *request)
 {
-    MAREY_TRY(take_options(report, options));
-    report->title = marey__recordings_title(recordings, n);
-    MAREY__TRY_MEMORY(report->title != NULL);
-    if (marey_energy_is_there(recordings, n))
-        MAREY_TRY(read_all(report, recordings, n));
+    MAREY_TRY(take_settings(report, request));
+    if (is_there(request->recordings, request->n, NULL))
+        MAREY_TRY(read_all(report, request));
     if (!has_readings(report))
-        return marey__fail(MAREY_EFORMAT,
-                           "%s has no energy in it: 'marey run --energy' records it, and 'marey "
-                           "doctor' says what can be measured here",
-                           report->title);
+        return marey__report_missing(made);
     marey__energy_order_runs(report);
     MAREY__TRY_MEMORY(marey__energy_find_users(report) && marey__energy_group_iterations(report));
     for (size_t i = 0; i < report->n_windows; i++)
         MAREY__TRY_MEMORY(marey__time_set_settle(&report->windows[i].set));
-    MAREY__TRY_MEMORY(add_no_phases(report));
-    MAREY_TRY(marey__energy_make_tables(report));
-    return marey__energy_make_notes(report);
+    MAREY__TRY_MEMORY(add_no_phases(report) && marey__energy_put_tables(report) &&
+                      marey__energy_put_notes(report));
+    return MAREY_OK;
 }
 
-/* What was only needed to make the tables. */
-static void free_making(struct marey_energy_report *report)
+static void fini(struct marey__energy_report *report)
 {
     for (size_t i = 0; i < report->n_meters; i++)
         marey__meter_fini(&report->meters[i]);
@@ -160,37 +152,54 @@ static void free_making(struct marey_energy_report *report)
     marey__arena_fini(&report->texts);
 }
 
-marey_status marey_energy_report_create(marey_recording *const *recordings, size_t n,
-                                        const struct marey_energy_report_options *options,
-                                        marey_energy_report **out)
+static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    static const struct marey_energy_report_options defaults;
-    marey_energy_report *report = marey__calloc(1, sizeof *report);
-    MAREY__TRY_MEMORY(report != NULL);
-    const marey_status status = make(report, recordings, n, options != NULL ? options : &defaults);
-    free_making(report);
-    if (status != MAREY_OK) {
-        marey_energy_report_destroy(report);
-        return status;
-    }
-    *out = report;
-    return MAREY_OK;
+    struct marey__energy_report energy = {.tables = report->tables};
+    const marey_status status = fill(&energy, report, request);
+    fini(&energy);
+    return status;
 }
 
-void marey_energy_report_destroy(marey_energy_report *report)
-{
-    if (report == NULL)
-        return;
-    for (size_t i = 0; i < MAREY__N_JOULES; i++)
-        marey_table_destroy(report->tables[i]);
-    marey__free(report->title);
-    marey__free(report);
-}
+/* ---- the entry ---- */
 
-marey_table *marey_energy_report_table(marey_energy_report *report, const char *name)
-{
-    for (size_t i = 0; i < MAREY__N_JOULES; i++)
-        if (report->tables[i] != NULL && strcmp(marey_table_name(report->tables[i]), name) == 0)
-            return report->tables[i];
-    return NULL;
-}
+static const struct marey_setting settings[] = {
+    {"group", MAREY_SETTING_COUNT, "N",
+     "N iterations in a row (default: as many as take ten times as\n"
+     "long as readings take to change)"},
+    {"co2", MAREY_SETTING_NUMBER, "G_PER_KWH", "grams of CO2, at so many for a kWh"},
+    {"pue", MAREY_SETTING_NUMBER, "X",
+     "with --co2: power usage effectiveness of the data center\n(default: 1)"},
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only ranges whose name matches"},
+};
+
+/* The summary has tables of these names as well. */
+static const struct marey__page_table page_tables[] = {{"runs", "energy of runs"},
+                                                       {"devices", "energy of devices"},
+                                                       {"epochs", "energy of epochs"},
+                                                       {"iterations", "energy of iterations"},
+                                                       {"phases", "energy of phases"},
+                                                       {"ranges", "energy of ranges"},
+                                                       {"repeats", "energy of repeats"},
+                                                       {"notes", "energy notes"},
+                                                       {0}};
+
+extern const struct marey__analysis marey__analysis_energy;
+const struct marey__analysis marey__analysis_energy = {
+    .about = {.name = "energy",
+              .help = "joules, watts and utilization of runs, devices, epochs, ranges",
+              .needs = "'marey run --energy' records it, and 'marey doctor' reports what can be "
+                       "measured here",
+              .examples =
+                  "  marey report train.marey --energy --by epoch what an epoch takes in joules\n"
+                  "  marey report --energy scalability-metrics/   joules by files of itwinai 0.3",
+              .settings = settings,
+              .n_settings = MAREY__COUNT_OF(settings),
+              .tables = marey__energy_tables,
+              .n_tables = MAREY__N_ENERGY_TABLES,
+              .csv = "runs"},
+    .make = make,
+    .text = marey__energy_text,
+    .draws_tables = true,
+    .is_there = is_there,
+    .page = page_tables,
+};

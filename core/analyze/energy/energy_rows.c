@@ -48,7 +48,7 @@ static bool add_section(struct marey__energy_sections *s, uint32_t run,
 }
 
 bool marey__energy_sections_make(struct marey__energy_sections *s,
-                                 const struct marey_energy_report *report)
+                                 const struct marey__energy_report *report)
 {
     size_t n = 0;
     s->windows = marey__calloc(report->n_windows + 1, sizeof *s->windows);
@@ -78,7 +78,8 @@ void marey__energy_sections_fini(struct marey__energy_sections *s)
 
 /* ---- devices ---- */
 
-static bool is_in(const struct marey_energy_report *report, const struct marey__energy_target *target,
+static bool is_in(const struct marey__energy_report *report,
+                  const struct marey__energy_target *target,
                   const struct marey__energy_window *window)
 {
     return target->n_users != 0 ? target->users[window->member] != 0
@@ -87,7 +88,7 @@ static bool is_in(const struct marey_energy_report *report, const struct marey__
 
 bool marey__energy_target_measure(const struct marey__energy_target *target,
                                   const struct marey__energy_section *section,
-                                  const struct marey_energy_report *report,
+                                  const struct marey__energy_report *report,
                                   struct marey__energy_sum *out)
 {
     struct marey__time_set united = {0};
@@ -137,7 +138,7 @@ static void count_windows(const struct marey__energy_section *section, struct ma
     }
 }
 
-bool marey__energy_row_make(const struct marey_energy_report *report,
+bool marey__energy_row_make(const struct marey__energy_report *report,
                             const struct marey__energy_section *section,
                             const struct marey__energy_scope *scope, struct marey__energy_row *row)
 {

@@ -55,16 +55,25 @@ static const struct marey_column iteration_columns[] = {WHOLE("run"), WHOLE("fir
                                                         NUMBERS};
 static const struct marey_column named_columns[] = {WHOLE("run"), TEXT("name"), NUMBERS};
 
-static const struct marey__table_definition definitions[] = {
-    [MAREY__ENERGY_RUNS] = DEFINED("runs", run_columns),
-    [MAREY__ENERGY_REPEATS] = DEFINED("repeats", repeat_columns),
-    [MAREY__ENERGY_DEVICES] = DEFINED("devices", device_columns),
-    [MAREY__ENERGY_RANKS] = DEFINED("ranks", rank_columns),
-    [MAREY__ENERGY_NODES] = DEFINED("nodes", node_columns),
-    [MAREY__ENERGY_EPOCHS] = DEFINED("epochs", epoch_columns),
-    [MAREY__ENERGY_ITERATIONS] = DEFINED("iterations", iteration_columns),
-    [MAREY__ENERGY_PHASES] = DEFINED("phases", named_columns),
-    [MAREY__ENERGY_RANGES] = DEFINED("ranges", named_columns),
+static const struct marey_column note_columns[] = {TEXT("text")};
+
+#define TABLE(name, columns) name, columns, MAREY__COUNT_OF(columns)
+const struct marey_table_definition marey__energy_tables[MAREY__N_ENERGY_TABLES] = {
+    [MAREY__ENERGY_RUNS] = {TABLE("runs", run_columns), "run", "processes with one run id"},
+    [MAREY__ENERGY_REPEATS] = {TABLE("repeats", repeat_columns), "repeat",
+                               "mean over runs, with its 95 % confidence interval"},
+    [MAREY__ENERGY_DEVICES] = {TABLE("devices", device_columns), "device",
+                               "each device, also those that no process uses"},
+    [MAREY__ENERGY_RANKS] = {TABLE("ranks", rank_columns), "rank",
+                             "the devices of each rank; shared: some are of other ranks too"},
+    [MAREY__ENERGY_NODES] = {TABLE("nodes", node_columns), "node", "the devices of each host"},
+    [MAREY__ENERGY_EPOCHS] = {TABLE("epochs", epoch_columns), "epoch", "epochs"},
+    [MAREY__ENERGY_ITERATIONS] =
+        {TABLE("iterations", iteration_columns), "iteration",
+         "groups of successive iterations of all ranks, warm-up among them"},
+    [MAREY__ENERGY_PHASES] = {TABLE("phases", named_columns), "phase", "phases"},
+    [MAREY__ENERGY_RANGES] = {TABLE("ranges", named_columns), "range", "ranges"},
+    [MAREY__ENERGY_NOTES] = {TABLE("notes", note_columns), "note", "notes on the figures"},
 };
 
 /* ---- numbers ---- */
@@ -101,13 +110,12 @@ static void put_shares(marey_table *table, const struct marey__energy_sum *sum)
         put_real(table, sum->weighted[q] / sum->weight[q] / 100, sum->weight[q] > 0);
 }
 
-static double co2(const struct marey_energy_report *report, double joules)
+static double co2(const struct marey__energy_report *report, double joules)
 {
-    const double pue = report->options.pue > 0 ? report->options.pue : 1;
-    return joules / 3.6e6 * pue * report->options.co2_g_per_kwh;
+    return joules / 3.6e6 * report->pue * report->co2_g_per_kwh;
 }
 
-static void put_numbers(const struct marey_energy_report *report, marey_table *table,
+static void put_numbers(const struct marey__energy_report *report, marey_table *table,
                         const char *kind, const struct marey__energy_sum *sum,
                         const struct marey__energy_row *row)
 {
@@ -128,7 +136,7 @@ static void put_numbers(const struct marey_energy_report *report, marey_table *t
     put_real(table, row->samples, row->samples > 0);
     put_real(table, sum->joules / row->samples, is_known && row->samples > 0);
     put_real(table, sum->joules * (double)sum->ns * 1e-9, is_known);
-    put_real(table, co2(report, sum->joules), is_known && report->options.co2_g_per_kwh > 0);
+    put_real(table, co2(report, sum->joules), is_known && report->co2_g_per_kwh > 0);
     marey__put_string(table, measured_by(sum));
     marey__put_string(table, note);
 }
@@ -137,7 +145,7 @@ static void put_numbers(const struct marey_energy_report *report, marey_table *t
 struct target_row {
     marey_table *table;
     void (*put_whose)(const struct target_row *to);
-    const struct marey_energy_report *report;
+    const struct marey__energy_report *report;
     const struct marey__energy_section *section;
     const struct marey__energy_row *row;
     const struct marey__energy_member *member;
@@ -221,7 +229,7 @@ static void put_whose_rank(const struct target_row *to)
 
 /* ---- devices ---- */
 
-static bool put_ranks(const struct marey_energy_report *report, marey_table *table,
+static bool put_ranks(const struct marey__energy_report *report, marey_table *table,
                       const struct marey__energy_target *target)
 {
     struct marey__buf text = {0};
@@ -235,7 +243,7 @@ static bool put_ranks(const struct marey_energy_report *report, marey_table *tab
     return is_done;
 }
 
-static bool put_device(const struct marey_energy_report *report, marey_table *table,
+static bool put_device(const struct marey__energy_report *report, marey_table *table,
                        const struct marey__energy_section *section,
                        const struct marey__energy_target *target)
 {
@@ -265,7 +273,7 @@ static bool put_device(const struct marey_energy_report *report, marey_table *ta
 
 /* ---- sections to tables ---- */
 
-static bool shares_device(const struct marey_energy_report *report, size_t member)
+static bool shares_device(const struct marey__energy_report *report, size_t member)
 {
     for (size_t i = 0; i < report->n_targets; i++)
         if (report->targets[i].kind == MAREY__OF_GPU && report->targets[i].users[member] &&
@@ -275,7 +283,7 @@ static bool shares_device(const struct marey_energy_report *report, size_t membe
 }
 
 /* Of a run: its devices, its ranks, its hosts. */
-static bool put_parts_of_run(struct marey_energy_report *report,
+static bool put_parts_of_run(struct marey__energy_report *report,
                              const struct marey__energy_section *section)
 {
     struct marey__energy_row row;
@@ -315,7 +323,7 @@ static bool put_parts_of_run(struct marey_energy_report *report,
     return true;
 }
 
-static bool put_section(struct marey_energy_report *report,
+static bool put_section(struct marey__energy_report *report,
                         const struct marey__energy_section *section)
 {
     static const struct {
@@ -345,25 +353,14 @@ static bool put_section(struct marey_energy_report *report,
 
 /* ---- all ---- */
 
-static marey_status fill(struct marey_energy_report *report)
+bool marey__energy_put_tables(struct marey__energy_report *report)
 {
     struct marey__energy_sections sections = {0};
     bool is_done = marey__energy_sections_make(&sections, report);
     for (size_t i = 0; is_done && i < sections.n; i++)
         is_done = put_section(report, &sections.sections[i]);
     marey__energy_sections_fini(&sections);
-    MAREY__TRY_MEMORY(is_done);
-    marey__energy_put_repeats(report);
-    return MAREY_OK;
-}
-
-marey_status marey__energy_make_tables(struct marey_energy_report *report)
-{
-    for (size_t i = 0; i < MAREY__COUNT_OF(definitions); i++)
-        MAREY_TRY(marey_table_create(definitions[i].name, definitions[i].columns, definitions[i].n,
-                                     &report->tables[i]));
-    MAREY_TRY(fill(report));
-    for (size_t i = 0; i < MAREY__COUNT_OF(definitions); i++)
-        MAREY_TRY(marey_table_status(report->tables[i]));
-    return MAREY_OK;
+    if (is_done)
+        marey__energy_put_repeats(report);
+    return is_done;
 }

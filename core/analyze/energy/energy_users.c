@@ -9,7 +9,7 @@
 
 /* ---- runs ---- */
 
-void marey__energy_order_runs(struct marey_energy_report *report)
+void marey__energy_order_runs(struct marey__energy_report *report)
 {
     /* Few, and mostly in order. */
     for (size_t i = 1; i < report->runs.n; i++)
@@ -52,7 +52,7 @@ static uint64_t overlap(const struct marey__meter *meter, const struct marey__en
     return to > from ? (to - from) + (is_same_run ? UINT64_C(1) << 62 : 0) : 0;
 }
 
-static uint64_t overlap_with_run(const struct marey_energy_report *report, size_t meter,
+static uint64_t overlap_with_run(const struct marey__energy_report *report, size_t meter,
                                  uint32_t run, const char *host)
 {
     uint64_t longest = 0;
@@ -71,7 +71,7 @@ static bool is_same_device(const struct marey__meter *a, const struct marey__met
 }
 
 /* The device of a meter in a run: a new target, or a better meter of one that is there. */
-static bool add_target(struct marey_energy_report *report, uint32_t run, size_t meter)
+static bool add_target(struct marey__energy_report *report, uint32_t run, size_t meter)
 {
     const struct marey__meter *m = &report->meters[meter];
     const char *host = m->process->host;
@@ -137,7 +137,7 @@ static bool is_on(const struct marey__energy_member *member, uint32_t run, const
 }
 
 /* Whether some other rank of the host says the same list. */
-static bool has_twin(const struct marey_energy_report *report,
+static bool has_twin(const struct marey__energy_report *report,
                      const struct marey__energy_member *member)
 {
     for (size_t i = 0; i < report->n_members; i++) {
@@ -149,7 +149,7 @@ static bool has_twin(const struct marey_energy_report *report,
     return false;
 }
 
-static void find_places(struct marey_energy_report *report)
+static void find_places(struct marey__energy_report *report)
 {
     for (size_t i = 0; i < report->n_members; i++) {
         struct marey__energy_member *member = &report->members[i];
@@ -179,7 +179,7 @@ static bool uses(const struct marey__energy_member *member, const struct marey__
     return !member->is_by_place || place == member->local_rank % n;
 }
 
-static bool is_anything_said(const struct marey_energy_report *report,
+static bool is_anything_said(const struct marey__energy_report *report,
                              const struct marey__energy_target *target)
 {
     for (size_t i = 0; i < report->n_members; i++)
@@ -189,7 +189,7 @@ static bool is_anything_said(const struct marey_energy_report *report,
     return false;
 }
 
-static void find_users_of(struct marey_energy_report *report, struct marey__energy_target *target)
+static void find_users_of(struct marey__energy_report *report, struct marey__energy_target *target)
 {
     const bool is_known = is_anything_said(report, target);
     report->is_use_unknown |= !is_known && target->kind == MAREY__OF_GPU;
@@ -203,7 +203,7 @@ static void find_users_of(struct marey_energy_report *report, struct marey__ener
 }
 
 /* Whether any kernel ran on it; where nobody looked, one may have. */
-static bool was_busy(const struct marey_energy_report *report,
+static bool was_busy(const struct marey__energy_report *report,
                      const struct marey__energy_target *target)
 {
     const struct marey__readings *use = &report->meters[target->meter].of[MAREY__UTILIZATION];
@@ -214,7 +214,7 @@ static bool was_busy(const struct marey_energy_report *report,
 }
 
 /* Processes that may use all GPUs often use some: those on which nothing ran while something ran on others are nobody's. */
-static void leave_out_idle(struct marey_energy_report *report)
+static void leave_out_idle(struct marey__energy_report *report)
 {
     for (size_t i = 0; i < report->n_targets; i++) {
         struct marey__energy_target *target = &report->targets[i];
@@ -235,7 +235,7 @@ static void leave_out_idle(struct marey_energy_report *report)
     }
 }
 
-bool marey__energy_find_users(struct marey_energy_report *report)
+bool marey__energy_find_users(struct marey__energy_report *report)
 {
     for (uint32_t run = 0; run < report->runs.n; run++)
         for (size_t meter = 0; meter < report->n_meters; meter++)
@@ -257,7 +257,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* 1, 2, 5, 10, 20, ...: the first that makes a group last for ten times as long as readings take to change. */
-static uint64_t choose_group(const struct marey_energy_report *report, uint64_t median_ns)
+static uint64_t choose_group(const struct marey__energy_report *report, uint64_t median_ns)
 {
     uint64_t period_ns = 0, group = 1;
     for (size_t i = 0; i < report->n_targets; i++)
@@ -269,7 +269,7 @@ static uint64_t choose_group(const struct marey_energy_report *report, uint64_t 
     return group;
 }
 
-static bool find_group(struct marey_energy_report *report)
+static bool find_group(struct marey__energy_report *report)
 {
     uint64_t *durations = marey__calloc(report->n_iterations, sizeof *durations);
     if (durations == NULL)
@@ -282,7 +282,7 @@ static bool find_group(struct marey_energy_report *report)
     return true;
 }
 
-static bool take_iteration(struct marey_energy_report *report,
+static bool take_iteration(struct marey__energy_report *report,
                            const struct marey__energy_iteration *iteration, uint64_t place)
 {
     /* Every member has this one, so that it stays where it is. */
@@ -302,11 +302,11 @@ static bool take_iteration(struct marey_energy_report *report,
     return marey__time_set_add(&window->set, iteration->begin_ns, iteration->end_ns);
 }
 
-bool marey__energy_group_iterations(struct marey_energy_report *report)
+bool marey__energy_group_iterations(struct marey__energy_report *report)
 {
     if (report->n_iterations == 0)
         return true;
-    report->group = report->options.group;
+    report->group = report->wanted_group;
     if (report->group == 0 && !find_group(report))
         return false;
     uint64_t *places = marey__calloc(report->n_members, sizeof *places);

@@ -5,6 +5,7 @@
  *                           '-- windows: times of epochs, iterations, phases, ranges -- energy_sets.c
  *   energy_users.c -- runs, and which process uses which device
  *   meter x window -- energy_measure.c -- energy_rows.c -- energy_tables.c, energy_repeats.c, energy_notes.c
+ *   energy_report.c -- the entry of the registry; energy_text.c -- text for a terminal
  *
  * A device's counter E is read every few seconds, its power P many times a second. Between two readings of the counter,
  * energy follows the integral I of P (linear between readings, constant outside), scaled to meet the counter:
@@ -14,6 +15,10 @@
  * A window's energy is E(end) - E(start). Without a usable counter the integral is used as it is; with a counter
  * only, power is its difference quotient.
  *
+ * Each figure has a plus_minus: the steps of the counter at the edges, the largest change between two readings of power,
+ * and the difference of counter and power. A window shorter than twice the time in which readings change has no figure.
+ * Short windows that follow one another and fill four fifths of the time are measured as one.
+ *
  * Input: recordings. Output: tables. Memory: 24 bytes per reading, 16 per range, 40 per iteration.
  */
 #ifndef MAREY_ANALYZE_ENERGY_INTERNAL_H
@@ -21,7 +26,7 @@
 
 #include "analyze/device/internal.h"
 #include "analyze/walk/internal.h"
-#include <marey/energy_report.h>
+#include "report/internal.h"
 
 /* ---- energy_sets.c: times, each moment once ---- */
 
@@ -231,14 +236,16 @@ enum marey__energy_table {
     MAREY__ENERGY_PHASES,
     MAREY__ENERGY_RANGES,
     MAREY__ENERGY_NOTES,
-    MAREY__N_JOULES,
+    MAREY__N_ENERGY_TABLES,
 };
 
-struct marey_energy_report {
-    marey_table *tables[MAREY__N_JOULES];
-    char *title;
-    struct marey_energy_report_options options;
-    /* What follows is gone once the tables are made. */
+/* What the tables are made from. */
+struct marey__energy_report {
+    marey_table **tables;  /* of the report */
+    const char *filter;    /* of ranges; NULL: all */
+    uint32_t wanted_group; /* iterations in a group; 0: as many as are long enough to measure */
+    double co2_g_per_kwh;  /* 0: unknown */
+    double pue;            /* multiplies CO2 only: joules stay as measured */
     struct marey__meter *meters;
     size_t n_meters, meters_cap;
     struct marey__process_runs runs;
@@ -258,16 +265,17 @@ struct marey_energy_report {
 };
 
 /* All processes of a recording. */
-MAREY_WARN_UNUSED marey_status marey__energy_read(struct marey_energy_report *report,
+MAREY_WARN_UNUSED marey_status marey__energy_read(struct marey__energy_report *report,
                                                   marey_recording *recording);
 /* The window of a member, made when new; NULL without memory. */
-struct marey__energy_window *marey__energy_window(struct marey_energy_report *report, uint32_t member,
-                                                  enum marey__energy_by by, uint64_t key);
+struct marey__energy_window *marey__energy_window(struct marey__energy_report *report,
+                                                  uint32_t member, enum marey__energy_by by,
+                                                  uint64_t key);
 
 /* energy_users.c: runs in order of time, devices and who uses them; groups of iterations. False without memory. */
-void marey__energy_order_runs(struct marey_energy_report *report);
-MAREY_WARN_UNUSED bool marey__energy_find_users(struct marey_energy_report *report);
-MAREY_WARN_UNUSED bool marey__energy_group_iterations(struct marey_energy_report *report);
+void marey__energy_order_runs(struct marey__energy_report *report);
+MAREY_WARN_UNUSED bool marey__energy_find_users(struct marey__energy_report *report);
+MAREY_WARN_UNUSED bool marey__energy_group_iterations(struct marey__energy_report *report);
 
 /* ---- energy_rows.c ---- */
 
@@ -296,14 +304,14 @@ struct marey__energy_row {
 };
 
 /* What the devices that are used took in a section. False without memory. */
-MAREY_WARN_UNUSED bool marey__energy_row_make(const struct marey_energy_report *report,
+MAREY_WARN_UNUSED bool marey__energy_row_make(const struct marey__energy_report *report,
                                               const struct marey__energy_section *section,
                                               const struct marey__energy_scope *scope,
                                               struct marey__energy_row *row);
 /* What one device took in it; one that nobody uses while anybody on its host was in it. */
 MAREY_WARN_UNUSED bool marey__energy_target_measure(const struct marey__energy_target *target,
                                                     const struct marey__energy_section *section,
-                                                    const struct marey_energy_report *report,
+                                                    const struct marey__energy_report *report,
                                                     struct marey__energy_sum *out);
 
 /* All sections: by run, by what they are of, and by number, or the longest first. `windows` is what they point into. */
@@ -313,15 +321,19 @@ struct marey__energy_sections {
     size_t n, cap;
 };
 MAREY_WARN_UNUSED bool marey__energy_sections_make(struct marey__energy_sections *sections,
-                                                   const struct marey_energy_report *report);
+                                                   const struct marey__energy_report *report);
 void marey__energy_sections_fini(struct marey__energy_sections *sections);
 
-/* ---- energy_tables.c, energy_notes.c ---- */
+/* ---- energy_tables.c, energy_notes.c, energy_text.c ---- */
 
-MAREY_WARN_UNUSED marey_status marey__energy_make_tables(struct marey_energy_report *report);
-MAREY_WARN_UNUSED marey_status marey__energy_make_notes(struct marey_energy_report *report);
+extern const struct marey_table_definition marey__energy_tables[MAREY__N_ENERGY_TABLES];
+/* These two return false on out of memory. */
+MAREY_WARN_UNUSED bool marey__energy_put_tables(struct marey__energy_report *report);
+MAREY_WARN_UNUSED bool marey__energy_put_notes(struct marey__energy_report *report);
+marey_status marey__energy_text(const marey_report *report,
+                                const struct marey_write_options *options, FILE *out);
 /* Into the table `repeats`, from `runs`. In energy_repeats.c. */
-void marey__energy_put_repeats(struct marey_energy_report *report);
+void marey__energy_put_repeats(struct marey__energy_report *report);
 extern const char *const marey__energy_kind_names[MAREY__N_ENERGY_KINDS];
 
 #endif

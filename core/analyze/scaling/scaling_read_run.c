@@ -7,7 +7,6 @@
 #include "analyze/compare/internal.h"
 #include "analyze/scaling/internal.h"
 #include "analyze/walk/internal.h"
-#include <marey/energy_report.h>
 
 /* Missing ranks that are named one by one. */
 enum { MAX_NAMED = 8 };
@@ -92,11 +91,11 @@ static marey_status add_epochs(const struct marey__scaling_source *source, struc
 /* ---- energy ---- */
 
 /* Of all kinds of devices where several were measured; GPUs are how busy they were. */
-static void take_energy(marey_energy_report *report, const struct values *values,
+static void take_energy(const marey_report *report, const struct values *values,
                         struct marey_scaling_run *run)
 {
-    const marey_table *runs = marey_energy_report_table(report, "runs"),
-                      *epochs = marey_energy_report_table(report, "epochs");
+    const marey_table *runs = marey_report_table(report, "runs"),
+                      *epochs = marey_report_table(report, "epochs");
     for (size_t i = 0; i < marey_table_n_rows(runs); i++) {
         run->joules = number_at(runs, i, "joules"); /* the row of all comes last */
         if (text_is(runs, i, "kind", "gpu"))
@@ -118,13 +117,13 @@ static void take_energy(marey_energy_report *report, const struct values *values
 static marey_status add_energy(const struct marey__scaling_source *source,
                                const struct values *values, struct marey_scaling_run *run)
 {
-    marey_energy_report *report = NULL;
-    if (!marey_energy_is_there(&source->recording, 1))
+    marey_report *report = NULL;
+    if (!marey_report_is_there("energy", &source->recording, 1))
         return MAREY_OK;
-    const marey_status status = marey_energy_report_create(&source->recording, 1, NULL, &report);
+    const marey_status status = marey_report_create("energy", &source->recording, 1, NULL, &report);
     if (status == MAREY_OK)
         take_energy(report, values, run);
-    marey_energy_report_destroy(report);
+    marey_report_destroy(report);
     return status == MAREY_EFORMAT ? MAREY_OK : status;
 }
 

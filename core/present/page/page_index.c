@@ -235,7 +235,6 @@ marey_status marey__page_index(const struct marey__page *page, struct marey__buf
     for (size_t t = 0; t < MAREY__N_TABLES; t++)
         (t == MAREY__TABLE_TREE ? marey__page_tree : marey__page_table)(
             json, page->summary->tables[t], MAREY__PAGE_TABLE_ROWS);
-    marey__page_put_energy(page, json);
     marey__page_put_reports(page, false, json);
     marey__page_close(json, "],");
     marey__page_put_reports(page, true, json);

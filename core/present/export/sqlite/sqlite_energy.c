@@ -1,6 +1,5 @@
 /* Joules as tables of the database, energy_runs and so on, where some were measured: columns as the tables have them. */
 #include "present/export/sqlite/internal.h"
-#include <marey/energy_report.h>
 
 /* "CREATE TABLE energy_runs(run, run_id, ...)", or the statement that inserts into it. Names of columns are our own. */
 static void make_table(struct marey__db *db, const marey_table *table)
@@ -64,17 +63,25 @@ static void put_rows(struct marey__db *db, const marey_table *table)
 
 void marey__db_put_energy(const struct marey__export *x, struct marey__db *db)
 {
-    static const char *const names[] = {"runs",   "repeats",    "devices", "ranks",  "nodes",
-                                        "epochs", "iterations", "phases",  "ranges", "notes"};
-    const struct marey_energy_report_options wants = {.filter = x->options->filter};
-    marey_energy_report *report = NULL;
-    if (db->status != MAREY_OK || !marey_energy_is_there(x->recordings, x->n_recordings))
+    const char *const filter = x->options->filter;
+    struct marey__buf setting = {0};
+    marey_report *report = NULL;
+    if (db->status != MAREY_OK || !marey_report_is_there("energy", x->recordings, x->n_recordings))
         return;
+    marey__buf_printf(&setting, "filter=%s", filter != NULL ? filter : "");
+    marey__buf_put(&setting, "", 1);
+    const char *const settings[] = {filter != NULL ? setting.data : NULL, NULL};
+    const struct marey_report_options wants = {.settings = settings};
     const marey_status status =
-        marey_energy_report_create(x->recordings, x->n_recordings, &wants, &report);
+        setting.failed
+            ? marey__no_memory()
+            : marey_report_create("energy", x->recordings, x->n_recordings, &wants, &report);
+    marey__buf_fini(&setting);
     if (status != MAREY_OK && status != MAREY_EFORMAT) /* counters without a reading are none */
         db->status = status;
-    for (size_t i = 0; report != NULL && db->status == MAREY_OK && i < MAREY__COUNT_OF(names); i++)
-        put_rows(db, marey_energy_report_table(report, names[i]));
-    marey_energy_report_destroy(report);
+    const marey_table *table;
+    for (size_t i = 0; report != NULL && (table = marey_report_table_at(report, i)) != NULL; i++)
+        if (db->status == MAREY_OK)
+            put_rows(db, table);
+    marey_report_destroy(report);
 }

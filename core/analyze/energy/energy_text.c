@@ -1,5 +1,5 @@
 /*
- * Joules for a terminal and as JSON. The first line of each run is the answer; tables follow, without the columns that
+ * Energy for a terminal. The first line of each run is the answer; tables follow, without the columns that
  * nothing is known for.
  */
 #include <inttypes.h>
@@ -9,11 +9,11 @@
 #include "analyze/energy/internal.h"
 #include "present/draw/internal.h"
 
-enum { MAX_COLUMNS = 40, MAX_ROWS = 30, SHORT_ROWS = 6 };
+enum { MAX_ROWS = 30, SHORT_ROWS = 6 };
 
 struct answer {
-    struct marey_energy_report *report;
-    const struct marey_energy_text_options *options;
+    const marey_report *report;
+    const struct marey_write_options *options;
     struct marey__lines lines;
 };
 
@@ -82,14 +82,19 @@ static marey_status put_run(struct answer *answer, const marey_table *runs, size
     return marey__lines_end(&answer->lines);
 }
 
+static bool has_runs(const marey_table *runs)
+{
+    const size_t n = marey_table_n_rows(runs);
+    return n != 0 && marey__cell_of(runs, n - 1, "run").as.u64 > 1;
+}
+
 static marey_status put_runs(struct answer *answer)
 {
     const marey_table *runs = answer->report->tables[MAREY__ENERGY_RUNS],
                       *repeats = answer->report->tables[MAREY__ENERGY_REPEATS];
     const size_t n = marey_table_n_rows(runs);
-    const bool is_alone = n != 0 && marey__cell_of(runs, n - 1, "run").as.u64 == 1;
     for (size_t row = 0; row < n && row < MAX_ROWS; row++)
-        MAREY_TRY(put_run(answer, runs, row, is_alone));
+        MAREY_TRY(put_run(answer, runs, row, !has_runs(runs)));
     for (size_t row = 0; row < marey_table_n_rows(repeats); row++) {
         struct marey__buf *line = &answer->lines.line;
         marey__buf_printf(
@@ -107,13 +112,6 @@ static marey_status put_runs(struct answer *answer)
 }
 
 /* ---- tables ---- */
-
-static bool is_empty(const struct marey_cell *cell, const struct marey_column *column)
-{
-    return cell->is_null || (column->type == MAREY_TYPE_TEXT && cell->len == 0) ||
-           (column->type == MAREY_TYPE_BOOL && cell->as.u64 == 0) ||
-           (strcmp(column->name, "throttled") == 0 && cell->as.f64 == 0);
-}
 
 static bool is_among(const char *name, const char *const *names, size_t n)
 {
@@ -135,89 +133,34 @@ static bool is_hidden(const marey_table *table, const char *name)
                        : is_among(name, but_of_devices, MAREY__COUNT_OF(but_of_devices)));
 }
 
-static bool has_value(const marey_table *table, size_t column)
+static bool is_never_throttled(const marey_table *table, size_t column)
 {
-    for (size_t row = 0; row < marey_table_n_rows(table); row++) {
-        const struct marey_cell cell = marey_table_cell(table, row, column);
-        if (!is_empty(&cell, marey_table_column(table, column)))
-            return true;
-    }
-    return false;
+    if (strcmp(marey_table_column(table, column)->name, "throttled") != 0)
+        return false;
+    for (size_t row = 0; row < marey_table_n_rows(table); row++)
+        if (marey_table_cell(table, row, column).as.f64 != 0)
+            return false;
+    return true;
 }
 
 /* Columns that say nothing: without a value, or of which there can be one only. */
-static void choose_columns(const struct answer *answer, const marey_table *table,
-                           const char *hide[MAX_COLUMNS + 1])
+static bool says_nothing(const void *ctx, const marey_table *table, size_t column)
 {
-    const marey_table *runs = answer->report->tables[MAREY__ENERGY_RUNS];
-    const size_t n_runs = marey_table_n_rows(runs);
-    const bool is_alone = n_runs == 0 || marey__cell_of(runs, n_runs - 1, "run").as.u64 == 1;
-    size_t n_hidden = 0;
-    for (size_t c = 0; c < marey_table_n_columns(table) && n_hidden < MAX_COLUMNS; c++) {
-        const char *name = marey_table_column(table, c)->name;
-        if ((is_alone && strcmp(name, "run") == 0) || is_hidden(table, name) || !has_value(table, c))
-            hide[n_hidden++] = name;
-    }
-    hide[n_hidden] = NULL;
+    const marey_table *runs = ctx;
+    const char *const name = marey_table_column(table, column)->name;
+    return (!has_runs(runs) && strcmp(name, "run") == 0) || is_hidden(table, name) ||
+           is_never_throttled(table, column) || !marey__table_has_values(table, column);
 }
 
-/* A copy for people, with four digits that count. */
-static marey_status round_table(const marey_table *table, size_t n_rows, marey_table **out)
+static marey_status put_table(struct answer *answer, const marey_table *table)
 {
-    struct marey_column columns[MAX_COLUMNS];
-    const size_t n = MAREY__MIN(marey_table_n_columns(table), (size_t)MAX_COLUMNS);
-    for (size_t c = 0; c < n; c++)
-        columns[c] = *marey_table_column(table, c);
-    MAREY_TRY(marey_table_create(marey_table_name(table), columns, n, out));
-    for (size_t row = 0; row < n_rows; row++)
-        for (size_t c = 0; c < n; c++) {
-            const struct marey_cell cell = marey_table_cell(table, row, c);
-            char digits[32];
-            if (cell.is_null)
-                marey_table_null(*out);
-            else if (columns[c].type == MAREY_TYPE_TEXT)
-                marey_table_text(*out, cell.as.text, cell.len);
-            else if (columns[c].type == MAREY_TYPE_I64)
-                marey_table_i64(*out, cell.as.i64);
-            else if (columns[c].type == MAREY_TYPE_BOOL)
-                marey_table_bool(*out, (int)cell.as.u64);
-            else if (columns[c].type == MAREY_TYPE_U64)
-                marey_table_u64(*out, cell.as.u64);
-            else {
-                snprintf(digits, sizeof digits, "%.4g", cell.as.f64);
-                marey_table_f64(*out, columns[c].unit == MAREY_UNIT_NONE ? strtod(digits, NULL)
-                                                                         : cell.as.f64);
-            }
-        }
-    return marey_table_status(*out);
-}
-
-static marey_status put_table(struct answer *answer, const marey_table *table, size_t limit)
-{
-    const char *hide[MAX_COLUMNS + 1];
-    const size_t n = marey_table_n_rows(table), n_drawn = limit != 0 ? MAREY__MIN(n, limit) : n;
-    marey_table *drawn = NULL;
-    if (n == 0)
-        return MAREY_OK;
-    choose_columns(answer, table, hide);
-    marey_status status = round_table(table, n_drawn, &drawn);
-    if (status == MAREY_OK) {
-        marey__buf_printf(&answer->lines.line, "%s%s%s", marey__style(&answer->lines, DIM),
-                          marey_table_name(table), marey__style(&answer->lines, PLAIN));
-        status = marey__lines_end(&answer->lines);
-    }
-    const struct marey__text_view view = {
-        .table = drawn, .options = answer->options->text, .n_rows = n_drawn, .hide = hide};
-    if (status == MAREY_OK)
-        status = marey__text_draw(&view, answer->lines.out);
-    marey_table_destroy(drawn);
-    MAREY_TRY(status);
-    if (n_drawn == n)
-        return MAREY_OK;
-    marey__buf_printf(&answer->lines.line, "%s... and %zu more; --all shows them%s",
-                      marey__style(&answer->lines, DIM), n - n_drawn,
-                      marey__style(&answer->lines, PLAIN));
-    return marey__lines_end(&answer->lines);
+    const struct marey__report_view view = {.table = table,
+                                            .title = marey_table_name(table),
+                                            .n_rows = marey_table_n_rows(table),
+                                            .options = answer->options,
+                                            .hides = says_nothing,
+                                            .ctx = answer->report->tables[MAREY__ENERGY_RUNS]};
+    return marey__report_draw(&answer->lines, &view);
 }
 
 /* ---- all ---- */
@@ -228,6 +171,8 @@ static marey_status put_all(struct answer *answer)
         MAREY__ENERGY_DEVICES, MAREY__ENERGY_RANKS,      MAREY__ENERGY_NODES, MAREY__ENERGY_EPOCHS,
         MAREY__ENERGY_PHASES,  MAREY__ENERGY_ITERATIONS, MAREY__ENERGY_RANGES};
     const bool is_short = answer->options->is_short != 0;
+    if (is_short)
+        MAREY_TRY(marey__lines_end(&answer->lines));
     MAREY_TRY(put_runs(answer));
     for (size_t i = 0; i < MAREY__COUNT_OF(order); i++) {
         const marey_table *table = answer->report->tables[order[i]];
@@ -236,7 +181,7 @@ static marey_status put_all(struct answer *answer)
             (is_one && marey_table_n_rows(table) < 2))
             continue;
         MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty one */
-        MAREY_TRY(put_table(answer, table, is_short ? SHORT_ROWS : answer->options->limit));
+        MAREY_TRY(put_table(answer, table));
     }
     if (!is_short)
         MAREY_TRY(marey__lines_end(&answer->lines));
@@ -245,30 +190,25 @@ static marey_status put_all(struct answer *answer)
 
 static marey_status put_one(struct answer *answer)
 {
-    marey_table *table = marey_energy_report_table(answer->report, answer->options->by);
-    if (table == NULL)
-        return marey__fail(MAREY_EINVAL, "energy has no table '%s'", answer->options->by);
-    if (marey_table_n_rows(table) == 0) {
-        marey__buf_printf(&answer->lines.line, "No %s.", answer->options->by);
+    const marey_table *const table = marey_report_table(answer->report, answer->options->table);
+    if (marey_table_n_rows(table) != 0) {
+        MAREY_TRY(put_table(answer, table));
+    } else {
+        marey__buf_printf(&answer->lines.line, "No %s.", answer->options->table);
         MAREY_TRY(marey__lines_end(&answer->lines));
     }
-    MAREY_TRY(put_table(answer, table, answer->options->limit));
     return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__ENERGY_NOTES]);
 }
 
-marey_status marey_energy_report_text(marey_energy_report *report,
-                                      const struct marey_energy_text_options *options, FILE *out)
+marey_status marey__energy_text(const marey_report *report,
+                                const struct marey_write_options *options, FILE *out)
 {
-    static const struct marey_energy_text_options defaults;
-    struct answer answer = {
-        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
-    answer.lines.has_color = answer.options->text.color;
+    struct marey_write_options wants = *options;
+    struct answer answer = {.report = report,
+                            .options = &wants,
+                            .lines = {.out = out, .has_color = options->text.color}};
+    if (wants.is_short)
+        wants.limit = SHORT_ROWS;
     return marey__lines_close(&answer.lines,
-                              answer.options->by != NULL ? put_one(&answer) : put_all(&answer));
-}
-
-marey_status marey_energy_report_json(marey_energy_report *report, FILE *out)
-{
-    return marey__json_report(report->tables, MAREY__ENERGY_NOTES,
-                              report->tables[MAREY__ENERGY_NOTES], out);
+                              wants.table != NULL ? put_one(&answer) : put_all(&answer));
 }
