@@ -38,10 +38,11 @@ enum cli_kind {
     CLI_TEXTS,  /* struct cli_texts: it may be given several times */
     CLI_MAYBE,  /* const char *: any, but only as --name=VALUE; "" without one */
     /*
-     * With one of the above: a setting of an analysis, which checks it; help lists it below that. The value is a const
-     * char *, "" for a flag. Several may share a name.
+     * With one of the above: a setting of an analysis, which checks it. The value is a const char *, "" for a flag. Several
+     * may share a name.
      */
     CLI_SETTING = 8,
+    CLI_UNDER = 16, /* with CLI_SETTING: help lists it below the switch of the analysis */
 };
 
 enum { CLI_MAX_TEXTS = 64 };
@@ -60,7 +61,7 @@ struct cli_option {
     const char *help;  /* may have several lines */
 };
 
-/* Without CLI_SETTING. */
+/* Without CLI_SETTING and CLI_UNDER. */
 static inline enum cli_kind cli_kind(const struct cli_option *option)
 {
     return (enum cli_kind)(option->kind & (CLI_SETTING - 1));
@@ -99,13 +100,12 @@ struct cli_command {
     int (*run)(int n_args, char **args);
 };
 
-extern struct cli_command cli_command_report;
+extern struct cli_command cli_command_report, cli_command_scale;
 extern const struct cli_command cli_command_run, cli_command_attach, cli_command_top,
     cli_command_stacks, cli_command_watch, cli_command_export, cli_command_compare,
-    cli_command_artifacts, cli_command_breakdown, cli_command_scale, cli_command_import,
-    cli_command_dump, cli_command_diff, cli_command_doctor, cli_command_completion,
-    cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
-    cli_command_generate_scalability_report;
+    cli_command_artifacts, cli_command_breakdown, cli_command_import, cli_command_dump,
+    cli_command_diff, cli_command_doctor, cli_command_completion, cli_command_generate_py_spy_report,
+    cli_command_generate_flamegraph, cli_command_generate_scalability_report;
 
 /* What SIGPIPE was set to when we were started; `marey run` gives it to its program. In main.c. */
 extern void (*cli_inherited_sigpipe)(int sig);

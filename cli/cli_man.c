@@ -139,7 +139,7 @@ static void print_options(const struct cli_command *command)
     };
     puts(".SH OPTIONS");
     for (size_t i = 0; i < command->n_options; i++) {
-        const bool is_under = (command->options[i].kind & CLI_SETTING) != 0;
+        const bool is_under = (command->options[i].kind & CLI_UNDER) != 0;
         if (is_under)
             puts(".RS");
         print_option(&command->options[i]);

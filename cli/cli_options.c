@@ -115,6 +115,7 @@ static int set_value(const struct cli_option *option, const char *text)
             return cli_fail("--%s takes a whole number, not '%s'", option->name, text);
         return CLI_FINE;
     case CLI_SETTING:
+    case CLI_UNDER:
         break;
     }
     return CLI_BAD;
@@ -244,7 +245,7 @@ static void print_option(const struct cli_option *option)
     const bool is_maybe = cli_kind(option) == CLI_MAYBE;
     const char *help = option->help, *const value = option->value;
     const int len =
-        snprintf(left, sizeof left, "  %s%s--%s%s%s%s", option->kind & CLI_SETTING ? "  " : "",
+        snprintf(left, sizeof left, "  %s%s--%s%s%s%s", option->kind & CLI_UNDER ? "  " : "",
                  option->letter != 0 ? lead : "    ", option->name,
                  is_maybe        ? "[="
                  : value != NULL ? " "

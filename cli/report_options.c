@@ -4,10 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPTIONS = 128, MAX_SETTINGS = 64 };
+enum { MAX_OPTIONS = 256, MAX_SETTINGS = 64 };
 
-static struct cli_option table[MAX_OPTIONS];
-static size_t n_own; /* that the command has itself; settings of the same name take their values from these */
+/* Of each prepared command, one after another. */
+static struct cli_option pool[MAX_OPTIONS];
+static size_t n_pool;
+
+/* Options of `marey report` itself; settings of the same name take their values from these. */
+static const struct cli_option *own;
+static size_t n_own;
 
 /* A setting by its name, which several analyses may have. */
 static struct setting {
@@ -39,7 +44,8 @@ static char letter_of(const char *name)
     static const struct {
         const char *name;
         char letter;
-    } letters[] = {{"sort", 's'}, {"filter", 'f'}, {"depth", 'd'}};
+    } letters[] = {{"sort", 's'}, {"filter", 'f'},   {"depth", 'd'},  {"measure", 'm'},
+                   {"kind", 'k'}, {"forecast", 'f'}, {"workers", 'w'}};
     for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
         if (strcmp(letters[i].name, name) == 0)
             return letters[i].letter;
@@ -85,17 +91,17 @@ static const char *words_by(const struct marey_analysis *analysis)
 }
 
 /* Those of the command, then those of each analysis. */
-static const char *all_examples(const char *own)
+static const char *all_examples(const char *first)
 {
     char *lines = NULL;
     size_t len = 0;
     FILE *const out = open_memstream(&lines, &len);
     const struct marey_analysis *analysis;
     if (out == NULL)
-        return own;
-    fputs(own, out);
+        return first;
+    fputs(first, out);
     for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++)
-        if (analysis->examples != NULL)
+        if (analysis->command == NULL && analysis->examples != NULL)
             fprintf(out, "\n%s", analysis->examples);
     fclose(out);
     return lines;
@@ -103,15 +109,24 @@ static const char *all_examples(const char *own)
 
 static void add(struct cli_command *command, const struct cli_option *option)
 {
-    if (command->n_options < MAX_OPTIONS)
-        table[command->n_options++] = *option;
+    if (n_pool == MAX_OPTIONS)
+        return;
+    pool[n_pool++] = *option;
+    command->n_options++;
 }
 
-static void add_setting(struct cli_command *command, const struct marey_setting *setting)
+void report_options_append(struct cli_command *command, const struct cli_option *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        add(command, &list[i]);
+}
+
+static void add_setting(struct cli_command *command, const struct marey_setting *setting,
+                        enum cli_kind where)
 {
     add(command, &(struct cli_option){.name = setting->name,
                                       .letter = letter_of(setting->name),
-                                      .kind = kind_of(setting->kind) | CLI_SETTING,
+                                      .kind = kind_of(setting->kind) | CLI_SETTING | where,
                                       .value = setting->value,
                                       .into = &setting_of(setting->name)->value,
                                       .help = setting->help});
@@ -120,11 +135,15 @@ static void add_setting(struct cli_command *command, const struct marey_setting 
 void report_options_add(struct cli_command *command)
 {
     const struct marey_analysis *analysis;
-    memcpy(table, command->options, command->n_options * sizeof table[0]);
-    command->options = table;
-    command->examples = all_examples(command->examples);
+    own = command->options;
     n_own = command->n_options;
+    command->options = &pool[n_pool];
+    command->n_options = 0;
+    command->examples = all_examples(command->examples);
+    report_options_append(command, own, n_own);
     for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
+        if (analysis->command != NULL)
+            continue;
         const struct marey_setting by = {"by", MAREY_SETTING_CHOICE, words_by(analysis),
                                          "only the table of these"};
         add(command, &(struct cli_option){.name = analysis->name,
@@ -132,10 +151,31 @@ void report_options_add(struct cli_command *command)
                                           .into = &switches[i],
                                           .help = analysis->help});
         if (by.value != NULL)
-            add_setting(command, &by);
+            add_setting(command, &by, CLI_UNDER);
         for (size_t k = 0; k < analysis->n_settings; k++)
-            add_setting(command, &analysis->settings[k]);
+            add_setting(command, &analysis->settings[k], CLI_UNDER);
     }
+}
+
+const struct marey_analysis *report_options_find(const char *name)
+{
+    const struct marey_analysis *analysis;
+    size_t i = 0;
+    while ((analysis = marey_analysis_at(i)) != NULL && strcmp(analysis->name, name) != 0)
+        i++;
+    return analysis;
+}
+
+void report_options_prepend(struct cli_command *command, const char *name)
+{
+    const struct marey_analysis *const analysis = report_options_find(name);
+    const struct cli_option *const list = command->options;
+    const size_t n = command->n_options;
+    command->options = &pool[n_pool];
+    command->n_options = 0;
+    for (size_t i = 0; i < analysis->n_settings; i++)
+        add_setting(command, &analysis->settings[i], 0);
+    report_options_append(command, list, n);
 }
 
 /* ---- from the command line ---- */
@@ -157,7 +197,7 @@ static bool say_misplaced(const char *name)
     char list[256] = "";
     const struct marey_analysis *analysis, *last = NULL;
     for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
-        if (!takes(analysis, name))
+        if (analysis->command != NULL || !takes(analysis, name))
             continue;
         if (last != NULL)
             snprintf(list + strlen(list), sizeof list - strlen(list), "%s--%s",
@@ -214,8 +254,8 @@ static const char *own_value(const struct cli_option *option)
 static bool add_own(const struct marey_analysis *analysis, size_t *n)
 {
     for (size_t i = 0; i < n_own; i++) {
-        const char *const value = own_value(&table[i]);
-        if (value != NULL && takes(analysis, table[i].name) && !add_given(table[i].name, value, n))
+        const char *const value = own_value(&own[i]);
+        if (value != NULL && takes(analysis, own[i].name) && !add_given(own[i].name, value, n))
             return false;
     }
     return true;
@@ -238,29 +278,43 @@ bool report_options_turn_on(const char *analysis, const struct marey_analysis **
     return report_options_choose(chosen);
 }
 
-bool report_options_choose(const struct marey_analysis **chosen)
+/* The settings for this analysis; NULL: there must be none. */
+static bool collect(const struct marey_analysis *chosen)
 {
     size_t n = 0;
-    if (!find_switch(chosen))
-        return false;
     for (size_t i = 0; i < n_given; i++) {
         if (given[i].value == NULL)
             continue;
-        if (*chosen == NULL || !takes(*chosen, given[i].name))
+        if (chosen == NULL || !takes(chosen, given[i].name))
             return say_misplaced(given[i].name);
         if (!add_given(given[i].name, given[i].value, &n))
             return false;
     }
-    if (*chosen == NULL)
+    if (chosen == NULL)
         return true;
-    if (!add_own(*chosen, &n))
+    if (!add_own(chosen, &n))
         return false;
-    takes_limit = takes(*chosen, "limit");
+    takes_limit = takes(chosen, "limit");
     n_settings = n;
-    if (marey_report_check((*chosen)->name, settings) == MAREY_OK)
+    if (marey_report_check(chosen->name, settings) == MAREY_OK)
         return true;
     cli_say("%s", marey_last_error());
     return false;
+}
+
+bool report_options_choose(const struct marey_analysis **chosen)
+{
+    return find_switch(chosen) && collect(*chosen);
+}
+
+const char *report_options_value(const char *setting)
+{
+    return setting_of(setting)->value;
+}
+
+bool report_options_check(const char *analysis)
+{
+    return collect(report_options_find(analysis));
 }
 
 const char *const *report_options_settings(uint32_t limit)

@@ -11,6 +11,18 @@
 void report_options_add(struct cli_command *command);
 
 /*
+ * Of a command that is an analysis: put the settings before the options of the command; append more of these.
+ */
+void report_options_prepend(struct cli_command *command, const char *analysis);
+void report_options_append(struct cli_command *command, const struct cli_option *list, size_t n);
+/* The entry of an analysis. */
+const struct marey_analysis *report_options_find(const char *name);
+/* What was given for a setting; NULL: nothing. */
+const char *report_options_value(const char *setting);
+/* Its settings as they were given. False, with a sentence said, when a value is wrong. */
+bool report_options_check(const char *analysis);
+
+/*
  * The analysis whose switch was given; NULL: none. False, with a sentence said, when there are two, or a setting belongs to
  * another one, or a value is wrong.
  */

@@ -5,9 +5,9 @@
 #include "cli.h"
 
 /* scale_gate.c: whether each number of workers has this share of ideal, in percent. Says which do not. */
-int scale_check_gate(marey_scaling *scaling, double percent);
+int scale_check_gate(const marey_report *report, double percent);
 
 /* scale_pictures.c: each picture that the runs have, as a file of `directory`, which is made where it is missing. */
-int scale_write_pictures(marey_scaling *scaling, const char *directory, bool has_itwinai_names);
+int scale_write_pictures(const marey_report *report, const char *directory, bool has_itwinai_names);
 
 #endif

@@ -48,9 +48,9 @@ static bool tell_point(const marey_table *points, size_t row, double percent)
     return !has_interval || high.as.f64 * 100 < percent;
 }
 
-int scale_check_gate(marey_scaling *scaling, double percent)
+int scale_check_gate(const marey_report *report, double percent)
 {
-    const marey_table *points = marey_scaling_table(scaling, "points");
+    const marey_table *points = marey_report_table(report, "points");
     size_t n_judged = 0, n_failed = 0;
     for (size_t row = 0; row < marey_table_n_rows(points); row++) {
         const struct marey_cell ideal = cell_of(points, row, "ideal"),

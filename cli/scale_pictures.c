@@ -23,12 +23,13 @@ struct picture {
 };
 
 /* Drawn in memory first: what the runs do not have leaves no file. */
-static marey_status draw(marey_scaling *scaling, const char *name, struct picture *picture)
+static marey_status draw(const marey_report *report, const char *name, struct picture *picture)
 {
     FILE *out = open_memstream(&picture->svg, &picture->len);
     if (out == NULL)
         return MAREY_ENOMEM;
-    const marey_status status = marey_scaling_picture(scaling, name, out);
+    const struct marey_write_options wants = {.table = name};
+    const marey_status status = marey_report_write(report, "svg", &wants, out);
     return fclose(out) == 0 ? status : MAREY_ENOMEM;
 }
 
@@ -43,12 +44,12 @@ static marey_status write_svg(void *ctx, int fd)
 }
 
 /* Into a directory that is there, and `*n_written` one higher; a picture without data leaves no file. */
-static int write_picture(marey_scaling *scaling, const char *directory, const char *name,
+static int write_picture(const marey_report *report, const char *directory, const char *name,
                          size_t *n_written)
 {
     struct picture picture = {0};
     char path[4096];
-    const marey_status status = draw(scaling, name, &picture);
+    const marey_status status = draw(report, name, &picture);
     int written = CLI_FINE;
     if (snprintf(path, sizeof path, "%s/%s.svg", directory, name) >= (int)sizeof path)
         written = cli_fail("the path %s is too long", directory);
@@ -61,14 +62,14 @@ static int write_picture(marey_scaling *scaling, const char *directory, const ch
     return written;
 }
 
-int scale_write_pictures(marey_scaling *scaling, const char *directory, bool has_itwinai_names)
+int scale_write_pictures(const marey_report *report, const char *directory, bool has_itwinai_names)
 {
     char quoted[4096];
     size_t n = 0, n_names = 0;
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return cli_fail("cannot make the directory %s: %s", directory, strerror(errno));
     for (const char *const *name = has_itwinai_names ? itwinai : own; *name != NULL; name++) {
-        const int status = write_picture(scaling, directory, *name, &n);
+        const int status = write_picture(report, directory, *name, &n);
         if (status != CLI_FINE)
             return status;
         n_names++;

@@ -29,6 +29,7 @@ struct marey__request {
     const char *const *paths; /* files of another tool instead; NULL: recordings */
     const void *bytes;        /* of the first path, where it is in memory; NULL: it is read */
     size_t n_bytes;
+    const void *input; /* in place of recordings and paths, of a type that the analysis knows; NULL: none */
     const struct marey_report_options *options; /* never NULL */
 };
 
@@ -47,7 +48,13 @@ struct marey__analysis {
     /* NULL: an object of all tables up to the notes. */
     marey_status (*json)(const marey_report *report, const struct marey_write_options *options,
                          FILE *out);
-    /* Whether it makes a report of this file of another tool. NULL: of recordings only. */
+    /* Other formats, and Markdown that is not just the tables; an empty one after the last. NULL: none. */
+    const struct marey__report_format {
+        const char *name;
+        marey_status (*write)(const marey_report *report, const struct marey_write_options *options,
+                              FILE *out);
+    } * formats;
+    /* Whether it makes a report of this file of another tool. NULL: of recordings only, or of any path (about.command). */
     bool (*is_file)(const char *path);
     /*
      * Whether it is worth reading the recordings for; reads no events. `summary` is of the same recordings, or NULL. A NULL

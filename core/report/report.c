@@ -65,6 +65,8 @@ marey_status marey_report_create(const char *analysis, marey_recording *const *r
     const struct marey__request request = {
         .recordings = recordings, .n = n, .options = options != NULL ? options : &defaults};
     MAREY_TRY(marey_report_check(analysis, request.options->settings));
+    if (marey__analysis_find(analysis)->about.command != NULL)
+        return marey__fail(MAREY_EINVAL, "%s reads paths: use marey_report_create_files()", analysis);
     return marey__report_make(analysis, &request, out);
 }
 
@@ -74,7 +76,8 @@ marey_status marey_report_create_files(const char *analysis, const char *const *
     const struct marey__request request = {
         .paths = paths, .n = n, .options = options != NULL ? options : &defaults};
     MAREY_TRY(marey_report_check(analysis, request.options->settings));
-    if (marey__analysis_find(analysis)->is_file == NULL)
+    const struct marey__analysis *const found = marey__analysis_find(analysis);
+    if (found->is_file == NULL && found->about.command == NULL)
         return marey__fail(MAREY_EINVAL, "%s reads recordings only", analysis);
     return marey__report_make(analysis, &request, out);
 }

@@ -155,6 +155,10 @@ marey_status marey_report_write(const marey_report *report, const char *format,
 {
     struct marey_write_options wants = options != NULL ? *options : (struct marey_write_options){0};
     const bool is_csv = strcmp(format, "csv") == 0;
+    for (const struct marey__report_format *own = report->analysis->formats;
+         own != NULL && own->name != NULL; own++)
+        if (strcmp(own->name, format) == 0)
+            return own->write(report, &wants, out);
     if (wants.table == NULL)
         wants.table = report->table != NULL ? report->table
                       : is_csv              ? report->analysis->about.csv

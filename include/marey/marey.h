@@ -46,7 +46,6 @@
 #include <marey/sampler.h>
 #include <marey/samples.h>
 #include <marey/samples_report.h>
-#include <marey/scaling.h>
 #include <marey/stacks.h>
 #include <marey/stopwatch.h>
 #include <marey/switchboard.h>

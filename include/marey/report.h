@@ -217,9 +217,17 @@ struct marey_analysis {
     const struct marey_table_definition *tables; /* as JSON has them */
     size_t n_tables;
     const char *csv; /* the table that CSV has by default */
+    /* The command that prints it, which reads paths: marey_report_create_files(). NULL: a switch of `marey report`. */
+    const char *command;
 };
 /* Analysis number `i`; NULL after the last. */
 MAREY_API const struct marey_analysis *marey_analysis_at(size_t i);
+
+/*
+ * Write measurements that only marey.itwinai (Python) reads to the file `csv`: for "measurements" those of itwinai's files at
+ * `from`, for "mlflow" those of a store. The thread that creates the report calls it.
+ */
+typedef marey_status marey_convert(void *ctx, const char *command, const char *from, const char *csv);
 
 /* Settings and what else a report takes; zero is the default. */
 struct marey_report_options {
@@ -227,6 +235,11 @@ struct marey_report_options {
     uint32_t n_jobs;             /* threads to read logs with; 0: as many as there are cores */
     marey_progress *progress;
     void *progress_ctx;
+    /* For each path of marey_report_create_files(), in its order. NULL, or one that is NULL: none. */
+    const char *const *groups; /* the series of "scale"; the sides of "compare" */
+    const char *const *names;  /* what notes call it; else its path */
+    marey_convert *convert;    /* NULL: files that need it are refused */
+    void *convert_ctx;
 };
 /* MAREY_EINVAL when there is no such analysis, or it does not take one of these settings; reads no recording. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_report_check(const char *analysis,
@@ -267,8 +280,9 @@ struct marey_write_options {
     int is_short;   /* non-zero: a few lines, for a section of another report */
 };
 /*
- * Write it as "text", "json" (all tables and notes), "csv" (one table) or "markdown". MAREY_EINVAL for another format or an
- * unknown table; MAREY_EIO when the stream fails.
+ * Write it as "text", "json" (all tables and notes), "csv" (one table) or "markdown"; "scale" also as "html" and as "svg",
+ * a chart that options->table names. MAREY_EINVAL for another format or an unknown table or chart, MAREY_EFORMAT for a chart
+ * without data, MAREY_EIO when the stream fails.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_report_write(const marey_report *report,
                                                             const char *format,

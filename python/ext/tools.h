@@ -11,7 +11,6 @@
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
  *     tools_samples.c     which samples count, for exports
- *     tools_scale.c       scale(): runs with different numbers of workers
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
  *     tools_formats.c     the registries of exporters and importers
@@ -77,12 +76,6 @@ int tools_samples_filter(PyObject *chosen, struct marey_samples_filter *filter);
 
 /* breakdown(paths, by, rules, window): the tables, and the answer as text and JSON. `rules` "": none. */
 PyObject *tools_breakdown(PyObject *module, PyObject *args);
-/*
- * scale(paths, experiment, strategy, workers, measure, kind, with_first, forecast): the tables, and what scale_drawn(it, what)
- * draws: "text", "markdown", "json", "html", or a picture by its name. Paths are (series or None, path).
- */
-PyObject *tools_scale(PyObject *module, PyObject *args);
-PyObject *tools_scale_drawn(PyObject *module, PyObject *args);
 /* import_trace(paths, into, format): how many files, events and bytes, and the format. */
 PyObject *tools_import_trace(PyObject *module, PyObject *args);
 

@@ -71,15 +71,10 @@ static PyMethodDef tools_functions[] = {
      "filter, step, rank, allow_extra, merge_ranks, partial, /)\n--\n\nTwo dumps: same, partial, "
      "tables, text and JSON."},
     {"report_files", tools_report_files, METH_VARARGS,
-     "report_files(analysis, paths, settings, /)\n--\n\nThe report of files of other tools."},
+     "report_files(analysis, paths, settings, groups=(), names=(), convert=None, /)\n--\n\n"
+     "The report of paths, as marey_report_create_files() takes them."},
     {"breakdown", tools_breakdown, METH_VARARGS,
      "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
-    {"scale", tools_scale, METH_VARARGS,
-     "scale(paths, experiment, strategy, workers, measure, kind, with_first, forecast, convert, "
-     "/)\n--\n\n"
-     "Tables of a scaling report, and what scale_drawn() draws."},
-    {"scale_drawn", tools_scale_drawn, METH_VARARGS,
-     "scale_drawn(scaling, what, /)\n--\n\nIts text, markdown, json, html, or a picture."},
     {"import_trace", tools_import_trace, METH_VARARGS,
      "import_trace(paths, into, format, /)\n--\n\nFiles of other tools into a recording: files, "
      "events, bytes, format."},

@@ -426,11 +426,16 @@ const char **tools_settings(PyObject *tuple)
     const char **settings = PyMem_Calloc((size_t)n + 1, sizeof *settings);
     if (settings == NULL)
         PyErr_NoMemory();
-    for (Py_ssize_t i = 0; settings != NULL && i < n; i++)
-        if ((settings[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(tuple, i))) == NULL) {
+    for (Py_ssize_t i = 0; settings != NULL && i < n; i++) {
+        PyObject *const item = PyTuple_GET_ITEM(tuple, i);
+        if (item == Py_None)
+            continue;
+        settings[i] = PyBytes_Check(item) ? PyBytes_AS_STRING(item) : PyUnicode_AsUTF8(item);
+        if (settings[i] == NULL) {
             PyMem_Free(settings);
             return NULL;
         }
+    }
     return settings;
 }
 

@@ -103,29 +103,57 @@ static PyObject *report_write(PyObject *self, PyObject *args)
                              marey_report_write(report_of(self), format, &options, sink.stream));
 }
 
-/* report_files(analysis, paths, settings): the report of files of other tools. */
+/* ---- of paths ---- */
+
+struct conversion {
+    PyObject *call;        /* of (command, from, csv) */
+    PyThreadState *thread; /* that was saved; the callback runs on it */
+};
+
+static marey_status convert(void *ctx, const char *command, const char *from, const char *csv)
+{
+    struct conversion *const conversion = ctx;
+    PyEval_RestoreThread(conversion->thread);
+    PyObject *const done = PyObject_CallFunction(conversion->call, "syy", command, from, csv);
+    Py_XDECREF(done);
+    conversion->thread = PyEval_SaveThread();
+    return done != NULL ? MAREY_OK : MAREY_EIO;
+}
+
+/* report_files(analysis, paths, settings, groups, names, convert) */
 PyObject *tools_report_files(PyObject *module, PyObject *args)
 {
     const struct tools_state *const state = PyModule_GetState(module);
-    const char *analysis;
-    PyObject *paths, *tuple;
+    const char *analysis, **lists[4] = {NULL};
+    PyObject *tuples[4] = {NULL};
+    struct conversion conversion = {.call = Py_None};
     marey_report *report = NULL;
-    if (!PyArg_ParseTuple(args, "sO!O!:report_files", &analysis, &PyTuple_Type, &paths,
-                          &PyTuple_Type, &tuple))
+    marey_status status = MAREY_OK;
+    if (!PyArg_ParseTuple(args, "sO!O!|O!O!O:report_files", &analysis, &PyTuple_Type, &tuples[0],
+                          &PyTuple_Type, &tuples[1], &PyTuple_Type, &tuples[2], &PyTuple_Type,
+                          &tuples[3], &conversion.call))
         return NULL;
-    const char **files = tools_settings(paths);
-    const char **settings = files != NULL ? tools_settings(tuple) : NULL;
-    if (settings == NULL) {
-        PyMem_Free(files);
-        return NULL;
+    int is_done = 1;
+    for (size_t i = 0; is_done && i < 4; i++)
+        if (tuples[i] != NULL && (i < 2 || PyTuple_GET_SIZE(tuples[i]) != 0))
+            is_done = (lists[i] = tools_settings(tuples[i])) != NULL;
+    if (is_done) {
+        const struct marey_report_options options = {
+            .settings = lists[1],
+            .groups = lists[2],
+            .names = lists[3],
+            .convert = conversion.call != Py_None ? convert : NULL,
+            .convert_ctx = &conversion,
+        };
+        conversion.thread = PyEval_SaveThread();
+        status = marey_report_create_files(analysis, lists[0], (size_t)PyTuple_GET_SIZE(tuples[0]),
+                                           &options, &report);
+        PyEval_RestoreThread(conversion.thread);
     }
-    const struct marey_report_options options = {.settings = settings};
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_report_create_files(
-        analysis, files, (size_t)PyTuple_GET_SIZE(paths), &options, &report);
-    PyEval_RestoreThread(thread);
-    PyMem_Free(files);
-    PyMem_Free(settings);
+    for (size_t i = 0; i < 4; i++)
+        PyMem_Free(lists[i]);
+    if (!is_done || PyErr_Occurred())
+        return NULL;
     return status == MAREY_OK ? tools_report_create(state, report) : tools_raise(state, status);
 }
 
@@ -177,10 +205,10 @@ PyObject *tools_analyses(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused
     PyObject *list = PyList_New(0);
     const struct marey_analysis *analysis;
     for (size_t i = 0; list != NULL && (analysis = marey_analysis_at(i)) != NULL; i++) {
-        PyObject *row =
-            Py_BuildValue("{ssssssszsNsN}", "name", analysis->name, "help", analysis->help, "needs",
-                          analysis->needs, "csv", analysis->csv, "settings", settings_of(analysis),
-                          "tables", tables_of(analysis));
+        PyObject *row = Py_BuildValue("{ssssssszszsNsN}", "name", analysis->name, "help",
+                                      analysis->help, "needs", analysis->needs, "csv",
+                                      analysis->csv, "command", analysis->command, "settings",
+                                      settings_of(analysis), "tables", tables_of(analysis));
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
@@ -195,8 +223,9 @@ static PyMethodDef report_methods[] = {
      "tables($self, /)\n--\n\nName, word for by, and Table of each."},
     {"notes", report_notes, METH_NOARGS, "notes($self, /)\n--\n\nSentences about the figures."},
     {"cost", report_cost, METH_NOARGS, "cost($self, /)\n--\n\nWhat measuring cost the program."},
-    {"write", report_write,
-     METH_VARARGS, "write($self, format, table, limit, width, short, /)\n--\n\nIt as text, json, csv or markdown."},
+    {"write", report_write, METH_VARARGS,
+     "write($self, format, table, limit, width, short, /)\n--\n\nIt as text, json, csv, markdown, "
+     "or another format of it."},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot report_slots[] = {

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 
-from marey._table import Table
+from marey._report import Report, settings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
     from collections.abc import Iterable
     from typing import Optional, Union
 
-    from marey import _tools
     from marey._page import Page
+    from marey._table import Table
 
     Path = Union[str, os.PathLike[str]]
     Runs = Union[Path, tuple[Optional[str], Path], tuple[Optional[str], Path, Optional[str]]]
@@ -28,13 +28,8 @@ ITWINAI_PICTURES = (
 )
 
 
-class Scaling:
-    """The answer of marey.scale(). Prints as `marey scale` does; times in tables are seconds."""
-
-    def __init__(self, tables: dict[str, _tools.Table], native: object) -> None:
-        """Wrap what the extension found."""
-        self._tables = {name: Table(table) for name, table in tables.items()}
-        self._native = native
+class Scaling(Report):
+    """The report of marey.scale(). Prints as `marey scale` does; times in tables are seconds."""
 
     @property
     def summary(self) -> list[str]:
@@ -68,18 +63,13 @@ class Scaling:
         """A row for each run that was read."""
         return self._tables["runs"]
 
-    @property
-    def notes(self) -> list[str]:
-        """What to know when reading it."""
-        return list(self._tables["notes"]["text"])
-
     def to_json(self) -> str:
         """Give the text of `marey scale --json`."""
-        return self._drawn("json")
+        return self.json()
 
     def to_markdown(self) -> str:
         """Give the text of `marey scale --markdown`."""
-        return self._drawn("markdown")
+        return self.markdown()
 
     def to_html(self, path: Path) -> None:
         """Write the page of `marey scale --html`: pictures and tables in one file, which needs nothing else."""
@@ -89,7 +79,7 @@ class Scaling:
         """Give the same page for a notebook, which shows it below the cell."""
         from marey._page import Page
 
-        return Page(self._drawn("html"))
+        return Page(self._native.write("html", None, 0, 0, False))
 
     def picture(self, name: str) -> str:
         """Give one picture as SVG: "speedup", "step-breakdown", or another of `marey scale --pictures`.
@@ -98,15 +88,10 @@ class Scaling:
         """
         if name not in PICTURES and name not in ITWINAI_PICTURES:
             raise ValueError(f"no picture {name!r}; there are {', '.join(PICTURES + ITWINAI_PICTURES)}")
-        return self._drawn(name)
-
-    def _drawn(self, what: str) -> str:
-        from marey import _tools
-
-        return _tools.scale_drawn(self._native, what)
+        return self._native.write("svg", name, 0, 0, False)
 
     def __repr__(self) -> str:
-        return self._drawn("text").rstrip("\n")
+        return self.text().rstrip("\n")
 
 
 def scale(
@@ -127,20 +112,27 @@ def scale(
     `measure` is "epoch" or "step", `kind` "strong" or "weak"; by default the data tell. `with_first` counts first
     epochs too, which are warm-up otherwise. `forecast` are numbers of workers to forecast.
     """
-    import tempfile
-
     from marey import _tools
 
-    with tempfile.TemporaryDirectory(prefix="marey-itwinai-") as folder:
-        converted: list[str] = []
+    named = [(*run, None)[:3] if isinstance(run, tuple) else (None, run, None) for run in runs]
+    settings = settings_of(
+        {
+            "experiment": experiment,
+            "strategy": strategy,
+            "workers": workers or None,
+            "measure": measure,
+            "kind": kind,
+            "with-first": with_first,
+            "forecast": ",".join(map(str, forecast)) or None,
+        }
+    )
+    paths = tuple(os.fsencode(path) for _, path, _ in named)
+    series, sources = tuple(run[0] for run in named), tuple(run[2] for run in named)
+    return Scaling("scale", _tools.report_files("scale", paths, settings, series, sources, _convert))
 
-        def convert(path: bytes) -> str:
-            from marey.itwinai import write_measurements
 
-            converted.append(os.path.join(folder, f"{len(converted)}.csv"))
-            write_measurements(os.fsdecode(path), converted[-1])
-            return converted[-1]
+def _convert(_: str, path: bytes, csv: bytes) -> None:
+    """Write the measurements of itwinai's files at `path`."""
+    from marey.itwinai import write_measurements
 
-        named = tuple((*run, None)[:3] if isinstance(run, tuple) else (None, run, None) for run in runs)
-        wanted = (experiment, strategy, workers, measure, kind, with_first, tuple(forecast))
-        return Scaling(*_tools.scale(named, *wanted, convert))
+    write_measurements(os.fsdecode(path), os.fsdecode(csv))

@@ -61,6 +61,7 @@ class _Analysis(TypedDict):
     help: str
     needs: str
     csv: Optional[str]
+    command: Optional[str]
     settings: list[tuple[str, str, Optional[str], str]]
     tables: list[tuple[str, Optional[str], str, list[tuple[str, str]]]]
 
@@ -219,7 +220,15 @@ def diff(
     partial: tuple[str, ...],
     /,
 ) -> tuple[bool, bool, dict[str, Table], str, str]: ...
-def report_files(analysis: str, paths: tuple[str, ...], settings: tuple[str, ...], /) -> Report: ...
+def report_files(
+    analysis: str,
+    paths: tuple[Union[str, bytes], ...],
+    settings: tuple[str, ...],
+    groups: tuple[Optional[str], ...] = ...,
+    names: tuple[Optional[str], ...] = ...,
+    convert: Optional[Callable[[str, bytes, bytes], object]] = ...,
+    /,
+) -> Report: ...
 def breakdown(
     paths: tuple[str, ...],
     by: Optional[str],
@@ -227,19 +236,6 @@ def breakdown(
     window: Optional[str],
     /,
 ) -> tuple[dict[str, Table], str, str]: ...
-def scale(
-    paths: tuple[tuple[Optional[str], Union[str, PathLike[str]], Optional[str]], ...],
-    experiment: Optional[str],
-    strategy: Optional[str],
-    workers: int,
-    measure: Optional[str],
-    kind: Optional[str],
-    with_first: bool,
-    forecast: tuple[int, ...],
-    convert: Callable[[bytes], str],
-    /,
-) -> tuple[dict[str, Table], object]: ...
-def scale_drawn(scaling: object, what: str, /) -> str: ...
 def import_trace(paths: tuple[str, ...], into: str, format: Optional[str], /) -> tuple[int, int, int, str]: ...
 def operators(path: Union[str, PathLike[str]], sort: Optional[str], by_name: bool, stack_depth: int, /) -> Table: ...
 def doctor(path: str, measure: bool, wait_ms: int, /) -> tuple[Table, str, bool]: ...

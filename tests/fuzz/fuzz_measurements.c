@@ -4,7 +4,7 @@
 #include "analyze/scaling/internal.h"
 #include "fuzz.h"
 
-static void check(const struct marey_scaling_run *run)
+static void check(const struct marey__scaling_run *run)
 {
     MAREY_ASSERT(run->workers != 0);
     for (size_t i = 0; i < run->n_epochs; i++) {
@@ -19,24 +19,24 @@ static void check(const struct marey_scaling_run *run)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct marey_scaling_read_options options;
+    static const struct marey__scaling_read_options options;
     struct marey__measurements m = {0};
     marey__byte_source *bytes = NULL;
-    marey_scaling_runs *runs = NULL;
-    if (size < 1 || marey_scaling_runs_create(&runs) != MAREY_OK)
+    struct marey__scaling_runs runs = {0};
+    if (size < 1)
         return 0;
     (void)marey__scaling_csv_kind((const char *)data + 1, size - 1);
-    const struct marey__scaling_reading reading = {.runs = runs, .options = &options, .n_jobs = 1};
+    const struct marey__scaling_reading reading = {.runs = &runs, .options = &options, .n_jobs = 1};
     if (marey__bytes_open_memory(data + 1, size - 1, &bytes) == MAREY_OK) {
         marey__bytes_cut(bytes, data[0]);
         const marey_status status = marey__measurements_read(&m, bytes, "fuzzed");
         MAREY_ASSERT(status == MAREY_OK || status == MAREY_EFORMAT);
         MAREY_ASSERT(marey__measurements_add(&reading, &m, "fuzzed") == MAREY_OK);
-        for (size_t i = 0; i < marey_scaling_runs_count(runs); i++)
-            check(marey_scaling_runs_at(runs, i));
+        for (size_t i = 0; i < runs.n; i++)
+            check(&runs.list[i]);
         marey__bytes_close(bytes);
     }
     marey__measurements_fini(&m);
-    marey_scaling_runs_destroy(runs);
+    marey__scaling_runs_fini(&runs);
     return 0;
 }

@@ -83,7 +83,7 @@ def test_mistakes_are_told(measured: Path, tmp_path: Path) -> None:
         marey.scale(tmp_path / "missing.marey")
     with pytest.raises(ValueError, match="measure"):
         marey.scale(measured, measure="day")
-    with pytest.raises(ValueError, match="0 is no number of workers"):
+    with pytest.raises(ValueError, match="numbers of workers such as 64,128, not '0'"):
         marey.scale(measured, forecast=[0])
 
 

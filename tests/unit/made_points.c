@@ -101,11 +101,17 @@ static void add_run(marey_table *table, const struct made_point *p)
     put_columns(table, 4, cells, MAREY__COUNT_OF(cells));
 }
 
-marey_scaling *scaling_make(const struct made_point *points, size_t n)
+marey_report *scaling_make(const struct made_point *points, size_t n)
 {
-    marey_scaling *scaling = marey__calloc(1, sizeof *scaling);
-    if (scaling == NULL || marey__scaling_make_tables(scaling) != MAREY_OK)
+    marey_report *scaling = marey__calloc(1, sizeof *scaling);
+    if (scaling == NULL)
         return NULL;
+    scaling->analysis = marey__analysis_find("scale");
+    scaling->tables = marey__calloc(MAREY__N_SCALING_TABLES, sizeof(marey_table *));
+    for (size_t i = 0; i < MAREY__N_SCALING_TABLES; i++)
+        if (marey_table_create(marey__scaling_tables[i].name, marey__scaling_tables[i].columns,
+                               marey__scaling_tables[i].n_columns, &scaling->tables[i]) != MAREY_OK)
+            return NULL;
     for (size_t i = 0; i < n; i++) {
         add_point(scaling->tables[MAREY__SCALING_POINTS], points, i);
         add_run(scaling->tables[MAREY__SCALING_RUNS], &points[i]);

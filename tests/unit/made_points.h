@@ -16,6 +16,6 @@ struct made_point {
 };
 
 /* A report with these points, one run for each, and one note. NULL without memory. */
-marey_scaling *scaling_make(const struct made_point *points, size_t n);
+marey_report *scaling_make(const struct made_point *points, size_t n);
 
 #endif

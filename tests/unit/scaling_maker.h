@@ -11,42 +11,41 @@
 
 #include <cmocka.h>
 
-#include "analyze/scaling/internal.h"
 #include "base/internal.h"
-#include <marey/scaling.h>
+#include "scaling_runs.h"
 
 /* A run of which nothing is known but how many workers it had; the caller fills in the rest. */
-static inline struct marey_scaling_run run_with(const char *strategy, uint32_t workers)
+static inline struct marey__scaling_run run_with(const char *strategy, uint32_t workers)
 {
-    struct marey_scaling_run run = marey__scaling_run_unknown("a run");
+    struct marey__scaling_run run = marey__scaling_run_unknown("a run");
     run.strategy = strategy;
     run.workers = workers;
     return run;
 }
 
-static inline void add(marey_scaling_runs *runs, const struct marey_scaling_run *run)
+static inline void add(struct marey__scaling_runs *runs, const struct marey__scaling_run *run)
 {
-    assert_int_equal(marey_scaling_runs_add(runs, run), MAREY_OK);
+    assert_int_equal(marey__scaling_runs_add(runs, run), MAREY_OK);
 }
 
 /* A warm-up of 100 s, then these epochs. */
-static inline void add_epochs(marey_scaling_runs *runs, const char *strategy, uint32_t workers,
-                              const double *epochs, size_t n)
+static inline void add_epochs(struct marey__scaling_runs *runs, const char *strategy,
+                              uint32_t workers, const double *epochs, size_t n)
 {
     double all[64] = {100};
     assert_true(n < 64);
     memcpy(all + 1, epochs, n * sizeof *epochs);
-    struct marey_scaling_run run = run_with(strategy, workers);
+    struct marey__scaling_run run = run_with(strategy, workers);
     run.epoch_s = all;
     run.n_epochs = n + 1;
     add(runs, &run);
 }
 
-static inline marey_scaling *scale_with(const marey_scaling_runs *runs,
-                                        const struct marey_scaling_options *options)
+static inline marey_report *scale_with(const struct marey__scaling_runs *runs,
+                                       const struct marey__scaling_options *options)
 {
-    marey_scaling *scaling = NULL;
-    const marey_status status = marey_scaling_create(runs, options, &scaling);
+    marey_report *scaling = NULL;
+    const marey_status status = scaling_create(runs, options, &scaling);
     if (status != MAREY_OK)
         fail_msg("%s", marey_last_error());
     return scaling;
@@ -54,15 +53,15 @@ static inline marey_scaling *scale_with(const marey_scaling_runs *runs,
 
 /* ---- tables ---- */
 
-static inline size_t n_rows(marey_scaling *scaling, const char *table)
+static inline size_t n_rows(marey_report *scaling, const char *table)
 {
-    return marey_table_n_rows(marey_scaling_table(scaling, table));
+    return marey_table_n_rows(marey_report_table(scaling, table));
 }
 
-static inline struct marey_cell cell(marey_scaling *scaling, const char *table, size_t row,
+static inline struct marey_cell cell(marey_report *scaling, const char *table, size_t row,
                                      const char *column)
 {
-    const marey_table *t = marey_scaling_table(scaling, table);
+    const marey_table *t = marey_report_table(scaling, table);
     assert_non_null(t);
     assert_true(marey_table_find(t, column) >= 0);
     assert_true(row < marey_table_n_rows(t));
@@ -70,24 +69,24 @@ static inline struct marey_cell cell(marey_scaling *scaling, const char *table, 
 }
 
 /* NaN for null. */
-static inline double real(marey_scaling *scaling, const char *table, size_t row, const char *column)
+static inline double real(marey_report *scaling, const char *table, size_t row, const char *column)
 {
     const struct marey_cell c = cell(scaling, table, row, column);
     return c.is_null ? NAN : c.as.f64;
 }
 
-static inline uint64_t whole(marey_scaling *scaling, const char *table, size_t row, const char *column)
+static inline uint64_t whole(marey_report *scaling, const char *table, size_t row, const char *column)
 {
     return cell(scaling, table, row, column).as.u64;
 }
 
-static inline const char *text(marey_scaling *scaling, const char *table, size_t row,
+static inline const char *text(marey_report *scaling, const char *table, size_t row,
                                const char *column)
 {
     return cell(scaling, table, row, column).as.text;
 }
 
-static inline bool has_note(marey_scaling *scaling, const char *part)
+static inline bool has_note(marey_report *scaling, const char *part)
 {
     for (size_t row = 0; row < n_rows(scaling, "notes"); row++)
         if (strstr(text(scaling, "notes", row, "text"), part) != NULL)
@@ -95,7 +94,7 @@ static inline bool has_note(marey_scaling *scaling, const char *part)
     return false;
 }
 
-static inline void expect_note(marey_scaling *scaling, const char *part)
+static inline void expect_note(marey_report *scaling, const char *part)
 {
     if (has_note(scaling, part))
         return;

@@ -5,15 +5,15 @@
 
 static int setup(void **state)
 {
-    marey_scaling_runs *runs = NULL;
-    const marey_status status = marey_scaling_runs_create(&runs);
+    struct marey__scaling_runs *runs = NULL;
+    const marey_status status = (runs = runs_create()) != NULL ? MAREY_OK : MAREY_ENOMEM;
     *state = runs;
     return status != MAREY_OK;
 }
 
 static int teardown(void **state)
 {
-    marey_scaling_runs_destroy(*state);
+    runs_destroy(*state);
     return 0;
 }
 
@@ -25,7 +25,7 @@ static void a_run_is_copied(void **state)
 {
     char name[] = "x", strategy[] = "y";
     double epochs[] = {1, 2}, joules[] = {3, NAN}, steps[] = {4};
-    struct marey_scaling_run run = run_with(strategy, 7);
+    struct marey__scaling_run run = run_with(strategy, 7);
     run.name = name;
     run.epoch_s = epochs;
     run.epoch_j = joules;
@@ -35,9 +35,8 @@ static void a_run_is_copied(void **state)
     add(*state, &run);
     name[0] = strategy[0] = '!';
     epochs[1] = joules[0] = steps[0] = 99;
-    const struct marey_scaling_run *kept = marey_scaling_runs_at(*state, 0);
-    assert_int_equal(marey_scaling_runs_count(*state), 1);
-    assert_null(marey_scaling_runs_at(*state, 1));
+    const struct marey__scaling_run *kept = ((struct marey__scaling_runs *)*state)->list;
+    assert_int_equal(((struct marey__scaling_runs *)*state)->n, 1);
     assert_string_equal(kept->name, "x");
     assert_string_equal(kept->strategy, "y");
     assert_string_equal(kept->experiment, "");
@@ -48,34 +47,34 @@ static void a_run_is_copied(void **state)
 static void times_that_are_none_are_refused(void **state)
 {
     const double wrong[] = {0, -1, NAN, INFINITY};
-    struct marey_scaling_run run = run_with("s", 1);
+    struct marey__scaling_run run = run_with("s", 1);
     for (size_t i = 0; i < MAREY__COUNT_OF(wrong); i++) {
         run.epoch_s = &wrong[i];
         run.n_epochs = 1;
         run.n_steps = 0;
-        assert_int_equal(marey_scaling_runs_add(*state, &run), MAREY_EINVAL);
+        assert_int_equal(marey__scaling_runs_add(*state, &run), MAREY_EINVAL);
         assert_non_null(strstr(marey_last_error(), "a run: epoch 0 takes"));
         run.step_s = &wrong[i];
         run.n_steps = 1;
         run.n_epochs = 0;
-        assert_int_equal(marey_scaling_runs_add(*state, &run), MAREY_EINVAL);
+        assert_int_equal(marey__scaling_runs_add(*state, &run), MAREY_EINVAL);
     }
     run = run_with("s", 0);
-    assert_int_equal(marey_scaling_runs_add(*state, &run), MAREY_EINVAL);
-    assert_int_equal(marey_scaling_runs_count(*state), 0);
+    assert_int_equal(marey__scaling_runs_add(*state, &run), MAREY_EINVAL);
+    assert_int_equal(((struct marey__scaling_runs *)*state)->n, 0);
 }
 
 static void nothing_to_scale_is_an_error(void **state)
 {
-    marey_scaling *scaling = NULL;
-    assert_int_equal(marey_scaling_create(*state, NULL, &scaling), MAREY_EFORMAT);
-    const struct marey_scaling_run run = run_with("s", 2);
+    marey_report *scaling = NULL;
+    assert_int_equal(scaling_create(*state, NULL, &scaling), MAREY_EFORMAT);
+    const struct marey__scaling_run run = run_with("s", 2);
     add(*state, &run);
-    assert_int_equal(marey_scaling_create(*state, NULL, &scaling), MAREY_EFORMAT);
+    assert_int_equal(scaling_create(*state, NULL, &scaling), MAREY_EFORMAT);
     assert_non_null(strstr(marey_last_error(), "none of 1 runs"));
     add_epochs(*state, "s", 1, TEN, 3);
     assert_int_equal(
-        marey_scaling_create(*state, &(struct marey_scaling_options){.measure = "step"}, &scaling),
+        scaling_create(*state, &(struct marey__scaling_options){.measure = "step"}, &scaling),
         MAREY_EFORMAT);
     assert_null(scaling);
 }
@@ -83,9 +82,7 @@ static void nothing_to_scale_is_an_error(void **state)
 static void wrong_options_are_refused(void **state)
 {
     const uint32_t zero = 0;
-    const struct marey_scaling_options wrong[] = {
-        {.kind = "large"},
-        {.measure = "day"},
+    const struct marey__scaling_options wrong[] = {
         {.confidence = 1},
         {.confidence = NAN},
         {.n_resamples = 3},
@@ -94,8 +91,8 @@ static void wrong_options_are_refused(void **state)
     };
     add_epochs(*state, "s", 1, TEN, 3);
     for (size_t i = 0; i < MAREY__COUNT_OF(wrong); i++) {
-        marey_scaling *scaling = NULL;
-        assert_int_equal(marey_scaling_create(*state, &wrong[i], &scaling), MAREY_EINVAL);
+        marey_report *scaling = NULL;
+        assert_int_equal(scaling_create(*state, &wrong[i], &scaling), MAREY_EINVAL);
         assert_null(scaling);
     }
 }
@@ -109,7 +106,7 @@ static void repeats_are_never_summed(void **state)
     add_epochs(*state, "s", 1, TEN, 2);
     add_epochs(*state, "s", 2, FIVE, 3);
     add_epochs(*state, "s", 2, FIVE, 3);
-    struct marey_scaling_run run = run_with("s", 4);
+    struct marey__scaling_run run = run_with("s", 4);
     const double joules[] = {9, 7, 7, 7};
     const double epochs[] = {9, 3, 3, 3};
     run.epoch_s = epochs;
@@ -117,7 +114,7 @@ static void repeats_are_never_summed(void **state)
     run.n_epochs = 4;
     add(*state, &run);
     add(*state, &run);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_int_equal(n_rows(scaling, "points"), 3);
     assert_int_equal(n_rows(scaling, "runs"), 7);
     const double times[] = {10, 5, 3};
@@ -132,7 +129,7 @@ static void repeats_are_never_summed(void **state)
     assert_true(real(scaling, "points", 2, "joules_per_epoch") == 7);
     assert_true(real(scaling, "points", 2, "energy_delay") == 21);
     expect_note(scaling, "energy is not known with 1 and 2 workers");
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -174,7 +171,7 @@ static void speedup_is_that_of_brute_force(void **state)
                 }
                 want[s][p] = naive_median(medians, n_runs);
             }
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_int_equal(n_rows(scaling, "points"), 12);
     for (size_t s = 0; s < 3; s++)
         for (size_t p = 0; p < 4; p++) {
@@ -199,12 +196,12 @@ static void speedup_is_that_of_brute_force(void **state)
             assert_true(real(scaling, "points", row, "speedup_high") > speedup);
         }
     expect_note(scaling, "deepspeed: there is no run with one worker; speedup is against 4");
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void experiments_are_apart(void **state)
 {
-    struct marey_scaling_run run = run_with("s", 1);
+    struct marey__scaling_run run = run_with("s", 1);
     run.epoch_s = TEN;
     run.n_epochs = 3;
     run.experiment = "a";
@@ -212,19 +209,20 @@ static void experiments_are_apart(void **state)
     run.experiment = "as"; /* "as" and "" are not "a" and "s" */
     run.strategy = "";
     add(*state, &run);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_int_equal(n_rows(scaling, "points"), 2);
     assert_string_equal(text(scaling, "points", 0, "experiment"), "a");
     assert_string_equal(text(scaling, "points", 1, "experiment"), "as");
     expect_note(scaling, "a, s: one run with 1 worker");
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 /* ---- strong and weak ---- */
 
-static void add_work(marey_scaling_runs *runs, uint32_t workers, const double *epochs, double samples)
+static void add_work(struct marey__scaling_runs *runs, uint32_t workers, const double *epochs,
+                     double samples)
 {
-    struct marey_scaling_run run = run_with("s", workers);
+    struct marey__scaling_run run = run_with("s", workers);
     run.epoch_s = epochs;
     run.n_epochs = 3;
     run.samples_per_epoch = samples;
@@ -235,55 +233,55 @@ static void equal_work_is_strong_scaling(void **state)
 {
     add_work(*state, 1, TEN, 1000);
     add_work(*state, 2, FIVE, 1002); /* ranks that round up */
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 1, "kind"), "strong");
     assert_true(real(scaling, "points", 1, "speedup") == 2);
     assert_true(real(scaling, "points", 1, "throughput") == 1002 / 5.0);
     assert_true(real(scaling, "points", 0, "throughput") == 100);
     assert_false(has_note(scaling, "are not known"));
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void work_that_grows_as_workers_is_weak_scaling(void **state)
 {
     add_work(*state, 2, FIVE, 1000);
     add_work(*state, 4, TEN, 2000);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 1, "kind"), "weak");
     assert_true(real(scaling, "points", 1, "speedup") == 1); /* twice the work in twice the time */
     assert_true(real(scaling, "points", 1, "efficiency") == 0.5);
     assert_true(cell(scaling, "points", 1, "karp_flatt").is_null); /* two points have no trend */
-    marey_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct marey_scaling_options){.kind = "strong"});
+    marey_report_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey__scaling_options){.kind = "strong"});
     assert_string_equal(text(scaling, "points", 1, "kind"), "strong");
     assert_true(real(scaling, "points", 1, "speedup") == 0.5);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void work_that_grows_in_another_way_is_told_by_throughput(void **state)
 {
     add_work(*state, 1, TEN, 1000);
     add_work(*state, 4, TEN, 2000);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 1, "kind"), "mixed");
     assert_true(real(scaling, "points", 1, "speedup") == 2);
     expect_note(scaling, "neither the same for all workers nor grow as workers do");
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void unknown_work_is_assumed_to_be_equal_and_a_note_says_so(void **state)
 {
     add_work(*state, 1, TEN, NAN);
     add_work(*state, 2, FIVE, 1000);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 1, "kind"), "unknown");
     assert_true(real(scaling, "points", 1, "speedup") == 2);
     expect_note(scaling, "samples of an epoch are not known");
-    marey_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct marey_scaling_options){.kind = "weak"});
+    marey_report_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey__scaling_options){.kind = "weak"});
     assert_string_equal(text(scaling, "points", 1, "kind"), "weak");
     assert_true(real(scaling, "points", 1, "speedup") == 4);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 /* ---- which epochs count ---- */
@@ -291,17 +289,17 @@ static void unknown_work_is_assumed_to_be_equal_and_a_note_says_so(void **state)
 static void the_first_epoch_warms_up(void **state)
 {
     const double epochs[] = {50, 10, 11, 12};
-    struct marey_scaling_run run = run_with("s", 1);
+    struct marey__scaling_run run = run_with("s", 1);
     run.epoch_s = epochs;
     run.n_epochs = 4;
     add(*state, &run);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_true(real(scaling, "points", 0, "time_s") == 11);
     assert_int_equal(whole(scaling, "points", 0, "epochs"), 3);
-    marey_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct marey_scaling_options){.with_first = 1});
+    marey_report_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey__scaling_options){.with_first = 1});
     assert_true(real(scaling, "points", 0, "time_s") == 11.5);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
     run.workers = 2;
     run.first_epoch_counts = 1;
     add(*state, &run);
@@ -315,13 +313,13 @@ static void the_first_epoch_warms_up(void **state)
     assert_true(cell(scaling, "points", 2, "low_s").is_null);
     expect_note(scaling, "there is no epoch but the first with 3 workers");
     expect_note(scaling, "a single run does not show how much runs differ");
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void a_run_that_stopped_half_way_counts_by_its_whole_epochs(void **state)
 {
     const double epochs[] = {50, 10, 12};
-    struct marey_scaling_run run = run_with("s", 1);
+    struct marey__scaling_run run = run_with("s", 1);
     run.epoch_s = epochs;
     run.n_epochs = 3;
     add(*state, &run);
@@ -335,14 +333,14 @@ static void a_run_that_stopped_half_way_counts_by_its_whole_epochs(void **state)
     run.name = "killed at once";
     run.n_epochs = 0;
     add(*state, &run);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_true(real(scaling, "points", 0, "time_s") == 10.5);
     assert_int_equal(whole(scaling, "points", 0, "runs"), 2);
     assert_int_equal(n_rows(scaling, "runs"), 4);
     expect_note(scaling, "killed, 1 worker, stopped half-way: 1 whole epoch of it counts");
     expect_note(scaling, "killed at once, 1 worker, stopped half-way: it does not count");
     expect_note(scaling, "killed early, 1 worker has no epoch but the first");
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void repeats_that_disagree_are_flagged(void **state)
@@ -352,7 +350,7 @@ static void repeats_that_disagree_are_flagged(void **state)
     add_epochs(*state, "s", 1, other, 3);
     add_epochs(*state, "s", 2, FIVE, 3);
     add_epochs(*state, "s", 2, FIVE, 3);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     expect_near(real(scaling, "points", 0, "spread"), 2 / 11.0, 1e-12);
     assert_true(whole(scaling, "points", 0, "disagrees") == 1);
     assert_true(whole(scaling, "points", 1, "disagrees") == 0);
@@ -361,10 +359,10 @@ static void repeats_that_disagree_are_flagged(void **state)
     assert_false(has_note(scaling, "with 2 workers the medians"));
     /* What runs at one worker differ by is expected of the others as well. */
     assert_true(real(scaling, "points", 1, "low_s") < 5);
-    marey_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct marey_scaling_options){.largest_spread = 0.2});
+    marey_report_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey__scaling_options){.largest_spread = 0.2});
     assert_true(whole(scaling, "points", 0, "disagrees") == 0);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 /* Common sense of many calm points does not make one that is plainly noisy look calm. */
@@ -375,34 +373,34 @@ static void a_noisy_point_among_calm_ones_keeps_its_interval(void **state)
     for (uint32_t workers = 1; workers <= 12; workers++)
         for (size_t i = 0; i < 3; i++)
             add_epochs(*state, "s", workers, workers == 7 ? noisy[i] : calm[i], 2);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_true(real(scaling, "points", 6, "low_s") < 65);
     assert_true(real(scaling, "points", 6, "high_s") > 155);
     assert_true(real(scaling, "points", 0, "low_s") > 80);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void points_without_a_time_are_left_out_and_said(void **state)
 {
     add_epochs(*state, "s", 1, TEN, 3);
-    const struct marey_scaling_run run = run_with("s", 2);
+    const struct marey__scaling_run run = run_with("s", 2);
     add(*state, &run);
     add_epochs(*state, "s", 4, THREE, 3);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_int_equal(n_rows(scaling, "points"), 2);
     assert_int_equal(whole(scaling, "points", 1, "workers"), 4);
     expect_note(scaling, "no times of epochs with 2 workers");
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 /* ---- steps ---- */
 
-static void add_steps(marey_scaling_runs *runs, uint32_t workers, double first, double batch)
+static void add_steps(struct marey__scaling_runs *runs, uint32_t workers, double first, double batch)
 {
     double steps[1000];
     for (size_t i = 0; i < 1000; i++)
         steps[i] = first + (double)(i % 3) * 0.01 * first;
-    struct marey_scaling_run run = run_with("s", workers);
+    struct marey__scaling_run run = run_with("s", workers);
     run.step_s = steps;
     run.n_steps = 1000;
     run.batch = batch;
@@ -418,7 +416,7 @@ static void steps_tell_where_there_are_no_epochs(void **state)
 {
     add_steps(*state, 1, 1, 64);
     add_steps(*state, 4, 1.25, 256);
-    struct marey_scaling_run run =
+    struct marey__scaling_run run =
         run_with("s", 4); /* of unknown parts: it does not spoil their sum */
     const double step = 1.2625;
     run.compute_s = 77;
@@ -426,7 +424,7 @@ static void steps_tell_where_there_are_no_epochs(void **state)
     run.n_steps = 1;
     run.batch = 256;
     add(*state, &run);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 0, "measure"), "step");
     assert_string_equal(text(scaling, "points", 1, "kind"), "weak");
     expect_near(real(scaling, "points", 0, "time_s"), 1.01, 1e-12);
@@ -439,7 +437,7 @@ static void steps_tell_where_there_are_no_epochs(void **state)
         sum += real(scaling, "points", 1, parts[i]);
     expect_near(sum, 1.25, 1e-12);
     assert_true(real(scaling, "points", 1, "utilization") == 0.5);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void a_measure_can_be_chosen(void **state)
@@ -448,23 +446,24 @@ static void a_measure_can_be_chosen(void **state)
     add_epochs(*state, "s", 2, FIVE, 3);
     add_steps(*state, 1, 1, 64);
     add_steps(*state, 2, 1, 64);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 0, "measure"), "epoch");
     assert_int_equal(whole(scaling, "points", 0, "runs"), 1);
     expect_near(real(scaling, "points", 1, "step_s"), 1.01, 1e-12);
-    marey_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct marey_scaling_options){.measure = "step"});
+    marey_report_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey__scaling_options){.measure = "step"});
     assert_string_equal(text(scaling, "points", 0, "measure"), "step");
     expect_near(real(scaling, "points", 1, "speedup"), 1, 1e-12);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 /* ---- energy and the best ---- */
 
-static void add_energy(marey_scaling_runs *runs, uint32_t workers, double seconds, double joules)
+static void add_energy(struct marey__scaling_runs *runs, uint32_t workers, double seconds,
+                       double joules)
 {
     const double epochs[] = {99, seconds, seconds}, energy[] = {999, joules, NAN};
-    struct marey_scaling_run run = run_with("s", workers);
+    struct marey__scaling_run run = run_with("s", workers);
     run.epoch_s = epochs;
     run.epoch_j = energy;
     run.n_epochs = 3;
@@ -477,7 +476,7 @@ static void the_best_is_another_for_time_and_for_energy(void **state)
     add_energy(*state, 1, 100, 1000);
     add_energy(*state, 2, 60, 1100); /* 66 kJs, the least of all */
     add_energy(*state, 4, 50, 1800);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     const struct {
         const char *what;
         uint64_t workers;
@@ -496,27 +495,27 @@ static void the_best_is_another_for_time_and_for_energy(void **state)
     assert_int_equal(n_found, 3);
     assert_true(real(scaling, "points", 1, "joules_per_sample") == 11);
     expect_near(real(scaling, "points", 1, "energy_efficiency"), 1000 / 1100.0, 1e-12);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void energy_of_the_whole_run_serves_and_is_said(void **state)
 {
     const double epochs[] = {20, 10, 10};
-    struct marey_scaling_run run = run_with("s", 1);
+    struct marey__scaling_run run = run_with("s", 1);
     run.epoch_s = epochs;
     run.n_epochs = 3;
     run.joules = 600;
     add(*state, &run);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    marey_report *scaling = scale_with(*state, NULL);
     assert_true(real(scaling, "points", 0, "joules_per_epoch") == 200);
     assert_true(real(scaling, "runs", 0, "joules") == 600);
     expect_note(scaling, "that of the run over its epochs with 1 worker");
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 /* ---- all of it ---- */
 
-static void fill(marey_scaling_runs *runs, bool is_reversed)
+static void fill(struct marey__scaling_runs *runs, bool is_reversed)
 {
     static const char *const names[] = {"a", "b", "c"};
     for (size_t i = 0; i < 12; i++) {
@@ -526,7 +525,7 @@ static void fill(marey_scaling_runs *runs, bool is_reversed)
         uint64_t seed = 100 + k;
         for (size_t e = 0; e < 6; e++)
             epochs[e] = 20.0 / workers + 1 + 0.1 * next_normal(&seed);
-        struct marey_scaling_run run = run_with("s", workers);
+        struct marey__scaling_run run = run_with("s", workers);
         run.name = names[k % 3];
         run.epoch_s = epochs;
         run.n_epochs = 6;
@@ -536,15 +535,14 @@ static void fill(marey_scaling_runs *runs, bool is_reversed)
 
 static void the_order_of_runs_changes_nothing(void **state)
 {
-    marey_scaling_runs *reversed = NULL;
-    assert_int_equal(marey_scaling_runs_create(&reversed), MAREY_OK);
+    struct marey__scaling_runs *reversed = runs_create();
     fill(*state, false);
     fill(reversed, true);
-    marey_scaling *a = scale_with(*state, NULL), *b = scale_with(reversed, NULL);
+    marey_report *a = scale_with(*state, NULL), *b = scale_with(reversed, NULL);
     const char *const tables[] = {"points", "fits", "forecast"};
     for (size_t t = 0; t < 3; t++) {
-        const marey_table *x = marey_scaling_table(a, tables[t]),
-                          *y = marey_scaling_table(b, tables[t]);
+        const marey_table *x = marey_report_table(a, tables[t]),
+                          *y = marey_report_table(b, tables[t]);
         assert_int_equal(marey_table_n_rows(x), marey_table_n_rows(y));
         for (size_t row = 0; row < marey_table_n_rows(x); row++)
             for (size_t column = 0; column < marey_table_n_columns(x); column++) {
@@ -554,19 +552,19 @@ static void the_order_of_runs_changes_nothing(void **state)
                     assert_int_equal(p.as.u64, q.as.u64); /* the same bits */
             }
     }
-    marey_scaling_destroy(a);
-    marey_scaling_destroy(b);
-    marey_scaling_runs_destroy(reversed);
+    marey_report_destroy(a);
+    marey_report_destroy(b);
+    runs_destroy(reversed);
 }
 
 static void notes_of_readers_are_told(void **state)
 {
     add_epochs(*state, "s", 1, TEN, 3);
-    assert_int_equal(marey_scaling_runs_note(*state, "x.csv: line 3 has no number"), MAREY_OK);
-    marey_scaling *scaling = scale_with(*state, NULL);
+    assert_int_equal(marey__scaling_runs_note(*state, "x.csv: line 3 has no number"), MAREY_OK);
+    marey_report *scaling = scale_with(*state, NULL);
     expect_note(scaling, "x.csv: line 3 has no number");
-    assert_null(marey_scaling_table(scaling, "nothing"));
-    marey_scaling_destroy(scaling);
+    assert_null(marey_report_table(scaling, "nothing"));
+    marey_report_destroy(scaling);
 }
 
 /* Whatever a file may say, each cell is a finite number or null. */
@@ -577,7 +575,7 @@ static void strange_numbers_do_no_harm(void **state)
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; k < 4; k++) {
             const double epochs[] = {1, strange[i], strange[k]}, joules[] = {-1, INFINITY, 1e308};
-            struct marey_scaling_run run = run_with("s", workers[i]);
+            struct marey__scaling_run run = run_with("s", workers[i]);
             run.epoch_s = epochs;
             run.epoch_j = joules;
             run.n_epochs = 3;
@@ -589,40 +587,39 @@ static void strange_numbers_do_no_harm(void **state)
             run.memory_s = run.idle_s = 0;
             add(*state, &run);
         }
-    marey_scaling *scaling = scale_with(*state, &(struct marey_scaling_options){.n_resamples = 100});
+    marey_report *scaling = scale_with(*state, &(struct marey__scaling_options){.n_resamples = 100});
     const char *const tables[] = {"points", "fits", "forecast", "best", "runs"};
     for (size_t t = 0; t < 5; t++) {
-        const marey_table *table = marey_scaling_table(scaling, tables[t]);
+        const marey_table *table = marey_report_table(scaling, tables[t]);
         for (size_t row = 0; row < marey_table_n_rows(table); row++)
             for (size_t column = 0; column < marey_table_n_columns(table); column++)
                 if (marey_table_column(table, column)->type == MAREY_TYPE_F64)
                     assert_true(isfinite(marey_table_cell(table, row, column).as.f64));
     }
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static marey_status make_all(void)
 {
     const double epochs[] = {10, 9, 8};
-    struct marey_scaling_run run = run_with("s", 1);
+    struct marey__scaling_run run = run_with("s", 1);
     run.epoch_s = run.epoch_j = run.step_s = epochs;
     run.n_epochs = run.n_steps = 3;
-    marey_scaling_runs *runs = NULL;
-    marey_scaling *scaling = NULL;
-    marey_status status = marey_scaling_runs_create(&runs);
+    struct marey__scaling_runs *runs = NULL;
+    marey_report *scaling = NULL;
+    marey_status status = (runs = runs_create()) != NULL ? MAREY_OK : MAREY_ENOMEM;
     if (status == MAREY_OK)
-        status = marey_scaling_runs_note(runs, "a note");
+        status = marey__scaling_runs_note(runs, "a note");
     for (uint32_t i = 0; status == MAREY_OK && i < 20; i++) {
         run.workers = 1 + i / 2;
         run.strategy = i < 10 ? "s" : "t";
-        status = marey_scaling_runs_add(runs, &run);
+        status = marey__scaling_runs_add(runs, &run);
     }
     if (status == MAREY_OK)
-        status = marey_scaling_create(runs, &(struct marey_scaling_options){.n_resamples = 100},
-                                      &scaling);
+        status = scaling_create(runs, &(struct marey__scaling_options){.n_resamples = 100}, &scaling);
     assert_true(status != MAREY_OK || n_rows(scaling, "points") == 10);
-    marey_scaling_destroy(scaling);
-    marey_scaling_runs_destroy(runs);
+    marey_report_destroy(scaling);
+    runs_destroy(runs);
     return status;
 }
 

@@ -21,10 +21,10 @@ static const struct made_point holds[] = {
     {"", "", 8, "weak", "step", 0.011, 0.91, {0}, 0, 0},
 };
 
-typedef marey_status writer(marey_scaling *scaling, FILE *out);
+typedef marey_status writer(marey_report *scaling, FILE *out);
 
 /* Owned by the caller; "" when nothing could be written. */
-static char *written(marey_scaling *scaling, writer *write, marey_status *status)
+static char *written(marey_report *scaling, writer *write, marey_status *status)
 {
     static char *text;
     static size_t len;
@@ -34,17 +34,27 @@ static char *written(marey_scaling *scaling, writer *write, marey_status *status
     return text;
 }
 
-static marey_status write_text(marey_scaling *scaling, FILE *out)
+#define WRITER(function, format)                                                                   \
+    static marey_status function(marey_report *scaling, FILE *out)                                 \
+    {                                                                                              \
+        return marey_report_write(scaling, format, NULL, out);                                     \
+    }
+WRITER(write_text, "text")
+WRITER(write_markdown, "markdown")
+WRITER(write_json, "json")
+WRITER(write_html, "html")
+
+static marey_status draw_picture(const marey_report *scaling, const char *name, FILE *out)
 {
-    return marey_scaling_text(scaling, NULL, out);
+    return marey_report_write(scaling, "svg", &(struct marey_write_options){.table = name}, out);
 }
 
 static char *draw(const struct made_point *points, size_t n, writer *write)
 {
     marey_status status;
-    marey_scaling *scaling = scaling_make(points, n);
+    marey_report *scaling = scaling_make(points, n);
     char *text = written(scaling, write, &status);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
     assert_int_equal(status, MAREY_OK);
     return text;
 }
@@ -114,9 +124,10 @@ static void intervals_that_say_nothing_are_told_as_such(void **state)
 
 /* ---- tables ---- */
 
-static marey_status write_narrow(marey_scaling *scaling, FILE *out)
+static marey_status write_narrow(marey_report *scaling, FILE *out)
 {
-    return marey_scaling_text(scaling, &(struct marey_text_options){.width = 80}, out);
+    return marey_report_write(scaling, "text", &(struct marey_write_options){.text = {.width = 80}},
+                              out);
 }
 
 static void a_narrow_terminal_has_fewer_columns(void **state)
@@ -145,7 +156,7 @@ static void columns_and_tables_without_values_are_left_out(void **state)
 static void markdown_has_no_marks_of_names(void **state)
 {
     (void)state;
-    char *text = draw(stops, 4, marey_scaling_markdown);
+    char *text = draw(stops, 4, write_markdown);
     has(text, "| strategy | workers |");
     has(text, "- note: a note \\| with \\<marks\\>");
     free(text);
@@ -154,14 +165,14 @@ static void markdown_has_no_marks_of_names(void **state)
 static void the_page_escapes_names_and_has_every_picture_once(void **state)
 {
     (void)state;
-    char *text = draw(stops, 4, marey_scaling_html);
+    char *text = draw(stops, 4, write_html);
     has(text, "run of &lt;1&gt; &amp; &quot;more&quot;");
     has(text, "id=\"step-breakdown-title\"");
     has(text, "id=\"energy-title\"");
     assert_null(strstr(text, "<script"));
     assert_null(strstr(strstr(text, "id=\"speedup-title\"") + 1, "id=\"speedup-title\""));
     free(text);
-    text = draw(holds, 2, marey_scaling_html);
+    text = draw(holds, 2, write_html);
     assert_null(strstr(text, "id=\"energy-title\""));
     free(text);
 }
@@ -171,27 +182,27 @@ static void the_page_escapes_names_and_has_every_picture_once(void **state)
 static void pictures_by_unknown_names_or_without_data_are_errors(void **state)
 {
     (void)state;
-    marey_scaling *scaling = scaling_make(holds, 2);
+    marey_report *scaling = scaling_make(holds, 2);
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(marey_scaling_picture(scaling, "nothing", out), MAREY_EINVAL);
-    assert_int_equal(marey_scaling_picture(scaling, "energy", out), MAREY_EFORMAT);
-    assert_int_equal(marey_scaling_picture(scaling, "computation_vs_other_plot", out), MAREY_EFORMAT);
+    assert_int_equal(draw_picture(scaling, "nothing", out), MAREY_EINVAL);
+    assert_int_equal(draw_picture(scaling, "energy", out), MAREY_EFORMAT);
+    assert_int_equal(draw_picture(scaling, "computation_vs_other_plot", out), MAREY_EFORMAT);
     fclose(out);
     assert_int_equal(len, 0);
     free(text);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
-static marey_status draw_energy_of_runs(marey_scaling *scaling, FILE *out)
+static marey_status draw_energy_of_runs(marey_report *scaling, FILE *out)
 {
-    return marey_scaling_picture(scaling, "gpu_energy_plot", out);
+    return draw_picture(scaling, "gpu_energy_plot", out);
 }
 
-static marey_status draw_fractions(marey_scaling *scaling, FILE *out)
+static marey_status draw_fractions(marey_report *scaling, FILE *out)
 {
-    return marey_scaling_picture(scaling, "computation_vs_other_plot", out);
+    return draw_picture(scaling, "computation_vs_other_plot", out);
 }
 
 static void pictures_of_itwinai_say_what_they_show(void **state)
@@ -212,7 +223,7 @@ static void repeats_of_a_point_are_not_added_up(void **state)
 {
     (void)state;
     marey_status status;
-    marey_scaling *scaling = scaling_make(stops, 4), *more = scaling_make(stops, 1);
+    marey_report *scaling = scaling_make(stops, 4), *more = scaling_make(stops, 1);
     marey_table *runs = scaling->tables[MAREY__SCALING_RUNS],
                 *again = more->tables[MAREY__SCALING_RUNS];
     const size_t n = marey_table_n_columns(runs);
@@ -233,8 +244,8 @@ static void repeats_of_a_point_are_not_added_up(void **state)
     assert_int_equal(status, MAREY_OK);
     has(text, "ddp 1: 144.");
     free(text);
-    marey_scaling_destroy(scaling);
-    marey_scaling_destroy(more);
+    marey_report_destroy(scaling);
+    marey_report_destroy(more);
 }
 
 /* ---- no memory ---- */
@@ -242,10 +253,9 @@ static void repeats_of_a_point_are_not_added_up(void **state)
 static void each_writer_tells_when_memory_is_short(void **state)
 {
     (void)state;
-    static writer *const writers[] = {write_text,         marey_scaling_markdown,
-                                      marey_scaling_json, marey_scaling_html,
-                                      draw_fractions,     draw_energy_of_runs};
-    marey_scaling *scaling = scaling_make(stops, 4);
+    static writer *const writers[] = {write_text, write_markdown, write_json,
+                                      write_html, draw_fractions, draw_energy_of_runs};
+    marey_report *scaling = scaling_make(stops, 4);
     for (size_t w = 0; w < MAREY__COUNT_OF(writers); w++) {
         marey_status status = MAREY_ENOMEM;
         for (uint64_t nth = 1; status != MAREY_OK; nth++) {
@@ -256,7 +266,7 @@ static void each_writer_tells_when_memory_is_short(void **state)
             assert_true(nth < 10000);
         }
     }
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 int main(void)

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "log_maker.h"
+#include "scaling_runs.h"
 #include "scratch.h"
-#include <marey/scaling.h>
 
 /* ---- files ---- */
 
@@ -89,18 +89,18 @@ static const struct rank plain = {.run = "a",
 
 /* ---- runs ---- */
 
-static marey_status read_into(marey_scaling_runs *runs, const struct scratch *s, const char *name)
+static marey_status read_into(struct marey__scaling_runs *runs, const struct scratch *s,
+                              const char *name)
 {
     char path[192];
-    const struct marey_scaling_read_options options = {.n_jobs = 1};
+    const struct marey__scaling_read_options options = {.n_jobs = 1};
     snprintf(path, sizeof path, "%s/%s", s->folder, name);
-    return marey_scaling_runs_read(runs, path, &options);
+    return marey__scaling_runs_read(runs, path, &options);
 }
 
-static marey_scaling_runs *read_path(const struct scratch *s, const char *name)
+static struct marey__scaling_runs *read_path(const struct scratch *s, const char *name)
 {
-    marey_scaling_runs *runs = NULL;
-    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    struct marey__scaling_runs *runs = runs_create();
     const marey_status status = read_into(runs, s, name);
     if (status != MAREY_OK)
         fail_msg("%s", marey_last_error());
@@ -108,28 +108,27 @@ static marey_scaling_runs *read_path(const struct scratch *s, const char *name)
 }
 
 /* What was noted, by the table that shows it. */
-static void expect_note(marey_scaling_runs *runs, const char *part)
+static void expect_note(struct marey__scaling_runs *runs, const char *part)
 {
-    marey_scaling *scaling = NULL;
-    assert_int_equal(marey_scaling_create(runs, NULL, &scaling), MAREY_OK);
-    const marey_table *notes = marey_scaling_table(scaling, "notes");
+    marey_report *scaling = NULL;
+    assert_int_equal(scaling_create(runs, NULL, &scaling), MAREY_OK);
+    const marey_table *notes = marey_report_table(scaling, "notes");
     bool is_there = false;
     for (size_t i = 0; i < marey_table_n_rows(notes); i++)
         is_there |= strstr(marey_table_cell(notes, i, 0).as.text, part) != NULL;
     if (!is_there)
         fail_msg("no note says \"%s\"", part);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void expect_failure(const struct scratch *s, const char *name, const char *part)
 {
-    marey_scaling_runs *runs = NULL;
-    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    struct marey__scaling_runs *runs = runs_create();
     assert_int_equal(read_into(runs, s, name), MAREY_EFORMAT);
     if (strstr(marey_last_error(), part) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", marey_last_error(), part);
-    assert_int_equal(marey_scaling_runs_count(runs), 0);
-    marey_scaling_runs_destroy(runs);
+    assert_int_equal(runs->n, 0);
+    runs_destroy(runs);
 }
 
 static void expect_near(double value, double expected)
@@ -147,9 +146,9 @@ static void the_slowest_rank_counts(void **state)
     write_rank(s, "two.marey", "r0", &r);
     r.rank = 1, r.pid = 101, r.step_s = 0.75;
     write_rank(s, "two.marey", "r1", &r);
-    marey_scaling_runs *runs = read_path(s, "two.marey");
-    assert_int_equal(marey_scaling_runs_count(runs), 1);
-    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
+    struct marey__scaling_runs *runs = read_path(s, "two.marey");
+    assert_int_equal(runs->n, 1);
+    const struct marey__scaling_run *run = &runs->list[0];
     assert_string_equal(run->strategy, "ddp");
     assert_string_equal(run->experiment, "unit");
     assert_int_equal(run->workers, 2);
@@ -166,7 +165,7 @@ static void the_slowest_rank_counts(void **state)
     expect_near(run->idle_s + run->memory_s, 0);
     assert_int_equal(run->is_partial, 0);
     assert_true(isnan(run->joules) && run->epoch_j == NULL);
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 static void repeats_in_one_recording_are_runs(void **state)
@@ -177,15 +176,15 @@ static void repeats_in_one_recording_are_runs(void **state)
     write_rank(s, "again.marey", "a", &r);
     r.run = "b", r.pid = 200, r.step_s = 1;
     write_rank(s, "again.marey", "b", &r);
-    marey_scaling_runs *runs = read_path(s, "again.marey");
-    assert_int_equal(marey_scaling_runs_count(runs), 2);
+    struct marey__scaling_runs *runs = read_path(s, "again.marey");
+    assert_int_equal(runs->n, 2);
     for (size_t i = 0; i < 2; i++) {
-        const struct marey_scaling_run *run = marey_scaling_runs_at(runs, i);
+        const struct marey__scaling_run *run = &runs->list[i];
         assert_int_equal(run->workers, 1);
         assert_int_equal(run->n_epochs, 3);
         expect_near(run->epoch_s[1], strstr(run->name, "(b)") != NULL ? 4 : 2);
     }
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 /* One run id for two starts: torchrun --rdzv-id, MAREY_RUN_ID. */
@@ -202,13 +201,11 @@ static void ranks_that_are_there_twice_are_repeats(void **state)
             snprintf(name, sizeof name, "%d-%d", repeat, rank);
             write_rank(s, "same.marey", name, &r);
         }
-    marey_scaling_runs *runs = read_path(s, "same.marey");
-    assert_int_equal(marey_scaling_runs_count(runs), 2);
-    expect_near(marey_scaling_runs_at(runs, 0)->epoch_s[0] +
-                    marey_scaling_runs_at(runs, 1)->epoch_s[0],
-                2 + 8);
+    struct marey__scaling_runs *runs = read_path(s, "same.marey");
+    assert_int_equal(runs->n, 2);
+    expect_near(runs->list[0].epoch_s[0] + runs->list[1].epoch_s[0], 2 + 8);
     expect_note(runs, "several times under one run id");
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 /* Started by hand: no launcher gives them an id that they share. */
@@ -219,11 +216,11 @@ static void ranks_with_an_id_each_are_one_run(void **state)
     write_rank(s, "hand.marey", "r0", &r);
     r.run = "b", r.rank = 1, r.pid = 101, r.step_s = 2;
     write_rank(s, "hand.marey", "r1", &r);
-    marey_scaling_runs *runs = read_path(s, "hand.marey");
-    assert_int_equal(marey_scaling_runs_count(runs), 1);
-    expect_near(marey_scaling_runs_at(runs, 0)->epoch_s[0], 8);
-    expect_near(marey_scaling_runs_at(runs, 0)->batch, 64);
-    marey_scaling_runs_destroy(runs);
+    struct marey__scaling_runs *runs = read_path(s, "hand.marey");
+    assert_int_equal(runs->n, 1);
+    expect_near(runs->list[0].epoch_s[0], 8);
+    expect_near(runs->list[0].batch, 64);
+    runs_destroy(runs);
 }
 
 static void missing_ranks_and_a_run_that_stopped_are_told(void **state)
@@ -235,15 +232,15 @@ static void missing_ranks_and_a_run_that_stopped_are_told(void **state)
     write_rank(s, "some.marey", "r0", &r);
     r.rank = 2, r.pid = 102;
     write_rank(s, "some.marey", "r2", &r);
-    marey_scaling_runs *runs = read_path(s, "some.marey");
-    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
+    struct marey__scaling_runs *runs = read_path(s, "some.marey");
+    const struct marey__scaling_run *run = &runs->list[0];
     assert_int_equal(run->workers, 4);
     assert_int_equal(run->is_partial, 1);
     assert_int_equal(run->n_epochs, 3); /* the one that was not ended is none */
     expect_near(run->samples_per_epoch, 4 * 4 * 32);
     expect_note(runs, "Ranks 1 and 3 of 4 have no log here");
     expect_note(runs, "as many samples as the others");
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 static void a_folder_is_looked_through_and_damage_is_named(void **state)
@@ -260,13 +257,12 @@ static void a_folder_is_looked_through_and_damage_is_named(void **state)
     r.rank = 1, r.pid = 101;
     write_rank(s, "all/deep/two.marey", "r1", &r);
     write_text(s, "all/bad.marey/r0.klog", "this is no log at all, and never was one");
-    marey_scaling_runs *runs = read_path(s, "all");
-    assert_int_equal(marey_scaling_runs_count(runs), 2);
-    assert_int_equal(
-        marey_scaling_runs_at(runs, 0)->workers + marey_scaling_runs_at(runs, 1)->workers, 3);
+    struct marey__scaling_runs *runs = read_path(s, "all");
+    assert_int_equal(runs->n, 2);
+    assert_int_equal(runs->list[0].workers + runs->list[1].workers, 3);
     expect_note(runs, "Left out: ");
     expect_note(runs, "bad.marey");
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 static void what_is_nothing_of_ours_is_one_sentence(void **state)
@@ -280,10 +276,9 @@ static void what_is_nothing_of_ours_is_one_sentence(void **state)
     expect_failure(s, "other/a.txt", "is no recording");
     write_text(s, "empty.csv", "workers,epoch_time_s\n");
     expect_failure(s, "empty.csv", "no row");
-    marey_scaling_runs *runs = NULL;
-    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    struct marey__scaling_runs *runs = runs_create();
     assert_int_equal(read_into(runs, s, "not there"), MAREY_EIO);
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 /* ---- a CSV of measurements ---- */
@@ -312,9 +307,9 @@ static void the_long_form_is_read(void **state)
 {
     const struct scratch *s = *state;
     write_text(s, "m.csv", long_form);
-    marey_scaling_runs *runs = read_path(s, "m.csv");
-    assert_int_equal(marey_scaling_runs_count(runs), 2);
-    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
+    struct marey__scaling_runs *runs = read_path(s, "m.csv");
+    assert_int_equal(runs->n, 2);
+    const struct marey__scaling_run *run = &runs->list[0];
     assert_string_equal(run->experiment, "mnist");
     assert_int_equal(run->n_epochs, 2);
     expect_near(run->epoch_s[0], 10);
@@ -325,14 +320,14 @@ static void the_long_form_is_read(void **state)
     expect_near(run->joules, 150 * 15);
     expect_near(run->epoch_j[0], 150 * 10);
     expect_near(run->epoch_j[1], 150 * 4);
-    run = marey_scaling_runs_at(runs, 1);
+    run = &runs->list[1];
     assert_int_equal(run->workers, 4);
     assert_int_equal(run->n_epochs, 2);
     expect_near(run->compute_s, 1);
     assert_true(isnan(run->joules));
     expect_note(runs, "1 rows of other measures are left out, the first of 'loss'");
     expect_note(runs, "1 rows are left out");
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 static void samples_in_a_second_of_all_ranks_are_samples_of_an_epoch(void **state)
@@ -348,14 +343,14 @@ static void samples_in_a_second_of_all_ranks_are_samples_of_an_epoch(void **stat
                "2,some,0,samples_per_s,0,100\n2,some,0,epoch_time_s,0,2\n"
                "4,whole,,samples_per_s,0,100\n4,whole,,epoch_time_s,0,3\n"
                "4,steps,,samples_per_s,0,100\n4,steps,,step_time_s,0,0.5\n");
-    marey_scaling_runs *runs = read_path(s, "rates.csv");
-    assert_int_equal(marey_scaling_runs_count(runs), 4);
-    expect_near(marey_scaling_runs_at(runs, 0)->samples_per_epoch, 400);
-    assert_true(isnan(marey_scaling_runs_at(runs, 1)->samples_per_epoch));
-    expect_near(marey_scaling_runs_at(runs, 2)->samples_per_epoch, 300);
-    expect_near(marey_scaling_runs_at(runs, 3)->batch, 50);
+    struct marey__scaling_runs *runs = read_path(s, "rates.csv");
+    assert_int_equal(runs->n, 4);
+    expect_near(runs->list[0].samples_per_epoch, 400);
+    assert_true(isnan(runs->list[1].samples_per_epoch));
+    expect_near(runs->list[2].samples_per_epoch, 300);
+    expect_near(runs->list[3].batch, 50);
     expect_note(runs, "rates.csv: some: samples_per_s is known for 1 of 2 ranks");
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 static void power_of_some_ranks_is_no_energy(void **state)
@@ -364,10 +359,10 @@ static void power_of_some_ranks_is_no_energy(void **state)
     write_text(s, "m.csv",
                "workers,rank,measure,step,value\n2,0,epoch_time_s,0,3\n2,0,gpu_power_W,0,100\n"
                "2,0,gpu_power_W,3,100\n");
-    marey_scaling_runs *runs = read_path(s, "m.csv");
-    assert_true(isnan(marey_scaling_runs_at(runs, 0)->joules));
+    struct marey__scaling_runs *runs = read_path(s, "m.csv");
+    assert_true(isnan(runs->list[0].joules));
     expect_note(runs, "power is known of 1 of 2 ranks");
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 static void the_wide_form_is_read_and_epochs_that_begin_anew_are_repeats(void **state)
@@ -376,32 +371,32 @@ static void the_wide_form_is_read_and_epochs_that_begin_anew_are_repeats(void **
     write_text(s, "wide.csv",
                "\xef\xbb\xbf\"strategy\",workers,epoch,epoch_time_s,energy_j,note\r\n"
                "ddp,1,0,9,90,x\r\nddp,1,1,8,80,\r\nddp,1,0,7,70,\"a, b\"\r\nddp,2,0,5,,\r\n");
-    marey_scaling_runs *runs = read_path(s, "wide.csv");
-    assert_int_equal(marey_scaling_runs_count(runs), 3);
-    assert_int_equal(marey_scaling_runs_at(runs, 0)->n_epochs, 2);
-    expect_near(marey_scaling_runs_at(runs, 0)->epoch_j[1], 80);
-    assert_int_equal(marey_scaling_runs_at(runs, 1)->n_epochs, 1);
-    expect_near(marey_scaling_runs_at(runs, 1)->epoch_s[0], 7);
-    assert_int_equal(marey_scaling_runs_at(runs, 2)->workers, 2);
-    marey_scaling_runs_destroy(runs);
+    struct marey__scaling_runs *runs = read_path(s, "wide.csv");
+    assert_int_equal(runs->n, 3);
+    assert_int_equal(runs->list[0].n_epochs, 2);
+    expect_near(runs->list[0].epoch_j[1], 80);
+    assert_int_equal(runs->list[1].n_epochs, 1);
+    expect_near(runs->list[1].epoch_s[0], 7);
+    assert_int_equal(runs->list[2].workers, 2);
+    runs_destroy(runs);
 }
 
 static void the_options_win(void **state)
 {
     const struct scratch *s = *state;
     char path[192];
-    marey_scaling_runs *runs = NULL;
-    const struct marey_scaling_read_options options = {
+    struct marey__scaling_runs *runs = NULL;
+    const struct marey__scaling_read_options options = {
         .experiment = "own", .strategy = "fsdp", .workers = 16, .n_jobs = 1};
     write_text(s, "m.csv", long_form);
     snprintf(path, sizeof path, "%s/m.csv", s->folder);
-    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
-    assert_int_equal(marey_scaling_runs_read(runs, path, &options), MAREY_OK);
-    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
+    runs = runs_create();
+    assert_int_equal(marey__scaling_runs_read(runs, path, &options), MAREY_OK);
+    const struct marey__scaling_run *run = &runs->list[0];
     assert_string_equal(run->experiment, "own");
     assert_string_equal(run->strategy, "fsdp");
     assert_int_equal(run->workers, 16);
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 /* ---- itwinai's files, which Python converts ---- */
@@ -425,17 +420,19 @@ static void files_of_itwinai_are_left_to_the_caller(void **state)
     char path[256];
     for (size_t i = 0; i < MAREY__COUNT_OF(headers); i++) {
         int has_itwinai = 0;
-        marey_scaling_runs *runs = NULL;
-        assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+        struct marey__scaling_runs *runs = NULL;
+        runs = runs_create();
         write_text(s, "one.csv", headers[i]);
         snprintf(path, sizeof path, "%s/one.csv", s->folder);
-        assert_int_equal(marey_scaling_runs_read(runs, path, NULL), MAREY_EFORMAT);
+        assert_int_equal(
+            marey__scaling_runs_read(runs, path, &(struct marey__scaling_read_options){0}),
+            MAREY_EFORMAT);
         assert_non_null(strstr(marey_last_error(), "marey.itwinai"));
-        const struct marey_scaling_read_options wants = {.has_itwinai = &has_itwinai};
-        assert_int_equal(marey_scaling_runs_read(runs, path, &wants), MAREY_OK);
+        const struct marey__scaling_read_options wants = {.has_itwinai = &has_itwinai};
+        assert_int_equal(marey__scaling_runs_read(runs, path, &wants), MAREY_OK);
         assert_int_equal(has_itwinai, 1);
-        assert_int_equal(marey_scaling_runs_count(runs), 0);
-        marey_scaling_runs_destroy(runs);
+        assert_int_equal(runs->n, 0);
+        runs_destroy(runs);
     }
 }
 
@@ -445,28 +442,27 @@ static void the_rest_of_a_folder_with_files_of_itwinai_is_read(void **state)
     const struct scratch *s = *state;
     char path[256];
     int has_itwinai = 0;
-    const struct marey_scaling_read_options wants = {.has_itwinai = &has_itwinai};
-    marey_scaling_runs *runs = NULL;
-    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    const struct marey__scaling_read_options wants = {.has_itwinai = &has_itwinai};
+    struct marey__scaling_runs *runs = runs_create();
     write_itwinai(s);
     write_text(s, "old/more.csv", "workers,epoch_time_s\n4,2.5\n");
     snprintf(path, sizeof path, "%s/old", s->folder);
-    assert_int_equal(marey_scaling_runs_read(runs, path, &wants), MAREY_OK);
+    assert_int_equal(marey__scaling_runs_read(runs, path, &wants), MAREY_OK);
     assert_int_equal(has_itwinai, 1);
-    assert_int_equal(marey_scaling_runs_count(runs), 1);
-    assert_int_equal(marey_scaling_runs_at(runs, 0)->workers, 4);
+    assert_int_equal(runs->n, 1);
+    assert_int_equal(runs->list[0].workers, 4);
     expect_note(runs, "torch-traces, which lies beside");
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 static void a_row_may_be_a_note(void **state)
 {
     const struct scratch *s = *state;
     write_text(s, "m.csv", "workers,measure,value\n2,epoch_time_s,1\n,note,\"Half of it, read.\"\n");
-    marey_scaling_runs *runs = read_path(s, "m.csv");
-    assert_int_equal(marey_scaling_runs_count(runs), 1);
+    struct marey__scaling_runs *runs = read_path(s, "m.csv");
+    assert_int_equal(runs->n, 1);
     expect_note(runs, "Half of it, read.");
-    marey_scaling_runs_destroy(runs);
+    runs_destroy(runs);
 }
 
 /* ---- memory ---- */
@@ -474,12 +470,12 @@ static void a_row_may_be_a_note(void **state)
 static void expect_each_failure_to_be_clean(const struct scratch *s, const char *name)
 {
     for (uint64_t nth = 1;; nth++) {
-        marey_scaling_runs *runs = NULL;
-        assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+        struct marey__scaling_runs *runs = NULL;
+        runs = runs_create();
         marey__alloc_fail_nth(nth);
         const marey_status status = read_into(runs, s, name);
         marey__alloc_fail_nth(0);
-        marey_scaling_runs_destroy(runs);
+        runs_destroy(runs);
         if (status == MAREY_OK)
             break;
         assert_int_equal(status, MAREY_ENOMEM);

@@ -19,22 +19,21 @@ static double law_s(const struct law *law, double n)
 
 /* ---- without noise ---- */
 
-static marey_scaling *scale_law(const struct law *law, const uint32_t *workers, size_t n)
+static marey_report *scale_law(const struct law *law, const uint32_t *workers, size_t n)
 {
-    marey_scaling_runs *runs = NULL;
-    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    struct marey__scaling_runs *runs = runs_create();
     for (size_t i = 0; i < n; i++) {
         const double s = law_s(law, workers[i]), epochs[] = {9 * s, s, s, s};
-        struct marey_scaling_run run = run_with("s", workers[i]);
+        struct marey__scaling_run run = run_with("s", workers[i]);
         run.epoch_s = epochs;
         run.n_epochs = 4;
         run.samples_per_epoch = law->is_weak ? 10.0 * workers[i] : 1000;
         add(runs, &run);
     }
     const uint32_t forecast[] = {100, 3000};
-    marey_scaling *scaling =
-        scale_with(runs, &(struct marey_scaling_options){.forecast = forecast, .n_forecast = 2});
-    marey_scaling_runs_destroy(runs);
+    marey_report *scaling =
+        scale_with(runs, &(struct marey__scaling_options){.forecast = forecast, .n_forecast = 2});
+    runs_destroy(runs);
     return scaling;
 }
 
@@ -48,7 +47,7 @@ static void amdahl_is_recovered(void **state)
     for (size_t g = 0; g < 4; g++)
         for (size_t s = 0; s < 5; s++) {
             const struct law law = {.one_s = 100, .contention = shares[s]};
-            marey_scaling *scaling = scale_law(&law, grids[g], 3);
+            marey_report *scaling = scale_law(&law, grids[g], 3);
             assert_string_equal(text(scaling, "fits", AMDAHL, "model"), "amdahl");
             assert_true(fabs(real(scaling, "fits", AMDAHL, "serial") - shares[s]) < 1e-6);
             expect_near(real(scaling, "fits", AMDAHL, "time_one_s"), 100, 1e-6);
@@ -56,7 +55,7 @@ static void amdahl_is_recovered(void **state)
             expect_near(real(scaling, "forecast", 0, "time_s"), law_s(&law, 100), 1e-6);
             expect_near(real(scaling, "forecast", 1, "time_s"), law_s(&law, 3000), 1e-6);
             assert_true(cell(scaling, "fits", AMDAHL, "best_workers").is_null);
-            marey_scaling_destroy(scaling);
+            marey_report_destroy(scaling);
         }
 }
 
@@ -67,7 +66,7 @@ static void usl_is_recovered_in_strong_and_weak_scaling(void **state)
     for (size_t g = 0; g < 3; g++)
         for (int is_weak = 0; is_weak < 2; is_weak++) {
             const struct law law = {100, 0.03, 0.0004, is_weak != 0};
-            marey_scaling *scaling = scale_law(&law, grids[g], 5);
+            marey_report *scaling = scale_law(&law, grids[g], 5);
             assert_string_equal(text(scaling, "fits", USL, "model"), "usl");
             assert_string_equal(text(scaling, "points", 0, "kind"), is_weak ? "weak" : "strong");
             expect_near(real(scaling, "fits", USL, "contention"), 0.03, 1e-6);
@@ -82,7 +81,7 @@ static void usl_is_recovered_in_strong_and_weak_scaling(void **state)
             assert_string_equal(text(scaling, "fits", AMDAHL, "note"),
                                 "coherency is more than chance: usl tells more");
             assert_true(has_note(scaling, "3000 workers are") == (grids[g][4] < 375));
-            marey_scaling_destroy(scaling);
+            marey_report_destroy(scaling);
         }
 }
 
@@ -91,7 +90,7 @@ static void the_best_count_is_a_whole_one(void **state)
     (void)state;
     const struct law law = {100, 0, 0.01, false}; /* best at 10 workers */
     const uint32_t workers[] = {1, 2, 4, 32};
-    marey_scaling *scaling = scale_law(&law, workers, 4);
+    marey_report *scaling = scale_law(&law, workers, 4);
     assert_int_equal(n_rows(scaling, "best"), 2);
     assert_int_equal(whole(scaling, "best", 0, "workers"), 4); /* of those measured */
     assert_true(whole(scaling, "best", 0, "measured") == 1);
@@ -99,7 +98,7 @@ static void the_best_count_is_a_whole_one(void **state)
     assert_true(whole(scaling, "best", 1, "measured") == 0);
     expect_near(real(scaling, "best", 1, "value"), law_s(&law, 10), 1e-6);
     expect_note(scaling, "by the universal scalability law 10 workers are fastest");
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
 }
 
 static void what_cannot_be_fitted_is_said(void **state)
@@ -107,11 +106,11 @@ static void what_cannot_be_fitted_is_said(void **state)
     (void)state;
     const struct law law = {100, 0.05, 0, false};
     const uint32_t workers[] = {1, 2, 4};
-    marey_scaling *scaling = scale_law(&law, workers, 1);
+    marey_report *scaling = scale_law(&law, workers, 1);
     assert_string_equal(text(scaling, "fits", AMDAHL, "note"),
                         "not fitted: needs at least three numbers of workers");
     assert_int_equal(n_rows(scaling, "best"), 0);
-    marey_scaling_destroy(scaling);
+    marey_report_destroy(scaling);
     for (size_t n = 1; n <= 3; n++) { /* as many points as parameters check nothing */
         scaling = scale_law(&law, workers, n);
         assert_true(cell(scaling, "fits", AMDAHL, "serial").is_null == (n < 3));
@@ -123,40 +122,38 @@ static void what_cannot_be_fitted_is_said(void **state)
         assert_int_equal(n_rows(scaling, "forecast"), n < 3 ? 0 : 2);
         assert_true(has_note(scaling, "Amdahl's law") == (n == 3));
         assert_true(has_note(scaling, "is a guess") == (n == 3));
-        marey_scaling_destroy(scaling);
+        marey_report_destroy(scaling);
     }
 }
 
 static void times_that_follow_no_law_are_said(void **state)
 {
     (void)state;
-    marey_scaling_runs *runs = NULL;
-    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    struct marey__scaling_runs *runs = runs_create();
     const double times[] = {10, 2, 9, 1, 8, 2};
     for (uint32_t i = 0; i < 6; i++) {
         const double epochs[] = {times[i], times[i], times[i]};
         add_epochs(runs, "s", 1u << i, epochs, 3);
     }
-    marey_scaling *scaling = scale_with(runs, NULL);
+    marey_report *scaling = scale_with(runs, NULL);
     for (size_t model = AMDAHL; model <= USL; model++)
         assert_string_equal(text(scaling, "fits", model, "note"),
                             "the times do not follow this law");
-    marey_scaling_destroy(scaling);
-    marey_scaling_runs_destroy(runs);
+    marey_report_destroy(scaling);
+    runs_destroy(runs);
 }
 
 /* Noise alone makes a little coherency: no best number of workers comes of it. */
 static void a_best_that_may_be_nowhere_is_not_told(void **state)
 {
     (void)state;
-    marey_scaling_runs *runs = NULL;
-    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    struct marey__scaling_runs *runs = runs_create();
     const double times[] = {100, 51, 25, 13};
     for (uint32_t i = 0; i < 4; i++) {
         const double epochs[] = {times[i] * 0.98, times[i], times[i] * 1.02};
         add_epochs(runs, "s", 1u << i, epochs, 3);
     }
-    marey_scaling *scaling = scale_with(runs, NULL);
+    marey_report *scaling = scale_with(runs, NULL);
     assert_true(real(scaling, "fits", USL, "coherency") > 0);
     assert_true(real(scaling, "fits", USL, "coherency_low") == 0);
     assert_true(cell(scaling, "fits", USL, "best_workers").is_null);
@@ -165,8 +162,8 @@ static void a_best_that_may_be_nowhere_is_not_told(void **state)
     assert_string_equal(text(scaling, "fits", USL, "note"),
                         "coherency cannot be told from none: amdahl tells as much");
     assert_int_equal(n_rows(scaling, "best"), 1);
-    marey_scaling_destroy(scaling);
-    marey_scaling_runs_destroy(runs);
+    marey_report_destroy(scaling);
+    runs_destroy(runs);
 }
 
 /* ---- the nearest curve ---- */
@@ -239,10 +236,9 @@ struct trial {
     double widest; /* a forecast may be, to either side on the logarithm */
 };
 
-static marey_scaling *scale_trial(const struct trial *trial, uint64_t *seed)
+static marey_report *scale_trial(const struct trial *trial, uint64_t *seed)
 {
-    marey_scaling_runs *runs = NULL;
-    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    struct marey__scaling_runs *runs = runs_create();
     for (size_t p = 0; p < trial->n_points; p++)
         for (size_t r = 0; r < trial->n_runs; r++) {
             double epochs[16];
@@ -254,10 +250,10 @@ static marey_scaling *scale_trial(const struct trial *trial, uint64_t *seed)
             add_epochs(runs, "s", 1u << p, epochs, trial->n_epochs);
         }
     const uint32_t forecast = 64;
-    const struct marey_scaling_options options = {
+    const struct marey__scaling_options options = {
         .n_resamples = 300, .forecast = &forecast, .n_forecast = 1};
-    marey_scaling *scaling = scale_with(runs, &options);
-    marey_scaling_runs_destroy(runs);
+    marey_report *scaling = scale_with(runs, &options);
+    runs_destroy(runs);
     return scaling;
 }
 
@@ -266,7 +262,7 @@ struct tally {
     double n, n_held, width;
 };
 
-static void count(struct tally *tally, marey_scaling *scaling, const char *table, size_t row,
+static void count(struct tally *tally, marey_report *scaling, const char *table, size_t row,
                   const char *low, const char *high, double truth)
 {
     const double from = real(scaling, table, row, low), to = real(scaling, table, row, high);
@@ -300,7 +296,7 @@ static void expect_trial(const struct trial *trial, size_t model)
     const struct law *law = &trial->law;
     uint64_t seed = 77;
     for (size_t i = 0; i < N_TRIALS; i++) {
-        marey_scaling *scaling = scale_trial(trial, &seed);
+        marey_report *scaling = scale_trial(trial, &seed);
         for (size_t p = 0; p < trial->n_points; p++) {
             const double s = law_s(law, 1u << p);
             if (trial->n_runs == 1) { /* epochs of one run do not show how much runs differ */
@@ -321,7 +317,7 @@ static void expect_trial(const struct trial *trial, size_t model)
                   law->coherency);
         }
         count(&forecast, scaling, "forecast", model, "low_s", "high_s", law_s(law, 64));
-        marey_scaling_destroy(scaling);
+        marey_report_destroy(scaling);
     }
     const double width = best_width(trial);
     if (trial->n_runs > 1) {

@@ -10,7 +10,7 @@
  *
  * Statistics use logarithms of times. A path that cannot be read becomes a note, and the rest is still read.
  *
- * Input: paths. Output: marey_scaling with its tables. Memory: about 1 kB per run in addition to its measurements.
+ * Input: paths. Output: the tables of a report, text, charts, a page. Memory: about 1 kB per run in addition to its measurements.
  */
 #ifndef MAREY_ANALYZE_SCALING_INTERNAL_H
 #define MAREY_ANALYZE_SCALING_INTERNAL_H
@@ -18,15 +18,72 @@
 #include "analyze/device/internal.h"
 #include "analyze/walk/internal.h"
 #include "codec/internal.h"
-#include <marey/scaling.h>
+#include "present/draw/internal.h"
+#include "report/internal.h"
 
-struct marey_scaling_runs {
-    struct marey_scaling_run *list; /* owns their arrays */
+/* ---- runs: scaling_runs.c ---- */
+
+/* One start of a program. What is not known is NaN, 0, NULL or "", as the field says. */
+struct marey__scaling_run {
+    const char *experiment; /* "": none */
+    const char *strategy;   /* the series: "torch-ddp"; "": unknown */
+    const char *name;       /* of this run, for sentences: a path, or what another tool calls it */
+    uint32_t workers;       /* ranks; from 1 */
+    uint32_t nodes;         /* 0: unknown */
+    double samples_per_epoch; /* of all workers together. NaN: unknown */
+    double batch;             /* samples of one step, of all workers together. NaN: unknown */
+    const double *epoch_s;    /* of the slowest rank, in order, the first included */
+    size_t n_epochs;
+    const double *epoch_j; /* joules of each of these epochs; NaN: unknown. NULL: of none */
+    const double *step_s; /* of the slowest rank, warm-up left out; of many an even sample, say of 10,000 */
+    size_t n_steps;
+    /* Seconds of a step, a mean over ranks; together they are the step. NaN: unknown */
+    double compute_s, communication_s, memory_s,
+        idle_s;                          /* communication and memory: what nothing hides */
+    double joules;                       /* of the whole run. NaN: unknown */
+    double utilization;                  /* 0..1. NaN: unknown */
+    double computation_fraction;         /* as itwinai defines it. NaN: unknown */
+    double computation_vs_communication; /* as itwinai defines it. NaN: unknown */
+    uint32_t first_epoch_counts;         /* non-zero: the first epoch is no warm-up */
+    uint32_t is_partial; /* non-zero: it stopped half-way; its whole epochs still count */
+};
+
+struct marey__scaling_runs {
+    struct marey__scaling_run *list; /* owns their arrays */
     size_t n, cap;
     const char **notes;
     size_t n_notes, notes_cap;
     struct marey__arena texts;
 };
+void marey__scaling_runs_fini(struct marey__scaling_runs *runs);
+/*
+ * Append a copy; texts may be NULL for "". MAREY_EINVAL for no workers and for a time that is not above zero and finite,
+ * with the run's name; the list is then as it was. A run without epochs and steps is taken, and gets a note.
+ */
+MAREY_WARN_UNUSED marey_status marey__scaling_runs_add(struct marey__scaling_runs *runs,
+                                                       const struct marey__scaling_run *run);
+/* Append a sentence (copied) to the notes: something that could not be read. */
+MAREY_WARN_UNUSED marey_status marey__scaling_runs_note(struct marey__scaling_runs *runs,
+                                                        const char *sentence);
+
+struct marey__scaling_read_options {
+    /* Each is taken instead of the data's; NULL and 0: as the data. */
+    const char *experiment, *strategy;
+    uint32_t workers;
+    uint32_t n_jobs; /* threads to read with; 0: as many as there are cores */
+    marey_progress *progress;
+    void *progress_ctx;
+    const char *source; /* name of a CSV of measurements in the names of runs and in notes; NULL: its path */
+    int *has_itwinai; /* set to 1 where there are CSV files of itwinai, which marey.itwinai (Python) converts; NULL: not asked */
+};
+/*
+ * Append what is at `path`: a recording, a folder of recordings or of traces, or a CSV of measurements. One run or
+ * several; a part that cannot be read becomes a note. MAREY_EFORMAT when nothing there is a measured run, unless
+ * `has_itwinai` was set.
+ */
+MAREY_WARN_UNUSED marey_status
+marey__scaling_runs_read(struct marey__scaling_runs *runs, const char *path,
+                         const struct marey__scaling_read_options *options);
 
 /* ---- what is measured ---- */
 
@@ -49,7 +106,7 @@ struct marey__scaling_values {
 
 /* A run at its place in a point. */
 struct marey__scaling_member {
-    const struct marey_scaling_run *run;
+    const struct marey__scaling_run *run;
     uint32_t series;
     bool has_only_first;      /* its only epoch is its first, which warms up */
     bool has_joules_of_whole; /* energy is known of the whole run alone */
@@ -129,11 +186,25 @@ enum marey__scaling_table {
     MAREY__N_SCALING_TABLES,
 };
 
-struct marey_scaling {
-    marey_table *tables[MAREY__N_SCALING_TABLES];
-    /* What follows is gone once the tables are made. */
-    const marey_scaling_runs *runs;
-    struct marey_scaling_options options; /* with defaults filled in; forecast may be NULL */
+extern const struct marey_table_definition marey__scaling_tables[MAREY__N_SCALING_TABLES];
+
+struct marey__scaling_options {
+    bool with_first;  /* first epochs count as any other */
+    const char *kind; /* "strong", "weak"; NULL: by the data */
+    const char *measure; /* "epoch", "step"; NULL: by series, epochs where as many points have them as have steps */
+    double confidence;        /* of intervals; 0: 0.95 */
+    uint64_t seed;            /* of resampling; 0 is as good as any */
+    uint32_t n_resamples;     /* 0: 2000 */
+    const uint32_t *forecast; /* numbers of workers to forecast; lent */
+    size_t n_forecast;        /* 0: twice, four and eight times the most that was measured */
+    double largest_spread;    /* repeats that differ by a larger share disagree; 0: 0.1 */
+};
+
+/* In the making. */
+struct marey__scaling {
+    marey_table **tables; /* of the report */
+    const struct marey__scaling_runs *runs;
+    struct marey__scaling_options options; /* with defaults filled in; forecast may be NULL */
     struct marey__scaling_member *members;
     size_t n_members;
     struct marey__scaling_point *points;
@@ -142,12 +213,19 @@ struct marey_scaling {
     size_t n_series;
 };
 
+/* The `input` of a request: runs that are in memory already. */
+struct marey__scaling_input {
+    const struct marey__scaling_runs *runs;
+    struct marey__scaling_options options;
+};
+
 /* ---- scaling_series.c ---- */
 
 /* Put runs into series and points. */
-MAREY_WARN_UNUSED marey_status marey__scaling_group(struct marey_scaling *scaling);
+MAREY_WARN_UNUSED marey_status marey__scaling_group(struct marey__scaling *scaling);
 /* Choose what is measured, and keep the points that have it. */
-void marey__scaling_choose(const struct marey_scaling *scaling, struct marey__scaling_series *series);
+void marey__scaling_choose(const struct marey__scaling *scaling,
+                           struct marey__scaling_series *series);
 
 /* ---- scaling_values.c ---- */
 
@@ -166,9 +244,9 @@ struct marey__scaling_random marey__scaling_random_of(uint64_t seed, uint64_t a,
 double marey__scaling_random_normal(struct marey__scaling_random *random);
 
 /* The levels of all points, each by itself. */
-MAREY_WARN_UNUSED marey_status marey__scaling_levels(struct marey_scaling *scaling);
+MAREY_WARN_UNUSED marey_status marey__scaling_levels(struct marey__scaling *scaling);
 /* Their intervals, by what all points of the series show. */
-void marey__scaling_bound(const struct marey_scaling *scaling,
+void marey__scaling_bound(const struct marey__scaling *scaling,
                           const struct marey__scaling_series *series);
 /* Set low and high from value, error and df. */
 void marey__scaling_level_bound(struct marey__scaling_level *level, double confidence);
@@ -179,7 +257,7 @@ void marey__scaling_level_bound(struct marey__scaling_level *level, double confi
 enum { MAREY__SCALING_FURTHEST = 8 };
 
 /* Work, speedup and what follows from them. */
-void marey__scaling_compare_points(const struct marey_scaling *scaling,
+void marey__scaling_compare_points(const struct marey__scaling *scaling,
                                    struct marey__scaling_series *series);
 
 static inline const struct marey__scaling_level *
@@ -190,7 +268,7 @@ marey__scaling_time(const struct marey__scaling_series *series,
 }
 
 /* Whether repeats differ by more than they may. */
-static inline bool marey__scaling_disagrees(const struct marey_scaling *scaling,
+static inline bool marey__scaling_disagrees(const struct marey__scaling *scaling,
                                             const struct marey__scaling_level *level)
 {
     return level->n_runs > 1 && level->spread > scaling->options.largest_spread;
@@ -223,23 +301,22 @@ double marey__scaling_curve_best(const struct marey__scaling_curve *curve);
 /* ---- scaling_forecast.c ---- */
 
 /* Fit both models, with intervals by resampling; the caller frees their forecasts, also on failure. */
-MAREY_WARN_UNUSED marey_status marey__scaling_fit_series(const struct marey_scaling *scaling,
+MAREY_WARN_UNUSED marey_status marey__scaling_fit_series(const struct marey__scaling *scaling,
                                                          struct marey__scaling_series *series);
 /* The numbers of workers to forecast. */
-size_t marey__scaling_n_asked(const struct marey_scaling *scaling);
-double marey__scaling_asked(const struct marey_scaling *scaling,
+size_t marey__scaling_n_asked(const struct marey__scaling *scaling);
+double marey__scaling_asked(const struct marey__scaling *scaling,
                             const struct marey__scaling_series *series, size_t i);
 
-/* ---- scaling_tables.c, scaling_rows.c, scaling_notes.c, scaling_findings.c ---- */
+/* ---- scaling_rows.c, scaling_notes.c, scaling_findings.c ---- */
 
-MAREY_WARN_UNUSED marey_status marey__scaling_make_tables(struct marey_scaling *scaling);
 /* Memory that runs out is remembered by the tables. */
-void marey__scaling_put_rows(struct marey_scaling *scaling);
-MAREY_WARN_UNUSED bool marey__scaling_put_notes(struct marey_scaling *scaling);
+void marey__scaling_put_rows(struct marey__scaling *scaling);
+MAREY_WARN_UNUSED bool marey__scaling_put_notes(struct marey__scaling *scaling);
 
 /* Sentences, each with a line end behind it. */
 void marey__scaling_name(struct marey__buf *text, const struct marey__scaling_series *series);
-void marey__scaling_find(struct marey__buf *text, const struct marey_scaling *scaling,
+void marey__scaling_find(struct marey__buf *text, const struct marey__scaling *scaling,
                          const struct marey__scaling_series *series);
 
 /* ==== scaling_read ==== */
@@ -262,18 +339,18 @@ enum { MAREY__SCALING_STEPS = 10000 };
 
 /* What is read goes to `runs`. */
 struct marey__scaling_reading {
-    marey_scaling_runs *runs;
-    const struct marey_scaling_read_options *options; /* lent, never NULL */
-    uint32_t n_jobs;                                  /* threads that may read this source */
+    struct marey__scaling_runs *runs;
+    const struct marey__scaling_read_options *options; /* lent, never NULL */
+    uint32_t n_jobs;                                   /* threads that may read this source */
 };
 
 /* ---- scaling_read.c ---- */
 
 /* A run of which nothing is known but its name, which is lent. */
-struct marey_scaling_run marey__scaling_run_unknown(const char *name);
+struct marey__scaling_run marey__scaling_run_unknown(const char *name);
 /* Add a run, as the options want it. What is wrong with it becomes a note. */
 MAREY_WARN_UNUSED marey_status marey__scaling_read_add(const struct marey__scaling_reading *reading,
-                                                       struct marey_scaling_run *run);
+                                                       struct marey__scaling_run *run);
 MAREY_WARN_UNUSED marey_status marey__scaling_read_note(const struct marey__scaling_reading *reading,
                                                         const char *fmt, ...) MAREY_PRINTF(2, 3);
 
@@ -423,5 +500,110 @@ MAREY_WARN_UNUSED marey_status marey__scaling_parts_read(struct marey__scaling_p
                                                          marey_recording *recording, size_t process,
                                                          const struct marey__rules *rules,
                                                          uint64_t n_warmup);
+
+/* ==== presenting ==== */
+
+/*
+ *     report -- scaling_list.c     -- which rows are a series, and its name
+ *            -- scaling_sentence.c -- whether it scales, how far, what limits it
+ *            -- scaling_drawn.c    -- tables for people   --+
+ *            -- scaling_bars.c, scaling_lines.c -- charts --+-- scaling_text.c, scaling_page.c
+ */
+
+/* ---- scaling_list.c   ---- */
+
+/* Rows of `points` that belong together. */
+struct marey__scaling_line {
+    size_t first, n;
+    const char *name; /* "" for the only one without a name. Lent by the list */
+};
+
+struct marey__scaling_list {
+    const marey_table *points;
+    struct marey__scaling_line *series;
+    size_t n;
+    struct marey__arena texts;
+};
+
+/* A failed one may be finished. */
+MAREY_WARN_UNUSED marey_status marey__scaling_list_init(struct marey__scaling_list *list,
+                                                        const marey_report *report);
+void marey__scaling_list_fini(struct marey__scaling_list *list);
+
+/* A number of any type; NaN where there is none. */
+double marey__scaling_number(const marey_table *table, size_t row, const char *column);
+/* What a column is of the sum of several; NaN where one of them is not known. */
+double marey__scaling_share(const marey_table *points, size_t row, const char *column,
+                            const char *const *columns, size_t n);
+
+/* ---- scaling_sentence.c ---- */
+
+/* One or two sentences about a series, without an end of line. */
+void marey__scaling_sentence(struct marey__buf *line, const marey_report *report,
+                             const struct marey__scaling_list *list, size_t series);
+
+/* ---- scaling_drawn.c ---- */
+
+enum { MAREY__SCALING_SECTIONS = 7 };
+const char *marey__scaling_heading(size_t section);
+/*
+ * One of the tables for people, without columns that say nothing; `width` 0: with all the others. `*out` is NULL when
+ * there is nothing to tell.
+ */
+MAREY_WARN_UNUSED marey_status marey__scaling_drawn(const marey_report *report, size_t section,
+                                                    uint32_t width, marey_table **out);
+
+/* ---- scaling_pictures.c, scaling_lines.c, scaling_bars.c ---- */
+
+/* A picture on its way. */
+struct marey__scaling_drawing {
+    const marey_report *report;
+    struct marey__scaling_list list;
+    struct marey__chart_words words;
+    struct marey__buf *svg;
+    char y_title[96], title[96]; /* room for words with a unit in them */
+};
+
+struct marey__scaling_unit {
+    const char *name;
+    double times;
+};
+/* The largest unit that keeps `most`, of seconds or joules, above one. */
+struct marey__scaling_unit marey__scaling_unit_for(double most, bool is_joules);
+/* The largest sum of a row's columns, `n` or fewer with NULL behind the last. */
+double marey__scaling_largest(const marey_table *table, const char *const *columns, size_t n);
+/* NaN also without a column. */
+double marey__scaling_optional(const marey_table *table, size_t row, const char *column);
+
+/* Draw the picture of this name when it is one of lines, or of bars; false in `is_drawn` where there is nothing to draw. */
+MAREY_WARN_UNUSED marey_status marey__scaling_draw_lines(struct marey__scaling_drawing *drawing,
+                                                         const char *name, bool *is_known,
+                                                         bool *is_drawn);
+MAREY_WARN_UNUSED marey_status marey__scaling_draw_bars(struct marey__scaling_drawing *drawing,
+                                                        const char *name, bool *is_known,
+                                                        bool *is_drawn);
+
+/* MAREY_EINVAL for a name that no picture has, MAREY_EFORMAT when there is nothing to draw; `svg` is then as it was. */
+MAREY_WARN_UNUSED marey_status marey__scaling_picture_put(const marey_report *report,
+                                                          const char *picture, bool has_style,
+                                                          struct marey__buf *svg);
+
+/* ---- scaling_text.c, scaling_page.c, scaling_pictures.c: formats of the report ---- */
+
+MAREY_WARN_UNUSED marey_status marey__scaling_text(const marey_report *report,
+                                                   const struct marey_write_options *options,
+                                                   FILE *out);
+MAREY_WARN_UNUSED marey_status marey__scaling_markdown(const marey_report *report,
+                                                       const struct marey_write_options *options,
+                                                       FILE *out);
+MAREY_WARN_UNUSED marey_status marey__scaling_json(const marey_report *report,
+                                                   const struct marey_write_options *options,
+                                                   FILE *out);
+MAREY_WARN_UNUSED marey_status marey__scaling_html(const marey_report *report,
+                                                   const struct marey_write_options *options,
+                                                   FILE *out);
+MAREY_WARN_UNUSED marey_status marey__scaling_svg(const marey_report *report,
+                                                  const struct marey_write_options *options,
+                                                  FILE *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* What more workers bring: runs into series of points, their statistics, the laws they follow, and tables of it all. */
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "analyze/scaling/internal.h"
 
@@ -8,20 +9,8 @@ enum { N_RESAMPLES = 2000, FEWEST_RESAMPLES = 100, MOST_RESAMPLES = 1000000 };
 
 /* ---- options ---- */
 
-static marey_status check_choice(const char *what, const char *given, const char *a, const char *b)
+static marey_status complete(struct marey__scaling_options *options)
 {
-    if (given == NULL || strcmp(given, a) == 0 || strcmp(given, b) == 0)
-        return MAREY_OK;
-    return marey__fail(MAREY_EINVAL, "the %s of scaling is %s or %s, not '%s'", what, a, b, given);
-}
-
-static marey_status take_options(struct marey_scaling_options *options,
-                                 const struct marey_scaling_options *given)
-{
-    if (given != NULL)
-        *options = *given;
-    MAREY_TRY(check_choice("kind", options->kind, "strong", "weak"));
-    MAREY_TRY(check_choice("measure", options->measure, "epoch", "step"));
     if (options->confidence == 0)
         options->confidence = 0.95;
     if (!(options->confidence >= 0.5 && options->confidence <= 0.999))
@@ -35,7 +24,7 @@ static marey_status take_options(struct marey_scaling_options *options,
     if (options->n_resamples == 0)
         options->n_resamples = N_RESAMPLES;
     if (options->n_resamples < FEWEST_RESAMPLES || options->n_resamples > MOST_RESAMPLES)
-        return marey__fail(MAREY_EINVAL, "from %d to %d resamples tell intervals, not %u",
+        return marey__fail(MAREY_EINVAL, "intervals take from %d to %d resamples, not %u",
                            FEWEST_RESAMPLES, MOST_RESAMPLES, options->n_resamples);
     for (size_t i = 0; i < options->n_forecast; i++)
         if (options->forecast[i] == 0)
@@ -45,7 +34,7 @@ static marey_status take_options(struct marey_scaling_options *options,
 
 /* ---- making ---- */
 
-static marey_status no_times(const struct marey_scaling *scaling)
+static marey_status no_times(const struct marey__scaling *scaling)
 {
     if (scaling->options.measure != NULL)
         return marey__fail(
@@ -57,7 +46,7 @@ static marey_status no_times(const struct marey_scaling *scaling)
                        scaling->n_members);
 }
 
-static marey_status make(struct marey_scaling *scaling)
+static marey_status analyze(struct marey__scaling *scaling)
 {
     size_t n_points = 0;
     MAREY_TRY(marey__scaling_group(scaling));
@@ -74,16 +63,13 @@ static marey_status make(struct marey_scaling *scaling)
     }
     if (n_points == 0)
         return no_times(scaling);
-    MAREY_TRY(marey__scaling_make_tables(scaling));
     marey__scaling_put_rows(scaling);
     MAREY__TRY_MEMORY(marey__scaling_put_notes(scaling));
-    for (size_t i = 0; i < MAREY__N_SCALING_TABLES; i++)
-        MAREY_TRY(marey_table_status(scaling->tables[i]));
     return MAREY_OK;
 }
 
 /* What was only needed to make the tables. */
-static void free_making(struct marey_scaling *scaling)
+static void free_making(struct marey__scaling *scaling)
 {
     for (size_t i = 0; i < scaling->n_series; i++)
         for (size_t model = 0; model < MAREY__N_SCALING_MODELS; model++)
@@ -93,40 +79,170 @@ static void free_making(struct marey_scaling *scaling)
     marey__free(scaling->series);
 }
 
-marey_status marey_scaling_create(const marey_scaling_runs *runs,
-                                  const struct marey_scaling_options *options, marey_scaling **out)
+static marey_status fill(marey_report *report, const struct marey__scaling_runs *runs,
+                         const struct marey__scaling_options *options)
 {
+    struct marey__scaling scaling = {.tables = report->tables, .runs = runs, .options = *options};
     if (runs->n == 0)
         return marey__fail(MAREY_EFORMAT, "there are no measured runs to tell scaling from");
-    struct marey_scaling_options taken = {0};
-    MAREY_TRY(take_options(&taken, options));
-    marey_scaling *scaling = marey__calloc(1, sizeof *scaling);
-    MAREY__TRY_MEMORY(scaling != NULL);
-    scaling->runs = runs;
-    scaling->options = taken;
-    const marey_status status = make(scaling);
-    free_making(scaling);
-    if (status != MAREY_OK) {
-        marey_scaling_destroy(scaling);
-        return status;
+    MAREY_TRY(complete(&scaling.options));
+    const marey_status status = analyze(&scaling);
+    free_making(&scaling);
+    return status;
+}
+
+/* ---- reading ---- */
+
+enum { MAX_FORECASTS = 32 };
+
+/* "64,128" */
+static marey_status parse_forecast(const char *value, uint32_t counts[MAX_FORECASTS], size_t *n)
+{
+    for (const char *text = value; *n < MAX_FORECASTS; text++) {
+        char *end;
+        const long count = strtol(text, &end, 10);
+        if (end == text || count < 1 || count > INT32_MAX || (*end != ',' && *end != '\0'))
+            break;
+        counts[(*n)++] = (uint32_t)count;
+        if (*end == '\0')
+            return MAREY_OK;
+        text = end;
     }
-    *out = scaling;
-    return MAREY_OK;
+    return marey__fail(MAREY_EINVAL,
+                       "forecast takes up to %d numbers of workers such as 64,128, not '%s'",
+                       MAX_FORECASTS, value);
 }
 
-void marey_scaling_destroy(marey_scaling *scaling)
+/* Measurements that `command` of marey.itwinai writes as CSV. */
+static marey_status read_converted(struct marey__scaling_runs *runs,
+                                   const struct marey__request *request, const char *command,
+                                   const char *from,
+                                   const struct marey__scaling_read_options *options)
 {
-    if (scaling == NULL)
-        return;
-    for (size_t i = 0; i < MAREY__N_SCALING_TABLES; i++)
-        marey_table_destroy(scaling->tables[i]);
-    marey__free(scaling);
+    struct marey__buf csv = {0};
+    const char *const folder = getenv("TMPDIR");
+    marey__buf_printf(&csv, "%s/marey-XXXXXX.csv",
+                      folder != NULL && folder[0] != '\0' ? folder : "/tmp");
+    marey__buf_put(&csv, "", 1);
+    MAREY__TRY_MEMORY(!csv.failed);
+    const int fd = mkstemps(csv.data, 4);
+    marey_status status = fd < 0 ? marey__fail_errno("write %s", csv.data) : MAREY_OK;
+    if (fd >= 0) {
+        close(fd);
+        status = request->options->convert(request->options->convert_ctx, command, from, csv.data);
+        if (status == MAREY_OK)
+            status = marey__scaling_runs_read(runs, csv.data, options);
+        unlink(csv.data);
+    }
+    marey__buf_fini(&csv);
+    return status;
 }
 
-marey_table *marey_scaling_table(marey_scaling *scaling, const char *name)
+static marey_status read_nth(struct marey__scaling_runs *runs, const struct marey__request *request,
+                             const struct marey__scaling_read_options *common, size_t i)
 {
-    for (size_t i = 0; i < MAREY__N_SCALING_TABLES; i++)
-        if (strcmp(marey_table_name(scaling->tables[i]), name) == 0)
-            return scaling->tables[i];
-    return NULL;
+    const struct marey_report_options *const given = request->options;
+    struct marey__scaling_read_options options = *common;
+    int has_itwinai = 0;
+    options.source = given->names != NULL ? given->names[i] : NULL;
+    if (given->groups != NULL && given->groups[i] != NULL)
+        options.strategy = given->groups[i];
+    if (given->convert != NULL)
+        options.has_itwinai = &has_itwinai;
+    MAREY_TRY(marey__scaling_runs_read(runs, request->paths[i], &options));
+    if (!has_itwinai)
+        return MAREY_OK;
+    options.has_itwinai = NULL;
+    if (options.source == NULL)
+        options.source = request->paths[i];
+    return read_converted(runs, request, "measurements", request->paths[i], &options);
 }
+
+static marey_status read_all(struct marey__scaling_runs *runs, const struct marey__request *request)
+{
+    const struct marey__scaling_read_options options = {
+        .experiment = marey__setting(request, "experiment"),
+        .strategy = marey__setting(request, "strategy"),
+        .workers = marey__setting_count(request, "workers"),
+        .n_jobs = request->options->n_jobs,
+        .progress = request->options->progress,
+        .progress_ctx = request->options->progress_ctx,
+    };
+    /* Its experiment selects what is read of a store. */
+    const struct marey__scaling_read_options of_store = {.strategy = options.strategy,
+                                                         .source = "MLflow"};
+    const char *const store = marey__setting(request, "mlflow");
+    for (size_t i = 0; i < request->n; i++)
+        MAREY_TRY(read_nth(runs, request, &options, i));
+    if (store == NULL)
+        return MAREY_OK;
+    if (request->options->convert == NULL)
+        return marey__fail(MAREY_EINVAL, "an MLflow store is read by marey.itwinai (Python)");
+    return read_converted(runs, request, "mlflow", store, &of_store);
+}
+
+static marey_status make(marey_report *report, const struct marey__request *request)
+{
+    const struct marey__scaling_input *const input = request->input;
+    if (input != NULL)
+        return fill(report, input->runs, &input->options);
+    uint32_t forecast[MAX_FORECASTS];
+    struct marey__scaling_runs runs = {0};
+    struct marey__scaling_options options = {
+        .with_first = marey__setting_is_on(request, "with-first"),
+        .kind = marey__setting(request, "kind"),
+        .measure = marey__setting(request, "measure"),
+        .forecast = forecast,
+    };
+    const char *const asked = marey__setting(request, "forecast");
+    if (asked != NULL)
+        MAREY_TRY(parse_forecast(asked, forecast, &options.n_forecast));
+    marey_status status = read_all(&runs, request);
+    if (status == MAREY_OK)
+        status = fill(report, &runs, &options);
+    marey__scaling_runs_fini(&runs);
+    return status;
+}
+
+/* ---- the entry ---- */
+
+static const struct marey_setting settings[] = {
+    {"measure", MAREY_SETTING_CHOICE, "epoch|step",
+     "which time is compared (default: epochs, where the runs have\nthem)"},
+    {"kind", MAREY_SETTING_CHOICE, "strong|weak",
+     "whether all runs do the same work, or each worker does\n(default: by the samples)"},
+    {"with-first", MAREY_SETTING_FLAG, NULL, "count first epochs too; they are left out as warm-up"},
+    {"forecast", MAREY_SETTING_TEXT, "N,N,...",
+     "numbers of workers to forecast (default: 2, 4 and 8 times\nthe most that were measured)"},
+    {"mlflow", MAREY_SETTING_TEXT, "URI|DIR",
+     "runs of an MLflow store as well, as itwinai and marey log them"},
+    {"experiment", MAREY_SETTING_TEXT, "NAME",
+     "the experiment of all runs; of a store, which one to read\n(default: all of it)"},
+    {"strategy", MAREY_SETTING_TEXT, "NAME", "the series of all runs; NAME=RUN sets it for one"},
+    {"workers", MAREY_SETTING_COUNT, "N", "how many workers each of these runs had"},
+};
+
+static const struct marey__report_format formats[] = {
+    {"markdown", marey__scaling_markdown},
+    {"html", marey__scaling_html},
+    {"svg", marey__scaling_svg},
+    {0},
+};
+
+extern const struct marey__analysis marey__analysis_scale;
+const struct marey__analysis marey__analysis_scale = {
+    .about = {.name = "scale",
+              .help = "speedup and efficiency over numbers of workers, fits and forecasts",
+              .needs = "runs with different numbers of workers, whose epochs or steps "
+                       "marey.TrainingMonitor, marey.epoch() and marey.iteration() record",
+              .settings = settings,
+              .n_settings = MAREY__COUNT_OF(settings),
+              .tables = marey__scaling_tables,
+              .n_tables = MAREY__N_SCALING_TABLES,
+              .csv = "points",
+              .command = "scale"},
+    .make = make,
+    .text = marey__scaling_text,
+    .json = marey__scaling_json,
+    .formats = formats,
+};

@@ -104,7 +104,7 @@ static void find_usl(struct marey__buf *text, const struct marey__scaling_series
     marey__buf_puts(text, "\n");
 }
 
-void marey__scaling_find(struct marey__buf *text, const struct marey_scaling *scaling,
+void marey__scaling_find(struct marey__buf *text, const struct marey__scaling *scaling,
                          const struct marey__scaling_series *series)
 {
     const struct marey__scaling_point *points = &scaling->points[series->first];

@@ -13,12 +13,12 @@
 /* Off by more than this beyond noise, points do not follow a law. */
 #define OFF_THE_CURVE 0.05
 
-size_t marey__scaling_n_asked(const struct marey_scaling *scaling)
+size_t marey__scaling_n_asked(const struct marey__scaling *scaling)
 {
     return scaling->options.n_forecast != 0 ? scaling->options.n_forecast : 3;
 }
 
-double marey__scaling_asked(const struct marey_scaling *scaling,
+double marey__scaling_asked(const struct marey__scaling *scaling,
                             const struct marey__scaling_series *series, size_t i)
 {
     if (scaling->options.n_forecast != 0)
@@ -29,7 +29,7 @@ double marey__scaling_asked(const struct marey_scaling *scaling,
 /* ---- points as numbers ---- */
 
 struct task {
-    const struct marey_scaling *scaling;
+    const struct marey__scaling *scaling;
     const struct marey__scaling_series *series;
     struct marey__scaling_fit *fit;
     enum marey__scaling_model model;
@@ -234,7 +234,7 @@ static void weigh(struct marey__scaling_fit *amdahl, struct marey__scaling_fit *
         usl->reason = "coherency cannot be told from none: amdahl tells as much";
 }
 
-marey_status marey__scaling_fit_series(const struct marey_scaling *scaling,
+marey_status marey__scaling_fit_series(const struct marey__scaling *scaling,
                                        struct marey__scaling_series *series)
 {
     const size_t n = series->n, n_draws = scaling->options.n_resamples,

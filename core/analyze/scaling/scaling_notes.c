@@ -8,7 +8,7 @@
 enum { MOST_NAMED = 5 };
 
 struct notes {
-    const struct marey_scaling *scaling;
+    const struct marey__scaling *scaling;
     const struct marey__scaling_series *series;
     const struct marey__scaling_point *points; /* of the series; those without a time behind */
     struct marey__buf *text;
@@ -111,7 +111,7 @@ static bool has_different_work(const struct notes *notes, const struct marey__sc
 
 /* ---- runs ---- */
 
-static void put_run(const struct notes *notes, const struct marey_scaling_run *run)
+static void put_run(const struct notes *notes, const struct marey__scaling_run *run)
 {
     marey__buf_printf(notes->text, "%s, ", run->name);
     marey__text_count_of(notes->text, run->workers, "worker");
@@ -286,7 +286,7 @@ static void note_series(const struct notes *notes)
         marey__buf_puts(notes->text, "; these do not count\n");
 }
 
-bool marey__scaling_put_notes(struct marey_scaling *scaling)
+bool marey__scaling_put_notes(struct marey__scaling *scaling)
 {
     marey_table *table = scaling->tables[MAREY__SCALING_NOTES];
     struct marey__buf text = {0};

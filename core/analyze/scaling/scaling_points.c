@@ -69,7 +69,7 @@ static double joint_df(const struct marey__scaling_level *a, const struct marey_
     return (x + y) * (x + y) / (x * x / fmax(a->df, 1) + y * y / fmax(b->df, 1));
 }
 
-static void compare_point(const struct marey_scaling *scaling,
+static void compare_point(const struct marey__scaling *scaling,
                           const struct marey__scaling_series *series,
                           const struct marey__scaling_point *baseline,
                           struct marey__scaling_point *point)
@@ -95,7 +95,7 @@ static void compare_point(const struct marey_scaling *scaling,
     point->karp_flatt_error = point->speedup.error / point->speedup.value / (1 - 1 / ideal);
 }
 
-void marey__scaling_compare_points(const struct marey_scaling *scaling,
+void marey__scaling_compare_points(const struct marey__scaling *scaling,
                                    struct marey__scaling_series *series)
 {
     struct marey__scaling_point *points = &scaling->points[series->first];

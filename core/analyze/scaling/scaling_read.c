@@ -22,13 +22,13 @@ enum kind { RECORDING, TRACES, CSV };
 struct source {
     char *path;
     enum kind kind;
-    marey_scaling_runs *runs; /* what came of it */
+    struct marey__scaling_runs runs; /* what came of it */
     marey_status status;
     char failure[512];
 };
 
 struct sources {
-    const struct marey_scaling_read_options *options;
+    const struct marey__scaling_read_options *options;
     struct source *list;
     size_t n, cap;
     bool has_itwinai; /* there are CSV files of itwinai, which the caller converts */
@@ -38,25 +38,25 @@ struct sources {
 
 /* ---- for all readers ---- */
 
-struct marey_scaling_run marey__scaling_run_unknown(const char *name)
+struct marey__scaling_run marey__scaling_run_unknown(const char *name)
 {
-    return (struct marey_scaling_run){.experiment = "",
-                                      .strategy = "",
-                                      .name = name,
-                                      .samples_per_epoch = NAN,
-                                      .batch = NAN,
-                                      .compute_s = NAN,
-                                      .communication_s = NAN,
-                                      .memory_s = NAN,
-                                      .idle_s = NAN,
-                                      .joules = NAN,
-                                      .utilization = NAN,
-                                      .computation_fraction = NAN,
-                                      .computation_vs_communication = NAN};
+    return (struct marey__scaling_run){.experiment = "",
+                                       .strategy = "",
+                                       .name = name,
+                                       .samples_per_epoch = NAN,
+                                       .batch = NAN,
+                                       .compute_s = NAN,
+                                       .communication_s = NAN,
+                                       .memory_s = NAN,
+                                       .idle_s = NAN,
+                                       .joules = NAN,
+                                       .utilization = NAN,
+                                       .computation_fraction = NAN,
+                                       .computation_vs_communication = NAN};
 }
 
 /* A sum of large numbers from outside may be none. */
-static void clean(struct marey_scaling_run *run)
+static void clean(struct marey__scaling_run *run)
 {
     double *const numbers[] = {&run->samples_per_epoch,
                                &run->batch,
@@ -74,9 +74,9 @@ static void clean(struct marey_scaling_run *run)
 }
 
 marey_status marey__scaling_read_add(const struct marey__scaling_reading *reading,
-                                     struct marey_scaling_run *run)
+                                     struct marey__scaling_run *run)
 {
-    const struct marey_scaling_read_options *options = reading->options;
+    const struct marey__scaling_read_options *options = reading->options;
     clean(run);
     if (options->experiment != NULL)
         run->experiment = options->experiment;
@@ -84,7 +84,7 @@ marey_status marey__scaling_read_add(const struct marey__scaling_reading *readin
         run->strategy = options->strategy;
     if (options->workers != 0)
         run->workers = options->workers;
-    const marey_status status = marey_scaling_runs_add(reading->runs, run);
+    const marey_status status = marey__scaling_runs_add(reading->runs, run);
     return status == MAREY_EINVAL ? marey__scaling_read_note(reading, "%s.", marey_last_error())
                                   : status;
 }
@@ -101,7 +101,7 @@ marey_status marey__scaling_read_note(const struct marey__scaling_reading *readi
     va_start(args, fmt);
     (void)vsnprintf(sentence, (size_t)MAREY__MAX(len, 0) + 1, fmt, args);
     va_end(args);
-    const marey_status status = marey_scaling_runs_note(reading->runs, sentence);
+    const marey_status status = marey__scaling_runs_note(reading->runs, sentence);
     marey__free(sentence);
     return status;
 }
@@ -292,9 +292,8 @@ static marey_status read_nth(void *ctx, size_t i)
     struct source *source = &sources->list[i];
     if (source->status != MAREY_OK)
         return MAREY_OK; /* it is left out */
-    MAREY_TRY(marey_scaling_runs_create(&source->runs));
     const struct marey__scaling_reading reading = {
-        .runs = source->runs, .options = sources->options, .n_jobs = sources->n_jobs};
+        .runs = &source->runs, .options = sources->options, .n_jobs = sources->n_jobs};
     source->status = read_source(&reading, source);
     if (source->status != MAREY_OK)
         snprintf(source->failure, sizeof source->failure, "%s", marey_last_error());
@@ -304,7 +303,7 @@ static marey_status read_nth(void *ctx, size_t i)
 
 static marey_status read_all(struct sources *sources)
 {
-    const struct marey_scaling_read_options *options = sources->options;
+    const struct marey__scaling_read_options *options = sources->options;
     const struct marey__tasks tasks = {.run = read_nth,
                                        .ctx = sources,
                                        .n = sources->n,
@@ -318,16 +317,17 @@ static marey_status read_all(struct sources *sources)
 
 /* ---- putting together ---- */
 
-static marey_status take(marey_scaling_runs *runs, const marey_scaling_runs *from)
+static marey_status take(struct marey__scaling_runs *runs, const struct marey__scaling_runs *from)
 {
     for (size_t i = 0; i < from->n; i++)
-        MAREY_TRY(marey_scaling_runs_add(runs, &from->list[i]));
+        MAREY_TRY(marey__scaling_runs_add(runs, &from->list[i]));
     for (size_t i = 0; i < from->n_notes; i++)
-        MAREY_TRY(marey_scaling_runs_note(runs, from->notes[i]));
+        MAREY_TRY(marey__scaling_runs_note(runs, from->notes[i]));
     return MAREY_OK;
 }
 
-static marey_status take_all(marey_scaling_runs *runs, const struct sources *sources, const char *path)
+static marey_status take_all(struct marey__scaling_runs *runs, const struct sources *sources,
+                             const char *path)
 {
     const struct marey__scaling_reading reading = {.runs = runs, .options = sources->options};
     const struct source *failed = NULL;
@@ -341,7 +341,7 @@ static marey_status take_all(marey_scaling_runs *runs, const struct sources *sou
                 MAREY_TRY(marey__scaling_read_note(&reading, "Left out: %s.", source->failure));
             continue;
         }
-        MAREY_TRY(take(runs, source->runs));
+        MAREY_TRY(take(runs, &source->runs));
     }
     if (runs->n == n_before && sources->has_itwinai && sources->options->has_itwinai == NULL)
         return marey__fail(MAREY_EFORMAT,
@@ -357,11 +357,10 @@ static marey_status take_all(marey_scaling_runs *runs, const struct sources *sou
     return MAREY_OK;
 }
 
-marey_status marey_scaling_runs_read(marey_scaling_runs *runs, const char *path,
-                                     const struct marey_scaling_read_options *options)
+marey_status marey__scaling_runs_read(struct marey__scaling_runs *runs, const char *path,
+                                      const struct marey__scaling_read_options *options)
 {
-    static const struct marey_scaling_read_options defaults;
-    struct sources sources = {.options = options != NULL ? options : &defaults};
+    struct sources sources = {.options = options};
     marey_status status = find_sources(&sources, path);
     if (status == MAREY_OK)
         status = read_all(&sources);
@@ -371,7 +370,7 @@ marey_status marey_scaling_runs_read(marey_scaling_runs *runs, const char *path,
         *sources.options->has_itwinai = sources.has_itwinai;
     for (size_t i = 0; i < sources.n; i++) {
         marey__free(sources.list[i].path);
-        marey_scaling_runs_destroy(sources.list[i].runs);
+        marey__scaling_runs_fini(&sources.list[i].runs);
     }
     marey__free(sources.list);
     return status;

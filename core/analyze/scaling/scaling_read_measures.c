@@ -136,7 +136,7 @@ static double mean_of(const struct run_rows *rows, enum marey__measure measure)
     return rows->n[measure] != 0 ? sum / (double)rows->n[measure] : NAN;
 }
 
-static void add_power(const struct run_rows *rows, struct marey_scaling_run *run,
+static void add_power(const struct run_rows *rows, struct marey__scaling_run *run,
                       struct values *values)
 {
     struct readings r;
@@ -170,7 +170,8 @@ static size_t count_ranks(const struct run_rows *rows)
 /* ---- energy ---- */
 
 /* Energy that is said: of epochs by their number, both in order, and of the run. */
-static void add_said(const struct run_rows *rows, struct marey_scaling_run *run, struct values *values)
+static void add_said(const struct run_rows *rows, struct marey__scaling_run *run,
+                     struct values *values)
 {
     size_t e = 0;
     for (size_t i = 0; i < rows->n[MAREY__MEASURE_ENERGY]; i++) {
@@ -188,7 +189,7 @@ static void add_said(const struct run_rows *rows, struct marey_scaling_run *run,
 }
 
 static marey_status add_energy(const struct marey__scaling_reading *reading,
-                               const struct run_rows *rows, struct marey_scaling_run *run,
+                               const struct run_rows *rows, struct marey__scaling_run *run,
                                struct values *values)
 {
     const size_t n_ranks = count_ranks(rows);
@@ -279,7 +280,7 @@ static double samples_by_rate(const struct run_rows *rows, enum marey__measure t
 }
 
 static marey_status add_samples(const struct marey__scaling_reading *reading,
-                                const struct run_rows *rows, struct marey_scaling_run *run)
+                                const struct run_rows *rows, struct marey__scaling_run *run)
 {
     const bool has_epochs = rows->n[MAREY__MEASURE_EPOCH] != 0;
     double *const samples = has_epochs ? &run->samples_per_epoch : &run->batch;
@@ -306,7 +307,7 @@ static size_t sample_steps(double *steps, size_t n)
 
 /* ---- a run ---- */
 
-static void add_means(const struct run_rows *rows, struct marey_scaling_run *run)
+static void add_means(const struct run_rows *rows, struct marey__scaling_run *run)
 {
     run->utilization = mean_of(rows, MAREY__MEASURE_UTILIZATION) / 100;
     run->samples_per_epoch = mean_of(rows, MAREY__MEASURE_SAMPLES);
@@ -342,7 +343,7 @@ static bool make_values(struct values *values, const struct run_rows *rows)
 }
 
 /* A sum of large numbers from outside may be none. */
-static bool has_energy(const struct marey_scaling_run *run, const struct values *values)
+static bool has_energy(const struct marey__scaling_run *run, const struct values *values)
 {
     bool any = false;
     for (size_t i = 0; i < run->n_epochs; i++) {
@@ -358,7 +359,7 @@ static marey_status add_run(const struct marey__scaling_reading *reading,
                             const char *name)
 {
     struct values values = {0};
-    struct marey_scaling_run run = marey__scaling_run_unknown(name);
+    struct marey__scaling_run run = marey__scaling_run_unknown(name);
     if (!make_values(&values, rows)) {
         free_values(&values);
         return marey__no_memory();

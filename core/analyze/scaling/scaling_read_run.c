@@ -39,7 +39,8 @@ static bool text_is(const marey_table *table, size_t row, const char *column, co
 /* ---- epochs ---- */
 
 /* Whole epochs, of as many ranks as any epoch has. */
-static bool take_epochs(const marey_table *table, struct values *values, struct marey_scaling_run *run)
+static bool take_epochs(const marey_table *table, struct values *values,
+                        struct marey__scaling_run *run)
 {
     const size_t n = marey_table_n_rows(table);
     double most = 0, *samples = marey__calloc(n + 1, sizeof *samples);
@@ -72,7 +73,7 @@ static bool take_epochs(const marey_table *table, struct values *values, struct 
 }
 
 static marey_status add_epochs(const struct marey__scaling_source *source, struct values *values,
-                               struct marey_scaling_run *run)
+                               struct marey__scaling_run *run)
 {
     static const char *const settings[] = {"first", NULL};
     const struct marey_report_options options = {.settings = settings};
@@ -92,7 +93,7 @@ static marey_status add_epochs(const struct marey__scaling_source *source, struc
 
 /* Of all kinds of devices where several were measured; GPUs are how busy they were. */
 static void take_energy(const marey_report *report, const struct values *values,
-                        struct marey_scaling_run *run)
+                        struct marey__scaling_run *run)
 {
     const marey_table *runs = marey_report_table(report, "runs"),
                       *epochs = marey_report_table(report, "epochs");
@@ -115,7 +116,7 @@ static void take_energy(const marey_report *report, const struct values *values,
 
 /* A recording without readings has no energy, which is nothing to tell. */
 static marey_status add_energy(const struct marey__scaling_source *source,
-                               const struct values *values, struct marey_scaling_run *run)
+                               const struct values *values, struct marey__scaling_run *run)
 {
     marey_report *report = NULL;
     if (!marey_report_is_there("energy", &source->recording, 1))
@@ -130,7 +131,7 @@ static marey_status add_energy(const struct marey__scaling_source *source,
 /* ---- steps ---- */
 
 /* Of those that all ranks took: their times, of many an even sample, and how many samples one has. */
-static bool take_steps(struct values *values, struct marey_scaling_run *run)
+static bool take_steps(struct values *values, struct marey__scaling_run *run)
 {
     const struct marey__scaling_steps *steps = &values->steps;
     double *samples = marey__calloc(steps->n + 1, sizeof *samples);
@@ -159,7 +160,7 @@ static bool take_steps(struct values *values, struct marey_scaling_run *run)
 }
 
 static marey_status add_steps(const struct marey__scaling_source *source, struct values *values,
-                              struct marey_scaling_run *run)
+                              struct marey__scaling_run *run)
 {
     for (size_t i = 0; i < source->n; i++)
         MAREY__TRY_MEMORY(marey__scaling_steps_join(&values->steps, &source->workers[i]->steps));
@@ -185,7 +186,7 @@ static marey_status break_nth(void *ctx, size_t i)
 }
 
 /* Where some have GPUs, what those did is the step. */
-static void take_parts(const struct breaking *b, struct marey_scaling_run *run)
+static void take_parts(const struct breaking *b, struct marey__scaling_run *run)
 {
     struct marey__scaling_parts sum = {0};
     for (size_t i = 0; i < b->source->n; i++)
@@ -210,7 +211,7 @@ static void take_parts(const struct breaking *b, struct marey_scaling_run *run)
 }
 
 static marey_status add_parts(const struct marey__scaling_source *source,
-                              struct marey_scaling_run *run)
+                              struct marey__scaling_run *run)
 {
     struct breaking b = {.source = source, .parts = marey__calloc(source->n + 1, sizeof *b.parts)};
     const struct marey__tasks tasks = {
@@ -272,7 +273,7 @@ static void put_missing(const struct marey__scaling_source *source, uint32_t n_w
 }
 
 static marey_status note_missing(const struct marey__scaling_source *source,
-                                 struct marey_scaling_run *run, uint32_t n_ranks)
+                                 struct marey__scaling_run *run, uint32_t n_ranks)
 {
     struct marey__buf names = {0};
     const uint32_t n_missing = run->workers - n_ranks;
@@ -296,7 +297,7 @@ static marey_status note_missing(const struct marey__scaling_source *source,
 
 /* Who still records, or stopped within an epoch, or without epochs was killed. */
 static marey_status note_ends(const struct marey__scaling_source *source,
-                              struct marey_scaling_run *run)
+                              struct marey__scaling_run *run)
 {
     size_t n_running = 0, n_open = 0;
     for (size_t i = 0; i < source->n; i++) {
@@ -315,7 +316,7 @@ static marey_status note_ends(const struct marey__scaling_source *source,
 }
 
 static marey_status add_identity(const struct marey__scaling_source *source,
-                                 struct marey_scaling_run *run)
+                                 struct marey__scaling_run *run)
 {
     const uint32_t n_ranks = count_ranks(source);
     int32_t world_size = 0;
@@ -335,7 +336,7 @@ static marey_status add_identity(const struct marey__scaling_source *source,
 /* ---- all ---- */
 
 static marey_status fill(const struct marey__scaling_source *source, struct values *values,
-                         struct marey_scaling_run *run)
+                         struct marey__scaling_run *run)
 {
     MAREY_TRY(add_epochs(source, values, run));
     MAREY_TRY(add_steps(source, values, run));
@@ -364,7 +365,7 @@ marey_status marey__scaling_read_run(const struct marey__scaling_source *source)
     if (!source->is_alone)
         marey__buf_printf(&name, " (%s)", source->workers[0]->process->run_id);
     marey__buf_put(&name, "", 1);
-    struct marey_scaling_run run = marey__scaling_run_unknown(name.data);
+    struct marey__scaling_run run = marey__scaling_run_unknown(name.data);
     marey_status status = name.failed ? marey__no_memory() : fill(source, &values, &run);
     if (status == MAREY_OK)
         status = marey__scaling_read_add(source->reading, &run);

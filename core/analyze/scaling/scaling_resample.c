@@ -114,7 +114,7 @@ static double error_of(const struct sample *sample, enum drawn drawn, size_t n,
 /* ---- levels ---- */
 
 /* A run whose only epoch warms up counts where no run of the point has a better one. */
-static bool has_better_than_first(const struct marey_scaling *scaling,
+static bool has_better_than_first(const struct marey__scaling *scaling,
                                   const struct marey__scaling_point *point,
                                   enum marey__scaling_measure measure)
 {
@@ -124,7 +124,7 @@ static bool has_better_than_first(const struct marey_scaling *scaling,
     return false;
 }
 
-static struct marey__scaling_level level_of(const struct marey_scaling *scaling,
+static struct marey__scaling_level level_of(const struct marey__scaling *scaling,
                                             const struct marey__scaling_point *point,
                                             enum marey__scaling_measure measure,
                                             struct sample *sample)
@@ -184,7 +184,7 @@ void marey__scaling_level_bound(struct marey__scaling_level *level, double confi
     level->high = level->value * exp(half);
 }
 
-static void bound(const struct marey_scaling *scaling, const struct marey__scaling_series *series,
+static void bound(const struct marey__scaling *scaling, const struct marey__scaling_series *series,
                   enum marey__scaling_measure measure)
 {
     struct marey__scaling_point *points = &scaling->points[series->first];
@@ -206,14 +206,14 @@ static void bound(const struct marey_scaling *scaling, const struct marey__scali
     }
 }
 
-void marey__scaling_bound(const struct marey_scaling *scaling,
+void marey__scaling_bound(const struct marey__scaling *scaling,
                           const struct marey__scaling_series *series)
 {
     for (unsigned measure = 0; measure < MAREY__N_SCALING_MEASURES; measure++)
         bound(scaling, series, measure);
 }
 
-marey_status marey__scaling_levels(struct marey_scaling *scaling)
+marey_status marey__scaling_levels(struct marey__scaling *scaling)
 {
     struct sample sample = {
         .runs = marey__calloc(scaling->n_members, sizeof *sample.runs),

@@ -60,7 +60,7 @@ static void put_energy(marey_table *table, const struct marey__scaling_point *po
     put(table, joules->value * point->levels[MAREY__SCALING_EPOCH].value);
 }
 
-static void put_point(marey_table *table, const struct marey_scaling *scaling,
+static void put_point(marey_table *table, const struct marey__scaling *scaling,
                       const struct marey__scaling_series *series,
                       const struct marey__scaling_point *point)
 {
@@ -123,7 +123,7 @@ static void put_fit(marey_table *table, const struct marey__scaling_series *seri
     put(table, fit->is_fitted ? fit->curve.parallel_s + fit->curve.serial_s : NAN);
 }
 
-static void put_forecast(marey_table *table, const struct marey_scaling *scaling,
+static void put_forecast(marey_table *table, const struct marey__scaling *scaling,
                          const struct marey__scaling_series *series, enum marey__scaling_model model)
 {
     const struct marey__scaling_point *baseline = &scaling->points[series->first];
@@ -175,7 +175,7 @@ static void put_best_row(marey_table *table, const struct marey__scaling_series 
 }
 
 /* The lowest; nothing to choose from gives no row. */
-static void put_best(marey_table *table, const struct marey_scaling *scaling,
+static void put_best(marey_table *table, const struct marey__scaling *scaling,
                      const struct marey__scaling_series *series, const char *what,
                      double (*of)(const struct marey__scaling_series *series,
                                   const struct marey__scaling_point *point))
@@ -193,7 +193,7 @@ static void put_best(marey_table *table, const struct marey_scaling *scaling,
         put_best_row(table, series, what, best->workers, of(series, best), true);
 }
 
-static void put_fitted_best(marey_table *table, const struct marey_scaling *scaling,
+static void put_fitted_best(marey_table *table, const struct marey__scaling *scaling,
                             const struct marey__scaling_series *series)
 {
     const struct marey__scaling_fit *fit = &series->fits[MAREY__SCALING_USL];
@@ -211,7 +211,7 @@ static void put_fitted_best(marey_table *table, const struct marey_scaling *scal
 
 static void put_run(marey_table *table, const struct marey__scaling_member *member)
 {
-    const struct marey_scaling_run *run = member->run;
+    const struct marey__scaling_run *run = member->run;
     marey__put_string(table, run->experiment);
     marey__put_string(table, run->strategy);
     marey_table_u64(table, run->workers);
@@ -223,7 +223,7 @@ static void put_run(marey_table *table, const struct marey__scaling_member *memb
     marey_table_bool(table, run->is_partial != 0);
 }
 
-static void put_all(struct marey_scaling *scaling, const struct marey__scaling_series *series)
+static void put_all(struct marey__scaling *scaling, const struct marey__scaling_series *series)
 {
     marey_table *const *tables = scaling->tables;
     for (size_t i = 0; i < series->n; i++)
@@ -242,7 +242,7 @@ static void put_all(struct marey_scaling *scaling, const struct marey__scaling_s
     put_best(best, scaling, series, "energy_delay", energy_delay_of);
 }
 
-void marey__scaling_put_rows(struct marey_scaling *scaling)
+void marey__scaling_put_rows(struct marey__scaling *scaling)
 {
     for (size_t i = 0; i < scaling->n_series; i++)
         put_all(scaling, &scaling->series[i]);

@@ -4,36 +4,25 @@
 
 #include "analyze/scaling/internal.h"
 
-marey_status marey_scaling_runs_create(marey_scaling_runs **out)
-{
-    marey_scaling_runs *runs = marey__calloc(1, sizeof *runs);
-    MAREY__TRY_MEMORY(runs != NULL);
-    *out = runs;
-    return MAREY_OK;
-}
-
-static void free_run(struct marey_scaling_run *run)
+static void free_run(struct marey__scaling_run *run)
 {
     marey__free((void *)(uintptr_t)run->epoch_s);
     marey__free((void *)(uintptr_t)run->epoch_j);
     marey__free((void *)(uintptr_t)run->step_s);
 }
 
-void marey_scaling_runs_destroy(marey_scaling_runs *runs)
+void marey__scaling_runs_fini(struct marey__scaling_runs *runs)
 {
-    if (runs == NULL)
-        return;
     for (size_t i = 0; i < runs->n; i++)
         free_run(&runs->list[i]);
     marey__free(runs->list);
     marey__free(runs->notes);
     marey__arena_fini(&runs->texts);
-    marey__free(runs);
 }
 
 /* ---- adding ---- */
 
-static marey_status check_times(const struct marey_scaling_run *run, const char *what,
+static marey_status check_times(const struct marey__scaling_run *run, const char *what,
                                 const double *times, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -43,7 +32,7 @@ static marey_status check_times(const struct marey_scaling_run *run, const char 
     return MAREY_OK;
 }
 
-static marey_status check(const struct marey_scaling_run *run)
+static marey_status check(const struct marey__scaling_run *run)
 {
     if (run->workers == 0)
         return marey__fail(MAREY_EINVAL, "%s: a run has at least one worker",
@@ -73,9 +62,10 @@ static bool copy_text(struct marey__arena *texts, const char **text)
     return *text != NULL;
 }
 
-marey_status marey_scaling_runs_add(marey_scaling_runs *runs, const struct marey_scaling_run *run)
+marey_status marey__scaling_runs_add(struct marey__scaling_runs *runs,
+                                     const struct marey__scaling_run *run)
 {
-    struct marey_scaling_run copy = *run;
+    struct marey__scaling_run copy = *run;
     MAREY_TRY(check(run));
     /* Each is copied or becomes NULL, so that whatever the result is, all can be freed. */
     const bool has_epochs = copy_values(&copy.epoch_s, run->n_epochs);
@@ -91,21 +81,11 @@ marey_status marey_scaling_runs_add(marey_scaling_runs *runs, const struct marey
     return MAREY_OK;
 }
 
-marey_status marey_scaling_runs_note(marey_scaling_runs *runs, const char *sentence)
+marey_status marey__scaling_runs_note(struct marey__scaling_runs *runs, const char *sentence)
 {
     MAREY__TRY_MEMORY(
         copy_text(&runs->texts, &sentence) &&
         marey__grow(&runs->notes, &runs->notes_cap, runs->n_notes + 1, sizeof *runs->notes));
     runs->notes[runs->n_notes++] = sentence;
     return MAREY_OK;
-}
-
-size_t marey_scaling_runs_count(const marey_scaling_runs *runs)
-{
-    return runs->n;
-}
-
-const struct marey_scaling_run *marey_scaling_runs_at(const marey_scaling_runs *runs, size_t i)
-{
-    return i < runs->n ? &runs->list[i] : NULL;
 }

@@ -18,7 +18,7 @@ static bool is_before(const void *a, const void *b)
 }
 
 /* Series are numbered in the order of their first run. */
-static bool number_series(struct marey_scaling *scaling, struct marey__names *names,
+static bool number_series(struct marey__scaling *scaling, struct marey__names *names,
                           struct marey__arena *keys)
 {
     struct marey__buf key = {0};
@@ -38,8 +38,9 @@ static bool number_series(struct marey_scaling *scaling, struct marey__names *na
 
 /* ---- what is known of a point ---- */
 
-static double middle_of(const struct marey_scaling *scaling, const struct marey__scaling_point *point,
-                        double (*of)(const struct marey_scaling_run *run))
+static double middle_of(const struct marey__scaling *scaling,
+                        const struct marey__scaling_point *point,
+                        double (*of)(const struct marey__scaling_run *run))
 {
     double sum = 0, n = 0;
     for (size_t i = point->first; i < point->first + point->n; i++) {
@@ -51,7 +52,7 @@ static double middle_of(const struct marey_scaling *scaling, const struct marey_
 }
 
 #define FIELD(name)                                                                                \
-    static double name##_of(const struct marey_scaling_run *run)                                   \
+    static double name##_of(const struct marey__scaling_run *run)                                  \
     {                                                                                              \
         return run->name;                                                                          \
     }
@@ -59,24 +60,24 @@ FIELD(utilization)
 FIELD(computation_fraction)
 FIELD(computation_vs_communication)
 
-static double samples_per_epoch_of(const struct marey_scaling_run *run)
+static double samples_per_epoch_of(const struct marey__scaling_run *run)
 {
     return run->samples_per_epoch > 0 ? run->samples_per_epoch : NAN;
 }
 
-static double batch_of(const struct marey_scaling_run *run)
+static double batch_of(const struct marey__scaling_run *run)
 {
     return run->batch > 0 ? run->batch : NAN;
 }
 
 /* A part of a step, of runs that know all four: means of them still add up. */
-static double part(const struct marey_scaling_run *run, double seconds)
+static double part(const struct marey__scaling_run *run, double seconds)
 {
     return isfinite(run->compute_s + run->communication_s + run->memory_s + run->idle_s) ? seconds
                                                                                          : NAN;
 }
 #define PART(name)                                                                                 \
-    static double name##_of(const struct marey_scaling_run *run)                                   \
+    static double name##_of(const struct marey__scaling_run *run)                                  \
     {                                                                                              \
         return part(run, run->name);                                                               \
     }
@@ -85,7 +86,7 @@ PART(communication_s)
 PART(memory_s)
 PART(idle_s)
 
-static void describe(const struct marey_scaling *scaling, struct marey__scaling_point *point)
+static void describe(const struct marey__scaling *scaling, struct marey__scaling_point *point)
 {
     point->workers = scaling->members[point->first].run->workers;
     point->nodes = scaling->members[point->first].run->nodes;
@@ -105,7 +106,7 @@ static void describe(const struct marey_scaling *scaling, struct marey__scaling_
 
 /* ---- grouping ---- */
 
-static void add_member(struct marey_scaling *scaling, size_t i)
+static void add_member(struct marey__scaling *scaling, size_t i)
 {
     const struct marey__scaling_member *member = &scaling->members[i];
     const bool is_new_series = i == 0 || member->series != member[-1].series;
@@ -122,7 +123,7 @@ static void add_member(struct marey_scaling *scaling, size_t i)
     scaling->points[scaling->n_points - 1].n++;
 }
 
-static bool make_members(struct marey_scaling *scaling)
+static bool make_members(struct marey__scaling *scaling)
 {
     for (size_t i = 0; i < scaling->runs->n; i++) {
         struct marey__scaling_member *member = &scaling->members[scaling->n_members++];
@@ -140,7 +141,7 @@ static bool make_members(struct marey_scaling *scaling)
     return done;
 }
 
-marey_status marey__scaling_group(struct marey_scaling *scaling)
+marey_status marey__scaling_group(struct marey__scaling *scaling)
 {
     const size_t n = scaling->runs->n;
     scaling->members = marey__calloc(n, sizeof *scaling->members);
@@ -157,7 +158,7 @@ marey_status marey__scaling_group(struct marey_scaling *scaling)
 
 /* ---- the measure ---- */
 
-static size_t count_points(const struct marey_scaling *scaling,
+static size_t count_points(const struct marey__scaling *scaling,
                            const struct marey__scaling_series *series,
                            enum marey__scaling_measure measure)
 {
@@ -167,7 +168,7 @@ static size_t count_points(const struct marey_scaling *scaling,
     return n;
 }
 
-void marey__scaling_choose(const struct marey_scaling *scaling, struct marey__scaling_series *series)
+void marey__scaling_choose(const struct marey__scaling *scaling, struct marey__scaling_series *series)
 {
     const char *asked = scaling->options.measure;
     const size_t n_epoch = count_points(scaling, series, MAREY__SCALING_EPOCH),

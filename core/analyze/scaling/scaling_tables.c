@@ -70,16 +70,36 @@ static const struct marey_column run_columns[] = {SERIES,
                                                   FLAG("partial")};
 static const struct marey_column note_columns[] = {TEXT("text")};
 
-static const struct marey__table_definition definitions[MAREY__N_SCALING_TABLES] = {
-    DEFINED("points", point_columns),      DEFINED("fits", fit_columns),
-    DEFINED("forecast", forecast_columns), DEFINED("best", best_columns),
-    DEFINED("runs", run_columns),          DEFINED("notes", note_columns),
+/*
+ * points: time_s is that of `measure` ("epoch" or "step"); `samples` are those of such a one, `throughput` samples in a
+ * second. kind: "strong" when every point does the same work, "weak" when work grows as workers do, "mixed" when it
+ * changes in another way, "unknown" when samples are not known: the work is then assumed to be the same. `speedup` is how
+ * much more work is done in a second than at the baseline: T(n0) / T(n) where the work is the same, and that times n / n0 in
+ * weak scaling. `ideal` is n / n0, `efficiency` one over the other. karp_flatt is the serial share (1/S - 1/p) / (1 - 1/p),
+ * p = n / n0; null in a series of two points. Intervals are null in a series without repeats: a single run does not show
+ * how much runs differ. energy_efficiency: the baseline's joules for the same work over this point's. energy_delay: joules
+ * times seconds of an epoch. worker_hours: workers times time_s. `spread` is the largest minus the smallest of the runs'
+ * medians, over the point's.
+ *
+ * fits: `model` is "amdahl", T(n) = T(1) (serial + (1 - serial) / n), or "usl", T(n) = T(1) (1 + contention (n - 1) +
+ * coherency n (n - 1)) / n, of the time for the baseline's work. No parameter is negative. time_one_s is T(1). residual is
+ * the root mean square of the points' relative distances. best_workers is where more workers are no longer faster; null
+ * where that never happens, or may never happen: best_low is then the least it may be. A model that cannot be fitted has a
+ * row with its reason in `note`.
+ *
+ * best: `for` is "time" (value: seconds for the baseline's work), "energy" (joules) or "energy_delay" (their product).
+ * `measured`: the best of the points; else by the fit of "usl".
+ */
+#define TABLE(name, columns, help)                                                                 \
+    {                                                                                              \
+        name, columns, MAREY__COUNT_OF(columns), NULL, help                                        \
+    }
+const struct marey_table_definition marey__scaling_tables[MAREY__N_SCALING_TABLES] = {
+    TABLE("points", point_columns, "time, speedup, efficiency and energy of each number of workers"),
+    TABLE("fits", fit_columns, "Amdahl's law and the universal scalability law for each series"),
+    TABLE("forecast", forecast_columns,
+          "time and efficiency of other numbers of workers, by the fits"),
+    TABLE("best", best_columns, "the best number of workers for time, energy and their product"),
+    TABLE("runs", run_columns, "the runs that were read"),
+    TABLE("notes", note_columns, "what was left out or assumed"),
 };
-
-marey_status marey__scaling_make_tables(struct marey_scaling *scaling)
-{
-    for (size_t i = 0; i < MAREY__N_SCALING_TABLES; i++)
-        MAREY_TRY(marey_table_create(definitions[i].name, definitions[i].columns, definitions[i].n,
-                                     &scaling->tables[i]));
-    return MAREY_OK;
-}

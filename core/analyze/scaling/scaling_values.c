@@ -48,7 +48,7 @@ static bool take(struct marey__scaling_values *values, const double *list, size_
 
 bool marey__scaling_values_read(struct marey__scaling_member *member, bool with_first)
 {
-    const struct marey_scaling_run *run = member->run;
+    const struct marey__scaling_run *run = member->run;
     const bool skips = !with_first && run->first_epoch_counts == 0;
     member->has_only_first = skips && run->n_epochs == 1;
     const size_t from = skips && run->n_epochs > 1 ? 1 : 0, n = run->n_epochs - from;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/scaling/internal.h"
+#include "analyze/scaling/internal.h"
 
 struct bars_picture {
     const char *name, *title, *y_title;
@@ -143,7 +143,7 @@ static bool is_run_of(const marey_table *runs, size_t run, const marey_table *po
 static double median_of_runs(const struct marey__scaling_drawing *drawing, struct grid *grid,
                              size_t row, const char *column)
 {
-    const marey_table *runs = marey_scaling_table(drawing->scaling, "runs");
+    const marey_table *runs = marey_report_table(drawing->report, "runs");
     size_t n = 0;
     for (size_t run = 0; run < marey_table_n_rows(runs); run++) {
         const double value = marey__scaling_number(runs, run, column);
@@ -230,7 +230,7 @@ static void collect(struct grid *grid, const struct marey__scaling_drawing *draw
 static marey_status grid_init(struct grid *grid, const struct marey__scaling_drawing *drawing,
                               const struct bars_picture *picture)
 {
-    const size_t n_runs = marey_table_n_rows(marey_scaling_table(drawing->scaling, "runs"));
+    const size_t n_runs = marey_table_n_rows(marey_report_table(drawing->report, "runs"));
     const size_t n_rows = marey_table_n_rows(drawing->list.points) + 1,
                  n_series = drawing->list.n + 1;
     while (grid->n_parts < MAREY__COUNT_OF(picture->parts) && picture->parts[grid->n_parts] != NULL)

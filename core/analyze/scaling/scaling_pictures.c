@@ -1,11 +1,11 @@
 /*
- * The pictures of scaling, by name. Those with itwinai's names show what its own show, with axes that say what is drawn.
+ * The pictures of report, by name. Those with itwinai's names show what its own show, with axes that say what is drawn.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "present/scaling/internal.h"
+#include "analyze/scaling/internal.h"
 
 /* The largest unit that keeps the largest value above one. */
 struct marey__scaling_unit marey__scaling_unit_for(double most, bool is_joules)
@@ -50,13 +50,13 @@ static marey_status draw_named(struct marey__scaling_drawing *drawing, const cha
     return is_known ? MAREY_OK : marey__fail(MAREY_EINVAL, "there is no picture '%s'", name);
 }
 
-marey_status marey__scaling_picture_put(marey_scaling *scaling, const char *picture, bool has_style,
-                                        struct marey__buf *svg)
+marey_status marey__scaling_picture_put(const marey_report *report, const char *picture,
+                                        bool has_style, struct marey__buf *svg)
 {
     struct marey__scaling_drawing drawing = {
-        .scaling = scaling, .svg = svg, .words = {.has_style = has_style}};
+        .report = report, .svg = svg, .words = {.has_style = has_style}};
     bool is_drawn = false;
-    marey_status status = marey__scaling_list_init(&drawing.list, scaling);
+    marey_status status = marey__scaling_list_init(&drawing.list, report);
     if (status == MAREY_OK)
         status = draw_named(&drawing, picture, &is_drawn);
     marey__scaling_list_fini(&drawing.list);
@@ -66,10 +66,12 @@ marey_status marey__scaling_picture_put(marey_scaling *scaling, const char *pict
     return status;
 }
 
-marey_status marey_scaling_picture(marey_scaling *scaling, const char *picture, FILE *out)
+marey_status marey__scaling_svg(const marey_report *report,
+                                const struct marey_write_options *options, FILE *out)
 {
     struct marey__buf svg = {0};
-    marey_status status = marey__scaling_picture_put(scaling, picture, true, &svg);
+    marey_status status = marey__scaling_picture_put(
+        report, options->table != NULL ? options->table : "speedup", true, &svg);
     if (status == MAREY_OK)
         status = marey__buf_to_stream(&svg, out);
     marey__buf_fini(&svg);

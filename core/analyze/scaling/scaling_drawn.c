@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "present/scaling/internal.h"
+#include "analyze/scaling/internal.h"
 
 enum how {
     AS_TEXT,
@@ -246,10 +246,10 @@ static struct marey_column column_of(const struct drawn *column)
 
 /* ---- the table ---- */
 
-marey_status marey__scaling_drawn(marey_scaling *scaling, size_t section, uint32_t width,
+marey_status marey__scaling_drawn(const marey_report *report, size_t section, uint32_t width,
                                   marey_table **out)
 {
-    const marey_table *from = marey_scaling_table(scaling, sections[section].table);
+    const marey_table *from = marey_report_table(report, sections[section].table);
     const struct drawn *columns = sections[section].columns, *chosen[MOST_COLUMNS];
     struct marey_column made[MOST_COLUMNS];
     struct marey__buf text = {0};

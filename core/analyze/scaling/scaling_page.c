@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/scaling/internal.h"
 #include "codec/internal.h"
-#include "present/scaling/internal.h"
 
 /* scaling_page.css and chart.css with their sums, which the build turns into C. */
 extern const char marey__scaling_page_css[], marey__chart_css[];
@@ -29,13 +29,13 @@ static void put_head(struct marey__buf *html)
                       marey__scaling_page_css, marey__chart_css);
 }
 
-static marey_status put_sentences(struct marey__buf *html, marey_scaling *scaling)
+static marey_status put_sentences(struct marey__buf *html, const marey_report *report)
 {
     struct marey__scaling_list list;
-    const marey_status status = marey__scaling_list_init(&list, scaling);
+    const marey_status status = marey__scaling_list_init(&list, report);
     for (size_t s = 0; status == MAREY_OK && s < list.n; s++) {
         struct marey__buf sentence = {0};
-        marey__scaling_sentence(&sentence, scaling, &list, s);
+        marey__scaling_sentence(&sentence, report, &list, s);
         marey__buf_puts(html, "<p>");
         marey__xml_put(html, sentence.data, sentence.len);
         marey__buf_puts(html, "</p>\n");
@@ -47,12 +47,12 @@ static marey_status put_sentences(struct marey__buf *html, marey_scaling *scalin
 }
 
 /* What these runs do not have is left out. */
-static marey_status put_pictures(struct marey__buf *html, marey_scaling *scaling)
+static marey_status put_pictures(struct marey__buf *html, const marey_report *report)
 {
     marey__buf_puts(html, "<div class=\"pictures\">\n");
     for (size_t i = 0; i < MAREY__COUNT_OF(pictures); i++) {
         struct marey__buf svg = {0};
-        const marey_status status = marey__scaling_picture_put(scaling, pictures[i], false, &svg);
+        const marey_status status = marey__scaling_picture_put(report, pictures[i], false, &svg);
         if (status == MAREY_OK) {
             marey__buf_puts(html, "<figure>");
             marey__buf_put(html, svg.data, svg.len);
@@ -67,11 +67,11 @@ static marey_status put_pictures(struct marey__buf *html, marey_scaling *scaling
     return MAREY_OK;
 }
 
-static marey_status put_tables(struct marey__buf *html, marey_scaling *scaling)
+static marey_status put_tables(struct marey__buf *html, const marey_report *report)
 {
     for (size_t section = 0; section < MAREY__SCALING_SECTIONS; section++) {
         marey_table *table = NULL;
-        MAREY_TRY(marey__scaling_drawn(scaling, section, 0, &table));
+        MAREY_TRY(marey__scaling_drawn(report, section, 0, &table));
         if (table == NULL)
             continue;
         marey__buf_printf(html, "<h2>%s</h2>\n", marey__scaling_heading(section));
@@ -81,9 +81,9 @@ static marey_status put_tables(struct marey__buf *html, marey_scaling *scaling)
     return MAREY_OK;
 }
 
-static void put_notes(struct marey__buf *html, marey_scaling *scaling)
+static void put_notes(struct marey__buf *html, const marey_report *report)
 {
-    const marey_table *notes = marey_scaling_table(scaling, "notes");
+    const marey_table *notes = marey_report_table(report, "notes");
     const size_t n = marey_table_n_rows(notes);
     marey__buf_puts(html, n != 0 ? "<h2>notes</h2>\n<ul>\n" : "");
     for (size_t row = 0; row < n; row++) {
@@ -95,21 +95,23 @@ static void put_notes(struct marey__buf *html, marey_scaling *scaling)
     marey__buf_puts(html, n != 0 ? "</ul>\n" : "");
 }
 
-static marey_status put_page(struct marey__buf *html, marey_scaling *scaling)
+static marey_status put_page(struct marey__buf *html, const marey_report *report)
 {
     put_head(html);
-    MAREY_TRY(put_sentences(html, scaling));
-    MAREY_TRY(put_pictures(html, scaling));
-    MAREY_TRY(put_tables(html, scaling));
-    put_notes(html, scaling);
+    MAREY_TRY(put_sentences(html, report));
+    MAREY_TRY(put_pictures(html, report));
+    MAREY_TRY(put_tables(html, report));
+    put_notes(html, report);
     marey__buf_puts(html, "</body></html>\n");
     return MAREY_OK;
 }
 
-marey_status marey_scaling_html(marey_scaling *scaling, FILE *out)
+marey_status marey__scaling_html(const marey_report *report,
+                                 const struct marey_write_options *options, FILE *out)
 {
+    (void)options;
     struct marey__buf html = {0};
-    marey_status status = put_page(&html, scaling);
+    marey_status status = put_page(&html, report);
     if (status == MAREY_OK)
         status = marey__buf_to_stream(&html, out);
     marey__buf_fini(&html);

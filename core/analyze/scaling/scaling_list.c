@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "present/scaling/internal.h"
+#include "analyze/scaling/internal.h"
 
 double marey__scaling_number(const marey_table *table, size_t row, const char *column)
 {
@@ -56,9 +56,9 @@ static const char *name_series(struct marey__scaling_list *list, size_t row, boo
     return text;
 }
 
-marey_status marey__scaling_list_init(struct marey__scaling_list *list, marey_scaling *scaling)
+marey_status marey__scaling_list_init(struct marey__scaling_list *list, const marey_report *report)
 {
-    const marey_table *points = marey_scaling_table(scaling, "points");
+    const marey_table *points = marey_report_table(report, "points");
     const size_t n_rows = marey_table_n_rows(points);
     *list = (struct marey__scaling_list){.points = points};
     list->series = marey__calloc(n_rows + 1, sizeof *list->series);

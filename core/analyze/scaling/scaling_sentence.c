@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "present/scaling/internal.h"
+#include "analyze/scaling/internal.h"
 
 /* Shares of ideal that count as good, and as fair. Less loss than the last, of a step, is not worth a sentence. */
 static const double good = 0.8, fair = 0.5, small_loss = 0.03;
@@ -189,9 +189,9 @@ static void put_why(const struct sentence *s)
 }
 
 /* By the model that knows a best count, when it lies beyond what was measured. */
-static void put_outlook(const struct sentence *s, marey_scaling *scaling)
+static void put_outlook(const struct sentence *s, const marey_report *report)
 {
-    const marey_table *fits = marey_scaling_table(scaling, "fits");
+    const marey_table *fits = marey_report_table(report, "fits");
     const size_t row = s->series->first;
     const struct marey_cell experiment = marey__cell_of(s->points, row, "experiment"),
                             strategy = marey__cell_of(s->points, row, "strategy");
@@ -209,7 +209,7 @@ static void put_outlook(const struct sentence *s, marey_scaling *scaling)
     }
 }
 
-void marey__scaling_sentence(struct marey__buf *line, marey_scaling *scaling,
+void marey__scaling_sentence(struct marey__buf *line, const marey_report *report,
                              const struct marey__scaling_list *list, size_t series)
 {
     const struct sentence s = {line, list->points, &list->series[series]};
@@ -232,5 +232,5 @@ void marey__scaling_sentence(struct marey__buf *line, marey_scaling *scaling,
     }
     put_verdict(&s);
     put_why(&s);
-    put_outlook(&s, scaling);
+    put_outlook(&s, report);
 }

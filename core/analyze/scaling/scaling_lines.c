@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/scaling/internal.h"
+#include "analyze/scaling/internal.h"
 
 enum ideal {
     IDEAL_TIME, /* the baseline's time, divided by the times as many workers; in weak scaling the same */

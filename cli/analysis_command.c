@@ -1,0 +1,101 @@
+/* From a command line to the report of one analysis, and from that to a file. */
+#include "analysis_command.h"
+
+#include <string.h>
+
+#include "report_options.h"
+
+static struct {
+    bool json, markdown;
+    const char *csv, *output, *color;
+    uint32_t jobs;
+} given = {.color = "auto"};
+
+static const struct cli_option formats[] = {
+    {"json", 0, CLI_FLAG, NULL, &given.json, "an object: a summary, all tables and notes"},
+    {"csv", 0, CLI_MAYBE, "TABLE", &given.csv,
+     "one table as CSV; docs/reference/analyses.md lists them"},
+    {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "for a pull request"},
+    {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
+     "auto: when standard output is a terminal"},
+    {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
+     "threads to read with (default: as many as there are cores)"},
+};
+
+void analysis_command_prepare(struct cli_command *command, const char *analysis)
+{
+    report_options_prepend(command, analysis);
+    report_options_append(command, formats, sizeof formats / sizeof formats[0]);
+}
+
+static bool has_table(const struct marey_analysis *about)
+{
+    char names[256] = "";
+    for (size_t i = 0; i < about->n_tables; i++) {
+        if (strcmp(about->tables[i].name, given.csv) == 0)
+            return true;
+        cli_append(names, sizeof names, i + 1 < about->n_tables ? ", " : " and ",
+                   about->tables[i].name);
+    }
+    cli_say("there is no table '%s'; there are %s", given.csv, names);
+    return false;
+}
+
+bool analysis_command_check(const char *analysis)
+{
+    if (given.json + (given.csv != NULL) + given.markdown > 1) {
+        cli_say("--json, --csv and --markdown exclude one another");
+        return false;
+    }
+    return (given.csv == NULL || given.csv[0] == '\0' || has_table(report_options_find(analysis))) &&
+           report_options_check(analysis);
+}
+
+int analysis_command_make(const char *analysis, char *const *paths, int n,
+                          struct marey_report_options *options, const bool *is_reported,
+                          marey_report **out)
+{
+    options->settings = report_options_settings(0);
+    options->n_jobs = given.jobs;
+    options->progress = cli_progress;
+    options->progress_ctx = (void *)"reading";
+    const marey_status status =
+        marey_report_create_files(analysis, (const char *const *)paths, (size_t)n, options, out);
+    cli_progress_end();
+    if (status == MAREY_OK)
+        return CLI_FINE;
+    return is_reported != NULL && *is_reported ? CLI_BAD : cli_fail("%s", marey_last_error());
+}
+
+static int print(void *ctx, FILE *out)
+{
+    const struct marey_write_options wants = {
+        .text = {.width = cli_terminal_width(out), .color = cli_wants_color(out, given.color)},
+        .table = given.csv != NULL && given.csv[0] != '\0' ? given.csv : NULL,
+    };
+    const char *const format = given.json          ? "json"
+                               : given.csv != NULL ? "csv"
+                               : given.markdown    ? "markdown"
+                                                   : "text";
+    return marey_report_write(ctx, format, &wants, out) == MAREY_OK
+               ? CLI_FINE
+               : cli_fail("%s", marey_last_error());
+}
+
+int analysis_command_write(const marey_report *report)
+{
+    return cli_print_file(given.output, print, (void *)report, NULL);
+}
+
+static int print_page(void *ctx, FILE *out)
+{
+    return marey_report_write(ctx, "html", NULL, out) == MAREY_OK
+               ? CLI_FINE
+               : cli_fail("%s", marey_last_error());
+}
+
+int analysis_command_write_page(const marey_report *report, const char *path)
+{
+    return cli_print_file(path, print_page, (void *)report, CLI_PAGE_NEXT);
+}

@@ -1,0 +1,29 @@
+/*
+ * Commands that are an analysis of the registry, marey scale: options from its settings, a report of the paths, and
+ * that in each format.
+ */
+#ifndef MAREY_CLI_ANALYSIS_COMMAND_H
+#define MAREY_CLI_ANALYSIS_COMMAND_H
+
+#include "cli.h"
+
+/* Complete the options of the command: settings before its own, formats after. */
+void analysis_command_prepare(struct cli_command *command, const char *analysis);
+
+/* Whether the options fit together. False with a sentence said. */
+bool analysis_command_check(const char *analysis);
+
+/*
+ * A report of these paths; settings, threads and progress are filled in. CLI_BAD after a sentence, or without one where
+ * `is_reported` (NULL: never) is set by then.
+ */
+int analysis_command_make(const char *analysis, char *const *paths, int n,
+                          struct marey_report_options *options, const bool *is_reported,
+                          marey_report **out);
+
+/* Write it where --output says, in the format that was asked for. */
+int analysis_command_write(const marey_report *report);
+/* Write it to the file `path` as a page. */
+int analysis_command_write_page(const marey_report *report, const char *path);
+
+#endif
