@@ -6,11 +6,13 @@
 /* The operators of the trace; false, with a sentence said, when they cannot be had. */
 static bool has_operators(const struct artifacts *job)
 {
-    const int32_t depth = job->stack_depth < INT32_MAX ? (int32_t)job->stack_depth : INT32_MAX;
-    const struct marey_operators_options wants = {.stack_depth = depth == 0 ? -1 : depth,
-                                                  .sort = job->sort};
+    char depth[32], sort[64];
+    snprintf(depth, sizeof depth, "stack-depth=%u", (unsigned)job->stack_depth);
+    snprintf(sort, sizeof sort, "sort=%s", job->sort != NULL ? job->sort : "");
+    const char *const settings[] = {depth, job->sort != NULL ? sort : NULL, NULL};
+    const struct marey_report_options wants = {.settings = settings};
     if (*job->operators == NULL &&
-        marey_operators_create(job->trace, &wants, job->operators) != MAREY_OK)
+        marey_operators_report(job->trace, &wants, job->operators) != MAREY_OK)
         cli_fail("%s: %s", job->source, marey_last_error());
     return *job->operators != NULL;
 }
@@ -20,20 +22,20 @@ static bool has_operators(const struct artifacts *job)
 static marey_status print_text(void *ctx, FILE *out)
 {
     const struct artifacts *job = ctx;
-    const struct marey_operators_text_options wants = {.n_rows = job->n_rows};
-    return marey_operators_text(*job->operators, &wants, out);
+    const struct marey_write_options wants = {.limit = job->n_rows};
+    return marey_report_write(*job->operators, "text", &wants, out);
 }
 
 static marey_status print_csv(void *ctx, FILE *out)
 {
     const struct artifacts *job = ctx;
-    return marey_present_csv(marey_operators_table(*job->operators), out);
+    return marey_report_write(*job->operators, "csv", NULL, out);
 }
 
 static marey_status print_json(void *ctx, FILE *out)
 {
     const struct artifacts *job = ctx;
-    return marey_present_json(marey_operators_table(*job->operators), out);
+    return marey_present_json(marey_report_table(*job->operators, "operators"), out);
 }
 
 static int make_averages(const struct artifacts *job)

@@ -14,7 +14,7 @@ struct artifacts {
     int64_t rank;
     const char *sort, *metric; /* as given; NULL: what fits the trace */
     uint32_t n_rows, stack_depth;
-    marey_operators **operators; /* of the trace: made by the first that wants them, and shared */
+    marey_report **operators; /* of the trace: made by the first that wants them, and shared */
 };
 
 /* One thing that can be made of a trace. */

@@ -33,11 +33,11 @@ static const struct cli_option options[] = {
      "of cuda_ or device_, flops, count (default:\n"
      "self_device_time_total, self_cpu_time_total without a GPU)"},
     {"rows", 0, CLI_COUNT, "N", &given.rows,
-     "averages: rows of the text (default: 25); CSV and JSON\n"
-     "have all"},
+     "averages: rows of the text, 0 for all (default: 25); CSV\n"
+     "and JSON have all"},
     {"stack-depth", 0, CLI_COUNT, "N", &given.stack_depth,
-     "averages: entries of the stack that calls are told apart\n"
-     "by (default: 5)"},
+     "averages: entries of the stack that distinguish calls\n"
+     "(default: 5)"},
     {"metric", 0, CLI_CHOICE, "self_cpu_time_total|self_cuda_time_total|self_device_time_total",
      &given.metric,
      "stacks: what is counted (default: time on the device,\n"
@@ -170,7 +170,7 @@ static int make_all(struct artifacts *job, uint32_t chosen)
         status = made != CLI_FINE ? made : status;
         is_packed |= made == CLI_FINE && artifacts[i] == &artifact_trace;
     }
-    marey_operators_destroy(*job->operators);
+    marey_report_destroy(*job->operators);
     marey_torch_trace_close(job->trace);
     if (given.move && is_packed && delete_source(job) != CLI_FINE)
         return CLI_BAD;
@@ -197,6 +197,13 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
+static bool can_sort(const char *key)
+{
+    char setting[64];
+    snprintf(setting, sizeof setting, "sort=%s", key);
+    return marey_report_check("operators", (const char *const[]){setting, NULL}) == MAREY_OK;
+}
+
 static int run(int n_args, char **args)
 {
     struct artifacts job = {.directory = given.output,
@@ -204,7 +211,7 @@ static int run(int n_args, char **args)
                             .metric = given.metric,
                             .n_rows = given.rows,
                             .stack_depth = given.stack_depth};
-    marey_operators *operators = NULL;
+    marey_report *operators = NULL;
     uint32_t chosen = given.only == NULL ? UINT32_MAX : 0;
     if (n_args != 1)
         return cli_fail("artifacts needs one trace: marey artifacts TRACE.json -o DIR");
@@ -219,7 +226,7 @@ static int run(int n_args, char **args)
         if (errno != 0 || end == given.rank || *end != '\0' || job.rank < 0)
             return cli_fail("--rank takes a number from 0 on, not '%s'", given.rank);
     }
-    if (given.sort != NULL && marey_operators_check_sort(given.sort) != MAREY_OK)
+    if (given.sort != NULL && !can_sort(given.sort))
         return cli_fail("%s", marey_last_error());
     if (given.only != NULL && !choose(given.only, &chosen))
         return CLI_BAD;

@@ -35,6 +35,8 @@ struct marey__request {
 
 struct marey__analysis {
     struct marey_analysis about;
+    /* Checks settings further than by their kinds, before anything is read. NULL: none needs it. */
+    marey_status (*check)(const struct marey__request *request);
     /*
      * Fill report->tables, which are empty and in the order of about.tables. `data` may keep what text needs beyond the
      * tables; destroy() frees it. MAREY_EFORMAT, by marey__report_missing(), when the recordings have nothing of the kind.

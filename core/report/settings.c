@@ -128,7 +128,9 @@ marey_status marey_report_check(const char *analysis, const char *const *setting
         return unknown_analysis(analysis);
     for (size_t i = 0; settings != NULL && settings[i] != NULL; i++)
         MAREY_TRY(check(&found->about, settings[i]));
-    return MAREY_OK;
+    const struct marey_report_options options = {.settings = settings};
+    const struct marey__request request = {.options = &options};
+    return found->check != NULL ? found->check(&request) : MAREY_OK;
 }
 
 /* ---- reading ---- */

@@ -3,7 +3,7 @@
  *
  *     marey_torch_trace *trace;
  *     marey_torch_trace_open("worker.pt.trace.json", NULL, &trace);
- *     marey_operators_create(trace, NULL, &operators);       <marey/operators.h>: the table of operators
+ *     marey_operators_report(trace, NULL, &report);       <marey/operators.h>: the table of operators
  *     marey_torch_trace_close(trace);
  *
  * Takes what torch.profiler exports (Kineto's JSON, plain or gzip). All events are kept in memory, some 100 bytes for each

@@ -15,7 +15,6 @@
  *     tools_diff.c        diff(): two dumps of tensors
  *     tools_formats.c     the registries of exporters and importers
  *     tools_import.c      import_trace(): files of other tools into a recording
- *     tools_operators.c   operators(): operators of a trace of torch.profiler
  *     tools_pending.c     diff_pending(): what waits in the dumper against an earlier dump
  *     tools_dumps.c       Dumps: steps and values of dumps; DumpedTensor: their numbers as a buffer
  *     tools_doctor.c      doctor(): what can be measured here
@@ -78,9 +77,6 @@ int tools_samples_filter(PyObject *chosen, struct marey_samples_filter *filter);
 PyObject *tools_breakdown(PyObject *module, PyObject *args);
 /* import_trace(paths, into, format): how many files, events and bytes, and the format. */
 PyObject *tools_import_trace(PyObject *module, PyObject *args);
-
-/* operators(path, sort, by_name, stack_depth): a Table; `sort` None: what fits. */
-PyObject *tools_operators(PyObject *module, PyObject *args);
 
 /* diff_pending(dir, step, tree, eps, n_errors, allow_missing, allow_extra, allow_dtype, rank): what differs, as text; None. */
 PyObject *tools_diff_pending(PyObject *module, PyObject *args);

@@ -78,8 +78,6 @@ static PyMethodDef tools_functions[] = {
     {"import_trace", tools_import_trace, METH_VARARGS,
      "import_trace(paths, into, format, /)\n--\n\nFiles of other tools into a recording: files, "
      "events, bytes, format."},
-    {"operators", tools_operators,
-     METH_VARARGS, "operators(path, sort, by_name, stack_depth, /)\n--\n\nOperators of a trace of torch.profiler."},
     {"diff_pending", tools_diff_pending, METH_VARARGS,
      "diff_pending($module, dir, step, tree, eps, n_errors, allow_missing, allow_extra, "
      "allow_dtype, "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from marey._table import Table
+import os
+
+from marey._report import Report, settings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    import os
     from typing import Optional, Union
+
+    from marey._table import Table
 
 
 def operators(
@@ -21,4 +24,5 @@ def operators(
     """
     from marey import _tools
 
-    return Table(_tools.operators(path, sort, by_name, stack_depth))
+    settings = settings_of({"sort": sort, "by_name": by_name, "stack_depth": max(stack_depth, 0)})
+    return Report("operators", _tools.report_files("operators", (os.fspath(path),), settings))["operators"]

@@ -34,18 +34,19 @@ static void check_order(const struct marey__torch_trace *trace)
 /* Each row of the trace that is counted is in one row of the table. */
 static void check_operators(const struct marey__torch_trace *trace, FILE *out)
 {
-    marey_operators *operators;
-    if (marey_operators_create(trace, NULL, &operators) != MAREY_OK)
+    marey_report *report;
+    if (marey_operators_report(trace, NULL, &report) != MAREY_OK)
         abort();
+    const struct marey__operators *const operators = report->data;
     uint64_t n_calls = 0;
     for (size_t i = 0; i < operators->n_rows; i++)
         n_calls += operators->rows[i].n_calls;
     MAREY_ASSERT(n_calls <= trace->n_events + trace->n_memory);
-    MAREY_ASSERT(marey_table_n_rows(marey_operators_table(operators)) == operators->n_rows);
-    if (marey_operators_text(operators, NULL, out) != MAREY_OK ||
-        marey_operators_stacks(operators, "self_cpu_time_total", out) != MAREY_OK)
+    MAREY_ASSERT(marey_table_n_rows(report->tables[0]) == operators->n_rows);
+    if (marey_report_write(report, "text", NULL, out) != MAREY_OK ||
+        marey_operators_stacks(report, "self_cpu_time_total", out) != MAREY_OK)
         abort();
-    marey_operators_destroy(operators);
+    marey_report_destroy(report);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -27,23 +27,28 @@
 
 struct made {
     struct marey__torch_trace *trace;
-    marey_operators *operators;
+    marey_report *report;
+    const struct marey__operators *operators; /* of the report */
 };
 
-static struct made make(const char *events, const struct marey_operators_options *options)
+/* `setting` may be NULL. */
+static struct made make(const char *events, const char *setting)
 {
     struct made made = {0};
     char *json = NULL;
     assert_true(asprintf(&json, "{\"with_flops\":1,\"traceEvents\":[%s]}", events) > 0);
     assert_int_equal(marey__torch_read_memory("a", json, strlen(json), NULL, &made.trace), MAREY_OK);
     free(json);
-    assert_int_equal(marey_operators_create(made.trace, options, &made.operators), MAREY_OK);
+    const char *const settings[] = {setting, NULL};
+    const struct marey_report_options options = {.settings = settings};
+    assert_int_equal(marey_operators_report(made.trace, &options, &made.report), MAREY_OK);
+    made.operators = made.report->data;
     return made;
 }
 
 static void drop(struct made made)
 {
-    marey_operators_destroy(made.operators);
+    marey_report_destroy(made.report);
     marey__torch_free(made.trace);
 }
 
@@ -202,19 +207,19 @@ static void rows_are_told_apart_by_shapes_and_the_top_of_the_stack(void **state)
         OP("a", 2, 1, 2, DIMS("[[2, 3], [[4], [5]]]") STACK("f;g;i;"))
             OP("a", 4, 1, 3, DIMS("[[2, 4], []]") STACK("f;g;h;"))
                 OP("a", 6, 1, 4, DIMS("[[2, 3], []]") STACK("x;g;h;"));
-    struct made made = make(events, &(struct marey_operators_options){.stack_depth = 2});
+    struct made made = make(events, "stack-depth=2");
     assert_int_equal(made.operators->n_rows, 3);
     assert_int_equal(made.operators->rows[0].n_calls, 2);
     assert_string_equal(marey__operator_shapes(made.operators, &made.operators->rows[0]).text,
                         "[[2, 3], []]");
     drop(made);
-    made = make(events, &(struct marey_operators_options){.stack_depth = 3});
+    made = make(events, "stack-depth=3");
     assert_int_equal(made.operators->n_rows, 4);
     drop(made);
-    made = make(events, &(struct marey_operators_options){.stack_depth = -1});
+    made = make(events, "stack-depth=0");
     assert_int_equal(made.operators->n_rows, 2);
     drop(made);
-    made = make(events, &(struct marey_operators_options){.by_name_alone = 1});
+    made = make(events, "by-name");
     assert_int_equal(made.operators->n_rows, 1);
     assert_false(made.operators->has_shapes || made.operators->has_stacks);
     drop(made);
@@ -226,7 +231,7 @@ static char *stacks_of(struct made made, const char *metric)
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(marey_operators_stacks(made.operators, metric, out), MAREY_OK);
+    assert_int_equal(marey_operators_stacks(made.report, metric, out), MAREY_OK);
     fclose(out);
     return text;
 }
@@ -277,7 +282,7 @@ static void stacks_have_the_root_first_and_leave_frames_of_autograd_out(void **s
     lines = stacks_of(made, NULL);
     assert_string_equal(lines, "m.py(1):_<module>;a_b.py(3):_f_g 6\n");
     free(lines);
-    assert_int_equal(marey_operators_stacks(made.operators, "self_tpu_time_total", stdout),
+    assert_int_equal(marey_operators_stacks(made.report, "self_tpu_time_total", stdout),
                      MAREY_EINVAL);
     drop(made);
 }
@@ -331,6 +336,11 @@ static void what_is_no_shape_has_no_operations(void **state)
 
 /* ---- order and text ---- */
 
+static marey_status check(const char *setting)
+{
+    return marey_report_check("operators", (const char *const[]){setting, NULL});
+}
+
 static void rows_are_sorted_and_equal_ones_stay_in_the_order_of_their_calls(void **state)
 {
     (void)state;
@@ -346,16 +356,18 @@ static void rows_are_sorted_and_equal_ones_stay_in_the_order_of_their_calls(void
                  {"flops", "bcad"},
                  {"self_xpu_memory_usage", "bcad"}};
     for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
-        struct made made = make(events, &(struct marey_operators_options){.sort = cases[i].key});
+        char setting[64];
+        snprintf(setting, sizeof setting, "sort=%s", cases[i].key);
+        struct made made = make(events, setting);
         for (size_t r = 0; r < 4; r++)
             assert_int_equal(marey__operator_name(made.operators, &made.operators->rows[r]).text[0],
                              cases[i].order[r]);
         drop(made);
     }
-    assert_int_equal(marey_operators_check_sort("self_cuda_memory_usage"), MAREY_OK);
-    assert_int_equal(marey_operators_check_sort("cpu_tim"), MAREY_EINVAL);
-    assert_int_equal(marey_operators_check_sort("device"), MAREY_EINVAL);
-    assert_int_equal(marey_operators_check_sort(""), MAREY_EINVAL);
+    assert_int_equal(check("sort=self_cuda_memory_usage"), MAREY_OK);
+    assert_int_equal(check("sort=cpu_tim"), MAREY_EINVAL);
+    assert_int_equal(check("sort=device"), MAREY_EINVAL);
+    assert_int_equal(check("sort="), MAREY_EINVAL);
 }
 
 /* One of everything. */
@@ -376,7 +388,7 @@ static void columns_stand_under_their_titles(void **state)
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(marey_operators_text(made.operators, NULL, out), MAREY_OK);
+    assert_int_equal(marey_report_write(made.report, "text", NULL, out), MAREY_OK);
     fclose(out);
     assert_non_null(strstr(text, "Source Location"));
     const char *row = strstr(text, "f\xc3\xa9"), *begin = row;
@@ -402,16 +414,16 @@ static void without_memory_nothing_is_left_behind(void **state)
     FILE *out = fopen("/dev/null", "w");
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
-        marey_operators *operators = NULL;
+        marey_report *report = NULL;
         marey__alloc_fail_nth(nth);
-        status = marey_operators_create(made.trace, NULL, &operators);
+        status = marey_operators_report(made.trace, NULL, &report);
         if (status == MAREY_OK)
-            status = marey_operators_text(operators, NULL, out);
+            status = marey_report_write(report, "text", NULL, out);
         if (status == MAREY_OK)
-            status = marey_operators_stacks(operators, NULL, out);
+            status = marey_operators_stacks(report, NULL, out);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
-        marey_operators_destroy(operators);
+        marey_report_destroy(report);
         assert_true(nth < 10000);
     }
     fclose(out);

@@ -31,18 +31,18 @@ static bool is_there(marey_recording *const *recordings, size_t n, marey_summary
 
 /* ---- making ---- */
 
-static marey_status take_settings(struct marey__energy_report *report,
-                                  const struct marey__request *request)
+static double number_of(const struct marey__request *request, const char *setting, double otherwise)
 {
-    const char *const co2 = marey__setting(request, "co2"), *const pue =
-                                                                marey__setting(request, "pue");
-    report->filter = marey__setting(request, "filter");
-    report->wanted_group = marey__setting_count(request, "group");
-    report->co2_g_per_kwh = co2 != NULL ? strtod(co2, NULL) : 0;
-    report->pue = pue != NULL ? strtod(pue, NULL) : 1;
-    return report->pue >= 1
+    const char *const value = marey__setting(request, setting);
+    return value != NULL ? strtod(value, NULL) : otherwise;
+}
+
+static marey_status check(const struct marey__request *request)
+{
+    return number_of(request, "pue", 1) >= 1
                ? MAREY_OK
-               : marey__fail(MAREY_EINVAL, "pue takes a number of 1 or more, not '%s'", pue);
+               : marey__fail(MAREY_EINVAL, "pue takes a number of 1 or more, not '%s'",
+                             marey__setting(request, "pue"));
 }
 
 /* A process that measured for its host may end before the others, and another goes on. */
@@ -119,7 +119,6 @@ static bool add_no_phases(struct marey__energy_report *report)
 static marey_status fill(struct marey__energy_report *report, const marey_report *made,
                          const struct marey__request *request)
 {
-    MAREY_TRY(take_settings(report, request));
     if (is_there(request->recordings, request->n, NULL))
         MAREY_TRY(read_all(report, request));
     if (!has_readings(report))
@@ -154,7 +153,11 @@ static void fini(struct marey__energy_report *report)
 
 static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    struct marey__energy_report energy = {.tables = report->tables};
+    struct marey__energy_report energy = {.tables = report->tables,
+                                          .filter = marey__setting(request, "filter"),
+                                          .wanted_group = marey__setting_count(request, "group"),
+                                          .co2_g_per_kwh = number_of(request, "co2", 0),
+                                          .pue = number_of(request, "pue", 1)};
     const marey_status status = fill(&energy, report, request);
     fini(&energy);
     return status;
@@ -197,6 +200,7 @@ const struct marey__analysis marey__analysis_energy = {
               .tables = marey__energy_tables,
               .n_tables = MAREY__N_ENERGY_TABLES,
               .csv = "runs"},
+    .check = check,
     .make = make,
     .text = marey__energy_text,
     .draws_tables = true,

@@ -5,7 +5,8 @@
  *   operators_links.c    kernels to the calls that launched them, allocations to the calls around them
  *   operators_stacks.c   stacks; those of backward calls from their forward calls
  *   operators_flops.c    floating point operations from shapes
- *   operators.c, operators_table.c   calls of one name, shapes and stack as a row; the sorted table
+ *   operators.c, operators_table.c   calls of one name, shapes and stack as a row; the sorted table; the entry
+ *   operators_text.c     the table in torch's layout
  *
  * Input: a torch trace (import/kineto). Output: a table.
  */
@@ -14,9 +15,11 @@
 
 #include "analyze/walk/internal.h"
 #include "import/kineto/internal.h"
+#include "report/internal.h"
 #include <marey/operators.h>
 
 #define MAREY__NO_OPERATOR_CALL UINT32_MAX
+enum { MAREY__N_OPERATOR_COLUMNS = 16 };
 
 /* Something that ran on a thread of the host: an operator, an annotation, a python function, a call of CUDA's. */
 struct marey__torch_call {
@@ -59,8 +62,10 @@ struct marey__operator {
     int64_t cpu_bytes, self_cpu_bytes, device_bytes, self_device_bytes;
 };
 
-struct marey_operators {
+/* The data of a report. */
+struct marey__operators {
     const struct marey__torch_trace *trace;
+    struct marey__torch_trace *owned; /* the trace, where it was read for the report; else NULL */
     uint32_t stack_depth;
     bool by_name_alone;
 
@@ -81,21 +86,25 @@ struct marey_operators {
     struct marey__names keys; /* rows by their key, before they are sorted */
     bool has_device_time, has_device_memory, has_shapes, has_stacks;
     int64_t sum_cpu_ns, sum_device_ns; /* of self times; of devices what they did themselves */
-    marey_table *table;
 };
 
 /* Each is false without memory. In this order: */
-bool marey__operators_find_calls(struct marey_operators *operators);
-bool marey__operators_link(struct marey_operators *operators);
-bool marey__operators_find_stacks(struct marey_operators *operators);
-bool marey__operators_group(struct marey_operators *operators);
-/* MAREY_ENOMEM, MAREY_EINVAL. */
-MAREY_WARN_UNUSED marey_status marey__operators_sort(struct marey_operators *operators,
-                                                     const char *key);
-MAREY_WARN_UNUSED marey_status marey__operators_fill(struct marey_operators *operators);
+bool marey__operators_find_calls(struct marey__operators *operators);
+bool marey__operators_link(struct marey__operators *operators);
+bool marey__operators_find_stacks(struct marey__operators *operators);
+bool marey__operators_group(struct marey__operators *operators);
+/* `key` was checked; NULL: self time on devices where there is any, else on the CPU. */
+bool marey__operators_sort(struct marey__operators *operators, const char *key);
+void marey__operators_fill(const struct marey__operators *operators, marey_table *table);
+
+/* MAREY_EINVAL for an unknown key. */
+MAREY_WARN_UNUSED marey_status marey__operators_check_sort(const char *key);
+extern const struct marey_column marey__operator_columns[MAREY__N_OPERATOR_COLUMNS];
+marey_status marey__operators_text(const marey_report *report,
+                                   const struct marey_write_options *options, FILE *out);
 
 /* Join calls with an only child of the same name, and take from each what belongs to those within it. */
-void marey__operators_split(struct marey_operators *operators);
+void marey__operators_split(struct marey__operators *operators);
 
 /* Add up numbers of a file, which may be any: what is too large wraps around, and is no crash. */
 static inline void marey__sum(int64_t *sum, int64_t number)
@@ -104,7 +113,7 @@ static inline void marey__sum(int64_t *sum, int64_t number)
 }
 
 static inline const struct marey__torch_event *
-marey__call_event(const struct marey_operators *operators, const struct marey__torch_call *call)
+marey__call_event(const struct marey__operators *operators, const struct marey__torch_call *call)
 {
     return &operators->trace->events[call->event];
 }
@@ -131,9 +140,9 @@ struct marey__operator_text {
     const char *text;
     size_t len;
 };
-struct marey__operator_text marey__operator_name(const struct marey_operators *operators,
+struct marey__operator_text marey__operator_name(const struct marey__operators *operators,
                                                  const struct marey__operator *row);
-struct marey__operator_text marey__operator_shapes(const struct marey_operators *operators,
+struct marey__operator_text marey__operator_shapes(const struct marey__operators *operators,
                                                    const struct marey__operator *row);
 
 #endif

@@ -1,5 +1,6 @@
 /* Calls of one name, one shape of inputs and one stack as one row, as torch's key_averages() groups them. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyze/operators/internal.h"
 
@@ -18,7 +19,7 @@ static uint32_t place_of(unsigned kind)
 }
 
 /* The row of a key, made when new; NULL without memory. */
-static struct marey__operator *row_of(struct marey_operators *operators,
+static struct marey__operator *row_of(struct marey__operators *operators,
                                       const struct marey__operator_key *key)
 {
     struct marey__names *keys = &operators->keys;
@@ -49,7 +50,7 @@ static void note_first(struct marey__operator *row, int64_t begin, int64_t end, 
 }
 
 /* The number of shapes; false without memory. */
-static bool shapes_of(struct marey_operators *operators, marey__torch_id id, uint32_t *number)
+static bool shapes_of(struct marey__operators *operators, marey__torch_id id, uint32_t *number)
 {
     if (operators->by_name_alone)
         id = 0;
@@ -73,7 +74,7 @@ static bool shapes_of(struct marey_operators *operators, marey__torch_id id, uin
 
 /* ---- calls, work, allocations ---- */
 
-static struct marey__operator *row_of_event(struct marey_operators *operators,
+static struct marey__operator *row_of_event(struct marey__operators *operators,
                                             const struct marey__torch_event *event, uint32_t stack,
                                             marey__torch_id *step)
 {
@@ -109,7 +110,7 @@ static void add_call(struct marey__operator *row, const struct marey__torch_call
     marey__sum(&row->self_device_bytes, call->self_device_bytes);
 }
 
-static bool group_calls(struct marey_operators *operators, marey__torch_id *step)
+static bool group_calls(struct marey__operators *operators, marey__torch_id *step)
 {
     struct marey__flops_names names;
     marey__flops_init(&names, operators->trace);
@@ -128,7 +129,7 @@ static bool group_calls(struct marey_operators *operators, marey__torch_id *step
 }
 
 /* Waits for a device are no work of it. */
-static bool group_work(struct marey_operators *operators, marey__torch_id *step)
+static bool group_work(struct marey__operators *operators, marey__torch_id *step)
 {
     for (size_t i = 0; i < operators->trace->n_events; i++) {
         const struct marey__torch_event *event = &operators->trace->events[i];
@@ -144,7 +145,7 @@ static bool group_work(struct marey_operators *operators, marey__torch_id *step)
 }
 
 /* What was allocated while nothing ran that the profiler saw is a row of its own. */
-static bool group_memory(struct marey_operators *operators)
+static bool group_memory(struct marey__operators *operators)
 {
     const struct marey__torch_trace *trace = operators->trace;
     struct marey__operator_key key = {.top = operators->stacks[0].top};
@@ -168,7 +169,7 @@ static bool group_memory(struct marey_operators *operators)
     return true;
 }
 
-static void sum_up(struct marey_operators *operators)
+static void sum_up(struct marey__operators *operators)
 {
     for (size_t i = 0; i < operators->n_rows; i++) {
         const struct marey__operator *row = &operators->rows[i];
@@ -182,7 +183,7 @@ static void sum_up(struct marey_operators *operators)
         operators->has_shapes |= marey__call_event(operators, &operators->calls[i])->shapes != 0;
 }
 
-bool marey__operators_group(struct marey_operators *operators)
+bool marey__operators_group(struct marey__operators *operators)
 {
     marey__torch_id step = 0;
     operators->shapes_of = marey__calloc(operators->trace->strings.n, sizeof *operators->shapes_of);
@@ -193,41 +194,11 @@ bool marey__operators_group(struct marey_operators *operators)
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the report ---- */
 
-static marey_status make(struct marey_operators *operators, const char *sort)
+static void destroy(void *data)
 {
-    MAREY__TRY_MEMORY(marey__operators_find_calls(operators) && marey__operators_link(operators));
-    marey__operators_split(operators);
-    MAREY__TRY_MEMORY(marey__operators_find_stacks(operators) && marey__operators_group(operators));
-    MAREY_TRY(marey__operators_sort(operators, sort));
-    return marey__operators_fill(operators);
-}
-
-marey_status marey_operators_create(const marey_torch_trace *trace,
-                                    const struct marey_operators_options *options,
-                                    marey_operators **out)
-{
-    static const struct marey_operators_options defaults;
-    const struct marey_operators_options *wants = options != NULL ? options : &defaults;
-    struct marey_operators *operators = marey__calloc(1, sizeof *operators);
-    MAREY__TRY_MEMORY(operators != NULL);
-    operators->trace = trace;
-    operators->by_name_alone = wants->by_name_alone != 0;
-    operators->stack_depth =
-        wants->stack_depth == 0 ? 5 : (uint32_t)MAREY__MAX(wants->stack_depth, 0);
-    const marey_status status = make(operators, wants->sort);
-    if (status == MAREY_OK)
-        *out = operators;
-    else
-        marey_operators_destroy(operators);
-    return status;
-}
-
-void marey_operators_destroy(marey_operators *operators)
-{
-    if (operators == NULL)
-        return;
+    struct marey__operators *const operators = data;
     marey__free(operators->calls);
     marey__free(operators->is_within);
     marey__free(operators->stacks);
@@ -238,6 +209,116 @@ void marey_operators_destroy(marey_operators *operators)
     marey__arena_fini(&operators->arena);
     marey__free(operators->rows);
     marey__names_fini(&operators->keys);
-    marey_table_destroy(operators->table);
+    marey__torch_free(operators->owned);
     marey__free(operators);
 }
+
+static marey_status read_trace(struct marey__operators *operators, const marey_report *report,
+                               const struct marey__request *request)
+{
+    const struct marey__torch_options options = {.progress = request->options->progress,
+                                                 .progress_ctx = request->options->progress_ctx};
+    operators->trace = request->input;
+    if (request->input != NULL)
+        return MAREY_OK;
+    if (request->paths == NULL)
+        return marey__report_missing(report);
+    if (request->n != 1)
+        return marey__fail(MAREY_EINVAL, "operators reads one trace, not %zu", request->n);
+    MAREY_TRY(marey__torch_read(request->paths[0], &options, &operators->owned));
+    operators->trace = operators->owned;
+    return MAREY_OK;
+}
+
+static marey_status make(marey_report *report, const struct marey__request *request)
+{
+    enum { STACK_DEPTH = 5 };
+    struct marey__operators *const operators = marey__calloc(1, sizeof *operators);
+    MAREY__TRY_MEMORY(operators != NULL);
+    report->data = operators;
+    MAREY_TRY(read_trace(operators, report, request));
+    operators->by_name_alone = marey__setting_is_on(request, "by-name");
+    operators->stack_depth = marey__setting_is_on(request, "stack-depth")
+                                 ? marey__setting_count(request, "stack-depth")
+                                 : STACK_DEPTH;
+    MAREY__TRY_MEMORY(marey__operators_find_calls(operators) && marey__operators_link(operators));
+    marey__operators_split(operators);
+    MAREY__TRY_MEMORY(marey__operators_find_stacks(operators) && marey__operators_group(operators) &&
+                      marey__operators_sort(operators, marey__setting(request, "sort")));
+    marey__operators_fill(operators, report->tables[0]);
+    if (operators->trace->damage != NULL)
+        marey__put_string(report->tables[1], operators->trace->damage);
+    return MAREY_OK;
+}
+
+marey_status marey_operators_report(const marey_torch_trace *trace,
+                                    const struct marey_report_options *options, marey_report **out)
+{
+    static const struct marey_report_options defaults;
+    const struct marey__request request = {.input = trace,
+                                           .options = options != NULL ? options : &defaults};
+    MAREY_TRY(marey_report_check("operators", request.options->settings));
+    return marey__report_make("operators", &request, out);
+}
+
+/* ---- the entry ---- */
+
+static marey_status check(const struct marey__request *request)
+{
+    const char *const sort = marey__setting(request, "sort");
+    return sort != NULL ? marey__operators_check_sort(sort) : MAREY_OK;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Recordings have ranges. */
+static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+{
+    (void)recordings;
+    (void)n;
+    (void)summary;
+    return false;
+}
+
+static const struct marey_setting settings[] = {
+    {"by-name", MAREY_SETTING_FLAG, NULL, "all calls of a name are one row"},
+    {"stack-depth", MAREY_SETTING_COUNT, "N",
+     "entries of the stack that distinguish calls, 0 for none\n(default: 5)"},
+    {"sort", MAREY_SETTING_TEXT, "KEY",
+     "a key of torch: self_cpu_time_total, cuda_time_total, count, ...\n"
+     "(default: self_device_time_total, self_cpu_time_total without a\n"
+     "GPU)"},
+};
+
+static const struct marey_column notes[] = {TEXT("text")};
+static const struct marey_table_definition tables[] = {
+    {"operators", marey__operator_columns, MAREY__N_OPERATOR_COLUMNS, NULL,
+     "a row for each operator, shapes of inputs and stack"},
+    {"notes", notes, MAREY__COUNT_OF(notes), NULL, "notes on the figures"},
+};
+
+extern const struct marey__analysis marey__analysis_operators;
+const struct marey__analysis marey__analysis_operators = {
+    .about =
+        {.name = "operators",
+         .help = "operators of a torch trace, as torch's key_averages() sums them:\n"
+                 "time, memory and FLOPs by name, input shapes and stack",
+         .needs =
+             "torch.profiler records them; 'marey report --operators TRACE.json' reads its file",
+         .examples = "  marey report --operators trace.json.gz       torch's key averages",
+         .settings = settings,
+         .n_settings = MAREY__COUNT_OF(settings),
+         .tables = tables,
+         .n_tables = MAREY__COUNT_OF(tables),
+         .csv = "operators"},
+    .check = check,
+    .make = make,
+    .destroy = destroy,
+    .text = marey__operators_text,
+    .is_file = is_file,
+    .is_there = is_there,
+};

@@ -49,7 +49,7 @@ static bool is_left_out(const marey__torch_id ids[N_LEFT_OUT], marey__torch_id n
 /* ---- nesting ---- */
 
 /* A function of autograd: it runs in an event of the engine that has its name behind a prefix. */
-static bool is_autograd(const struct marey_operators *operators,
+static bool is_autograd(const struct marey__operators *operators,
                         const struct marey__torch_event *event, uint32_t parent)
 {
     if (parent == MAREY__NO_OPERATOR_CALL || event->kind != MAREY__TORCH_OP)
@@ -64,7 +64,7 @@ static bool is_autograd(const struct marey_operators *operators,
 }
 
 /* From the latest call of the thread outwards, the first that the event is within. */
-static uint32_t find_parent(const struct marey_operators *operators,
+static uint32_t find_parent(const struct marey__operators *operators,
                             const struct marey__torch_event *event, uint32_t latest)
 {
     while (latest != MAREY__NO_OPERATOR_CALL) {
@@ -77,7 +77,7 @@ static uint32_t find_parent(const struct marey_operators *operators,
     return latest;
 }
 
-static bool add_call(struct marey_operators *operators, size_t index, uint32_t *latest)
+static bool add_call(struct marey__operators *operators, size_t index, uint32_t *latest)
 {
     const struct marey__torch_event *event = &operators->trace->events[index];
     if (!marey__grow(&operators->calls, &operators->calls_cap, operators->n_calls + 1,
@@ -94,7 +94,7 @@ static bool add_call(struct marey_operators *operators, size_t index, uint32_t *
     return true;
 }
 
-bool marey__operators_find_calls(struct marey_operators *operators)
+bool marey__operators_find_calls(struct marey__operators *operators)
 {
     const struct marey__torch_trace *trace = operators->trace;
     marey__torch_id left_out[N_LEFT_OUT];
@@ -113,7 +113,7 @@ bool marey__operators_find_calls(struct marey_operators *operators)
 
 /* ---- doubles, and what is a call's own ---- */
 
-static bool have_one_name(const struct marey_operators *operators,
+static bool have_one_name(const struct marey__operators *operators,
                           const struct marey__torch_call *a, const struct marey__torch_call *b)
 {
     const struct marey__torch_event *x = marey__call_event(operators, a),
@@ -123,7 +123,7 @@ static bool have_one_name(const struct marey_operators *operators,
 }
 
 /* Parents come before their children, so that chains are joined in one pass. */
-static void join_doubles(struct marey_operators *operators)
+static void join_doubles(struct marey__operators *operators)
 {
     for (size_t i = 0; i < operators->n_calls; i++) {
         struct marey__torch_call *call = &operators->calls[i];
@@ -140,7 +140,7 @@ static void join_doubles(struct marey_operators *operators)
     }
 }
 
-void marey__operators_split(struct marey_operators *operators)
+void marey__operators_split(struct marey__operators *operators)
 {
     join_doubles(operators);
     for (size_t i = 0; i < operators->n_calls; i++) {

@@ -45,7 +45,7 @@ static bool add_link(struct links *links, int64_t id, size_t call)
 }
 
 /* Operators by their own id, and calls of the runtime by what they launched. */
-static bool collect(const struct marey_operators *operators, struct links *by_id,
+static bool collect(const struct marey__operators *operators, struct links *by_id,
                     struct links *by_correlation)
 {
     for (size_t i = 0; i < operators->n_calls; i++) {
@@ -61,7 +61,7 @@ static bool collect(const struct marey_operators *operators, struct links *by_id
 }
 
 /* The operator around a call of the runtime. */
-static uint32_t operator_around(const struct marey_operators *operators, uint32_t call)
+static uint32_t operator_around(const struct marey__operators *operators, uint32_t call)
 {
     while (call != MAREY__NO_OPERATOR_CALL &&
            marey__call_event(operators, &operators->calls[call])->kind != MAREY__TORCH_OP)
@@ -73,7 +73,7 @@ static uint32_t operator_around(const struct marey_operators *operators, uint32_
  * Who launched it. The work has the operator's id in newer traces; in older ones it repeats its correlation there, and
  * the operator is the one around the call that launched it.
  */
-static uint32_t launcher_of(const struct marey_operators *operators, const struct links *by_id,
+static uint32_t launcher_of(const struct marey__operators *operators, const struct links *by_id,
                             const struct links *by_correlation, const struct marey__torch_event *work)
 {
     const uint32_t call = work->correlation >= 0 ? find_link(by_correlation, work->correlation)
@@ -85,7 +85,7 @@ static uint32_t launcher_of(const struct marey_operators *operators, const struc
     return operator_around(operators, call);
 }
 
-static bool link_work(struct marey_operators *operators)
+static bool link_work(struct marey__operators *operators)
 {
     const struct marey__torch_trace *trace = operators->trace;
     struct links by_id = {0}, by_correlation = {0};
@@ -139,7 +139,7 @@ static void add_up(const struct marey__torch_trace *trace, struct sums *sums)
     }
 }
 
-static bool link_memory(struct marey_operators *operators)
+static bool link_memory(struct marey__operators *operators)
 {
     const struct marey__torch_trace *trace = operators->trace;
     if (trace->n_memory == 0)
@@ -168,7 +168,7 @@ static bool link_memory(struct marey_operators *operators)
     return is_done;
 }
 
-bool marey__operators_link(struct marey_operators *operators)
+bool marey__operators_link(struct marey__operators *operators)
 {
     return link_work(operators) && link_memory(operators);
 }

@@ -30,7 +30,7 @@ static bool is_shown(const struct marey__torch_entry *entry)
     return true;
 }
 
-static bool add_entries(struct marey_operators *operators, const char *text, size_t len,
+static bool add_entries(struct marey__operators *operators, const char *text, size_t len,
                         struct marey__torch_stack *stack)
 {
     for (size_t at = 0; at < len;) {
@@ -50,7 +50,7 @@ static bool add_entries(struct marey_operators *operators, const char *text, siz
 }
 
 /* The number of the first entries, as many as rows are told apart by. */
-static bool find_top(struct marey_operators *operators, struct marey__torch_stack *stack)
+static bool find_top(struct marey__operators *operators, struct marey__torch_stack *stack)
 {
     const uint32_t n = operators->by_name_alone ? 0 : MAREY__MIN(stack->n, operators->stack_depth);
     struct marey__buf text = {0};
@@ -67,7 +67,7 @@ static bool find_top(struct marey_operators *operators, struct marey__torch_stac
 }
 
 /* The stack of a text of the trace, made when new. */
-static bool stack_of(struct marey_operators *operators, marey__torch_id id, uint32_t *number)
+static bool stack_of(struct marey__operators *operators, marey__torch_id id, uint32_t *number)
 {
     if (operators->stack_of[id] == 0) {
         size_t len;
@@ -112,7 +112,7 @@ static bool forward_before(const void *a, const void *b)
 }
 
 /* The autograd function around a call, or itself; MAREY__NO_OPERATOR_CALL: it is of no backward pass. */
-static uint32_t autograd_around(const struct marey_operators *operators, const uint32_t *around,
+static uint32_t autograd_around(const struct marey__operators *operators, const uint32_t *around,
                                 size_t i)
 {
     const struct marey__torch_call *call = &operators->calls[i];
@@ -121,7 +121,7 @@ static uint32_t autograd_around(const struct marey_operators *operators, const u
     return call->parent == MAREY__NO_OPERATOR_CALL ? MAREY__NO_OPERATOR_CALL : around[call->parent];
 }
 
-static bool add_forward(const struct marey_operators *operators, struct forwards *forwards, size_t i)
+static bool add_forward(const struct marey__operators *operators, struct forwards *forwards, size_t i)
 {
     const struct marey__torch_event *event = marey__call_event(operators, &operators->calls[i]);
     if (event->sequence < 0)
@@ -198,7 +198,7 @@ static uint32_t forward_stack(const struct forwards *forwards, const struct mare
     return 0;
 }
 
-static bool give_forward_stacks(struct marey_operators *operators, uint32_t *around)
+static bool give_forward_stacks(struct marey__operators *operators, uint32_t *around)
 {
     struct forwards forwards = {0};
     bool is_done = true;
@@ -223,7 +223,7 @@ static bool give_forward_stacks(struct marey_operators *operators, uint32_t *aro
     return is_done;
 }
 
-bool marey__operators_find_stacks(struct marey_operators *operators)
+bool marey__operators_find_stacks(struct marey__operators *operators)
 {
     uint32_t none;
     operators->stack_of = marey__calloc(operators->trace->strings.n, sizeof *operators->stack_of);

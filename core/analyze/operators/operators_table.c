@@ -16,7 +16,7 @@ enum sort_key {
     SELF_CPU_MEMORY_USAGE,
     DEVICE_MEMORY_USAGE,
     SELF_DEVICE_MEMORY_USAGE,
-    COUNT,
+    CALLS,
     FLOPS,
     N_SORT_KEYS,
 };
@@ -32,7 +32,7 @@ static const char *const sort_keys[N_SORT_KEYS] = {
     [SELF_CPU_MEMORY_USAGE] = "self_cpu_memory_usage",
     [DEVICE_MEMORY_USAGE] = "device_memory_usage",
     [SELF_DEVICE_MEMORY_USAGE] = "self_device_memory_usage",
-    [COUNT] = "count",
+    [CALLS] = "count",
     [FLOPS] = "flops",
 };
 
@@ -60,7 +60,7 @@ static enum sort_key find_key(const char *key)
     return (enum sort_key)i;
 }
 
-marey_status marey_operators_check_sort(const char *key)
+marey_status marey__operators_check_sort(const char *key)
 {
     if (find_key(key) != N_SORT_KEYS)
         return MAREY_OK;
@@ -86,7 +86,7 @@ static double key_of(const struct marey__operator *row, enum sort_key key)
         [SELF_CPU_MEMORY_USAGE] = (double)row->self_cpu_bytes,
         [DEVICE_MEMORY_USAGE] = (double)row->device_bytes,
         [SELF_DEVICE_MEMORY_USAGE] = (double)row->self_device_bytes,
-        [COUNT] = (double)row->n_calls,
+        [CALLS] = (double)row->n_calls,
         [FLOPS] = (double)row->flops,
     };
     return values[key];
@@ -112,14 +112,12 @@ static bool comes_before(const void *a, const void *b)
                                               : x->first_order < y->first_order;
 }
 
-marey_status marey__operators_sort(struct marey_operators *operators, const char *word)
+bool marey__operators_sort(struct marey__operators *operators, const char *word)
 {
     const enum sort_key key =
         word != NULL ? find_key(word)
                      : (operators->has_device_time ? SELF_DEVICE_TIME_TOTAL : SELF_CPU_TIME_TOTAL);
     const size_t n = operators->n_rows;
-    if (key == N_SORT_KEYS)
-        return marey_operators_check_sort(word);
     struct sorted *order = marey__alloc((n + 1) * sizeof *order);
     struct marey__operator *rows = marey__alloc((n + 1) * sizeof *rows);
     bool is_done = order != NULL && rows != NULL;
@@ -134,16 +132,16 @@ marey_status marey__operators_sort(struct marey_operators *operators, const char
     marey__free(order);
     if (!is_done) {
         marey__free(rows);
-        return marey__no_memory();
+        return false;
     }
     marey__free(operators->rows);
     operators->rows = rows;
-    return MAREY_OK;
+    return true;
 }
 
 /* ---- the table ---- */
 
-struct marey__operator_text marey__operator_name(const struct marey_operators *operators,
+struct marey__operator_text marey__operator_name(const struct marey__operators *operators,
                                                  const struct marey__operator *row)
 {
     static const char memory[] = "[memory]", steps[] = "ProfilerStep*";
@@ -156,26 +154,20 @@ struct marey__operator_text marey__operator_name(const struct marey_operators *o
     return name;
 }
 
-struct marey__operator_text marey__operator_shapes(const struct marey_operators *operators,
+struct marey__operator_text marey__operator_shapes(const struct marey__operators *operators,
                                                    const struct marey__operator *row)
 {
     const struct marey__name *shapes = &operators->texts.names[row->key.shapes];
     return (struct marey__operator_text){shapes->text, shapes->len};
 }
 
-#define OPERATOR_NS(name, title)                                                                   \
-    {                                                                                              \
-        name, title, MAREY_TYPE_I64, MAREY_UNIT_NS                                                 \
-    }
-#define OPERATOR_BYTES(name, title)                                                                \
-    {                                                                                              \
-        name, title, MAREY_TYPE_I64, MAREY_UNIT_BYTES                                              \
-    }
+#define OPERATOR_NS(name, title) COLUMN(name, title, MAREY_TYPE_I64, MAREY_UNIT_NS)
+#define OPERATOR_BYTES(name, title) COLUMN(name, title, MAREY_TYPE_I64, MAREY_UNIT_BYTES)
 
-static const struct marey_column columns[] = {
-    {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"kind", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"calls", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+const struct marey_column marey__operator_columns[MAREY__N_OPERATOR_COLUMNS] = {
+    TEXT("name"),
+    TEXT("kind"),
+    COUNT("calls", NULL),
     OPERATOR_NS("cpu_ns", "CPU total"),
     OPERATOR_NS("self_cpu_ns", "self CPU"),
     OPERATOR_NS("device_ns", "device total"),
@@ -184,11 +176,11 @@ static const struct marey_column columns[] = {
     OPERATOR_BYTES("self_cpu_bytes", "self CPU memory"),
     OPERATOR_BYTES("device_bytes", "device memory"),
     OPERATOR_BYTES("self_device_bytes", "self device memory"),
-    {"flops", "FLOPs", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"shapes", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"stack", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"cpu_share", "self CPU %", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
-    {"device_share", "self device %", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    COUNT("flops", "FLOPs"),
+    TEXT("shapes"),
+    TEXT("stack"),
+    SHARE("cpu_share", "self CPU %"),
+    SHARE("device_share", "self device %"),
 };
 
 static void put_share(marey_table *table, int64_t part, int64_t whole)
@@ -199,7 +191,8 @@ static void put_share(marey_table *table, int64_t part, int64_t whole)
         marey_table_f64(table, (double)part / (double)whole);
 }
 
-static void put_row(const struct marey_operators *operators, const struct marey__operator *row)
+static void put_row(const struct marey__operators *operators, const struct marey__operator *row,
+                    marey_table *table)
 {
     static const char *const kinds[] = {
         [MAREY__TORCH_OP] = "operator",       [MAREY__TORCH_ANNOTATION] = "annotation",
@@ -209,7 +202,6 @@ static void put_row(const struct marey_operators *operators, const struct marey_
         [MAREY__TORCH_SYNC] = "wait",         [MAREY__TORCH_GPU_ANNOTATION] = "device_annotation",
         [MAREY__TORCH_N_KINDS] = "memory",
     };
-    marey_table *table = operators->table;
     const struct marey__operator_text name = marey__operator_name(operators, row),
                                       shapes = marey__operator_shapes(operators, row);
     const struct marey__name *top = &operators->texts.names[row->key.top];
@@ -234,15 +226,8 @@ static void put_row(const struct marey_operators *operators, const struct marey_
     put_share(table, row->self_device_ns, operators->sum_device_ns);
 }
 
-marey_status marey__operators_fill(struct marey_operators *operators)
+void marey__operators_fill(const struct marey__operators *operators, marey_table *table)
 {
-    MAREY_TRY(marey_table_create("operators", columns, MAREY__COUNT_OF(columns), &operators->table));
     for (size_t i = 0; i < operators->n_rows; i++)
-        put_row(operators, &operators->rows[i]);
-    return marey_table_status(operators->table);
-}
-
-marey_table *marey_operators_table(marey_operators *operators)
-{
-    return operators->table;
+        put_row(operators, &operators->rows[i], table);
 }

@@ -17,7 +17,7 @@ static bool line_before(const void *a, const void *b)
     return x->end_ns != y->end_ns ? x->end_ns > y->end_ns : x->order < y->order;
 }
 
-static bool collect(const struct marey_operators *operators, bool of_device, struct line **lines,
+static bool collect(const struct marey__operators *operators, bool of_device, struct line **lines,
                     size_t *n)
 {
     size_t cap = 0;
@@ -44,7 +44,7 @@ static void put_entry(struct marey__buf *buf, const struct marey__torch_entry *e
     }
 }
 
-static marey_status put_lines(const struct marey_operators *operators, const struct line *lines,
+static marey_status put_lines(const struct marey__operators *operators, const struct line *lines,
                               size_t n, FILE *out)
 {
     struct marey__buf buf = {0};
@@ -64,7 +64,7 @@ static marey_status put_lines(const struct marey_operators *operators, const str
 }
 
 /* Whether it is the time on devices; false and a sentence for a metric that is none. */
-static marey_status choose(const struct marey_operators *operators, const char *metric,
+static marey_status choose(const struct marey__operators *operators, const char *metric,
                            bool *of_device)
 {
     static const char *const devices[] = {"self_device_time_total", "self_cuda_time_total",
@@ -83,11 +83,14 @@ static marey_status choose(const struct marey_operators *operators, const char *
                        metric);
 }
 
-marey_status marey_operators_stacks(const marey_operators *operators, const char *metric, FILE *out)
+marey_status marey_operators_stacks(const marey_report *report, const char *metric, FILE *out)
 {
+    const struct marey__operators *const operators = report->data;
     struct line *lines = NULL;
     size_t n = 0;
     bool of_device;
+    if (strcmp(report->analysis->about.name, "operators") != 0)
+        return marey__fail(MAREY_EINVAL, "stacks are those of a report of operators");
     MAREY_TRY(choose(operators, metric, &of_device));
     const marey_status status = collect(operators, of_device, &lines, &n)
                                     ? put_lines(operators, lines, n, out)

@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "analyze/operators/internal.h"
+#include "present/draw/internal.h"
 
 enum {
     WIDTH = 12, /* of a column of numbers */
     MAX_NAME = 55,
     MAX_SHAPES = 80,
     MAX_SOURCE = 75,
-    DEFAULT_ROWS = 25,
 };
 
 struct layout {
-    const struct marey_operators *operators;
+    const struct marey__operators *operators;
     size_t name_width, shapes_width, source_width;
     bool has_memory, has_device_memory, has_flops;
     const char *device; /* "CUDA" */
@@ -124,14 +124,14 @@ static size_t show(struct layout *layout, const char *text, size_t len)
     return count_characters(layout->text.data, layout->text.len);
 }
 
-static uint32_t n_entries(const struct marey_operators *operators, const struct marey__operator *row)
+static uint32_t n_entries(const struct marey__operators *operators, const struct marey__operator *row)
 {
     if (operators->texts.names[row->key.top].len == 0)
         return 0;
     return MAREY__MIN(operators->stacks[row->stack].n, operators->stack_depth);
 }
 
-static const struct marey__torch_entry *entry_of(const struct marey_operators *operators,
+static const struct marey__torch_entry *entry_of(const struct marey__operators *operators,
                                                  const struct marey__operator *row, uint32_t i)
 {
     return &operators->entries[operators->stacks[row->stack].first + i];
@@ -139,7 +139,7 @@ static const struct marey__torch_entry *entry_of(const struct marey_operators *o
 
 static void measure(struct layout *layout)
 {
-    const struct marey_operators *operators = layout->operators;
+    const struct marey__operators *operators = layout->operators;
     for (size_t i = 0; i < operators->n_rows; i++) {
         const struct marey__operator *row = &operators->rows[i];
         const struct marey__operator_text name = marey__operator_name(operators, row),
@@ -266,7 +266,7 @@ static void put_name(struct layout *layout, const struct marey__operator *row)
 
 static void put_numbers(struct layout *layout, const struct marey__operator *row)
 {
-    const struct marey_operators *operators = layout->operators;
+    const struct marey__operators *operators = layout->operators;
     const double n = (double)row->n_calls;
     char calls[32];
     put_share(layout, row->self_cpu_ns, operators->sum_cpu_ns);
@@ -317,7 +317,7 @@ static void put_flops(struct layout *layout, uint64_t flops)
 
 static marey_status put_row(struct layout *layout, const struct marey__operator *row, FILE *out)
 {
-    const struct marey_operators *operators = layout->operators;
+    const struct marey__operators *operators = layout->operators;
     put_name(layout, row);
     put_numbers(layout, row);
     if (operators->has_shapes) {
@@ -371,7 +371,7 @@ static marey_status put_sums(struct layout *layout, FILE *out)
 
 static marey_status put_table(struct layout *layout, size_t n_rows, FILE *out)
 {
-    const struct marey_operators *operators = layout->operators;
+    const struct marey__operators *operators = layout->operators;
     MAREY_TRY(put_rule(layout, out));
     MAREY_TRY(put_titles(layout, out));
     MAREY_TRY(put_rule(layout, out));
@@ -384,10 +384,11 @@ static marey_status put_table(struct layout *layout, size_t n_rows, FILE *out)
     return put_sums(layout, out);
 }
 
-marey_status marey_operators_text(const marey_operators *operators,
-                                  const struct marey_operators_text_options *options, FILE *out)
+marey_status marey__operators_text(const marey_report *report,
+                                   const struct marey_write_options *options, FILE *out)
 {
-    const size_t n_rows = options != NULL && options->n_rows > 0 ? options->n_rows : DEFAULT_ROWS;
+    const struct marey__operators *const operators = report->data;
+    const size_t n_rows = options->limit != 0 ? options->limit : SIZE_MAX;
     const struct marey__torch_trace *trace = operators->trace;
     struct layout layout = {.operators = operators,
                             .has_memory = trace->header.has_memory || trace->n_memory > 0,
@@ -398,5 +399,7 @@ marey_status marey_operators_text(const marey_operators *operators,
     const marey_status status = put_table(&layout, n_rows, out);
     marey__buf_fini(&layout.line);
     marey__buf_fini(&layout.text);
-    return status;
+    MAREY_TRY(status);
+    struct marey__lines lines = {.out = out, .has_color = options->text.color};
+    return marey__lines_close(&lines, marey__lines_put_notes(&lines, report->tables[1]));
 }
