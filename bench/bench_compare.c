@@ -45,20 +45,15 @@ static void record(const char *path, uint64_t n_iterations)
 
 static double compare(const char *a, const char *b)
 {
-    marey_comparison *comparison;
+    const char *const paths[] = {a, b};
+    marey_report *report;
     const uint64_t begin = bench_ns();
-    marey_status st = marey_comparison_create(&comparison);
-    if (st == MAREY_OK)
-        st = marey_comparison_add(comparison, MAREY_A, a);
-    if (st == MAREY_OK)
-        st = marey_comparison_add(comparison, MAREY_B, b);
-    if (st == MAREY_OK)
-        st = marey_comparison_run(comparison, NULL);
+    const marey_status st = marey_report_create_files("compare", paths, 2, NULL, &report);
     if (st != MAREY_OK)
         bench_die("cannot compare", st);
-    if (marey_table_n_rows(marey_comparison_table(comparison, "regions")) != N_REGIONS)
+    if (marey_table_n_rows(marey_report_table(report, "regions")) != N_REGIONS)
         bench_die("regions are missing", MAREY_OK);
-    marey_comparison_destroy(comparison);
+    marey_report_destroy(report);
     return (double)(bench_ns() - begin) / 1e9;
 }
 

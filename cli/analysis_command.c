@@ -68,24 +68,40 @@ int analysis_command_make(const char *analysis, char *const *paths, int n,
     return is_reported != NULL && *is_reported ? CLI_BAD : cli_fail("%s", marey_last_error());
 }
 
+bool analysis_command_has_format(bool also_output)
+{
+    return given.json || given.csv != NULL || given.markdown || (also_output && given.output != NULL);
+}
+
+struct writing {
+    const marey_report *report;
+    uint32_t limit;
+    const char *unit;
+};
+
 static int print(void *ctx, FILE *out)
 {
+    const struct writing *const writing = ctx;
     const struct marey_write_options wants = {
-        .text = {.width = cli_terminal_width(out), .color = cli_wants_color(out, given.color)},
+        .text = {.width = cli_terminal_width(out),
+                 .color = cli_wants_color(out, given.color),
+                 .unit = writing->unit},
+        .limit = given.csv == NULL ? writing->limit : 0,
         .table = given.csv != NULL && given.csv[0] != '\0' ? given.csv : NULL,
     };
     const char *const format = given.json          ? "json"
                                : given.csv != NULL ? "csv"
                                : given.markdown    ? "markdown"
                                                    : "text";
-    return marey_report_write(ctx, format, &wants, out) == MAREY_OK
+    return marey_report_write(writing->report, format, &wants, out) == MAREY_OK
                ? CLI_FINE
                : cli_fail("%s", marey_last_error());
 }
 
-int analysis_command_write(const marey_report *report)
+int analysis_command_write(const marey_report *report, uint32_t limit, const char *unit)
 {
-    return cli_print_file(given.output, print, (void *)report, NULL);
+    struct writing writing = {report, limit, unit};
+    return cli_print_file(given.output, print, &writing, NULL);
 }
 
 static int print_page(void *ctx, FILE *out)

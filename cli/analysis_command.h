@@ -1,5 +1,5 @@
 /*
- * Commands that are an analysis of the registry, marey scale: options from its settings, a report of the paths, and
+ * Commands that are an analysis of the registry, marey scale and marey compare: options from its settings, a report of the paths, and
  * that in each format.
  */
 #ifndef MAREY_CLI_ANALYSIS_COMMAND_H
@@ -21,8 +21,10 @@ int analysis_command_make(const char *analysis, char *const *paths, int n,
                           struct marey_report_options *options, const bool *is_reported,
                           marey_report **out);
 
-/* Write it where --output says, in the format that was asked for. */
-int analysis_command_write(const marey_report *report);
+/* Write it where --output says, in the format that was asked for; `limit` and `unit` for people, or 0 and NULL. */
+int analysis_command_write(const marey_report *report, uint32_t limit, const char *unit);
+/* Whether one of --json, --csv, --markdown, or with `also_output` --output, was given. */
+bool analysis_command_has_format(bool also_output);
 /* Write it to the file `path` as a page. */
 int analysis_command_write_page(const marey_report *report, const char *path);
 

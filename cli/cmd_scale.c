@@ -84,7 +84,7 @@ static int write_all(const marey_report *report, double gate)
     if (status == CLI_FINE && given.pictures != NULL)
         status = scale_write_pictures(report, given.pictures, given.itwinai_names);
     if (status == CLI_FINE && !is_page)
-        status = analysis_command_write(report);
+        status = analysis_command_write(report, 0, NULL);
     if (status == CLI_FINE && given.gate != NULL)
         status = scale_check_gate(report, gate);
     return status;

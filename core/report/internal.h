@@ -78,6 +78,8 @@ struct marey_report {
     marey_table **tables; /* as analysis->about.tables; NULL where it made none */
     char *title;          /* of the recordings */
     const char *table;    /* that was asked for by the setting "by"; NULL: none */
+    const char *csv;      /* the table that CSV has by default; NULL: about.csv */
+    bool is_damaged;      /* what it was made of */
     struct marey_cost cost;
     void *data;
 };

@@ -35,6 +35,8 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     report->title = marey__recordings_title(request->recordings, n_recordings);
     MAREY__TRY_MEMORY(report->title != NULL);
     marey__cost_of(&report->cost, request->recordings, n_recordings);
+    for (size_t i = 0; i < n_recordings; i++)
+        report->is_damaged |= marey_recording_is_damaged(request->recordings[i]) != 0;
     MAREY_TRY(report->analysis->make(report, request));
     for (size_t i = 0; i < report->analysis->about.n_tables; i++)
         if (report->tables[i] != NULL)
@@ -150,6 +152,11 @@ const char *marey_report_note(const marey_report *report, size_t i)
     const marey_table *const notes = marey__report_notes(report);
     return notes != NULL && i < marey_table_n_rows(notes) ? marey_table_cell(notes, i, 0).as.text
                                                           : NULL;
+}
+
+int marey_report_is_damaged(const marey_report *report)
+{
+    return report->is_damaged;
 }
 
 void marey_report_cost(const marey_report *report, struct marey_cost *out)

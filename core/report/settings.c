@@ -41,8 +41,14 @@ static marey_status check_number(const struct marey_setting *known, const char *
 {
     char *end;
     const double number = value != NULL ? strtod(value, &end) : 0;
+    const bool is_percent = strcmp(known->value, "PERCENT") == 0;
+    if (is_percent && value != NULL && end != value) {
+        end += strspn(end, " ");
+        end += *end == '%';
+    }
     if (value == NULL || end == value || *end != '\0' || !isfinite(number) || number < 0)
-        return marey__fail(MAREY_EINVAL, "%s takes a number of 0 or more, not '%s'", known->name,
+        return marey__fail(MAREY_EINVAL, "%s takes a %s, not '%s'", known->name,
+                           is_percent ? "percentage such as 2 or 2%" : "number of 0 or more",
                            value != NULL ? value : "");
     return MAREY_OK;
 }

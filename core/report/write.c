@@ -161,8 +161,9 @@ marey_status marey_report_write(const marey_report *report, const char *format,
             return own->write(report, &wants, out);
     if (wants.table == NULL)
         wants.table = report->table != NULL ? report->table
-                      : is_csv              ? report->analysis->about.csv
-                                            : NULL;
+                      : !is_csv             ? NULL
+                      : report->csv != NULL ? report->csv
+                                            : report->analysis->about.csv;
     const marey_table *const table =
         wants.table != NULL ? marey_report_table(report, wants.table) : NULL;
     if (wants.table != NULL && table == NULL)

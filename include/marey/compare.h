@@ -1,12 +1,12 @@
 /*
  * marey/compare.h: is B faster than A, by how much, how surely? (libmarey-tools)
  *
- *     marey_comparison *c;
- *     marey_comparison_create(&c);
- *     marey_comparison_add(c, MAREY_A, "before.marey");  recordings, or stats as JSON; several are repeats
- *     marey_comparison_add(c, MAREY_B, "after.marey");
- *     marey_comparison_run(c, NULL);
- *     marey_compare_text(c, NULL, stdout);
+ *     const char *const paths[] = {"before.marey", "after.marey"};  recordings, or stats as JSON
+ *     marey_report *report;
+ *     marey_report_create_files("compare", paths, 2, NULL, &report);
+ *     marey_report_write(report, "text", NULL, stdout);
+ *
+ * Several paths of a side are repeats; `groups` of the options says which side each is of.
  *
  * Runs of `marey run` also have the wall and CPU time of their program, and runs that were sampled or profiled have
  * self times of functions: one time for each run, so that intervals need several runs.
@@ -28,8 +28,6 @@
 #ifndef MAREY_COMPARE_H
 #define MAREY_COMPARE_H
 
-#include <stdio.h>
-
 #include <marey/report.h>
 #include <marey/table.h>
 
@@ -49,14 +47,6 @@ MAREY_API const char *marey_verdict_name(enum marey_verdict verdict);
 struct marey_compare_options {
     /* A change that does not matter, in percent: an interval with 0 in it that lies within this is "same". 0: 1 %. */
     double smallest_percent;
-    const char *filter; /* regions matching this (as in the summary); NULL: all */
-    uint64_t skip; /* iterations at the begin of each run to leave out, marked as warm-up or not */
-    uint32_t n_jobs; /* threads to read with; 0: as many as there are cores */
-    marey_progress *progress;
-    void *progress_ctx;
-    uint32_t wants_quantiles; /* non-zero: fill the table `quantiles`, as marey_page_compare does */
-    /* As in struct marey_samples_filter: functions of all threads and of idle processes; imports at start-up. */
-    int idle, startup;
 };
 
 /* ---- arrays ---- */
@@ -89,72 +79,6 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_compare_runs(
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_compare_pairs(const double *a, const double *b, size_t n,
                     const struct marey_compare_options *options, struct marey_change *out);
-
-/* ---- recordings and files of stats ---- */
-
-typedef struct marey_comparison marey_comparison;
-enum marey_compare_side { MAREY_A, MAREY_B };
-
-MAREY_API MAREY_WARN_UNUSED marey_status marey_comparison_create(marey_comparison **out);
-MAREY_API void marey_comparison_destroy(marey_comparison *comparison);
-
-/*
- * Add what lies at `path` to a side: a recording, each run id in it a run, or a file of stats, docs/formats/stats.md.
- * MAREY_EIO and MAREY_EFORMAT when it cannot be read; MAREY_EINVAL for times that are none, with the region's name.
- */
-MAREY_API MAREY_WARN_UNUSED marey_status marey_comparison_add(marey_comparison *comparison,
-                                                              enum marey_compare_side side,
-                                                              const char *path);
-
-/*
- * Read all and compare. MAREY_EMISMATCH when a side is empty, no region is on both, or they ran with different numbers
- * of ranks. Memory: one process's series at a time for each thread (4 bytes for each region and iteration).
- */
-MAREY_API MAREY_WARN_UNUSED marey_status
-marey_comparison_run(marey_comparison *comparison, const struct marey_compare_options *options);
-
-/*
- * The tables, after a run; lent until the comparison goes; NULL for a name it does not have:
- *   regions   name a_ns b_ns change_percent low_percent high_percent verdict effect_percent reason n_a n_b
- *             effect_percent: what the region's change does to the whole iteration; the largest first
- *   iteration the same columns, one row, the whole iteration; empty when there are no iterations
- *   program   the same columns: (wall time) and (CPU time) of the programs that `marey run` waited for, as far as both sides
- *             have them
- *   functions the same columns: self times of functions, by samples or, where there are none, by call profiles;
- *             effect_percent is of the wall time
- *   only      name side time_ns    regions that only one side has, and functions that take 1 % of its wall time or more
- *   runs      side path run_id n_processes n_iterations n_warmup
- *   warnings  text                 machines that differ, drifts, single runs
- *   quantiles name side run q0 ... q32
- *             how the times of a region are distributed in each run: the least, then what 1/32, 2/32 ... of them stay
- *             below, the largest. Empty unless options.wants_quantiles; not in JSON.
- */
-MAREY_API marey_table *marey_comparison_table(marey_comparison *comparison, const char *name);
-
-/*
- * 1 when the iteration is slower by more than `percent` with confidence: its whole interval lies above. `region`
- * (NULL: the iteration, or without iterations every region, or without regions the wall time) names another or a function,
- * "(iteration)", "(wall time)" or "(CPU time)"; MAREY_EINVAL if no row has this name. MAREY_EMISMATCH for the wall time of one run on each side, which has no interval.
- */
-MAREY_API int marey_comparison_is_slower(const marey_comparison *comparison, const char *region,
-                                         double percent);
-
-/* 1 when a recording of either side has bytes that are not as they were written: the answer is not whole. */
-MAREY_API int marey_comparison_is_damaged(const marey_comparison *comparison);
-
-/* Presenters. MAREY_EIO when the stream refuses. `limit`: rows at most, 0 for all. */
-struct marey_compare_text_options {
-    struct marey_text_options text;
-    uint32_t limit;
-};
-MAREY_API marey_status marey_compare_text(marey_comparison *comparison,
-                                          const struct marey_compare_text_options *options,
-                                          FILE *out);
-MAREY_API marey_status marey_compare_markdown(marey_comparison *comparison,
-                                              const struct marey_compare_text_options *options,
-                                              FILE *out);
-/* An object: regions, iteration, program, functions, only, runs, warnings, summary (the sentence that the text begins with). */
-MAREY_API marey_status marey_compare_json(marey_comparison *comparison, FILE *out);
 
 #ifdef __cplusplus
 }

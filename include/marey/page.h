@@ -12,7 +12,6 @@
 #ifndef MAREY_PAGE_H
 #define MAREY_PAGE_H
 
-#include <marey/compare.h>
 #include <marey/report.h>
 
 #ifdef __cplusplus
@@ -38,11 +37,8 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_page_write(marey_recording *const
                                                           const struct marey_page_options *options,
                                                           int fd);
 
-/*
- * The page of a comparison that was run, with options.wants_quantiles where it shall show how times are distributed.
- * `title` NULL: the names of both sides.
- */
-MAREY_API MAREY_WARN_UNUSED marey_status marey_page_compare(marey_comparison *comparison,
+/* The page of a report of "compare". `title` NULL: the names of both sides. */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_page_compare(const marey_report *report,
                                                             const char *title, int fd);
 
 struct marey_page_calls_options {

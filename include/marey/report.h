@@ -187,7 +187,7 @@ typedef struct marey_report marey_report;
 enum marey_setting_kind {
     MAREY_SETTING_FLAG,   /* no value: "first" */
     MAREY_SETTING_COUNT,  /* a whole number: "group=10" */
-    MAREY_SETTING_NUMBER, /* a finite number of 0 or more: "co2=380.5" */
+    MAREY_SETTING_NUMBER, /* a finite number of 0 or more: "co2=380.5"; of a PERCENT also "2%" */
     MAREY_SETTING_TEXT,   /* any string */
     MAREY_SETTING_CHOICE  /* one of the words in `value` */
 };
@@ -236,9 +236,9 @@ struct marey_report_options {
     marey_progress *progress;
     void *progress_ctx;
     /* For each path of marey_report_create_files(), in its order. NULL, or one that is NULL: none. */
-    const char *const *groups; /* the series of "scale"; the sides of "compare" */
-    const char *const *names;  /* what notes call it; else its path */
-    marey_convert *convert;    /* NULL: files that need it are refused */
+    const char *const *groups; /* the series of "scale"; the sides of "compare", "A" or "B", else the first path is A */
+    const char *const *names; /* what notes call it; else its path */
+    marey_convert *convert;   /* NULL: files that need it are refused */
     void *convert_ctx;
 };
 /* MAREY_EINVAL when there is no such analysis, or it does not take one of these settings; reads no recording. */
@@ -269,6 +269,8 @@ MAREY_API marey_table *marey_report_table(const marey_report *report, const char
 MAREY_API marey_table *marey_report_table_at(const marey_report *report, size_t i);
 /* Note number `i`: a sentence about the figures, lent; NULL after the last. The table `notes` has the same. */
 MAREY_API const char *marey_report_note(const marey_report *report, size_t i);
+/* 1 when a recording has bytes that are not as they were written: the report is not complete. */
+MAREY_API int marey_report_is_damaged(const marey_report *report);
 /* What measuring cost the recorded programs. */
 MAREY_API void marey_report_cost(const marey_report *report, struct marey_cost *out);
 

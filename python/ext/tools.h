@@ -11,7 +11,7 @@
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
  *     tools_samples.c     which samples count, for exports
- *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
+ *     tools_compare.c     compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
  *     tools_formats.c     the registries of exporters and importers
  *     tools_import.c      import_trace(): files of other tools into a recording
@@ -57,12 +57,8 @@ PyObject *tools_cost(const struct marey_cost *cost);
 /* analyses(): the registry, a dict for each analysis. */
 PyObject *tools_analyses(PyObject *module, PyObject *unused);
 
-/* compare(a, b, filter, smallest_percent, skip): the tables, and the answer as text, Markdown and JSON. */
 /* Adds export_formats and import_formats. Returns -1 with an exception. */
 int tools_add_formats(PyObject *module);
-PyObject *tools_compare(PyObject *module, PyObject *args);
-/* compare_page(a, b, filter, smallest_percent, skip, fd, title): the page of the same. */
-PyObject *tools_compare_page(PyObject *module, PyObject *args);
 /* compare_pairs(a, b, smallest_percent): verdict, percent, low, high, medians, reason. */
 PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
 

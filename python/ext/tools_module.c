@@ -60,10 +60,6 @@ static int add(PyObject *module, const char *name, PyTypeObject *type)
 static PyMethodDef tools_functions[] = {
     {"analyses", tools_analyses, METH_NOARGS,
      "analyses()\n--\n\nThe registry of analyses: name, settings and tables of each."},
-    {"compare", tools_compare,
-     METH_VARARGS, "compare(a, b, filter, smallest_percent, skip, /)\n--\n\nTables, text, Markdown and JSON of a comparison."},
-    {"compare_page", tools_compare_page,
-     METH_VARARGS, "compare_page(a, b, filter, smallest_percent, skip, fd, title, /)\n--\n\nThe page of a comparison."},
     {"compare_pairs", tools_compare_pairs,
      METH_VARARGS, "compare_pairs(a, b, smallest_percent, /)\n--\n\nVerdict, change, its interval, medians, reason."},
     {"diff", tools_diff, METH_VARARGS,

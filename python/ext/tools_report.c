@@ -5,6 +5,8 @@
  */
 #include "tools.h"
 
+#include <marey/page.h>
+
 struct report {
     PyObject ob_base;
     marey_report *report;
@@ -101,6 +103,17 @@ static PyObject *report_write(PyObject *self, PyObject *args)
         return NULL;
     return tools_sink_finish(&sink, state_of(self),
                              marey_report_write(report_of(self), format, &options, sink.stream));
+}
+
+/* page(fd, title or None), of a report of "compare" */
+static PyObject *report_page(PyObject *self, PyObject *args)
+{
+    const char *title;
+    int fd;
+    if (!PyArg_ParseTuple(args, "iz:page", &fd, &title))
+        return NULL;
+    const marey_status status = marey_page_compare(report_of(self), title, fd);
+    return status == MAREY_OK ? Py_NewRef(Py_None) : tools_raise(state_of(self), status);
 }
 
 /* ---- of paths ---- */
@@ -223,6 +236,7 @@ static PyMethodDef report_methods[] = {
      "tables($self, /)\n--\n\nName, word for by, and Table of each."},
     {"notes", report_notes, METH_NOARGS, "notes($self, /)\n--\n\nSentences about the figures."},
     {"cost", report_cost, METH_NOARGS, "cost($self, /)\n--\n\nWhat measuring cost the program."},
+    {"page", report_page, METH_VARARGS, "page($self, fd, title, /)\n--\n\nThe page of a comparison."},
     {"write", report_write, METH_VARARGS,
      "write($self, format, table, limit, width, short, /)\n--\n\nIt as text, json, csv, markdown, "
      "or another format of it."},

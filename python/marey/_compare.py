@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from marey._report import Report, settings_of
 from marey._table import Table
 
 TYPE_CHECKING = False
@@ -17,7 +18,6 @@ if TYPE_CHECKING:  # see _start.py
 
     Path = Union[str, os.PathLike[str]]
     Paths = Union[Path, Sequence[Path]]
-    Wanted = tuple[tuple[str, ...], tuple[str, ...], Optional[str], float, int, bool, bool]
 
 SAMPLE_NS = 200_000
 """Calls are timed together until they last this long: the clock and the loop then take a thousandth of it."""
@@ -29,70 +29,64 @@ class Comparison(Table):
     The heaviest change for the whole iteration comes first. Prints as `marey compare` does.
     """
 
-    def __init__(self, wanted: Wanted, tables: dict[str, _tools.Table], text: str, markdown: str, json: str) -> None:
-        """Wrap what the extension found of what was wanted."""
-        super().__init__(tables["regions"])
-        self._wanted = wanted
-        self._tables = {name: Table(native) for name, native in tables.items()}
-        self._text, self._markdown, self._json = text, markdown, json
+    def __init__(self, native: _tools.Report) -> None:
+        """Wrap a report of the reader."""
+        self.report = Report("compare", native)
+        super().__init__(next(table for name, _, table in native.tables() if name == "regions"))
+        self._report_native = native
 
     @property
     def iteration(self) -> Optional[Row]:
         """The row of the whole iteration; None where the runs count no iterations."""
-        return next(iter(self._tables["iteration"]), None)
+        return next(iter(self.report["iteration"]), None)
 
     @property
     def program(self) -> Table:
         """Wall and CPU time of the programs, where `marey run` waited for them: `(wall time)`, `(CPU time)`."""
-        return self._tables["program"]
+        return self.report["program"]
 
     @property
     def functions(self) -> Table:
         """Self times of functions, where both sides were sampled or have call profiles; the heaviest change first."""
-        return self._tables["functions"]
+        return self.report["functions"]
 
     @property
     def only(self) -> Table:
         """Regions that only one side has, and functions that take 1 % of its program or more."""
-        return self._tables["only"]
+        return self.report["only"]
 
     @property
     def runs(self) -> Table:
         """One row per run that was read."""
-        return self._tables["runs"]
+        return self.report["runs"]
 
     @property
     def warnings(self) -> list[str]:
         """What to think of when reading it: machines that differ, single runs, sides that did not run in turns."""
-        return list(self._tables["warnings"]["text"])
+        return list(self.report["warnings"]["text"])
 
     def to_markdown(self) -> str:
         """Give the text of `marey compare --markdown`."""
-        return self._markdown
+        return self.report.markdown()
 
     def to_json(self) -> str:
         """Give the text of `marey compare --json`."""
-        return self._json
+        return self.report.json()
 
     def to_html(self, path: Path, *, title: Optional[str] = None) -> None:
-        """Write the page of `marey compare --html`: verdicts with their intervals, and how times are distributed.
-
-        Reads both sides again, for the distributions.
-        """
-        from marey import _tools
+        """Write the page of `marey compare --html`: verdicts with their intervals, and how times are distributed."""
         from marey._page import write_page
 
-        write_page(path, lambda fd: _tools.compare_page(*self._wanted, fd, title))
+        write_page(path, lambda fd: self._report_native.page(fd, title))
 
     def page(self, *, title: Optional[str] = None) -> Page:
         """Give the same page for a notebook, which shows it below the cell."""
-        from marey import _tools
         from marey._page import make_page
 
-        return make_page(lambda fd: _tools.compare_page(*self._wanted, fd, title))
+        return make_page(lambda fd: self._report_native.page(fd, title))
 
     def __repr__(self) -> str:
-        return self._text.rstrip("\n")
+        return self.report.text().rstrip("\n")
 
 
 def compare(
@@ -116,13 +110,23 @@ def compare(
 
     if not 0 < smallest_percent < 1000:
         raise ValueError(f"smallest_percent is a percentage above 0, and not {smallest_percent!r}")
-    wanted = (_paths(a), _paths(b), filter, smallest_percent, skip, idle, startup)
-    return Comparison(wanted, *_tools.compare(*wanted))
+    sides = [(side, path) for side, given in (("A", a), ("B", b)) for path in _paths(given)]
+    settings = settings_of(
+        {
+            "filter": filter,
+            "smallest": smallest_percent,
+            "skip": skip or None,
+            "idle": idle,
+            "startup": startup,
+        }
+    )
+    paths, groups = tuple(path for _, path in sides), tuple(side for side, _ in sides)
+    return Comparison(_tools.report_files("compare", paths, settings, groups))
 
 
-def _paths(paths: Paths) -> tuple[str, ...]:
+def _paths(paths: Paths) -> list[bytes]:
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    return tuple(os.fspath(path) for path in listed)
+    return [os.fsencode(path) for path in listed]
 
 
 class FunctionComparison:

@@ -54,6 +54,7 @@ class Report:
     def tables(self) -> list[tuple[str, Optional[str], Table]]: ...
     def notes(self) -> list[str]: ...
     def cost(self) -> dict[str, int]: ...
+    def page(self, fd: int, title: Optional[str], /) -> None: ...
     def write(self, format: str, table: Optional[str], limit: int, width: int, short: bool, /) -> str: ...
 
 class _Analysis(TypedDict):
@@ -177,28 +178,6 @@ class Dumps:
     def release(self, i: int, /) -> bool: ...
     def notes(self) -> list[str]: ...
 
-def compare(
-    a: tuple[str, ...],
-    b: tuple[str, ...],
-    filter: Optional[str],
-    smallest_percent: float,
-    skip: int,
-    idle: bool,
-    startup: bool,
-    /,
-) -> tuple[dict[str, Table], str, str, str]: ...
-def compare_page(
-    a: tuple[str, ...],
-    b: tuple[str, ...],
-    filter: Optional[str],
-    smallest_percent: float,
-    skip: int,
-    idle: bool,
-    startup: bool,
-    fd: int,
-    title: Optional[str],
-    /,
-) -> None: ...
 def compare_pairs(
     a: list[float], b: list[float], smallest_percent: float, /
 ) -> tuple[str, float, float, float, float, float, str]: ...

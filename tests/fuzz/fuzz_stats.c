@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct marey_compare_options options = {.skip = 1};
+    static const struct marey__compare_options options = {.skip = 1};
     struct marey__compared_runs side = {0};
     struct marey__names names = {0};
     struct marey__arena texts = {0};

@@ -163,24 +163,24 @@ static void times_of_zero_are_unsure(void **state)
 
 /* ---- files of stats ---- */
 
+static marey_status compare_files(const char *a, const char *b, marey_report **out)
+{
+    const char *const paths[] = {a, b};
+    return marey_report_create_files("compare", paths, 2, NULL, out);
+}
+
 /* A side's stats as a file; the caller removes it. */
 static void write_stats(const char *text, char path[64])
 {
     log_write(text, strlen(text), path);
 }
 
-static marey_status compare_texts(const char *a, const char *b, marey_comparison **out)
+static marey_status compare_texts(const char *a, const char *b, marey_report **out)
 {
     char paths[2][64];
     write_stats(a, paths[0]);
     write_stats(b, paths[1]);
-    marey_status status = marey_comparison_create(out);
-    if (status == MAREY_OK)
-        status = marey_comparison_add(*out, MAREY_A, paths[0]);
-    if (status == MAREY_OK)
-        status = marey_comparison_add(*out, MAREY_B, paths[1]);
-    if (status == MAREY_OK)
-        status = marey_comparison_run(*out, NULL);
+    const marey_status status = compare_files(paths[0], paths[1], out);
     unlink(paths[0]);
     unlink(paths[1]);
     return status;
@@ -189,14 +189,14 @@ static marey_status compare_texts(const char *a, const char *b, marey_comparison
 #define TEN "10, 10, 10, 10, 10, 10, 10, 10, 10, 10"
 #define ELEVEN "11, 11, 11, 11, 11, 11, 11, 11, 11, 11"
 
-static struct marey_cell cell(marey_comparison *c, const char *table, size_t row, const char *column)
+static struct marey_cell cell(marey_report *c, const char *table, size_t row, const char *column)
 {
-    return table_cell(marey_comparison_table(c, table), row, column);
+    return table_cell(marey_report_table(c, table), row, column);
 }
 
 static void stats_by_name_are_compared(void **state)
 {
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     const marey_status status =
         compare_texts("{\"other\": {\"a\": [1, [2], {}]}, \"iteration\": [{\"mean_ns\": 3}],\n"
@@ -207,21 +207,18 @@ static void stats_by_name_are_compared(void **state)
                       &c);
     assert_int_equal(status, MAREY_OK);
     assert_string_equal(cell(c, "iteration", 0, "verdict").as.text, "slower");
-    assert_int_equal(marey_table_n_rows(marey_comparison_table(c, "regions")), 1);
+    assert_int_equal(marey_table_n_rows(marey_report_table(c, "regions")), 1);
     assert_string_equal(cell(c, "regions", 0, "name").as.text, "step");
     assert_true(fabs(cell(c, "regions", 0, "change_percent").as.f64 - 10) < 1e-3);
     assert_true(fabs(cell(c, "regions", 0, "effect_percent").as.f64 - 10) < 1e-3);
-    assert_int_equal(marey_table_n_rows(marey_comparison_table(c, "only")), 3);
-    assert_int_equal(marey_comparison_is_slower(c, NULL, 9), 1);
-    assert_int_equal(marey_comparison_is_slower(c, "step", 11), 0);
-    assert_int_equal(marey_comparison_is_slower(c, "other", 1), MAREY_EINVAL);
-    marey_comparison_destroy(c);
+    assert_int_equal(marey_table_n_rows(marey_report_table(c, "only")), 3);
+    marey_report_destroy(c);
 }
 
 static void rows_of_a_stopwatch_are_series(void **state)
 {
     struct marey__buf text = {0};
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     marey__buf_puts(&text, "{\"intervals\": [], \"series\": ["
                            "{\"iteration\": 0, \"name\": \"(iteration)\", \"total_ns\": 400}, ");
@@ -235,20 +232,20 @@ static void rows_of_a_stopwatch_are_series(void **state)
     assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 20);
     assert_int_equal(cell(c, "iteration", 0, "n_a").as.u64, 1);
     marey__buf_fini(&text);
-    marey_comparison_destroy(c);
+    marey_report_destroy(c);
 }
 
 static void a_file_may_hold_several_runs(void **state)
 {
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     assert_int_equal(
         compare_texts("{\"runs\": [{\"series\": {\"s\": [10]}}, {\"series\": {\"s\": [10.01]}}]}",
                       "{\"runs\": [{\"series\": {\"s\": [12]}}, {\"series\": {\"s\": [12.01]}}]}", &c),
         MAREY_OK);
-    assert_int_equal(marey_table_n_rows(marey_comparison_table(c, "runs")), 4);
+    assert_int_equal(marey_table_n_rows(marey_report_table(c, "runs")), 4);
     assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "slower");
-    marey_comparison_destroy(c);
+    marey_report_destroy(c);
 }
 
 static void wrong_stats_are_refused_with_the_region(void **state)
@@ -280,31 +277,29 @@ static void wrong_stats_are_refused_with_the_region(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        marey_comparison *c = NULL;
+        marey_report *c = NULL;
         const marey_status status =
             compare_texts("{\"series\": {\"fwd\": [" TEN "]}}", cases[i].text, &c);
         if (status != cases[i].status || strstr(marey_last_error(), cases[i].words) == NULL)
             fail_msg("%s: %s, %s", cases[i].text, marey_status_name(status), marey_last_error());
-        assert_null(marey_comparison_table(c, "regions"));
-        marey_comparison_destroy(c);
+        assert_null(c);
     }
 }
 
 static void nothing_in_common_is_an_error_that_names_both(void **state)
 {
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     assert_int_equal(compare_texts("{\"series\": {\"a\": [1]}}", "{\"series\": {\"b\": [1]}}", &c),
                      MAREY_EMISMATCH);
     assert_non_null(strstr(marey_last_error(), "no region is in both"));
-    marey_comparison_destroy(c);
-    assert_int_equal(marey_comparison_create(&c), MAREY_OK);
-    assert_int_equal(marey_comparison_run(c, NULL), MAREY_EMISMATCH);
+    static const char *const sides[] = {"A", "C"}, *const both[] = {"/nowhere", "/nowhere"};
+    const struct marey_report_options options = {.groups = &sides[1]};
+    assert_int_equal(marey_report_create_files("compare", NULL, 0, NULL, &c), MAREY_EMISMATCH);
     assert_non_null(strstr(marey_last_error(), "side A has nothing"));
-    assert_int_equal(marey_comparison_add(c, MAREY_A, "/nowhere"), MAREY_EIO);
-    assert_int_equal(marey_compare_text(c, NULL, stdout), MAREY_ESTATE);
-    marey_comparison_destroy(c);
-    marey_comparison_destroy(NULL);
+    assert_int_equal(marey_report_create_files("compare", both, 2, NULL, &c), MAREY_EIO);
+    assert_int_equal(marey_report_create_files("compare", both, 1, &options, &c), MAREY_EINVAL);
+    assert_null(c);
 }
 
 /* ---- recordings ---- */
@@ -347,33 +342,27 @@ static void make_log(struct log_maker *log, const char *const *extra, uint64_t s
     log_put_end(log, "stop");
 }
 
-static marey_status compare_logs(struct log_maker *a, struct log_maker *b, marey_comparison **out)
+static marey_status compare_logs(struct log_maker *a, struct log_maker *b, marey_report **out)
 {
     char paths[2][64];
     log_write(a->bytes.data, a->bytes.len, paths[0]);
     log_write(b->bytes.data, b->bytes.len, paths[1]);
-    marey_status status = marey_comparison_create(out);
-    if (status == MAREY_OK)
-        status = marey_comparison_add(*out, MAREY_A, paths[0]);
-    if (status == MAREY_OK)
-        status = marey_comparison_add(*out, MAREY_B, paths[1]);
-    if (status == MAREY_OK)
-        status = marey_comparison_run(*out, NULL);
+    const marey_status status = compare_files(paths[0], paths[1], out);
     unlink(paths[0]);
     unlink(paths[1]);
     return status;
 }
 
-static size_t row_of(marey_comparison *c, const char *name)
+static size_t row_of(marey_report *c, const char *name)
 {
-    return table_row(marey_comparison_table(c, "regions"), "name", name);
+    return table_row(marey_report_table(c, "regions"), "name", name);
 }
 
 static void iterations_of_recordings_are_compared_without_their_warm_up(void **state)
 {
     static const char *const none[] = {NULL};
     struct log_maker a = {0}, b = {0};
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     make_log(&a, none, 1000);
     make_log(&b, none, 1200);
@@ -390,14 +379,14 @@ static void iterations_of_recordings_are_compared_without_their_warm_up(void **s
     /* What outer does to the whole is what the whole does. */
     assert_true(fabs(cell(c, "regions", outer, "effect_percent").as.f64 -
                      cell(c, "iteration", 0, "change_percent").as.f64) < 0.7);
-    marey_comparison_destroy(c);
+    marey_report_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
 
-static bool warns_of(marey_comparison *c, const char *words)
+static bool warns_of(marey_report *c, const char *words)
 {
-    const marey_table *warnings = marey_comparison_table(c, "warnings");
+    const marey_table *warnings = marey_report_table(c, "warnings");
     for (size_t row = 0; row < marey_table_n_rows(warnings); row++)
         if (strstr(marey_table_cell(warnings, row, 0).as.text, words) != NULL)
             return true;
@@ -412,7 +401,7 @@ static void machines_that_differ_are_told(void **state)
                                       "load_percent", "450",     "gpu",    "A100",
                                       "cpus",         "16",      NULL};
     struct log_maker a = {0}, b = {0};
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     make_log(&a, old, 1000);
     make_log(&b, new, 1000);
@@ -423,7 +412,7 @@ static void machines_that_differ_are_told(void **state)
     assert_true(warns_of(c, "one run on each side"));
     assert_false(warns_of(c, "kernel"));
     assert_false(warns_of(c, "GPU"));
-    marey_comparison_destroy(c);
+    marey_report_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -433,14 +422,14 @@ static void different_numbers_of_ranks_are_refused(void **state)
     static const char *const two[] = {"world_size", "2", NULL}, *const four[] = {"world_size", "4",
                                                                                  NULL};
     struct log_maker a = {0}, b = {0};
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     make_log(&a, two, 1000);
     make_log(&b, four, 1000);
     assert_int_equal(compare_logs(&a, &b, &c), MAREY_EMISMATCH);
     assert_non_null(strstr(marey_last_error(), "with 2 ranks"));
     assert_non_null(strstr(marey_last_error(), "with 4"));
-    marey_comparison_destroy(c);
+    marey_report_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -448,18 +437,18 @@ static void different_numbers_of_ranks_are_refused(void **state)
 static void calls_are_compared_where_there_are_no_iterations(void **state)
 {
     struct log_maker a = {0}, b = {0};
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     log_put_preamble(&a);
     log_put_ranges(&a, 5000);
     log_put_preamble(&b);
     log_put_ranges(&b, 5000);
     assert_int_equal(compare_logs(&a, &b, &c), MAREY_OK);
-    assert_int_equal(marey_table_n_rows(marey_comparison_table(c, "iteration")), 0);
+    assert_int_equal(marey_table_n_rows(marey_report_table(c, "iteration")), 0);
     assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 5000);
     assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "same");
     assert_true(cell(c, "regions", 0, "effect_percent").is_null);
-    marey_comparison_destroy(c);
+    marey_report_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -481,7 +470,7 @@ static void make_profile(struct log_maker *log, uint64_t ns)
 static void of_profiles_the_time_of_the_whole_run_is_compared(void **state)
 {
     struct log_maker a = {0}, b = {0};
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     make_profile(&a, 1000000);
     make_profile(&b, 1500000);
@@ -490,11 +479,11 @@ static void of_profiles_the_time_of_the_whole_run_is_compared(void **state)
     assert_true(fabs(cell(c, "regions", 0, "change_percent").as.f64 - 50) < 1e-3);
     assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "unsure");
     bool is_told = false;
-    const marey_table *warnings = marey_comparison_table(c, "warnings");
+    const marey_table *warnings = marey_report_table(c, "warnings");
     for (size_t i = 0; i < marey_table_n_rows(warnings); i++)
         is_told |= strstr(cell(c, "warnings", i, "text").as.text, "both sides are profiles") != NULL;
     assert_true(is_told);
-    marey_comparison_destroy(c);
+    marey_report_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -503,13 +492,13 @@ static void an_empty_recording_is_named(void **state)
 {
     static const char *const none[] = {NULL};
     struct log_maker a = {0}, b = {0};
-    marey_comparison *c = NULL;
+    marey_report *c = NULL;
     (void)state;
     make_log(&a, none, 1000);
     log_put_preamble(&b);
     assert_int_equal(compare_logs(&a, &b, &c), MAREY_EMISMATCH);
     assert_non_null(strstr(marey_last_error(), "(side B) has nothing to compare"));
-    marey_comparison_destroy(c);
+    marey_report_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -526,27 +515,23 @@ static void every_allocation_may_fail(void **state)
     for (uint64_t n = 1; status != MAREY_OK; n++) {
         char path[64], stats[64], *text = NULL;
         size_t len;
-        marey_comparison *c = NULL;
+        marey_report *c = NULL;
         log_write(a.bytes.data, a.bytes.len, path);
         write_stats("{\"series\": {\"outer\": [" TEN "], \"(iteration)\": [" TEN "]}}", stats);
         FILE *out = open_memstream(&text, &len);
         assert_non_null(out);
         marey__alloc_fail_nth(n);
-        status = marey_comparison_create(&c);
+        const char *const paths[] = {path, stats};
+        const struct marey_report_options options = {.n_jobs = 1};
+        status = marey_report_create_files("compare", paths, 2, &options, &c);
         if (status == MAREY_OK)
-            status = marey_comparison_add(c, MAREY_A, path);
+            status = marey_report_write(c, "text", NULL, out);
         if (status == MAREY_OK)
-            status = marey_comparison_add(c, MAREY_B, stats);
+            status = marey_report_write(c, "markdown", NULL, out);
         if (status == MAREY_OK)
-            status = marey_comparison_run(c, &(struct marey_compare_options){.n_jobs = 1});
-        if (status == MAREY_OK)
-            status = marey_compare_text(c, NULL, out);
-        if (status == MAREY_OK)
-            status = marey_compare_markdown(c, NULL, out);
-        if (status == MAREY_OK)
-            status = marey_compare_json(c, out);
+            status = marey_report_write(c, "json", NULL, out);
         marey__alloc_fail_nth(0);
-        marey_comparison_destroy(c);
+        marey_report_destroy(c);
         fclose(out);
         free(text);
         unlink(path);

@@ -1,7 +1,8 @@
 /*
- * A comparison as a whole: sources are opened as they are added; run() reads every process, several at a time, puts
- * processes together to runs and makes the tables.
+ * A comparison as a whole: opens the sources, reads every process, several at a time, puts processes together to runs and
+ * makes the tables.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/compare/internal.h"
@@ -10,49 +11,39 @@
 
 /* ---- sources ---- */
 
-marey_status marey_comparison_create(marey_comparison **out)
+static void comparison_fini(struct marey__comparison *c)
 {
-    marey_comparison *c = marey__calloc(1, sizeof *c);
-    MAREY__TRY_MEMORY(c != NULL);
-    *out = c;
-    return MAREY_OK;
-}
-
-static void forget_results(marey_comparison *c)
-{
-    for (size_t t = 0; t < MAREY__N_COMPARED; t++) {
-        marey_table_destroy(c->tables[t]);
-        c->tables[t] = NULL;
-    }
-    marey__runs_fini(&c->sides[MAREY_A]);
-    marey__runs_fini(&c->sides[MAREY_B]);
+    marey__runs_fini(&c->sides[MAREY__A]);
+    marey__runs_fini(&c->sides[MAREY__B]);
     marey__names_fini(&c->names);
     marey__names_fini(&c->function_names);
-}
-
-void marey_comparison_destroy(marey_comparison *c)
-{
-    if (c == NULL)
-        return;
-    forget_results(c);
     for (size_t i = 0; i < c->n_sources; i++)
         marey_recording_close(c->sources[i].recording);
     marey__free(c->sources);
     marey__arena_fini(&c->texts);
-    marey__free(c);
 }
 
-marey_status marey_comparison_add(marey_comparison *c, enum marey_compare_side side, const char *path)
+static marey_status add_source(struct marey__comparison *c, const char *path, const char *side)
 {
-    struct marey__source source = {.side = side};
-    if (side != MAREY_A && side != MAREY_B)
-        return marey__fail(MAREY_EINVAL, "a comparison has the sides MAREY_A and MAREY_B, no %d",
-                           side);
-    MAREY__TRY_MEMORY(marey__grow(&c->sources, &c->sources_cap, c->n_sources + 1, sizeof *c->sources) &&
-                      (source.path = marey__arena_text(&c->texts, path, strlen(path))) != NULL);
+    struct marey__source source = {.path = path, .side = strcmp(side, "B") == 0};
+    if (source.side == MAREY__A && strcmp(side, "A") != 0)
+        return marey__fail(MAREY_EINVAL, "a comparison has the sides A and B, not '%s'", side);
+    MAREY__TRY_MEMORY(marey__grow(&c->sources, &c->sources_cap, c->n_sources + 1, sizeof *c->sources));
     if (!marey__is_stats(path) || marey__import_knows(path)) /* some traces begin as stats do */
         MAREY_TRY(marey_open(path, NULL, &source.recording));
     c->sources[c->n_sources++] = source;
+    return MAREY_OK;
+}
+
+/* Groups are sides; without, the first path is A. */
+static marey_status add_sources(struct marey__comparison *c, const struct marey__request *request)
+{
+    const char *const *const sides = request->options->groups;
+    for (size_t i = 0; i < request->n; i++)
+        MAREY_TRY(add_source(c, request->paths[i],
+                             sides != NULL && sides[i] != NULL ? sides[i]
+                             : i == 0                          ? "A"
+                                                               : "B"));
     return MAREY_OK;
 }
 
@@ -67,7 +58,7 @@ struct task {
 struct jobs {
     struct task *tasks;
     size_t n_tasks;
-    const struct marey_compare_options *options;
+    const struct marey__compare_options *options;
 };
 
 static marey_status read_nth(void *ctx, size_t i)
@@ -91,7 +82,7 @@ static marey_status read_tasks(struct jobs *jobs)
     return marey__tasks_run(&tasks);
 }
 
-static marey_status list_tasks(struct jobs *jobs, const marey_comparison *c)
+static marey_status list_tasks(struct jobs *jobs, const struct marey__comparison *c)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->n_sources; i++)
@@ -126,7 +117,7 @@ static bool is_helper(const struct jobs *jobs, const struct task *task)
     return false;
 }
 
-static marey_status take_tasks(marey_comparison *c, const struct jobs *jobs)
+static marey_status take_tasks(struct marey__comparison *c, const struct jobs *jobs)
 {
     for (size_t i = 0; i < jobs->n_tasks; i++) {
         const struct task *task = &jobs->tasks[i];
@@ -142,7 +133,8 @@ static marey_status take_tasks(marey_comparison *c, const struct jobs *jobs)
     return MAREY_OK;
 }
 
-static marey_status read_recordings(marey_comparison *c, const struct marey_compare_options *options)
+static marey_status read_recordings(struct marey__comparison *c,
+                                    const struct marey__compare_options *options)
 {
     struct jobs jobs = {.options = options};
     marey_status status = list_tasks(&jobs, c);
@@ -157,7 +149,8 @@ static marey_status read_recordings(marey_comparison *c, const struct marey_comp
 }
 
 /* After the events: a run that has any starts with the first of them. */
-static marey_status read_programs(marey_comparison *c, const struct marey_compare_options *options)
+static marey_status read_programs(struct marey__comparison *c,
+                                  const struct marey__compare_options *options)
 {
     for (size_t i = 0; i < c->n_sources; i++) {
         if (c->sources[i].recording == NULL)
@@ -168,7 +161,8 @@ static marey_status read_programs(marey_comparison *c, const struct marey_compar
     return MAREY_OK;
 }
 
-static marey_status read_stats(marey_comparison *c, const struct marey_compare_options *options)
+static marey_status read_stats(struct marey__comparison *c,
+                               const struct marey__compare_options *options)
 {
     for (size_t i = 0; i < c->n_sources; i++)
         if (c->sources[i].recording == NULL)
@@ -179,9 +173,9 @@ static marey_status read_stats(marey_comparison *c, const struct marey_compare_o
 
 /* ---- the whole ---- */
 
-static marey_status check_side(const marey_comparison *c, enum marey_compare_side side)
+static marey_status check_side(const struct marey__comparison *c, enum marey__compare_side side)
 {
-    const char *name = side == MAREY_A ? "A" : "B", *path = NULL;
+    const char *name = side == MAREY__A ? "A" : "B", *path = NULL;
     const struct marey__compared_runs *s = &c->sides[side];
     for (size_t i = 0; i < c->n_sources; i++)
         if (c->sources[i].side == side && path == NULL)
@@ -204,9 +198,9 @@ static marey_status check_side(const marey_comparison *c, enum marey_compare_sid
     return MAREY_OK;
 }
 
-static marey_status check_ranks(const marey_comparison *c)
+static marey_status check_ranks(const struct marey__comparison *c)
 {
-    const struct marey__compared_run *first = &c->sides[MAREY_A].runs[0];
+    const struct marey__compared_run *first = &c->sides[MAREY__A].runs[0];
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < c->sides[s].n; i++) {
             const struct marey__compared_run *run = &c->sides[s].runs[i];
@@ -218,39 +212,102 @@ static marey_status check_ranks(const marey_comparison *c)
     return MAREY_OK;
 }
 
-static marey_status run(marey_comparison *c, const struct marey_compare_options *options)
+static marey_status run(struct marey__comparison *c, const struct marey__compare_options *options)
 {
     MAREY_TRY(read_recordings(c, options));
     MAREY_TRY(read_programs(c, options));
     MAREY_TRY(read_stats(c, options));
-    MAREY_TRY(check_side(c, MAREY_A));
-    MAREY_TRY(check_side(c, MAREY_B));
+    MAREY_TRY(check_side(c, MAREY__A));
+    MAREY_TRY(check_side(c, MAREY__B));
     MAREY_TRY(check_ranks(c));
     return marey__comparison_make_tables(c, options);
 }
 
-marey_status marey_comparison_run(marey_comparison *c, const struct marey_compare_options *options)
+/* "a.marey against b.marey" */
+static marey_status set_title(marey_report *report, const struct marey__comparison *c)
 {
-    static const struct marey_compare_options defaults;
-    forget_results(c);
-    const marey_status status = run(c, options != NULL ? options : &defaults);
-    if (status != MAREY_OK)
-        forget_results(c);
+    struct marey__buf title = {0};
+    marey__buf_printf(&title, "%s against %s", c->sides[MAREY__A].runs[0].path,
+                      c->sides[MAREY__B].runs[0].path);
+    marey__buf_put(&title, "", 1);
+    MAREY__TRY_MEMORY(!title.failed);
+    marey__free(report->title);
+    report->title = title.data;
+    return MAREY_OK;
+}
+
+/* CSV has the regions; of runs without any the functions, or at least the program. */
+static const char *csv_table(const marey_report *report)
+{
+    return marey_table_n_rows(report->tables[MAREY__COMPARED_REGIONS]) != 0     ? "regions"
+           : marey_table_n_rows(report->tables[MAREY__COMPARED_FUNCTIONS]) != 0 ? "functions"
+                                                                                : "program";
+}
+
+static marey_status make(marey_report *report, const struct marey__request *request)
+{
+    const char *const smallest = marey__setting(request, "smallest");
+    const struct marey__compare_options options = {
+        .smallest_percent = smallest != NULL ? strtod(smallest, NULL) : 0,
+        .filter = marey__setting(request, "filter"),
+        .skip = marey__setting_count(request, "skip"),
+        .n_jobs = request->options->n_jobs,
+        .progress = request->options->progress,
+        .progress_ctx = request->options->progress_ctx,
+        .idle = marey__setting_is_on(request, "idle"),
+        .startup = marey__setting_is_on(request, "startup"),
+    };
+    struct marey__comparison c = {.tables = report->tables};
+    marey_status status = add_sources(&c, request);
+    if (status == MAREY_OK)
+        status = run(&c, &options);
+    if (status == MAREY_OK)
+        status = set_title(report, &c);
+    for (size_t i = 0; i < c.n_sources; i++)
+        report->is_damaged |=
+            c.sources[i].recording != NULL && marey_recording_is_damaged(c.sources[i].recording);
+    report->csv = csv_table(report);
+    comparison_fini(&c);
     return status;
 }
 
-int marey_comparison_is_damaged(const marey_comparison *c)
-{
-    for (size_t i = 0; i < c->n_sources; i++)
-        if (c->sources[i].recording != NULL && marey_recording_is_damaged(c->sources[i].recording))
-            return 1;
-    return 0;
-}
+/* ---- the entry ---- */
 
-marey_table *marey_comparison_table(marey_comparison *c, const char *name)
-{
-    for (size_t t = 0; t < MAREY__N_COMPARED; t++)
-        if (c->tables[t] != NULL && strcmp(marey_table_name(c->tables[t]), name) == 0)
-            return c->tables[t];
-    return NULL;
-}
+static const struct marey_setting settings[] = {
+    {"smallest", MAREY_SETTING_NUMBER, "PERCENT",
+     "a change that does not matter: where nothing is shown and the\n"
+     "interval is narrower, the verdict is 'same' (default: 1%)"},
+    {"skip", MAREY_SETTING_COUNT, "N",
+     "leave the first N iterations of each run out; warm-up that\n"
+     "the program marked is left out anyway"},
+    {"filter", MAREY_SETTING_TEXT, "PATTERN",
+     "only regions and functions whose name has this word in it, or\n"
+     "matches it where it has one of *?["},
+    {"idle", MAREY_SETTING_FLAG, NULL,
+     "sampled functions: all threads all the time, idle processes\n"
+     "too (default: without, and a note has their time)"},
+    {"startup", MAREY_SETTING_FLAG, NULL,
+     "functions: imports at start-up as well (default: without,\n"
+     "and a note has their time)"},
+};
+
+static const struct marey__report_format formats[] = {{"markdown", marey__compare_markdown}, {0}};
+
+extern const struct marey__analysis marey__analysis_compare;
+const struct marey__analysis marey__analysis_compare = {
+    .about = {.name = "compare",
+              .help = "whether B is faster than A, by how much, with intervals and verdicts",
+              .needs =
+                  "recordings of two versions of a program, best several of each as `marey run "
+                  "--repeat` makes them, or stats of a Stopwatch",
+              .settings = settings,
+              .n_settings = MAREY__COUNT_OF(settings),
+              .tables = marey__compare_tables,
+              .n_tables = MAREY__N_COMPARED,
+              .csv = "regions",
+              .command = "compare"},
+    .make = make,
+    .text = marey__compare_text,
+    .json = marey__compare_json,
+    .formats = formats,
+};

@@ -88,7 +88,7 @@ static marey_status walk_calls(struct marey__process_walk *walk, struct marey__p
 
 marey_status marey__process_times_of_calls(struct marey__process_times *times,
                                            marey_recording *recording, size_t process,
-                                           const struct marey_compare_options *options)
+                                           const struct marey__compare_options *options)
 {
     struct marey__process_walk walk;
     marey_status status = marey__process_walk_init(&walk, recording, process);

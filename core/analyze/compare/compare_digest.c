@@ -87,10 +87,11 @@ static int compare_bits(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void marey__digest_spread(struct marey__digest *digest, const float *times, size_t n,
-                          uint32_t *scratch)
+void marey__digest_make_whole(struct marey__digest *digest, const float *times, size_t n,
+                              uint32_t *scratch)
 {
     enum { ENOUGH = 4096 };
+    marey__digest_make(digest, times, n, scratch);
     const size_t step = (n + ENOUGH - 1) / ENOUGH;
     size_t n_taken = 0;
     for (size_t i = 0; i < n; i += step)
@@ -99,7 +100,6 @@ void marey__digest_spread(struct marey__digest *digest, const float *times, size
     for (size_t q = 0; q < MAREY__QUANTILES; q++)
         memcpy(&digest->quantiles[q], &scratch[(n_taken - 1) * q / (MAREY__QUANTILES - 1)],
                sizeof digest->quantiles[q]);
-    digest->has_quantiles = true;
 }
 
 void marey__digest_halve(struct marey__digest *digest)
@@ -123,7 +123,6 @@ void marey__digest_average(struct marey__digest *into, const struct marey__diges
     const double share = 1.0 / (double)(weight + 1);
     into->n += other.n;
     into->log_median += (other.log_median - into->log_median) * share;
-    into->has_quantiles &= other.has_quantiles;
     for (size_t q = 0; q < MAREY__QUANTILES; q++)
         into->quantiles[q] += (other.quantiles[q] - into->quantiles[q]) * (float)share;
     for (size_t i = 0; i < into->n_blocks; i++)

@@ -48,13 +48,14 @@ static const char *known_text(const struct marey__compared_runs *side, size_t of
     return NULL;
 }
 
-static void note_machines(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_machines(marey_table *warnings, const struct marey__comparison *c,
+                          struct marey__buf *line)
 {
     for (size_t t = 0; t < MAREY__COUNT_OF(texts); t++) {
-        const char *a = known_text(&c->sides[MAREY_A], texts[t].offset, NULL);
-        const char *b = a != NULL ? known_text(&c->sides[MAREY_B], texts[t].offset, a) : NULL;
+        const char *a = known_text(&c->sides[MAREY__A], texts[t].offset, NULL);
+        const char *b = a != NULL ? known_text(&c->sides[MAREY__B], texts[t].offset, a) : NULL;
         if (b == NULL && a != NULL)
-            b = known_text(&c->sides[MAREY_A], texts[t].offset, a);
+            b = known_text(&c->sides[MAREY__A], texts[t].offset, a);
         if (b == NULL)
             continue;
         marey__buf_printf(line, "%s is not the same in all runs: %s and %s", texts[t].what, a, b);
@@ -73,9 +74,10 @@ static double highest_load(const struct marey__compared_runs *side)
     return highest;
 }
 
-static void note_load(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_load(marey_table *warnings, const struct marey__comparison *c,
+                      struct marey__buf *line)
 {
-    const double a = highest_load(&c->sides[MAREY_A]), b = highest_load(&c->sides[MAREY_B]);
+    const double a = highest_load(&c->sides[MAREY__A]), b = highest_load(&c->sides[MAREY__B]);
     if (a < 0 || b < 0 || fabs(a - b) < 1)
         return;
     marey__buf_printf(line,
@@ -87,9 +89,10 @@ static void note_load(marey_table *warnings, const marey_comparison *c, struct m
 
 /* ---- the runs ---- */
 
-static void note_runs(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_runs(marey_table *warnings, const struct marey__comparison *c,
+                      struct marey__buf *line)
 {
-    const size_t a = c->sides[MAREY_A].n, b = c->sides[MAREY_B].n;
+    const size_t a = c->sides[MAREY__A].n, b = c->sides[MAREY__B].n;
     if (a == 1 && b == 1)
         marey__buf_puts(line, "one run on each side: what differs from run to run is not in the "
                               "intervals; 'marey run --repeat 5' records several");
@@ -113,9 +116,10 @@ static double edge(const struct marey__compared_runs *side, bool wants_last)
     return at;
 }
 
-static void note_order(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_order(marey_table *warnings, const struct marey__comparison *c,
+                       struct marey__buf *line)
 {
-    const struct marey__compared_runs *a = &c->sides[MAREY_A], *b = &c->sides[MAREY_B];
+    const struct marey__compared_runs *a = &c->sides[MAREY__A], *b = &c->sides[MAREY__B];
     const double last_a = edge(a, true), first_b = edge(b, false), last_b = edge(b, true),
                  first_a = edge(a, false);
     if (a->n < 2 || b->n < 2 || last_a == 0 || first_b == 0 ||
@@ -128,12 +132,13 @@ static void note_order(marey_table *warnings, const marey_comparison *c, struct 
     put_note(warnings, line);
 }
 
-static void note_iterations(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_iterations(marey_table *warnings, const struct marey__comparison *c,
+                            struct marey__buf *line)
 {
     if (c->names.n == 0)
         return;
-    const bool a = c->sides[MAREY_A].runs[0].n_iterations != 0,
-               b = c->sides[MAREY_B].runs[0].n_iterations != 0;
+    const bool a = c->sides[MAREY__A].runs[0].n_iterations != 0,
+               b = c->sides[MAREY__B].runs[0].n_iterations != 0;
     if (a == b)
         return;
     marey__buf_printf(line,
@@ -143,9 +148,10 @@ static void note_iterations(marey_table *warnings, const marey_comparison *c, st
     put_note(warnings, line);
 }
 
-static void note_sums(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_sums(marey_table *warnings, const struct marey__comparison *c,
+                      struct marey__buf *line)
 {
-    const bool a = c->sides[MAREY_A].runs[0].has_sums, b = c->sides[MAREY_B].runs[0].has_sums;
+    const bool a = c->sides[MAREY__A].runs[0].has_sums, b = c->sides[MAREY__B].runs[0].has_sums;
     if (!a && !b)
         return;
     if (a && b)
@@ -159,7 +165,8 @@ static void note_sums(marey_table *warnings, const marey_comparison *c, struct m
     put_note(warnings, line);
 }
 
-static void note_loss(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_loss(marey_table *warnings, const struct marey__comparison *c,
+                      struct marey__buf *line)
 {
     for (size_t i = 0; i < c->n_sources; i++) {
         marey_recording *recording = c->sources[i].recording;
@@ -180,7 +187,8 @@ static void note_loss(marey_table *warnings, const marey_comparison *c, struct m
 }
 
 /* A run that failed may have stopped early, and looks fast then. */
-static void note_failed(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_failed(marey_table *warnings, const struct marey__comparison *c,
+                        struct marey__buf *line)
 {
     for (size_t s = 0; s < 2; s++) {
         const struct marey__compared_run *failed = NULL;
@@ -194,17 +202,18 @@ static void note_failed(marey_table *warnings, const marey_comparison *c, struct
             continue;
         marey__buf_printf(line,
                           "%zu of %zu runs of %s failed (%s: %s%s): they may have done less work",
-                          n, c->sides[s].n, s == MAREY_A ? "A" : "B", failed->path,
+                          n, c->sides[s].n, s == MAREY__A ? "A" : "B", failed->path,
                           failed->exit_status[0] == 's' ? "" : "exit status ", failed->exit_status);
         put_note(warnings, line);
     }
 }
 
-static void note_functions(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_functions(marey_table *warnings, const struct marey__comparison *c,
+                           struct marey__buf *line)
 {
-    const struct marey__compared_run *const a = &c->sides[MAREY_A].runs[0], *const b =
-                                                                                &c->sides[MAREY_B]
-                                                                                     .runs[0];
+    const struct marey__compared_run *const a = &c->sides[MAREY__A].runs[0], *const b =
+                                                                                 &c->sides[MAREY__B]
+                                                                                      .runs[0];
     if (!(a->has_samples && b->has_calls) && !(a->has_calls && b->has_samples))
         return;
     marey__buf_printf(line,
@@ -226,7 +235,8 @@ static double left_out_s(const struct marey__compared_runs *side, size_t offset)
     return side->n != 0 ? ns / (double)side->n / 1e9 : 0;
 }
 
-static void note_left_out(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+static void note_left_out(marey_table *warnings, const struct marey__comparison *c,
+                          struct marey__buf *line)
 {
     static const struct {
         const char *what, *option;
@@ -236,8 +246,8 @@ static void note_left_out(marey_table *warnings, const marey_comparison *c, stru
         {"idle processes and workers", "--idle", offsetof(struct marey__compared_run, idle_ns)},
     };
     for (size_t k = 0; k < MAREY__COUNT_OF(kinds); k++) {
-        const double a = left_out_s(&c->sides[MAREY_A], kinds[k].offset),
-                     b = left_out_s(&c->sides[MAREY_B], kinds[k].offset);
+        const double a = left_out_s(&c->sides[MAREY__A], kinds[k].offset),
+                     b = left_out_s(&c->sides[MAREY__B], kinds[k].offset);
         if (a <= 0 && b <= 0)
             continue;
         marey__buf_printf(
@@ -247,7 +257,7 @@ static void note_left_out(marey_table *warnings, const marey_comparison *c, stru
     }
 }
 
-void marey__comparison_notes(marey_table *warnings, const marey_comparison *c)
+void marey__comparison_notes(marey_table *warnings, const struct marey__comparison *c)
 {
     struct marey__buf line = {0};
     note_runs(warnings, c, &line);

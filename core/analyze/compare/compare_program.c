@@ -50,7 +50,7 @@ static void put_name(struct marey__buf *text, const struct marey__call_function 
         marey__buf_printf(text, " (%s)", file);
 }
 
-static bool add_function(marey_comparison *c, struct marey__compared_run *run,
+static bool add_function(struct marey__comparison *c, struct marey__compared_run *run,
                          const struct marey__buf *text, double ns)
 {
     const char *const kept = marey__arena_text(&c->texts, text->data, text->len);
@@ -65,7 +65,7 @@ static bool add_function(marey_comparison *c, struct marey__compared_run *run,
     return true;
 }
 
-static bool add_tree(marey_comparison *c, struct marey__compared_run *run,
+static bool add_tree(struct marey__comparison *c, struct marey__compared_run *run,
                      const struct marey__calls *calls, const char *filter)
 {
     struct marey__buf text = {0};
@@ -89,8 +89,8 @@ static bool add_tree(marey_comparison *c, struct marey__compared_run *run,
 }
 
 /* A part of the recording that has one run in it. */
-static marey_status read_part(marey_comparison *c, struct marey__compared_run *run,
-                              marey_recording *part, const struct marey_compare_options *options)
+static marey_status read_part(struct marey__comparison *c, struct marey__compared_run *run,
+                              marey_recording *part, const struct marey__compare_options *options)
 {
     const struct marey_samples_filter chosen = {.idle = options->idle, .startup = options->startup};
     struct marey__calls calls;
@@ -108,8 +108,9 @@ static marey_status read_part(marey_comparison *c, struct marey__compared_run *r
     return done ? MAREY_OK : marey__no_memory();
 }
 
-static marey_status read_run(marey_comparison *c, const struct marey__source *source, size_t first,
-                             bool *is_done, const struct marey_compare_options *options)
+static marey_status read_run(struct marey__comparison *c, const struct marey__source *source,
+                             size_t first, bool *is_done,
+                             const struct marey__compare_options *options)
 {
     const struct marey_process *const log = marey_recording_process(source->recording, first);
     const size_t n = marey_recording_n_logs(source->recording);
@@ -131,8 +132,9 @@ static marey_status read_run(marey_comparison *c, const struct marey__source *so
     return status;
 }
 
-marey_status marey__runs_add_functions(marey_comparison *c, const struct marey__source *source,
-                                       const struct marey_compare_options *options)
+marey_status marey__runs_add_functions(struct marey__comparison *c,
+                                       const struct marey__source *source,
+                                       const struct marey__compare_options *options)
 {
     marey_recording *const recording = source->recording;
     const size_t n = marey_recording_n_logs(recording);

@@ -50,7 +50,7 @@ const struct marey_column marey__quantile_columns[MAREY__N_QUANTILE_COLUMNS] = {
 static void put_region(marey_table *table, const char *name, size_t len, const char *side,
                        size_t run, const struct marey__run_region *region)
 {
-    if (region->n_processes == 0 || !region->digest.has_quantiles)
+    if (region->n_processes == 0)
         return;
     marey_table_text(table, name, len);
     marey__put_string(table, side);
@@ -59,12 +59,12 @@ static void put_region(marey_table *table, const char *name, size_t len, const c
         marey_table_f64(table, (double)region->digest.quantiles[q]);
 }
 
-void marey__comparison_quantiles(marey_table *table, const marey_comparison *c)
+void marey__comparison_quantiles(marey_table *table, const struct marey__comparison *c)
 {
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < c->sides[s].n; i++) {
             const struct marey__compared_run *run = &c->sides[s].runs[i];
-            const char *side = s == MAREY_A ? "A" : "B";
+            const char *side = s == MAREY__A ? "A" : "B";
             put_region(table, MAREY__WHOLE, strlen(MAREY__WHOLE), side, i, &run->whole);
             for (size_t r = 0; r < run->n_regions; r++)
                 put_region(table, c->names.names[r].text, c->names.names[r].len, side, i,

@@ -18,9 +18,7 @@ bool marey__process_times_add(struct marey__process_times *times, const struct m
     struct marey__region_times *region = &times->regions[times->n_regions++];
     *region =
         (struct marey__region_times){.text = name->text, .len = name->len, .weight_ns = weight_ns};
-    marey__digest_make(&region->digest, ns, n, scratch);
-    if (times->wants_quantiles)
-        marey__digest_spread(&region->digest, ns, n, scratch);
+    marey__digest_make_whole(&region->digest, ns, n, scratch);
     return true;
 }
 
@@ -42,7 +40,8 @@ static size_t keep_counted(const struct marey__series *series, uint64_t skip, co
 }
 
 static bool add_regions(struct marey__process_times *times, const struct marey__series *series,
-                        const struct marey_compare_options *options, float *values, uint32_t *scratch)
+                        const struct marey__compare_options *options, float *values,
+                        uint32_t *scratch)
 {
     for (size_t i = 0; i < series->n_names; i++) {
         const struct marey__series_name *name = &series->names[i];
@@ -59,7 +58,7 @@ static bool add_regions(struct marey__process_times *times, const struct marey__
 }
 
 static bool digest_series(struct marey__process_times *times, const struct marey__series *series,
-                          const struct marey_compare_options *options)
+                          const struct marey__compare_options *options)
 {
     const size_t n = series->n_iterations;
     float *values = marey__calloc(n + 1, sizeof *values);
@@ -70,9 +69,7 @@ static bool digest_series(struct marey__process_times *times, const struct marey
         times->n_iterations = keep_counted(series, options->skip, series->ns, values, false, &sum);
         times->n_left_out = n - times->n_iterations;
         if (times->n_iterations != 0) {
-            marey__digest_make(&times->whole, values, times->n_iterations, scratch);
-            if (times->wants_quantiles)
-                marey__digest_spread(&times->whole, values, times->n_iterations, scratch);
+            marey__digest_make_whole(&times->whole, values, times->n_iterations, scratch);
             times->whole_ns = sum / (double)times->n_iterations;
             ok = add_regions(times, series, options, values, scratch);
         }
@@ -83,10 +80,10 @@ static bool digest_series(struct marey__process_times *times, const struct marey
 }
 
 marey_status marey__process_times_read(struct marey__process_times *times, marey_recording *recording,
-                                       size_t process, const struct marey_compare_options *options)
+                                       size_t process, const struct marey__compare_options *options)
 {
     struct marey__series series;
-    *times = (struct marey__process_times){.wants_quantiles = options->wants_quantiles != 0};
+    *times = (struct marey__process_times){0};
     MAREY_TRY(marey__series_read(&series, recording, process, 0));
     marey_status status = MAREY_OK;
     if (series.n_iterations == 0)

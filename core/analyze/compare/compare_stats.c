@@ -29,7 +29,7 @@ struct stats {
     struct marey__names *names;
     struct marey__arena *texts;
     const char *path;
-    const struct marey_compare_options *options;
+    const struct marey__compare_options *options;
     struct values *regions; /* by name */
     size_t n_regions, cap;
     struct values whole;
@@ -174,9 +174,7 @@ static bool digest_values(struct stats *stats, struct marey__process_times *time
     const double mean = n_iterations != 0 ? sum / (double)n_iterations : sum;
     bool ok = true;
     if (n != 0 && name == NULL) {
-        marey__digest_make(&times->whole, values->ns, n, scratch);
-        if (times->wants_quantiles)
-            marey__digest_spread(&times->whole, values->ns, n, scratch);
+        marey__digest_make_whole(&times->whole, values->ns, n, scratch);
         times->whole_ns = mean;
     } else if (n != 0) {
         ok = marey__process_times_add(times, name, values->ns, n, mean, scratch);
@@ -187,7 +185,7 @@ static bool digest_values(struct stats *stats, struct marey__process_times *time
 
 static marey_status finish_run(struct stats *stats)
 {
-    struct marey__process_times times = {.wants_quantiles = stats->options->wants_quantiles != 0};
+    struct marey__process_times times = {0};
     const size_t skip = MAREY__MIN(stats->options->skip, stats->whole.n);
     times.n_iterations = stats->whole.n - skip;
     times.n_left_out = skip;
@@ -268,7 +266,7 @@ static marey_status take_runs(const struct stats *around)
 
 marey_status marey__stats_parse(struct marey__compared_runs *side, struct marey__names *names,
                                 struct marey__arena *texts, const char *path, const char *text,
-                                size_t len, const struct marey_compare_options *options)
+                                size_t len, const struct marey__compare_options *options)
 {
     struct marey__json json;
     struct stats stats = {.json = &json,
@@ -311,7 +309,7 @@ bool marey__is_stats(const char *path)
 
 marey_status marey__stats_read(struct marey__compared_runs *side, struct marey__names *names,
                                struct marey__arena *texts, const char *path,
-                               const struct marey_compare_options *options)
+                               const struct marey__compare_options *options)
 {
     enum { STEP = 1 << 20 };
     struct marey__buf text = {0};

@@ -37,19 +37,31 @@ static const struct marey_column run_columns[] = {
     {"n_left_out", "left out", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
 };
 
-static const struct {
-    const char *name;
-    const struct marey_column *columns;
-    size_t n;
-} kinds[MAREY__N_COMPARED] = {
-    [MAREY__COMPARED_REGIONS] = {"regions", change_columns, MAREY__COUNT_OF(change_columns)},
-    [MAREY__COMPARED_ITERATION] = {"iteration", change_columns, MAREY__COUNT_OF(change_columns)},
-    [MAREY__COMPARED_PROGRAM] = {"program", change_columns, MAREY__COUNT_OF(change_columns)},
-    [MAREY__COMPARED_FUNCTIONS] = {"functions", change_columns, MAREY__COUNT_OF(change_columns)},
-    [MAREY__COMPARED_ONLY] = {"only", only_columns, MAREY__COUNT_OF(only_columns)},
-    [MAREY__COMPARED_RUNS] = {"runs", run_columns, MAREY__COUNT_OF(run_columns)},
-    [MAREY__COMPARED_WARNINGS] = {"warnings", marey__warning_columns, 1},
-    [MAREY__COMPARED_QUANTILES] = {"quantiles", marey__quantile_columns, MAREY__N_QUANTILE_COLUMNS},
+#define CHANGES(name, help)                                                                        \
+    {                                                                                              \
+        name, change_columns, MAREY__COUNT_OF(change_columns), NULL, help                          \
+    }
+const struct marey_table_definition marey__compare_tables[MAREY__N_COMPARED] = {
+    [MAREY__COMPARED_REGIONS] =
+        CHANGES("regions", "ranges of both sides; effect_percent is what the change does to the "
+                           "iteration, the largest first"),
+    [MAREY__COMPARED_ITERATION] = CHANGES("iteration", "the whole iteration, one row"),
+    [MAREY__COMPARED_PROGRAM] =
+        CHANGES("program", "wall time and CPU time of the programs that `marey run` waited for"),
+    [MAREY__COMPARED_FUNCTIONS] =
+        CHANGES("functions", "self times of functions, by samples or else by call profiles; "
+                             "effect_percent is of the wall time"),
+    [MAREY__COMPARED_ONLY] = {"only", only_columns, MAREY__COUNT_OF(only_columns), NULL,
+                              "ranges that only one side has, and functions that take 1 % of its "
+                              "wall time or more"},
+    [MAREY__COMPARED_RUNS] = {"runs", run_columns, MAREY__COUNT_OF(run_columns), NULL,
+                              "the runs that were read"},
+    [MAREY__COMPARED_WARNINGS] = {"warnings", marey__warning_columns, 1, NULL,
+                                  "machines that differ, drifts, single runs"},
+    [MAREY__COMPARED_QUANTILES] = {"quantiles", marey__quantile_columns, MAREY__N_QUANTILE_COLUMNS,
+                                   NULL,
+                                   "how times are distributed in each run: the smallest, then each "
+                                   "1/32 quantile, the largest; not in JSON"},
 };
 
 const char *marey_verdict_name(enum marey_verdict verdict)
@@ -133,8 +145,8 @@ struct row {
 };
 
 struct making {
-    marey_comparison *c;
-    const struct marey_compare_options *options;
+    struct marey__comparison *c;
+    const struct marey__compare_options *options;
     struct picked a, b;
     double whole_ns; /* of A: the iteration, or for functions the wall time; 0 not known */
     struct row *rows;
@@ -143,8 +155,8 @@ struct making {
 
 static void pick_both(struct making *m, enum kind kind, uint32_t name)
 {
-    pick(&m->a, &m->c->sides[MAREY_A], kind, name);
-    pick(&m->b, &m->c->sides[MAREY_B], kind, name);
+    pick(&m->a, &m->c->sides[MAREY__A], kind, name);
+    pick(&m->b, &m->c->sides[MAREY__B], kind, name);
 }
 
 static marey_status change_of(struct making *m, struct marey_change *out)
@@ -184,7 +196,8 @@ static marey_status take_region(struct making *m, enum kind kind, const struct m
     struct row *row = &m->rows[m->n_rows];
     MAREY_TRY(change_of(m, &row->change));
     /* Runs that lack the function have a time of 0, which has no ratio. */
-    if (kind == OF_FUNCTIONS && (m->a.n < m->c->sides[MAREY_A].n || m->b.n < m->c->sides[MAREY_B].n)) {
+    if (kind == OF_FUNCTIONS &&
+        (m->a.n < m->c->sides[MAREY__A].n || m->b.n < m->c->sides[MAREY__B].n)) {
         const double percent = row->change.percent;
         marey__change_set_unknown(&row->change,
                                   "not seen in every run; longer runs have it in all");
@@ -250,7 +263,7 @@ static marey_status expect_rows(const struct making *m)
         0)
         return MAREY_OK;
     return marey__fail(MAREY_EMISMATCH, "no region is in both %s and %s%s%s",
-                       m->c->sides[MAREY_A].runs[0].path, m->c->sides[MAREY_B].runs[0].path,
+                       m->c->sides[MAREY__A].runs[0].path, m->c->sides[MAREY__B].runs[0].path,
                        m->options->filter != NULL ? " and matches " : "",
                        m->options->filter != NULL ? m->options->filter : "");
 }
@@ -268,12 +281,12 @@ static marey_status make_changes(struct making *m)
 
 /* ---- all tables ---- */
 
-static void put_runs(marey_table *table, const marey_comparison *c)
+static void put_runs(marey_table *table, const struct marey__comparison *c)
 {
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < c->sides[s].n; i++) {
             const struct marey__compared_run *run = &c->sides[s].runs[i];
-            marey__put_string(table, s == MAREY_A ? "A" : "B");
+            marey__put_string(table, s == MAREY__A ? "A" : "B");
             marey__put_string(table, run->path);
             marey__put_string(table, run->id);
             marey_table_u64(table, run->n_processes);
@@ -288,21 +301,17 @@ static marey_status make_all(struct making *m)
     put_runs(m->c->tables[MAREY__COMPARED_RUNS], m->c);
     marey__comparison_notes(m->c->tables[MAREY__COMPARED_WARNINGS], m->c);
     marey__comparison_quantiles(m->c->tables[MAREY__COMPARED_QUANTILES], m->c);
-    for (size_t t = 0; t < MAREY__N_COMPARED; t++)
-        MAREY_TRY(marey_table_status(m->c->tables[t]));
     return MAREY_OK;
 }
 
-marey_status marey__comparison_make_tables(marey_comparison *c,
-                                           const struct marey_compare_options *options)
+marey_status marey__comparison_make_tables(struct marey__comparison *c,
+                                           const struct marey__compare_options *options)
 {
-    for (size_t t = 0; t < MAREY__N_COMPARED; t++)
-        MAREY_TRY(marey_table_create(kinds[t].name, kinds[t].columns, kinds[t].n, &c->tables[t]));
     struct making m = {
         .c = c,
         .options = options,
-        .a.runs = marey__calloc(c->sides[MAREY_A].n, sizeof *m.a.runs),
-        .b.runs = marey__calloc(c->sides[MAREY_B].n, sizeof *m.b.runs),
+        .a.runs = marey__calloc(c->sides[MAREY__A].n, sizeof *m.a.runs),
+        .b.runs = marey__calloc(c->sides[MAREY__B].n, sizeof *m.b.runs),
         .rows = marey__calloc(MAREY__MAX(c->names.n, c->function_names.n) + 1, sizeof *m.rows),
     };
     const marey_status status =
@@ -311,57 +320,4 @@ marey_status marey__comparison_make_tables(marey_comparison *c,
     marey__free(m.b.runs);
     marey__free(m.rows);
     return status;
-}
-
-/* ---- the gate ---- */
-
-static bool row_is_slower(const marey_table *table, size_t row, double percent)
-{
-    const struct marey_cell verdict =
-        marey_table_cell(table, row, (size_t)marey_table_find(table, "verdict"));
-    const struct marey_cell low =
-        marey_table_cell(table, row, (size_t)marey_table_find(table, "low_percent"));
-    return !low.is_null && low.as.f64 > percent && strcmp(verdict.as.text, "slower") == 0;
-}
-
-/* A gate that has no interval could never fail, which nobody would notice. */
-static int wall_is_slower(const marey_table *program, double percent)
-{
-    if (marey_table_cell(program, 0, (size_t)marey_table_find(program, "low_percent")).is_null)
-        return marey__fail(MAREY_EMISMATCH,
-                           "one run on each side gives no interval of the wall time to judge by; "
-                           "record several with 'marey run --repeat 5'");
-    return row_is_slower(program, 0, percent);
-}
-
-/* 1 slower, 0 not, -1 no such row. */
-static int find_slower(const marey_table *table, const char *region, double percent)
-{
-    int found = -1;
-    for (size_t row = 0; row < marey_table_n_rows(table); row++)
-        if (region == NULL || strcmp(marey_table_cell(table, row, 0).as.text, region) == 0)
-            found = MAREY__MAX(found, (int)row_is_slower(table, row, percent));
-    return found;
-}
-
-int marey_comparison_is_slower(const marey_comparison *c, const char *region, double percent)
-{
-    const marey_table *const iteration = c->tables[MAREY__COMPARED_ITERATION],
-                             *const regions = c->tables[MAREY__COMPARED_REGIONS],
-                             *const program = c->tables[MAREY__COMPARED_PROGRAM];
-    if (regions == NULL)
-        return marey__fail(MAREY_ESTATE, "nothing was compared yet");
-    if (marey_table_n_rows(iteration) != 0 && (region == NULL || strcmp(region, MAREY__WHOLE) == 0))
-        return row_is_slower(iteration, 0, percent);
-    const bool is_wall =
-        region != NULL ? strcmp(region, MAREY__WALL) == 0 : marey_table_n_rows(regions) == 0;
-    if (is_wall && marey_table_n_rows(program) != 0)
-        return wall_is_slower(program, percent);
-    const marey_table *const tables[] = {regions, program, c->tables[MAREY__COMPARED_FUNCTIONS]};
-    int found = -1;
-    for (size_t t = 0; t < (region != NULL ? MAREY__COUNT_OF(tables) : 1); t++)
-        found = MAREY__MAX(found, find_slower(tables[t], region, percent));
-    if (found < 0 && region != NULL)
-        return marey__fail(MAREY_EINVAL, "no region '%s' is on both sides", region);
-    return found > 0;
 }

@@ -8,13 +8,27 @@
  *
  * Statistics work on logarithms of times, because changes are ratios and noise grows with duration.
  *
- * Input: recordings or files. Output: marey_comparison with its tables.
+ *   compare_text.c        the report as text, Markdown and JSON
+ *
+ * Input: recordings or files. Output: the tables of a report.
  */
 #ifndef MAREY_ANALYZE_COMPARE_INTERNAL_H
 #define MAREY_ANALYZE_COMPARE_INTERNAL_H
 
 #include "analyze/walk/internal.h"
+#include "report/internal.h"
 #include <marey/compare.h>
+
+struct marey__compare_options {
+    double smallest_percent; /* as in struct marey_compare_options */
+    const char *filter;      /* regions and functions; NULL: all */
+    uint64_t skip; /* iterations at the start of each run to leave out, marked as warm-up or not */
+    uint32_t n_jobs; /* threads to read with; 0: as many as there are cores */
+    marey_progress *progress;
+    void *progress_ctx;
+    /* As in struct marey_samples_filter: functions of all threads and of idle processes; imports at start-up. */
+    bool idle, startup;
+};
 
 /* ---- compare_digest.c: what is kept of a series ---- */
 
@@ -30,16 +44,15 @@ struct marey__digest {
     double log_median; /* -INFINITY when the median is 0 */
     size_t n_blocks;   /* MAREY__BLOCKS, half as many, or 0 for fewer times than these */
     double log_blocks[MAREY__BLOCKS]; /* medians of successive blocks */
-    bool has_quantiles;               /* only where a page wants them */
     float quantiles[MAREY__QUANTILES];
 };
 
 /* `scratch` has room for `n` values. No time is negative or no number; `n` is not 0. */
 void marey__digest_make(struct marey__digest *digest, const float *times, size_t n,
                         uint32_t *scratch);
-/* Fill in the quantiles, of a sample where there are many times. */
-void marey__digest_spread(struct marey__digest *digest, const float *times, size_t n,
-                          uint32_t *scratch);
+/* The same with quantiles, of a sample where there are many times. */
+void marey__digest_make_whole(struct marey__digest *digest, const float *times, size_t n,
+                              uint32_t *scratch);
 /* Half as many blocks, each the average of two. */
 void marey__digest_halve(struct marey__digest *digest);
 /* The average of digests of one run's processes, `weight` of them in `into` so far. */
@@ -109,13 +122,12 @@ struct marey__process_times {
     size_t n_iterations;        /* counted */
     size_t n_left_out;          /* warm-up, not complete, or skipped on demand */
     bool has_sums;              /* of calls that are not known one by one */
-    bool wants_quantiles;
 };
 
 /* The process's iterations without the warm-up and without the first `skip`; every call where there are no iterations. */
 MAREY_WARN_UNUSED marey_status marey__process_times_read(struct marey__process_times *times,
                                                          marey_recording *recording, size_t process,
-                                                         const struct marey_compare_options *options);
+                                                         const struct marey__compare_options *options);
 void marey__process_times_fini(struct marey__process_times *times);
 /* A region with `n` times in `ns`; `scratch` as for marey__digest_make. */
 MAREY_WARN_UNUSED bool marey__process_times_add(struct marey__process_times *times,
@@ -124,7 +136,7 @@ MAREY_WARN_UNUSED bool marey__process_times_add(struct marey__process_times *tim
 /* Every call of every range, for a process without iterations. */
 MAREY_WARN_UNUSED marey_status
 marey__process_times_of_calls(struct marey__process_times *times, marey_recording *recording,
-                              size_t process, const struct marey_compare_options *options);
+                              size_t process, const struct marey__compare_options *options);
 
 /* ---- compare_runs.c: processes to runs ---- */
 
@@ -177,13 +189,13 @@ bool marey__is_stats(const char *path);
 MAREY_WARN_UNUSED marey_status marey__stats_read(struct marey__compared_runs *side,
                                                  struct marey__names *names,
                                                  struct marey__arena *texts, const char *path,
-                                                 const struct marey_compare_options *options);
+                                                 const struct marey__compare_options *options);
 /* The same from memory; `path` for sentences. */
 MAREY_WARN_UNUSED marey_status marey__stats_parse(struct marey__compared_runs *side,
                                                   struct marey__names *names,
                                                   struct marey__arena *texts, const char *path,
                                                   const char *text, size_t len,
-                                                  const struct marey_compare_options *options);
+                                                  const struct marey__compare_options *options);
 
 /* ---- compare.c, compare_tables.c, compare_notes.c ---- */
 
@@ -205,35 +217,54 @@ enum marey__comparison_table {
     MAREY__N_COMPARED,
 };
 
+enum marey__compare_side { MAREY__A, MAREY__B };
+
 struct marey__source {
-    enum marey_compare_side side;
+    enum marey__compare_side side;
     const char *path;
     marey_recording *recording; /* NULL: stats */
 };
 
-struct marey_comparison {
+/* In the making. */
+struct marey__comparison {
     struct marey__source *sources;
     size_t n_sources, sources_cap;
     struct marey__arena texts;
     struct marey__names names, function_names;
     struct marey__compared_runs sides[2];
-    marey_table *tables[MAREY__N_COMPARED];
+    marey_table **tables; /* of the report */
 };
 
 /* compare_program.c: wall and CPU time of the runs of a recording; self times of functions that the options choose. */
 MAREY_WARN_UNUSED marey_status marey__runs_add_programs(struct marey__compared_runs *side,
                                                         const struct marey__source *source);
-MAREY_WARN_UNUSED marey_status marey__runs_add_functions(marey_comparison *c,
+MAREY_WARN_UNUSED marey_status marey__runs_add_functions(struct marey__comparison *c,
                                                          const struct marey__source *source,
-                                                         const struct marey_compare_options *options);
+                                                         const struct marey__compare_options *options);
 
-MAREY_WARN_UNUSED marey_status
-marey__comparison_make_tables(marey_comparison *c, const struct marey_compare_options *options);
-/* compare_quantiles.c: how the times of each region are distributed in each run; without rows where nobody wants it. */
+MAREY_WARN_UNUSED marey_status marey__comparison_make_tables(
+    struct marey__comparison *c, const struct marey__compare_options *options);
+/* compare_quantiles.c: how the times of each region are distributed in each run. */
 enum { MAREY__N_QUANTILE_COLUMNS = 3 + MAREY__QUANTILES };
 extern const struct marey_column marey__quantile_columns[MAREY__N_QUANTILE_COLUMNS];
-void marey__comparison_quantiles(marey_table *table, const marey_comparison *c);
+void marey__comparison_quantiles(marey_table *table, const struct marey__comparison *c);
 /* What the two sides' machines and runs have that makes a comparison doubtful. */
-void marey__comparison_notes(marey_table *warnings, const marey_comparison *c);
+void marey__comparison_notes(marey_table *warnings, const struct marey__comparison *c);
+
+extern const struct marey_table_definition marey__compare_tables[MAREY__N_COMPARED];
+
+/* ---- compare_text.c: formats of the report ---- */
+
+/* The sentence that a comparison comes to. */
+void marey__compare_sentence(const marey_report *report, struct marey__buf *line);
+MAREY_WARN_UNUSED marey_status marey__compare_text(const marey_report *report,
+                                                   const struct marey_write_options *options,
+                                                   FILE *out);
+MAREY_WARN_UNUSED marey_status marey__compare_markdown(const marey_report *report,
+                                                       const struct marey_write_options *options,
+                                                       FILE *out);
+MAREY_WARN_UNUSED marey_status marey__compare_json(const marey_report *report,
+                                                   const struct marey_write_options *options,
+                                                   FILE *out);
 
 #endif

@@ -43,12 +43,6 @@ marey_status marey__idle_draw(const struct marey_breakdown *b,
 marey_status marey__collectives_draw(const struct marey_breakdown *b,
                                      const struct marey_text_options *options, FILE *out);
 
-/* ---- compare_out.c ---- */
-
-/* The sentence that a comparison comes to. */
-struct marey_comparison;
-void marey__compare_sentence(struct marey_comparison *c, struct marey__buf *line);
-
 /* ---- csv.c ---- */
 
 /* A string: quoted where it must be, valid UTF-8, without NUL; "'" comes before what would be a formula (= + - @). */

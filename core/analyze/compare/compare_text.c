@@ -11,15 +11,15 @@
 enum { MAX_ONLY = 10 };
 
 struct answer {
-    marey_comparison *c;
-    const struct marey_compare_text_options *options;
+    const marey_report *report;
+    const struct marey_write_options *options;
     struct marey__buf line;
     FILE *out;
 };
 
 static marey_table *table_of(const struct answer *answer, enum marey__comparison_table table)
 {
-    return answer->c->tables[table];
+    return answer->report->tables[table];
 }
 
 static marey_status end_line(struct answer *answer)
@@ -82,22 +82,22 @@ static void put_unsure(struct marey__buf *line, const marey_table *table, size_t
 }
 
 /* What the sentence is about: the first row of the first of these that has any. */
-static const marey_table *table_of_sentence(const marey_comparison *c)
+static const marey_table *table_of_sentence(const marey_report *report)
 {
     static const enum marey__comparison_table order[] = {
         MAREY__COMPARED_ITERATION, MAREY__COMPARED_REGIONS, MAREY__COMPARED_PROGRAM,
         MAREY__COMPARED_FUNCTIONS};
     size_t i = 0;
-    while (i + 1 < MAREY__COUNT_OF(order) && marey_table_n_rows(c->tables[order[i]]) == 0)
+    while (i + 1 < MAREY__COUNT_OF(order) && marey_table_n_rows(report->tables[order[i]]) == 0)
         i++;
-    return c->tables[order[i]];
+    return report->tables[order[i]];
 }
 
 /* About the iteration; without iterations, about the largest region; without regions, about the wall time. */
-void marey__compare_sentence(marey_comparison *c, struct marey__buf *line)
+void marey__compare_sentence(const marey_report *report, struct marey__buf *line)
 {
-    const bool has_iteration = marey_table_n_rows(c->tables[MAREY__COMPARED_ITERATION]) != 0;
-    const marey_table *table = table_of_sentence(c);
+    const bool has_iteration = marey_table_n_rows(report->tables[MAREY__COMPARED_ITERATION]) != 0;
+    const marey_table *table = table_of_sentence(report);
     const struct marey_cell name = marey__cell_of(table, 0, "name"),
                             verdict = marey__cell_of(table, 0, "verdict"),
                             low = marey__cell_of(table, 0, "low_percent"),
@@ -312,7 +312,7 @@ static marey_status put_text(struct answer *answer)
 {
     const bool color = answer->options->text.color != 0;
     marey__buf_puts(&answer->line, color ? BOLD : "");
-    marey__compare_sentence(answer->c, &answer->line);
+    marey__compare_sentence(answer->report, &answer->line);
     marey__buf_puts(&answer->line, color ? PLAIN "\n" : "\n");
     MAREY_TRY(end_line(answer));
     MAREY_TRY(draw_tables(answer, draw_text));
@@ -356,7 +356,7 @@ static marey_status draw_markdown(struct answer *answer, const struct drawing *d
 static marey_status put_markdown(struct answer *answer)
 {
     marey__buf_puts(&answer->line, "**");
-    marey__compare_sentence(answer->c, &answer->line);
+    marey__compare_sentence(answer->report, &answer->line);
     marey__buf_puts(&answer->line, "**\n");
     MAREY_TRY(end_line(answer));
     MAREY_TRY(draw_tables(answer, draw_markdown));
@@ -370,7 +370,7 @@ static marey_status put_json(struct answer *answer)
     const marey_table *warnings = table_of(answer, MAREY__COMPARED_WARNINGS),
                       *iteration = table_of(answer, MAREY__COMPARED_ITERATION);
     struct marey__buf *line = &answer->line, sentence = {0};
-    marey__compare_sentence(answer->c, &answer->line);
+    marey__compare_sentence(answer->report, &answer->line);
     sentence = *line;
     *line = (struct marey__buf){0};
     marey__buf_puts(line, "{\n  \"summary\": ");
@@ -383,11 +383,9 @@ static marey_status put_json(struct answer *answer)
     else
         marey__buf_puts(line, "null");
     marey__buf_puts(line, ",\n");
-    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_REGIONS), answer->out));
-    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_PROGRAM), answer->out));
-    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_FUNCTIONS), answer->out));
-    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_ONLY), answer->out));
-    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_RUNS), answer->out));
+    for (size_t t = 0; t < MAREY__COMPARED_WARNINGS; t++)
+        if (t != MAREY__COMPARED_ITERATION)
+            MAREY_TRY(marey__json_named_rows(line, answer->report->tables[t], answer->out));
     marey__json_last_texts(line, warnings);
     return marey__buf_to_stream(line, answer->out);
 }
@@ -396,13 +394,10 @@ static marey_status put_json(struct answer *answer)
 
 typedef marey_status putter(struct answer *answer);
 
-static marey_status put_answer(marey_comparison *c, const struct marey_compare_text_options *options,
-                               FILE *out, putter *put)
+static marey_status put_answer(const marey_report *report,
+                               const struct marey_write_options *options, FILE *out, putter *put)
 {
-    static const struct marey_compare_text_options defaults;
-    struct answer answer = {.c = c, .options = options != NULL ? options : &defaults, .out = out};
-    if (c->tables[MAREY__COMPARED_REGIONS] == NULL)
-        return marey__fail(MAREY_ESTATE, "nothing was compared yet");
+    struct answer answer = {.report = report, .options = options, .out = out};
     marey_status status = put(&answer);
     marey__buf_fini(&answer.line);
     if (status == MAREY_OK && fflush(out) != 0)
@@ -410,19 +405,20 @@ static marey_status put_answer(marey_comparison *c, const struct marey_compare_t
     return status;
 }
 
-marey_status marey_compare_text(marey_comparison *c,
-                                const struct marey_compare_text_options *options, FILE *out)
+marey_status marey__compare_text(const marey_report *report,
+                                 const struct marey_write_options *options, FILE *out)
 {
-    return put_answer(c, options, out, put_text);
+    return put_answer(report, options, out, put_text);
 }
 
-marey_status marey_compare_markdown(marey_comparison *c,
-                                    const struct marey_compare_text_options *options, FILE *out)
+marey_status marey__compare_markdown(const marey_report *report,
+                                     const struct marey_write_options *options, FILE *out)
 {
-    return put_answer(c, options, out, put_markdown);
+    return put_answer(report, options, out, put_markdown);
 }
 
-marey_status marey_compare_json(marey_comparison *c, FILE *out)
+marey_status marey__compare_json(const marey_report *report,
+                                 const struct marey_write_options *options, FILE *out)
 {
-    return put_answer(c, NULL, out, put_json);
+    return put_answer(report, options, out, put_json);
 }
