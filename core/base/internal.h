@@ -83,6 +83,22 @@ MAREY_PRIVATE_API bool marey__grow(void *array, size_t *n_cap, size_t want, size
 #define MAREY__PUSH(array, n, cap, ...)                                                            \
     (marey__grow(&(array), &(cap), (size_t)(n) + 1, sizeof *(array)) &&                            \
      ((array)[(n)++] = (__VA_ARGS__), true))
+/*
+ * Set the size_t `at` to the first index from `from` on for which the condition (the last argument, about `at`) is false, `to`
+ * where there is none. The condition is true for all indices before that one.
+ */
+#define MAREY__BISECT(at, from, to, ...)                                                           \
+    do {                                                                                           \
+        size_t low_ = (from), high_ = (to);                                                        \
+        while (low_ < high_) {                                                                     \
+            (at) = low_ + (high_ - low_) / 2;                                                      \
+            if (__VA_ARGS__)                                                                       \
+                low_ = (at) + 1;                                                                   \
+            else                                                                                   \
+                high_ = (at);                                                                      \
+        }                                                                                          \
+        (at) = low_;                                                                               \
+    } while (0)
 
 /* ---- a growing byte buffer; running out of memory sets `failed` and later puts do nothing ---- */
 struct marey__buf {

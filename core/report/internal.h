@@ -121,6 +121,7 @@ struct marey__report_view {
     bool (*hides)(const void *ctx, const marey_table *table, size_t column);
     const void *ctx;
     size_t widest_text; /* as in marey__text_view */
+    size_t step;        /* likewise; then all rows are drawn, whatever the limit */
 };
 struct marey__lines;
 MAREY_WARN_UNUSED marey_status marey__report_draw(struct marey__lines *lines,
@@ -175,6 +176,11 @@ void marey__cost_of(struct marey_cost *cost, marey_recording *const *recordings,
 /* ---- rows.c: cells and rows that many tables have ---- */
 
 void marey__put_string(marey_table *table, const char *text);
+/* Null where the value is unknown, a double also where it is not finite. */
+void marey__put_real(marey_table *table, double value, bool is_known);
+void marey__put_whole(marey_table *table, uint64_t value, bool is_known);
+/* Null where it is unknown, below 0. */
+void marey__put_rank(marey_table *table, int64_t rank);
 /* Its rank, null when that is unknown, and its pid. */
 void marey__put_process(marey_table *table, const struct marey_process *process);
 /* Null when there is no whole. */

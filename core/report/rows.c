@@ -1,5 +1,6 @@
 /* Cells and rows that the tables of many analyses have. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "report/internal.h"
@@ -9,21 +10,39 @@ void marey__put_string(marey_table *table, const char *text)
     marey_table_text(table, text, strlen(text));
 }
 
+void marey__put_real(marey_table *table, double value, bool is_known)
+{
+    if (is_known && isfinite(value))
+        marey_table_f64(table, value);
+    else
+        marey_table_null(table);
+}
+
+void marey__put_whole(marey_table *table, uint64_t value, bool is_known)
+{
+    if (is_known)
+        marey_table_u64(table, value);
+    else
+        marey_table_null(table);
+}
+
+void marey__put_rank(marey_table *table, int64_t rank)
+{
+    if (rank >= 0)
+        marey_table_i64(table, rank);
+    else
+        marey_table_null(table);
+}
+
 void marey__put_process(marey_table *table, const struct marey_process *process)
 {
-    if (process->rank < 0)
-        marey_table_null(table);
-    else
-        marey_table_i64(table, process->rank);
+    marey__put_rank(table, process->rank);
     marey_table_i64(table, process->pid);
 }
 
 void marey__put_share(marey_table *table, uint64_t part_ns, uint64_t whole_ns)
 {
-    if (whole_ns == 0)
-        marey_table_null(table);
-    else
-        marey_table_f64(table, (double)part_ns / (double)whole_ns);
+    marey__put_real(table, (double)part_ns / (double)whole_ns, whole_ns != 0);
 }
 
 void marey__sort_by(marey_table *table, const char *column, int descending)

@@ -30,7 +30,7 @@ marey_status marey__report_draw(struct marey__lines *lines, const struct marey__
 {
     const char *hide[MAX_COLUMNS + 1];
     size_t n_hidden = 0;
-    const size_t n = view->n_rows, limit = view->options->limit,
+    const size_t n = view->n_rows, limit = view->step > 1 ? 0 : view->options->limit,
                  n_drawn = limit != 0 ? MAREY__MIN(n, limit) : n;
     for (size_t c = 0; c < marey_table_n_columns(view->table) && n_hidden < MAX_COLUMNS; c++)
         if (view->hides(view->ctx, view->table, c))
@@ -43,12 +43,14 @@ marey_status marey__report_draw(struct marey__lines *lines, const struct marey__
                                            .options = view->options->text,
                                            .n_rows = n_drawn,
                                            .hide = hide,
-                                           .widest_text = view->widest_text};
+                                           .widest_text = view->widest_text,
+                                           .step = view->step};
     MAREY_TRY(marey__text_draw(&drawn, lines->out));
-    if (n_drawn == n)
+    const size_t n_left = view->step > 1 ? n - (n + view->step - 1) / view->step : n - n_drawn;
+    if (n_left == 0)
         return MAREY_OK;
     marey__buf_printf(&lines->line, "%s... and %zu more; --all shows them%s",
-                      marey__style(lines, DIM), n - n_drawn, marey__style(lines, PLAIN));
+                      marey__style(lines, DIM), n_left, marey__style(lines, PLAIN));
     return marey__lines_end(lines);
 }
 

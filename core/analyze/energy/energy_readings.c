@@ -93,15 +93,9 @@ bool marey__readings_distance(const struct marey__readings *readings, uint64_t *
 
 size_t marey__readings_find(const struct marey__readings *readings, uint64_t ns)
 {
-    size_t low = 0, high = readings->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (readings->at[middle].ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low - 1; /* SIZE_MAX for none */
+    size_t after;
+    MAREY__BISECT(after, 0, readings->n, readings->at[after].ns <= ns);
+    return after - 1; /* SIZE_MAX for none */
 }
 
 /* ---- everything else ---- */

@@ -36,10 +36,7 @@ static void put_kind(const struct marey__energy_report *report, const char *kind
     marey_table_f64(table, sum / n + half);
     marey_table_f64(table, std);
     marey_table_f64(table, ns / n);
-    if (n_per_sample == n)
-        marey_table_f64(table, per_sample / n);
-    else
-        marey_table_null(table);
+    marey__put_real(table, per_sample / n, n_per_sample == n);
 }
 
 void marey__energy_put_repeats(struct marey__energy_report *report)

@@ -1,6 +1,5 @@
 /* The tables of energy. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "analyze/energy/internal.h"
@@ -55,8 +54,6 @@ static const struct marey_column iteration_columns[] = {WHOLE("run"), WHOLE("fir
                                                         NUMBERS};
 static const struct marey_column named_columns[] = {WHOLE("run"), TEXT("name"), NUMBERS};
 
-static const struct marey_column note_columns[] = {TEXT("text")};
-
 #define TABLE(name, columns) name, columns, MAREY__COUNT_OF(columns)
 const struct marey_table_definition marey__energy_tables[MAREY__N_ENERGY_TABLES] = {
     [MAREY__ENERGY_RUNS] = {TABLE("runs", run_columns), "run", "processes with one run id"},
@@ -73,18 +70,10 @@ const struct marey_table_definition marey__energy_tables[MAREY__N_ENERGY_TABLES]
          "groups of successive iterations of all ranks, warm-up among them"},
     [MAREY__ENERGY_PHASES] = {TABLE("phases", named_columns), "phase", "phases"},
     [MAREY__ENERGY_RANGES] = {TABLE("ranges", named_columns), "range", "ranges"},
-    [MAREY__ENERGY_NOTES] = {TABLE("notes", note_columns), "note", "notes on the figures"},
+    [MAREY__ENERGY_NOTES] = {"notes", marey__warning_columns, 1, "note", "notes on the figures"},
 };
 
 /* ---- numbers ---- */
-
-static void put_real(marey_table *table, double value, bool is_known)
-{
-    if (is_known && isfinite(value))
-        marey_table_f64(table, value);
-    else
-        marey_table_null(table);
-}
 
 static const char *note_of(const struct marey__energy_sum *sum, const struct marey__energy_row *row)
 {
@@ -107,7 +96,7 @@ static const char *measured_by(const struct marey__energy_sum *sum)
 static void put_shares(marey_table *table, const struct marey__energy_sum *sum)
 {
     for (unsigned q = MAREY__FIRST_MEAN; q <= MAREY__LAST_SHARE; q++)
-        put_real(table, sum->weighted[q] / sum->weight[q] / 100, sum->weight[q] > 0);
+        marey__put_real(table, sum->weighted[q] / sum->weight[q] / 100, sum->weight[q] > 0);
 }
 
 static double co2(const struct marey__energy_report *report, double joules)
@@ -123,20 +112,17 @@ static void put_numbers(const struct marey__energy_report *report, marey_table *
     const bool is_known = sum->measured_ns != 0 && !sum->is_short && !row->is_too_many;
     marey__put_string(table, kind);
     marey_table_u64(table, sum->n_devices);
-    if (row->count != 0)
-        marey_table_u64(table, row->count);
-    else
-        marey_table_null(table);
+    marey__put_whole(table, row->count, row->count != 0);
     marey_table_u64(table, sum->ns);
-    put_real(table, sum->joules, is_known);
-    put_real(table, sum->plus_minus, is_known);
-    put_real(table, sum->mean_w, is_known);
-    put_real(table, sum->peak_w, is_known && sum->peak_w > 0);
+    marey__put_real(table, sum->joules, is_known);
+    marey__put_real(table, sum->plus_minus, is_known);
+    marey__put_real(table, sum->mean_w, is_known);
+    marey__put_real(table, sum->peak_w, is_known && sum->peak_w > 0);
     put_shares(table, sum);
-    put_real(table, row->samples, row->samples > 0);
-    put_real(table, sum->joules / row->samples, is_known && row->samples > 0);
-    put_real(table, sum->joules * (double)sum->ns * 1e-9, is_known);
-    put_real(table, co2(report, sum->joules), is_known && report->co2_g_per_kwh > 0);
+    marey__put_real(table, row->samples, row->samples > 0);
+    marey__put_real(table, sum->joules / row->samples, is_known && row->samples > 0);
+    marey__put_real(table, sum->joules * (double)sum->ns * 1e-9, is_known);
+    marey__put_real(table, co2(report, sum->joules), is_known && report->co2_g_per_kwh > 0);
     marey__put_string(table, measured_by(sum));
     marey__put_string(table, note);
 }
@@ -211,18 +197,10 @@ static void put_whose_host(const struct target_row *to)
     marey__put_string(to->table, to->host);
 }
 
-static void put_rank_number(marey_table *table, int32_t rank)
-{
-    if (rank < 0)
-        marey_table_null(table);
-    else
-        marey_table_i64(table, rank);
-}
-
 static void put_whose_rank(const struct target_row *to)
 {
     put_run(to);
-    put_rank_number(to->table, to->member->rank);
+    marey__put_rank(to->table, to->member->rank);
     marey__put_string(to->table, to->member->host);
     marey_table_bool(to->table, to->is_shared);
 }
@@ -265,9 +243,9 @@ static bool put_device(const struct marey__energy_report *report, marey_table *t
         return false;
     put_numbers(report, table, marey__energy_kind_names[target->kind], &sum, &row);
     for (unsigned q = MAREY__SM_CLOCK; q <= MAREY__MEMORY_CLOCK; q++)
-        put_real(table, sum.weighted[q] / sum.weight[q], sum.weight[q] > 0);
-    put_real(table, sum.highest[MAREY__TEMPERATURE], meter->of[MAREY__TEMPERATURE].n != 0);
-    put_real(table, sum.highest[MAREY__MEMORY_USED], meter->of[MAREY__MEMORY_USED].n != 0);
+        marey__put_real(table, sum.weighted[q] / sum.weight[q], sum.weight[q] > 0);
+    marey__put_real(table, sum.highest[MAREY__TEMPERATURE], meter->of[MAREY__TEMPERATURE].n != 0);
+    marey__put_real(table, sum.highest[MAREY__MEMORY_USED], meter->of[MAREY__MEMORY_USED].n != 0);
     return true;
 }
 

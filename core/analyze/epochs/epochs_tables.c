@@ -82,20 +82,9 @@ const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES] =
 
 /* ---- cells ---- */
 
-static void put_rank(marey_table *table, const struct marey_process *process)
-{
-    if (process == NULL || process->rank < 0)
-        marey_table_null(table);
-    else
-        marey_table_i64(table, process->rank);
-}
-
 static void put_known(marey_table *table, double value)
 {
-    if (value > 0)
-        marey_table_f64(table, value);
-    else
-        marey_table_null(table);
+    marey__put_real(table, value, value > 0);
 }
 
 /* Samples, and how many in a second. */
@@ -109,12 +98,8 @@ static void put_spread(marey_table *table, struct marey__epoch_values *values)
     const struct marey__epoch_spread spread = marey__epoch_values_spread(values);
     const double ns[] = {spread.mean, spread.median, spread.std, spread.min, spread.max};
     marey_table_u64(table, values->n);
-    for (size_t i = 0; i < MAREY__COUNT_OF(ns); i++) {
-        if (values->n == 0)
-            marey_table_null(table);
-        else
-            marey_table_u64(table, marey__epoch_ns(ns[i]));
-    }
+    for (size_t i = 0; i < MAREY__COUNT_OF(ns); i++)
+        marey__put_whole(table, marey__epoch_ns(ns[i]), values->n != 0);
 }
 
 /* ---- epochs, and ranks ---- */
@@ -143,7 +128,7 @@ static void put_epoch(const struct marey__epochs *epochs, const struct marey__ep
         marey_table_null(table);
         marey_table_null(table);
     } else {
-        put_rank(table, epochs->times[group->slowest].process);
+        marey__put_rank(table, epochs->times[group->slowest].process->rank);
         marey_table_u64(table, group->behind_ns);
         marey__put_string(table, marey__epoch_phase_names[group->slowest_in]);
     }
@@ -200,14 +185,10 @@ static void put_average(marey_table *table, uint32_t run, const struct marey_pro
 {
     const double n = (double)average->ns.n;
     marey_table_u64(table, run + 1);
-    put_rank(table, process);
+    marey__put_rank(table, process != NULL ? process->rank : -1);
     put_spread(table, &average->ns);
-    for (size_t i = 0; i < MAREY__N_PHASES; i++) {
-        if (n > 0)
-            marey_table_u64(table, marey__epoch_ns(average->phase_ns[i] / n));
-        else
-            marey_table_null(table);
-    }
+    for (size_t i = 0; i < MAREY__N_PHASES; i++)
+        marey__put_whole(table, marey__epoch_ns(n > 0 ? average->phase_ns[i] / n : 0), n > 0);
     put_known(table, rate(average->samples, average->samples_ns));
     marey_table_u64(table, average->n_slowest);
 }

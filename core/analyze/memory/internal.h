@@ -228,7 +228,6 @@ void marey__memory_put_text(marey_table *table, const struct marey__memory_repor
 /* A stack, the innermost frame first, " < " between them; null for none. */
 void marey__memory_put_stack(marey_table *table, const struct marey__memory_report *report,
                              uint32_t stack);
-void marey__memory_put_bytes(marey_table *table, double bytes, bool is_known);
 
 /* ==== memory_timeline ==== */
 

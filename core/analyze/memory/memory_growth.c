@@ -116,15 +116,9 @@ static void choose_moments(const struct marey__memory_report *report,
 /* How many moments lie before `ns`. */
 static size_t n_before(const struct moments *m, uint64_t ns)
 {
-    size_t low = 0, high = m->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (m->ns[middle] < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t n;
+    MAREY__BISECT(n, 0, m->n, m->ns[n] < ns);
+    return n;
 }
 
 /* ---- rows ---- */

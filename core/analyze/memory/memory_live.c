@@ -27,11 +27,11 @@ static void put_rows(marey_table *table, const struct marey__memory_pool *pool,
         marey__memory_put_whose(table, pool);
         marey__memory_put_moment(table, pool, pool->first_ns + (uint64_t)(width * (double)slice),
                                  true);
-        marey__memory_put_bytes(table, fmax(most, 0), true);
+        marey__put_real(table, fmax(most, 0), true);
     }
     marey__memory_put_whose(table, pool);
     marey__memory_put_moment(table, pool, pool->last_ns, true);
-    marey__memory_put_bytes(table, pool->end_bytes, true);
+    marey__put_real(table, pool->end_bytes, true);
 }
 
 bool marey__memory_put_live(struct marey__memory_report *report, const struct marey__memory_pool *pool)

@@ -127,8 +127,8 @@ static void put_phase_rows(struct marey__memory_report *report,
         marey__memory_put_whose(table, pool);
         marey__memory_put_text(table, report, name);
         marey_table_u64(table, phases[name].count);
-        marey__memory_put_bytes(table, phases[name].peak, pool->n_blocks != 0);
-        marey__memory_put_bytes(table, phases[name].resident, phases[name].resident > 0);
+        marey__put_real(table, phases[name].peak, pool->n_blocks != 0);
+        marey__put_real(table, phases[name].resident, phases[name].resident > 0);
     }
 }
 
@@ -236,7 +236,7 @@ static bool put_names(struct marey__memory_report *report, const struct marey__m
             marey__memory_put_text(table, report, groups[i].key);
         else
             marey__put_string(table, "(unknown)");
-        marey__memory_put_bytes(table, groups[i].bytes, true);
+        marey__put_real(table, groups[i].bytes, true);
         marey_table_f64(table, groups[i].bytes / pool->peak_bytes);
         marey_table_u64(table, (uint64_t)(groups[i].count + 0.5));
     }
@@ -254,8 +254,8 @@ static bool put_stacks(struct marey__memory_report *report, const struct marey__
     for (size_t i = 0; i < report->names.n && groups[i].bytes > 0 && i < report->options.n_stacks;
          i++) {
         marey__memory_put_whose(table, pool);
-        marey__memory_put_bytes(table, groups[i].bytes, true);
-        marey__memory_put_bytes(table, 2 * sqrt(groups[i].variance), groups[i].variance > 0);
+        marey__put_real(table, groups[i].bytes, true);
+        marey__put_real(table, 2 * sqrt(groups[i].variance), groups[i].variance > 0);
         marey_table_f64(table, groups[i].bytes / pool->peak_bytes);
         marey_table_u64(table, (uint64_t)(groups[i].count + 0.5));
         marey__memory_put_text(table, report, groups[i].key);

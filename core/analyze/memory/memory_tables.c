@@ -69,7 +69,6 @@ static const struct marey_column fragmentation_columns[] = {
 static const struct marey_column resident_columns[] = {WHOSE, NS("at_ns", "at"),
                                                        BYTES("bytes", NULL)};
 static const struct marey_column live_columns[] = {WHOSE, NS("at_ns", "at"), BYTES("bytes", NULL)};
-static const struct marey_column note_columns[] = {TEXT("text")};
 
 #define TABLE(columns) columns, MAREY__COUNT_OF(columns)
 const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES] = {
@@ -89,30 +88,16 @@ const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES]
     [MAREY__MEMORY_RESIDENT] = {"resident", TABLE(resident_columns), NULL,
                                 "resident memory over time"},
     [MAREY__MEMORY_LIVE] = {"live", TABLE(live_columns), NULL, "live memory over time"},
-    [MAREY__MEMORY_NOTES] = {"notes", TABLE(note_columns), NULL, "notes on the figures"},
+    [MAREY__MEMORY_NOTES] = {"notes", marey__warning_columns, 1, NULL, "notes on the figures"},
 };
 
 /* ---- cells ---- */
 
 void marey__memory_put_whose(marey_table *table, const struct marey__memory_pool *pool)
 {
-    if (pool->rank >= 0)
-        marey_table_i64(table, pool->rank);
-    else
-        marey_table_null(table);
-    if (pool->pid > 0)
-        marey_table_i64(table, pool->pid);
-    else
-        marey_table_null(table);
+    marey__put_rank(table, pool->rank);
+    marey__put_rank(table, pool->pid > 0 ? pool->pid : -1);
     marey__put_string(table, pool->device);
-}
-
-void marey__memory_put_bytes(marey_table *table, double bytes, bool is_known)
-{
-    if (is_known && isfinite(bytes))
-        marey_table_f64(table, bytes);
-    else
-        marey_table_null(table);
 }
 
 void marey__memory_put_text(marey_table *table, const struct marey__memory_report *report,
@@ -153,10 +138,8 @@ static double highest(const struct marey__memory_readings *readings)
 void marey__memory_put_moment(marey_table *table, const struct marey__memory_pool *pool,
                               uint64_t ns, bool is_known)
 {
-    if (is_known && !pool->is_ordered)
-        marey_table_u64(table, ns > pool->first_ns ? ns - pool->first_ns : 0);
-    else
-        marey_table_null(table);
+    marey__put_whole(table, ns > pool->first_ns ? ns - pool->first_ns : 0,
+                     is_known && !pool->is_ordered);
 }
 
 static void put_fragmentation(struct marey__memory_report *report,
@@ -167,13 +150,13 @@ static void put_fragmentation(struct marey__memory_report *report,
         return;
     const double split = pool->inactive_bytes - pool->whole_bytes;
     marey__memory_put_whose(table, pool);
-    marey__memory_put_bytes(table, pool->segment_bytes, true);
-    marey__memory_put_bytes(table, pool->allocated_bytes, true);
-    marey__memory_put_bytes(table, pool->inactive_bytes, true);
-    marey__memory_put_bytes(table, pool->whole_bytes, true);
-    marey__memory_put_bytes(table, split, true);
-    marey__memory_put_bytes(table, split / pool->segment_bytes, pool->segment_bytes > 0);
-    marey__memory_put_bytes(table, pool->largest_free, true);
+    marey__put_real(table, pool->segment_bytes, true);
+    marey__put_real(table, pool->allocated_bytes, true);
+    marey__put_real(table, pool->inactive_bytes, true);
+    marey__put_real(table, pool->whole_bytes, true);
+    marey__put_real(table, split, true);
+    marey__put_real(table, split / pool->segment_bytes, pool->segment_bytes > 0);
+    marey__put_real(table, pool->largest_free, true);
     marey_table_u64(table, pool->n_free);
     marey_table_u64(table, pool->n_segments);
 }
@@ -187,22 +170,19 @@ void marey__memory_put_pool(struct marey__memory_report *report, const struct ma
     marey__memory_put_whose(table, pool);
     marey__put_string(table, pool->source);
     marey__memory_put_moment(table, pool, pool->last_ns, pool->last_ns > pool->first_ns);
-    marey__memory_put_bytes(table, (double)pool->last_interval, is_sampled);
+    marey__put_real(table, (double)pool->last_interval, is_sampled);
     marey_table_u64(table, pool->n_blocks);
     marey_table_u64(table, pool->n_dropped + pool->n_unfollowed);
-    if (pool->cost_ns != 0)
-        marey_table_u64(table, pool->cost_ns);
-    else
-        marey_table_null(table);
-    marey__memory_put_bytes(table, pool->peak_bytes, has_blocks);
-    marey__memory_put_bytes(table, pool->peak_plus_minus, has_blocks && is_sampled);
+    marey__put_whole(table, pool->cost_ns, pool->cost_ns != 0);
+    marey__put_real(table, pool->peak_bytes, has_blocks);
+    marey__put_real(table, pool->peak_plus_minus, has_blocks && is_sampled);
     marey__memory_put_moment(table, pool, pool->peak_ns, has_blocks);
-    marey__memory_put_bytes(table, pool->end_bytes, has_blocks);
-    marey__memory_put_bytes(table, peak_resident, peak_resident > 0);
-    marey__memory_put_bytes(table, resident->n != 0 ? resident->at[resident->n - 1].bytes : 0,
-                            resident->n != 0);
-    marey__memory_put_bytes(table, pool->limit, pool->limit > 0);
-    marey__memory_put_bytes(table, highest(&pool->reserved), pool->reserved.n != 0);
+    marey__put_real(table, pool->end_bytes, has_blocks);
+    marey__put_real(table, peak_resident, peak_resident > 0);
+    marey__put_real(table, resident->n != 0 ? resident->at[resident->n - 1].bytes : 0,
+                    resident->n != 0);
+    marey__put_real(table, pool->limit, pool->limit > 0);
+    marey__put_real(table, highest(&pool->reserved), pool->reserved.n != 0);
     put_fragmentation(report, pool);
 }
 
@@ -213,6 +193,6 @@ void marey__memory_put_resident(struct marey__memory_report *report,
     for (size_t i = 0; i < pool->resident.n; i++) {
         marey__memory_put_whose(table, pool);
         marey__memory_put_moment(table, pool, pool->resident.at[i].ns, true);
-        marey__memory_put_bytes(table, pool->resident.at[i].bytes, true);
+        marey__put_real(table, pool->resident.at[i].bytes, true);
     }
 }

@@ -6,7 +6,7 @@
 #include "analyze/memory/internal.h"
 #include "present/draw/internal.h"
 
-enum { MAX_COLUMNS = 20, RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
+enum { RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
 
 struct answer {
     const marey_report *report;
@@ -123,98 +123,34 @@ static marey_status put_pool(struct answer *answer, size_t row)
 
 /* ---- tables ---- */
 
-static bool has_value(const marey_table *table, size_t column)
+/* Of one pool nothing need say whose rows they are; stacks are too wide. */
+static bool is_hidden(const void *ctx, const marey_table *table, size_t column)
 {
-    const struct marey_column *const c = marey_table_column(table, column);
-    for (size_t row = 0; row < marey_table_n_rows(table); row++) {
-        const struct marey_cell cell = marey_table_cell(table, row, column);
-        if (!cell.is_null && (c->type != MAREY_TYPE_BOOL || cell.as.u64 != 0))
-            return true;
-    }
-    return false;
-}
-
-/* Whether all rows are of one pool, so that nothing need say whose they are. */
-static bool is_one_pool(const struct answer *answer)
-{
-    return marey_table_n_rows(answer->report->tables[MAREY__MEMORY_POOLS]) < 2;
-}
-
-static void choose_columns(const struct answer *answer, const marey_table *table,
-                           const char *hide[MAX_COLUMNS + 1])
-{
-    size_t n = 0;
-    for (size_t c = 0; c < marey_table_n_columns(table) && n < MAX_COLUMNS; c++)
-        if ((c < 3 && is_one_pool(answer)) || !has_value(table, c) ||
-            strcmp(marey_table_column(table, c)->name, "stack") == 0)
-            hide[n++] = marey_table_column(table, c)->name;
-    hide[n] = NULL;
-}
-
-static void copy_cell(marey_table *into, const struct marey_cell *cell,
-                      const struct marey_column *column)
-{
-    if (cell->is_null)
-        marey_table_null(into);
-    else if (column->type == MAREY_TYPE_TEXT)
-        marey_table_text(into, cell->as.text, cell->len);
-    else if (column->type == MAREY_TYPE_I64)
-        marey_table_i64(into, cell->as.i64);
-    else if (column->type == MAREY_TYPE_U64)
-        marey_table_u64(into, cell->as.u64);
-    else
-        marey_table_f64(into, cell->as.f64);
-}
-
-/* A copy of every so many rows of readings. */
-static marey_status thin(const marey_table *table, size_t n_rows, size_t step, marey_table **out)
-{
-    struct marey_column columns[MAX_COLUMNS];
-    const size_t n = MAREY__MIN(marey_table_n_columns(table), (size_t)MAX_COLUMNS);
-    for (size_t c = 0; c < n; c++)
-        columns[c] = *marey_table_column(table, c);
-    MAREY_TRY(marey_table_create(marey_table_name(table), columns, n, out));
-    for (size_t row = 0; row < n_rows; row++)
-        for (size_t c = 0; c < n; c++) {
-            const struct marey_cell cell = marey_table_cell(table, row * step, c);
-            copy_cell(*out, &cell, &columns[c]);
-        }
-    return marey_table_status(*out);
+    const marey_report *const report = ctx;
+    const bool is_one_pool = marey_table_n_rows(report->tables[MAREY__MEMORY_POOLS]) < 2;
+    return (column < 3 && is_one_pool) || !marey__table_has_values(table, column) ||
+           strcmp(marey_table_column(table, column)->name, "stack") == 0;
 }
 
 static marey_status put_table(struct answer *answer, enum marey__memory_table which, const char *title)
 {
     const marey_table *const table = answer->report->tables[which];
-    const size_t n = marey_table_n_rows(table), limit = answer->options->limit;
+    const size_t n = marey_table_n_rows(table);
     const bool is_thinned = (which == MAREY__MEMORY_RESIDENT || which == MAREY__MEMORY_LIVE) &&
-                            n > RESIDENT_ROWS && limit != 0;
-    const size_t step = is_thinned ? (n + RESIDENT_ROWS - 1) / RESIDENT_ROWS : 1;
-    const size_t n_drawn = is_thinned   ? (n + step - 1) / step
-                           : limit != 0 ? MAREY__MIN(n, limit)
-                                        : n;
-    const char *hide[MAX_COLUMNS + 1];
-    marey_table *drawn = NULL;
+                            answer->options->limit != 0;
+    const struct marey__report_view view = {
+        .table = table,
+        .title = title,
+        .n_rows = n,
+        .options = answer->options,
+        .hides = is_hidden,
+        .ctx = answer->report,
+        .widest_text = WIDEST_PLACE,
+        .step = is_thinned ? (n + RESIDENT_ROWS - 1) / RESIDENT_ROWS : 1};
     if (n == 0)
         return MAREY_OK;
-    marey__buf_printf(&answer->lines.line, "\n%s%s%s", marey__style(&answer->lines, DIM), title,
-                      marey__style(&answer->lines, PLAIN));
-    marey_status status = marey__lines_end(&answer->lines);
-    if (status == MAREY_OK && is_thinned)
-        status = thin(table, n_drawn, step, &drawn);
-    choose_columns(answer, table, hide);
-    const struct marey__text_view view = {.table = is_thinned ? drawn : table,
-                                          .options = answer->options->text,
-                                          .n_rows = n_drawn,
-                                          .hide = hide,
-                                          .widest_text = WIDEST_PLACE};
-    if (status == MAREY_OK)
-        status = marey__text_draw(&view, answer->lines.out);
-    marey_table_destroy(drawn);
-    if (status != MAREY_OK || n_drawn == n)
-        return status;
-    marey__buf_printf(&answer->lines.line, "%s... of %zu; --all shows them%s",
-                      marey__style(&answer->lines, DIM), n, marey__style(&answer->lines, PLAIN));
-    return marey__lines_end(&answer->lines);
+    MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty one */
+    return marey__report_draw(&answer->lines, &view);
 }
 
 static marey_status put_all(struct answer *answer)

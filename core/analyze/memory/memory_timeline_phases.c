@@ -269,33 +269,22 @@ static bool find_operators(struct marey__memory_phases *phases, const struct mar
 const struct marey__memory_span *marey__memory_span_at(const struct marey__memory_phases *phases,
                                                        int64_t ns)
 {
-    size_t low = 0, high = phases->n_pieces; /* the last piece that begins at or before it */
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (phases->pieces[middle].begin_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || phases->pieces[low - 1].span == MAREY__MEMORY_NONE)
+    size_t after;
+    MAREY__BISECT(after, 0, phases->n_pieces, phases->pieces[after].begin_ns <= ns);
+    if (after == 0 || phases->pieces[after - 1].span == MAREY__MEMORY_NONE)
         return NULL;
-    return &phases->spans[phases->pieces[low - 1].span];
+    return &phases->spans[phases->pieces[after - 1].span];
 }
 
 const struct marey__memory_span *marey__memory_operator_at(const struct marey__memory_phases *phases,
                                                            uint32_t thread, int64_t ns)
 {
-    size_t low = phases->first_operator[thread], high = phases->first_operator[thread + 1];
-    const size_t first = low;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (phases->operators[middle].begin_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > first && phases->operators[low - 1].end_ns >= ns ? &phases->operators[low - 1]
-                                                                  : NULL;
+    const size_t first = phases->first_operator[thread];
+    size_t after;
+    MAREY__BISECT(after, first, phases->first_operator[thread + 1],
+                  phases->operators[after].begin_ns <= ns);
+    return after > first && phases->operators[after - 1].end_ns >= ns ? &phases->operators[after - 1]
+                                                                      : NULL;
 }
 
 bool marey__memory_phases_init(struct marey__memory_phases *phases,

@@ -40,15 +40,9 @@ static bool find_instants(struct instants *instants, const struct marey__torch_t
 /* Whether roles were taken between two instants. */
 static bool were_taken(const struct instants *instants, int64_t from_ns, int64_t to_ns)
 {
-    size_t low = 0, high = instants->n; /* the first at or behind `from_ns` */
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (instants->ns[middle] < from_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < instants->n && instants->ns[low] < to_ns;
+    size_t at;
+    MAREY__BISECT(at, 0, instants->n, instants->ns[at] < from_ns);
+    return at < instants->n && instants->ns[at] < to_ns;
 }
 
 static bool is_within_operator(const struct rules *rules, const struct marey__memory_block *block)

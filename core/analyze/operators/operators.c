@@ -294,11 +294,10 @@ static const struct marey_setting settings[] = {
      "GPU)"},
 };
 
-static const struct marey_column notes[] = {TEXT("text")};
 static const struct marey_table_definition tables[] = {
     {"operators", marey__operator_columns, MAREY__N_OPERATOR_COLUMNS, NULL,
      "a row for each operator, shapes of inputs and stack"},
-    {"notes", notes, MAREY__COUNT_OF(notes), NULL, "notes on the figures"},
+    {"notes", marey__warning_columns, 1, NULL, "notes on the figures"},
 };
 
 extern const struct marey__analysis marey__analysis_operators;

@@ -25,16 +25,9 @@ static bool link_before(const void *a, const void *b)
 /* The first one with this id; MAREY__NO_OPERATOR_CALL: none. */
 static uint32_t find_link(const struct links *links, int64_t id)
 {
-    size_t low = 0, high = links->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (links->list[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < links->n && links->list[low].id == id ? links->list[low].call
-                                                       : MAREY__NO_OPERATOR_CALL;
+    size_t at;
+    MAREY__BISECT(at, 0, links->n, links->list[at].id < id);
+    return at < links->n && links->list[at].id == id ? links->list[at].call : MAREY__NO_OPERATOR_CALL;
 }
 
 static bool add_link(struct links *links, int64_t id, size_t call)
@@ -113,15 +106,10 @@ struct sums {
 /* The first allocation at `ns` or later; with `behind`, later than it. */
 static size_t find_time(const struct marey__torch_trace *trace, int64_t ns, bool behind)
 {
-    size_t low = 0, high = trace->n_memory;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (trace->memory[middle].ns < ns || (behind && trace->memory[middle].ns == ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    MAREY__BISECT(at, 0, trace->n_memory,
+                  trace->memory[at].ns < ns || (behind && trace->memory[at].ns == ns));
+    return at;
 }
 
 static void add_up(const struct marey__torch_trace *trace, struct sums *sums)

@@ -133,15 +133,9 @@ static bool add_forward(const struct marey__operators *operators, struct forward
 /* The first one of this sequence number; the list's end when there is none. */
 static size_t find_sequence(const struct forwards *forwards, int64_t sequence)
 {
-    size_t low = 0, high = forwards->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (forwards->list[middle].sequence < sequence)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    MAREY__BISECT(at, 0, forwards->n, forwards->list[at].sequence < sequence);
+    return at;
 }
 
 static bool add_vote(struct forwards *forwards, int64_t number, uint32_t thread)

@@ -183,12 +183,17 @@ const struct marey_column marey__operator_columns[MAREY__N_OPERATOR_COLUMNS] = {
     SHARE("device_share", "self device %"),
 };
 
+static void put_text(marey_table *table, const char *text, size_t len, bool is_known)
+{
+    if (is_known)
+        marey_table_text(table, text, len);
+    else
+        marey_table_null(table);
+}
+
 static void put_share(marey_table *table, int64_t part, int64_t whole)
 {
-    if (whole <= 0)
-        marey_table_null(table);
-    else
-        marey_table_f64(table, (double)part / (double)whole);
+    marey__put_real(table, (double)part / (double)whole, whole > 0);
 }
 
 static void put_row(const struct marey__operators *operators, const struct marey__operator *row,
@@ -214,14 +219,8 @@ static void put_row(const struct marey__operators *operators, const struct marey
     for (size_t i = 0; i < MAREY__COUNT_OF(numbers); i++)
         marey_table_i64(table, numbers[i]);
     marey_table_u64(table, row->flops);
-    if (operators->has_shapes)
-        marey_table_text(table, shapes.text, shapes.len);
-    else
-        marey_table_null(table);
-    if (top->len > 0)
-        marey_table_text(table, top->text, top->len);
-    else
-        marey_table_null(table);
+    put_text(table, shapes.text, shapes.len, operators->has_shapes);
+    put_text(table, top->text, top->len, top->len > 0);
     put_share(table, row->self_cpu_ns, operators->sum_cpu_ns);
     put_share(table, row->self_device_ns, operators->sum_device_ns);
 }

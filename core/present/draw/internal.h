@@ -29,6 +29,7 @@ struct marey__text_view {
     size_t n_rows;           /* from the first on */
     const char *const *hide; /* columns not to be drawn, NULL behind the last; may be NULL */
     size_t widest_text;      /* longer texts are cut, whatever room there is; 0: 80 */
+    size_t step;             /* only one in so many rows; 0: each */
 };
 marey_status marey__text_draw(const struct marey__text_view *view, FILE *out);
 /* A cell that is neither null nor text, as people read it; `unit` as in marey_text_options. */

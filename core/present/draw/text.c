@@ -109,6 +109,11 @@ static size_t widest_of(const struct marey__text_view *view)
     return view->widest_text != 0 ? view->widest_text : (size_t)WIDEST_TEXT;
 }
 
+static size_t step_of(const struct marey__text_view *view)
+{
+    return view->step != 0 ? view->step : 1;
+}
+
 /* Write the cell into layout->cell and return its width; `limit` cuts texts, 0 does not. */
 static size_t format_cell(struct layout *layout, size_t row, const struct drawn_column *c,
                           size_t limit)
@@ -235,7 +240,7 @@ static void measure_column(struct layout *layout, struct drawn_column *c)
 {
     layout->cell.len = 0;
     c->width = put_title(&layout->cell, layout, c->info);
-    for (size_t row = 0; row < layout->view->n_rows; row++) {
+    for (size_t row = 0; row < layout->view->n_rows; row += step_of(layout->view)) {
         const size_t width = format_cell(layout, row, c, 0);
         c->width = MAREY__MAX(c->width, width);
     }
@@ -326,7 +331,7 @@ static marey_status draw(struct layout *layout, FILE *out)
 {
     lay_out(layout);
     MAREY_TRY(draw_head(layout, out));
-    for (size_t row = 0; row < layout->view->n_rows; row++)
+    for (size_t row = 0; row < layout->view->n_rows; row += step_of(layout->view))
         MAREY_TRY(draw_row(layout, row, out));
     if (layout->left_out.len == 0)
         return MAREY_OK;
