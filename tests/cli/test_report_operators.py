@@ -14,16 +14,18 @@ def test_the_report_is_that_of_artifacts(marey, tmp_path):
     assert marey("artifacts", TRACE, "-o", "out", "--only", "averages").returncode == 0
     text = (tmp_path / "out/rank0_key_averages.txt").read_text()
     assert marey("report", "--operators", TRACE, "-n", 25).stdout == text
-    assert marey("report", "--operators", TRACE, "--csv").stdout == (
-        tmp_path / "out/rank0_key_averages.csv"
-    ).read_text()
+    assert (
+        marey("report", "--operators", TRACE, "--csv").stdout == (tmp_path / "out/rank0_key_averages.csv").read_text()
+    )
     report = json.loads(marey("report", "--operators", TRACE, "--json").stdout)
     assert report["operators"] == json.loads((tmp_path / "out/rank0_key_averages.json").read_text())
     assert report["notes"] == []
 
 
 def test_settings_choose_rows_and_order(marey):
-    rows = json.loads(marey("report", "--operators", TRACE, "--by-name", "--sort", "count", "--json").stdout)["operators"]
+    rows = json.loads(marey("report", "--operators", TRACE, "--by-name", "--sort", "count", "--json").stdout)[
+        "operators"
+    ]
     assert len({(row["name"], row["kind"]) for row in rows}) == len(rows)
     assert [row["calls"] for row in rows] == sorted((row["calls"] for row in rows), reverse=True)
 
