@@ -6,59 +6,37 @@
 
 #include "analyze/memory/internal.h"
 
-/* Places, open addressing: 1 + the youngest block there; 0: free. */
-struct places {
-    uint32_t *slots;
-    size_t n, cap; /* a power of two */
+struct place {
+    uint64_t address; /* these two are the key */
+    uint64_t device;
+    uint32_t youngest; /* block */
 };
 
 struct maker {
     struct marey__memory_timeline *timeline;
-    struct places places;
+    struct place *places;
+    size_t n_places, places_cap;
+    struct marey__key_map by_key;
 };
-
-static bool is_same_place(const struct marey__memory_block *block, uint32_t device, uint64_t address)
-{
-    return block->device == device && block->address == address;
-}
-
-static size_t find_slot(const struct maker *maker, uint32_t device, uint64_t address)
-{
-    const struct places *places = &maker->places;
-    uint64_t hash = (address ^ (uint64_t)device << 56) * 0x9e3779b97f4a7c15u;
-    size_t at = (size_t)(hash >> 20) & (places->cap - 1);
-    while (places->slots[at] != 0 &&
-           !is_same_place(&maker->timeline->blocks[places->slots[at] - 1], device, address))
-        at = (at + 1) & (places->cap - 1);
-    return at;
-}
-
-static bool make_room(struct maker *maker)
-{
-    struct places *places = &maker->places;
-    if (2 * (places->n + 1) <= places->cap)
-        return true;
-    const struct places old = *places;
-    places->cap = old.cap != 0 ? 2 * old.cap : 1024;
-    places->slots = marey__calloc(places->cap, sizeof *places->slots);
-    if (places->slots == NULL) {
-        *places = old;
-        return false;
-    }
-    for (size_t i = 0; i < old.cap; i++)
-        if (old.slots[i] != 0) {
-            const struct marey__memory_block *block = &maker->timeline->blocks[old.slots[i] - 1];
-            places->slots[find_slot(maker, block->device, block->address)] = old.slots[i];
-        }
-    marey__free(old.slots);
-    return true;
-}
 
 /* The youngest block at a place, or NONE. */
 static uint32_t youngest(const struct maker *maker, uint32_t device, uint64_t address)
 {
-    return maker->places.cap == 0 ? MAREY__MEMORY_NONE
-                                  : maker->places.slots[find_slot(maker, device, address)] - 1;
+    const uint64_t key[] = {address, device};
+    const uint32_t number = MAREY__MAP_FIND(&maker->by_key, maker->places, key);
+    return number != 0 ? maker->places[number - 1].youngest : MAREY__MEMORY_NONE;
+}
+
+/* Make a block the youngest of its place. Returns false on out of memory. */
+static bool set_youngest(struct maker *maker, struct marey__memory_block *block, uint32_t number)
+{
+    const uint64_t key[] = {block->address, block->device};
+    block->older = youngest(maker, block->device, block->address);
+    const uint32_t place =
+        MAREY__MAP_NUMBER(&maker->by_key, maker->places, maker->n_places, maker->places_cap, key);
+    if (place != 0)
+        maker->places[place - 1].youngest = number;
+    return place != 0;
 }
 
 /* Append a block, and put it before `younger` at its place (NONE: it is the youngest). NULL without memory. */
@@ -66,19 +44,17 @@ static struct marey__memory_block *put_block(struct maker *maker, struct marey__
                                              uint32_t younger)
 {
     struct marey__memory_timeline *timeline = maker->timeline;
-    if (!make_room(maker) || timeline->n_blocks >= MAREY__MEMORY_NONE - 1 ||
+    if (timeline->n_blocks >= MAREY__MEMORY_NONE - 1 ||
         !marey__grow(&timeline->blocks, &timeline->blocks_cap, timeline->n_blocks + 1, sizeof block))
         return NULL;
-    const uint32_t number = (uint32_t)timeline->n_blocks++;
+    const uint32_t number = (uint32_t)timeline->n_blocks;
     if (younger != MAREY__MEMORY_NONE) {
         block.older = timeline->blocks[younger].older;
         timeline->blocks[younger].older = number;
-    } else {
-        uint32_t *slot = &maker->places.slots[find_slot(maker, block.device, block.address)];
-        maker->places.n += *slot == 0;
-        block.older = *slot - 1; /* of a free one NONE */
-        *slot = number + 1;
+    } else if (!set_youngest(maker, &block, number)) {
+        return NULL;
     }
+    timeline->n_blocks++;
     timeline->blocks[number] = block;
     timeline->n_bytes += block.bytes;
     return &timeline->blocks[number];
@@ -331,6 +307,7 @@ bool marey__memory_make_blocks(struct marey__memory_timeline *timeline)
     bool ok = find_devices(timeline) && make_of_events(&maker);
     for (size_t i = 0; ok && i < timeline->trace->n_roles; i++)
         ok = take_role(&maker, &timeline->trace->roles[i]);
-    marey__free(maker.places.slots);
+    marey__free(maker.places);
+    marey__key_map_fini(&maker.by_key);
     return ok && make_of_sums(timeline);
 }

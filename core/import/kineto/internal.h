@@ -305,11 +305,10 @@ struct marey__torch_strings {
     size_t n_bytes, bytes_cap;
     struct marey__torch_span {
         uint64_t at;
-        uint32_t len, hash;
+        uint32_t len;
     } * spans; /* by id */
     size_t n, spans_cap;
-    uint32_t *slots;  /* ids by their hash; 0: free */
-    size_t slots_cap; /* a power of two */
+    struct marey__index by_hash;
     uint64_t seed;
 };
 

@@ -5,7 +5,7 @@
 #include "import/sink/internal.h"
 #include "record/internal.h"
 
-enum { FIRST_SLOTS = 1024, MAX_STRINGS = 1 << 30 };
+enum { MAX_STRINGS = 1 << 30 };
 
 bool marey__torch_strings_init(struct marey__torch_strings *strings)
 {
@@ -18,40 +18,20 @@ void marey__torch_strings_fini(struct marey__torch_strings *strings)
 {
     marey__free(strings->bytes);
     marey__free(strings->spans);
-    marey__free(strings->slots);
+    marey__index_fini(&strings->by_hash);
 }
 
-/* The slot of the text, or the free one where it belongs. */
-static uint32_t *find_slot(const struct marey__torch_strings *strings, uint32_t hash,
-                           const char *text, size_t len)
+/* The id of the text plus 1; 0 when it has none. */
+static uint32_t find(const struct marey__torch_strings *strings, uint32_t hash, const char *text,
+                     size_t len)
 {
-    for (size_t at = hash;; at++) {
-        uint32_t *slot = &strings->slots[at & (strings->slots_cap - 1)];
-        if (*slot == 0)
-            return slot;
-        const struct marey__torch_span *span = &strings->spans[*slot - 1];
-        if (span->hash == hash && span->len == len &&
-            memcmp(strings->bytes + span->at, text, len) == 0)
-            return slot;
+    uint32_t number;
+    for (size_t at = hash; (number = marey__index_next(&strings->by_hash, hash, &at)) != 0;) {
+        const struct marey__torch_span *span = &strings->spans[number - 1];
+        if (span->len == len && memcmp(strings->bytes + span->at, text, len) == 0)
+            break;
     }
-}
-
-static bool grow_slots(struct marey__torch_strings *strings)
-{
-    const size_t cap = strings->slots_cap > 0 ? 2 * strings->slots_cap : FIRST_SLOTS;
-    uint32_t *slots = marey__calloc(cap, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < strings->n; i++) {
-        size_t at = strings->spans[i].hash;
-        while (slots[at & (cap - 1)] != 0)
-            at++;
-        slots[at & (cap - 1)] = (uint32_t)i + 1;
-    }
-    marey__free(strings->slots);
-    strings->slots = slots;
-    strings->slots_cap = cap;
-    return true;
+    return number;
 }
 
 /* The text at the end of the bytes, with a NUL behind it. */
@@ -59,10 +39,11 @@ static bool append(struct marey__torch_strings *strings, uint32_t hash, const ch
 {
     if (strings->n >= MAX_STRINGS || len >= UINT32_MAX ||
         !marey__grow(&strings->spans, &strings->spans_cap, strings->n + 1, sizeof *strings->spans) ||
-        !marey__grow(&strings->bytes, &strings->bytes_cap, strings->n_bytes + len + 1, 1))
+        !marey__grow(&strings->bytes, &strings->bytes_cap, strings->n_bytes + len + 1, 1) ||
+        !marey__index_put(&strings->by_hash, hash, (uint32_t)strings->n + 1))
         return false;
     strings->spans[strings->n++] =
-        (struct marey__torch_span){.at = strings->n_bytes, .len = (uint32_t)len, .hash = hash};
+        (struct marey__torch_span){.at = strings->n_bytes, .len = (uint32_t)len};
     memcpy(strings->bytes + strings->n_bytes, text, len);
     strings->bytes[strings->n_bytes + len] = '\0';
     strings->n_bytes += len + 1;
@@ -72,17 +53,11 @@ static bool append(struct marey__torch_strings *strings, uint32_t hash, const ch
 bool marey__torch_intern(struct marey__torch_strings *strings, const char *text, size_t len,
                          marey__torch_id *id)
 {
-    /* Half of the slots stay free, so that a search is short. */
-    if (2 * (strings->n + 1) > strings->slots_cap && !grow_slots(strings))
-        return false;
     const uint32_t hash = (uint32_t)marey__hash_bytes(strings->seed, text, len);
-    uint32_t *slot = find_slot(strings, hash, text, len);
-    if (*slot == 0) {
-        if (!append(strings, hash, text, len))
-            return false;
-        *slot = (uint32_t)strings->n;
-    }
-    *id = *slot - 1;
+    const uint32_t number = find(strings, hash, text, len);
+    if (number == 0 && !append(strings, hash, text, len))
+        return false;
+    *id = number != 0 ? number - 1 : (uint32_t)strings->n - 1;
     return true;
 }
 
@@ -90,6 +65,6 @@ marey__torch_id marey__torch_find(const struct marey__torch_trace *trace, const 
 {
     const struct marey__torch_strings *strings = &trace->strings;
     const uint32_t hash = (uint32_t)marey__hash_bytes(strings->seed, text, len);
-    const uint32_t *slot = find_slot(strings, hash, text, len);
-    return *slot == 0 ? 0 : *slot - 1;
+    const uint32_t number = find(strings, hash, text, len);
+    return number != 0 ? number - 1 : 0;
 }

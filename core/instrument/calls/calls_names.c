@@ -3,81 +3,24 @@
 
 #include "instrument/calls/internal.h"
 
-/* ---- an index: numbers by hash ---- */
-
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
+static uint64_t hash_text(uint64_t seed, const char *text)
 {
-    const unsigned char *const at = bytes;
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    return marey__hash_bytes(seed, text, strlen(text));
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint32_t hash_of_name(const struct marey_calls_function *f)
 {
-    return hash_bytes(hash, text, strlen(text) + 1);
+    const uint64_t hash = hash_text(hash_text(f->line, f->name), f->qualified);
+    return (uint32_t)hash_text(hash_text(hash, f->file), f->module);
 }
 
-static const uint64_t hash_begin = UINT64_C(0xcbf29ce484222325);
-
-static uint64_t hash_of_name(const struct marey_calls_function *f)
+/* Count what the index grows by against the budget. Returns false on out of memory. */
+static bool put(struct marey_calls *calls, struct marey__index *index, uint32_t hash, uint32_t number)
 {
-    uint64_t hash = hash_text(hash_text(hash_begin, f->name), f->qualified);
-    hash = hash_text(hash_text(hash, f->file), f->module);
-    return hash_bytes(hash, &f->line, sizeof f->line);
-}
-
-static uint64_t hash_of_text(uint32_t function, const char *text, size_t len)
-{
-    return hash_bytes(hash_bytes(hash_begin, &function, sizeof function), text, len);
-}
-
-/* The slot of an equal one, or the empty one where it would go. */
-typedef bool is_equal(const struct marey_calls *calls, uint32_t number, const void *wanted);
-static uint32_t *find(const struct marey_calls *calls, const struct marey__calls_index *index,
-                      uint64_t hash, is_equal *equal, const void *wanted)
-{
-    const size_t mask = index->n_slots - 1;
-    size_t i = (size_t)(hash ^ hash >> 32) & mask;
-    while (index->slots[i] != 0 && !equal(calls, index->slots[i], wanted))
-        i = (i + 1) & mask;
-    return &index->slots[i];
-}
-
-static uint64_t hash_of_number(const struct marey_calls *calls,
-                               const struct marey__calls_index *index, uint32_t number)
-{
-    if (index == &calls->by_texts)
-        return hash_of_name(&calls->names[number - 1].function);
-    const struct marey__calls_text *const text = &calls->texts[number - 1];
-    return hash_of_text(text->function, text->text, text->len);
-}
-
-static bool never_equal(const struct marey_calls *calls, uint32_t number, const void *wanted)
-{
-    (void)calls, (void)number, (void)wanted;
-    return false;
-}
-
-/* Room for one more. */
-static bool grow_index(struct marey_calls *calls, struct marey__calls_index *index)
-{
-    enum { FIRST = 64 };
-    if (index->n_used * 2 < index->n_slots)
-        return true;
-    struct marey__calls_index grown = {.n_slots = index->n_slots != 0 ? index->n_slots * 2 : FIRST,
-                                       .n_used = index->n_used};
-    grown.slots = marey__calloc(grown.n_slots, sizeof *grown.slots);
-    if (grown.slots == NULL)
-        return false;
-    for (size_t i = 0; i < index->n_slots; i++)
-        if (index->slots[i] != 0)
-            *find(calls, &grown, hash_of_number(calls, index, index->slots[i]), never_equal, NULL) =
-                index->slots[i];
-    marey__calls_spend(calls, (grown.n_slots - index->n_slots) * sizeof *grown.slots, true);
-    marey__free(index->slots);
-    *index = grown;
-    return true;
+    const size_t n_slots = index->n_slots;
+    const bool is_put = marey__index_put(index, hash, number);
+    marey__calls_spend(calls, (index->n_slots - n_slots) * sizeof *index->slots, true);
+    return is_put;
 }
 
 /* ---- functions ---- */
@@ -87,10 +30,8 @@ static const char *text_of(const char *text)
     return text != NULL ? text : "";
 }
 
-static bool is_same_name(const struct marey_calls *calls, uint32_t number, const void *wanted)
+static bool is_same_name(const struct marey_calls_function *a, const struct marey_calls_function *b)
 {
-    const struct marey_calls_function *const a = &calls->names[number - 1].function, *const b =
-                                                                                         wanted;
     return a->line == b->line && a->kind == b->kind && strcmp(a->name, b->name) == 0 &&
            strcmp(a->qualified, b->qualified) == 0 && strcmp(a->file, b->file) == 0 &&
            strcmp(a->module, b->module) == 0;
@@ -119,22 +60,26 @@ static bool copy_texts(struct marey_calls *calls, const struct marey_calls_funct
 static uint32_t add_function(struct marey_calls *calls, const struct marey_calls_function *wanted)
 {
     const size_t cap = calls->names_cap;
-    if (!grow_index(calls, &calls->by_texts) ||
-        !marey__grow(&calls->names, &calls->names_cap, calls->n_names + 1, sizeof *calls->names))
+    const uint32_t hash = hash_of_name(wanted);
+    uint32_t number;
+    for (size_t at = hash; (number = marey__index_next(&calls->by_texts, hash, &at)) != 0;)
+        if (calls->names[number - 1].is_released &&
+            is_same_name(&calls->names[number - 1].function, wanted)) {
+            calls->names[number - 1].is_released = false;
+            return number;
+        }
+    struct marey__calls_name name = {0};
+    if (!marey__grow(&calls->names, &calls->names_cap, calls->n_names + 1, sizeof *calls->names) ||
+        !copy_texts(calls, wanted, &name.function))
         return 0;
     marey__calls_spend(calls, (calls->names_cap - cap) * sizeof *calls->names, true);
-    uint32_t *const first = find(calls, &calls->by_texts, hash_of_name(wanted), is_same_name, wanted);
-    for (uint32_t same = *first; same != 0; same = calls->names[same - 1].next_same)
-        if (calls->names[same - 1].is_released) {
-            calls->names[same - 1].is_released = false;
-            return same;
-        }
-    struct marey__calls_name name = {.next_same = *first};
-    if (!copy_texts(calls, wanted, &name.function))
+    number = (uint32_t)calls->n_names + 1;
+    if (!put(calls, &calls->by_texts, hash, number)) {
+        marey__free((char *)name.function.name);
         return 0;
-    calls->by_texts.n_used += *first == 0;
+    }
     calls->names[calls->n_names++] = name;
-    return *first = (uint32_t)calls->n_names;
+    return number;
 }
 
 uint32_t marey_calls_define(struct marey_calls *calls, const struct marey_calls_function *function)
@@ -171,32 +116,30 @@ int marey_calls_function_get(struct marey_calls *calls, uint32_t number,
 
 /* ---- signatures ---- */
 
-static bool is_same_text(const struct marey_calls *calls, uint32_t number, const void *wanted)
-{
-    const struct marey__calls_text *const a = &calls->texts[number - 1], *const b = wanted;
-    return a->function == b->function && a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
-}
-
 /* The lock is held. */
 static uint32_t add_signature(struct marey_calls *calls, struct marey__calls_text wanted)
 {
     const size_t cap = calls->texts_cap;
-    if (!grow_index(calls, &calls->known) ||
-        !marey__grow(&calls->texts, &calls->texts_cap, calls->n_texts + 1, sizeof *calls->texts))
+    const uint32_t hash = (uint32_t)marey__hash_bytes(wanted.function, wanted.text, wanted.len);
+    uint32_t number;
+    for (size_t at = hash; (number = marey__index_next(&calls->known, hash, &at)) != 0;) {
+        const struct marey__calls_text *const text = &calls->texts[number - 1];
+        if (text->function == wanted.function && text->len == wanted.len &&
+            memcmp(text->text, wanted.text, wanted.len) == 0)
+            return number;
+    }
+    number = (uint32_t)calls->n_texts + 1;
+    if (!marey__grow(&calls->texts, &calls->texts_cap, calls->n_texts + 1, sizeof *calls->texts))
         return 0;
     marey__calls_spend(calls, (calls->texts_cap - cap) * sizeof *calls->texts, true);
-    uint32_t *const slot =
-        find(calls, &calls->known, hash_of_text(wanted.function, wanted.text, wanted.len),
-             is_same_text, &wanted);
-    if (*slot != 0)
-        return *slot;
     wanted.text = marey__strndup(wanted.text, wanted.len);
-    if (wanted.text == NULL)
+    if (wanted.text == NULL || !put(calls, &calls->known, hash, number)) {
+        marey__free(wanted.text);
         return 0;
+    }
     marey__calls_spend(calls, wanted.len + 1, true);
-    calls->known.n_used++;
     calls->texts[calls->n_texts++] = wanted;
-    return *slot = (uint32_t)calls->n_texts;
+    return number;
 }
 
 uint32_t marey_calls_signature(struct marey_calls *calls, uint32_t function, const char *text,
@@ -235,6 +178,6 @@ void marey__calls_names_fini(struct marey_calls *calls)
         marey__free(calls->texts[i].text);
     marey__free(calls->names);
     marey__free(calls->texts);
-    marey__free(calls->by_texts.slots);
-    marey__free(calls->known.slots);
+    marey__index_fini(&calls->by_texts);
+    marey__index_fini(&calls->known);
 }

@@ -91,7 +91,6 @@ enum marey__calls_timer {
 
 struct marey__calls_name {                /* a function */
     struct marey_calls_function function; /* texts are this profile's */
-    uint32_t next_same;                   /* another of the same texts; 0: none */
     bool is_released;
 };
 struct marey__calls_text { /* a signature */
@@ -99,11 +98,6 @@ struct marey__calls_text { /* a signature */
     char *text;
     size_t len;
     double elements;
-};
-
-struct marey__calls_index { /* numbers by hash; numbers begin with 1 */
-    uint32_t *slots;
-    size_t n_slots, n_used;
 };
 
 struct marey_calls {
@@ -118,10 +112,10 @@ struct marey_calls {
     struct marey__moment begin;
     struct marey__calls_name *names;
     size_t n_names, names_cap;
-    struct marey__calls_index by_texts; /* the first function of some texts */
+    struct marey__index by_texts; /* functions */
     struct marey__calls_text *texts;
     size_t n_texts, texts_cap;
-    struct marey__calls_index known;
+    struct marey__index known; /* signatures */
     struct marey_calls_thread *threads, **threads_end;
     uint32_t n_threads;
     struct marey__calls_recorded {

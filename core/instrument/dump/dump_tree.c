@@ -8,26 +8,11 @@
 
 #include "instrument/dump/internal.h"
 
-static uint64_t mix(uint64_t h, uint64_t x)
+static uint32_t hash_part(uint32_t parent, const struct marey_dump_part *part)
 {
-    h = (h ^ x) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 29;
-}
-
-static uint64_t hash_part(uint32_t parent, const struct marey_dump_part *part)
-{
-    uint64_t h = mix(parent + UINT64_C(0x51ed270b), part->key == NULL ? part->index : part->key_len);
-    if (part->key == NULL)
-        return h;
-    size_t at = 0;
-    uint64_t word;
-    for (; part->key_len - at >= sizeof word; at += sizeof word) {
-        memcpy(&word, part->key + at, sizeof word);
-        h = mix(h, word);
-    }
-    word = 0;
-    memcpy(&word, part->key + at, part->key_len - at);
-    return mix(mix(h, word), 1);
+    return (uint32_t)(part->key == NULL
+                          ? marey__hash_bytes(parent, &part->index, sizeof part->index)
+                          : marey__hash_bytes(~(uint64_t)parent, part->key, part->key_len));
 }
 
 static bool is_part(const struct marey_dump_part *a, const struct marey_dump_part *b)
@@ -37,30 +22,16 @@ static bool is_part(const struct marey_dump_part *a, const struct marey_dump_par
     return a->key_len == b->key_len && memcmp(a->key, b->key, a->key_len) == 0;
 }
 
-/* The slot of a child, or the empty one where it would be. */
-static uint32_t *find_slot(const struct marey__dump_tree *tree, uint32_t parent,
+/* The number of a child; 0, which is the root's, when there is none. */
+static uint32_t find_child(const struct marey__dump_tree *tree, uint32_t parent,
                            const struct marey_dump_part *part)
 {
-    for (uint64_t i = hash_part(parent, part);; i++) {
-        uint32_t *const slot = &tree->slots[i & (tree->n_slots - 1)];
-        const struct marey__dump_node *const node = &tree->nodes[*slot];
-        if (*slot == 0 || (node->parent == parent && is_part(&node->part, part)))
-            return slot; /* the root is nobody's child, so 0 marks an empty slot */
-    }
-}
-
-static bool grow_slots(struct marey__dump_tree *tree)
-{
-    const size_t n = tree->n_slots == 0 ? 64 : tree->n_slots * 2;
-    uint32_t *const slots = marey__calloc(n, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    marey__free(tree->slots);
-    tree->slots = slots;
-    tree->n_slots = n;
-    for (uint32_t i = 1; i < tree->n; i++)
-        *find_slot(tree, tree->nodes[i].parent, &tree->nodes[i].part) = i;
-    return true;
+    const uint32_t hash = hash_part(parent, part);
+    uint32_t number;
+    for (size_t at = hash; (number = marey__index_next(&tree->by_part, hash, &at)) != 0;)
+        if (tree->nodes[number].parent == parent && is_part(&tree->nodes[number].part, part))
+            break;
+    return number;
 }
 
 /* Room for `n` more nodes, and a root. */
@@ -73,18 +44,16 @@ static bool reserve(struct marey__dump_tree *tree, size_t n)
                                                            .first = MAREY__NO_NODE,
                                                            .last = MAREY__NO_NODE,
                                                            .next = MAREY__NO_NODE};
-    while (tree->n_slots < 2 * (tree->n + n))
-        if (!grow_slots(tree))
-            return false;
     return true;
 }
 
-/* A child that is not there yet. There is room; the key is the tree's. */
+/* A child that is not there yet. The nodes have room; the key is the tree's. Returns 0 on out of memory. */
 static uint32_t append(struct marey__dump_tree *tree, uint32_t parent, struct marey_dump_part part)
 {
     const uint32_t number = (uint32_t)tree->n;
     struct marey__dump_node *const up = &tree->nodes[parent];
-    *find_slot(tree, parent, &part) = number;
+    if (!marey__index_put(&tree->by_part, hash_part(parent, &part), number))
+        return 0;
     tree->nodes[tree->n++] = (struct marey__dump_node){.part = part,
                                                        .parent = parent,
                                                        .first = MAREY__NO_NODE,
@@ -147,7 +116,7 @@ static const char *lead_on(const struct marey__dump_tree *tree, uint32_t number,
         return "its path leads into a dictionary by a position";
     if (wanted.key == NULL && wanted.index > node->n_children)
         return "positions in a list are added in order";
-    *child = *find_slot(tree, number, &wanted);
+    *child = find_child(tree, number, &wanted);
     return NULL;
 }
 
@@ -204,6 +173,7 @@ marey_status marey__dump_tree_put(struct marey__dump_tree *tree, const struct ma
         struct marey_dump_part part = parts[i];
         MAREY__TRY_MEMORY(own_key(tree, &part));
         at = append(tree, at, part);
+        MAREY__TRY_MEMORY(at != 0);
     }
     if (kind != MAREY_DUMP_DICT)
         tree->nodes[at].kind = kind == MAREY_DUMP_LIST ? MAREY__NODE_LIST : MAREY__NODE_LEAF;
@@ -221,7 +191,7 @@ void marey__dump_tree_path(const struct marey__dump_tree *tree, uint32_t node,
 void marey__dump_tree_fini(struct marey__dump_tree *tree)
 {
     marey__free(tree->nodes);
-    marey__free(tree->slots);
+    marey__index_fini(&tree->by_part);
     marey__arena_fini(&tree->keys);
     *tree = (struct marey__dump_tree){0};
 }

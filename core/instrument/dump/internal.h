@@ -46,8 +46,7 @@ struct marey__dump_node {
 struct marey__dump_tree {
     struct marey__dump_node *nodes;
     size_t n, cap;
-    uint32_t *slots; /* nodes by parent and part; a power of two of them */
-    size_t n_slots;
+    struct marey__index by_part; /* nodes by parent and part */
     struct marey__arena keys;
 };
 

@@ -5,64 +5,38 @@
 
 #include "instrument/gpu/internal.h"
 
-/* ---- a table from bytes to a site ---- */
+/* ---- sites by mangled name ---- */
 
 struct entry {
-    const void *key; /* ours; NULL: free */
-    uint32_t len, hash;
+    const char *key; /* ours */
+    uint32_t len;
     marey_id site;
 };
 struct map {
     struct entry *entries;
-    size_t n, cap; /* a power of two, at most half full */
+    size_t n, cap;
+    struct marey__index by_key;
 };
 
-static bool is_key(const struct entry *entry, const void *key, uint32_t len, uint32_t hash)
+/* The key's entry, with its site 0 when it is new; NULL on out of memory. Valid until the next call. */
+static struct entry *entry_of(struct map *map, const char *key, uint32_t len)
 {
-    return entry->hash == hash && entry->len == len && memcmp(entry->key, key, len) == 0;
-}
-
-/* Where the key is, or would be; there is room. */
-static struct entry *find(const struct map *map, const void *key, uint32_t len, uint32_t hash)
-{
-    for (size_t i = hash;; i++) {
-        struct entry *entry = &map->entries[i & (map->cap - 1)];
-        if (entry->key == NULL || is_key(entry, key, len, hash))
+    const uint32_t hash = marey__crc32c(0, key, len);
+    uint32_t number;
+    for (size_t at = hash; (number = marey__index_next(&map->by_key, hash, &at)) != 0;) {
+        struct entry *entry = &map->entries[number - 1];
+        if (entry->len == len && memcmp(entry->key, key, len) == 0)
             return entry;
     }
-}
-
-static bool grow_map(struct map *map)
-{
-    enum { FIRST = 256 };
-    const struct map old = *map;
-    const size_t cap = old.cap != 0 ? old.cap * 2 : FIRST;
-    struct entry *entries = marey__calloc(cap, sizeof *entries);
-    if (entries == NULL)
-        return false;
-    *map = (struct map){.entries = entries, .n = old.n, .cap = cap};
-    for (size_t i = 0; i < old.cap; i++)
-        if (old.entries[i].key != NULL)
-            *find(map, old.entries[i].key, old.entries[i].len, old.entries[i].hash) = old.entries[i];
-    marey__free(old.entries);
-    return true;
-}
-
-/* The key's entry, with its site 0 when it is new; NULL without memory. */
-static struct entry *entry_of(struct map *map, const void *key, uint32_t len)
-{
-    if (map->n * 2 >= map->cap && !grow_map(map))
+    if (!marey__grow(&map->entries, &map->cap, map->n + 1, sizeof *map->entries))
         return NULL;
-    const uint32_t hash = marey__crc32c(0, key, len);
-    struct entry *entry = find(map, key, len, hash);
-    if (entry->key != NULL)
-        return entry;
     const char *copy = marey__strndup(key, len);
-    if (copy == NULL)
+    if (copy == NULL || !marey__index_put(&map->by_key, hash, (uint32_t)map->n + 1)) {
+        marey__free((char *)copy);
         return NULL;
-    map->n++;
-    *entry = (struct entry){.key = copy, .len = len, .hash = hash};
-    return entry;
+    }
+    map->entries[map->n] = (struct entry){.key = copy, .len = len};
+    return &map->entries[map->n++];
 }
 
 static marey_id site_of(const char *name, const char *category)

@@ -1,18 +1,10 @@
-/*
- * The store: each thing once, by number. An index for each kind finds the number of an equal thing; it holds numbers alone,
- * and the things are compared. Numbers are never given again.
- */
+/* The store: each thing once, by number, with a map or index for each kind. Numbers are never reused. */
 #include <string.h>
 
 #include "base/internal.h"
 #include "sampler/store/internal.h"
 
 enum { MOST = 1 << 28 }; /* things of a kind */
-
-struct number_index {
-    uint32_t *slots; /* numbers; 0: free. A power of two of them */
-    size_t n_slots, n_used;
-};
 
 struct process {
     struct marey_samples_process info;
@@ -28,7 +20,8 @@ struct marey_samples {
     struct marey_samples_stack *stacks;
     size_t n_processes, n_threads, n_functions, n_locations, n_stacks;
     size_t processes_cap, threads_cap, functions_cap, locations_cap, stacks_cap;
-    struct number_index thread_index, function_index, location_index, stack_index;
+    struct marey__index thread_index, function_index;
+    struct marey__key_map locations_by_key, stacks_by_key;
     struct marey_samples_counts counts;
     size_t n_text_bytes;
 };
@@ -48,67 +41,12 @@ void marey_samples_destroy(marey_samples *s)
     marey__free(s->functions);
     marey__free(s->locations);
     marey__free(s->stacks);
-    marey__free(s->thread_index.slots);
-    marey__free(s->function_index.slots);
-    marey__free(s->location_index.slots);
-    marey__free(s->stack_index.slots);
+    marey__index_fini(&s->thread_index);
+    marey__index_fini(&s->function_index);
+    marey__key_map_fini(&s->locations_by_key);
+    marey__key_map_fini(&s->stacks_by_key);
     marey__free(s);
 }
-
-/* ---- indexes ---- */
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 32;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-    return mix(hash, 0xff); /* where the text ends is a part of it */
-}
-
-typedef uint64_t hash_of(const marey_samples *s, uint32_t number);
-
-static void index_place(struct number_index *index, uint64_t hash, uint32_t number)
-{
-    size_t at = (size_t)hash & (index->n_slots - 1);
-    while (index->slots[at] != 0)
-        at = (at + 1) & (index->n_slots - 1);
-    index->slots[at] = number;
-}
-
-/* Room for one more: at most half of the slots are used. */
-static bool index_reserve(const marey_samples *s, struct number_index *index, hash_of *hash)
-{
-    if (2 * (index->n_used + 1) <= index->n_slots)
-        return true;
-    struct number_index larger = {.n_slots = index->n_slots < 64 ? 64 : 2 * index->n_slots,
-                                  .n_used = index->n_used};
-    larger.slots = marey__calloc(larger.n_slots, sizeof *larger.slots);
-    if (larger.slots == NULL)
-        return false;
-    for (size_t i = 0; i < index->n_slots; i++)
-        if (index->slots[i] != 0)
-            index_place(&larger, hash(s, index->slots[i]), index->slots[i]);
-    marey__free(index->slots);
-    *index = larger;
-    return true;
-}
-
-static void index_add(struct number_index *index, uint64_t hash, uint32_t number)
-{
-    index_place(index, hash, number);
-    index->n_used++;
-}
-
-/* Each slot that may have what is looked for, until a free one. */
-#define INDEX_EACH(index, hash, number)                                                            \
-    for (size_t at_ = (size_t)(hash);                                                              \
-         (index)->n_slots != 0 && ((number) = (index)->slots[at_ & ((index)->n_slots - 1)]) != 0;  \
-         at_++)
 
 static const char *keep(marey_samples *s, const char *text)
 {
@@ -164,15 +102,10 @@ uint32_t marey__samples_process(marey_samples *s, const struct marey_samples_pro
 
 /* ---- threads ---- */
 
-static uint64_t hash_thread(uint32_t process, int64_t tid, uint64_t interpreter)
+static uint32_t hash_thread(uint32_t process, int64_t tid, uint64_t interpreter)
 {
-    return mix(mix(mix(1, process), (uint64_t)tid), interpreter);
-}
-
-static uint64_t hash_of_thread(const marey_samples *s, uint32_t number)
-{
-    const struct marey_samples_thread *const t = &s->threads[number - 1];
-    return hash_thread(t->process, t->tid, t->interpreter);
+    const uint64_t key[] = {process, (uint64_t)tid, interpreter};
+    return (uint32_t)marey__hash_bytes(1, key, sizeof key);
 }
 
 void marey__samples_rename(marey_samples *s, uint32_t thread, const char *name)
@@ -187,10 +120,9 @@ void marey__samples_rename(marey_samples *s, uint32_t thread, const char *name)
 uint32_t marey__samples_thread(marey_samples *s, uint32_t process, int64_t tid, const char *name,
                                uint64_t interpreter, bool is_main)
 {
-    const uint64_t hash = hash_thread(process, tid, interpreter);
+    const uint32_t hash = hash_thread(process, tid, interpreter);
     uint32_t number;
-    INDEX_EACH(&s->thread_index, hash, number)
-    {
+    for (size_t at = hash; (number = marey__index_next(&s->thread_index, hash, &at)) != 0;) {
         const struct marey_samples_thread *const t = &s->threads[number - 1];
         if (t->process == process && t->tid == tid && t->interpreter == interpreter) {
             if (name != NULL && name[0] != '\0')
@@ -199,31 +131,27 @@ uint32_t marey__samples_thread(marey_samples *s, uint32_t process, int64_t tid, 
         }
     }
     if (process == 0 || process > s->n_processes || s->n_threads >= MOST ||
-        !index_reserve(s, &s->thread_index, hash_of_thread) ||
         !marey__grow(&s->threads, &s->threads_cap, s->n_threads + 1, sizeof *s->threads))
         return 0;
     const char *const kept = keep(s, name);
-    if (kept == NULL)
+    if (kept == NULL || !marey__index_put(&s->thread_index, hash, (uint32_t)s->n_threads + 1))
         return 0;
     s->threads[s->n_threads++] =
         (struct marey_samples_thread){process, tid, kept, interpreter, is_main};
-    index_add(&s->thread_index, hash, (uint32_t)s->n_threads);
     return (uint32_t)s->n_threads;
 }
 
 /* ---- functions ---- */
 
-static uint64_t hash_function(const struct marey_samples_function *f)
+static uint64_t hash_text(uint64_t seed, const char *text)
 {
-    uint64_t hash = mix(mix(2, (uint64_t)f->kind), f->first_line);
-    hash = mix_text(hash, f->name);
-    hash = mix_text(hash, f->file);
-    return mix_text(hash, f->module);
+    return marey__hash_bytes(seed, text, strlen(text));
 }
 
-static uint64_t hash_of_function(const marey_samples *s, uint32_t number)
+static uint32_t hash_function(const struct marey_samples_function *f)
 {
-    return hash_function(&s->functions[number - 1]);
+    const uint64_t seed = marey__hash_mix((uint64_t)f->kind + 1, f->first_line);
+    return (uint32_t)hash_text(hash_text(hash_text(seed, f->name), f->file), f->module);
 }
 
 static bool is_same_function(const struct marey_samples_function *a,
@@ -238,77 +166,46 @@ uint32_t marey__samples_function(marey_samples *s, enum marey_frame_kind kind, c
 {
     struct marey_samples_function f = {kind, name != NULL ? name : "", file != NULL ? file : "",
                                        module != NULL ? module : "", first_line};
-    const uint64_t hash = hash_function(&f);
+    const uint32_t hash = hash_function(&f);
     uint32_t number;
-    INDEX_EACH(&s->function_index, hash, number)
-    {
+    for (size_t at = hash; (number = marey__index_next(&s->function_index, hash, &at)) != 0;)
         if (is_same_function(&s->functions[number - 1], &f))
             return number;
-    }
-    if (s->n_functions >= MOST || !index_reserve(s, &s->function_index, hash_of_function) ||
+    if (s->n_functions >= MOST ||
         !marey__grow(&s->functions, &s->functions_cap, s->n_functions + 1, sizeof *s->functions))
         return 0;
     f.name = keep(s, f.name);
     f.file = keep(s, f.file);
     f.module = keep(s, f.module);
-    if (f.name == NULL || f.file == NULL || f.module == NULL)
+    if (f.name == NULL || f.file == NULL || f.module == NULL ||
+        !marey__index_put(&s->function_index, hash, (uint32_t)s->n_functions + 1))
         return 0;
     s->functions[s->n_functions++] = f;
-    index_add(&s->function_index, hash, (uint32_t)s->n_functions);
     return (uint32_t)s->n_functions;
 }
 
 /* ---- locations and stacks ---- */
 
-static uint64_t hash_of_location(const marey_samples *s, uint32_t number)
-{
-    const struct marey_samples_location l = s->locations[number - 1];
-    return mix(mix(3, l.function), l.line);
-}
-
 uint32_t marey__samples_location(marey_samples *s, uint32_t function, uint32_t line)
 {
-    const uint64_t hash = mix(mix(3, function), line);
-    uint32_t number;
-    INDEX_EACH(&s->location_index, hash, number)
-    {
-        const struct marey_samples_location l = s->locations[number - 1];
-        if (l.function == function && l.line == line)
-            return number;
-    }
-    if (function == 0 || function > s->n_functions || s->n_locations >= MOST ||
-        !index_reserve(s, &s->location_index, hash_of_location) ||
-        !marey__grow(&s->locations, &s->locations_cap, s->n_locations + 1, sizeof *s->locations))
-        return 0;
-    s->locations[s->n_locations++] = (struct marey_samples_location){function, line};
-    index_add(&s->location_index, hash, (uint32_t)s->n_locations);
-    return (uint32_t)s->n_locations;
-}
-
-static uint64_t hash_of_stack(const marey_samples *s, uint32_t number)
-{
-    const struct marey_samples_stack k = s->stacks[number - 1];
-    return mix(mix(4, k.parent), k.location);
+    const uint64_t key = marey__pair_key(function, line);
+    const uint32_t number = MAREY__MAP_FIND(&s->locations_by_key, s->locations, key);
+    if (number != 0 || function == 0 || function > s->n_functions || s->n_locations >= MOST)
+        return number;
+    return MAREY__MAP_ADD(&s->locations_by_key, s->locations, s->n_locations, s->locations_cap, key);
 }
 
 uint32_t marey__samples_stack(marey_samples *s, uint32_t parent, uint32_t location)
 {
-    const uint64_t hash = mix(mix(4, parent), location);
-    uint32_t number;
-    INDEX_EACH(&s->stack_index, hash, number)
-    {
-        const struct marey_samples_stack k = s->stacks[number - 1];
-        if (k.parent == parent && k.location == location)
-            return number;
-    }
-    if (parent > s->n_stacks || location == 0 || location > s->n_locations || s->n_stacks >= MOST ||
-        !index_reserve(s, &s->stack_index, hash_of_stack) ||
-        !marey__grow(&s->stacks, &s->stacks_cap, s->n_stacks + 1, sizeof *s->stacks))
-        return 0;
-    const uint32_t depth = parent != 0 ? s->stacks[parent - 1].depth + 1 : 1;
-    s->stacks[s->n_stacks++] = (struct marey_samples_stack){parent, location, depth};
-    index_add(&s->stack_index, hash, (uint32_t)s->n_stacks);
-    return (uint32_t)s->n_stacks;
+    const uint64_t key = marey__pair_key(parent, location);
+    uint32_t number = MAREY__MAP_FIND(&s->stacks_by_key, s->stacks, key);
+    if (number != 0 || parent > s->n_stacks || location == 0 || location > s->n_locations ||
+        s->n_stacks >= MOST)
+        return number;
+    number = MAREY__MAP_ADD(&s->stacks_by_key, s->stacks, s->n_stacks, s->stacks_cap, key);
+    if (number != 0)
+        s->stacks[number - 1].depth = parent != 0 ? s->stacks[parent - 1].depth + 1 : 1;
+    return number;
 }
 
 /* ---- counts ---- */
