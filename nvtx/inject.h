@@ -3,7 +3,6 @@
  * libraries tell NVTX becomes events of the recording.
  *
  *   NVTX ── inject_entry.c    puts our functions into the tables of each object that has NVTX inside
- *      |    inject_extension.c   the same for NVTX's extension of payloads
  *      '--- inject_calls.c, inject_handles.c    those functions
  *             |-- inject_text.c     what of a name is its site's, what varies; wide characters
  *             |-- inject_names.c    domains, categories, names: found without a lock once they are known
@@ -22,16 +21,12 @@
 #ifndef MAREY_INJECT_H
 #define MAREY_INJECT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include <marey/range.h>
 
 #include "inject_abi.h"
-
-/* ---- inject_array.c ---- */
-
-/* Let `*array`, from malloc or NULL, have `n` elements of `bytes` bytes. False leaves it as it was. */
-bool inject_array_resize(void *array, size_t n, size_t bytes);
 
 /* ---- inject_text.c ---- */
 
@@ -89,13 +84,12 @@ const struct inject_name *inject_name_get(struct inject_domain *domain, const ch
 /* The same for a string that is registered, and may have a part that varies. Falls back on other names; NULL without memory. */
 struct inject_name *inject_name_register(struct inject_domain *domain, const char *text);
 /* What stands for names when there are too many. NULL without memory. */
-const struct inject_name *inject_name_folded(struct inject_domain *domain, const char *text,
-                                             size_t len);
+struct inject_name *inject_name_folded(struct inject_domain *domain, const char *text, size_t len);
 
 /* The site of a name as an event looks like. `color` 0: none. No lock once it is known. Never 0. */
 marey_id inject_look_find(struct inject_name *name, uint32_t category, uint32_t color);
 static inline marey_id inject_name_site(const struct inject_name *name, uint32_t category,
-                                       uint32_t color)
+                                        uint32_t color)
 {
     const marey_id id = __atomic_load_n(&name->id, __ATOMIC_RELAXED);
     if (MAREY_LIKELY((category | color) == 0 && id != 0))
@@ -115,21 +109,16 @@ struct inject_schema_entry {
     char *name; /* NULL: none */
 };
 
-struct inject_enum_value {
-    uint64_t value;
-    char *name;
-};
-
-/* A schema or an enumeration, which has no entries but values. */
+/* A schema, or an enumeration: then `detail` of an entry is a value. */
 struct inject_schema {
     struct inject_schema *next; /* the list is guarded by the lock; a release makes one seen */
     const struct inject_domain *domain;
     uint64_t id;
     char *name;              /* NULL: none */
     size_t bytes, alignment; /* 0: unknown */
-    size_t n_entries, n_values;
+    bool is_enum;
+    size_t n_entries;
     struct inject_schema_entry *entries;
-    struct inject_enum_value *values;
 };
 
 /*
@@ -254,23 +243,19 @@ struct inject_next {
 extern struct inject_next inject_next;
 extern bool inject_has_next; /* relaxed */
 
-/* Call the second tool's `name` where it has one. */
-#define INJECT_NEXT(name, ...)                                                                     \
-    do {                                                                                           \
-        __typeof__(inject_next.name) next_ = __atomic_load_n(&inject_next.name, __ATOMIC_RELAXED); \
-        if (next_ != NULL)                                                                         \
-            next_(__VA_ARGS__);                                                                    \
-    } while (0)
-#define INJECT_NEXT_OR(otherwise, name, ...)                                                       \
-    (__extension__({                                                                               \
-        __typeof__(inject_next.name) next_ = __atomic_load_n(&inject_next.name, __ATOMIC_RELAXED); \
-        next_ != NULL ? next_(__VA_ARGS__) : (otherwise);                                          \
-    }))
-
 static inline bool inject_next_is_there(void)
 {
     return MAREY_UNLIKELY(__atomic_load_n(&inject_has_next, __ATOMIC_RELAXED));
 }
+
+/* Call the second tool's `name`; `otherwise` without a second tool, or where it lacks that function. */
+#define INJECT_NEXT_OR(otherwise, name, ...)                                                       \
+    (__extension__({                                                                               \
+        __typeof__(inject_next.name) next_ =                                                       \
+            inject_next_is_there() ? __atomic_load_n(&inject_next.name, __ATOMIC_RELAXED) : NULL;  \
+        next_ != NULL ? next_(__VA_ARGS__) : (otherwise);                                          \
+    }))
+#define INJECT_NEXT(name, ...) INJECT_NEXT_OR((void)0, name, __VA_ARGS__)
 
 /* What makes it the tool of an object: its own function, or NULL when there is no second tool. Loads it the first time. */
 nvtx_initialize *inject_next_find(void);
@@ -294,12 +279,27 @@ static inline marey_async inject_next_ours(uint64_t range)
 /* The number again; false when there is none. */
 bool inject_next_ended(uint64_t ours, uint64_t *theirs);
 
-/* ---- around a fork, in the order of the locks ---- */
-void inject_entry_lock(bool lock);
-void inject_next_lock(bool lock);
-void inject_schema_lock(bool lock);
-void inject_names_lock(bool lock);
-void inject_thread_lock(bool lock);
+/* ---- locks: inject_entry.c ---- */
+
+/* In the order in which they are taken; each guards the state of its file. A fork takes all of them. */
+enum inject_lock {
+    INJECT_LOCK_ENTRY, /* one object of the program at a time */
+    INJECT_LOCK_NEXT,
+    INJECT_LOCK_SCHEMAS,
+    INJECT_LOCK_NAMES,
+    INJECT_LOCK_THREADS,
+    INJECT_N_LOCKS
+};
+extern pthread_mutex_t inject_locks[INJECT_N_LOCKS];
+
+static inline void inject_lock(enum inject_lock lock)
+{
+    pthread_mutex_lock(&inject_locks[lock]);
+}
+static inline void inject_unlock(enum inject_lock lock)
+{
+    pthread_mutex_unlock(&inject_locks[lock]);
+}
 
 /* ---- inject_calls.c ---- */
 
@@ -307,11 +307,5 @@ void inject_thread_lock(bool lock);
 #define INJECT_CALL(place, type, name, params) type inject_##name params;
 NVTX_FUNCTIONS(INJECT_CALL)
 #undef INJECT_CALL
-
-/* The same without a second tool. */
-int inject_own_push(struct inject_domain *domain, const struct nvtx_event *event);
-int inject_own_pop(const struct inject_domain *domain);
-void inject_own_mark(struct inject_domain *domain, const struct nvtx_event *event);
-uint64_t inject_own_start(struct inject_domain *domain, const struct nvtx_event *event);
 
 #endif

@@ -41,8 +41,7 @@ look_up(struct inject_domain *domain, const char *text, const struct nvtx_event 
         meaning.rest_len = len;
     }
     if (name != NULL)
-        meaning.id = inject_name_site(name, event != NULL ? event->category : 0,
-                                      event != NULL ? color_of(event) : 0);
+        meaning.id = inject_name_site(name, event->category, color_of(event));
     return meaning;
 }
 
@@ -54,7 +53,7 @@ static inline const struct inject_name *recent_name(const struct inject_domain *
         return NULL;
     const struct inject_recent *const recent = inject_thread_recent(text);
     if (MAREY_UNLIKELY(recent->text != text || recent->domain != domain ||
-                      strcmp(recent->name->text, text) != 0))
+                       strcmp(recent->name->text, text) != 0))
         return NULL;
     return recent->name;
 }
@@ -65,15 +64,15 @@ static struct inject_meaning text_meaning(struct inject_domain *domain, const ch
     const struct inject_name *const name = recent_name(domain, text);
     if (MAREY_UNLIKELY(name == NULL))
         return look_up(domain, text, event);
-    return (struct inject_meaning){event == NULL
-                                       ? inject_name_site(name, 0, 0)
-                                       : inject_name_site(name, event->category, color_of(event)),
-                                   NULL, 0};
+    return (struct inject_meaning){.id = inject_name_site(name, event->category, color_of(event))};
 }
 
-static inline struct inject_meaning registered_meaning(struct inject_domain *domain,
-                                                       const struct nvtx_event *event)
+/* `event` is one of simple_event(). */
+static inline struct inject_meaning event_meaning(struct inject_domain *domain,
+                                                  const struct nvtx_event *event)
 {
+    if (event->text_type != NVTX_REGISTERED)
+        return text_meaning(domain, event->text_type == NVTX_TEXT ? event->as.text : NULL, event);
     const struct inject_name *const name = event->as.registered;
     if (MAREY_UNLIKELY(name == NULL || name->domain != domain))
         return text_meaning(domain, name != NULL ? name->text : NULL, event);
@@ -85,22 +84,39 @@ static inline struct inject_meaning registered_meaning(struct inject_domain *dom
     return meaning;
 }
 
-/* `event` has no wide text. */
-static inline struct inject_meaning event_meaning(struct inject_domain *domain,
-                                                  const struct nvtx_event *event)
+/* ---- events of all kinds ---- */
+
+static struct nvtx_event text_event(const char *text)
 {
-    if (event->text_type == NVTX_REGISTERED)
-        return registered_meaning(domain, event);
-    return text_meaning(domain, event->text_type == NVTX_TEXT ? event->as.text : NULL, event);
+    return (struct nvtx_event){.text_type = NVTX_TEXT, .as.text = text};
 }
 
-/* ---- from there to the recording ---- */
+static struct nvtx_event wide_event(const wchar_t *wide)
+{
+    return (struct nvtx_event){.text_type = NVTX_WIDE_TEXT, .as.wide = wide};
+}
+
+/* An event with a wide text, or NULL, as `copy` with UTF-8, which lies in `text`; others as they are. */
+static const struct nvtx_event *simple_event(const struct nvtx_event *event,
+                                             struct nvtx_event *copy, char text[INJECT_TEXT_MAX])
+{
+    if (MAREY_LIKELY(event != NULL && event->text_type != NVTX_WIDE_TEXT))
+        return event;
+    *copy = event != NULL ? *event : text_event(NULL);
+    if (event != NULL) {
+        inject_text_narrow(event->as.wide, text);
+        copy->text_type = NVTX_TEXT;
+        copy->as.text = text;
+    }
+    return copy;
+}
+
+/* ---- to the recording ---- */
 
 static inline void put(const struct inject_domain *domain, enum inject_what what,
                        const struct inject_meaning *meaning, const struct nvtx_event *event)
 {
-    if (MAREY_UNLIKELY(meaning->rest != NULL ||
-                      (event != NULL && event->payload_type != NVTX_PAYLOAD_NONE)))
+    if (MAREY_UNLIKELY(meaning->rest != NULL || event->payload_type != NVTX_PAYLOAD_NONE))
         inject_event_put(domain, what, meaning, event);
     else if (what == INJECT_MARK)
         marey_put_mark(meaning->id, NULL);
@@ -108,24 +124,31 @@ static inline void put(const struct inject_domain *domain, enum inject_what what
         marey_put_begin(meaning->id);
 }
 
-static int push_meaning(struct inject_entry *entry, const struct inject_meaning *meaning,
-                        const struct nvtx_event *event)
+/* The rest of a push whose entry is on the stack; NULL: there was no room for it. */
+__attribute__((noinline)) static int push_slowly(struct inject_domain *domain,
+                                                 struct inject_entry *entry,
+                                                 const struct nvtx_event *event)
 {
-    entry->id = meaning->id;
-    if (MAREY_LIKELY(meaning->id != 0))
-        put(entry->domain, INJECT_RANGE, meaning, event);
-    return entry->level;
+    char text[INJECT_TEXT_MAX];
+    struct nvtx_event copy;
+    if (entry == NULL)
+        return NVTX_NO_LEVEL;
+    const int level = entry->level;
+    if (!is_recording())
+        return level;
+    event = simple_event(event, &copy, text);
+    const struct inject_meaning meaning = event_meaning(domain, event);
+    entry->id = meaning.id;
+    if (MAREY_LIKELY(meaning.id != 0))
+        put(domain, INJECT_RANGE, &meaning, event);
+    return level;
 }
 
 __attribute__((noinline)) static int push_text_slowly(struct inject_domain *domain,
-                                                      const char *text, struct inject_entry *entry)
+                                                      struct inject_entry *entry, const char *text)
 {
-    if (entry == NULL)
-        return NVTX_NO_LEVEL;
-    if (!is_recording())
-        return entry->level;
-    const struct inject_meaning meaning = text_meaning(domain, text, NULL);
-    return push_meaning(entry, &meaning, NULL);
+    const struct nvtx_event event = text_event(text);
+    return push_slowly(domain, entry, &event);
 }
 
 static inline int push_text(struct inject_domain *domain, const char *text)
@@ -134,69 +157,22 @@ static inline int push_text(struct inject_domain *domain, const char *text)
     const struct inject_name *const name =
         MAREY_LIKELY(is_recording()) ? recent_name(domain, text) : NULL;
     if (MAREY_UNLIKELY(entry == NULL || name == NULL))
-        return push_text_slowly(domain, text, entry);
+        return push_text_slowly(domain, entry, text);
     const int level = entry->level;
     entry->id = inject_name_site(name, 0, 0);
     marey_put_begin(entry->id);
     return level;
 }
 
-__attribute__((noinline)) static int push_wide(struct inject_domain *domain, const wchar_t *wide)
-{
-    char text[INJECT_TEXT_MAX];
-    inject_text_narrow(wide, text);
-    return push_text(domain, text);
-}
-
-/* The event with its wide text as UTF-8, which lies in `text`. */
-static struct nvtx_event narrow(const struct nvtx_event *event, char text[INJECT_TEXT_MAX])
-{
-    struct nvtx_event narrow = *event;
-    inject_text_narrow(event->as.wide, text);
-    narrow.text_type = NVTX_TEXT;
-    narrow.as.text = text;
-    return narrow;
-}
-
-static bool is_wide(const struct nvtx_event *event)
-{
-    return MAREY_UNLIKELY(event->text_type == NVTX_WIDE_TEXT);
-}
-
-static int push_event_slowly(struct inject_domain *domain, const struct nvtx_event *event);
-
-__attribute__((noinline)) static int push_wide_event(struct inject_domain *domain,
-                                                     const struct nvtx_event *event)
-{
-    char text[INJECT_TEXT_MAX];
-    const struct nvtx_event plain = narrow(event, text);
-    return push_event_slowly(domain, &plain);
-}
-
-__attribute__((noinline)) static int push_event_slowly(struct inject_domain *domain,
-                                                       const struct nvtx_event *event)
-{
-    if (event == NULL)
-        return push_text(domain, NULL);
-    if (event->text_type == NVTX_WIDE_TEXT)
-        return push_wide_event(domain, event);
-    struct inject_entry *const entry = inject_thread_push(domain);
-    if (entry == NULL)
-        return NVTX_NO_LEVEL;
-    if (!is_recording())
-        return entry->level;
-    const struct inject_meaning meaning = event_meaning(domain, event);
-    return push_meaning(entry, &meaning, event);
-}
-
 /* A registered string and nothing that goes along is the usual case of those who care for speed. */
-static inline int push_event(struct inject_domain *domain, const struct nvtx_event *event)
+__attribute__((always_inline)) static inline int push_event(struct inject_domain *domain,
+                                                            const struct nvtx_event *event)
 {
     const struct inject_name *const name =
         event != NULL && event->text_type == NVTX_REGISTERED ? event->as.registered : NULL;
     if (MAREY_UNLIKELY(name == NULL || event->payload_type != NVTX_PAYLOAD_NONE ||
-                      name->domain != domain || name->rest != name->len || !is_recording()))
-        return push_event_slowly(domain, event);
+                       name->domain != domain || name->rest != name->len || !is_recording()))
+        return push_slowly(domain, inject_thread_push(domain), event);
     const marey_id id = inject_name_site(name, event->category, color_of(event));
     struct inject_entry *const entry = inject_thread_push(domain);
     if (MAREY_UNLIKELY(entry == NULL))
@@ -205,6 +181,12 @@ static inline int push_event(struct inject_domain *domain, const struct nvtx_eve
     entry->id = id;
     marey_put_begin(id);
     return level;
+}
+
+static int push_wide(struct inject_domain *domain, const wchar_t *wide)
+{
+    const struct nvtx_event event = wide_event(wide);
+    return push_slowly(domain, inject_thread_push(domain), &event);
 }
 
 static int pop(const struct inject_domain *domain)
@@ -223,82 +205,34 @@ static int pop(const struct inject_domain *domain)
     return level;
 }
 
-static void mark_text(struct inject_domain *domain, const char *text)
-{
-    if (!is_recording())
-        return;
-    const struct inject_meaning meaning = text_meaning(domain, text, NULL);
-    if (meaning.id != 0)
-        put(domain, INJECT_MARK, &meaning, NULL);
-}
-
-static void mark_wide(struct inject_domain *domain, const wchar_t *wide)
+static void mark(struct inject_domain *domain, const struct nvtx_event *event)
 {
     char text[INJECT_TEXT_MAX];
-    inject_text_narrow(wide, text);
-    mark_text(domain, text);
-}
-
-static void mark_event(struct inject_domain *domain, const struct nvtx_event *event)
-{
-    char text[INJECT_TEXT_MAX];
-    struct nvtx_event plain;
+    struct nvtx_event copy;
     if (!is_recording())
         return;
-    if (event != NULL && is_wide(event)) {
-        plain = narrow(event, text);
-        event = &plain;
-    }
-    const struct inject_meaning meaning =
-        event != NULL ? event_meaning(domain, event) : text_meaning(domain, NULL, NULL);
+    event = simple_event(event, &copy, text);
+    const struct inject_meaning meaning = event_meaning(domain, event);
     if (meaning.id != 0)
         put(domain, INJECT_MARK, &meaning, event);
 }
 
-static uint64_t start_text(struct inject_domain *domain, const char *text)
-{
-    return is_recording() ? marey_put_async_begin(text_meaning(domain, text, NULL).id) : 0;
-}
-
-static uint64_t start_wide(struct inject_domain *domain, const wchar_t *wide)
+/* Number of the range; with a second tool, its own number `theirs` is kept beside it. */
+static uint64_t start(struct inject_domain *domain, const struct nvtx_event *event, uint64_t theirs)
 {
     char text[INJECT_TEXT_MAX];
-    inject_text_narrow(wide, text);
-    return start_text(domain, text);
+    struct nvtx_event copy;
+    uint64_t ours = 0;
+    if (is_recording())
+        ours = marey_put_async_begin(event_meaning(domain, simple_event(event, &copy, text)).id);
+    return inject_next_is_there() ? inject_next_started(ours, theirs) : ours;
 }
 
-static uint64_t start_event(struct inject_domain *domain, const struct nvtx_event *event)
+/* End our range; whether the second tool has one as well, by its own number. */
+static bool end(uint64_t range, uint64_t *theirs)
 {
-    char text[INJECT_TEXT_MAX];
-    struct nvtx_event plain;
-    if (event == NULL || !is_recording())
-        return event == NULL ? start_text(domain, NULL) : 0;
-    if (is_wide(event)) {
-        plain = narrow(event, text);
-        event = &plain;
-    }
-    return marey_put_async_begin(event_meaning(domain, event).id);
-}
-
-/* For the extension. */
-int inject_own_push(struct inject_domain *domain, const struct nvtx_event *event)
-{
-    return push_event_slowly(domain, event);
-}
-
-int inject_own_pop(const struct inject_domain *domain)
-{
-    return pop(domain);
-}
-
-void inject_own_mark(struct inject_domain *domain, const struct nvtx_event *event)
-{
-    mark_event(domain, event);
-}
-
-uint64_t inject_own_start(struct inject_domain *domain, const struct nvtx_event *event)
-{
-    return start_event(domain, event);
+    marey_put_async_end(inject_next_ours(range));
+    return inject_next_is_there() && inject_next_ended(range, theirs);
 }
 
 /* ---- what NVTX calls: a second tool's, and ours ---- */
@@ -306,32 +240,30 @@ uint64_t inject_own_start(struct inject_domain *domain, const struct nvtx_event 
 void inject_mark_event(const struct nvtx_event *event)
 {
     struct nvtx_event copy;
-    mark_event(&inject_default_domain, event);
-    if (inject_next_is_there())
-        INJECT_NEXT(mark_event, inject_next_event(event, &copy));
+    mark(&inject_default_domain, event);
+    INJECT_NEXT(mark_event, inject_next_event(event, &copy));
 }
 
 void inject_mark_text(const char *text)
 {
-    mark_text(&inject_default_domain, text);
-    if (inject_next_is_there())
-        INJECT_NEXT(mark_text, text);
+    const struct nvtx_event event = text_event(text);
+    mark(&inject_default_domain, &event);
+    INJECT_NEXT(mark_text, text);
 }
 
 void inject_mark_wide(const wchar_t *text)
 {
-    mark_wide(&inject_default_domain, text);
-    if (inject_next_is_there())
-        INJECT_NEXT(mark_wide, text);
+    const struct nvtx_event event = wide_event(text);
+    mark(&inject_default_domain, &event);
+    INJECT_NEXT(mark_wide, text);
 }
 
 void inject_domain_mark(void *handle, const struct nvtx_event *event)
 {
     struct inject_domain *const domain = inject_domain_of(handle);
     struct nvtx_event copy;
-    mark_event(domain, event);
-    if (inject_next_is_there())
-        INJECT_NEXT(domain_mark, inject_next_domain(domain), inject_next_event(event, &copy));
+    mark(domain, event);
+    INJECT_NEXT(domain_mark, inject_next_domain(domain), inject_next_event(event, &copy));
 }
 
 /* A push with a second tool: what it returns counts. */
@@ -373,66 +305,128 @@ int inject_domain_push(void *handle, const struct nvtx_event *event)
 int inject_pop(void)
 {
     const int level = pop(&inject_default_domain);
-    return inject_next_is_there() ? INJECT_NEXT_OR(level, pop) : level;
+    return INJECT_NEXT_OR(level, pop);
 }
 
 int inject_domain_pop(void *handle)
 {
     struct inject_domain *const domain = inject_domain_of(handle);
     const int level = pop(domain);
-    return inject_next_is_there() ? INJECT_NEXT_OR(level, domain_pop, inject_next_domain(domain))
-                                  : level;
-}
-
-/* The second tool's number of a range is kept beside ours. */
-static uint64_t started(uint64_t ours, uint64_t theirs)
-{
-    return inject_next_is_there() ? inject_next_started(ours, theirs) : ours;
+    return INJECT_NEXT_OR(level, domain_pop, inject_next_domain(domain));
 }
 
 uint64_t inject_start_event(const struct nvtx_event *event)
 {
     struct nvtx_event copy;
-    const uint64_t theirs =
-        inject_next_is_there() ? INJECT_NEXT_OR(0, start_event, inject_next_event(event, &copy)) : 0;
-    return started(start_event(&inject_default_domain, event), theirs);
+    const uint64_t theirs = INJECT_NEXT_OR(0, start_event, inject_next_event(event, &copy));
+    return start(&inject_default_domain, event, theirs);
 }
 
 uint64_t inject_start_text(const char *text)
 {
-    const uint64_t theirs = inject_next_is_there() ? INJECT_NEXT_OR(0, start_text, text) : 0;
-    return started(start_text(&inject_default_domain, text), theirs);
+    const struct nvtx_event event = text_event(text);
+    const uint64_t theirs = INJECT_NEXT_OR(0, start_text, text);
+    return start(&inject_default_domain, &event, theirs);
 }
 
 uint64_t inject_start_wide(const wchar_t *text)
 {
-    const uint64_t theirs = inject_next_is_there() ? INJECT_NEXT_OR(0, start_wide, text) : 0;
-    return started(start_wide(&inject_default_domain, text), theirs);
+    const struct nvtx_event event = wide_event(text);
+    const uint64_t theirs = INJECT_NEXT_OR(0, start_wide, text);
+    return start(&inject_default_domain, &event, theirs);
 }
 
 uint64_t inject_domain_start(void *handle, const struct nvtx_event *event)
 {
     struct inject_domain *const domain = inject_domain_of(handle);
     struct nvtx_event copy;
-    const uint64_t theirs = inject_next_is_there()
-                                ? INJECT_NEXT_OR(0, domain_start, inject_next_domain(domain),
-                                                 inject_next_event(event, &copy))
-                                : 0;
-    return started(start_event(domain, event), theirs);
+    const uint64_t theirs =
+        INJECT_NEXT_OR(0, domain_start, inject_next_domain(domain), inject_next_event(event, &copy));
+    return start(domain, event, theirs);
 }
 
 void inject_end(uint64_t range)
 {
     uint64_t theirs;
-    marey_put_async_end(inject_next_ours(range));
-    if (inject_next_is_there() && inject_next_ended(range, &theirs))
+    if (end(range, &theirs))
         INJECT_NEXT(end, theirs);
 }
 
 void inject_domain_end(void *handle, uint64_t range)
 {
     uint64_t theirs;
-    marey_put_async_end(inject_next_ours(range));
-    if (inject_next_is_there() && inject_next_ended(range, &theirs))
+    if (end(range, &theirs))
         INJECT_NEXT(domain_end, inject_next_domain(inject_domain_of(handle)), theirs);
+}
+
+/* ---- the extension for payloads: schemas, and events that are nothing but payloads ---- */
+
+/* With a second tool its numbers of schemas are everybody's. */
+uint64_t inject_schema_register(void *handle, const struct nvtx_schema *schema)
+{
+    const struct inject_domain *const domain = inject_domain_of(handle);
+    return inject_schema_add(domain, schema,
+                             INJECT_NEXT_OR(0, schema_register, inject_next_domain(domain), schema));
+}
+
+uint64_t inject_enum_register(void *handle, const struct nvtx_enum *schema)
+{
+    const struct inject_domain *const domain = inject_domain_of(handle);
+    return inject_enum_add(domain, schema,
+                           INJECT_NEXT_OR(0, enum_register, inject_next_domain(domain), schema));
+}
+
+/* The event of these payloads; its name lies in `text`. */
+static struct nvtx_event payload_event(const struct inject_domain *domain,
+                                       const struct nvtx_payload *payloads, size_t n,
+                                       char text[INJECT_TEXT_MAX])
+{
+    inject_payload_message(domain, payloads, n, text);
+    return (struct nvtx_event){.bytes = sizeof(struct nvtx_event),
+                               .payload_type = NVTX_PAYLOAD_EXTENDED,
+                               .n_payloads = n < INT32_MAX ? (int32_t)n : INT32_MAX,
+                               .payload.u64 = (uintptr_t)payloads,
+                               .text_type = NVTX_TEXT,
+                               .as.text = text};
+}
+
+void inject_mark_payload(void *handle, const struct nvtx_payload *payloads, size_t n)
+{
+    char text[INJECT_TEXT_MAX];
+    struct inject_domain *const domain = inject_domain_of(handle);
+    const struct nvtx_event event = payload_event(domain, payloads, n, text);
+    mark(domain, &event);
+    INJECT_NEXT(mark_payload, inject_next_domain(domain), payloads, n);
+}
+
+int inject_push_payload(void *handle, const struct nvtx_payload *payloads, size_t n)
+{
+    char text[INJECT_TEXT_MAX];
+    struct inject_domain *const domain = inject_domain_of(handle);
+    const struct nvtx_event event = payload_event(domain, payloads, n, text);
+    PUSHED(INJECT_NEXT_OR(NVTX_NO_LEVEL, push_payload, inject_next_domain(domain), payloads, n),
+           push_slowly(domain, inject_thread_push(domain), &event));
+}
+
+int inject_pop_payload(void *handle, const struct nvtx_payload *payloads, size_t n)
+{
+    struct inject_domain *const domain = inject_domain_of(handle);
+    const int level = pop(domain);
+    return INJECT_NEXT_OR(level, pop_payload, inject_next_domain(domain), payloads, n);
+}
+
+uint64_t inject_start_payload(void *handle, const struct nvtx_payload *payloads, size_t n)
+{
+    char text[INJECT_TEXT_MAX];
+    struct inject_domain *const domain = inject_domain_of(handle);
+    const struct nvtx_event event = payload_event(domain, payloads, n, text);
+    const uint64_t theirs = INJECT_NEXT_OR(0, start_payload, inject_next_domain(domain), payloads, n);
+    return start(domain, &event, theirs);
+}
+
+void inject_end_payload(void *handle, uint64_t range, const struct nvtx_payload *payloads, size_t n)
+{
+    uint64_t theirs;
+    if (end(range, &theirs))
+        INJECT_NEXT(end_payload, inject_next_domain(inject_domain_of(handle)), theirs, payloads, n);
 }

@@ -5,7 +5,6 @@
  * given to the second tool, if there is one, and we keep out of them.
  */
 #include <dlfcn.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "inject.h"
@@ -26,18 +25,14 @@ struct slot {
 #define CORE2_SLOT(place, type, name, params) SLOT(NVTX_MODULE_CORE2, place, name),
 #define SYNC_SLOT(place, type, name, params) SLOT(NVTX_MODULE_SYNC, place, name),
 
+#define PAYLOAD_SLOT(place, type, name, params) SLOT(0, place, name),
+
 static const struct slot slots[] = {NVTX_CORE(CORE_SLOT) NVTX_CORE2(CORE2_SLOT) NVTX_SYNC(SYNC_SLOT)};
 enum { N_SLOTS = sizeof slots / sizeof slots[0] };
 
-static pthread_mutex_t entry_lock = PTHREAD_MUTEX_INITIALIZER; /* one object at a time */
-
-void inject_entry_lock(bool lock)
-{
-    if (lock)
-        pthread_mutex_lock(&entry_lock);
-    else
-        pthread_mutex_unlock(&entry_lock);
-}
+pthread_mutex_t inject_locks[INJECT_N_LOCKS] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                                                PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                                                PTHREAD_MUTEX_INITIALIZER};
 
 /* Where the object keeps the function; NULL: it knows no such function. */
 static nvtx_function **find_place(const struct nvtx_callbacks *callbacks, const struct slot *slot)
@@ -49,12 +44,6 @@ static nvtx_function **find_place(const struct nvtx_callbacks *callbacks, const 
     return places[slot->place];
 }
 
-static void find_places(const struct nvtx_callbacks *callbacks, nvtx_function **places[N_SLOTS])
-{
-    for (size_t i = 0; i < N_SLOTS; i++)
-        places[i] = find_place(callbacks, &slots[i]);
-}
-
 /* ---- a second tool ---- */
 
 static nvtx_function **kept_for(const struct slot *slot)
@@ -62,33 +51,27 @@ static nvtx_function **kept_for(const struct slot *slot)
     return (nvtx_function **)((char *)&inject_next + slot->next);
 }
 
-/* Keep what it put there. A tool has the same functions for all objects; the first ones count. */
-static void keep_next(nvtx_function *const before[N_SLOTS], nvtx_function **const places[N_SLOTS])
+/* A tool has the same functions for all objects; the first ones count. */
+static void keep(const struct slot *slot, nvtx_function *theirs)
 {
-    for (size_t i = 0; i < N_SLOTS; i++) {
-        nvtx_function **const kept = kept_for(&slots[i]);
-        if (places[i] != NULL && *places[i] != before[i] && *kept == NULL)
-            __atomic_store_n(kept, *places[i], __ATOMIC_RELAXED);
-    }
-    __atomic_store_n(&inject_has_next, true, __ATOMIC_RELAXED);
+    nvtx_function **const kept = kept_for(slot);
+    if (*kept == NULL)
+        __atomic_store_n(kept, theirs, __ATOMIC_RELAXED);
 }
 
-static void remember(nvtx_function **const places[N_SLOTS], nvtx_function *functions[N_SLOTS])
-{
-    for (size_t i = 0; i < N_SLOTS; i++)
-        functions[i] = places[i] != NULL ? *places[i] : NULL;
-}
-
-/* Let it have the tables first. */
+/* Let it have the tables first, and keep what it put there. */
 static void ask_next(nvtx_get_table *get_table, nvtx_function **const places[N_SLOTS])
 {
     nvtx_initialize *const initialize = inject_next_find();
     nvtx_function *before[N_SLOTS];
-    if (initialize == NULL)
+    for (size_t i = 0; i < N_SLOTS; i++)
+        before[i] = places[i] != NULL ? *places[i] : NULL;
+    if (initialize == NULL || initialize(get_table) == 0)
         return;
-    remember(places, before);
-    if (initialize(get_table) != 0)
-        keep_next(before, places);
+    for (size_t i = 0; i < N_SLOTS; i++)
+        if (places[i] != NULL && *places[i] != before[i])
+            keep(&slots[i], *places[i]);
+    __atomic_store_n(&inject_has_next, true, __ATOMIC_RELAXED);
 }
 
 /* ---- us ---- */
@@ -98,13 +81,6 @@ static bool is_of_use(const struct slot *slot)
 {
     return slot->ours != (nvtx_function *)inject_resource_create &&
            slot->ours != (nvtx_function *)inject_sync_user_create;
-}
-
-static void take_places(nvtx_function **const places[N_SLOTS])
-{
-    for (size_t i = 0; i < N_SLOTS; i++)
-        if (places[i] != NULL && (is_of_use(&slots[i]) || *kept_for(&slots[i]) != NULL))
-            *places[i] = slots[i].ours;
 }
 
 /* Whether the function lies in libmarey. */
@@ -126,9 +102,12 @@ static int initialize_object(nvtx_get_table *get_table)
         nvtx_initialize *const next = inject_next_find();
         return next != NULL ? next(get_table) : 0;
     }
-    find_places(callbacks, places);
+    for (size_t i = 0; i < N_SLOTS; i++)
+        places[i] = find_place(callbacks, &slots[i]);
     ask_next(get_table, places);
-    take_places(places);
+    for (size_t i = 0; i < N_SLOTS; i++)
+        if (places[i] != NULL && (is_of_use(&slots[i]) || *kept_for(&slots[i]) != NULL))
+            *places[i] = slots[i].ours;
     return 1;
 }
 
@@ -137,30 +116,70 @@ MAREY_API int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 {
     if (get_table == NULL)
         return 0;
-    inject_entry_lock(true);
+    inject_lock(INJECT_LOCK_ENTRY);
     const int is_taken = initialize_object(get_table);
-    inject_entry_lock(false);
+    inject_unlock(INJECT_LOCK_ENTRY);
     return is_taken;
+}
+
+/*
+ * ---- the extension for payloads ----
+ *
+ * Its functions for clocks and batches of events are left out, and the other extensions too.
+ */
+
+static const struct slot payload_slots[] = {NVTX_PAYLOADS(PAYLOAD_SLOT)};
+enum { N_PAYLOAD_SLOTS = sizeof payload_slots / sizeof payload_slots[0], PLACE_OF_TIMESTAMP = 8 };
+
+/*
+ * Let the second tool have the places first. What it puts there besides is switched off, because it would get our
+ * handles; but for one that has no handle.
+ */
+static void ask_next_extension(struct nvtx_extension *extension)
+{
+    nvtx_initialize_extension *const initialize = inject_next_find_extension();
+    const struct nvtx_segment *const segment = &extension->segments[0];
+    if (initialize == NULL || initialize(extension) == 0)
+        return;
+    for (size_t i = 0; i < N_PAYLOAD_SLOTS; i++) {
+        const size_t place = payload_slots[i].place;
+        if (place < segment->n && segment->places[place] > NVTX_EXTENSION_OFF)
+            keep(&payload_slots[i], (nvtx_function *)segment->places[place]);
+    }
+    for (size_t i = N_PAYLOAD_SLOTS; i < segment->n; i++)
+        if (i != PLACE_OF_TIMESTAMP)
+            segment->places[i] = 0;
+}
+
+/* 0: the object makes the extension's functions empty. */
+MAREY_API int InitializeInjectionNvtxExtension(struct nvtx_extension *extension);
+MAREY_API int InitializeInjectionNvtxExtension(struct nvtx_extension *extension)
+{
+    if (extension == NULL || extension->bytes < sizeof *extension ||
+        extension->module != NVTX_EXTENSION_PAYLOAD || extension->n_segments == 0 ||
+        extension->segments == NULL || extension->segments[0].places == NULL)
+        return 0;
+    inject_lock(INJECT_LOCK_ENTRY);
+    ask_next_extension(extension);
+    for (size_t i = 0; i < N_PAYLOAD_SLOTS; i++)
+        if (payload_slots[i].place < extension->segments[0].n)
+            extension->segments[0].places[payload_slots[i].place] = (intptr_t)payload_slots[i].ours;
+    inject_unlock(INJECT_LOCK_ENTRY);
+    return 1;
 }
 
 /* ---- forks ---- */
 
 static void before_fork(void)
 {
-    inject_entry_lock(true);
-    inject_next_lock(true);
-    inject_schema_lock(true);
-    inject_names_lock(true);
-    inject_thread_lock(true);
+    for (int i = 0; i < INJECT_N_LOCKS; i++)
+        inject_lock((enum inject_lock)i);
 }
 
 static void after_fork(void)
 {
-    inject_thread_lock(false);
-    inject_names_lock(false);
-    inject_schema_lock(false);
-    inject_next_lock(false);
-    inject_entry_lock(false);
+    for (int i = INJECT_N_LOCKS; i-- > 0;)
+        inject_unlock((enum inject_lock)i);
 }
 
 static void after_fork_in_child(void)

@@ -4,51 +4,38 @@
 
 #include "inject.h"
 
-static bool number_of(const struct nvtx_event *event, struct marey_payload *payload)
-{
-    switch (event->payload_type) {
-    case NVTX_PAYLOAD_U64:
-        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_U64, .as.u64 = event->payload.u64};
-        return true;
-    case NVTX_PAYLOAD_I64:
-        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_I64, .as.i64 = event->payload.i64};
-        return true;
-    case NVTX_PAYLOAD_F64:
-        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_F64, .as.f64 = event->payload.f64};
-        return true;
-    case NVTX_PAYLOAD_U32:
-        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_U64, .as.u64 = event->payload.u32};
-        return true;
-    case NVTX_PAYLOAD_I32:
-        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_I64, .as.i64 = event->payload.i32};
-        return true;
-    case NVTX_PAYLOAD_F32:
-        *payload =
-            (struct marey_payload){.type = MAREY_PAYLOAD_F64, .as.f64 = (double)event->payload.f32};
-        return true;
-    default:
-        return false;
-    }
-}
-
 static struct marey_payload text_payload(const char *text, size_t len)
 {
     return (struct marey_payload){.type = MAREY_PAYLOAD_TEXT, .len = (uint32_t)len, .as.text = text};
 }
 
-/* What the event itself has; a text lies in `text`. */
-static bool payload_of(const struct inject_domain *domain, const struct nvtx_event *event,
-                       struct marey_payload *payload, char text[INJECT_TEXT_MAX])
+/* The payload of the event itself, type 0 for none; a text lies in `text`. */
+static struct marey_payload payload_of(const struct inject_domain *domain,
+                                       const struct nvtx_event *event, char text[INJECT_TEXT_MAX])
 {
-    if (event == NULL)
-        return false;
-    if (event->payload_type != NVTX_PAYLOAD_EXTENDED)
-        return number_of(event, payload);
-    const size_t n = event->n_payloads > 0 ? (size_t)event->n_payloads : 0;
-    const size_t len =
-        inject_payload_text(domain, (const void *)(uintptr_t)event->payload.u64, n, text);
-    *payload = text_payload(text, len);
-    return len > 0;
+    switch (event != NULL ? event->payload_type : NVTX_PAYLOAD_NONE) {
+    case NVTX_PAYLOAD_U64:
+        return (struct marey_payload){.type = MAREY_PAYLOAD_U64, .as.u64 = event->payload.u64};
+    case NVTX_PAYLOAD_I64:
+        return (struct marey_payload){.type = MAREY_PAYLOAD_I64, .as.i64 = event->payload.i64};
+    case NVTX_PAYLOAD_F64:
+        return (struct marey_payload){.type = MAREY_PAYLOAD_F64, .as.f64 = event->payload.f64};
+    case NVTX_PAYLOAD_U32:
+        return (struct marey_payload){.type = MAREY_PAYLOAD_U64, .as.u64 = event->payload.u32};
+    case NVTX_PAYLOAD_I32:
+        return (struct marey_payload){.type = MAREY_PAYLOAD_I64, .as.i64 = event->payload.i32};
+    case NVTX_PAYLOAD_F32:
+        return (struct marey_payload){.type = MAREY_PAYLOAD_F64,
+                                      .as.f64 = (double)event->payload.f32};
+    case NVTX_PAYLOAD_EXTENDED: {
+        const size_t n = event->n_payloads > 0 ? (size_t)event->n_payloads : 0;
+        const size_t len =
+            inject_payload_text(domain, (const void *)(uintptr_t)event->payload.u64, n, text);
+        return len > 0 ? text_payload(text, len) : (struct marey_payload){0};
+    }
+    default:
+        return (struct marey_payload){0};
+    }
 }
 
 /* What varies of the name, and the payload behind it, as one text. */
@@ -80,18 +67,14 @@ void inject_event_put(const struct inject_domain *domain, enum inject_what what,
                       const struct inject_meaning *meaning, const struct nvtx_event *event)
 {
     char text[INJECT_TEXT_MAX], both[INJECT_TEXT_MAX];
-    struct marey_payload payload = {0};
-    bool has_payload = payload_of(domain, event, &payload, text);
-    if (meaning->rest != NULL) {
-        if (has_payload)
-            join(meaning, &payload, both);
-        else
-            payload = text_payload(meaning->rest, meaning->rest_len);
-        has_payload = true;
-    }
+    struct marey_payload payload = payload_of(domain, event, text);
+    if (meaning->rest != NULL && payload.type != 0)
+        join(meaning, &payload, both);
+    else if (meaning->rest != NULL)
+        payload = text_payload(meaning->rest, meaning->rest_len);
     if (what == INJECT_MARK)
-        marey_put_mark(meaning->id, has_payload ? &payload : NULL);
-    else if (has_payload)
+        marey_put_mark(meaning->id, payload.type != 0 ? &payload : NULL);
+    else if (payload.type != 0)
         marey_put_begin_payload(meaning->id, &payload);
     else
         marey_put_begin(meaning->id);

@@ -11,8 +11,7 @@ static const char *or_empty(const char *text)
 void inject_name_category(uint32_t category, const char *name)
 {
     inject_domain_name(&inject_default_domain, category, or_empty(name));
-    if (inject_next_is_there())
-        INJECT_NEXT(name_category, category, name);
+    INJECT_NEXT(name_category, category, name);
 }
 
 void inject_name_category_wide(uint32_t category, const wchar_t *name)
@@ -20,16 +19,14 @@ void inject_name_category_wide(uint32_t category, const wchar_t *name)
     char text[INJECT_TEXT_MAX];
     inject_text_narrow(name, text);
     inject_domain_name(&inject_default_domain, category, text);
-    if (inject_next_is_there())
-        INJECT_NEXT(name_category_wide, category, name);
+    INJECT_NEXT(name_category_wide, category, name);
 }
 
 void inject_domain_name_category(void *handle, uint32_t category, const char *name)
 {
     struct inject_domain *const domain = inject_domain_of(handle);
     inject_domain_name(domain, category, or_empty(name));
-    if (inject_next_is_there())
-        INJECT_NEXT(domain_name_category, inject_next_domain(domain), category, name);
+    INJECT_NEXT(domain_name_category, inject_next_domain(domain), category, name);
 }
 
 void inject_domain_name_category_wide(void *handle, uint32_t category, const wchar_t *name)
@@ -38,15 +35,13 @@ void inject_domain_name_category_wide(void *handle, uint32_t category, const wch
     struct inject_domain *const domain = inject_domain_of(handle);
     inject_text_narrow(name, text);
     inject_domain_name(domain, category, text);
-    if (inject_next_is_there())
-        INJECT_NEXT(domain_name_category_wide, inject_next_domain(domain), category, name);
+    INJECT_NEXT(domain_name_category_wide, inject_next_domain(domain), category, name);
 }
 
 void inject_name_thread(uint32_t tid, const char *name)
 {
     marey_name_thread(tid, name);
-    if (inject_next_is_there())
-        INJECT_NEXT(name_thread, tid, name);
+    INJECT_NEXT(name_thread, tid, name);
 }
 
 void inject_name_thread_wide(uint32_t tid, const wchar_t *name)
@@ -54,8 +49,7 @@ void inject_name_thread_wide(uint32_t tid, const wchar_t *name)
     char text[INJECT_TEXT_MAX];
     inject_text_narrow(name, text);
     marey_name_thread(tid, text);
-    if (inject_next_is_there())
-        INJECT_NEXT(name_thread_wide, tid, name);
+    INJECT_NEXT(name_thread_wide, tid, name);
 }
 
 /* ---- handles ---- */

@@ -7,7 +7,6 @@
  * A program may make up names without end ("step 1", "step 2", ...). After the first N_EXACT of them, numbers in new
  * names become '#', and the name itself goes along as a payload; after N_MAX there is one name for all the rest.
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,26 +42,18 @@ struct table {
 
 struct inject_domain inject_default_domain = {.name = ""};
 
+/* INJECT_LOCK_NAMES guards writes here, in domains, and in names. */
 static struct {
-    pthread_mutex_t lock; /* guards what is written below, in domains, and in names */
-    struct table *table;  /* release; loaded with acquire */
+    struct table *table; /* release; loaded with acquire */
     uint32_t n;
     struct inject_domain *domains;
-} names = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void inject_names_lock(bool lock)
-{
-    if (lock)
-        pthread_mutex_lock(&names.lock);
-    else
-        pthread_mutex_unlock(&names.lock);
-}
+} names;
 
 /* ---- domains ---- */
 
 struct inject_domain *inject_domain_make(const char *name)
 {
-    pthread_mutex_lock(&names.lock);
+    inject_lock(INJECT_LOCK_NAMES);
     struct inject_domain *domain = names.domains;
     while (domain != NULL && strcmp(domain->name, name) != 0)
         domain = domain->next;
@@ -76,7 +67,7 @@ struct inject_domain *inject_domain_make(const char *name)
     } else {
         free(copy);
     }
-    pthread_mutex_unlock(&names.lock);
+    inject_unlock(INJECT_LOCK_NAMES);
     return domain;
 }
 
@@ -123,22 +114,16 @@ static const char *make_category_name(struct inject_category *category, const ch
     return name->text;
 }
 
-/* The lock is held. */
-static void name_category(struct inject_domain *domain, uint32_t number, const char *text)
+void inject_domain_name(struct inject_domain *domain, uint32_t number, const char *text)
 {
+    inject_lock(INJECT_LOCK_NAMES);
     struct inject_category *const category = make_category(domain, number);
     const char *const name = category != NULL ? make_category_name(category, text) : NULL;
-    if (name == NULL || name == category->name)
-        return;
-    __atomic_store_n(&category->name, name, __ATOMIC_RELEASE);
-    __atomic_fetch_add(&domain->version, 1, __ATOMIC_RELEASE);
-}
-
-void inject_domain_name(struct inject_domain *domain, uint32_t number, const char *name)
-{
-    pthread_mutex_lock(&names.lock);
-    name_category(domain, number, name);
-    pthread_mutex_unlock(&names.lock);
+    if (name != NULL && name != category->name) {
+        __atomic_store_n(&category->name, name, __ATOMIC_RELEASE);
+        __atomic_fetch_add(&domain->version, 1, __ATOMIC_RELEASE);
+    }
+    inject_unlock(INJECT_LOCK_NAMES);
 }
 
 /* ---- sites ---- */
@@ -173,21 +158,16 @@ static struct inject_look *find_look(const struct inject_name *name, uint32_t ca
     return look;
 }
 
-/* The lock is held. */
-static marey_id add_plain(struct inject_name *name)
-{
-    const marey_id id = intern(name, NULL, 0);
-    __atomic_store_n(&name->id, id, __ATOMIC_RELAXED);
-    return id;
-}
-
 /* The lock is held. A program that makes up colors without end has some of them only. */
 static marey_id add_look(struct inject_name *name, uint32_t category, uint32_t color)
 {
     size_t n;
     struct inject_look *look = find_look(name, category, color, &n);
-    if ((category | color) == 0 || (look == NULL && n >= N_LOOKS))
-        return add_plain(name);
+    if ((category | color) == 0 || (look == NULL && n >= N_LOOKS)) {
+        const marey_id plain = intern(name, NULL, 0);
+        __atomic_store_n(&name->id, plain, __ATOMIC_RELAXED);
+        return plain;
+    }
     const uint32_t version = __atomic_load_n(&name->domain->version, __ATOMIC_ACQUIRE);
     const marey_id id = intern_look(name, category, color);
     const uint64_t site = (uint64_t)version << 32 | id;
@@ -206,11 +186,11 @@ marey_id inject_look_find(struct inject_name *name, uint32_t category, uint32_t 
     const struct inject_look *const look = find_look(name, category, color, &n);
     const uint64_t site = look != NULL ? __atomic_load_n(&look->site, __ATOMIC_RELAXED) : 0;
     if (MAREY_LIKELY(look != NULL && (uint32_t)(site >> 32) ==
-                                        __atomic_load_n(&name->domain->version, __ATOMIC_ACQUIRE)))
+                                         __atomic_load_n(&name->domain->version, __ATOMIC_ACQUIRE)))
         return (marey_id)site;
-    pthread_mutex_lock(&names.lock);
+    inject_lock(INJECT_LOCK_NAMES);
     const marey_id id = add_look(name, category, color);
-    pthread_mutex_unlock(&names.lock);
+    inject_unlock(INJECT_LOCK_NAMES);
     return id;
 }
 
@@ -303,10 +283,10 @@ static struct inject_name *get(struct inject_domain *domain, const char *text, s
     struct inject_name *name = table != NULL ? probe(table, domain, text, len, hash, &slot) : NULL;
     if (MAREY_LIKELY(name != NULL))
         return name;
-    pthread_mutex_lock(&names.lock);
+    inject_lock(INJECT_LOCK_NAMES);
     if (names.n < limit)
         name = add(domain, text, len, hash);
-    pthread_mutex_unlock(&names.lock);
+    inject_unlock(INJECT_LOCK_NAMES);
     return name;
 }
 
@@ -315,7 +295,7 @@ const struct inject_name *inject_name_get(struct inject_domain *domain, const ch
     return get(domain, text, len, N_EXACT);
 }
 
-static struct inject_name *folded(struct inject_domain *domain, const char *text, size_t len)
+struct inject_name *inject_name_folded(struct inject_domain *domain, const char *text, size_t len)
 {
     static const char others[] = "(other names)";
     char short_text[INJECT_TEXT_MAX];
@@ -324,16 +304,10 @@ static struct inject_name *folded(struct inject_domain *domain, const char *text
     return name != NULL ? name : get(domain, others, sizeof others - 1, UINT32_MAX);
 }
 
-const struct inject_name *inject_name_folded(struct inject_domain *domain, const char *text,
-                                             size_t len)
-{
-    return folded(domain, text, len);
-}
-
 struct inject_name *inject_name_register(struct inject_domain *domain, const char *text)
 {
     struct inject_name *const name = get(domain, text, strlen(text), N_EXACT);
-    return name != NULL ? name : folded(domain, text, strlen(text));
+    return name != NULL ? name : inject_name_folded(domain, text, strlen(text));
 }
 
 const char *inject_name_text(const void *handle)

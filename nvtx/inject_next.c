@@ -3,7 +3,6 @@
  * as it came, with its own handles in the place of ours.
  */
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,7 +13,7 @@ bool inject_has_next;
 
 /* ---- where it is ---- */
 
-/* One that cannot be used is told of once, and left out. */
+/* A library that cannot be used is reported once and left out. */
 static void *open_library(const char *path)
 {
     void *const library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -23,7 +22,7 @@ static void *open_library(const char *path)
     fprintf(stderr,
             "marey: NVTX's ranges are recorded and go to no second tool, because %s %s; see "
             "NVTX_INJECTION64_PATH\n",
-            path, library == NULL ? "cannot be loaded" : "is no NVTX tool");
+            path, library == NULL ? "cannot be loaded" : "is not an NVTX tool");
     return NULL;
 }
 
@@ -68,20 +67,12 @@ struct pair {
     uint64_t ours, theirs;
 };
 
+/* Guarded by INJECT_LOCK_NEXT. */
 static struct {
-    pthread_mutex_t lock; /* guards what is below */
     struct pair *open;
     size_t n, cap;
     uint64_t n_unrecorded;
-} ranges = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void inject_next_lock(bool lock)
-{
-    if (lock)
-        pthread_mutex_lock(&ranges.lock);
-    else
-        pthread_mutex_unlock(&ranges.lock);
-}
+} ranges;
 
 /* The lock is held. */
 static bool has_room(void)
@@ -89,26 +80,28 @@ static bool has_room(void)
     if (ranges.n < ranges.cap)
         return true;
     const size_t cap = ranges.cap > 0 ? ranges.cap * 2 : 64;
-    if (!inject_array_resize(&ranges.open, cap, sizeof *ranges.open))
+    struct pair *const open = realloc(ranges.open, cap * sizeof *open);
+    if (open == NULL)
         return false;
+    ranges.open = open;
     ranges.cap = cap;
     return true;
 }
 
 uint64_t inject_next_started(uint64_t ours, uint64_t theirs)
 {
-    pthread_mutex_lock(&ranges.lock);
+    inject_lock(INJECT_LOCK_NEXT);
     if (ours == 0)
         ours = UINT64_C(1) << 63 | ++ranges.n_unrecorded;
     if (has_room())
         ranges.open[ranges.n++] = (struct pair){ours, theirs};
-    pthread_mutex_unlock(&ranges.lock);
+    inject_unlock(INJECT_LOCK_NEXT);
     return ours;
 }
 
 bool inject_next_ended(uint64_t ours, uint64_t *theirs)
 {
-    pthread_mutex_lock(&ranges.lock);
+    inject_lock(INJECT_LOCK_NEXT);
     size_t i = ranges.n;
     while (i > 0 && ranges.open[i - 1].ours != ours)
         i--;
@@ -116,6 +109,6 @@ bool inject_next_ended(uint64_t ours, uint64_t *theirs)
         *theirs = ranges.open[i - 1].theirs;
         ranges.open[i - 1] = ranges.open[--ranges.n];
     }
-    pthread_mutex_unlock(&ranges.lock);
+    inject_unlock(INJECT_LOCK_NEXT);
     return i > 0;
 }

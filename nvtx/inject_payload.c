@@ -183,7 +183,7 @@ static bool is_message(const struct inject_schema_entry *entry)
 static void put_nested(struct text *text, const struct inject_schema *schema, const char *data,
                        unsigned depth)
 {
-    if (schema->entries != NULL) {
+    if (!schema->is_enum) {
         const bool is_struct = schema->n_entries != 1;
         struct text inner = {text->at, text->end, false};
         if (is_struct)
@@ -195,9 +195,9 @@ static void put_nested(struct text *text, const struct inject_schema *schema, co
         return;
     }
     const uint64_t number = read_number(data, schema->bytes, true);
-    for (size_t i = 0; i < schema->n_values; i++)
-        if (schema->values[i].value == number && schema->values[i].name != NULL) {
-            put(text, "%s", schema->values[i].name);
+    for (size_t i = 0; i < schema->n_entries; i++)
+        if (schema->entries[i].detail == number && schema->entries[i].name != NULL) {
+            put(text, "%s", schema->entries[i].name);
             return;
         }
     put(text, "%lld", (long long)number);
@@ -306,7 +306,7 @@ static void put_payload(struct text *text, const struct inject_domain *domain,
     const struct inject_schema *const schema = inject_schema_find(domain, payload->schema);
     if (schema != NULL) {
         const size_t bytes = payload->bytes != SIZE_MAX ? payload->bytes : schema->bytes;
-        if (schema->entries != NULL)
+        if (!schema->is_enum)
             walk(text, schema, payload->data, bytes, 0, shows);
         else if (shows == is_no_message && schema->bytes <= bytes)
             put_nested(text, schema, payload->data, 0);

@@ -2,7 +2,6 @@
  * What a thread has pushed and not popped. NVTX has a stack for each domain, and they need not nest with one another:
  * entries of all domains lie in one array, in the order in which they were pushed, and a pop takes the last of its own.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,19 +15,10 @@ __thread struct inject_thread inject_thread;
 static const struct inject_domain beyond;
 
 static struct {
-    pthread_mutex_t lock; /* guards the list */
-    struct inject_memory *first;
+    struct inject_memory *first; /* of the list; guarded by INJECT_LOCK_THREADS */
     pthread_key_t at_exit;
-    bool has_key; /* stands still once loaded */
-} threads = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void inject_thread_lock(bool lock)
-{
-    if (lock)
-        pthread_mutex_lock(&threads.lock);
-    else
-        pthread_mutex_unlock(&threads.lock);
-}
+    bool has_key; /* constant once loaded */
+} threads;
 
 /* The lock is held. */
 static void destroy(struct inject_memory *memory)
@@ -43,9 +33,9 @@ static void destroy(struct inject_memory *memory)
 static void thread_exits(void *memory)
 {
     inject_thread = (struct inject_thread){0}; /* another destructor may push: it begins anew */
-    pthread_mutex_lock(&threads.lock);
+    inject_lock(INJECT_LOCK_THREADS);
     destroy(memory);
-    pthread_mutex_unlock(&threads.lock);
+    inject_unlock(INJECT_LOCK_THREADS);
 }
 
 __attribute__((constructor)) static void load(void)
@@ -58,13 +48,13 @@ static struct inject_memory *create(void)
     struct inject_memory *const memory = calloc(1, sizeof *memory);
     if (memory == NULL)
         return NULL;
-    pthread_mutex_lock(&threads.lock);
+    inject_lock(INJECT_LOCK_THREADS);
     memory->next = threads.first;
     memory->link = &threads.first;
     if (memory->next != NULL)
         memory->next->link = &memory->next;
     threads.first = memory;
-    pthread_mutex_unlock(&threads.lock);
+    inject_unlock(INJECT_LOCK_THREADS);
     if (threads.has_key) /* without one it is left behind at the thread's end */
         pthread_setspecific(threads.at_exit, memory);
     inject_thread.memory = memory;
@@ -79,12 +69,15 @@ static bool grow(struct inject_thread *self)
         return false;
     const size_t n = memory->entries != NULL ? (size_t)(self->top - memory->entries) : 0;
     const size_t cap = n > 0 ? (size_t)(self->limit - memory->entries) * 2 + 1 : FIRST_ENTRIES;
-    if (cap > MAX_ENTRIES || !inject_array_resize(&memory->entries, cap, sizeof *memory->entries))
+    struct inject_entry *const entries =
+        cap <= MAX_ENTRIES ? realloc(memory->entries, cap * sizeof *entries) : NULL;
+    if (entries == NULL)
         return false;
+    memory->entries = entries;
     if (n == 0)
-        memory->entries[0] = (struct inject_entry){.level = -1};
-    self->top = memory->entries + (n > 0 ? n : 1);
-    self->limit = memory->entries + cap - 1;
+        entries[0] = (struct inject_entry){.level = -1};
+    self->top = entries + (n > 0 ? n : 1);
+    self->limit = entries + cap - 1;
     return true;
 }
 
@@ -127,18 +120,12 @@ struct inject_entry *inject_thread_push_slowly(const struct inject_domain *domai
     return self->top++;
 }
 
-/* One of those for which there was no room. */
-static void pop_beyond(struct inject_thread *self)
-{
-    if (--self->n_beyond == 0 && self->top != NULL)
-        self->top--;
-}
-
 const struct inject_entry *inject_thread_pop_slowly(const struct inject_domain *domain, bool *is_top)
 {
     struct inject_thread *const self = &inject_thread;
-    if (self->n_beyond > 0) {
-        pop_beyond(self);
+    if (self->n_beyond > 0) { /* one of those for which there was no room */
+        if (--self->n_beyond == 0 && self->top != NULL)
+            self->top--;
         return NULL;
     }
     struct inject_entry *const found = self->top != NULL ? find(self, domain) : NULL;

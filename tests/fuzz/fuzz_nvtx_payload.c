@@ -31,19 +31,19 @@ static uint64_t type_of(uint8_t byte)
 }
 
 static void make_schema(struct inject_schema *schema, struct inject_schema_entry *entries,
-                        struct inject_enum_value *values, const uint8_t *at)
+                        const uint8_t *at)
 {
     *schema = (struct inject_schema){.name = (char *)"schema",
+                                     .entries = entries,
                                      .bytes = at[0] | (size_t)(at[1] & 1) << 8,
                                      .alignment = at[2] & 15};
     if (at[3] & 1) {
-        *values = (struct inject_enum_value){.value = at[4], .name = (char *)"value"};
+        entries[0] = (struct inject_schema_entry){.detail = at[4], .name = (char *)"value"};
         schema->bytes = schema->bytes % 8 + 1;
-        schema->values = values;
-        schema->n_values = 1;
+        schema->is_enum = true;
+        schema->n_entries = 1;
         return;
     }
-    schema->entries = entries;
     schema->n_entries = (at[3] >> 1) % (N_ENTRIES + 1);
     for (size_t i = 0; i < schema->n_entries; i++) {
         const uint8_t *const e = at + HEAD_BYTES + i * ENTRY_BYTES;
@@ -62,12 +62,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FIRST = N_SCHEMAS * SCHEMA_BYTES + 1
     };
     struct inject_schema_entry entries[N_SCHEMAS][N_ENTRIES];
-    struct inject_enum_value values[N_SCHEMAS];
     char text[INJECT_TEXT_MAX];
     if (size < FIRST)
         return 0;
     for (size_t i = 0; i < N_SCHEMAS; i++)
-        make_schema(&schemas[i], entries[i], &values[i], data + i * SCHEMA_BYTES);
+        make_schema(&schemas[i], entries[i], data + i * SCHEMA_BYTES);
     char *const own = malloc(size - FIRST);
     if (own == NULL)
         return 0;
