@@ -46,9 +46,9 @@ struct V(limits) {
 
 INLINE void V(add_up)(struct V(running) * r, V(v) a, V(v) b, V(v) d, V(v) distance)
 {
-    r->a = V(add)(r->a, a);
-    r->b = V(add)(r->b, b);
-    r->abs = V(add)(r->abs, distance);
+    r->a += a;
+    r->b += b;
+    r->abs += distance;
     r->aa = V(sum_product)(a, a, r->aa);
     r->bb = V(sum_product)(b, b, r->bb);
     r->ab = V(sum_product)(a, b, r->ab);
@@ -57,10 +57,10 @@ INLINE void V(add_up)(struct V(running) * r, V(v) a, V(v) b, V(v) d, V(v) distan
 
 INLINE void V(add_up_wide)(struct V(running) * r, d_v a, d_v b)
 {
-    const d_v d = d_sub(a, b);
-    r->wide_a = d_add(r->wide_a, a);
-    r->wide_b = d_add(r->wide_b, b);
-    r->wide_abs = d_add(r->wide_abs, d_values(d_magnitude(d_bits(d))));
+    const d_v d = a - b;
+    r->wide_a += a;
+    r->wide_b += b;
+    r->wide_abs += (d_v)d_magnitude((d_i)d);
     r->wide_aa = d_sum_product(a, a, r->wide_aa);
     r->wide_bb = d_sum_product(b, b, r->wide_bb);
     r->wide_ab = d_sum_product(a, b, r->wide_ab);
@@ -76,10 +76,10 @@ INLINE uint32_t V(count)(uint32_t lanes, const bool in_pairs)
 INLINE void V(step)(struct V(running) * r, const struct V(limits) * limits, struct V(side) a,
                     struct V(side) b, const int lie, const bool in_pairs, const bool is_wide)
 {
-    const V(v) d = V(sub)(a.value, b.value);
-    const V(i) size_d = V(magnitude)(V(bits)(d)), size_a = V(magnitude)(V(bits)(a.value)),
-               size_b = V(magnitude)(V(bits)(b.value));
-    const V(v) distance = V(values)(size_d), reference = V(values)(size_b);
+    const V(v) d = a.value - b.value;
+    const V(i) size_d = V(magnitude)((V(i))d), size_a = V(magnitude)((V(i))a.value),
+               size_b = V(magnitude)((V(i))b.value);
+    const V(v) distance = (V(v))size_d, reference = (V(v))size_b;
     r->max_d = V(max)(r->max_d, size_d);
     r->max_a = V(max)(r->max_a, size_a);
     r->max_b = V(max)(r->max_b, size_b);
@@ -88,10 +88,10 @@ INLINE void V(step)(struct V(running) * r, const struct V(limits) * limits, stru
                                                V(magnitude)(b.pattern))
                                     : V(apart)(a.pattern, b.pattern, size_a, size_b);
     r->ulp = V(max)(r->ulp, apart);
-    const V(v) allowed = V(add)(limits->abs, V(mul)(limits->rel, reference));
+    const V(v) allowed = limits->abs + limits->rel * reference;
     V(mask) wrong = V(greater)(distance, allowed);
     if (is_wide)
-        wrong = V(and)(wrong, V(above)(apart, limits->ulp));
+        wrong = wrong & V(above)(apart, limits->ulp);
     r->n_wrong += V(count)(V(lanes)(wrong), in_pairs);
     r->n_unequal += V(count)(V(lanes)(V(is_zero)(apart)) ^ ((1u << LANES) - 1), in_pairs);
     r->excess = V(greater_of)(r->excess, V(excess)(distance, limits->rel_so_far, reference));
@@ -103,10 +103,9 @@ INLINE void V(step)(struct V(running) * r, const struct V(limits) * limits, stru
 
 INLINE BITS V(largest)(V(i) x)
 {
-    BITS lanes[LANES], most = 0;
-    V(store_bits)(lanes, x);
+    BITS most = 0;
     for (int i = 0; i < LANES; i++)
-        most = lanes[i] > most ? lanes[i] : most;
+        most = x[i] > most ? x[i] : most;
     return most;
 }
 
@@ -192,9 +191,9 @@ INLINE void V(compare)(const struct marey__block_pair *pair, const int lie, cons
 /* Infinite where b is 0 and a is not; 0 / 0 would be NaN, and larger than all as bits. */
 INLINE V(i) V(rel_step)(V(i) most, V(v) a, V(v) b)
 {
-    const V(i) distance = V(magnitude)(V(bits)(V(sub)(a, b))), reference = V(magnitude)(V(bits)(b));
-    const V(i) ratio = V(bits)(V(div)(V(values)(distance), V(values)(reference)));
-    return V(max)(most, V(unless)(V(is_zero)(distance), ratio));
+    const V(i) distance = V(magnitude)((V(i))(a - b)), reference = V(magnitude)((V(i))b);
+    const V(i) ratio = (V(i))((V(v))distance / (V(v))reference);
+    return V(max)(most, V(choose)(V(is_zero)(distance), distance, ratio));
 }
 
 INLINE void V(ratios)(const struct marey__block_pair *pair, const int lie,
@@ -232,9 +231,9 @@ INLINE void V(equal_flush)(struct V(equal) * r)
 
 INLINE void V(equal_step)(struct V(equal) * r, V(v) a, V(v) b)
 {
-    r->differing = V(differing)(V(bits)(a), V(bits)(b), r->differing);
-    r->most = V(max)(r->most, V(magnitude)(V(bits)(a)));
-    r->sum = V(add)(r->sum, a);
+    r->differing |= (V(i))a ^ (V(i))b;
+    r->most = V(max)(r->most, V(magnitude)((V(i))a));
+    r->sum += a;
     r->squares = V(sum_product)(a, a, r->squares);
 }
 

@@ -16,8 +16,8 @@ static uint32_t count_some(const uint8_t *codes, size_t n, uint8_t top, const ch
     for (size_t i = 0; i < n;) {
         b_v n0 = b_set(0), n1 = n0, n2 = n0, n3 = n0, n4 = n0;
         /* No more than 128 vectors, for a byte counts up to 255. */
-        for (const size_t stop = i + 128 * B_BYTES < n ? i + 128 * B_BYTES : n; i < stop;
-             i += B_BYTES) {
+        for (const size_t stop = i + 128 * VECTOR_BYTES < n ? i + 128 * VECTOR_BYTES : n; i < stop;
+             i += VECTOR_BYTES) {
             const b_v x = b_load(codes + i);
             __builtin_prefetch(ahead + 2 * i);
             __builtin_prefetch(ahead + 2 * i + 64);
@@ -57,7 +57,7 @@ static uint32_t count_one_by_one(const uint8_t *codes, size_t n, uint8_t limit, 
 static uint32_t count_few(const uint8_t *codes, size_t n, uint8_t limit, uint64_t *counts)
 {
     uint32_t sum = 0;
-    for (size_t i = 0; i < n; i += B_BYTES)
+    for (size_t i = 0; i < n; i += VECTOR_BYTES)
         for (uint64_t lanes = b_within(b_load(codes + i), limit); lanes != 0; lanes &= lanes - 1) {
             counts[codes[i + (size_t)__builtin_ctzll(lanes)]]++;
             sum++;
@@ -70,7 +70,7 @@ static uint32_t count_few(const uint8_t *codes, size_t n, uint8_t limit, uint64_
 static void count_codes(uint8_t *codes, size_t n, uint8_t most, uint32_t n_zero, const char *next,
                         uint64_t *counts)
 {
-    const size_t whole = (n + B_BYTES - 1) / B_BYTES * B_BYTES;
+    const size_t whole = (n + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
     memset(codes + n, 0, whole - n);
     uint32_t sum = 0;
     int top = most;

@@ -1,7 +1,6 @@
-/* The kernels over the vectors of the file that includes this, with KERNELS the name of their table. */
-#include <string.h>
-
+/* The kernels over vectors of VECTOR_BYTES bytes, with KERNELS the name of their table. */
 #include "tensor/kernels/internal.h"
+#include "tensor/kernels/vector.h"
 
 /* Bytes ahead of what is being read that are asked for: memory answers later than a core can wait for. */
 #define AHEAD 2048
@@ -23,10 +22,9 @@
 
 INLINE double total(d_v x)
 {
-    double lanes[D_LANES], sum = 0;
-    d_store(lanes, x);
+    double sum = 0;
     for (int i = 0; i < D_LANES; i++)
-        sum += lanes[i];
+        sum += x[i];
     return sum;
 }
 
@@ -53,9 +51,9 @@ INLINE uint8_t code_of_float(float x)
 #define REAL double
 #define BITS uint64_t
 #define READ_VALUE(p, lie) d_load(p)
-#define READ(p, patterns, lie) ((void)(patterns), (struct d_side){d_load(p), d_bits(d_load(p))})
+#define READ(p, patterns, lie) ((void)(patterns), (struct d_side){d_load(p), (d_i)d_load(p)})
 #define ADD_UP_WIDE(r, a, b) d_add_up_wide(r, a, b)
-#define ADD_WIDE(sum, x) d_add(sum, x)
+#define ADD_WIDE(sum, x) ((sum) + (x))
 #define CODE_OF(x) code_of_double(x)
 #define SQUARES_FIT(x) ((x) == 0 || ((x) >= 0x1p-450 && (x) <= 0x1p500))
 #include "tensor/kernels/compare_kernel.h"
@@ -76,7 +74,7 @@ INLINE uint8_t code_of_float(float x)
 INLINE s_v read_value(const char *p, const int lie)
 {
     return lie == MAREY__LIE_F16    ? s_load_f16(p)
-           : lie == MAREY__LIE_BF16 ? s_values(s_load_upper(p))
+           : lie == MAREY__LIE_BF16 ? (s_v)s_load_upper(p)
                                     : s_load(p);
 }
 
@@ -88,13 +86,13 @@ INLINE s_v read_value(const char *p, const int lie)
 #define READ(p, patterns, lie)                                                                     \
     ((struct s_side){read_value(p, lie), (lie) == MAREY__LIE_EXPANDED ? s_load_bits(patterns)      \
                                          : (lie) == MAREY__LIE_F16    ? s_load_upper(p)            \
-                                                                      : s_bits(read_value(p, lie))})
+                                                                      : (s_i)read_value(p, lie)})
 #define ADD_UP_WIDE(r, a, b)                                                                       \
     do {                                                                                           \
         s_add_up_wide(r, s_lower(a), s_lower(b));                                                  \
         s_add_up_wide(r, s_upper(a), s_upper(b));                                                  \
     } while (0)
-#define ADD_WIDE(sum, x) d_add(sum, d_add(s_lower(x), s_upper(x)))
+#define ADD_WIDE(sum, x) ((sum) + (s_lower(x) + s_upper(x)))
 #define CODE_OF(x) code_of_float((float)(x))
 #define SQUARES_FIT(x) ((x) == 0 || ((x) >= 0x1p-50 && (x) <= 0x1p50))
 #include "tensor/kernels/compare_kernel.h"

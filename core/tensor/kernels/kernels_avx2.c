@@ -4,6 +4,5 @@
 
 #define KERNELS marey__kernels_avx2
 #define KERNELS_NAME "avx2"
-#include "tensor/kernels/vector_avx2.h"
-
+#define VECTOR_BYTES 32
 #include "tensor/kernels/kernels.h"

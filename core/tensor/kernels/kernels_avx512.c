@@ -4,6 +4,5 @@
 
 #define KERNELS marey__kernels_avx512
 #define KERNELS_NAME "avx512"
-#include "tensor/kernels/vector_avx512.h"
-
+#define VECTOR_BYTES 64
 #include "tensor/kernels/kernels.h"

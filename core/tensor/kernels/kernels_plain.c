@@ -4,6 +4,5 @@
 
 #define KERNELS marey__kernels_plain
 #define KERNELS_NAME "plain"
-#include "tensor/kernels/vector_plain.h"
-
+#define VECTOR_BYTES 16
 #include "tensor/kernels/kernels.h"

@@ -21,34 +21,31 @@ INLINE void V(stats_flush)(struct V(stats) * r)
 
 INLINE void V(stats_step)(struct V(stats) * r, V(v) x, V(v) about, uint32_t lanes, uint8_t *codes)
 {
-    const V(i) size = V(magnitude)(V(bits)(x));
-    const V(v) distance = V(sub)(x, about);
+    const V(i) size = V(magnitude)((V(i))x);
+    const V(v) distance = x - about;
     const uint32_t zero = V(lanes)(V(is_zero)(size)) & lanes;
-    V(store_codes)(codes, V(bits)(x));
+    V(store_codes)(codes, (V(i))x);
     r->min = V(lesser_of)(r->min, x);
     r->max = V(greater_of)(r->max, x);
-    r->sum = V(add)(r->sum, distance);
+    r->sum += distance;
     r->squares = V(sum_product)(distance, distance, r->squares);
     r->n_zero += (uint32_t)__builtin_popcount(zero);
-    r->n_negative +=
-        (uint32_t)__builtin_popcount(V(lanes)(V(is_negative)(V(bits)(x))) & lanes & ~zero);
+    r->n_negative += (uint32_t)__builtin_popcount(V(lanes)(V(is_negative)((V(i))x)) & lanes & ~zero);
     if (sizeof(REAL) == 8) { /* its bytes do not tell numbers without an exponent from other small ones */
-        const V(mask) small = V(above)(V(set_bits)((BITS)(UINT64_C(1) << 52)), size);
+        const V(mask) small = V(is_negative)(size - V(set_bits)((BITS)(UINT64_C(1) << 52)));
         r->n_small += (uint32_t)__builtin_popcount(V(lanes)(small) & lanes);
     }
 }
 
 INLINE void V(stats_finish)(const struct V(stats) * r, struct marey__block_stats *out)
 {
-    REAL low[LANES], high[LANES];
-    V(store)(low, r->min);
-    V(store)(high, r->max);
+    REAL min = r->min[0], max = r->max[0];
     for (int i = 1; i < LANES; i++) {
-        low[0] = low[i] < low[0] ? low[i] : low[0];
-        high[0] = high[i] > high[0] ? high[i] : high[0];
+        min = r->min[i] < min ? r->min[i] : min;
+        max = r->max[i] > max ? r->max[i] : max;
     }
-    out->min = (double)low[0];
-    out->max = (double)high[0];
+    out->min = (double)min;
+    out->max = (double)max;
     out->sum = total(r->wide_sum);
     out->squares = total(r->wide_squares);
     out->n_zero = r->n_zero;
@@ -62,13 +59,11 @@ INLINE bool V(stats)(const void *from, size_t n, const int lie, struct marey__bl
     const size_t size = SIZE_OF(lie);
     const char *p = from;
     uint8_t codes[MAREY__BLOCK_CODES] __attribute__((aligned(64)));
-    REAL first[LANES];
     /* The rest of the last vector is filled with the first number, which is no distance from itself. */
     unsigned char rest[LANES * sizeof(REAL)];
     for (size_t i = 0; i < LANES; i++)
         memcpy(rest + i * size, p, size);
-    V(store)(first, READ_VALUE((const char *)rest, lie));
-    const V(v) about = V(set)(first[0]);
+    const V(v) about = READ_VALUE((const char *)rest, lie);
     struct V(stats) r;
     memset(&r, 0, sizeof r);
     r.min = r.max = about;
@@ -86,7 +81,7 @@ INLINE bool V(stats)(const void *from, size_t n, const int lie, struct marey__bl
         V(stats_step)
         (&r, READ_VALUE((const char *)rest, lie), about, (1u << (n - i)) - 1, codes + i);
     }
-    out->about = (double)first[0];
+    out->about = (double)about[0];
     V(stats_flush)(&r);
     V(stats_finish)(&r, out);
     const double most = -out->min > out->max ? -out->min : out->max;
