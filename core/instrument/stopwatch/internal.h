@@ -12,10 +12,10 @@
  *   stopwatch.c, stopwatch_once.c                 start and stop; one-time measurements
  *   stopwatch_slots.c, stopwatch_cells.c          names; names on threads
  *   stopwatch_switch.c                            on, off, reset, options, forks
- *   stopwatch_extra.c, stopwatch_iteration.c      what is measured besides time; what an iteration adds
- *   stopwatch_outliers.c, stopwatch_misuse.c      slow iterations; wrong use, counted
- *   stopwatch_stats.c, stopwatch_tables.c, stopwatch_rows.c, stopwatch_print.c, stopwatch_lines.c   results
- *   stopwatch_pack.c, stopwatch_merge.c           results as bytes, merged over processes
+ *   stopwatch_extra.c, stopwatch_iteration.c      usage and GPU time; sums per iteration
+ *   stopwatch_misuse.c                            wrong use, counted
+ *   stopwatch_stats.c, stopwatch_tables.c, stopwatch_print.c   results
+ *   stopwatch_merge.c                             results as bytes, merged over processes
  *
  * Input: start and stop. Output: tables, the printed report, range words while a recording is open. The lock is
  * taken with no other lock held, and nothing is recorded, interned or printed under it.
@@ -295,16 +295,10 @@ static inline uint64_t marey__stopwatch_first_number(void)
     return behind_last > n ? behind_last - n : 0;
 }
 
-/* The name under which the iterations themselves stand in tables. */
+/* The name of the iterations themselves in tables. */
 #define MAREY__WATCH_WHOLE "(iteration)"
-/* ---- rows of tables: stopwatch_rows.c, stopwatch_outliers.c. The lock is held ---- */
-typedef marey_status marey__stopwatch_put(marey_table *table, double tick_ns);
-marey__stopwatch_put marey__stopwatch_put_intervals, marey__stopwatch_put_iterations,
-    marey__stopwatch_put_iteration, marey__stopwatch_put_threads, marey__stopwatch_put_gpu,
-    marey__stopwatch_put_usage, marey__stopwatch_put_once, marey__stopwatch_put_series,
-    marey__stopwatch_put_outliers, marey__stopwatch_put_misuse;
 
-/* The report that is due, to stdout or whoever takes it. */
+/* Print the report that is due, to stdout or the printer that was set. */
 void marey__stopwatch_print_by_itself(void);
 
 /* ---- misuse: stopwatch_misuse.c ---- */
@@ -317,8 +311,7 @@ marey_status marey__stopwatch_no_memory(marey_id id);
 /* ==== stopwatch_merge ==== */
 
 /*
- * stopwatch: results that go from process to process. stopwatch_spread.c makes them fit to be added up, stopwatch_pack.c
- * writes them, stopwatch_merge.c reads them and adds them up; docs/formats/stopwatch.md has the bytes.
+ * Results that go from process to process; docs/formats/stopwatch.md has the bytes.
  *
  * Sketches are of ticks, which are not as long on every machine. What is packed is nanoseconds: each bucket's middle, put
  * into buckets that are eight times finer, so that a quantile is within 0.9 % after that.
@@ -353,36 +346,5 @@ bool marey__spread_merge(struct marey__spread *into, const struct marey__spread 
 double marey__spread_mean(const struct marey__spread *spread);
 double marey__spread_std(const struct marey__spread *spread);
 double marey__spread_quantile(const struct marey__spread *spread, double q);
-
-/* ---- the bytes ---- */
-
-#define MAREY__PACK_MAGIC "mareyW1\n"
-enum { MAREY__PACK_HEAD = 28, MAREY__PACK_SPREAD = 44, MAREY__PACK_POINT = 12 };
-
-/* The lines of the report: rows of the stopwatch's tables as people read them. */
-
-/* A table of the stopwatch while it is being printed. */
-struct marey__stopwatch_lines {
-    marey_table *table;
-    size_t width; /* of the widest name, with its quotes and the colon */
-};
-
-/* Destroy the table at the end. */
-MAREY_WARN_UNUSED marey_status marey__lines_open(struct marey__stopwatch_lines *lines,
-                                                 const char *name);
-
-/* `n` times `text`; the same as a line; the report's two kinds of rules. */
-void marey__line_repeat(struct marey__buf *out, const char *text, int n);
-void marey__line_rule(struct marey__buf *out, const char *text, int n);
-void marey__line_separator(struct marey__buf *out);
-void marey__line_divider(struct marey__buf *out);
-
-/* The name in its quotes, as wide as the widest; a time, ten columns wide, 0 where there is none. */
-void marey__line_name(struct marey__buf *out, const struct marey__stopwatch_lines *lines, size_t row);
-void marey__line_time(struct marey__buf *out, const struct marey__stopwatch_lines *lines,
-                      size_t row, const char *column);
-struct marey_cell marey__line_cell(const struct marey__stopwatch_lines *lines, size_t row,
-                                   const char *column);
-bool marey__line_runs(const struct marey__stopwatch_lines *lines, size_t row);
 
 #endif

@@ -1,12 +1,344 @@
 /*
- * The results of several processes as one. Bytes come from another process: all of them are checked before any is added,
- * so that a damaged part changes nothing.
+ * Results that go from process to process: made to be added up, written, read and added up. docs/formats/stopwatch.md has
+ * the bytes. They come from another process: all of them are checked before any is added, so that a damaged part changes
+ * nothing.
  */
 #include <math.h>
 #include <string.h>
 
 #include "instrument/stopwatch/internal.h"
-#include <marey/stopwatch.h>
+
+/* ---- the bytes; the byte order is little-endian ---- */
+
+#define MAGIC "mareyW1\n"
+struct packed_head {
+    char magic[8];
+    uint32_t n_names;
+    int64_t rank;
+    uint64_t n_measured;
+} __attribute__((packed));
+struct packed_spread {
+    uint64_t count;
+    double total, m2, min, max;
+    uint32_t n_points;
+} __attribute__((packed));
+struct packed_point {
+    uint32_t key;
+    uint64_t count;
+} __attribute__((packed));
+static_assert(sizeof(struct packed_head) == 28 && sizeof(struct packed_spread) == 44 &&
+                  sizeof(struct packed_point) == 12,
+              "as docs/formats/stopwatch.md has it");
+
+/* ---- durations, in a form that is added up without knowing whose they were ---- */
+
+uint32_t marey__point_key(double ns)
+{
+    const float value = (float)ns;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> MAREY__POINT_SHIFT;
+}
+
+double marey__point_value(uint32_t key)
+{
+    if (key == 0)
+        return 0;
+    const uint32_t bits = key << MAREY__POINT_SHIFT | 1u << (MAREY__POINT_SHIFT - 1);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+void marey__spread_fini(struct marey__spread *spread)
+{
+    marey__free(spread->points);
+    *spread = (struct marey__spread){0};
+}
+
+struct collected {
+    struct marey__spread spread;
+    double scale;
+    bool failed;
+};
+
+static void collect(void *ctx, uint64_t value, uint64_t count)
+{
+    struct collected *const c = ctx;
+    struct marey__spread *const s = &c->spread;
+    if (!marey__grow(&s->points, &s->cap, s->n + 1, sizeof *s->points)) {
+        c->failed = true;
+        return;
+    }
+    s->points[s->n++] =
+        (struct marey__point){.key = marey__point_key((double)value * c->scale), .count = count};
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const uint32_t x = ((const struct marey__point *)a)->key;
+    const uint32_t y = ((const struct marey__point *)b)->key;
+    return (x > y) - (x < y);
+}
+
+/* Sort them, and make one of those that share a key. Returns how many values they stand for. */
+static uint64_t order_points(struct marey__spread *s)
+{
+    uint64_t count = 0;
+    size_t n = 0;
+    if (s->n > 0)
+        qsort(s->points, s->n, sizeof *s->points, by_key);
+    for (size_t i = 0; i < s->n; i++) {
+        count += s->points[i].count;
+        if (n > 0 && s->points[n - 1].key == s->points[i].key)
+            s->points[n - 1].count += s->points[i].count;
+        else
+            s->points[n++] = s->points[i];
+    }
+    s->n = n;
+    return count;
+}
+
+bool marey__spread_of(const struct marey__stopwatch_sum *sum, uint64_t n_zeros, double scale,
+                      struct marey__spread *out)
+{
+    struct collected c = {.scale = scale};
+    struct marey__stopwatch_stats stats;
+    marey__stopwatch_stats_of(sum, n_zeros, scale, &stats);
+    if (n_zeros > 0)
+        collect(&c, 0, n_zeros);
+    marey__sketch_visit(&sum->sketch, collect, &c);
+    if (c.failed) {
+        marey__spread_fini(&c.spread);
+        return false;
+    }
+    *out = c.spread;
+    /* Another thread may have added to its sketch while it was merged: the points decide. */
+    out->count = order_points(out);
+    out->total = stats.total;
+    out->m2 = out->count > 1 ? stats.std * stats.std * (double)(out->count - 1) : 0;
+    out->min = stats.min;
+    out->max = stats.max;
+    return true;
+}
+
+/* Both lists of points as one, into `out`, which has room. Returns how many, 0 when a count overflows. */
+static size_t merge_points(const struct marey__spread *a, const struct marey__spread *b,
+                           struct marey__point *out)
+{
+    size_t i = 0, k = 0, n = 0;
+    while (i < a->n || k < b->n) {
+        const bool has_a = i < a->n && (k == b->n || a->points[i].key <= b->points[k].key);
+        const bool has_b = k < b->n && (i == a->n || b->points[k].key <= a->points[i].key);
+        const uint64_t from_a = has_a ? a->points[i].count : 0;
+        const uint64_t from_b = has_b ? b->points[k].count : 0;
+        out[n].key = has_a ? a->points[i].key : b->points[k].key;
+        if (__builtin_add_overflow(from_a, from_b, &out[n].count))
+            return 0;
+        i += has_a;
+        k += has_b;
+        n++;
+    }
+    return n;
+}
+
+bool marey__spread_merge(struct marey__spread *into, const struct marey__spread *from)
+{
+    uint64_t count;
+    if (from->count == 0)
+        return true;
+    if (__builtin_add_overflow(into->count, from->count, &count))
+        return false;
+    struct marey__point *points = marey__calloc(into->n + from->n, sizeof *points);
+    const size_t n = points != NULL ? merge_points(into, from, points) : 0;
+    if (n == 0) {
+        marey__free(points);
+        return false;
+    }
+    const double na = (double)into->count, nb = (double)from->count;
+    const double apart = marey__spread_mean(from) - marey__spread_mean(into);
+    into->m2 += from->m2 + apart * apart * (na * nb / (na + nb));
+    into->min = into->count == 0 ? from->min : MAREY__MIN(into->min, from->min);
+    into->max = MAREY__MAX(into->max, from->max);
+    into->total += from->total;
+    into->count = count;
+    marey__free(into->points);
+    into->points = points;
+    into->n = into->cap = n;
+    return true;
+}
+
+double marey__spread_mean(const struct marey__spread *spread)
+{
+    return spread->count != 0 ? spread->total / (double)spread->count : 0;
+}
+
+/* As for a sample; 0 of one value. */
+double marey__spread_std(const struct marey__spread *spread)
+{
+    return spread->count > 1 ? marey__stopwatch_square_root(spread->m2 / (double)(spread->count - 1))
+                             : 0;
+}
+
+double marey__spread_quantile(const struct marey__spread *spread, double q)
+{
+    /* The nearest rank, as marey__sketch_quantile() has it. */
+    const double rank = q * (double)spread->count;
+    double below = 0;
+    for (size_t i = 0; i < spread->n; i++) {
+        below += (double)spread->points[i].count;
+        if (below >= rank) {
+            const double value = MAREY__MAX(marey__point_value(spread->points[i].key), spread->min);
+            return MAREY__MIN(value, spread->max);
+        }
+    }
+    return spread->max;
+}
+
+/* ---- writing ---- */
+
+/* A sum and `n_zeros` zeros. False without memory. */
+static bool put_sum(struct marey__buf *out, const struct marey__stopwatch_sum *sum,
+                    uint64_t n_zeros, double scale)
+{
+    struct marey__spread spread;
+    if (!marey__spread_of(sum, n_zeros, scale, &spread))
+        return false;
+    const struct packed_spread packed = {.count = spread.count,
+                                         .total = spread.total,
+                                         .m2 = spread.m2,
+                                         .min = spread.min,
+                                         .max = spread.max,
+                                         .n_points = (uint32_t)spread.n};
+    marey__buf_put(out, &packed, sizeof packed);
+    for (size_t i = 0; i < spread.n; i++) {
+        const struct packed_point point = {spread.points[i].key, spread.points[i].count};
+        marey__buf_put(out, &point, sizeof point);
+    }
+    marey__spread_fini(&spread);
+    return true;
+}
+
+static bool put_name(struct marey__buf *out, const char *name, size_t len)
+{
+    const uint32_t len32 = (uint32_t)len;
+    marey__buf_put(out, &len32, sizeof len32);
+    marey__buf_put(out, name, len);
+    return len <= UINT32_MAX;
+}
+
+/* The lock is held, here and below. */
+static bool put_slot(struct marey__buf *out, const struct marey__stopwatch_slot *slot, double tick_ns)
+{
+    size_t len;
+    const char *const name = marey_site_name(slot->id, &len);
+    struct marey__stopwatch_sum sum = {0};
+    uint64_t n_threads;
+    const struct marey__stopwatch_sum *const periods = &slot->periods.sum;
+    const bool ok =
+        put_name(out, name, len) && marey__stopwatch_sum_of_threads(slot, &sum, &n_threads) &&
+        put_sum(out, &sum, 0, tick_ns) &&
+        put_sum(out, periods, marey__stopwatch_state.n_measured - periods->sketch.count, tick_ns);
+    marey__stopwatch_sum_clear(&sum);
+    return ok;
+}
+
+static bool put_results(struct marey__buf *out, int64_t rank)
+{
+    static const struct marey__stopwatch_sum nothing;
+    const struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+    const double tick_ns = marey__stopwatch_tick_ns();
+    const bool has_whole = watch->n_measured > 0;
+    const struct packed_head head = {.magic = MAGIC,
+                                     .n_names = (uint32_t)(watch->listed.n + has_whole),
+                                     .rank = rank,
+                                     .n_measured = watch->n_measured};
+    marey__buf_put(out, &head, sizeof head);
+    if (has_whole && (!put_name(out, MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE)) ||
+                      !put_sum(out, &nothing, 0, 1) || !put_sum(out, &watch->whole.sum, 0, 1)))
+        return false;
+    for (size_t i = 0; i < watch->listed.n; i++)
+        if (!put_slot(out, watch->listed.all[i], tick_ns))
+            return false;
+    return !out->failed;
+}
+
+marey_status marey_stopwatch_pack(int64_t rank, void **data, size_t *len)
+{
+    struct marey__buf out = {0};
+    marey__stopwatch_lock();
+    const bool ok = put_results(&out, rank);
+    marey__stopwatch_unlock();
+    if (!ok) {
+        marey__buf_fini(&out);
+        return marey__no_memory();
+    }
+    *data = out.data;
+    *len = out.len;
+    return MAREY_OK;
+}
+
+/* ---- reading ---- */
+
+struct input {
+    const unsigned char *at, *end;
+};
+
+static bool take(struct input *in, void *out, size_t len)
+{
+    if ((size_t)(in->end - in->at) < len) {
+        in->at = in->end;
+        return false;
+    }
+    memcpy(out, in->at, len);
+    in->at += len;
+    return true;
+}
+
+static bool is_duration(double ns)
+{
+    return ns >= 0 && isfinite(ns);
+}
+
+/* The points, each key above the one before, counts that add up. */
+static bool take_points(struct input *in, struct marey__spread *out)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < out->cap; i++) {
+        struct packed_point point;
+        if (!take(in, &point, sizeof point) || point.key > MAREY__POINT_MAX_KEY ||
+            point.count == 0 || (i > 0 && point.key <= out->points[i - 1].key) ||
+            __builtin_add_overflow(sum, point.count, &sum))
+            return false;
+        out->points[i] = (struct marey__point){point.key, point.count};
+        out->n = i + 1;
+    }
+    return sum == out->count;
+}
+
+/* A spread; the caller finishes it in any case. False when the bytes are not one. `*status` for lack of memory. */
+static bool take_spread(struct input *in, struct marey__spread *out, marey_status *status)
+{
+    struct packed_spread packed;
+    if (!take(in, &packed, sizeof packed) || !is_duration(packed.total) || !is_duration(packed.m2) ||
+        !is_duration(packed.min) || !is_duration(packed.max) || packed.min > packed.max ||
+        packed.n_points > (size_t)(in->end - in->at) / sizeof(struct packed_point))
+        return false;
+    *out = (struct marey__spread){.count = packed.count,
+                                  .total = packed.total,
+                                  .m2 = packed.m2,
+                                  .min = packed.min,
+                                  .max = packed.max,
+                                  .cap = packed.n_points};
+    out->points = marey__calloc(out->cap + 1, sizeof *out->points);
+    if (out->points == NULL) {
+        *status = marey__no_memory();
+        return false;
+    }
+    return take_points(in, out);
+}
+
+/* ---- adding ---- */
 
 /* One name over the ranks. */
 struct merged_name {
@@ -44,91 +376,6 @@ void marey_stopwatch_merged_destroy(marey_stopwatch_merged *merged)
     marey__free(merged);
 }
 
-/* ---- reading ---- */
-
-struct input {
-    const unsigned char *at, *end;
-    bool is_short;
-};
-
-static void take(struct input *in, void *out, size_t len)
-{
-    if ((size_t)(in->end - in->at) < len) {
-        in->is_short = true;
-        in->at = in->end;
-        memset(out, 0, len);
-        return;
-    }
-    memcpy(out, in->at, len);
-    in->at += len;
-}
-
-static uint32_t take_u32(struct input *in)
-{
-    unsigned char b[4];
-    take(in, b, sizeof b);
-    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
-static uint64_t take_u64(struct input *in)
-{
-    const uint64_t low = take_u32(in);
-    return low | (uint64_t)take_u32(in) << 32;
-}
-
-static double take_f64(struct input *in)
-{
-    const uint64_t bits = take_u64(in);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static bool is_duration(double ns)
-{
-    return ns >= 0 && isfinite(ns);
-}
-
-/* The points, each key above the one before, counts that add up. */
-static bool take_points(struct input *in, struct marey__spread *out)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < out->cap; i++) {
-        const struct marey__point point = {.key = take_u32(in), .count = take_u64(in)};
-        if (in->is_short || point.key > MAREY__POINT_MAX_KEY || point.count == 0 ||
-            (i > 0 && point.key <= out->points[i - 1].key) ||
-            __builtin_add_overflow(sum, point.count, &sum))
-            return false;
-        out->points[i] = point;
-        out->n = i + 1;
-    }
-    return sum == out->count;
-}
-
-/* A spread; the caller finishes it, whatever is returned. False when the bytes are none. `*status` for lack of memory. */
-static bool take_spread(struct input *in, struct marey__spread *out, marey_status *status)
-{
-    *out = (struct marey__spread){.count = take_u64(in),
-                                  .total = take_f64(in),
-                                  .m2 = take_f64(in),
-                                  .min = take_f64(in),
-                                  .max = take_f64(in)};
-    const size_t n = take_u32(in);
-    if (in->is_short || !is_duration(out->total) || !is_duration(out->m2) ||
-        !is_duration(out->min) || !is_duration(out->max) || out->min > out->max ||
-        n > (size_t)(in->end - in->at) / MAREY__PACK_POINT)
-        return false;
-    out->points = marey__calloc(n + 1, sizeof *out->points);
-    if (out->points == NULL) {
-        *status = marey__no_memory();
-        return false;
-    }
-    out->cap = n;
-    return take_points(in, out);
-}
-
-/* ---- adding ---- */
-
 /* The entry of a name, made if need be. Ranks have their names in much the same order, so `hint` is tried first. */
 static struct merged_name *name_get(marey_stopwatch_merged *merged, const char *name, size_t len,
                                     size_t hint)
@@ -140,13 +387,12 @@ static struct merged_name *name_get(marey_stopwatch_merged *merged, const char *
             return &merged->names[k];
     }
     char *copy = marey__strndup(name, len);
-    if (copy == NULL ||
-        !marey__grow(&merged->names, &merged->cap, merged->n + 1, sizeof *merged->names)) {
+    if (copy == NULL || !MAREY__PUSH(merged->names, merged->n, merged->cap,
+                                     (struct merged_name){.name = copy, .len = len})) {
         marey__free(copy);
         return NULL;
     }
-    merged->names[merged->n] = (struct merged_name){.name = copy, .len = len};
-    return &merged->names[merged->n++];
+    return &merged->names[merged->n - 1];
 }
 
 /* One rank's share in a name. False without memory. */
@@ -170,13 +416,13 @@ static bool name_add(struct merged_name *name, int64_t rank, const struct marey_
     return true;
 }
 
-/* One name of the part; added to `merged` unless that is NULL. False when the bytes are none, or for `*status`. */
+/* One name of the part; added to `merged` unless that is NULL. False when the bytes are not one, or for `*status`. */
 static bool take_name(struct input *in, size_t number, int64_t rank, marey_stopwatch_merged *merged,
                       marey_status *status)
 {
     struct marey__spread intervals = {0}, iterations = {0};
-    const size_t len = take_u32(in);
-    bool ok = !in->is_short && len <= (size_t)(in->end - in->at);
+    uint32_t len;
+    bool ok = take(in, &len, sizeof len) && len <= (size_t)(in->end - in->at);
     if (ok) {
         const char *text = (const char *)in->at;
         in->at += len;
@@ -196,23 +442,19 @@ static bool take_name(struct input *in, size_t number, int64_t rank, marey_stopw
 /* Read all of it; into nothing, to see whether it can be read, or into `merged`. */
 static marey_status read_part(const void *data, size_t len, marey_stopwatch_merged *merged)
 {
-    static const char magic[] = MAREY__PACK_MAGIC;
     struct input in = {.at = data, .end = (const unsigned char *)data + len};
-    if (len < MAREY__PACK_HEAD || memcmp(data, magic, sizeof magic - 1) != 0)
-        return marey__fail(MAREY_EFORMAT, "these %zu bytes are no results of a stopwatch", len);
-    in.at += sizeof magic - 1;
-    const size_t n = take_u32(&in);
-    const int64_t rank = (int64_t)take_u64(&in);
-    take_u64(&in); /* how many iterations were measured: each name says it as well */
+    struct packed_head head;
+    if (!take(&in, &head, sizeof head) || memcmp(head.magic, MAGIC, sizeof head.magic) != 0)
+        return marey__fail(MAREY_EFORMAT, "these %zu bytes are not results of a stopwatch", len);
     marey_status status = MAREY_OK;
     bool ok = true;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = take_name(&in, i, rank, merged, &status);
+    for (size_t i = 0; ok && i < head.n_names; i++)
+        ok = take_name(&in, i, head.rank, merged, &status);
     if (status != MAREY_OK)
         return status;
     if (!ok || in.at != in.end)
         return marey__fail(MAREY_EFORMAT, "the results of rank %lld are damaged at byte %zu of %zu",
-                           (long long)rank, len - (size_t)(in.end - in.at), len);
+                           (long long)head.rank, len - (size_t)(in.end - in.at), len);
     return MAREY_OK;
 }
 
@@ -278,42 +520,26 @@ static void put_spread(marey_table *table, const struct merged_name *name,
     marey_table_f64(table, spread->max);
 }
 
-static void put_intervals(marey_table *table, const struct merged_name *name)
-{
-    put_spread(table, name, &name->intervals);
-}
-
-static void put_iterations(marey_table *table, const struct merged_name *name)
-{
-    put_spread(table, name, &name->iterations);
-}
-
-static const struct {
-    const char *name;
-    const struct marey_column *columns;
-    size_t n_columns;
-    void (*put)(marey_table *table, const struct merged_name *name);
-} tables[] = {
-    {"ranks", ranks_columns, MAREY__COUNT_OF(ranks_columns), put_ranks},
-    {"intervals", spread_columns, MAREY__COUNT_OF(spread_columns), put_intervals},
-    {"iterations", spread_columns, MAREY__COUNT_OF(spread_columns), put_iterations},
-};
-
 marey_status marey_stopwatch_merged_table(const marey_stopwatch_merged *merged, const char *name,
                                           marey_table **out)
 {
-    size_t t = 0;
-    while (t < MAREY__COUNT_OF(tables) && strcmp(tables[t].name, name) != 0)
-        t++;
-    if (t == MAREY__COUNT_OF(tables))
+    const bool is_ranks = strcmp(name, "ranks") == 0, is_intervals = strcmp(name, "intervals") == 0;
+    if (!is_ranks && !is_intervals && strcmp(name, "iterations") != 0)
         return marey__fail(MAREY_EINVAL,
                            "merged results have no table %s; there are ranks, intervals and "
                            "iterations",
                            name);
     marey_table *table;
-    MAREY_TRY(marey_table_create(name, tables[t].columns, tables[t].n_columns, &table));
-    for (size_t i = 0; i < merged->n; i++)
-        tables[t].put(table, &merged->names[i]);
+    MAREY_TRY(marey_table_create(
+        name, is_ranks ? ranks_columns : spread_columns,
+        is_ranks ? MAREY__COUNT_OF(ranks_columns) : MAREY__COUNT_OF(spread_columns), &table));
+    for (size_t i = 0; i < merged->n; i++) {
+        const struct merged_name *const of = &merged->names[i];
+        if (is_ranks)
+            put_ranks(table, of);
+        else
+            put_spread(table, of, is_intervals ? &of->intervals : &of->iterations);
+    }
     const marey_status status = marey_table_status(table);
     if (status != MAREY_OK)
         marey_table_destroy(table);

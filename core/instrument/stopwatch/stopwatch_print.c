@@ -1,6 +1,6 @@
 /*
  * The report: the sections and headings of print_eval_times, in its order, with units, deviations and quantiles beside
- * the averages, and sections for what is new behind them.
+ * the averages, then sections of other results.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -8,99 +8,187 @@
 #include "instrument/cuda/internal.h"
 #include "instrument/stopwatch/internal.h"
 
+enum { NAME_WIDTH = 60 };
+
+/* A table of the stopwatch while it is being printed. */
+struct lines {
+    marey_table *table;
+    size_t width; /* of the widest name, with its quotes and the colon */
+};
+
+/* ---- rules, names and times ---- */
+
+static void put_repeated(struct marey__buf *out, const char *text, size_t n)
+{
+    while (n-- > 0)
+        marey__buf_puts(out, text);
+}
+
+#define DIVIDER "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+
+static void put_separator(struct marey__buf *out)
+{
+    put_repeated(out, ". ", 25);
+    marey__buf_puts(out, "\n");
+}
+
+static struct marey_cell cell_of(const struct lines *lines, size_t row, const char *column)
+{
+    return marey__cell_of(lines->table, row, column);
+}
+
+static size_t put_quoted(struct marey__buf *out, const struct marey_cell *name)
+{
+    marey__buf_puts(out, "`");
+    const size_t width = marey__text_put(out, name->as.text, name->len, NAME_WIDTH);
+    marey__buf_puts(out, "`:");
+    return width + 3;
+}
+
+/* Destroy the table at the end. */
+static marey_status lines_open(struct lines *lines, const char *name)
+{
+    *lines = (struct lines){0};
+    MAREY_TRY(marey_stopwatch_table(name, &lines->table));
+    struct marey__buf scratch = {0};
+    const bool has_names = marey_table_find(lines->table, "name") >= 0;
+    for (size_t row = 0; has_names && row < marey_table_n_rows(lines->table); row++) {
+        const struct marey_cell cell = cell_of(lines, row, "name");
+        scratch.len = 0;
+        lines->width = MAREY__MAX(lines->width, put_quoted(&scratch, &cell));
+    }
+    marey__buf_fini(&scratch);
+    return MAREY_OK;
+}
+
+/* The name in its quotes, as wide as the widest. */
+static void put_name(struct marey__buf *out, const struct lines *lines, size_t row)
+{
+    const struct marey_cell cell = cell_of(lines, row, "name");
+    marey__buf_puts(out, "  ");
+    const size_t width = put_quoted(out, &cell);
+    put_repeated(out, " ", lines->width - width);
+}
+
+/* A cell of nanoseconds, ten columns wide; 0 where there is nothing. */
+static void put_time(struct marey__buf *out, const struct lines *lines, size_t row, const char *column)
+{
+    const size_t number = (size_t)marey_table_find(lines->table, column);
+    const struct marey_cell cell = marey_table_cell(lines->table, row, number);
+    const bool is_f64 = marey_table_column(lines->table, number)->type == MAREY_TYPE_F64;
+    struct marey__buf text = {0};
+    marey__text_duration(&text, is_f64 ? cell.as.f64 : (double)cell.as.u64, NULL);
+    put_repeated(out, " ", text.len < 10 ? 10 - text.len : 0);
+    marey__buf_put(out, text.data, text.len);
+    out->failed |= text.failed;
+    marey__buf_fini(&text);
+}
+
+static bool is_running(const struct lines *lines, size_t row)
+{
+    return marey_table_find(lines->table, "running") >= 0 &&
+           cell_of(lines, row, "running").as.u64 != 0;
+}
+
+/* ---- sections ---- */
+
+/* A table as lines, one per row; nothing when it has no rows. */
+static marey_status put_section(struct marey__buf *out, const char *table, const char *heading,
+                                void (*put_row)(struct marey__buf *out, const struct lines *lines,
+                                                size_t row))
+{
+    struct lines lines;
+    MAREY_TRY(lines_open(&lines, table));
+    const size_t n = marey_table_n_rows(lines.table);
+    marey__buf_puts(out, n > 0 ? heading : "");
+    for (size_t row = 0; row < n; row++) {
+        put_name(out, &lines, row);
+        put_row(out, &lines, row);
+        marey__buf_puts(out, "\n");
+    }
+    marey_table_destroy(lines.table);
+    return MAREY_OK;
+}
+
 /* The mean and what is around it. */
-static void put_averages(struct marey__buf *out, const struct marey__stopwatch_lines *view,
-                         const char *heading)
+static void put_averages(struct marey__buf *out, const struct lines *view, const char *heading)
 {
     static const char *const columns[][2] = {
         {"std", "std_ns"}, {"p50", "p50_ns"}, {"p90", "p90_ns"}, {"p99", "p99_ns"}, {"max", "max_ns"}};
     marey__buf_printf(out, "%s\n", heading);
     for (size_t row = 0; row < marey_table_n_rows(view->table); row++) {
-        marey__line_name(out, view, row);
-        marey__line_time(out, view, row, "mean_ns");
+        put_name(out, view, row);
+        put_time(out, view, row, "mean_ns");
         for (size_t i = 0; i < MAREY__COUNT_OF(columns); i++) {
             marey__buf_printf(out, "  %s", columns[i][0]);
-            marey__line_time(out, view, row, columns[i][1]);
+            put_time(out, view, row, columns[i][1]);
         }
-        marey__buf_puts(out, marey__line_runs(view, row) ? "  running\n" : "\n");
+        marey__buf_puts(out, is_running(view, row) ? "  running\n" : "\n");
     }
-    marey__line_separator(out);
+    put_separator(out);
 }
 
-static void put_totals(struct marey__buf *out, const struct marey__stopwatch_lines *intervals,
-                       const struct marey__stopwatch_lines *iterations)
+static void put_totals(struct marey__buf *out, const struct lines *intervals,
+                       const struct lines *iterations)
 {
     marey__buf_puts(out, "Total runtime:\n");
     for (size_t row = 0; row < marey_table_n_rows(intervals->table); row++) {
-        marey__line_name(out, intervals, row);
-        marey__line_time(out, intervals, row, "total_ns");
+        put_name(out, intervals, row);
+        put_time(out, intervals, row, "total_ns");
         marey__buf_puts(out, "  self");
-        marey__line_time(out, intervals, row, "self_ns");
+        put_time(out, intervals, row, "self_ns");
         marey__buf_puts(out, "  in ");
-        marey__text_count_of(out, marey__line_cell(intervals, row, "count").as.u64, "interval");
+        marey__text_count_of(out, cell_of(intervals, row, "count").as.u64, "interval");
         /* A name may have come between the two tables. */
         const struct marey_cell share = row < marey_table_n_rows(iterations->table)
-                                            ? marey__line_cell(iterations, row, "share")
+                                            ? cell_of(iterations, row, "share")
                                             : (struct marey_cell){.is_null = 1};
         if (!share.is_null) {
             marey__buf_puts(out, "  ");
             marey__text_share(out, share.as.f64);
             marey__buf_puts(out, " of the iterations");
         }
-        marey__buf_puts(out, marey__line_runs(intervals, row) ? "  running\n" : "\n");
+        marey__buf_puts(out, is_running(intervals, row) ? "  running\n" : "\n");
     }
-    marey__line_separator(out);
+    put_separator(out);
 }
 
 /* ---- what is measured besides time ---- */
 
-static void put_percent(struct marey__buf *out, const struct marey__stopwatch_lines *view,
-                        size_t row, const char *column, const char *title)
+static void put_percent(struct marey__buf *out, const struct lines *view, size_t row,
+                        const char *column, const char *title)
 {
-    const struct marey_cell cell = marey__line_cell(view, row, column);
+    const struct marey_cell cell = cell_of(view, row, column);
     if (!cell.is_null)
         marey__buf_printf(out, "  %s %.1f %%", title, cell.as.f64 * 100);
 }
 
-static void put_number(struct marey__buf *out, const struct marey__stopwatch_lines *view,
-                       size_t row, const char *column, const char *title)
+static void put_number(struct marey__buf *out, const struct lines *view, size_t row,
+                       const char *column, const char *title)
 {
-    const struct marey_cell cell = marey__line_cell(view, row, column);
+    const struct marey_cell cell = cell_of(view, row, column);
     if (!cell.is_null)
         marey__buf_printf(out, "  %s %" PRIu64, title, cell.as.u64);
 }
 
-static void put_growth(struct marey__buf *out, const struct marey__stopwatch_lines *view, size_t row)
+static void put_growth(struct marey__buf *out, const struct lines *view, size_t row)
 {
-    const struct marey_cell cell = marey__line_cell(view, row, "rss_bytes");
+    const struct marey_cell cell = cell_of(view, row, "rss_bytes");
     if (cell.is_null)
         return;
     marey__buf_puts(out, cell.as.i64 < 0 ? "  memory -" : "  memory +");
     marey__text_bytes(out, cell.as.i64 < 0 ? -(double)cell.as.i64 : (double)cell.as.i64);
 }
 
-static marey_status put_usage(struct marey__buf *out)
+static void put_usage(struct marey__buf *out, const struct lines *usage, size_t row)
 {
-    struct marey__stopwatch_lines usage;
-    MAREY_TRY(marey__lines_open(&usage, "usage"));
-    const size_t n = marey_table_n_rows(usage.table);
-    if (n > 0)
-        marey__buf_puts(out, "Mean CPU usage during (100 % is one processor):\n");
-    for (size_t row = 0; row < n; row++) {
-        marey__line_name(out, &usage, row);
-        put_percent(out, &usage, row, "thread_cpu", "thread");
-        put_percent(out, &usage, row, "process_cpu", "process");
-        put_percent(out, &usage, row, "tree_cpu", "with children");
-        put_percent(out, &usage, row, "machine_cpu", "machine");
-        put_number(out, &usage, row, "context_switches", "context switches");
-        put_number(out, &usage, row, "page_faults", "page faults");
-        put_growth(out, &usage, row);
-        marey__buf_puts(out, "\n");
-    }
-    if (n > 0)
-        marey__line_separator(out);
-    marey_table_destroy(usage.table);
-    return MAREY_OK;
+    put_percent(out, usage, row, "thread_cpu", "thread");
+    put_percent(out, usage, row, "process_cpu", "process");
+    put_percent(out, usage, row, "tree_cpu", "with children");
+    put_percent(out, usage, row, "machine_cpu", "machine");
+    put_number(out, usage, row, "context_switches", "context switches");
+    put_number(out, usage, row, "page_faults", "page faults");
+    put_growth(out, usage, row);
 }
 
 /* Why some have no time. */
@@ -128,25 +216,25 @@ static void put_gpu_losses(struct marey__buf *out)
 
 static marey_status put_gpu(struct marey__buf *out)
 {
-    struct marey__stopwatch_lines gpu;
+    struct lines gpu;
     if (marey__stopwatch_state.options.gpu != MAREY_GPU_EVENTS)
         return MAREY_OK;
-    MAREY_TRY(marey__lines_open(&gpu, "gpu"));
+    MAREY_TRY(lines_open(&gpu, "gpu"));
     put_averages(out, &gpu, "Average GPU time per measured interval:");
     put_gpu_losses(out);
     marey_table_destroy(gpu.table);
     return MAREY_OK;
 }
 
-static void put_iteration_line(struct marey__buf *out, const struct marey__stopwatch_lines *iteration)
+static void put_iteration_line(struct marey__buf *out, const struct lines *iteration)
 {
-    const struct marey_cell rate = marey__line_cell(iteration, 0, "samples_per_s");
+    const struct marey_cell rate = cell_of(iteration, 0, "samples_per_s");
     marey__buf_puts(out, "Time of an iteration:");
-    marey__line_time(out, iteration, 0, "mean_ns");
+    put_time(out, iteration, 0, "mean_ns");
     marey__buf_puts(out, "  p50");
-    marey__line_time(out, iteration, 0, "p50_ns");
+    put_time(out, iteration, 0, "p50_ns");
     marey__buf_puts(out, "  p99");
-    marey__line_time(out, iteration, 0, "p99_ns");
+    put_time(out, iteration, 0, "p99_ns");
     if (!rate.is_null)
         marey__buf_printf(out, "  %.4g samples/s", rate.as.f64);
     marey__buf_puts(out, "\n");
@@ -154,14 +242,14 @@ static void put_iteration_line(struct marey__buf *out, const struct marey__stopw
 
 static marey_status put_measured(struct marey__buf *out, uint64_t n)
 {
-    struct marey__stopwatch_lines iterations, intervals, iteration;
-    marey_status st = marey__lines_open(&iterations, "iterations");
+    struct lines iterations, intervals, iteration;
+    marey_status st = lines_open(&iterations, "iterations");
     MAREY_TRY(st);
-    st = marey__lines_open(&intervals, "intervals");
-    if (st == MAREY_OK && (st = marey__lines_open(&iteration, "iteration")) == MAREY_OK) {
+    st = lines_open(&intervals, "intervals");
+    if (st == MAREY_OK && (st = lines_open(&iteration, "iteration")) == MAREY_OK) {
         marey__buf_printf(out, "Num. measured iterations: %" PRIu64 "\n", n);
         put_iteration_line(out, &iteration);
-        marey__line_separator(out);
+        put_separator(out);
         put_averages(out, &iterations, "Average runtime per iteration:");
         put_averages(out, &intervals, "Average runtime per measured interval:");
         put_totals(out, &intervals, &iterations);
@@ -170,49 +258,29 @@ static marey_status put_measured(struct marey__buf *out, uint64_t n)
     marey_table_destroy(intervals.table);
     marey_table_destroy(iterations.table);
     MAREY_TRY(st);
-    MAREY_TRY(put_usage(out));
+    const size_t before = out->len;
+    MAREY_TRY(
+        put_section(out, "usage", "Mean CPU usage during (100 % is one processor):\n", put_usage));
+    if (out->len > before)
+        put_separator(out);
     return put_gpu(out);
 }
 
-static marey_status put_once(struct marey__buf *out)
+static void put_once(struct marey__buf *out, const struct lines *once, size_t row)
 {
-    struct marey__stopwatch_lines once;
-    MAREY_TRY(marey__lines_open(&once, "once"));
-    if (marey_table_n_rows(once.table) > 0) {
-        marey__line_divider(out);
-        marey__buf_puts(out, "One-time measurements:\n");
-    }
-    for (size_t row = 0; row < marey_table_n_rows(once.table); row++) {
-        marey__line_name(out, &once, row);
-        if (marey__line_runs(&once, row))
-            marey__buf_puts(out, "   running");
-        else
-            marey__line_time(out, &once, row, "total_ns");
-        marey__buf_puts(out, "\n");
-    }
-    marey_table_destroy(once.table);
-    return MAREY_OK;
+    if (is_running(once, row))
+        marey__buf_puts(out, "   running");
+    else
+        put_time(out, once, row, "total_ns");
 }
 
-static marey_status put_misuse(struct marey__buf *out)
+static void put_misuse(struct marey__buf *out, const struct lines *misuse, size_t row)
 {
-    struct marey__stopwatch_lines misuse;
-    MAREY_TRY(marey__lines_open(&misuse, "misuse"));
-    if (marey_table_n_rows(misuse.table) > 0) {
-        marey__line_divider(out);
-        marey__buf_puts(out, "Used wrongly:\n");
-    }
-    for (size_t row = 0; row < marey_table_n_rows(misuse.table); row++) {
-        marey__line_name(out, &misuse, row);
-        marey__buf_printf(out, "  %s, %" PRIu64 " x\n",
-                          marey__line_cell(&misuse, row, "what").as.text,
-                          marey__line_cell(&misuse, row, "count").as.u64);
-    }
-    marey_table_destroy(misuse.table);
-    return MAREY_OK;
+    marey__buf_printf(out, "  %s, %" PRIu64 " x", cell_of(misuse, row, "what").as.text,
+                      cell_of(misuse, row, "count").as.u64);
 }
 
-/* What stands there while nothing is measured yet, or the measurements. */
+/* The measurements, or why there are none yet. */
 static marey_status put_state(struct marey__buf *out)
 {
     const struct marey__iteration_place place = marey__iteration_place();
@@ -234,15 +302,17 @@ static marey_status put_state(struct marey__buf *out)
 
 static marey_status put_report(struct marey__buf *out)
 {
-    marey__line_repeat(out, "#", 25);
+    put_repeated(out, "#", 25);
     marey__buf_puts(out, " Stopwatch ");
-    marey__line_rule(out, "#", 25);
-    marey__line_divider(out);
+    put_repeated(out, "#", 25);
+    marey__buf_puts(out, "\n");
+    marey__buf_puts(out, DIVIDER);
     MAREY_TRY(put_state(out));
-    MAREY_TRY(put_once(out));
-    MAREY_TRY(put_misuse(out));
-    marey__line_divider(out);
-    marey__line_rule(out, "#", 61);
+    MAREY_TRY(put_section(out, "once", DIVIDER "One-time measurements:\n", put_once));
+    MAREY_TRY(put_section(out, "misuse", DIVIDER "Used wrongly:\n", put_misuse));
+    marey__buf_puts(out, DIVIDER);
+    put_repeated(out, "#", 61);
+    marey__buf_puts(out, "\n");
     return MAREY_OK;
 }
 

@@ -8,7 +8,6 @@
 
 struct marey__stopwatch_state marey__stopwatch_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Memory on cache lines of its own, zeroed. It is freed by what comes back through `block`, or never. */
 void *marey__stopwatch_calloc(size_t size, void **block)
 {
     enum { LINE = 64 };
@@ -18,7 +17,6 @@ void *marey__stopwatch_calloc(size_t size, void **block)
     return memory != NULL ? memory + (LINE - (uintptr_t)memory % LINE) % LINE : NULL;
 }
 
-/* Room for `id` in an array of pointers by id; new places are `empty`. */
 bool marey__stopwatch_grow_by_id(void *array, size_t *n, marey_id id, void *empty)
 {
     size_t cap = *n;
@@ -36,10 +34,7 @@ bool marey__stopwatch_grow_by_id(void *array, size_t *n, marey_id id, void *empt
 bool marey__stopwatch_slots_add(struct marey__stopwatch_slots *slots,
                                 struct marey__stopwatch_slot *slot)
 {
-    if (!marey__grow(&slots->all, &slots->cap, slots->n + 1, sizeof(struct marey__stopwatch_slot *)))
-        return false;
-    slots->all[slots->n++] = slot;
-    return true;
+    return MAREY__PUSH(slots->all, slots->n, slots->cap, slot);
 }
 
 static struct marey__stopwatch_slot *slot_of_bare(marey_id bare)

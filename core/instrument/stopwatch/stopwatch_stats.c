@@ -47,15 +47,6 @@ void marey__stopwatch_sum_clear(struct marey__stopwatch_sum *sum)
     sum->self = 0;
 }
 
-/* The quantile of the values with the zeros below them. */
-static double quantile(const struct marey__sketch *sketch, uint64_t n_zeros, double q)
-{
-    const double n = (double)(sketch->count + n_zeros), rank = q * n;
-    if (sketch->count == 0 || rank <= (double)n_zeros)
-        return n_zeros > 0 || sketch->count == 0 ? 0 : (double)sketch->min;
-    return (double)marey__sketch_quantile(sketch, (rank - (double)n_zeros) / (double)sketch->count);
-}
-
 /* Newton's way from half the exponent: libmarey links no libm for this one function. */
 double marey__stopwatch_square_root(double x)
 {
@@ -95,9 +86,9 @@ void marey__stopwatch_stats_of(const struct marey__stopwatch_sum *sum, uint64_t 
     out->std = deviation(sum, (double)n_zeros) * scale;
     out->min = n_zeros > 0 ? 0 : (double)sketch->min * scale;
     out->max = sketch->count > 0 ? (double)sketch->max * scale : 0;
-    out->p50 = quantile(sketch, n_zeros, 0.50) * scale;
-    out->p90 = quantile(sketch, n_zeros, 0.90) * scale;
-    out->p99 = quantile(sketch, n_zeros, 0.99) * scale;
+    out->p50 = (double)marey__sketch_quantile_with_zeros(sketch, n_zeros, 0.50) * scale;
+    out->p90 = (double)marey__sketch_quantile_with_zeros(sketch, n_zeros, 0.90) * scale;
+    out->p99 = (double)marey__sketch_quantile_with_zeros(sketch, n_zeros, 0.99) * scale;
     out->self = (double)sum->self * scale;
 }
 

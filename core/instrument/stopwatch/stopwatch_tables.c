@@ -1,7 +1,390 @@
-/* The results as tables. Each is made under the lock from what stands there at that moment. */
+/* The results as tables. Each is made under the lock, from the results at that time; `tick_ns` is the length of a tick. */
 #include <string.h>
 
 #include "instrument/stopwatch/internal.h"
+
+static const struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
+
+static void put_name(marey_table *table, const struct marey__stopwatch_slot *slot)
+{
+    size_t len;
+    const char *const name = marey_site_name(slot->id, &len);
+    marey_table_text(table, name, len);
+}
+
+static void put_ns(marey_table *table, double ns)
+{
+    marey_table_u64(table, (uint64_t)(ns + 0.5));
+}
+
+/* The columns of STATS_COLUMNS. Of nothing there is no mean and no smallest. */
+static void put_stats(marey_table *table, const struct marey__stopwatch_stats *s)
+{
+    put_ns(table, s->total);
+    if (s->count == 0) {
+        for (int i = 0; i < 7; i++)
+            marey_table_null(table);
+        return;
+    }
+    marey_table_f64(table, s->mean);
+    marey_table_f64(table, s->std);
+    put_ns(table, s->min);
+    put_ns(table, s->p50);
+    put_ns(table, s->p90);
+    put_ns(table, s->p99);
+    put_ns(table, s->max);
+}
+
+bool marey__stopwatch_sum_of_threads(const struct marey__stopwatch_slot *slot,
+                                     struct marey__stopwatch_sum *sum, uint64_t *n_threads)
+{
+    bool ok = marey__stopwatch_sum_merge(sum, &slot->gone);
+    *n_threads = slot->n_gone;
+    for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
+         cell = cell->next_of_slot) {
+        if (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE)
+            continue;
+        *n_threads += __atomic_load_n(&cell->sum.sketch.count, __ATOMIC_RELAXED) != 0;
+        ok = ok && marey__stopwatch_cell_merge(sum, cell);
+    }
+    return ok;
+}
+
+static marey_status put_intervals(marey_table *table, double tick_ns)
+{
+    for (size_t i = 0; i < watch->listed.n; i++) {
+        const struct marey__stopwatch_slot *const slot = watch->listed.all[i];
+        struct marey__stopwatch_sum sum = {0};
+        struct marey__stopwatch_stats stats;
+        uint64_t n_threads;
+        const bool ok = marey__stopwatch_sum_of_threads(slot, &sum, &n_threads);
+        marey__stopwatch_stats_of(&sum, 0, tick_ns, &stats);
+        marey__stopwatch_sum_clear(&sum);
+        MAREY__TRY_MEMORY(ok);
+        put_name(table, slot);
+        marey_table_u64(table, n_threads);
+        marey_table_u64(table, stats.count);
+        put_stats(table, &stats);
+        put_ns(table, stats.self);
+        marey_table_bool(table, marey__stopwatch_runs(slot));
+    }
+    return MAREY_OK;
+}
+
+static void put_f64_if(marey_table *table, bool is_known, double value)
+{
+    if (is_known)
+        marey_table_f64(table, value);
+    else
+        marey_table_null(table);
+}
+
+/* Null where it was not asked for. */
+static void put_processors(marey_table *table, bool is_measured, uint64_t cpu_ns, uint64_t wall_ns)
+{
+    put_f64_if(table, is_measured && wall_ns > 0, marey__usage_processors(cpu_ns, wall_ns));
+}
+
+static void put_thread_row(marey_table *table, const struct marey__stopwatch_slot *slot,
+                           const struct marey__stopwatch_thread *thread,
+                           const struct marey__stopwatch_sum *sum, const struct marey__usage *usage,
+                           double tick_ns)
+{
+    static const char gone[] = "(ended threads)";
+    struct marey__stopwatch_stats stats;
+    marey__stopwatch_stats_of(sum, 0, tick_ns, &stats);
+    put_name(table, slot);
+    if (thread != NULL) {
+        marey_table_text(table, thread->name, strlen(thread->name));
+        marey_table_i64(table, thread->tid);
+    } else {
+        marey_table_text(table, gone, strlen(gone));
+        marey_table_null(table);
+    }
+    marey_table_u64(table, stats.count);
+    put_stats(table, &stats);
+    put_ns(table, stats.self);
+    put_processors(table, slot->usage_ever & MAREY_USAGE_THREAD_CPU, usage->thread_cpu_ns,
+                   usage->wall_ns);
+}
+
+static marey_status put_threads_of(marey_table *table, const struct marey__stopwatch_slot *slot,
+                                   double tick_ns)
+{
+    static const struct marey__usage none;
+    for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
+         cell = cell->next_of_slot) {
+        struct marey__stopwatch_sum sum = {0};
+        if (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE)
+            continue;
+        const bool ok = marey__stopwatch_cell_merge(&sum, cell);
+        if (ok)
+            put_thread_row(table, slot, cell->thread, &sum,
+                           cell->extra != NULL ? &cell->extra->usage : &none, tick_ns);
+        marey__stopwatch_sum_clear(&sum);
+        MAREY__TRY_MEMORY(ok);
+    }
+    if (slot->n_gone != 0)
+        put_thread_row(table, slot, NULL, &slot->gone, &slot->gone_usage, tick_ns);
+    return MAREY_OK;
+}
+
+static marey_status put_threads(marey_table *table, double tick_ns)
+{
+    for (size_t i = 0; i < watch->listed.n; i++)
+        MAREY_TRY(put_threads_of(table, watch->listed.all[i], tick_ns));
+    return MAREY_OK;
+}
+
+static marey_status put_iterations(marey_table *table, double tick_ns)
+{
+    const double whole = (double)watch->whole.sum.sketch.sum;
+    for (size_t i = 0; i < watch->listed.n; i++) {
+        const struct marey__stopwatch_slot *const slot = watch->listed.all[i];
+        const struct marey__stopwatch_sum *const sum = &slot->periods.sum;
+        struct marey__stopwatch_stats stats;
+        marey__stopwatch_stats_of(sum, watch->n_measured - sum->sketch.count, tick_ns, &stats);
+        put_name(table, slot);
+        marey_table_u64(table, sum->sketch.count);
+        put_stats(table, &stats);
+        put_f64_if(table, whole > 0, stats.total / whole);
+    }
+    return MAREY_OK;
+}
+
+/* One row: the iterations themselves. */
+static marey_status put_iteration(marey_table *table, double tick_ns)
+{
+    struct marey__stopwatch_stats stats;
+    (void)tick_ns;
+    marey__stopwatch_stats_of(&watch->whole.sum, 0, 1, &stats);
+    marey_table_u64(table, watch->n_measured);
+    put_stats(table, &stats);
+    marey_table_f64(table, watch->n_samples);
+    put_f64_if(table, watch->n_samples > 0 && stats.total > 0, watch->n_samples * 1e9 / stats.total);
+    return MAREY_OK;
+}
+
+static marey_status put_once(marey_table *table, double tick_ns)
+{
+    for (size_t i = 0; i < watch->once.n; i++) {
+        const struct marey__stopwatch_slot *const slot = watch->once.all[i];
+        put_name(table, slot);
+        if (slot->once_runs)
+            marey_table_null(table);
+        else
+            put_ns(table, (double)slot->once_ticks * tick_ns);
+        marey_table_bool(table, slot->once_runs && marey_stopwatch_is_enabled());
+    }
+    return MAREY_OK;
+}
+
+/* The kernel counts the machine's processor time in ticks of 10 ms: over less than 50 of them it tells nothing. */
+#define MACHINE_TRUSTED_NS UINT64_C(500000000)
+
+static void put_count(marey_table *table, bool is_measured, uint64_t n)
+{
+    if (is_measured)
+        marey_table_u64(table, n);
+    else
+        marey_table_null(table);
+}
+
+static marey_status put_usage(marey_table *table, double tick_ns)
+{
+    (void)tick_ns;
+    for (size_t i = 0; i < watch->listed.n; i++) {
+        const struct marey__stopwatch_slot *const slot = watch->listed.all[i];
+        const uint32_t mask = slot->usage_ever;
+        struct marey__usage u;
+        if (mask == 0)
+            continue;
+        marey__stopwatch_usage_of(slot, &u);
+        put_name(table, slot);
+        put_processors(table, mask & MAREY_USAGE_THREAD_CPU, u.thread_cpu_ns, u.wall_ns);
+        put_processors(table, mask & MAREY_USAGE_PROCESS_CPU, u.process_cpu_ns, u.wall_ns);
+        put_processors(table, mask & MAREY_USAGE_TREE_CPU, u.tree_cpu_ns, u.tree_wall_ns);
+        put_processors(table,
+                       (mask & MAREY_USAGE_MACHINE_CPU) && u.machine_wall_ns >= MACHINE_TRUSTED_NS,
+                       u.machine_cpu_ns, u.machine_wall_ns);
+        put_count(table, mask & MAREY_USAGE_FAULTS, u.n_switches + u.n_switches_involuntary);
+        put_count(table, mask & MAREY_USAGE_FAULTS, u.n_switches_involuntary);
+        put_count(table, mask & MAREY_USAGE_FAULTS, u.n_minor_faults + u.n_major_faults);
+        put_count(table, mask & MAREY_USAGE_FAULTS, u.n_major_faults);
+        if (mask & MAREY_USAGE_RSS)
+            marey_table_i64(table, u.rss_bytes);
+        else
+            marey_table_null(table);
+    }
+    return MAREY_OK;
+}
+
+static marey_status put_gpu(marey_table *table, double tick_ns)
+{
+    (void)tick_ns;
+    for (size_t i = 0; i < watch->listed.n; i++) {
+        const struct marey__stopwatch_slot *const slot = watch->listed.all[i];
+        struct marey__stopwatch_stats stats;
+        if (slot->n_gpu == 0)
+            continue;
+        marey__stopwatch_stats_of(&slot->gpu, 0, 1, &stats);
+        put_name(table, slot);
+        marey_table_u64(table, stats.count);
+        put_stats(table, &stats);
+        marey_table_u64(table, slot->n_gpu > stats.count ? slot->n_gpu - stats.count : 0);
+    }
+    return MAREY_OK;
+}
+
+static marey_status put_misuse(marey_table *table, double tick_ns)
+{
+    (void)tick_ns;
+    for (size_t i = 0; i < watch->slots.n; i++) {
+        const struct marey__stopwatch_slot *const slot = watch->slots.all[i];
+        for (int what = 0; what < MAREY__WATCH_N_MISUSES; what++) {
+            if (slot->misuses[what] == 0)
+                continue;
+            const char *const text = marey__stopwatch_misuse_text((enum marey__stopwatch_misuse)what);
+            put_name(table, slot);
+            marey_table_text(table, text, strlen(text));
+            marey_table_u64(table, slot->misuses[what]);
+        }
+    }
+    return MAREY_OK;
+}
+
+/* ---- iterations one by one ---- */
+
+/* Times per iteration of one name, or of the iterations themselves; `scale` makes them nanoseconds. */
+struct series {
+    const char *name;
+    size_t len;
+    const struct marey__stopwatch_periods *periods;
+    double scale;
+};
+
+/* The iterations themselves for 0, then each name; false past the last. */
+static bool series_at(size_t i, double tick_ns, struct series *out)
+{
+    *out = (struct series){MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE), &watch->whole, 1};
+    if (i == 0 || i > watch->listed.n)
+        return i == 0;
+    const struct marey__stopwatch_slot *const slot = watch->listed.all[i - 1];
+    out->name = marey_site_name(slot->id, &out->len);
+    out->periods = &slot->periods;
+    out->scale = tick_ns;
+    return true;
+}
+
+static marey_status put_series(marey_table *table, double tick_ns)
+{
+    const uint64_t number_of_first = marey__stopwatch_first_number();
+    struct series of;
+    for (size_t s = 0; series_at(s, tick_ns, &of); s++)
+        for (uint64_t i = marey__stopwatch_series_first(of.periods); i < watch->n_measured; i++) {
+            marey_table_u64(table, number_of_first + i);
+            marey_table_text(table, of.name, of.len);
+            put_ns(table, marey__stopwatch_periods_at(of.periods, i) * of.scale);
+        }
+    return MAREY_OK;
+}
+
+/*
+ * Outliers: iterations far above the rest. The rest is the median of the iterations that are kept and the median of the
+ * distances from it, which a few stalls do not move. An outlier is more than LIMIT such deviations above the median
+ * (scaled so that they are standard deviations where noise is normal) and at least a fifth longer: a name whose times
+ * hardly vary has no outliers of a few nanoseconds.
+ */
+enum {
+    LIMIT = 6,
+    MOST = 20,
+    FEWEST = 8
+}; /* of a name at most 20; from fewer than 8 iterations none */
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_size);
+    return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+struct outlier {
+    uint64_t index;
+    double value;
+};
+
+static int by_value_down(const void *a, const void *b)
+{
+    const double x = ((const struct outlier *)a)->value, y = ((const struct outlier *)b)->value;
+    return (x < y) - (x > y);
+}
+
+/* The median, and above what a value is an outlier. `values` is moved about. */
+static double limit_of(double *values, size_t n, double *median)
+{
+    *median = median_of(values, n);
+    for (size_t i = 0; i < n; i++)
+        values[i] = values[i] > *median ? values[i] - *median : *median - values[i];
+    return MAREY__MAX(*median + LIMIT * 1.4826 * median_of(values, n), *median * 1.2);
+}
+
+/* The worst first; how many. */
+static size_t worst_of(const struct marey__stopwatch_periods *periods, uint64_t first, double limit,
+                       struct outlier *worst)
+{
+    size_t n = 0;
+    for (uint64_t i = first; i < watch->n_measured; i++) {
+        const double value = marey__stopwatch_periods_at(periods, i);
+        if (value <= limit || (n == MOST && value <= worst[MOST - 1].value))
+            continue;
+        n = MAREY__MIN(n, (size_t)MOST - 1);
+        worst[n++] = (struct outlier){i, value};
+        qsort(worst, n, sizeof *worst, by_value_down);
+    }
+    return n;
+}
+
+/* `values` has room for MAREY__WATCH_SERIES. */
+static void put_outliers_of(marey_table *table, const struct series *of, double *values)
+{
+    const uint64_t first = marey__stopwatch_series_first(of->periods);
+    const size_t n = (size_t)(watch->n_measured - first);
+    struct outlier worst[MOST];
+    double median;
+    if (n < FEWEST || of->periods->sum.sketch.count == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        values[i] = marey__stopwatch_periods_at(of->periods, first + i);
+    const double limit = limit_of(values, n, &median);
+    if (median == 0) /* it runs now and then only */
+        return;
+    const size_t n_worst = worst_of(of->periods, first, limit, worst);
+    for (size_t i = 0; i < n_worst; i++) {
+        marey_table_u64(table, marey__stopwatch_first_number() + worst[i].index);
+        marey_table_text(table, of->name, of->len);
+        put_ns(table, worst[i].value * of->scale);
+        put_ns(table, median * of->scale);
+        marey_table_f64(table, worst[i].value / median);
+    }
+}
+
+static marey_status put_outliers(marey_table *table, double tick_ns)
+{
+    double *const values = marey__calloc(MAREY__WATCH_SERIES, sizeof *values);
+    MAREY__TRY_MEMORY(values != NULL);
+    struct series of;
+    for (size_t i = 0; series_at(i, tick_ns, &of); i++)
+        put_outliers_of(table, &of, values);
+    marey__free(values);
+    return MAREY_OK;
+}
+
+/* ---- the tables ---- */
 
 #define TEXT_OF(column)                                                                            \
     {                                                                                              \
@@ -35,7 +418,7 @@ static const struct {
     struct marey_column columns[MAX_COLUMNS]; /* up to the first without a name */
 } tables[] = {
     {"intervals",
-     marey__stopwatch_put_intervals,
+     put_intervals,
      {TEXT_OF("name"),
       COUNT_OF("threads"),
       COUNT_OF("count"),
@@ -43,19 +426,19 @@ static const struct {
       NS_OF("self_ns", "self"),
       {"running", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE}}},
     {"iterations",
-     marey__stopwatch_put_iterations,
+     put_iterations,
      {TEXT_OF("name"),
       COUNT_OF("iterations"),
       STATS_COLUMNS,
       {"share", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE}}},
     {"iteration",
-     marey__stopwatch_put_iteration,
+     put_iteration,
      {COUNT_OF("iterations"),
       STATS_COLUMNS,
       {"samples", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
       {"samples_per_s", "samples/s", MAREY_TYPE_F64, MAREY_UNIT_NONE}}},
     {"threads",
-     marey__stopwatch_put_threads,
+     put_threads,
      {TEXT_OF("name"),
       TEXT_OF("thread"),
       {"tid", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
@@ -63,11 +446,9 @@ static const struct {
       STATS_COLUMNS,
       NS_OF("self_ns", "self"),
       CPU_OF("thread_cpu")}},
-    {"gpu",
-     marey__stopwatch_put_gpu,
-     {TEXT_OF("name"), COUNT_OF("count"), STATS_COLUMNS, COUNT_OF("pending")}},
+    {"gpu", put_gpu, {TEXT_OF("name"), COUNT_OF("count"), STATS_COLUMNS, COUNT_OF("pending")}},
     {"usage",
-     marey__stopwatch_put_usage,
+     put_usage,
      {TEXT_OF("name"),
       CPU_OF("thread_cpu"),
       CPU_OF("process_cpu"),
@@ -79,19 +460,17 @@ static const struct {
       COUNT_OF("major_faults"),
       {"rss_bytes", "rss", MAREY_TYPE_I64, MAREY_UNIT_BYTES}}},
     {"once",
-     marey__stopwatch_put_once,
+     put_once,
      {TEXT_OF("name"), NS_OF("total_ns", "total"), {"running", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE}}},
-    {"series",
-     marey__stopwatch_put_series,
-     {COUNT_OF("iteration"), TEXT_OF("name"), NS_OF("total_ns", "total")}},
+    {"series", put_series, {COUNT_OF("iteration"), TEXT_OF("name"), NS_OF("total_ns", "total")}},
     {"outliers",
-     marey__stopwatch_put_outliers,
+     put_outliers,
      {COUNT_OF("iteration"),
       TEXT_OF("name"),
       NS_OF("total_ns", "total"),
       NS_OF("median_ns", "median"),
       {"times", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE}}},
-    {"misuse", marey__stopwatch_put_misuse, {TEXT_OF("name"), TEXT_OF("what"), COUNT_OF("count")}},
+    {"misuse", put_misuse, {TEXT_OF("name"), TEXT_OF("what"), COUNT_OF("count")}},
 };
 
 static marey_status unknown_table(const char *name)
