@@ -132,6 +132,24 @@ MAREY_PRIVATE_API void marey__utf8_put(struct marey__buf *buf, const char *text,
 /* Append `text` as a JSON string with its quotes, valid UTF-8, control characters escaped. */
 MAREY_PRIVATE_API void marey__json_put(struct marey__buf *buf, const char *text, size_t len);
 
+/* Whether the `len` bytes at `text` are `other`, or start or end with it. */
+static inline bool marey__text_is(const char *text, size_t len, const char *other)
+{
+    return len == strlen(other) && memcmp(text, other, len) == 0;
+}
+
+static inline bool marey__starts_with(const char *text, size_t len, const char *start)
+{
+    const size_t n = strlen(start);
+    return len >= n && memcmp(text, start, n) == 0;
+}
+
+static inline bool marey__ends_with(const char *text, size_t len, const char *end)
+{
+    const size_t n = strlen(end);
+    return len >= n && memcmp(text + len - n, end, n) == 0;
+}
+
 /* ---- CRC-32C (Castagnoli), the running value starting from 0 ---- */
 MAREY_PRIVATE_API uint32_t marey__crc32c(uint32_t crc, const void *bytes, size_t len);
 

@@ -13,8 +13,8 @@ static void check(const struct marey__scaling_run *run)
     }
     for (size_t i = 0; i < run->n_steps; i++)
         MAREY_ASSERT(run->step_s[i] > 0 && isfinite(run->step_s[i]));
-    MAREY_ASSERT(!isinf(run->joules) && !(run->joules < 0));
-    MAREY_ASSERT(!isinf(run->compute_s) && !(run->utilization > 1));
+    MAREY_ASSERT(!isinf(run->numbers.joules) && !(run->numbers.joules < 0));
+    MAREY_ASSERT(!isinf(run->numbers.compute_s) && !(run->numbers.utilization > 1));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

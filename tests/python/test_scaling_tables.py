@@ -75,7 +75,7 @@ def test_mistakes_are_told(measured: Path, tmp_path: Path) -> None:
     scaling = marey.scale(measured)
     with pytest.raises(ValueError, match="no picture 'nothing'; there are epoch-time, "):
         scaling.picture("nothing")
-    with pytest.raises(marey.MareyError, match="do not have what the picture 'energy' shows"):
+    with pytest.raises(marey.MareyError, match="have no data for the chart 'energy'"):
         scaling.picture("energy")
     with pytest.raises(marey.MareyError):
         marey.scale()

@@ -225,7 +225,7 @@ static void add_work(struct marey__scaling_runs *runs, uint32_t workers, const d
     struct marey__scaling_run run = run_with("s", workers);
     run.epoch_s = epochs;
     run.n_epochs = 3;
-    run.samples_per_epoch = samples;
+    run.numbers.samples_per_epoch = samples;
     add(runs, &run);
 }
 
@@ -403,12 +403,12 @@ static void add_steps(struct marey__scaling_runs *runs, uint32_t workers, double
     struct marey__scaling_run run = run_with("s", workers);
     run.step_s = steps;
     run.n_steps = 1000;
-    run.batch = batch;
-    run.compute_s = first / 2;
-    run.communication_s = first / 4;
-    run.memory_s = first / 8;
-    run.idle_s = first / 8;
-    run.utilization = 0.5;
+    run.numbers.batch = batch;
+    run.numbers.compute_s = first / 2;
+    run.numbers.communication_s = first / 4;
+    run.numbers.memory_s = first / 8;
+    run.numbers.idle_s = first / 8;
+    run.numbers.utilization = 0.5;
     add(runs, &run);
 }
 
@@ -419,10 +419,10 @@ static void steps_tell_where_there_are_no_epochs(void **state)
     struct marey__scaling_run run =
         run_with("s", 4); /* of unknown parts: it does not spoil their sum */
     const double step = 1.2625;
-    run.compute_s = 77;
+    run.numbers.compute_s = 77;
     run.step_s = &step;
     run.n_steps = 1;
-    run.batch = 256;
+    run.numbers.batch = 256;
     add(*state, &run);
     marey_report *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 0, "measure"), "step");
@@ -467,7 +467,7 @@ static void add_energy(struct marey__scaling_runs *runs, uint32_t workers, doubl
     run.epoch_s = epochs;
     run.epoch_j = energy;
     run.n_epochs = 3;
-    run.samples_per_epoch = 100;
+    run.numbers.samples_per_epoch = 100;
     add(runs, &run);
 }
 
@@ -504,7 +504,7 @@ static void energy_of_the_whole_run_serves_and_is_said(void **state)
     struct marey__scaling_run run = run_with("s", 1);
     run.epoch_s = epochs;
     run.n_epochs = 3;
-    run.joules = 600;
+    run.numbers.joules = 600;
     add(*state, &run);
     marey_report *scaling = scale_with(*state, NULL);
     assert_true(real(scaling, "points", 0, "joules_per_epoch") == 200);
@@ -579,12 +579,12 @@ static void strange_numbers_do_no_harm(void **state)
             run.epoch_s = epochs;
             run.epoch_j = joules;
             run.n_epochs = 3;
-            run.samples_per_epoch = strange[3 - i];
-            run.batch = -5;
-            run.joules = INFINITY;
-            run.compute_s = 1e308;
-            run.communication_s = 1e308;
-            run.memory_s = run.idle_s = 0;
+            run.numbers.samples_per_epoch = strange[3 - i];
+            run.numbers.batch = -5;
+            run.numbers.joules = INFINITY;
+            run.numbers.compute_s = 1e308;
+            run.numbers.communication_s = 1e308;
+            run.numbers.memory_s = run.numbers.idle_s = 0;
             add(*state, &run);
         }
     marey_report *scaling = scale_with(*state, &(struct marey__scaling_options){.n_resamples = 100});

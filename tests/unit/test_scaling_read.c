@@ -157,14 +157,14 @@ static void the_slowest_rank_counts(void **state)
     expect_near(run->epoch_s[0], 3);
     assert_int_equal(run->n_steps, 11); /* the first warms up */
     expect_near(run->step_s[0], 0.75);
-    expect_near(run->batch, 64);
-    expect_near(run->samples_per_epoch, 4 * 64);
+    expect_near(run->numbers.batch, 64);
+    expect_near(run->numbers.samples_per_epoch, 4 * 64);
     /* Means over ranks, a quarter of each step. */
-    expect_near(run->communication_s, 0.625 / 4);
-    expect_near(run->compute_s, 0.625 * 3 / 4);
-    expect_near(run->idle_s + run->memory_s, 0);
+    expect_near(run->numbers.communication_s, 0.625 / 4);
+    expect_near(run->numbers.compute_s, 0.625 * 3 / 4);
+    expect_near(run->numbers.idle_s + run->numbers.memory_s, 0);
     assert_int_equal(run->is_partial, 0);
-    assert_true(isnan(run->joules) && run->epoch_j == NULL);
+    assert_true(isnan(run->numbers.joules) && run->epoch_j == NULL);
     runs_destroy(runs);
 }
 
@@ -219,7 +219,7 @@ static void ranks_with_an_id_each_are_one_run(void **state)
     struct marey__scaling_runs *runs = read_path(s, "hand.marey");
     assert_int_equal(runs->n, 1);
     expect_near(runs->list[0].epoch_s[0], 8);
-    expect_near(runs->list[0].batch, 64);
+    expect_near(runs->list[0].numbers.batch, 64);
     runs_destroy(runs);
 }
 
@@ -237,7 +237,7 @@ static void missing_ranks_and_a_run_that_stopped_are_told(void **state)
     assert_int_equal(run->workers, 4);
     assert_int_equal(run->is_partial, 1);
     assert_int_equal(run->n_epochs, 3); /* the one that was not ended is none */
-    expect_near(run->samples_per_epoch, 4 * 4 * 32);
+    expect_near(run->numbers.samples_per_epoch, 4 * 4 * 32);
     expect_note(runs, "Ranks 1 and 3 of 4 have no log here");
     expect_note(runs, "as many samples as the others");
     runs_destroy(runs);
@@ -314,17 +314,17 @@ static void the_long_form_is_read(void **state)
     assert_int_equal(run->n_epochs, 2);
     expect_near(run->epoch_s[0], 10);
     expect_near(run->epoch_s[1], 4); /* of two ranks the slower */
-    expect_near(run->samples_per_epoch, 1000);
-    expect_near(run->utilization, 0.75);
+    expect_near(run->numbers.samples_per_epoch, 1000);
+    expect_near(run->numbers.utilization, 0.75);
     /* 150 W for 14 s and half a second at both ends. */
-    expect_near(run->joules, 150 * 15);
+    expect_near(run->numbers.joules, 150 * 15);
     expect_near(run->epoch_j[0], 150 * 10);
     expect_near(run->epoch_j[1], 150 * 4);
     run = &runs->list[1];
     assert_int_equal(run->workers, 4);
     assert_int_equal(run->n_epochs, 2);
-    expect_near(run->compute_s, 1);
-    assert_true(isnan(run->joules));
+    expect_near(run->numbers.compute_s, 1);
+    assert_true(isnan(run->numbers.joules));
     expect_note(runs, "1 rows of other measures are left out, the first of 'loss'");
     expect_note(runs, "1 rows are left out");
     runs_destroy(runs);
@@ -345,10 +345,10 @@ static void samples_in_a_second_of_all_ranks_are_samples_of_an_epoch(void **stat
                "4,steps,,samples_per_s,0,100\n4,steps,,step_time_s,0,0.5\n");
     struct marey__scaling_runs *runs = read_path(s, "rates.csv");
     assert_int_equal(runs->n, 4);
-    expect_near(runs->list[0].samples_per_epoch, 400);
-    assert_true(isnan(runs->list[1].samples_per_epoch));
-    expect_near(runs->list[2].samples_per_epoch, 300);
-    expect_near(runs->list[3].batch, 50);
+    expect_near(runs->list[0].numbers.samples_per_epoch, 400);
+    assert_true(isnan(runs->list[1].numbers.samples_per_epoch));
+    expect_near(runs->list[2].numbers.samples_per_epoch, 300);
+    expect_near(runs->list[3].numbers.batch, 50);
     expect_note(runs, "rates.csv: some: samples_per_s is known for 1 of 2 ranks");
     runs_destroy(runs);
 }
@@ -360,7 +360,7 @@ static void power_of_some_ranks_is_no_energy(void **state)
                "workers,rank,measure,step,value\n2,0,epoch_time_s,0,3\n2,0,gpu_power_W,0,100\n"
                "2,0,gpu_power_W,3,100\n");
     struct marey__scaling_runs *runs = read_path(s, "m.csv");
-    assert_true(isnan(runs->list[0].joules));
+    assert_true(isnan(runs->list[0].numbers.joules));
     expect_note(runs, "power is known of 1 of 2 ranks");
     runs_destroy(runs);
 }

@@ -27,7 +27,7 @@ static marey_report *scale_law(const struct law *law, const uint32_t *workers, s
         struct marey__scaling_run run = run_with("s", workers[i]);
         run.epoch_s = epochs;
         run.n_epochs = 4;
-        run.samples_per_epoch = law->is_weak ? 10.0 * workers[i] : 1000;
+        run.numbers.samples_per_epoch = law->is_weak ? 10.0 * workers[i] : 1000;
         add(runs, &run);
     }
     const uint32_t forecast[] = {100, 3000};

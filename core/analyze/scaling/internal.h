@@ -1,12 +1,18 @@
 /*
  * scaling: runs with different worker counts: speedup, efficiency, what limits it.
  *
- *   paths -- scaling_read*.c: a recording, a folder of traces or a CSV to measured runs
- *         -- scaling_series.c, scaling_runs.c, scaling_values.c: series of points
+ *   paths -- scaling_read.c: the files at a path, and the list of runs
+ *               scaling_read_recording.c, scaling_read_steps.c: the runs of a recording or of traces
+ *               scaling_read_csv.c, scaling_read_measures.c: rows of a CSV of measurements to runs
+ *         -- scaling_series.c: series of points, their speedup
  *         -- scaling_resample.c: medians with intervals
- *         -- scaling_points.c: speedup, efficiency, energy
- *         -- scaling_models.c, scaling_forecast.c: Amdahl and USL, and their forecasts
- *         -- scaling_rows.c, scaling_tables.c, scaling_findings.c, scaling_notes.c
+ *         -- scaling_fits.c: Amdahl and USL, and their forecasts
+ *         -- scaling_tables.c, scaling_notes.c: the tables of the report
+ *
+ *   report -- scaling_summary.c: which rows are a series; a summary of each
+ *          -- scaling_views.c: tables for people
+ *          -- scaling_charts.c: charts
+ *          -- scaling_write.c: text, Markdown, JSON, a page
  *
  * Statistics use logarithms of times. A path that cannot be read becomes a note, and the rest is still read.
  *
@@ -21,32 +27,46 @@
 #include "present/draw/internal.h"
 #include "report/internal.h"
 
-/* ---- runs: scaling_runs.c ---- */
+/* ---- scaling_read.c: runs ---- */
 
-/* One start of a program. What is not known is NaN, 0, NULL or "", as the field says. */
+/* Numbers of a run, and their means over the runs of a point. NaN: unknown. Those of a CSV come first, in its order. */
+union marey__scaling_numbers {
+    struct {
+        double samples_per_epoch; /* of all workers together */
+        double batch;             /* training samples of one step, of all workers together */
+        /* Seconds of a step, a mean over ranks; together they are the step. The second and third: exposed */
+        double compute_s, communication_s, memory_s, idle_s;
+        double computation_fraction, computation_vs_communication; /* as itwinai defines them */
+        double utilization;                                        /* 0..1 */
+        double joules;                                             /* of the whole run */
+    };
+    double all[10];
+};
+enum {
+    MAREY__SCALING_FIRST_PART = 2, /* compute_s and the three after it */
+    MAREY__SCALING_PARTS = 4,
+    MAREY__SCALING_NUMBERS = 10,
+};
+
+/* One start of a program. */
 struct marey__scaling_run {
     const char *experiment; /* "": none */
     const char *strategy;   /* the series: "torch-ddp"; "": unknown */
-    const char *name;       /* of this run, for sentences: a path, or what another tool calls it */
+    const char *name;       /* for messages: a path, or the name in another tool */
     uint32_t workers;       /* ranks; from 1 */
     uint32_t nodes;         /* 0: unknown */
-    double samples_per_epoch; /* of all workers together. NaN: unknown */
-    double batch;             /* samples of one step, of all workers together. NaN: unknown */
-    const double *epoch_s;    /* of the slowest rank, in order, the first included */
+    const double *epoch_s;  /* of the slowest rank, in order, the first included */
     size_t n_epochs;
-    const double *epoch_j; /* joules of each of these epochs; NaN: unknown. NULL: of none */
-    const double *step_s; /* of the slowest rank, warm-up left out; of many an even sample, say of 10,000 */
+    const double *epoch_j; /* joules of each of these epochs; NaN: unknown. NULL: all are */
+    const double *step_s; /* of the slowest rank, without warm-up; an even sample of at most MAREY__SCALING_STEPS */
     size_t n_steps;
-    /* Seconds of a step, a mean over ranks; together they are the step. NaN: unknown */
-    double compute_s, communication_s, memory_s,
-        idle_s;                          /* communication and memory: what nothing hides */
-    double joules;                       /* of the whole run. NaN: unknown */
-    double utilization;                  /* 0..1. NaN: unknown */
-    double computation_fraction;         /* as itwinai defines it. NaN: unknown */
-    double computation_vs_communication; /* as itwinai defines it. NaN: unknown */
-    uint32_t first_epoch_counts;         /* non-zero: the first epoch is no warm-up */
-    uint32_t is_partial; /* non-zero: it stopped half-way; its whole epochs still count */
+    union marey__scaling_numbers numbers;
+    uint32_t first_epoch_counts; /* non-zero: the first epoch is not a warm-up */
+    uint32_t is_partial;         /* non-zero: it stopped early; its whole epochs still count */
 };
+
+/* A run with everything unknown but its name, which is lent. */
+struct marey__scaling_run marey__scaling_run_unknown(const char *name);
 
 struct marey__scaling_runs {
     struct marey__scaling_run *list; /* owns their arrays */
@@ -57,35 +77,155 @@ struct marey__scaling_runs {
 };
 void marey__scaling_runs_fini(struct marey__scaling_runs *runs);
 /*
- * Append a copy; texts may be NULL for "". MAREY_EINVAL for no workers and for a time that is not above zero and finite,
- * with the run's name; the list is then as it was. A run without epochs and steps is taken, and gets a note.
+ * Append a copy; strings may be NULL for "". MAREY_EINVAL, with the run's name, for no workers and for a time that is not
+ * positive and finite; the list is then unchanged. A run without epochs and steps is accepted, and gets a note.
  */
 MAREY_WARN_UNUSED marey_status marey__scaling_runs_add(struct marey__scaling_runs *runs,
                                                        const struct marey__scaling_run *run);
-/* Append a sentence (copied) to the notes: something that could not be read. */
+/* Append a copy of the string to the notes: something that could not be read. */
 MAREY_WARN_UNUSED marey_status marey__scaling_runs_note(struct marey__scaling_runs *runs,
-                                                        const char *sentence);
+                                                        const char *note);
 
 struct marey__scaling_read_options {
-    /* Each is taken instead of the data's; NULL and 0: as the data. */
+    /* Each replaces the value in the data; NULL and 0: does not. */
     const char *experiment, *strategy;
     uint32_t workers;
     uint32_t n_jobs; /* threads to read with; 0: as many as there are cores */
     marey_progress *progress;
     void *progress_ctx;
     const char *source; /* name of a CSV of measurements in the names of runs and in notes; NULL: its path */
-    int *has_itwinai; /* set to 1 where there are CSV files of itwinai, which marey.itwinai (Python) converts; NULL: not asked */
+    int *has_itwinai; /* set to 1 where there are CSV files of itwinai, which marey.itwinai (Python) converts; may be NULL */
 };
 /*
- * Append what is at `path`: a recording, a folder of recordings or of traces, or a CSV of measurements. One run or
- * several; a part that cannot be read becomes a note. MAREY_EFORMAT when nothing there is a measured run, unless
- * `has_itwinai` was set.
+ * Append the runs at `path`: a recording, a folder of recordings or of traces, or a CSV of measurements. A source that
+ * cannot be read becomes a note. MAREY_EFORMAT when no run was found, unless `has_itwinai` was set.
  */
 MAREY_WARN_UNUSED marey_status
 marey__scaling_runs_read(struct marey__scaling_runs *runs, const char *path,
                          const struct marey__scaling_read_options *options);
 
-/* ---- what is measured ---- */
+/* For the readers of single sources. */
+struct marey__scaling_reading {
+    struct marey__scaling_runs *runs;                  /* to append to */
+    const struct marey__scaling_read_options *options; /* lent, never NULL */
+    uint32_t n_jobs;                                   /* threads that may read this source */
+};
+/* Add a run, with what the options replace. A run that is wrong becomes a note. */
+MAREY_WARN_UNUSED marey_status marey__scaling_read_add(const struct marey__scaling_reading *reading,
+                                                       struct marey__scaling_run *run);
+MAREY_WARN_UNUSED marey_status marey__scaling_read_note(const struct marey__scaling_reading *reading,
+                                                        const char *fmt, ...) MAREY_PRINTF(2, 3);
+
+/* Steps of a run that are kept: of more, an even sample. */
+enum { MAREY__SCALING_STEPS = 10000 };
+
+/* ---- scaling_read_recording.c: a recording, or a file or folder of traces ---- */
+
+MAREY_WARN_UNUSED marey_status marey__scaling_read_recording(
+    const struct marey__scaling_reading *reading, const char *path, bool is_trace);
+
+/* ---- scaling_read_steps.c: steps of the processes of a recording ---- */
+
+struct marey__scaling_step {
+    uint64_t key; /* its number, or one more than the last where a count starts again */
+    double s, samples;
+    uint32_t n; /* processes that took it */
+};
+
+/* The steps of one process, or of several. Starts zeroed. */
+struct marey__scaling_steps {
+    struct marey__scaling_step *list; /* by key */
+    size_t n, cap;
+    /* Of one process: */
+    uint64_t n_seen;     /* steps that ended */
+    uint64_t n_warmup;   /* at its start, not in the list */
+    uint64_t n_epochs;   /* begun */
+    bool has_open_epoch; /* at its end */
+};
+/* Read one process; any thread. */
+MAREY_WARN_UNUSED marey_status marey__scaling_steps_read(struct marey__scaling_steps *steps,
+                                                         marey_recording *recording, size_t process);
+/* Add another process: the slowest time of each step, the sum of its samples. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__scaling_steps_merge(struct marey__scaling_steps *steps,
+                                                  const struct marey__scaling_steps *other);
+void marey__scaling_steps_fini(struct marey__scaling_steps *steps);
+
+/* Parts of the steps of one process without warm-up: nanoseconds, summed. */
+struct marey__scaling_parts {
+    double ns[MAREY__SCALING_PARTS]; /* compute, exposed communication, exposed copies, idle */
+    uint64_t n_steps;                /* of all its devices */
+    bool has_device;                 /* of GPUs; else of the process itself */
+};
+MAREY_WARN_UNUSED marey_status marey__scaling_parts_read(struct marey__scaling_parts *parts,
+                                                         marey_recording *recording, size_t process,
+                                                         const struct marey__rules *rules,
+                                                         uint64_t n_warmup);
+
+/* ---- scaling_read_csv.c, scaling_read_measures.c ---- */
+
+enum marey__scaling_csv {
+    MAREY__CSV_OTHER,
+    MAREY__CSV_MEASUREMENTS,
+    MAREY__CSV_ITWINAI, /* one of its files of power, epoch times or averages */
+};
+/* By its first line. */
+enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len);
+
+/* The measures, in the order of docs/formats/scaling-csv.md. */
+enum marey__measure {
+    MAREY__MEASURE_EPOCH,
+    MAREY__MEASURE_STEP,
+    MAREY__MEASURE_POWER,
+    MAREY__MEASURE_UTILIZATION,
+    MAREY__MEASURE_ENERGY,
+    MAREY__MEASURE_INTERVAL,
+    MAREY__MEASURE_RATE,    /* training samples per second */
+    MAREY__MEASURE_NUMBERS, /* from here on: as union marey__scaling_numbers, one for a run */
+    MAREY__MEASURE_FRACTION = MAREY__MEASURE_NUMBERS + 6,
+    MAREY__MEASURE_VERSUS,
+    MAREY__N_MEASURES,
+};
+
+/* One number of one run. */
+struct marey__measured {
+    double step, unix_ms, value; /* the first two NaN where they are missing */
+    uint32_t run;
+    int32_t rank; /* -1: missing */
+    uint32_t measure;
+};
+
+struct marey__measured_run {
+    const char *experiment, *strategy, *name; /* in `texts` */
+    uint32_t workers, nodes;
+    uint32_t repeat; /* from 0, of runs with the same name */
+};
+
+/* Starts zeroed; fini() accepts a partially filled one. */
+struct marey__measurements {
+    struct marey__measured *rows;
+    size_t n_rows, rows_cap;
+    struct marey__measured_run *runs;
+    size_t runs_cap;
+    struct marey__names run_keys, series_keys;
+    struct marey__measured_series *series; /* by key */
+    size_t series_cap;
+    struct marey__arena texts;
+    uint64_t n_dropped;      /* rows without a number of workers, or with an impossible value */
+    struct marey__buf notes; /* rows of the measure "note", each ended by a NUL */
+    uint64_t n_unknown;      /* rows of other measures */
+    char unknown[64];        /* the first of those */
+};
+MAREY_WARN_UNUSED marey_status marey__measurements_read(struct marey__measurements *m,
+                                                        marey__byte_source *bytes, const char *path);
+void marey__measurements_fini(struct marey__measurements *m);
+/* The rows as runs; sorts them. */
+MAREY_WARN_UNUSED marey_status marey__measurements_add(const struct marey__scaling_reading *reading,
+                                                       struct marey__measurements *m,
+                                                       const char *path);
+MAREY_WARN_UNUSED marey_status marey__scaling_read_csv(const struct marey__scaling_reading *reading,
+                                                       const char *path);
+
+/* ---- the analysis ---- */
 
 enum marey__scaling_measure {
     MAREY__SCALING_EPOCH, /* seconds */
@@ -96,27 +236,27 @@ enum marey__scaling_measure {
 
 enum { MAREY__SCALING_UNITS = 32 };
 
-/* What is kept of the values of a run: their median, and what is resampled in their stead. */
+/* The values of a run in one measure: their median, and the units that are resampled. */
 struct marey__scaling_values {
     size_t n;      /* values that count */
     double median; /* NaN: none */
     size_t n_units;
-    double units[MAREY__SCALING_UNITS]; /* in order of size: the values, of many the medians of successive blocks */
+    double units[MAREY__SCALING_UNITS]; /* sorted: the values; of many, the medians of successive blocks */
 };
 
 /* A run at its place in a point. */
 struct marey__scaling_member {
     const struct marey__scaling_run *run;
     uint32_t series;
-    bool has_only_first;      /* its only epoch is its first, which warms up */
-    bool has_joules_of_whole; /* energy is known of the whole run alone */
+    bool has_only_first;      /* its only epoch is the warm-up */
+    bool has_joules_of_whole; /* energy is known for the whole run only */
     struct marey__scaling_values values[MAREY__N_SCALING_MEASURES];
 };
 
-/* A figure and how sure it is: a standard error of its logarithm by so many degrees of freedom. NaN: not known. */
+/* A value with its uncertainty: the standard error of its logarithm and degrees of freedom. NaN: unknown. */
 struct marey__scaling_level {
     double value, error, df;
-    double epoch_error; /* as far as epochs of runs differ; the error is at least as large */
+    double epoch_error; /* by the differences between epochs; the error is at least as large */
     double low, high;
     double spread; /* between the medians of runs, over the value */
     size_t n_runs, n_values;
@@ -128,11 +268,9 @@ struct marey__scaling_point {
     uint32_t workers, nodes; /* nodes 0: unknown, or not the same in all */
     size_t first, n;         /* members */
     struct marey__scaling_level levels[MAREY__N_SCALING_MEASURES];
-    double samples_per_epoch, batch;
-    double work;       /* in what is measured, against the baseline's. NaN: unknown */
+    union marey__scaling_numbers numbers; /* means; the parts of a step still add up */
+    double work;       /* in the measure, relative to the baseline's. NaN: unknown */
     double epoch_work; /* in an epoch */
-    double compute_s, communication_s, memory_s, idle_s; /* means: they add up, as those of a run do */
-    double utilization, computation_fraction, computation_vs_communication;
     struct marey__scaling_level speedup;
     double ideal, karp_flatt, karp_flatt_error;
 };
@@ -141,7 +279,7 @@ enum marey__scaling_kind {
     MAREY__SCALING_STRONG,
     MAREY__SCALING_WEAK,
     MAREY__SCALING_MIXED,
-    MAREY__SCALING_UNKNOWN, /* taken as strong */
+    MAREY__SCALING_UNKNOWN, /* treated as strong */
 };
 
 enum marey__scaling_model { MAREY__SCALING_AMDAHL, MAREY__SCALING_USL, MAREY__N_SCALING_MODELS };
@@ -152,11 +290,11 @@ struct marey__scaling_curve {
 };
 
 struct marey__scaling_interval {
-    double value, low, high; /* NaN: unknown. Infinite: without end */
+    double value, low, high; /* NaN: unknown. Infinite: unbounded */
 };
 
 struct marey__scaling_fit {
-    const char *reason; /* why there is none, or what it cannot tell; NULL: nothing to say */
+    const char *reason; /* why there is none, or its limits; NULL: nothing to report */
     bool is_fitted;
     struct marey__scaling_curve curve;
     size_t n_points;
@@ -170,11 +308,9 @@ struct marey__scaling_series {
     size_t first, n; /* points that have a time, by workers */
     enum marey__scaling_measure measure;
     enum marey__scaling_kind kind, epoch_kind;
-    size_t n_without; /* points that have no time in this measure, behind the others */
+    size_t n_without; /* points without a time in this measure, after the others */
     struct marey__scaling_fit fits[MAREY__N_SCALING_MODELS];
 };
-
-/* ---- the whole ---- */
 
 enum marey__scaling_table {
     MAREY__SCALING_POINTS,
@@ -196,11 +332,17 @@ struct marey__scaling_options {
     uint64_t seed;            /* of resampling; 0 is as good as any */
     uint32_t n_resamples;     /* 0: 2000 */
     const uint32_t *forecast; /* numbers of workers to forecast; lent */
-    size_t n_forecast;        /* 0: twice, four and eight times the most that was measured */
+    size_t n_forecast;        /* 0: twice, four and eight times the largest measured number */
     double largest_spread;    /* repeats that differ by a larger share disagree; 0: 0.1 */
 };
 
-/* In the making. */
+/* The `input` of a request: runs that are in memory already. */
+struct marey__scaling_input {
+    const struct marey__scaling_runs *runs;
+    struct marey__scaling_options options;
+};
+
+/* State of the analysis. */
 struct marey__scaling {
     marey_table **tables; /* of the report */
     const struct marey__scaling_runs *runs;
@@ -213,50 +355,14 @@ struct marey__scaling {
     size_t n_series;
 };
 
-/* The `input` of a request: runs that are in memory already. */
-struct marey__scaling_input {
-    const struct marey__scaling_runs *runs;
-    struct marey__scaling_options options;
-};
-
 /* ---- scaling_series.c ---- */
 
 /* Put runs into series and points. */
 MAREY_WARN_UNUSED marey_status marey__scaling_group(struct marey__scaling *scaling);
-/* Choose what is measured, and keep the points that have it. */
+/* Choose the measure, and keep the points that have it. */
 void marey__scaling_choose(const struct marey__scaling *scaling,
                            struct marey__scaling_series *series);
-
-/* ---- scaling_values.c ---- */
-
-/* What counts of a run's values. False without memory. */
-MAREY_WARN_UNUSED bool marey__scaling_values_read(struct marey__scaling_member *member,
-                                                  bool with_first);
-
-/* ---- scaling_resample.c ---- */
-
-struct marey__scaling_random {
-    uint64_t state;
-};
-/* Equal parts give equal numbers, whatever else was drawn before. */
-struct marey__scaling_random marey__scaling_random_of(uint64_t seed, uint64_t a, uint64_t b);
-/* Normally distributed, around 0 with a deviation of 1. */
-double marey__scaling_random_normal(struct marey__scaling_random *random);
-
-/* The levels of all points, each by itself. */
-MAREY_WARN_UNUSED marey_status marey__scaling_levels(struct marey__scaling *scaling);
-/* Their intervals, by what all points of the series show. */
-void marey__scaling_bound(const struct marey__scaling *scaling,
-                          const struct marey__scaling_series *series);
-/* Set low and high from value, error and df. */
-void marey__scaling_level_bound(struct marey__scaling_level *level, double confidence);
-
-/* ---- scaling_points.c ---- */
-
-/* A number of workers further out than this, against the largest measured, is no more than a guess. */
-enum { MAREY__SCALING_FURTHEST = 8 };
-
-/* Work, speedup and what follows from them. */
+/* Work, speedup and Karp-Flatt of the points, relative to the first. */
 void marey__scaling_compare_points(const struct marey__scaling *scaling,
                                    struct marey__scaling_series *series);
 
@@ -267,19 +373,11 @@ marey__scaling_time(const struct marey__scaling_series *series,
     return &point->levels[series->measure];
 }
 
-/* Whether repeats differ by more than they may. */
+/* Whether repeats differ by more than the options allow. */
 static inline bool marey__scaling_disagrees(const struct marey__scaling *scaling,
                                             const struct marey__scaling_level *level)
 {
     return level->n_runs > 1 && level->spread > scaling->options.largest_spread;
-}
-
-/* The work that is forecast for so many workers, against the baseline's. */
-static inline double marey__scaling_work_at(const struct marey__scaling_series *series,
-                                            const struct marey__scaling_point *baseline,
-                                            double workers)
-{
-    return series->kind == MAREY__SCALING_WEAK ? workers / baseline->workers : 1;
 }
 
 /* Seconds for the baseline's work. */
@@ -289,17 +387,33 @@ static inline double marey__scaling_unit_s(const struct marey__scaling_series *s
     return marey__scaling_time(series, point)->value / point->work;
 }
 
-/* ---- scaling_models.c ---- */
+/* ---- scaling_resample.c ---- */
 
-/* The curve nearest to `seconds` at `workers`, by relative distances; with `has_coherency` of the three, else of two. */
+struct marey__scaling_random {
+    uint64_t state;
+};
+/* The same arguments give the same numbers. */
+struct marey__scaling_random marey__scaling_random_of(uint64_t seed, uint64_t a, uint64_t b);
+/* Standard normal. */
+double marey__scaling_random_normal(struct marey__scaling_random *random);
+
+/* The levels of all points, each by itself. */
+MAREY_WARN_UNUSED marey_status marey__scaling_levels(struct marey__scaling *scaling);
+/* Their intervals, by the repeats of all points of the series. */
+void marey__scaling_bound(const struct marey__scaling *scaling,
+                          const struct marey__scaling_series *series);
+/* Set low and high from value, error and df. */
+void marey__scaling_level_bound(struct marey__scaling_level *level, double confidence);
+
+/* ---- scaling_fits.c ---- */
+
+/* A forecast for more than this many times the largest measured number of workers is only a guess. */
+enum { MAREY__SCALING_FURTHEST = 8 };
+
+/* The curve with the smallest relative residuals; without `has_coherency` the third parameter is 0. */
 struct marey__scaling_curve marey__scaling_curve_fit(const double *workers, const double *seconds,
                                                      size_t n, bool has_coherency);
 double marey__scaling_curve_at(const struct marey__scaling_curve *curve, double workers);
-/* Where it is lowest; infinite when it falls for ever. */
-double marey__scaling_curve_best(const struct marey__scaling_curve *curve);
-
-/* ---- scaling_forecast.c ---- */
-
 /* Fit both models, with intervals by resampling; the caller frees their forecasts, also on failure. */
 MAREY_WARN_UNUSED marey_status marey__scaling_fit_series(const struct marey__scaling *scaling,
                                                          struct marey__scaling_series *series);
@@ -308,209 +422,15 @@ size_t marey__scaling_n_asked(const struct marey__scaling *scaling);
 double marey__scaling_asked(const struct marey__scaling *scaling,
                             const struct marey__scaling_series *series, size_t i);
 
-/* ---- scaling_rows.c, scaling_notes.c, scaling_findings.c ---- */
+/* ---- scaling_tables.c, scaling_notes.c ---- */
 
-/* Memory that runs out is remembered by the tables. */
+/* The tables remember running out of memory. */
 void marey__scaling_put_rows(struct marey__scaling *scaling);
 MAREY_WARN_UNUSED bool marey__scaling_put_notes(struct marey__scaling *scaling);
 
-/* Sentences, each with a line end behind it. */
-void marey__scaling_name(struct marey__buf *text, const struct marey__scaling_series *series);
-void marey__scaling_find(struct marey__buf *text, const struct marey__scaling *scaling,
-                         const struct marey__scaling_series *series);
-
-/* ==== scaling_read ==== */
-
-/*
- * scaling_read: from paths to measured runs.
- *
- *   scaling_read.c ── what is at a path: each recording, folder of traces, file of CSV is a source; several at a time
- *     scaling_read_recording.c ── a recording: which processes are a run, what the analyses say of it
- *     scaling_read_run.c ── one run of it, by the analyses of epochs, energy, steps
- *       scaling_read_steps.c ── the steps of its ranks, the slowest of each
- *       scaling_read_parts.c ── what a step is made of
- *     scaling_read_csv.c ── a CSV of measurements, row by row ── scaling_read_measures.c ── rows to runs
- *
- * What cannot be read is a note, and the rest is read all the same; without memory all of it fails.
- */
-
-/* Steps of a run that are kept: of more, an even sample. */
-enum { MAREY__SCALING_STEPS = 10000 };
-
-/* What is read goes to `runs`. */
-struct marey__scaling_reading {
-    struct marey__scaling_runs *runs;
-    const struct marey__scaling_read_options *options; /* lent, never NULL */
-    uint32_t n_jobs;                                   /* threads that may read this source */
-};
-
-/* ---- scaling_read.c ---- */
-
-/* A run of which nothing is known but its name, which is lent. */
-struct marey__scaling_run marey__scaling_run_unknown(const char *name);
-/* Add a run, as the options want it. What is wrong with it becomes a note. */
-MAREY_WARN_UNUSED marey_status marey__scaling_read_add(const struct marey__scaling_reading *reading,
-                                                       struct marey__scaling_run *run);
-MAREY_WARN_UNUSED marey_status marey__scaling_read_note(const struct marey__scaling_reading *reading,
-                                                        const char *fmt, ...) MAREY_PRINTF(2, 3);
-
-/* ---- scaling_read_steps.c ---- */
-
-struct marey__scaling_step {
-    uint64_t key; /* its number, or higher where a count begins anew: they count up */
-    double s, samples;
-    uint32_t n; /* processes that took it */
-};
-
-/* The steps of one process, or of several. Starts from zeroes. */
-struct marey__scaling_steps {
-    struct marey__scaling_step *list; /* by key */
-    size_t n, cap;
-    /* Of one process: */
-    uint64_t n_seen;     /* steps that ended */
-    uint64_t n_warmup;   /* of these, at its begin: left out of the list */
-    uint64_t n_epochs;   /* begun */
-    bool has_open_epoch; /* one was under way at its end */
-};
-/* Read one process; different ones may be read by different threads. */
-MAREY_WARN_UNUSED marey_status marey__scaling_steps_read(struct marey__scaling_steps *steps,
-                                                         marey_recording *recording, size_t process);
-/* Put the steps of another process to these: the slowest counts, samples are added up. False without memory. */
-MAREY_WARN_UNUSED bool marey__scaling_steps_join(struct marey__scaling_steps *steps,
-                                                 const struct marey__scaling_steps *other);
-void marey__scaling_steps_fini(struct marey__scaling_steps *steps);
-
-/* ---- scaling_read_recording.c: a recording, or a file or folder of traces ---- */
-
-MAREY_WARN_UNUSED marey_status marey__scaling_read_recording(
-    const struct marey__scaling_reading *reading, const char *path, bool is_trace);
-
-/* A process of a recording. */
-struct marey__scaling_worker {
-    const struct marey_process *process;
-    const char *run_id; /* of its run; not always its own */
-    struct marey__scaling_steps steps;
-    uint32_t group;
-    bool trains; /* it tells of steps or epochs, and is of the group */
-};
-
-/* One run of a recording. */
-struct marey__scaling_group {
-    const char *run_id;
-    int32_t world_size;
-    uint32_t repeat; /* the how manieth with that id: processes of one rank are of different ones */
-    uint64_t start_unix_ns;
-    uint32_t n_workers; /* processes that train */
-};
-
-/* ---- scaling_read_run.c: one run ---- */
-
-/* A recording that has no other run in it, and what is known of its processes. */
-struct marey__scaling_source {
-    const struct marey__scaling_reading *reading;
-    const char *path;
-    marey_recording *recording;
-    const struct marey__scaling_worker **workers; /* those that train, in the recording's order */
-    const size_t *indices;                        /* of each in the recording */
-    size_t n;
-    bool is_alone;   /* the whole recording is this run */
-    bool is_checked; /* its reader has told which ranks are missing, and who still records */
-};
-MAREY_WARN_UNUSED marey_status marey__scaling_read_run(const struct marey__scaling_source *source);
-
-/* ---- scaling_read_csv.c, scaling_read_measures.c ---- */
-
-enum marey__scaling_csv {
-    MAREY__CSV_OTHER,
-    MAREY__CSV_MEASUREMENTS,
-    MAREY__CSV_ITWINAI, /* one of its files of power, epoch times or averages */
-};
-/* By its first line. */
-enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len);
-
-/* What is measured, in the order of docs/formats/scaling-csv.md. */
-enum marey__measure {
-    MAREY__MEASURE_EPOCH,
-    MAREY__MEASURE_STEP,
-    MAREY__MEASURE_POWER,
-    MAREY__MEASURE_UTILIZATION,
-    MAREY__MEASURE_ENERGY,
-    MAREY__MEASURE_INTERVAL,
-    MAREY__MEASURE_RATE,    /* training samples in a second */
-    MAREY__MEASURE_SAMPLES, /* from here on: one number for a run */
-    MAREY__MEASURE_BATCH,
-    MAREY__MEASURE_COMPUTE,
-    MAREY__MEASURE_COMMUNICATION,
-    MAREY__MEASURE_MEMORY,
-    MAREY__MEASURE_IDLE,
-    MAREY__MEASURE_FRACTION,
-    MAREY__MEASURE_VERSUS,
-    MAREY__N_MEASURES,
-};
-extern const char *const marey__measure_names[MAREY__N_MEASURES];
-
-/* One number of one run. */
-struct marey__measured {
-    double step, unix_ms, value; /* the first two NaN where they are not said */
-    uint32_t run;
-    int32_t rank; /* -1: not said */
-    uint32_t measure;
-};
-
-struct marey__measured_run {
-    const char *experiment, *strategy, *name; /* in `texts` */
-    uint32_t workers, nodes;
-    uint32_t repeat; /* from 0: the how manieth of what has one name */
-};
-
-/* Starts from zeroes; fini takes a half-filled one. */
-struct marey__measurements {
-    struct marey__measured *rows;
-    size_t n_rows, rows_cap;
-    struct marey__measured_run *runs;
-    size_t runs_cap;
-    struct marey__names run_keys, series_keys;
-    struct marey__measured_series *series; /* by key */
-    size_t series_cap;
-    struct marey__arena texts;
-    uint64_t n_dropped;      /* rows without a number of workers, or with a value that is none */
-    struct marey__buf notes; /* of rows of the measure "note", each ended by a NUL */
-    uint64_t n_unknown;      /* rows of other measures */
-    char unknown[64];        /* the first of those */
-};
-MAREY_WARN_UNUSED marey_status marey__measurements_read(struct marey__measurements *m,
-                                                        marey__byte_source *bytes, const char *path);
-void marey__measurements_fini(struct marey__measurements *m);
-/* The rows as runs; sorts them. */
-MAREY_WARN_UNUSED marey_status marey__measurements_add(const struct marey__scaling_reading *reading,
-                                                       struct marey__measurements *m,
-                                                       const char *path);
-MAREY_WARN_UNUSED marey_status marey__scaling_read_csv(const struct marey__scaling_reading *reading,
-                                                       const char *path);
-
-/* ---- scaling_read_parts.c ---- */
-
-/* What the steps of one process are made of, warm-up left out: nanoseconds, added up. */
-struct marey__scaling_parts {
-    double compute_ns, communication_ns, memory_ns, idle_ns;
-    uint64_t n_steps; /* of all its devices */
-    bool has_device;  /* a GPU; else it is of the process itself */
-};
-MAREY_WARN_UNUSED marey_status marey__scaling_parts_read(struct marey__scaling_parts *parts,
-                                                         marey_recording *recording, size_t process,
-                                                         const struct marey__rules *rules,
-                                                         uint64_t n_warmup);
-
 /* ==== presenting ==== */
 
-/*
- *     report -- scaling_list.c     -- which rows are a series, and its name
- *            -- scaling_sentence.c -- whether it scales, how far, what limits it
- *            -- scaling_drawn.c    -- tables for people   --+
- *            -- scaling_bars.c, scaling_lines.c -- charts --+-- scaling_text.c, scaling_page.c
- */
-
-/* ---- scaling_list.c   ---- */
+/* ---- scaling_summary.c ---- */
 
 /* Rows of `points` that belong together. */
 struct marey__scaling_line {
@@ -525,85 +445,38 @@ struct marey__scaling_list {
     struct marey__arena texts;
 };
 
-/* A failed one may be finished. */
+/* fini() accepts a list whose init failed. */
 MAREY_WARN_UNUSED marey_status marey__scaling_list_init(struct marey__scaling_list *list,
                                                         const marey_report *report);
 void marey__scaling_list_fini(struct marey__scaling_list *list);
 
-/* A number of any type; NaN where there is none. */
+/* A number of any type; NaN where it is null, and for a NULL column. */
 double marey__scaling_number(const marey_table *table, size_t row, const char *column);
-/* What a column is of the sum of several; NaN where one of them is not known. */
-double marey__scaling_share(const marey_table *points, size_t row, const char *column,
-                            const char *const *columns, size_t n);
-
-/* ---- scaling_sentence.c ---- */
+/* Whether two rows have the same experiment and strategy. */
+bool marey__scaling_is_same_series(const marey_table *a, size_t row_a, const marey_table *b,
+                                   size_t row_b);
 
 /* One or two sentences about a series, without an end of line. */
-void marey__scaling_sentence(struct marey__buf *line, const marey_report *report,
-                             const struct marey__scaling_list *list, size_t series);
+void marey__scaling_summary(struct marey__buf *line, const marey_report *report,
+                            const struct marey__scaling_list *list, size_t series);
 
-/* ---- scaling_drawn.c ---- */
+/* ---- scaling_views.c ---- */
 
 enum { MAREY__SCALING_SECTIONS = 7 };
 const char *marey__scaling_heading(size_t section);
-/*
- * One of the tables for people, without columns that say nothing; `width` 0: with all the others. `*out` is NULL when
- * there is nothing to tell.
- */
-MAREY_WARN_UNUSED marey_status marey__scaling_drawn(const marey_report *report, size_t section,
-                                                    uint32_t width, marey_table **out);
+/* One of the tables for people, without empty columns and those too wide for `width` (0: any). `*out` is NULL without rows. */
+MAREY_WARN_UNUSED marey_status marey__scaling_view(const marey_report *report, size_t section,
+                                                   uint32_t width, marey_table **out);
 
-/* ---- scaling_pictures.c, scaling_lines.c, scaling_bars.c ---- */
+/* ---- scaling_charts.c, scaling_write.c ---- */
 
-/* A picture on its way. */
-struct marey__scaling_drawing {
-    const marey_report *report;
-    struct marey__scaling_list list;
-    struct marey__chart_words words;
-    struct marey__buf *svg;
-    char y_title[96], title[96]; /* room for words with a unit in them */
-};
-
-struct marey__scaling_unit {
-    const char *name;
-    double times;
-};
-/* The largest unit that keeps `most`, of seconds or joules, above one. */
-struct marey__scaling_unit marey__scaling_unit_for(double most, bool is_joules);
-/* The largest sum of a row's columns, `n` or fewer with NULL behind the last. */
-double marey__scaling_largest(const marey_table *table, const char *const *columns, size_t n);
-/* NaN also without a column. */
-double marey__scaling_optional(const marey_table *table, size_t row, const char *column);
-
-/* Draw the picture of this name when it is one of lines, or of bars; false in `is_drawn` where there is nothing to draw. */
-MAREY_WARN_UNUSED marey_status marey__scaling_draw_lines(struct marey__scaling_drawing *drawing,
-                                                         const char *name, bool *is_known,
-                                                         bool *is_drawn);
-MAREY_WARN_UNUSED marey_status marey__scaling_draw_bars(struct marey__scaling_drawing *drawing,
-                                                        const char *name, bool *is_known,
-                                                        bool *is_drawn);
-
-/* MAREY_EINVAL for a name that no picture has, MAREY_EFORMAT when there is nothing to draw; `svg` is then as it was. */
-MAREY_WARN_UNUSED marey_status marey__scaling_picture_put(const marey_report *report,
-                                                          const char *picture, bool has_style,
-                                                          struct marey__buf *svg);
-
-/* ---- scaling_text.c, scaling_page.c, scaling_pictures.c: formats of the report ---- */
-
-MAREY_WARN_UNUSED marey_status marey__scaling_text(const marey_report *report,
-                                                   const struct marey_write_options *options,
-                                                   FILE *out);
-MAREY_WARN_UNUSED marey_status marey__scaling_markdown(const marey_report *report,
-                                                       const struct marey_write_options *options,
-                                                       FILE *out);
-MAREY_WARN_UNUSED marey_status marey__scaling_json(const marey_report *report,
-                                                   const struct marey_write_options *options,
-                                                   FILE *out);
-MAREY_WARN_UNUSED marey_status marey__scaling_html(const marey_report *report,
-                                                   const struct marey_write_options *options,
-                                                   FILE *out);
-MAREY_WARN_UNUSED marey_status marey__scaling_svg(const marey_report *report,
-                                                  const struct marey_write_options *options,
-                                                  FILE *out);
+/* MAREY_EINVAL for an unknown chart, MAREY_EFORMAT without data for it; `svg` is then unchanged. */
+MAREY_WARN_UNUSED marey_status marey__scaling_chart_put(const marey_report *report, const char *chart,
+                                                        bool has_style, struct marey__buf *svg);
+/* Formats of the report. */
+typedef marey_status marey__scaling_format(const marey_report *report,
+                                           const struct marey_write_options *options, FILE *out);
+marey__scaling_format marey__scaling_text, marey__scaling_markdown, marey__scaling_json,
+    marey__scaling_html, marey__scaling_svg;
 
 #endif

@@ -1,8 +1,123 @@
-/* What a reader of the figures has to know: what was left out, what was assumed, what does not fit together. */
+/* Notes of the report: findings about each series, and what was left out or assumed. */
 #include <math.h>
 #include <string.h>
 
 #include "analyze/scaling/internal.h"
+
+/* Above the ideal by more than this is not what more workers can do by themselves. */
+#define ABOVE_IDEAL 0.05
+
+static void put_name(struct marey__buf *text, const struct marey__scaling_series *series)
+{
+    const bool has_experiment = *series->experiment != '\0', has_strategy = *series->strategy != '\0';
+    marey__buf_puts(text, series->experiment);
+    marey__buf_puts(text, has_experiment && has_strategy ? ", " : "");
+    marey__buf_puts(text, series->strategy);
+    marey__buf_puts(text, has_experiment || has_strategy ? "" : "all runs");
+    marey__buf_puts(text, ": ");
+}
+
+/* " (1.2 % to 3.4 %)", where it is known. */
+static void put_between(struct marey__buf *text, const struct marey__scaling_interval *interval)
+{
+    if (isnan(interval->low))
+        return;
+    marey__buf_puts(text, " (");
+    marey__text_share(text, interval->low);
+    marey__buf_puts(text, " to ");
+    marey__text_share(text, interval->high);
+    marey__buf_puts(text, ")");
+}
+
+static void find_too_good(struct marey__buf *text, const struct marey__scaling_series *series,
+                          const struct marey__scaling_point *points)
+{
+    for (size_t i = 1; i < series->n; i++) {
+        const struct marey__scaling_level *speedup = &points[i].speedup;
+        if (!(speedup->low / points[i].ideal > 1 + ABOVE_IDEAL))
+            continue;
+        put_name(text, series);
+        marey__buf_printf(text, "%u workers do better than the ideal (", points[i].workers);
+        marey__text_share(text, speedup->value / points[i].ideal);
+        marey__buf_printf(
+            text,
+            "): with %u something holds the baseline back, as too little memory does, or "
+            "the runs do not do the same\n",
+            points[0].workers);
+        return;
+    }
+}
+
+/* ---- Karp and Flatt ---- */
+
+static void find_trend(struct marey__buf *text, const struct marey__scaling_series *series,
+                       const struct marey__scaling_point *points)
+{
+    if (series->n < 3)
+        return;
+    const struct marey__scaling_point *first = &points[1], *last = &points[series->n - 1];
+    const double growth = last->karp_flatt - first->karp_flatt,
+                 error = hypot(first->karp_flatt_error, last->karp_flatt_error);
+    if (!(growth > 2 * error) || !(growth > 0.005))
+        return;
+    put_name(text, series);
+    marey__buf_puts(text, "the serial share by Karp and Flatt rises from ");
+    marey__text_share(text, fmax(first->karp_flatt, 0));
+    marey__buf_printf(text, " at %u workers to ", first->workers);
+    marey__text_share(text, last->karp_flatt);
+    marey__buf_printf(text, " at %u: it is overhead that grows with workers, not serial work alone\n",
+                      last->workers);
+}
+
+/* ---- fits ---- */
+
+static void find_amdahl(struct marey__buf *text, const struct marey__scaling_series *series)
+{
+    const struct marey__scaling_fit *fit = &series->fits[MAREY__SCALING_AMDAHL];
+    if (!fit->is_fitted || series->fits[MAREY__SCALING_USL].coherency.low > 0)
+        return; /* where coherency is sure, Amdahl's limit is no answer */
+    put_name(text, series);
+    marey__buf_puts(text, "by Amdahl's law ");
+    marey__text_share(text, fit->serial.value);
+    put_between(text, &fit->serial);
+    marey__buf_puts(text, " of the work of one worker is serial");
+    if (fit->serial.value > 0)
+        marey__buf_printf(text, ": no number of workers is more than %.3g times as fast as one",
+                          1 / fit->serial.value);
+    marey__buf_puts(text, "\n");
+}
+
+static void find_usl(struct marey__buf *text, const struct marey__scaling_series *series,
+                     const struct marey__scaling_point *last)
+{
+    const struct marey__scaling_fit *fit = &series->fits[MAREY__SCALING_USL];
+    if (!fit->is_fitted || !(fit->coherency.low > 0))
+        return;
+    put_name(text, series);
+    marey__buf_printf(text, "by the universal scalability law %.0f workers are fastest",
+                      fit->best.value);
+    if (isfinite(fit->best.low) && isfinite(fit->best.high))
+        marey__buf_printf(text, " (%.0f to %.0f)", fit->best.low, fit->best.high);
+    else if (isfinite(fit->best.low))
+        marey__buf_printf(text, " (%.0f at least)", fit->best.low);
+    if (fit->best.value > last->workers)
+        marey__buf_printf(text, "; the most that was measured are %u", last->workers);
+    marey__buf_puts(text, "\n");
+}
+
+static void find_all(struct marey__buf *text, const struct marey__scaling *scaling,
+                     const struct marey__scaling_series *series)
+{
+    const struct marey__scaling_point *points = &scaling->points[series->first];
+    if (series->n < 2)
+        return;
+    find_too_good(text, series, points);
+    find_trend(text, series, points);
+    find_amdahl(text, series);
+    find_usl(text, series, &points[series->n - 1]);
+}
+
+/* ---- notes ---- */
 
 /* So many runs are named one by one. */
 enum { MOST_NAMED = 5 };
@@ -28,7 +143,7 @@ static bool put_workers(const struct notes *notes, const char *before, size_t fr
         n += meant(notes, &notes->points[i]);
     if (n == 0)
         return false;
-    marey__scaling_name(notes->text, notes->series);
+    put_name(notes->text, notes->series);
     marey__buf_puts(notes->text, before);
     for (size_t i = from; i < to; i++) {
         if (!meant(notes, &notes->points[i]))
@@ -103,8 +218,9 @@ static bool has_different_work(const struct notes *notes, const struct marey__sc
 {
     const struct marey__scaling_member *members = &notes->scaling->members[point->first];
     for (size_t i = 1; i < point->n; i++)
-        if (is_far(members[i].run->samples_per_epoch, members[0].run->samples_per_epoch) ||
-            is_far(members[i].run->batch, members[0].run->batch))
+        if (is_far(members[i].run->numbers.samples_per_epoch,
+                   members[0].run->numbers.samples_per_epoch) ||
+            is_far(members[i].run->numbers.batch, members[0].run->numbers.batch))
             return true;
     return false;
 }
@@ -169,7 +285,7 @@ static void note_disagreement(const struct notes *notes)
             marey__scaling_time(notes->series, &notes->points[i]);
         if (!marey__scaling_disagrees(notes->scaling, time))
             continue;
-        marey__scaling_name(notes->text, notes->series);
+        put_name(notes->text, notes->series);
         marey__buf_puts(notes->text, "with ");
         marey__text_count_of(notes->text, notes->points[i].workers, "worker");
         marey__buf_printf(notes->text, " the medians of %zu runs differ by ", time->n_runs);
@@ -202,7 +318,7 @@ static void note_work(const struct notes *notes)
     const char *samples =
         series->measure == MAREY__SCALING_STEP ? "samples of a step" : "samples of an epoch";
     if (series->n > 1 && series->kind == MAREY__SCALING_UNKNOWN) {
-        marey__scaling_name(notes->text, series);
+        put_name(notes->text, series);
         marey__buf_printf(
             notes->text,
             "the %s are not known; every run is assumed to do the same work (strong scaling). If "
@@ -210,7 +326,7 @@ static void note_work(const struct notes *notes)
             samples);
     }
     if (series->kind == MAREY__SCALING_MIXED) {
-        marey__scaling_name(notes->text, series);
+        put_name(notes->text, series);
         marey__buf_printf(
             notes->text,
             "the %s are neither the same for all workers nor grow as workers do; speedup "
@@ -222,7 +338,7 @@ static void note_work(const struct notes *notes)
     if (put_workers(notes, "repeats with ", 0, series->n, has_different_nodes))
         marey__buf_puts(notes->text, " ran on different numbers of nodes\n");
     if (series->n > 1 && notes->points[0].workers > 1) {
-        marey__scaling_name(notes->text, series);
+        put_name(notes->text, series);
         marey__buf_printf(notes->text, "there is no run with one worker; speedup is against %u\n",
                           notes->points[0].workers);
     }
@@ -254,7 +370,7 @@ static void note_forecast(const struct notes *notes)
         is_fitted |= series->fits[model].is_fitted;
     if (!is_fitted || !(furthest > (double)most * MAREY__SCALING_FURTHEST))
         return;
-    marey__scaling_name(notes->text, series);
+    put_name(notes->text, series);
     marey__buf_printf(
         notes->text,
         "%.0f workers are %.0f times as many as were measured; their forecast is a guess\n",
@@ -269,7 +385,7 @@ static void note_series(const struct notes *notes)
         first = MAREY__MIN(first, notes->points[i].first);
         end = MAREY__MAX(end, notes->points[i].first + notes->points[i].n);
     }
-    marey__scaling_find(notes->text, notes->scaling, series);
+    find_all(notes->text, notes->scaling, series);
     if (series->n != 0) {
         note_work(notes);
         note_sureness(notes);

@@ -1,6 +1,6 @@
 /*
- * What is at a path: sources, read several at a time, each into a list of its own, and then put together in the order of
- * their names. A folder is looked through at any depth; what is nothing of ours there is passed over.
+ * The list of measured runs, and the sources at a path: each is read into a list of its own, several at a time, and then
+ * merged in the order of their names. Folders are searched at any depth; other files are ignored.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +13,94 @@
 #include "analyze/walk/internal.h"
 #include "base/internal.h"
 #include "import/internal.h"
+
+static void free_run(struct marey__scaling_run *run)
+{
+    marey__free((void *)(uintptr_t)run->epoch_s);
+    marey__free((void *)(uintptr_t)run->epoch_j);
+    marey__free((void *)(uintptr_t)run->step_s);
+}
+
+void marey__scaling_runs_fini(struct marey__scaling_runs *runs)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        free_run(&runs->list[i]);
+    marey__free(runs->list);
+    marey__free(runs->notes);
+    marey__arena_fini(&runs->texts);
+}
+
+/* ---- adding ---- */
+
+static marey_status check_times(const struct marey__scaling_run *run, const char *what,
+                                const double *times, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(times[i] > 0) || isinf(times[i]))
+            return marey__fail(MAREY_EINVAL, "%s: %s %zu takes %g s; times are finite and above zero",
+                               run->name != NULL ? run->name : "a run", what, i, times[i]);
+    return MAREY_OK;
+}
+
+static marey_status check(const struct marey__scaling_run *run)
+{
+    if (run->workers == 0)
+        return marey__fail(MAREY_EINVAL, "%s: a run has at least one worker",
+                           run->name != NULL ? run->name : "a run");
+    MAREY_TRY(check_times(run, "epoch", run->epoch_s, run->n_epochs));
+    return check_times(run, "step", run->step_s, run->n_steps);
+}
+
+/* True also where there is nothing to copy. */
+static bool copy_values(const double **values, size_t n)
+{
+    if (*values == NULL || n == 0) {
+        *values = NULL;
+        return true;
+    }
+    double *copy = marey__calloc(n, sizeof *copy);
+    if (copy != NULL)
+        memcpy(copy, *values, n * sizeof *copy);
+    *values = copy;
+    return copy != NULL;
+}
+
+static bool copy_text(struct marey__arena *texts, const char **text)
+{
+    const char *old = *text != NULL ? *text : "";
+    *text = marey__arena_text(texts, old, strlen(old));
+    return *text != NULL;
+}
+
+marey_status marey__scaling_runs_add(struct marey__scaling_runs *runs,
+                                     const struct marey__scaling_run *run)
+{
+    struct marey__scaling_run copy = *run;
+    MAREY_TRY(check(run));
+    /* Each is copied or becomes NULL, so that whatever the result is, all can be freed. */
+    const bool has_epochs = copy_values(&copy.epoch_s, run->n_epochs);
+    const bool has_joules = copy_values(&copy.epoch_j, run->n_epochs);
+    const bool has_steps = copy_values(&copy.step_s, run->n_steps);
+    if (!has_epochs || !has_joules || !has_steps || !copy_text(&runs->texts, &copy.experiment) ||
+        !copy_text(&runs->texts, &copy.strategy) || !copy_text(&runs->texts, &copy.name) ||
+        !marey__grow(&runs->list, &runs->cap, runs->n + 1, sizeof *runs->list)) {
+        free_run(&copy);
+        return marey__no_memory();
+    }
+    runs->list[runs->n++] = copy;
+    return MAREY_OK;
+}
+
+marey_status marey__scaling_runs_note(struct marey__scaling_runs *runs, const char *sentence)
+{
+    MAREY__TRY_MEMORY(
+        copy_text(&runs->texts, &sentence) &&
+        marey__grow(&runs->notes, &runs->notes_cap, runs->n_notes + 1, sizeof *runs->notes));
+    runs->notes[runs->n_notes++] = sentence;
+    return MAREY_OK;
+}
+
+/* ---- reading ---- */
 
 /* Folders within folders; those of MLflow are six deep. Sources that fail and are named one by one. */
 enum { MAX_DEPTH = 16, MAX_FAILURES = 10 };
@@ -40,44 +128,19 @@ struct sources {
 
 struct marey__scaling_run marey__scaling_run_unknown(const char *name)
 {
-    return (struct marey__scaling_run){.experiment = "",
-                                       .strategy = "",
-                                       .name = name,
-                                       .samples_per_epoch = NAN,
-                                       .batch = NAN,
-                                       .compute_s = NAN,
-                                       .communication_s = NAN,
-                                       .memory_s = NAN,
-                                       .idle_s = NAN,
-                                       .joules = NAN,
-                                       .utilization = NAN,
-                                       .computation_fraction = NAN,
-                                       .computation_vs_communication = NAN};
-}
-
-/* A sum of large numbers from outside may be none. */
-static void clean(struct marey__scaling_run *run)
-{
-    double *const numbers[] = {&run->samples_per_epoch,
-                               &run->batch,
-                               &run->compute_s,
-                               &run->communication_s,
-                               &run->memory_s,
-                               &run->idle_s,
-                               &run->joules,
-                               &run->utilization,
-                               &run->computation_fraction,
-                               &run->computation_vs_communication};
-    for (size_t i = 0; i < MAREY__COUNT_OF(numbers); i++)
-        if (!isfinite(*numbers[i]) || *numbers[i] < 0)
-            *numbers[i] = NAN;
+    struct marey__scaling_run run = {.experiment = "", .strategy = "", .name = name};
+    for (size_t i = 0; i < MAREY__SCALING_NUMBERS; i++)
+        run.numbers.all[i] = NAN;
+    return run;
 }
 
 marey_status marey__scaling_read_add(const struct marey__scaling_reading *reading,
                                      struct marey__scaling_run *run)
 {
     const struct marey__scaling_read_options *options = reading->options;
-    clean(run);
+    for (size_t i = 0; i < MAREY__SCALING_NUMBERS; i++) /* sums of foreign numbers may overflow */
+        if (!isfinite(run->numbers.all[i]) || run->numbers.all[i] < 0)
+            run->numbers.all[i] = NAN;
     if (options->experiment != NULL)
         run->experiment = options->experiment;
     if (options->strategy != NULL)
@@ -122,8 +185,7 @@ static bool add_source(struct sources *sources, const char *path, enum kind kind
 
 static bool ends_in(const char *path, const char *end)
 {
-    const size_t len = strlen(path), end_len = strlen(end);
-    return len >= end_len && strcmp(path + len - end_len, end) == 0;
+    return marey__ends_with(path, strlen(path), end);
 }
 
 /* What a file is, by how it begins. One that cannot be read is none; MAREY_ENOMEM alone is a failure. */

@@ -13,7 +13,7 @@
 #include "analyze/scaling/internal.h"
 #include "codec/internal.h"
 
-const char *const marey__measure_names[MAREY__N_MEASURES] = {
+static const char *const measure_names[MAREY__N_MEASURES] = {
     "epoch_time_s",
     "step_time_s",
     "gpu_power_W",
@@ -68,14 +68,13 @@ struct marey__measured_series {
 /* Whether the line has a column of that name. */
 static bool has_column(const char *line, size_t len, const char *name)
 {
-    const size_t name_len = strlen(name);
     for (size_t at = 0; at < len;) {
         const char *comma = memchr(line + at, ',', len - at);
         size_t end = comma != NULL ? (size_t)(comma - line) : len, begin = at;
         at = end + 1;
         if (end - begin >= 2 && line[begin] == '"' && line[end - 1] == '"')
             begin++, end--;
-        if (end - begin == name_len && memcmp(line + begin, name, name_len) == 0)
+        if (marey__text_is(line + begin, end - begin, name))
             return true;
     }
     return false;
@@ -91,7 +90,7 @@ enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len)
         n++;
     bool has_measure = has_column(text, n, "measure") && has_column(text, n, "value");
     for (size_t i = 0; i < MAREY__N_MEASURES; i++)
-        has_measure |= has_column(text, n, marey__measure_names[i]);
+        has_measure |= has_column(text, n, measure_names[i]);
     if (has_measure && has_column(text, n, "workers"))
         return MAREY__CSV_MEASUREMENTS;
     const bool is_itwinai =
@@ -256,8 +255,7 @@ static bool find_measure(const struct marey__csv *csv, uint32_t *out)
     struct marey__csv_field field = {"", 0};
     (void)marey__csv_find(csv, MEASURE, &field);
     for (*out = 0; *out < MAREY__N_MEASURES; (*out)++)
-        if (field.len == strlen(marey__measure_names[*out]) &&
-            memcmp(field.text, marey__measure_names[*out], field.len) == 0)
+        if (marey__text_is(field.text, field.len, measure_names[*out]))
             return true;
     return false;
 }
@@ -311,12 +309,10 @@ static bool take_note(struct marey__measurements *m, const struct marey__csv *cs
 
 static bool take(void *ctx, const struct marey__csv *csv)
 {
-    static const char note[] = "note";
     struct marey__measurements *m = ctx;
     struct marey__csv_field name;
     uint64_t workers, nodes = 0, rank;
-    if (marey__csv_find(csv, MEASURE, &name) && name.len == sizeof note - 1 &&
-        memcmp(name.text, note, name.len) == 0)
+    if (marey__csv_find(csv, MEASURE, &name) && marey__text_is(name.text, name.len, "note"))
         return take_note(m, csv);
     if (!marey__csv_count(csv, WORKERS, &workers) || workers == 0 || m->run_keys.n >= MAX_RUNS)
         return drop(m);
@@ -345,7 +341,7 @@ marey_status marey__measurements_read(struct marey__measurements *m, marey__byte
 {
     const char *names[N_COLUMNS];
     memcpy(names, key_names, sizeof key_names);
-    memcpy(names + N_KEYS, marey__measure_names, sizeof marey__measure_names);
+    memcpy(names + N_KEYS, measure_names, sizeof measure_names);
     struct marey__csv csv = {.path = path,
                              .what = "measurements",
                              .names = names,

@@ -73,17 +73,11 @@ static double time_of(const struct readings *r, size_t i)
 }
 
 /* The first reading, from the second on, that is later. */
-static size_t first_behind(const struct readings *r, double s)
+static size_t first_after(const struct readings *r, double s)
 {
-    size_t from = 1, to = r->n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (time_of(r, middle) <= s)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    size_t at;
+    MAREY__BISECT(at, 1, r->n, time_of(r, at) <= s);
+    return at;
 }
 
 /* Joules between two moments, and how many of these seconds are covered. */
@@ -98,7 +92,7 @@ static double joules_between(const struct readings *r, double from_s, double unt
                  behind = fmin(end, until_s) - fmax(time_of(r, r->n - 1), from_s);
     joules += before > 0 ? before * r->rows[0].value : 0;
     joules += behind > 0 ? behind * r->rows[r->n - 1].value : 0;
-    for (size_t i = first_behind(r, from_s); i < r->n && time_of(r, i - 1) < until_s; i++) {
+    for (size_t i = first_after(r, from_s); i < r->n && time_of(r, i - 1) < until_s; i++) {
         const double t0 = time_of(r, i - 1), t1 = time_of(r, i), a = fmax(t0, from_s),
                      b = fmin(t1, until_s);
         if (!(b > a))
@@ -142,12 +136,12 @@ static void add_power(const struct run_rows *rows, struct marey__scaling_run *ru
     struct readings r;
     size_t at = 0;
     const double nominal_s = mean_of(rows, MAREY__MEASURE_INTERVAL);
-    run->joules = 0;
+    run->numbers.joules = 0;
     for (size_t e = 0; e < run->n_epochs; e++)
         values->epoch_j[e] = 0;
     while (next_readings(rows, nominal_s, &at, &r)) {
         double covered;
-        run->joules += joules_between(&r, -INFINITY, INFINITY, &covered);
+        run->numbers.joules += joules_between(&r, -INFINITY, INFINITY, &covered);
         for (size_t e = 0; e < run->n_epochs; e++) {
             const double s = values->epoch_s[e], end = values->epoch_end_ms[e] / 1000;
             const double joules = joules_between(&r, end - s, end, &covered);
@@ -176,7 +170,7 @@ static void add_said(const struct run_rows *rows, struct marey__scaling_run *run
     size_t e = 0;
     for (size_t i = 0; i < rows->n[MAREY__MEASURE_ENERGY]; i++) {
         const struct marey__measured *row = &rows->of[MAREY__MEASURE_ENERGY][i];
-        double *to = &run->joules;
+        double *to = &run->numbers.joules;
         if (!isnan(row->step)) {
             while (e < run->n_epochs && values->epoch_step[e] < row->step)
                 e++;
@@ -283,7 +277,7 @@ static marey_status add_samples(const struct marey__scaling_reading *reading,
                                 const struct run_rows *rows, struct marey__scaling_run *run)
 {
     const bool has_epochs = rows->n[MAREY__MEASURE_EPOCH] != 0;
-    double *const samples = has_epochs ? &run->samples_per_epoch : &run->batch;
+    double *const samples = has_epochs ? &run->numbers.samples_per_epoch : &run->numbers.batch;
     size_t n_ranks = 0;
     if (!isnan(*samples) || rows->n[MAREY__MEASURE_RATE] == 0)
         return MAREY_OK;
@@ -309,15 +303,9 @@ static size_t sample_steps(double *steps, size_t n)
 
 static void add_means(const struct run_rows *rows, struct marey__scaling_run *run)
 {
-    run->utilization = mean_of(rows, MAREY__MEASURE_UTILIZATION) / 100;
-    run->samples_per_epoch = mean_of(rows, MAREY__MEASURE_SAMPLES);
-    run->batch = mean_of(rows, MAREY__MEASURE_BATCH);
-    run->compute_s = mean_of(rows, MAREY__MEASURE_COMPUTE);
-    run->communication_s = mean_of(rows, MAREY__MEASURE_COMMUNICATION);
-    run->memory_s = mean_of(rows, MAREY__MEASURE_MEMORY);
-    run->idle_s = mean_of(rows, MAREY__MEASURE_IDLE);
-    run->computation_fraction = mean_of(rows, MAREY__MEASURE_FRACTION);
-    run->computation_vs_communication = mean_of(rows, MAREY__MEASURE_VERSUS);
+    for (unsigned measure = MAREY__MEASURE_NUMBERS; measure < MAREY__N_MEASURES; measure++)
+        run->numbers.all[measure - MAREY__MEASURE_NUMBERS] = mean_of(rows, measure);
+    run->numbers.utilization = mean_of(rows, MAREY__MEASURE_UTILIZATION) / 100;
 }
 
 static void free_values(struct values *values)

@@ -4,34 +4,407 @@
  * Who starts each rank by hand gives each an id of its own: ids of one rank alone are taken for parts of one run.
  * Files of traces have a process for each window of a profiler: those of one rank and pid are of one run.
  */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyze/compare/internal.h"
 #include "analyze/scaling/internal.h"
 #include "analyze/walk/internal.h"
 #include "read/internal.h"
 #include <marey/import.h>
 
-/* Sentences about one recording that are passed on. */
-enum { MAX_WARNINGS = 4 };
+/* Warnings of one recording that are passed on; missing ranks that are named. */
+enum { MAX_WARNINGS = 4, MAX_NAMED = 8 };
+
+/* A process of the recording. */
+struct worker {
+    const struct marey_process *process;
+    const char *run_id; /* of its run; not always its own */
+    struct marey__scaling_steps steps;
+    uint32_t group;
+    bool trains; /* it records steps or epochs */
+};
+
+/* One run of the recording. */
+struct group {
+    const char *run_id;
+    int32_t world_size;
+    uint32_t repeat; /* from 0, of groups with this id: processes of one rank are in different ones */
+    uint64_t start_unix_ns;
+    bool is_read;
+};
 
 struct runs {
     const struct marey__scaling_reading *reading;
     const char *path;
     marey_recording *recording;
-    bool is_checked;                       /* the reader has told what is odd about its ranks */
-    struct marey__scaling_worker *workers; /* by process */
+    bool is_checked;        /* its reader has reported missing ranks and running processes */
+    struct worker *workers; /* by process */
     size_t n;
-    struct marey__scaling_group *groups;
+    struct group *groups;
     size_t n_groups, groups_cap;
 };
+
+/* One run of the recording, as a recording. */
+struct source {
+    const struct runs *runs;
+    marey_recording *recording;
+    const struct worker **workers; /* those that train, in the recording's order */
+    size_t *indices;               /* of each in the recording */
+    size_t n;
+};
+
+/* ---- one run ---- */
+
+/* Arrays of a run. */
+struct values {
+    double *epoch_s, *epoch_j, *step_s;
+    uint64_t *epoch_number;
+    size_t n_epochs;
+    struct marey__scaling_steps steps; /* of all ranks */
+};
+
+/* ---- epochs ---- */
+
+/* Whole epochs, of as many ranks as any epoch has. */
+static bool take_epochs(const marey_table *table, struct values *values,
+                        struct marey__scaling_run *run)
+{
+    const size_t n = marey_table_n_rows(table);
+    double most = 0, *samples = marey__calloc(n + 1, sizeof *samples);
+    size_t n_samples = 0;
+    values->epoch_s = marey__calloc(n + 1, sizeof(double));
+    values->epoch_j = marey__calloc(n + 1, sizeof(double));
+    values->epoch_number = marey__calloc(n + 1, sizeof(uint64_t));
+    if (samples == NULL || values->epoch_s == NULL || values->epoch_j == NULL ||
+        values->epoch_number == NULL) {
+        marey__free(samples);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, marey__scaling_number(table, i, "ranks"));
+    for (size_t i = 0; i < n; i++) {
+        const double ns = marey__scaling_number(table, i, "duration_ns"),
+                     of = marey__scaling_number(table, i, "samples");
+        if (marey__scaling_number(table, i, "counted") == 0 ||
+            marey__scaling_number(table, i, "ranks") < most || !(ns > 0)) {
+            run->first_epoch_counts |= i == 0; /* the one that warmed up is not among them */
+            continue;
+        }
+        values->epoch_j[values->n_epochs] = NAN;
+        values->epoch_number[values->n_epochs] = (uint64_t)marey__scaling_number(table, i, "epoch");
+        values->epoch_s[values->n_epochs++] = ns * 1e-9;
+        if (of > 0)
+            samples[n_samples++] = of;
+    }
+    run->numbers.samples_per_epoch = n_samples != 0 ? marey__median(samples, n_samples) : NAN;
+    marey__free(samples);
+    return true;
+}
+
+static marey_status add_epochs(const struct source *source, struct values *values,
+                               struct marey__scaling_run *run)
+{
+    static const char *const settings[] = {"first", NULL};
+    const struct marey_report_options options = {.settings = settings};
+    marey_report *report = NULL;
+    bool any = false;
+    for (size_t i = 0; i < source->n; i++)
+        any |= source->workers[i]->steps.n_epochs != 0;
+    if (!any)
+        return MAREY_OK;
+    MAREY_TRY(marey_report_create("epochs", &source->recording, 1, &options, &report));
+    const bool is_done = take_epochs(marey_report_table(report, "epochs"), values, run);
+    marey_report_destroy(report);
+    return is_done ? MAREY_OK : marey__no_memory();
+}
+
+/* ---- energy ---- */
+
+/* Of all kinds of devices where several were measured; GPUs are how busy they were. */
+static void take_energy(const marey_report *report, const struct values *values,
+                        struct marey__scaling_run *run)
+{
+    const marey_table *runs = marey_report_table(report, "runs"),
+                      *epochs = marey_report_table(report, "epochs");
+    for (size_t i = 0; i < marey_table_n_rows(runs); i++) {
+        run->numbers.joules = marey__scaling_number(runs, i, "joules"); /* the row of all comes last */
+        if (strcmp(marey__cell_of(runs, i, "kind").as.text, "gpu") == 0)
+            run->numbers.utilization = marey__scaling_number(runs, i, "utilization");
+    }
+    for (size_t i = 0, e = 0; i < marey_table_n_rows(epochs) && e < values->n_epochs; i++) {
+        const uint64_t number = (uint64_t)marey__scaling_number(epochs, i, "epoch");
+        while (e < values->n_epochs && values->epoch_number[e] < number)
+            e++;
+        if (e < values->n_epochs && values->epoch_number[e] == number)
+            values->epoch_j[e] = marey__scaling_number(epochs, i, "joules");
+    }
+    for (size_t e = 0; e < values->n_epochs; e++)
+        if (!isnan(values->epoch_j[e]))
+            run->epoch_j = values->epoch_j;
+}
+
+/* A recording without readings has no energy, which is nothing to tell. */
+static marey_status add_energy(const struct source *source, const struct values *values,
+                               struct marey__scaling_run *run)
+{
+    marey_report *report = NULL;
+    if (!marey_report_is_there("energy", &source->recording, 1))
+        return MAREY_OK;
+    const marey_status status = marey_report_create("energy", &source->recording, 1, NULL, &report);
+    if (status == MAREY_OK)
+        take_energy(report, values, run);
+    marey_report_destroy(report);
+    return status == MAREY_EFORMAT ? MAREY_OK : status;
+}
+
+/* ---- steps ---- */
+
+/* Of those that all ranks took: their times, of many an even sample, and how many samples one has. */
+static bool take_steps(struct values *values, struct marey__scaling_run *run)
+{
+    const struct marey__scaling_steps *steps = &values->steps;
+    double *samples = marey__calloc(steps->n + 1, sizeof *samples);
+    uint32_t most = 0;
+    size_t n = 0, n_samples = 0;
+    values->step_s = marey__calloc(steps->n + 1, sizeof *values->step_s);
+    if (samples == NULL || values->step_s == NULL) {
+        marey__free(samples);
+        return false;
+    }
+    for (size_t i = 0; i < steps->n; i++)
+        most = MAREY__MAX(most, steps->list[i].n);
+    for (size_t i = 0; i < steps->n; i++) {
+        if (steps->list[i].n < most)
+            continue;
+        values->step_s[n++] = steps->list[i].s;
+        if (steps->list[i].samples > 0)
+            samples[n_samples++] = steps->list[i].samples;
+    }
+    run->n_steps = MAREY__MIN(n, (size_t)MAREY__SCALING_STEPS);
+    for (size_t i = 0; i < run->n_steps; i++)
+        values->step_s[i] = values->step_s[i * n / run->n_steps];
+    run->numbers.batch = n_samples != 0 ? marey__median(samples, n_samples) : NAN;
+    marey__free(samples);
+    return true;
+}
+
+static marey_status add_steps(const struct source *source, struct values *values,
+                              struct marey__scaling_run *run)
+{
+    for (size_t i = 0; i < source->n; i++)
+        MAREY__TRY_MEMORY(marey__scaling_steps_merge(&values->steps, &source->workers[i]->steps));
+    return take_steps(values, run) ? MAREY_OK : marey__no_memory();
+}
+
+/* ---- what a step is made of ---- */
+
+struct breaking {
+    const struct source *source;
+    struct marey__rules rules;
+    struct marey__scaling_parts *parts; /* by worker */
+};
+
+static marey_status break_nth(void *ctx, size_t i)
+{
+    const struct breaking *b = ctx;
+    const struct source *source = b->source;
+    if (source->workers[i]->steps.n_seen == 0)
+        return MAREY_OK;
+    return marey__scaling_parts_read(&b->parts[i], source->recording, source->indices[i], &b->rules,
+                                     source->workers[i]->steps.n_warmup);
+}
+
+/* Where some have GPUs, what those did is the step. */
+static void take_parts(const struct breaking *b, struct marey__scaling_run *run)
+{
+    struct marey__scaling_parts sum = {0};
+    for (size_t i = 0; i < b->source->n; i++)
+        sum.has_device |= b->parts[i].has_device;
+    for (size_t i = 0; i < b->source->n; i++) {
+        const struct marey__scaling_parts *part = &b->parts[i];
+        if (part->has_device != sum.has_device)
+            continue;
+        for (size_t p = 0; p < MAREY__SCALING_PARTS; p++)
+            sum.ns[p] += part->ns[p];
+        sum.n_steps += part->n_steps;
+    }
+    if (sum.n_steps == 0)
+        return;
+    for (size_t p = 0; p < MAREY__SCALING_PARTS; p++)
+        run->numbers.all[MAREY__SCALING_FIRST_PART + p] = sum.ns[p] * 1e-9 / (double)sum.n_steps;
+}
+
+static marey_status add_parts(const struct source *source, struct marey__scaling_run *run)
+{
+    struct breaking b = {.source = source, .parts = marey__calloc(source->n + 1, sizeof *b.parts)};
+    const struct marey__tasks tasks = {
+        .run = break_nth, .ctx = &b, .n = source->n, .n_jobs = source->runs->reading->n_jobs};
+    MAREY__TRY_MEMORY(b.parts != NULL);
+    marey_status status = marey__rules_load(&b.rules, NULL);
+    if (status == MAREY_OK)
+        status = marey__tasks_run(&tasks);
+    if (status == MAREY_OK)
+        take_parts(&b, run);
+    marey__rules_fini(&b.rules);
+    marey__free(b.parts);
+    return status;
+}
+
+/* ---- who ---- */
+
+/* How many ranks there are here; processes without a rank count one each. */
+static uint32_t count_ranks(const struct source *source)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < source->n; i++)
+        n += i == 0 || source->workers[i]->process->rank < 0 ||
+             source->workers[i]->process->rank != source->workers[i - 1]->process->rank;
+    return n;
+}
+
+static bool count_hosts(const struct source *source, uint32_t *out)
+{
+    struct marey__names names = {0};
+    bool is_done = true;
+    for (size_t i = 0; is_done && i < source->n; i++) {
+        const char *host = source->workers[i]->process->host;
+        is_done =
+            host[0] == '\0' || marey__names_number(&names, host, strlen(host)) != MAREY__NO_NAME;
+    }
+    *out = (uint32_t)names.n;
+    marey__names_fini(&names);
+    return is_done;
+}
+
+/* The ranks from 0 on that are not here, the first few by number. */
+static void put_missing(const struct source *source, uint32_t n_workers, uint32_t n_missing,
+                        struct marey__buf *out)
+{
+    size_t at = 0;
+    uint32_t n_named = 0;
+    if (source->workers[0]->process->rank < 0)
+        return; /* nobody knows which */
+    for (int64_t rank = 0; rank < n_workers && n_named < MAX_NAMED; rank++) {
+        while (at < source->n && source->workers[at]->process->rank >= 0 &&
+               source->workers[at]->process->rank < rank)
+            at++;
+        if (at == source->n || source->workers[at]->process->rank != rank)
+            marey__buf_printf(out, "%s%" PRId64, n_named++ == 0 ? " (" : ", ", rank);
+    }
+    if (n_named != 0)
+        marey__buf_puts(out, n_missing > n_named ? ", ...)" : ")");
+}
+
+static marey_status note_missing(const struct source *source, struct marey__scaling_run *run,
+                                 uint32_t n_ranks)
+{
+    struct marey__buf names = {0};
+    const uint32_t n_missing = run->workers - n_ranks;
+    put_missing(source, run->workers, n_missing, &names);
+    marey__buf_put(&names, "", 1);
+    marey_status status = names.failed ? marey__no_memory() : MAREY_OK;
+    if (status == MAREY_OK && !source->runs->is_checked)
+        status = marey__scaling_read_note(source->runs->reading,
+                                          "%s: %u of %u ranks are missing%s.", run->name,
+                                          (unsigned)n_missing, (unsigned)run->workers, names.data);
+    if (status == MAREY_OK && (run->numbers.samples_per_epoch > 0 || run->numbers.batch > 0))
+        status = marey__scaling_read_note(source->runs->reading,
+                                          "%s: ranks that are missing are taken to have as many "
+                                          "samples as the others.",
+                                          run->name);
+    run->numbers.samples_per_epoch *= (double)run->workers / n_ranks;
+    run->numbers.batch *= (double)run->workers / n_ranks;
+    marey__buf_fini(&names);
+    return status;
+}
+
+/* Who still records, or stopped within an epoch, or without epochs was killed. */
+static marey_status note_ends(const struct source *source, struct marey__scaling_run *run)
+{
+    size_t n_running = 0, n_open = 0;
+    for (size_t i = 0; i < source->n; i++) {
+        const struct worker *worker = source->workers[i];
+        const bool is_over = worker->process->source[0] != '\0' ||
+                             strcmp(worker->process->end, "stop") == 0 ||
+                             strcmp(worker->process->end, "exit") == 0;
+        n_running += strcmp(worker->process->end, "running") == 0;
+        n_open += worker->steps.has_open_epoch || (!is_over && worker->steps.n_epochs == 0);
+    }
+    run->is_partial = n_running != 0 || n_open != 0;
+    if (n_running == 0 || (source->runs->is_checked && marey_recording_n_logs(source->recording) > 1))
+        return MAREY_OK;
+    return marey__scaling_read_note(
+        source->runs->reading, "%s is still being written; what is there so far counts.", run->name);
+}
+
+static marey_status add_identity(const struct source *source, struct marey__scaling_run *run)
+{
+    const uint32_t n_ranks = count_ranks(source);
+    int32_t world_size = 0;
+    for (size_t i = 0; i < source->n; i++) {
+        const struct marey_process *p = source->workers[i]->process;
+        world_size = MAREY__MAX(world_size, p->world_size);
+        run->strategy = run->strategy[0] == '\0' ? p->strategy : run->strategy;
+        run->experiment = run->experiment[0] == '\0' ? p->experiment : run->experiment;
+    }
+    run->workers = MAREY__MAX((uint32_t)world_size, n_ranks);
+    MAREY__TRY_MEMORY(count_hosts(source, &run->nodes));
+    if (n_ranks < run->workers)
+        MAREY_TRY(note_missing(source, run, n_ranks));
+    return note_ends(source, run);
+}
+
+/* ---- all ---- */
+
+static marey_status fill(const struct source *source, struct values *values,
+                         struct marey__scaling_run *run)
+{
+    MAREY_TRY(add_epochs(source, values, run));
+    MAREY_TRY(add_steps(source, values, run));
+    MAREY_TRY(add_energy(source, values, run));
+    MAREY_TRY(add_parts(source, run));
+    run->epoch_s = values->epoch_s;
+    run->n_epochs = values->n_epochs;
+    run->step_s = values->step_s;
+    return add_identity(source, run);
+}
+
+static void free_values(struct values *values)
+{
+    marey__free(values->epoch_s);
+    marey__free(values->epoch_j);
+    marey__free(values->epoch_number);
+    marey__free(values->step_s);
+    marey__scaling_steps_fini(&values->steps);
+}
+
+static marey_status read_run(const struct source *source)
+{
+    struct values values = {0};
+    struct marey__buf name = {0};
+    marey__buf_puts(&name, source->runs->path);
+    if (source->runs->n_groups != 1)
+        marey__buf_printf(&name, " (%s)", source->workers[0]->process->run_id);
+    marey__buf_put(&name, "", 1);
+    struct marey__scaling_run run = marey__scaling_run_unknown(name.data);
+    marey_status status = name.failed ? marey__no_memory() : fill(source, &values, &run);
+    if (status == MAREY_OK)
+        status = marey__scaling_read_add(source->runs->reading, &run);
+    free_values(&values);
+    marey__buf_fini(&name);
+    return status;
+}
 
 /* ---- who trains ---- */
 
 static marey_status read_nth(void *ctx, size_t i)
 {
     struct runs *runs = ctx;
-    struct marey__scaling_worker *worker = &runs->workers[i];
+    struct worker *worker = &runs->workers[i];
     if (worker->process->worker >= 0)
         return MAREY_OK; /* it loads data */
     MAREY_TRY(marey__scaling_steps_read(&worker->steps, runs->recording, i));
@@ -63,7 +436,7 @@ static const char *find_id(const struct runs *runs, size_t i)
     return "";
 }
 
-static bool is_same_run(const struct marey__scaling_worker *a, const struct marey__scaling_worker *b)
+static bool is_same_run(const struct worker *a, const struct worker *b)
 {
     return a->process->world_size == b->process->world_size && strcmp(a->run_id, b->run_id) == 0;
 }
@@ -71,12 +444,12 @@ static bool is_same_run(const struct marey__scaling_worker *a, const struct mare
 /* The how manieth of its rank that trains in its run. Processes stand by rank, then start. */
 static uint32_t repeat_of(const struct runs *runs, size_t i)
 {
-    const struct marey__scaling_worker *worker = &runs->workers[i];
+    const struct worker *worker = &runs->workers[i];
     const struct marey_process *own = worker->process;
     if (own->rank < 0)
         return 0;
     for (size_t j = i; j-- > 0 && runs->workers[j].process->rank == own->rank;) {
-        const struct marey__scaling_worker *other = &runs->workers[j];
+        const struct worker *other = &runs->workers[j];
         if (!other->trains || !is_same_run(other, worker))
             continue;
         const bool is_window = own->source[0] != '\0' && other->process->pid == own->pid &&
@@ -88,91 +461,63 @@ static uint32_t repeat_of(const struct runs *runs, size_t i)
 
 static bool put_into_group(struct runs *runs, size_t i)
 {
-    struct marey__scaling_worker *worker = &runs->workers[i];
+    struct worker *worker = &runs->workers[i];
     const struct marey_process *p = worker->process;
     worker->run_id = find_id(runs, i);
     const uint32_t repeat = repeat_of(runs, i);
     for (worker->group = 0; worker->group < runs->n_groups; worker->group++) {
-        struct marey__scaling_group *group = &runs->groups[worker->group];
+        struct group *group = &runs->groups[worker->group];
         if (group->repeat != repeat || group->world_size != p->world_size ||
             strcmp(group->run_id, worker->run_id) != 0)
             continue;
         group->start_unix_ns = MAREY__MIN(group->start_unix_ns, p->start_unix_ns);
-        group->n_workers++;
         return true;
     }
     return MAREY__PUSH(runs->groups, runs->n_groups, runs->groups_cap,
-                       (struct marey__scaling_group){.run_id = worker->run_id,
-                                                     .world_size = p->world_size,
-                                                     .repeat = repeat,
-                                                     .start_unix_ns = p->start_unix_ns,
-                                                     .n_workers = 1});
-}
-
-/* The group that started first of those from `start_unix_ns` on and behind `last`; n_groups for none. */
-static size_t next_group(const struct runs *runs, const bool *is_done)
-{
-    size_t next = runs->n_groups;
-    for (size_t i = 0; i < runs->n_groups; i++)
-        if (!is_done[i] && (next == runs->n_groups ||
-                            runs->groups[i].start_unix_ns < runs->groups[next].start_unix_ns))
-            next = i;
-    return next;
+                       (struct group){.run_id = worker->run_id,
+                                      .world_size = p->world_size,
+                                      .repeat = repeat,
+                                      .start_unix_ns = p->start_unix_ns});
 }
 
 /* ---- a group as a recording ---- */
 
-/* Who belongs to it: those that train in it, the others of its run id, and who measured. */
-static void choose(const struct runs *runs, size_t group, bool *keep)
+/* Its processes that train, the others of its run id, and the logs of other measurements. */
+static bool is_kept(const struct runs *runs, size_t group, size_t log)
 {
-    for (size_t i = 0; i < marey_recording_n_logs(runs->recording); i++)
-        keep[i] = i >= runs->n ||
-                  (runs->workers[i].trains
-                       ? runs->workers[i].group == group
-                       : strcmp(runs->workers[i].process->run_id, runs->groups[group].run_id) == 0);
-}
-
-static marey_status read_part(const struct runs *runs, size_t group, const bool *keep,
-                              marey_recording *part, struct marey__scaling_source *source)
-{
-    size_t n = 0, *indices = marey__calloc(runs->n + 1, sizeof *indices);
-    source->workers = marey__calloc(runs->n + 1, sizeof(void *));
-    marey_status status = MAREY_OK;
-    if (indices == NULL || source->workers == NULL)
-        status = marey__no_memory();
-    for (size_t i = 0; status == MAREY_OK && i < runs->n; i++) {
-        if (runs->workers[i].trains && runs->workers[i].group == group) {
-            source->workers[source->n] = &runs->workers[i];
-            indices[source->n++] = n;
-        }
-        n += keep[i];
-    }
-    source->recording = part;
-    source->indices = indices;
-    if (status == MAREY_OK)
-        status = marey__scaling_read_run(source);
-    marey__free(indices);
-    marey__free((void *)(uintptr_t)source->workers);
-    return status;
+    const struct worker *worker = &runs->workers[log];
+    return log >= runs->n ||
+           (worker->trains ? worker->group == group
+                           : strcmp(worker->process->run_id, runs->groups[group].run_id) == 0);
 }
 
 static marey_status read_group(const struct runs *runs, size_t group)
 {
     const size_t n_logs = marey_recording_n_logs(runs->recording);
-    struct marey__scaling_source source = {.reading = runs->reading,
-                                           .path = runs->path,
-                                           .is_alone = runs->n_groups == 1,
-                                           .is_checked = runs->is_checked};
-    marey_recording *part = NULL;
+    struct source source = {.runs = runs,
+                            .workers = marey__calloc(runs->n + 1, sizeof(void *)),
+                            .indices = marey__calloc(runs->n + 1, sizeof *source.indices)};
     bool *keep = marey__calloc(n_logs + 1, sizeof *keep);
-    MAREY__TRY_MEMORY(keep != NULL);
-    choose(runs, group, keep);
-    marey_status status =
-        marey__recording_part(runs->recording, keep, runs->groups[group].run_id, &part);
+    marey_status status = keep != NULL && source.workers != NULL && source.indices != NULL
+                              ? MAREY_OK
+                              : marey__no_memory();
+    for (size_t i = 0, n = 0; status == MAREY_OK && i < n_logs; i++) {
+        keep[i] = is_kept(runs, group, i);
+        if (i < runs->n && runs->workers[i].trains && keep[i]) {
+            source.workers[source.n] = &runs->workers[i];
+            source.indices[source.n++] = n;
+        }
+        n += keep[i];
+    }
     if (status == MAREY_OK)
-        status = read_part(runs, group, keep, part, &source);
-    marey_recording_close(part);
+        status = marey__recording_part(runs->recording, keep, runs->groups[group].run_id,
+                                       &source.recording);
+    if (status == MAREY_OK)
+        status = read_run(&source);
+    marey_recording_close(source.recording);
     marey__free(keep);
+    marey__free(source.indices);
+    marey__free((void *)(uintptr_t)source.workers);
     return status;
 }
 
@@ -206,17 +551,20 @@ static marey_status note_groups(const struct runs *runs)
 
 /* ---- all ---- */
 
-static marey_status read_groups(const struct runs *runs)
+/* In the order of their starts. */
+static marey_status read_groups(struct runs *runs)
 {
-    bool *is_done = marey__calloc(runs->n_groups + 1, sizeof *is_done);
-    marey_status status = is_done != NULL ? MAREY_OK : marey__no_memory();
-    for (size_t i = 0; status == MAREY_OK && i < runs->n_groups; i++) {
-        const size_t group = next_group(runs, is_done);
-        is_done[group] = true;
-        status = read_group(runs, group);
+    for (size_t i = 0; i < runs->n_groups; i++) {
+        size_t next = runs->n_groups;
+        for (size_t g = 0; g < runs->n_groups; g++)
+            if (!runs->groups[g].is_read &&
+                (next == runs->n_groups ||
+                 runs->groups[g].start_unix_ns < runs->groups[next].start_unix_ns))
+                next = g;
+        runs->groups[next].is_read = true;
+        MAREY_TRY(read_group(runs, next));
     }
-    marey__free(is_done);
-    return status;
+    return MAREY_OK;
 }
 
 static marey_status read_runs(struct runs *runs)

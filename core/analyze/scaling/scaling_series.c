@@ -1,12 +1,77 @@
-/* Runs into series, by experiment and strategy, and into points, by workers. */
+/*
+ * Runs into series, by experiment and strategy, and into points, by workers; speedup and efficiency of the points.
+ *
+ * The first epoch of a run is its warm-up and does not count, unless there is no other. The rest of a run is kept as a median
+ * and a few units to resample.
+ */
 #include <math.h>
 #include <string.h>
 
+#include "analyze/compare/internal.h"
 #include "analyze/scaling/internal.h"
+
+/* Neighbouring steps are correlated, medians of long blocks hardly (docs/internals/compare.md). */
+enum { N_BLOCKS = 16 };
+
+/* `scratch` has room for `n` values. */
+static void fill(struct marey__scaling_values *values, const double *list, size_t n, double *scratch)
+{
+    values->n = n;
+    values->n_units = n <= MAREY__SCALING_UNITS ? n : N_BLOCKS;
+    for (size_t i = 0; i < values->n_units; i++) {
+        const size_t from = n * i / values->n_units, to = n * (i + 1) / values->n_units;
+        memcpy(scratch, list + from, (to - from) * sizeof *list);
+        values->units[i] = marey__median(scratch, to - from);
+    }
+    (void)marey__median(values->units, values->n_units); /* sorts them */
+    memcpy(scratch, list, n * sizeof *list);
+    values->median = marey__median(scratch, n);
+}
+
+/* The positive and finite values of `list`, which may be NULL. Returns false on out of memory. */
+static bool take(struct marey__scaling_values *values, const double *list, size_t n)
+{
+    *values = (struct marey__scaling_values){.median = NAN};
+    if (list == NULL || n == 0)
+        return true;
+    double *known = marey__calloc(2 * n, sizeof *known);
+    if (known == NULL)
+        return false;
+    size_t n_known = 0;
+    for (size_t i = 0; i < n; i++) {
+        known[n_known] = list[i];
+        n_known += list[i] > 0 && !isinf(list[i]);
+    }
+    if (n_known != 0)
+        fill(values, known, n_known, known + n);
+    marey__free(known);
+    return true;
+}
+
+/* Returns false on out of memory. */
+static bool read_values(struct marey__scaling_member *member, bool with_first)
+{
+    const struct marey__scaling_run *run = member->run;
+    const bool skips = !with_first && run->first_epoch_counts == 0;
+    member->has_only_first = skips && run->n_epochs == 1;
+    const size_t from = skips && run->n_epochs > 1 ? 1 : 0, n = run->n_epochs - from;
+    struct marey__scaling_values *values = member->values;
+    if (!take(&values[MAREY__SCALING_EPOCH], run->epoch_s != NULL ? run->epoch_s + from : NULL, n) ||
+        !take(&values[MAREY__SCALING_STEP], run->step_s, run->n_steps) ||
+        !take(&values[MAREY__SCALING_JOULES], run->epoch_j != NULL ? run->epoch_j + from : NULL, n))
+        return false;
+    if (values[MAREY__SCALING_JOULES].n != 0 || run->n_epochs == 0)
+        return true;
+    const double joules_of_epoch = run->numbers.joules / (double)run->n_epochs;
+    if (!take(&values[MAREY__SCALING_JOULES], &joules_of_epoch, 1))
+        return false;
+    member->has_joules_of_whole = values[MAREY__SCALING_JOULES].n != 0;
+    return true;
+}
 
 /* ---- order ---- */
 
-/* By name, too: the order in which runs were read then changes nothing. */
+/* By name as well, so that the order of reading does not matter. */
 static bool is_before(const void *a, const void *b)
 {
     const struct marey__scaling_member *x = a, *y = b;
@@ -36,72 +101,38 @@ static bool number_series(struct marey__scaling *scaling, struct marey__names *n
     return done;
 }
 
-/* ---- what is known of a point ---- */
+/* ---- means of a point ---- */
 
-static double middle_of(const struct marey__scaling *scaling,
-                        const struct marey__scaling_point *point,
-                        double (*of)(const struct marey__scaling_run *run))
+/* A part of a step counts only where the run has all four, so that their means still add up. */
+static double number_of(const struct marey__scaling_run *run, size_t number)
 {
-    double sum = 0, n = 0;
-    for (size_t i = point->first; i < point->first + point->n; i++) {
-        const double value = of(scaling->members[i].run);
-        sum += isfinite(value) ? value : 0;
-        n += isfinite(value);
-    }
-    return n > 0 ? sum / n : NAN;
-}
-
-#define FIELD(name)                                                                                \
-    static double name##_of(const struct marey__scaling_run *run)                                  \
-    {                                                                                              \
-        return run->name;                                                                          \
-    }
-FIELD(utilization)
-FIELD(computation_fraction)
-FIELD(computation_vs_communication)
-
-static double samples_per_epoch_of(const struct marey__scaling_run *run)
-{
-    return run->samples_per_epoch > 0 ? run->samples_per_epoch : NAN;
-}
-
-static double batch_of(const struct marey__scaling_run *run)
-{
-    return run->batch > 0 ? run->batch : NAN;
-}
-
-/* A part of a step, of runs that know all four: means of them still add up. */
-static double part(const struct marey__scaling_run *run, double seconds)
-{
-    return isfinite(run->compute_s + run->communication_s + run->memory_s + run->idle_s) ? seconds
+    const union marey__scaling_numbers *of = &run->numbers;
+    const double value = of->all[number];
+    if (number < MAREY__SCALING_FIRST_PART) /* samples_per_epoch, batch */
+        return value > 0 ? value : NAN;
+    if (number < MAREY__SCALING_FIRST_PART + MAREY__SCALING_PARTS)
+        return isfinite(of->compute_s + of->communication_s + of->memory_s + of->idle_s) ? value
                                                                                          : NAN;
+    return value;
 }
-#define PART(name)                                                                                 \
-    static double name##_of(const struct marey__scaling_run *run)                                  \
-    {                                                                                              \
-        return part(run, run->name);                                                               \
-    }
-PART(compute_s)
-PART(communication_s)
-PART(memory_s)
-PART(idle_s)
 
 static void describe(const struct marey__scaling *scaling, struct marey__scaling_point *point)
 {
-    point->workers = scaling->members[point->first].run->workers;
-    point->nodes = scaling->members[point->first].run->nodes;
+    const struct marey__scaling_member *members = &scaling->members[point->first];
+    point->workers = members[0].run->workers;
+    point->nodes = members[0].run->nodes;
     for (size_t i = 1; i < point->n; i++)
-        if (scaling->members[point->first + i].run->nodes != point->nodes)
+        if (members[i].run->nodes != point->nodes)
             point->nodes = 0;
-    point->samples_per_epoch = middle_of(scaling, point, samples_per_epoch_of);
-    point->batch = middle_of(scaling, point, batch_of);
-    point->utilization = middle_of(scaling, point, utilization_of);
-    point->computation_fraction = middle_of(scaling, point, computation_fraction_of);
-    point->computation_vs_communication = middle_of(scaling, point, computation_vs_communication_of);
-    point->compute_s = middle_of(scaling, point, compute_s_of);
-    point->communication_s = middle_of(scaling, point, communication_s_of);
-    point->memory_s = middle_of(scaling, point, memory_s_of);
-    point->idle_s = middle_of(scaling, point, idle_s_of);
+    for (size_t number = 0; number < MAREY__SCALING_NUMBERS; number++) {
+        double sum = 0, n = 0;
+        for (size_t i = 0; i < point->n; i++) {
+            const double value = number_of(members[i].run, number);
+            sum += isfinite(value) ? value : 0;
+            n += isfinite(value);
+        }
+        point->numbers.all[number] = n > 0 ? sum / n : NAN;
+    }
 }
 
 /* ---- grouping ---- */
@@ -128,7 +159,7 @@ static bool make_members(struct marey__scaling *scaling)
     for (size_t i = 0; i < scaling->runs->n; i++) {
         struct marey__scaling_member *member = &scaling->members[scaling->n_members++];
         member->run = &scaling->runs->list[i];
-        if (!marey__scaling_values_read(member, scaling->options.with_first != 0))
+        if (!read_values(member, scaling->options.with_first != 0))
             return false;
     }
     struct marey__names names = {0};
@@ -181,9 +212,117 @@ void marey__scaling_choose(const struct marey__scaling *scaling, struct marey__s
         const struct marey__scaling_point point = points[i];
         if (point.levels[series->measure].n_runs == 0)
             continue;
-        points[i] = points[n_kept]; /* the two change places: those without a time go behind */
+        points[i] = points[n_kept]; /* swapped: points without a time go to the end */
         points[n_kept++] = point;
     }
     series->n_without = series->n - n_kept;
     series->n = n_kept;
+}
+
+/* ---- points relative to the baseline ---- */
+
+/* Ranks round their share of the samples; amounts of work that differ by less are the same. */
+#define SAME_WORK 0.05
+
+static double samples_of(const struct marey__scaling_point *point, enum marey__scaling_measure measure)
+{
+    return measure == MAREY__SCALING_STEP ? point->numbers.batch : point->numbers.samples_per_epoch;
+}
+
+/* How far, on the logarithm, the work is from being the same, and from growing as workers do. */
+struct distances {
+    double strong, weak;
+    size_t n; /* points besides the baseline whose work is known */
+};
+
+static struct distances measure_work(const struct marey__scaling_point *points, size_t n,
+                                     enum marey__scaling_measure measure)
+{
+    struct distances distances = {0};
+    for (size_t i = 1; i < n; i++) {
+        const double more = log(samples_of(&points[i], measure) / samples_of(&points[0], measure));
+        if (isnan(more))
+            continue;
+        const double workers = log((double)points[i].workers / points[0].workers);
+        distances.strong = fmax(distances.strong, fabs(more));
+        distances.weak = fmax(distances.weak, fabs(more - workers));
+        distances.n++;
+    }
+    return distances;
+}
+
+static enum marey__scaling_kind kind_of(const struct marey__scaling_point *points, size_t n,
+                                        enum marey__scaling_measure measure, const char *asked)
+{
+    if (asked != NULL)
+        return strcmp(asked, "weak") == 0 ? MAREY__SCALING_WEAK : MAREY__SCALING_STRONG;
+    const struct distances distances = measure_work(points, n, measure);
+    if (distances.n == 0)
+        return MAREY__SCALING_UNKNOWN;
+    if (fmin(distances.strong, distances.weak) > SAME_WORK)
+        return MAREY__SCALING_MIXED;
+    return distances.strong <= distances.weak ? MAREY__SCALING_STRONG : MAREY__SCALING_WEAK;
+}
+
+static double work_of(const struct marey__scaling_point *point,
+                      const struct marey__scaling_point *baseline, enum marey__scaling_kind kind,
+                      enum marey__scaling_measure measure)
+{
+    if (kind == MAREY__SCALING_WEAK)
+        return (double)point->workers / baseline->workers;
+    if (kind == MAREY__SCALING_MIXED)
+        return samples_of(point, measure) / samples_of(baseline, measure);
+    return 1;
+}
+
+/* ---- speedup ---- */
+
+/* Welch and Satterthwaite's degrees of freedom of a difference. */
+static double joint_df(const struct marey__scaling_level *a, const struct marey__scaling_level *b)
+{
+    const double x = a->error * a->error, y = b->error * b->error;
+    if (a->is_common || !(x + y > 0))
+        return a->df;
+    return (x + y) * (x + y) / (x * x / fmax(a->df, 1) + y * y / fmax(b->df, 1));
+}
+
+static void compare_point(const struct marey__scaling *scaling,
+                          const struct marey__scaling_series *series,
+                          const struct marey__scaling_point *baseline,
+                          struct marey__scaling_point *point)
+{
+    const struct marey__scaling_level *time = marey__scaling_time(series, point),
+                                      *first = marey__scaling_time(series, baseline);
+    const double ideal = (double)point->workers / baseline->workers;
+    point->ideal = ideal;
+    point->karp_flatt = point->karp_flatt_error = NAN;
+    const double sure = time->is_common ? 1 : NAN;
+    point->speedup = (struct marey__scaling_level){.value = 1, .low = sure, .high = sure};
+    if (point == baseline)
+        return;
+    point->speedup.value = first->value / time->value * point->work;
+    point->speedup.error = sqrt(first->error * first->error + time->error * time->error);
+    point->speedup.df = joint_df(first, time);
+    point->speedup.low = point->speedup.high = NAN;
+    if (series->n > 2) /* a single value means little: the trend counts */
+        point->karp_flatt = (1 / point->speedup.value - 1 / ideal) / (1 - 1 / ideal);
+    if (!time->is_common || isnan(point->speedup.error))
+        return; /* without repeats nothing shows how much runs differ */
+    marey__scaling_level_bound(&point->speedup, scaling->options.confidence);
+    point->karp_flatt_error = point->speedup.error / point->speedup.value / (1 - 1 / ideal);
+}
+
+void marey__scaling_compare_points(const struct marey__scaling *scaling,
+                                   struct marey__scaling_series *series)
+{
+    struct marey__scaling_point *points = &scaling->points[series->first];
+    const char *asked = scaling->options.kind;
+    series->kind = kind_of(points, series->n, series->measure, asked);
+    series->epoch_kind = kind_of(points, series->n, MAREY__SCALING_EPOCH, asked);
+    for (size_t i = 0; i < series->n; i++) {
+        points[i].work = work_of(&points[i], &points[0], series->kind, series->measure);
+        points[i].epoch_work =
+            work_of(&points[i], &points[0], series->epoch_kind, MAREY__SCALING_EPOCH);
+        compare_point(scaling, series, &points[0], &points[i]);
+    }
 }

@@ -1,4 +1,7 @@
-/* What each table of a scaling report has in it. */
+/* The tables of a scaling report: definitions, then rows. */
+#include <math.h>
+#include <string.h>
+
 #include "analyze/scaling/internal.h"
 #include "analyze/walk/internal.h"
 
@@ -90,16 +93,252 @@ static const struct marey_column note_columns[] = {TEXT("text")};
  * best: `for` is "time" (value: seconds for the baseline's work), "energy" (joules) or "energy_delay" (their product).
  * `measured`: the best of the points; else by the fit of "usl".
  */
-#define TABLE(name, columns, help)                                                                 \
-    {                                                                                              \
-        name, columns, MAREY__COUNT_OF(columns), NULL, help                                        \
-    }
 const struct marey_table_definition marey__scaling_tables[MAREY__N_SCALING_TABLES] = {
-    TABLE("points", point_columns, "time, speedup, efficiency and energy of each number of workers"),
-    TABLE("fits", fit_columns, "Amdahl's law and the universal scalability law for each series"),
-    TABLE("forecast", forecast_columns,
-          "time and efficiency of other numbers of workers, by the fits"),
-    TABLE("best", best_columns, "the best number of workers for time, energy and their product"),
-    TABLE("runs", run_columns, "the runs that were read"),
-    TABLE("notes", note_columns, "what was left out or assumed"),
+    {"points", point_columns, MAREY__COUNT_OF(point_columns), NULL,
+     "time, speedup, efficiency and energy of each number of workers"},
+    {"fits", fit_columns, MAREY__COUNT_OF(fit_columns), NULL,
+     "Amdahl's law and the universal scalability law for each series"},
+    {"forecast", forecast_columns, MAREY__COUNT_OF(forecast_columns), NULL,
+     "time and efficiency of other numbers of workers, by the fits"},
+    {"best", best_columns, MAREY__COUNT_OF(best_columns), NULL,
+     "the best number of workers for time, energy and their product"},
+    {"runs", run_columns, MAREY__COUNT_OF(run_columns), NULL, "the runs that were read"},
+    {"notes", note_columns, MAREY__COUNT_OF(note_columns), NULL, "what was left out or assumed"},
 };
+
+/* ---- rows ---- */
+
+static const char *const model_names[MAREY__N_SCALING_MODELS] = {"amdahl", "usl"};
+
+/* ---- cells ---- */
+
+static void put(marey_table *table, double value)
+{
+    marey__put_real(table, value, true);
+}
+
+static void put_three(marey_table *table, double value, double low, double high)
+{
+    put(table, value);
+    put(table, low);
+    put(table, high);
+}
+
+static void put_level(marey_table *table, const struct marey__scaling_level *level)
+{
+    put_three(table, level->value, level->low, level->high);
+}
+
+static void put_interval(marey_table *table, const struct marey__scaling_interval *interval)
+{
+    put_three(table, interval->value, interval->low, interval->high);
+}
+
+static void put_series(marey_table *table, const struct marey__scaling_series *series)
+{
+    marey__put_string(table, series->experiment);
+    marey__put_string(table, series->strategy);
+}
+
+static void put_nulls(marey_table *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        marey_table_null(table);
+}
+
+/* ---- points ---- */
+
+static double samples_per_s(const struct marey__scaling_point *point)
+{
+    const double by_epoch =
+        point->numbers.samples_per_epoch / point->levels[MAREY__SCALING_EPOCH].value;
+    return isnan(by_epoch) ? point->numbers.batch / point->levels[MAREY__SCALING_STEP].value
+                           : by_epoch;
+}
+
+static void put_energy(marey_table *table, const struct marey__scaling_point *point,
+                       const struct marey__scaling_point *baseline)
+{
+    const struct marey__scaling_level *joules = &point->levels[MAREY__SCALING_JOULES];
+    put_level(table, joules);
+    put(table, joules->value / point->numbers.samples_per_epoch);
+    put(table, baseline->levels[MAREY__SCALING_JOULES].value / joules->value * point->epoch_work);
+    put(table, joules->value * point->levels[MAREY__SCALING_EPOCH].value);
+}
+
+static void put_point(marey_table *table, const struct marey__scaling *scaling,
+                      const struct marey__scaling_series *series,
+                      const struct marey__scaling_point *point)
+{
+    static const char *const kinds[] = {"strong", "weak", "mixed", "unknown"};
+    const struct marey__scaling_level *time = marey__scaling_time(series, point);
+    const bool is_step = series->measure == MAREY__SCALING_STEP;
+    put_series(table, series);
+    marey_table_u64(table, point->workers);
+    marey__put_whole(table, point->nodes, point->nodes != 0);
+    marey_table_u64(table, time->n_runs);
+    marey_table_u64(table, point->levels[MAREY__SCALING_EPOCH].n_values);
+    marey__put_string(table, kinds[series->kind]);
+    put_level(table, time);
+    put_level(table, &point->levels[MAREY__SCALING_STEP]);
+    put(table, is_step ? point->numbers.batch / time->value : samples_per_s(point));
+    put_level(table, &point->speedup);
+    put(table, point->ideal);
+    put_three(table, point->speedup.value / point->ideal, point->speedup.low / point->ideal,
+              point->speedup.high / point->ideal);
+    put(table, point->karp_flatt);
+    for (size_t i = 0; i < MAREY__SCALING_PARTS; i++)
+        put(table, point->numbers.all[MAREY__SCALING_FIRST_PART + i]);
+    put_energy(table, point, &scaling->points[series->first]);
+    put(table, point->workers * time->value / 3600);
+    put(table, point->numbers.utilization);
+    put(table, point->numbers.computation_fraction);
+    put(table, point->numbers.computation_vs_communication);
+    put(table, time->n_runs > 1 ? time->spread : NAN);
+    marey_table_bool(table, marey__scaling_disagrees(scaling, time));
+    marey__put_string(table, is_step ? "step" : "epoch");
+    put(table, is_step ? point->numbers.batch : point->numbers.samples_per_epoch);
+}
+
+/* ---- fits ---- */
+
+static void put_fit(marey_table *table, const struct marey__scaling_series *series,
+                    enum marey__scaling_model model)
+{
+    const struct marey__scaling_fit *fit = &series->fits[model];
+    put_series(table, series);
+    marey__put_string(table, model_names[model]);
+    if (model == MAREY__SCALING_AMDAHL) {
+        put_interval(table, &fit->serial);
+        put_nulls(table, 6);
+    } else {
+        put_nulls(table, 3);
+        put_interval(table, &fit->serial);
+        put_interval(table, &fit->coherency);
+    }
+    marey_table_u64(table, fit->n_points);
+    put(table, fit->residual);
+    put_interval(table, &fit->best);
+    marey__put_string(table, fit->reason != NULL ? fit->reason : "");
+    put(table, fit->is_fitted ? fit->curve.parallel_s + fit->curve.serial_s : NAN);
+}
+
+static void put_forecast(marey_table *table, const struct marey__scaling *scaling,
+                         const struct marey__scaling_series *series, enum marey__scaling_model model)
+{
+    const struct marey__scaling_point *baseline = &scaling->points[series->first];
+    const struct marey__scaling_fit *fit = &series->fits[model];
+    for (size_t i = 0; fit->is_fitted && i < marey__scaling_n_asked(scaling); i++) {
+        const double workers = marey__scaling_asked(scaling, series, i),
+                     work = series->kind == MAREY__SCALING_WEAK ? workers / baseline->workers : 1,
+                     speedup = marey__scaling_unit_s(series, baseline) / fit->forecast[i].value;
+        put_series(table, series);
+        marey__put_string(table, model_names[model]);
+        marey_table_u64(table, (uint64_t)workers);
+        put_three(table, fit->forecast[i].value * work, fit->forecast[i].low * work,
+                  fit->forecast[i].high * work);
+        put(table, speedup * baseline->workers / workers);
+        put(table, speedup);
+    }
+}
+
+/* ---- the best number of workers ---- */
+
+static double joules_of(const struct marey__scaling_series *series,
+                        const struct marey__scaling_point *point)
+{
+    (void)series;
+    return point->levels[MAREY__SCALING_JOULES].value / point->epoch_work;
+}
+
+static double energy_delay_of(const struct marey__scaling_series *series,
+                              const struct marey__scaling_point *point)
+{
+    return joules_of(series, point) * point->levels[MAREY__SCALING_EPOCH].value / point->epoch_work;
+}
+
+static void put_best_row(marey_table *table, const struct marey__scaling_series *series,
+                         const char *what, double workers, double value, bool is_measured)
+{
+    put_series(table, series);
+    marey__put_string(table, what);
+    marey_table_u64(table, (uint64_t)workers);
+    put(table, value);
+    marey_table_bool(table, is_measured);
+}
+
+/* The point with the lowest value; no row for fewer than two. */
+static void put_best(marey_table *table, const struct marey__scaling *scaling,
+                     const struct marey__scaling_series *series, const char *what,
+                     double (*of)(const struct marey__scaling_series *series,
+                                  const struct marey__scaling_point *point))
+{
+    const struct marey__scaling_point *best = NULL;
+    size_t n = 0;
+    for (size_t i = series->first; i < series->first + series->n; i++) {
+        const struct marey__scaling_point *point = &scaling->points[i];
+        const double value = of(series, point);
+        n += !isnan(value);
+        if (!isnan(value) && (best == NULL || value < of(series, best)))
+            best = point;
+    }
+    if (n > 1)
+        put_best_row(table, series, what, best->workers, of(series, best), true);
+}
+
+static void put_fitted_best(marey_table *table, const struct marey__scaling *scaling,
+                            const struct marey__scaling_series *series)
+{
+    const struct marey__scaling_fit *fit = &series->fits[MAREY__SCALING_USL];
+    const uint32_t most = scaling->points[series->first + series->n - 1].workers;
+    if (!fit->is_fitted || !(fit->best.value <= (double)most * MAREY__SCALING_FURTHEST))
+        return;
+    const double below = floor(fit->best.value),
+                 below_s = marey__scaling_curve_at(&fit->curve, below),
+                 above_s = marey__scaling_curve_at(&fit->curve, below + 1);
+    put_best_row(table, series, "time", above_s < below_s ? below + 1 : below,
+                 fmin(below_s, above_s), false);
+}
+
+/* ---- runs, and all ---- */
+
+static void put_run(marey_table *table, const struct marey__scaling_member *member)
+{
+    const struct marey__scaling_run *run = member->run;
+    marey__put_string(table, run->experiment);
+    marey__put_string(table, run->strategy);
+    marey_table_u64(table, run->workers);
+    marey__put_string(table, run->name);
+    marey_table_u64(table, member->values[MAREY__SCALING_EPOCH].n);
+    put(table, member->values[MAREY__SCALING_EPOCH].median);
+    put(table, member->values[MAREY__SCALING_STEP].median);
+    put(table, run->numbers.joules);
+    marey_table_bool(table, run->is_partial != 0);
+}
+
+static void put_all(struct marey__scaling *scaling, const struct marey__scaling_series *series)
+{
+    marey_table *const *tables = scaling->tables;
+    for (size_t i = 0; i < series->n; i++)
+        put_point(tables[MAREY__SCALING_POINTS], scaling, series,
+                  &scaling->points[series->first + i]);
+    if (series->n == 0)
+        return;
+    for (unsigned model = 0; model < MAREY__N_SCALING_MODELS; model++) {
+        put_fit(tables[MAREY__SCALING_FITS], series, model);
+        put_forecast(tables[MAREY__SCALING_FORECAST], scaling, series, model);
+    }
+    marey_table *best = tables[MAREY__SCALING_BEST];
+    put_best(best, scaling, series, "time", marey__scaling_unit_s);
+    put_fitted_best(best, scaling, series);
+    put_best(best, scaling, series, "energy", joules_of);
+    put_best(best, scaling, series, "energy_delay", energy_delay_of);
+}
+
+void marey__scaling_put_rows(struct marey__scaling *scaling)
+{
+    for (size_t i = 0; i < scaling->n_series; i++)
+        put_all(scaling, &scaling->series[i]);
+    for (size_t i = 0; i < scaling->n_members; i++)
+        put_run(scaling->tables[MAREY__SCALING_RUNS], &scaling->members[i]);
+}

@@ -1,8 +1,8 @@
 /*
- * Whether a series scales, how far, and why it stops.
+ * The points of a report as series, and a summary of each: whether it scales, how far, and what limits it.
  *
- * Why: the steps of the last point take longer than ideal ones would. Efficiency says how long those would be, and each part
- * of the baseline's step would shrink or grow as the whole does. What a part takes beyond that is what it costs.
+ * The limit: the steps of the last point take longer than ideal ones. Efficiency gives the length of an ideal step, and each
+ * part of the baseline's step scales with the whole. What a part takes beyond that is its cost.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -10,9 +10,92 @@
 
 #include "analyze/scaling/internal.h"
 
-/* Shares of ideal that count as good, and as fair. Less loss than the last, of a step, is not worth a sentence. */
+double marey__scaling_number(const marey_table *table, size_t row, const char *column)
+{
+    if (column == NULL)
+        return NAN;
+    const size_t c = (size_t)marey_table_find(table, column);
+    const struct marey_cell cell = marey_table_cell(table, row, c);
+    const enum marey_type type = marey_table_column(table, c)->type;
+    if (cell.is_null)
+        return NAN;
+    if (type == MAREY_TYPE_F64)
+        return cell.as.f64;
+    return type == MAREY_TYPE_I64 ? (double)cell.as.i64 : (double)cell.as.u64;
+}
+
+static bool is_same_text(const marey_table *a, size_t row_a, const marey_table *b, size_t row_b,
+                         const char *column)
+{
+    const struct marey_cell one = marey__cell_of(a, row_a, column),
+                            other = marey__cell_of(b, row_b, column);
+    return one.len == other.len && memcmp(one.as.text, other.as.text, one.len) == 0;
+}
+
+bool marey__scaling_is_same_series(const marey_table *a, size_t row_a, const marey_table *b,
+                                   size_t row_b)
+{
+    return is_same_text(a, row_a, b, row_b, "experiment") &&
+           is_same_text(a, row_a, b, row_b, "strategy");
+}
+
+static bool has_several_experiments(const marey_table *points)
+{
+    for (size_t row = 1; row < marey_table_n_rows(points); row++)
+        if (!is_same_text(points, 0, points, row, "experiment"))
+            return true;
+    return false;
+}
+
+static const char *name_series(struct marey__scaling_list *list, size_t row, bool has_experiments)
+{
+    const struct marey_cell experiment = marey__cell_of(list->points, row, "experiment"),
+                            strategy = marey__cell_of(list->points, row, "strategy");
+    struct marey__buf name = {0};
+    if (has_experiments)
+        marey__buf_put(&name, experiment.as.text, experiment.len);
+    if (strategy.len != 0) {
+        marey__buf_puts(&name, name.len != 0 ? ", " : "");
+        marey__buf_put(&name, strategy.as.text, strategy.len);
+    }
+    const char *text = name.failed ? NULL : marey__arena_text(&list->texts, name.data, name.len);
+    marey__buf_fini(&name);
+    return text;
+}
+
+marey_status marey__scaling_list_init(struct marey__scaling_list *list, const marey_report *report)
+{
+    const marey_table *points = marey_report_table(report, "points");
+    const size_t n_rows = marey_table_n_rows(points);
+    *list = (struct marey__scaling_list){.points = points};
+    list->series = marey__calloc(n_rows + 1, sizeof *list->series);
+    MAREY__TRY_MEMORY(list->series != NULL);
+    const bool has_experiments = n_rows != 0 && has_several_experiments(points);
+    for (size_t row = 0; row < n_rows; row++) {
+        if (row == 0 || !marey__scaling_is_same_series(points, row - 1, points, row)) {
+            const char *name = name_series(list, row, has_experiments);
+            MAREY__TRY_MEMORY(name != NULL);
+            list->series[list->n++] = (struct marey__scaling_line){.first = row, .name = name};
+        }
+        list->series[list->n - 1].n++;
+    }
+    for (size_t s = 0; list->n > 1 && s < list->n; s++)
+        if (list->series[s].name[0] == '\0')
+            list->series[s].name = "(no name)";
+    return MAREY_OK;
+}
+
+void marey__scaling_list_fini(struct marey__scaling_list *list)
+{
+    marey__free(list->series);
+    marey__arena_fini(&list->texts);
+}
+
+/* ---- the summary ---- */
+
+/* Shares of ideal that count as good and as fair; the share of a step below which a loss is not mentioned. */
 static const double good = 0.8, fair = 0.5, small_loss = 0.03;
-/* An interval of efficiency as wide as this tells nothing. */
+/* A wider interval of efficiency allows no verdict. */
 static const double too_wide = 0.5;
 
 static const struct {
@@ -25,23 +108,23 @@ static const struct {
 };
 enum { N_PARTS = MAREY__COUNT_OF(parts) };
 
-struct sentence {
+struct summary {
     struct marey__buf *line;
     const marey_table *points;
     const struct marey__scaling_line *series;
 };
 
-static double number(const struct sentence *s, size_t i, const char *column)
+static double number(const struct summary *s, size_t i, const char *column)
 {
     return marey__scaling_number(s->points, s->series->first + i, column);
 }
 
-static uint64_t workers(const struct sentence *s, size_t i)
+static uint64_t workers(const struct summary *s, size_t i)
 {
     return marey__cell_of(s->points, s->series->first + i, "workers").as.u64;
 }
 
-static bool is_kind(const struct sentence *s, const char *name)
+static bool is_kind(const struct summary *s, const char *name)
 {
     return strcmp(marey__cell_of(s->points, s->series->first, "kind").as.text, name) == 0;
 }
@@ -49,7 +132,7 @@ static bool is_kind(const struct sentence *s, const char *name)
 /* ---- how far ---- */
 
 /* "8 workers are 6.1 times as fast as 1, 76.2 % of ideal (74.0 to 78.1 %)" */
-static void put_point(const struct sentence *s, size_t i)
+static void put_point(const struct summary *s, size_t i)
 {
     const double low = number(s, i, "efficiency_low"), high = number(s, i, "efficiency_high");
     marey__buf_printf(s->line,
@@ -66,7 +149,7 @@ static void put_point(const struct sentence *s, size_t i)
 }
 
 /* The last point up to which each has this share of ideal. */
-static size_t reach(const struct sentence *s, double share)
+static size_t reach(const struct summary *s, double share)
 {
     size_t i = 0;
     while (i + 1 < s->series->n && number(s, i + 1, "efficiency") >= share)
@@ -74,7 +157,7 @@ static size_t reach(const struct sentence *s, double share)
     return i;
 }
 
-static size_t fastest(const struct sentence *s)
+static size_t fastest(const struct summary *s)
 {
     size_t best = 0;
     for (size_t i = 1; i < s->series->n; i++)
@@ -83,13 +166,13 @@ static size_t fastest(const struct sentence *s)
     return best;
 }
 
-static bool is_unsure(const struct sentence *s)
+static bool is_unsure(const struct summary *s)
 {
     const size_t last = s->series->n - 1;
     return number(s, last, "efficiency_high") - number(s, last, "efficiency_low") > too_wide;
 }
 
-static void put_verdict(const struct sentence *s)
+static void put_verdict(const struct summary *s)
 {
     const size_t last = s->series->n - 1, far = reach(s, good), less = reach(s, fair);
     const size_t best = fastest(s);
@@ -111,17 +194,17 @@ static void put_verdict(const struct sentence *s)
     marey__buf_puts(s->line, is_unsure(s) ? ". Repeat them, or measure more epochs." : ".");
 }
 
-/* ---- why ---- */
+/* ---- what limits it ---- */
 
-/* Seconds; what is not known takes none. */
-static double part_of(const struct sentence *s, size_t i, size_t part)
+/* Seconds; 0 where it is unknown. */
+static double part_of(const struct summary *s, size_t i, size_t part)
 {
     const double seconds = number(s, i, parts[part].column);
     return isfinite(seconds) ? seconds : 0;
 }
 
-/* What each part of the last point's step takes beyond ideal; false where it is not known. */
-static bool find_losses(const struct sentence *s, double losses[N_PARTS], double *step)
+/* The cost of each part of the last point's step. Returns false where it is unknown. */
+static bool compute_losses(const struct summary *s, double losses[N_PARTS], double *step)
 {
     const size_t last = s->series->n - 1;
     const double efficiency = number(s, last, "efficiency");
@@ -148,20 +231,20 @@ static size_t largest(const double losses[N_PARTS])
     return most;
 }
 
-static void put_loss(const struct sentence *s, size_t part, double seconds)
+static void put_loss(const struct summary *s, size_t part, double seconds)
 {
     marey__text_duration(s->line, seconds * 1e9, NULL);
     marey__buf_printf(s->line, " %s", parts[part].name);
 }
 
-static void put_why(const struct sentence *s)
+static void put_limit(const struct summary *s)
 {
     double losses[N_PARTS], step;
     if (is_unsure(s))
         return;
     const uint64_t most_workers = workers(s, s->series->n - 1);
     const bool is_good = number(s, s->series->n - 1, "efficiency") >= good;
-    if (!find_losses(s, losses, &step)) {
+    if (!compute_losses(s, losses, &step)) {
         if (!is_good)
             marey__buf_puts(
                 s->line,
@@ -188,31 +271,24 @@ static void put_why(const struct sentence *s)
     marey__buf_puts(s->line, " are beyond the ideal.");
 }
 
-/* By the model that knows a best count, when it lies beyond what was measured. */
-static void put_outlook(const struct sentence *s, const marey_report *report)
+/* The best number of workers by the fit, when it lies beyond the measured ones. */
+static void put_outlook(const struct summary *s, const marey_report *report)
 {
     const marey_table *fits = marey_report_table(report, "fits");
-    const size_t row = s->series->first;
-    const struct marey_cell experiment = marey__cell_of(s->points, row, "experiment"),
-                            strategy = marey__cell_of(s->points, row, "strategy");
     for (size_t f = 0; f < marey_table_n_rows(fits); f++) {
-        const struct marey_cell of_experiment = marey__cell_of(fits, f, "experiment"),
-                                of_strategy = marey__cell_of(fits, f, "strategy");
         const double best = marey__scaling_number(fits, f, "best_workers");
-        if (strcmp(marey__cell_of(fits, f, "model").as.text, "usl") != 0 ||
-            strcmp(of_experiment.as.text, experiment.as.text) != 0 ||
-            strcmp(of_strategy.as.text, strategy.as.text) != 0)
-            continue;
-        if (best > (double)workers(s, s->series->n - 1))
+        if (strcmp(marey__cell_of(fits, f, "model").as.text, "usl") == 0 &&
+            marey__scaling_is_same_series(fits, f, s->points, s->series->first) &&
+            best > (double)workers(s, s->series->n - 1))
             marey__buf_printf(s->line, " By the fit it would be fastest with about %.0f workers.",
                               best);
     }
 }
 
-void marey__scaling_sentence(struct marey__buf *line, const marey_report *report,
-                             const struct marey__scaling_list *list, size_t series)
+void marey__scaling_summary(struct marey__buf *line, const marey_report *report,
+                            const struct marey__scaling_list *list, size_t series)
 {
-    const struct sentence s = {line, list->points, &list->series[series]};
+    const struct summary s = {line, list->points, &list->series[series]};
     const char *name = s.series->name;
     const bool is_assumed = s.series->n > 1 && is_kind(&s, "unknown");
     if (is_assumed)
@@ -231,6 +307,6 @@ void marey__scaling_sentence(struct marey__buf *line, const marey_report *report
         return;
     }
     put_verdict(&s);
-    put_why(&s);
+    put_limit(&s);
     put_outlook(&s, report);
 }

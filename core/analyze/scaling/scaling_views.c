@@ -246,8 +246,8 @@ static struct marey_column column_of(const struct drawn *column)
 
 /* ---- the table ---- */
 
-marey_status marey__scaling_drawn(const marey_report *report, size_t section, uint32_t width,
-                                  marey_table **out)
+marey_status marey__scaling_view(const marey_report *report, size_t section, uint32_t width,
+                                 marey_table **out)
 {
     const marey_table *from = marey_report_table(report, sections[section].table);
     const struct drawn *columns = sections[section].columns, *chosen[MOST_COLUMNS];
