@@ -16,7 +16,7 @@
 #define NOT_GIVEN UINT32_MAX
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, per_iteration, gpu;
+    bool json, csv, tree, threads, ranks, all, per_iteration;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table;
     const char *strategy, *itwinai;
     const char *iterations; /* "" without a value */
@@ -30,9 +30,6 @@ static const struct cli_option options[] = {
     {"ranks", 0, CLI_FLAG, NULL, &given.ranks,
      "a row for each range and rank; of more than 16 ranks what is\n"
      "usual, and which ranks and hosts are not: --all shows each row"},
-    {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
-     "what GPUs did: kernels, launch shapes, copies, streams, the\n"
-     "ranges that launched them, where GPUs wait for the host"},
     {"iterations", 0, CLI_MAYBE, "slow|A..B", &given.iterations,
      "the time of each range in an iteration, warm-up left out;\n"
      "ranks, epochs, phases and outliers. With --samples: those of\n"
@@ -67,12 +64,9 @@ static const struct cli_option options[] = {
     {"json", 0, CLI_FLAG, NULL, &given.json, "an object: ranges, lost_events, cost, and more"},
     {"csv", 0, CLI_FLAG, NULL, &given.csv, "one table as CSV, times in nanoseconds"},
     {"table", 0, CLI_TEXT, "NAME", &given.table,
-     "which: ranges, tree, processes, ... as --json calls them; with\n"
-     "--gpu devices, kernels, shapes, copies, streams, ranges,\n"
-     "launch_bound, iterations, gaps; with --samples functions,\n"
-     "lines, files, modules, threads, processes, ranks, stacks,\n"
-     "contacts, waits, gil, audit, totals; docs/reference/analyses.md\n"
-     "lists the others"},
+     "which: ranges, tree, processes, ... as --json calls them;\n"
+     "docs/reference/analyses.md lists those of --gpu, --samples and\n"
+     "the others"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
@@ -85,12 +79,17 @@ static const struct cli_option options[] = {
 
 /* ---- what was asked for ---- */
 
+/*
+ * The analysis that was asked for, in place of the ranges or, in `section`, as a section of their report; NULL: none.
+ */
+static const struct marey_analysis *analysis, *section;
+
 /* The tables, comma separated; `ranges` when none is named. */
 static const char *table_list(char *into, size_t size)
 {
     snprintf(into, size, "%s%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
              given.ranks ? ",ranks" : "", given.iterations != NULL ? ",iterations" : "");
-    return into[0] != '\0' ? into + 1 : given.gpu ? "" : "ranges";
+    return into[0] != '\0' ? into + 1 : section != NULL ? "" : "ranges";
 }
 
 /*
@@ -129,8 +128,8 @@ static marey_table *table_for_csv(marey_summary *summary,
                                   const struct marey_summary_text_options *report)
 {
     char first[32];
-    if (report->gpu != NULL)
-        return marey_gpu_report_table(report->gpu, given.table != NULL ? given.table : "kernels");
+    if (section != NULL)
+        return marey_report_table(report->section, given.table != NULL ? given.table : section->csv);
     snprintf(first, sizeof first, "%.*s", (int)strcspn(report->tables, ","), report->tables);
     return marey_summary_table(summary, given.table != NULL ? given.table : first);
 }
@@ -141,8 +140,8 @@ static int print_csv(marey_summary *summary, const struct marey_summary_text_opt
 {
     marey_table *table = table_for_csv(summary, report);
     if (table == NULL)
-        return cli_fail("no table '%s'%s; --json has all of them", given.table,
-                        given.gpu ? " of GPUs" : "");
+        return cli_fail("no table '%s'%s%s; --json has all of them", given.table,
+                        section != NULL ? " of " : "", section != NULL ? section->name : "");
     if (report->sort != NULL && !given.tree && !sort_rows(table, report->sort))
         return cli_fail("no column '%s' to sort by", report->sort);
     if (report->limit != 0)
@@ -182,7 +181,7 @@ static uint32_t limit_wanted(void)
 /* What was found out; without a summary, an analysis or the series is printed. */
 struct findings {
     marey_summary *summary;
-    marey_gpu_report *gpu; /* NULL: not asked for */
+    marey_report *section; /* NULL: not asked for */
     int n_files;     /* that other tools wrote and are no recordings; then there is nothing else */
     bool is_itwinai; /* of GPU power and epoch times; Python reads them */
     char **files;
@@ -213,7 +212,7 @@ static int print_report(const struct findings *findings, const struct cli_record
         .tables = table_list(tables, sizeof tables),
         .sort = given.sort,
         .limit = limit_wanted(),
-        .gpu = findings->gpu,
+        .section = findings->section,
     };
     if (given.csv)
         return print_csv(findings->summary, &wants, out);
@@ -236,9 +235,6 @@ static int print_series(const struct cli_recordings *recordings, FILE *out)
 }
 
 /* ---- analyses of the registry ---- */
-
-/* The one that was asked for; NULL: none. */
-static const struct marey_analysis *analysis;
 
 static int print_analysis(const struct findings *findings, const struct cli_recordings *recordings,
                           FILE *out)
@@ -358,12 +354,14 @@ static marey_status find_out(const struct cli_recordings *recordings, struct fin
     char tables[64];
     struct marey_summary_options wants = summary_wants("reading");
     wants.tables = given.table != NULL ? given.table : table_list(tables, sizeof tables);
-    const struct marey_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
+    const struct marey_report_options how = {.settings = report_options_settings(0),
+                                             .n_jobs = given.jobs};
     marey_status status = MAREY_OK;
     if (!given.per_iteration && analysis == NULL)
         status = marey_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
-    if (status == MAREY_OK && given.gpu)
-        status = marey_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
+    if (status == MAREY_OK && section != NULL)
+        status = marey_report_create(section->name, recordings->list, recordings->n, &how,
+                                     &findings->section);
     cli_progress_end();
     return status;
 }
@@ -379,7 +377,7 @@ static bool has_samples_alone(const struct cli_recordings *recordings)
 
 static bool is_plain(void)
 {
-    return !given.per_iteration && analysis == NULL && !given.gpu && !given.tree &&
+    return !given.per_iteration && analysis == NULL && section == NULL && !given.tree &&
            !given.threads && !given.ranks && given.iterations == NULL && given.table == NULL;
 }
 
@@ -399,7 +397,7 @@ static const char *made_alone(void)
     return given.process != NULL ? "--process"
            : given.html != NULL  ? "--html"
            : analysis != NULL    ? analysis->name
-           : given.gpu           ? "--gpu"
+           : section != NULL     ? section->name
            : given.per_iteration ? "--per-iteration"
                                  : NULL;
 }
@@ -448,6 +446,10 @@ static int report(int n_args, char **args)
         given.iterations = take_iterations(args, &n_args);
     if (!report_options_choose(&analysis))
         return CLI_BAD;
+    if (analysis != NULL && analysis->is_section) {
+        section = analysis;
+        analysis = NULL;
+    }
     if (analysis == NULL && given.iterations != NULL && given.iterations[0] != '\0')
         return cli_fail("--iterations with a value goes with --samples");
     if (n_args == 0)
@@ -462,8 +464,8 @@ static int report(int n_args, char **args)
     const bool is_energy = report_options_is_on("energy");
     if (!is_energy && (given.itwinai != NULL || given.strategy != NULL))
         return cli_fail("--write-itwinai and --strategy go with --energy");
-    if (analysis != NULL && (given.per_iteration || given.html != NULL || given.gpu))
-        return cli_fail("--%s excludes --gpu, --per-iteration and --html", analysis->name);
+    if (analysis != NULL && (given.per_iteration || given.html != NULL))
+        return cli_fail("--%s excludes --per-iteration and --html", analysis->name);
     keep_memory();
     cli_use_jobs(given.jobs);
     struct report_share share;
@@ -491,8 +493,8 @@ static int report(int n_args, char **args)
     if (given.itwinai != NULL && write_itwinai(n_args, args) != CLI_FINE)
         return CLI_BAD;
     struct cli_recordings recordings;
-    /* How kernels were launched is told by the arguments of a trace. */
-    if (!(given.gpu ? cli_open_whole : cli_open)(&recordings, args, n_args) ||
+    /* Grid and block sizes are in the arguments of a trace. */
+    if (!(section != NULL ? cli_open_whole : cli_open)(&recordings, args, n_args) ||
         !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     if (is_plain() && has_samples_alone(&recordings) && !report_options_turn_on("samples", &analysis))
@@ -503,7 +505,7 @@ static int report(int n_args, char **args)
             ? cli_tell_damage(&recordings, report_to(&findings, &recordings, given.output))
             : cli_fail("%s", marey_last_error());
     marey_summary_destroy(findings.summary);
-    marey_gpu_report_destroy(findings.gpu);
+    marey_report_destroy(findings.section);
     cli_close(&recordings);
     return flush_for_launcher(status);
 }
@@ -525,8 +527,6 @@ struct cli_command cli_command_report = {
         "  marey report train.marey --tree --depth 3    who called whom\n"
         "  marey report train.marey -f 'data*' -s p99   some ranges, slowest tail first\n"
         "  marey report train.marey --iterations        what an iteration is made of\n"
-        "  marey report train.marey --gpu               kernels, launches, waits of GPUs\n"
-        "  marey report train.marey --gpu --csv --table launch_bound\n"
         "  marey report train.marey --html train.html   a page with everything\n"
         "  marey report trace.json.gz --tree            a trace of torch.profiler\n"
         "  marey report train.marey --json | jq '.ranges[0]'\n"

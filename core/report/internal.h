@@ -71,6 +71,7 @@ struct marey__analysis {
         const char *table, *title; /* NULL: the name of the table */
     } * page;
     const char *page_key;
+    bool (*is_on_page)(const marey_report *report); /* whether it has something to show there. NULL: always */
 };
 
 struct marey_report {

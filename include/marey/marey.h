@@ -29,7 +29,6 @@
 #include <marey/dumpfile.h>
 #include <marey/energy.h>
 #include <marey/gpu.h>
-#include <marey/gpu_report.h>
 #include <marey/image.h>
 #include <marey/import.h>
 #include <marey/iteration.h>

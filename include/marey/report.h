@@ -219,6 +219,7 @@ struct marey_analysis {
     const char *csv; /* the table that CSV has by default */
     /* The command that prints it, which reads paths: marey_report_create_files(). NULL: a switch of `marey report`. */
     const char *command;
+    int is_section; /* its switch adds it to the report of ranges: after the tables, in JSON as an object of its name */
 };
 /* Analysis number `i`; NULL after the last. */
 MAREY_API const struct marey_analysis *marey_analysis_at(size_t i);
@@ -305,8 +306,8 @@ struct marey_summary_text_options {
     const char *tables;
     const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" turns it round */
     uint32_t limit; /* rows at most; 0: all */
-    /* Of <marey/gpu_report.h>, lent: its tables come behind the others, in JSON as an object "gpu". NULL: none. */
-    struct marey_gpu_report *gpu;
+    /* A report to print after the tables, in JSON an object of its name. Lent. NULL: none. */
+    const struct marey_report *section;
 };
 MAREY_API marey_status marey_summary_text(marey_summary *summary,
                                           const struct marey_summary_text_options *options,

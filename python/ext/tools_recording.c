@@ -6,7 +6,6 @@
  */
 #include "tools.h"
 
-#include <marey/gpu_report.h>
 #include <marey/import.h>
 #include <marey/page.h>
 #include <marey/samples_report.h>
@@ -17,7 +16,6 @@ struct recording {
     marey_recording **wholes; /* that they were selected from; NULL where all were */
     size_t n;
     marey_summary *summary; /* NULL until a table is asked for */
-    marey_gpu_report *gpu;  /* likewise */
     PyObject *filter;       /* str or None */
     PyObject *data;         /* the range that is data loading, or None */
     unsigned max_depth;
@@ -43,7 +41,6 @@ static int enter(struct recording *self)
 static void recording_close_all(struct recording *self)
 {
     marey_summary_destroy(self->summary);
-    marey_gpu_report_destroy(self->gpu);
     for (size_t i = 0; i < self->n; i++)
         marey_recording_close(self->opened[i]);
     for (size_t i = 0; i < self->n; i++)
@@ -149,33 +146,6 @@ static int summarize(struct recording *self)
     return leave(self, thread, status);
 }
 
-/* Read the work of GPUs, once. -1 and an exception when it cannot be read. */
-static int look_at_gpus(struct recording *self)
-{
-    if (self->gpu != NULL)
-        return 0;
-    struct marey_gpu_report_options options = {0};
-    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
-        return -1;
-    if (enter(self) < 0)
-        return -1;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_gpu_report_create(self->opened, self->n, &options, &self->gpu);
-    return leave(self, thread, status);
-}
-
-static PyObject *recording_gpu_table(PyObject *object, PyObject *name)
-{
-    struct recording *self = (struct recording *)object;
-    const char *text = PyUnicode_AsUTF8(name);
-    if (text == NULL || look_at_gpus(self) < 0)
-        return NULL;
-    marey_table *table = marey_gpu_report_table(self->gpu, text);
-    if (table == NULL)
-        return PyErr_Format(PyExc_KeyError, "no table %R of GPUs", name);
-    return tools_table_create(state_of(object), table, object);
-}
-
 static PyObject *recording_table(PyObject *object, PyObject *name)
 {
     struct recording *self = (struct recording *)object;
@@ -271,19 +241,20 @@ static PyObject *recording_processes(PyObject *object, PyObject *Py_UNUSED(unuse
     return list;
 }
 
-/* report(tables or None, sort or None, limit, width, as_json, with_gpus) */
+/* report(tables or None, sort or None, limit, width, as_json, Report of a section or None) */
 static PyObject *recording_report(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
     struct marey_summary_text_options options = {0};
-    int as_json, with_gpus;
-    if (!PyArg_ParseTuple(args, "zzIIpp:report", &options.tables, &options.sort, &options.limit,
-                          &options.text.width, &as_json, &with_gpus))
+    PyObject *section;
+    int as_json;
+    if (!PyArg_ParseTuple(args, "zzIIpO:report", &options.tables, &options.sort, &options.limit,
+                          &options.text.width, &as_json, &section))
         return NULL;
     struct tools_sink sink;
-    if (summarize(self) < 0 || (with_gpus && look_at_gpus(self) < 0) || tools_sink_open(&sink) < 0)
+    if (tools_report_get(state_of(object), section, &options.section) < 0 || summarize(self) < 0 ||
+        tools_sink_open(&sink) < 0)
         return NULL;
-    options.gpu = with_gpus ? self->gpu : NULL;
     const marey_status status = as_json ? marey_summary_json(self->summary, &options, sink.stream)
                                         : marey_summary_text(self->summary, &options, sink.stream);
     return tools_sink_finish(&sink, state_of(object), status);
@@ -464,8 +435,6 @@ static PyObject *recording_analyze(PyObject *object, PyObject *args)
 
 static PyMethodDef recording_methods[] = {
     {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
-    {"gpu_table", recording_gpu_table, METH_O,
-     "gpu_table($self, name, /)\n--\n\nA table of the report of GPU work."},
     {"cost", recording_cost, METH_NOARGS,
      "cost($self, /)\n--\n\nWhat measuring took and lost, as a dict."},
     {"warnings", recording_warnings, METH_NOARGS,

@@ -32,6 +32,16 @@ PyObject *tools_report_create(const struct tools_state *state, marey_report *rep
     return (PyObject *)self;
 }
 
+int tools_report_get(const struct tools_state *state, PyObject *object, const marey_report **out)
+{
+    if (object != Py_None && !Py_IS_TYPE(object, state->report_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Report or None");
+        return -1;
+    }
+    *out = object != Py_None ? report_of(object) : NULL;
+    return 0;
+}
+
 static void report_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);

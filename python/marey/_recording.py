@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # see _start.py
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal, Optional, Union, overload
 
+    from marey import _tools
     from marey._page import Page
     from marey._report import Setting
 
@@ -131,7 +132,6 @@ class Recording:
         self._process = None if process is None else str(process)
         self._native = _tools.Recording(self._paths, filter, max_depth, data, self._process)
         self._tables: dict[str, Table] = {}
-        self._gpu_tables: dict[str, Table] = {}
         self._reports: dict[tuple[str, ...], Report] = {}
         self._filter = filter
 
@@ -358,9 +358,7 @@ class Recording:
         time, how long launching took and how long work waited. "launch_bound": where GPUs wait for the host, and what
         to do about it. "iterations": the same by iteration. "gaps": the longest times without work. "warnings".
         """
-        if table not in self._gpu_tables:
-            self._gpu_tables[table] = Table(self._native.gpu_table(table))
-        return self._gpu_tables[table]
+        return self._report("gpu", filter=self._filter)[table]
 
     @property
     def workers(self) -> Table:
@@ -433,7 +431,10 @@ class Recording:
         width: int = 0,
         gpu: bool = False,
     ) -> str:
-        return self._native.report(_names(tables), sort, limit, width, False, gpu)
+        return self._native.report(_names(tables), sort, limit, width, False, self._section(gpu))
+
+    def _section(self, gpu: bool) -> Optional[_tools.Report]:
+        return self._report("gpu", filter=self._filter)._native if gpu else None
 
     def report_json(
         self,
@@ -444,7 +445,7 @@ class Recording:
         gpu: bool = False,
     ) -> str:
         """Give the text of `marey report --json`."""
-        return self._native.report(_names(tables), sort, limit, 0, True, gpu)
+        return self._native.report(_names(tables), sort, limit, 0, True, self._section(gpu))
 
     def export(
         self,

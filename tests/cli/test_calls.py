@@ -115,7 +115,7 @@ def test_cost_is_taken_out_and_told(marey):
         (["--by", "shape"], "--by goes with --epochs, --energy, --calls or --samples"),
         (["--calls", "--by", "epoch"], "calls takes by=function, signature, path"),
         (["--calls", "--callers", "a", "--callees", "b"], "exclude one another"),
-        (["--calls", "--gpu"], "--calls excludes --gpu"),
+        (["--calls", "--gpu"], "--gpu and --calls exclude one another"),
         (["--calls", "--sort", "color"], "calls cannot be sorted by 'color'"),
         (["--calls", "--csv", "--table", "ranges"], "no table 'ranges' of calls"),
     ],

@@ -193,11 +193,11 @@ def test_text_has_a_heading_for_each_and_no_advice(marey: Any) -> None:
     assert done.returncode == 0
     headings = (
         "GPUs",
-        "GPU work by name",
-        "kernels by launch shape",
-        "copies and memory sets",
+        "GPU activity by name",
+        "kernels by grid and block size",
+        "copies and memsets",
         "streams",
-        "GPU work by the ranges that launched it",
+        "GPU activity by the ranges that launched it",
         "where GPUs wait for the host",
         "iterations",
         "longest gaps",
@@ -245,14 +245,14 @@ def test_a_filter_chooses_kernels_and_ranges(marey: Any) -> None:
 def test_without_gpu_work_it_says_how_to_get_some(marey: Any) -> None:
     done = marey("report", KINETO / "rank_non_gpu.json.gz", "--gpu")
     assert done.returncode == 0
-    assert "No GPU work was recorded: marey run --gpu records it" in done.stdout
+    assert "No GPU activity was recorded: 'marey run --gpu' records it" in done.stdout
 
 
 def test_wrong_usage_is_reported(marey: Any) -> None:
     path = KINETO / "triton_example.json.gz"
     done = marey("report", path, "--gpu", "--csv", "--table", "nonsense")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "marey: no table 'nonsense' of GPUs; --json has all of them\n"
+    assert done.stderr == "marey: no table 'nonsense' of gpu; --json has all of them\n"
     done = marey("report", path, "--table", "ranges")
     assert done.returncode == 2 and "--table NAME goes with --csv" in done.stderr
     done = marey("report", path, "--csv", "--table", "processes")

@@ -7,7 +7,7 @@
 #include "base/internal.h"
 #include "fuzz.h"
 #include <marey/breakdown.h>
-#include <marey/gpu_report.h>
+#include <marey/report.h>
 
 static uint64_t number(const marey_table *table, size_t row, const char *column)
 {
@@ -50,16 +50,17 @@ static void break_down(marey_recording *recording, unsigned which)
 
 static void report_gpus(marey_recording *recording)
 {
-    marey_gpu_report *report = NULL;
+    marey_report *report = NULL;
     FILE *out = fopen("/dev/null", "w");
-    if (out != NULL && marey_gpu_report_create(&recording, 1, NULL, &report) == MAREY_OK) {
-        const marey_table *devices = marey_gpu_report_table(report, "devices");
+    if (out != NULL && marey_report_create("gpu", &recording, 1, NULL, &report) == MAREY_OK) {
+        const marey_table *devices = marey_report_table(report, "devices");
         for (size_t row = 0; row < marey_table_n_rows(devices); row++)
             MAREY_ASSERT(number(devices, row, "busy_ns") + number(devices, row, "launch_wait_ns") +
                              number(devices, row, "host_wait_ns") <=
                          number(devices, row, "span_ns"));
-        (void)marey_gpu_report_json(report, out);
-        marey_gpu_report_destroy(report);
+        (void)!marey_report_write(report, "text", NULL, out);
+        (void)!marey_report_write(report, "json", NULL, out);
+        marey_report_destroy(report);
     }
     if (out != NULL)
         fclose(out);

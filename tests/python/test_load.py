@@ -267,7 +267,7 @@ def test_gpus_have_tables_of_their_own():
     assert "launch_bound" in json.loads(run.report_json(gpu=True))["gpu"]
     assert "where GPUs wait for the host" in run.report(gpu=True)
     assert "where GPUs wait" not in run.report()
-    with pytest.raises(KeyError, match="no table 'nothing' of GPUs"):
+    with pytest.raises(KeyError, match="no table 'nothing' of gpu"):
         run.gpu("nothing")
 
 

@@ -9,7 +9,6 @@
 #include "analyze/device/internal.h"
 #include "log_maker.h"
 #include "table_view.h"
-#include <marey/gpu_report.h>
 
 enum { OUTER = 1, INNER = 2, GEMM = 4, COPY = 5, CALL = 6, SMALL = 7, LARGE = 8, EMPTY = 9 };
 
@@ -42,30 +41,29 @@ static int teardown(void **state)
 
 /* ---- making and looking ---- */
 
-static marey_gpu_report *report_of(struct log_maker *log,
-                                   const struct marey_gpu_report_options *options)
+static marey_report *report_of(struct log_maker *log, const char *setting)
 {
     marey_recording *recording = NULL;
-    marey_gpu_report *report = NULL;
+    marey_report *report = NULL;
     log_put_end(log, "stop");
     assert_int_equal(log_open(log, &recording), MAREY_OK);
-    assert_int_equal(marey_gpu_report_create(&recording, 1, options, &report), MAREY_OK);
+    const struct marey_report_options options = {.settings = (const char *const[]){setting, NULL}};
+    assert_int_equal(marey_report_create("gpu", &recording, 1, &options, &report), MAREY_OK);
     log_close(recording);
     return report;
 }
 
-static struct marey_cell cell(marey_gpu_report *report, const char *table, size_t row,
-                              const char *column)
+static struct marey_cell cell(marey_report *report, const char *table, size_t row, const char *column)
 {
-    return table_cell(marey_gpu_report_table(report, table), row, column);
+    return table_cell(marey_report_table(report, table), row, column);
 }
 
-static size_t row_named(marey_gpu_report *report, const char *table, const char *name)
+static size_t row_named(marey_report *report, const char *table, const char *name)
 {
-    return table_row(marey_gpu_report_table(report, table), "name", name);
+    return table_row(marey_report_table(report, table), "name", name);
 }
 
-static void expect(marey_gpu_report *report, const char *table, size_t row, const char *column,
+static void expect(marey_report *report, const char *table, size_t row, const char *column,
                    uint64_t value)
 {
     const struct marey_cell found = cell(report, table, row, column);
@@ -74,7 +72,7 @@ static void expect(marey_gpu_report *report, const char *table, size_t row, cons
                  (unsigned long long)found.as.u64, (unsigned long long)value);
 }
 
-static void expect_text(marey_gpu_report *report, const char *table, size_t row, const char *column,
+static void expect_text(marey_report *report, const char *table, size_t row, const char *column,
                         const char *value)
 {
     const struct marey_cell found = cell(report, table, row, column);
@@ -82,9 +80,9 @@ static void expect_text(marey_gpu_report *report, const char *table, size_t row,
     assert_string_equal(found.as.text, value);
 }
 
-static size_t n_rows(marey_gpu_report *report, const char *table)
+static size_t n_rows(marey_report *report, const char *table)
 {
-    return marey_table_n_rows(marey_gpu_report_table(report, table));
+    return marey_table_n_rows(marey_report_table(report, table));
 }
 
 static void launch(struct log_maker *log, uint64_t begin, uint64_t end, uint64_t correlation)
@@ -138,7 +136,7 @@ static void put_program(struct log_maker *log)
 static void every_nanosecond_of_a_device_is_busy_waiting_or_idle(void **state)
 {
     put_program(*state);
-    marey_gpu_report *report = report_of(*state, NULL);
+    marey_report *report = report_of(*state, NULL);
     assert_int_equal(n_rows(report, "devices"), 1);
     expect(report, "devices", 0, "span_ns", 1000000);
     expect(report, "devices", 0, "busy_ns", 60000);
@@ -150,13 +148,13 @@ static void every_nanosecond_of_a_device_is_busy_waiting_or_idle(void **state)
     expect(report, "devices", 0, "launch_wait_ns", 20000);
     expect(report, "devices", 0, "host_wait_ns", 475000 + 440000);
     expect(report, "devices", 0, "other_idle_ns", 5000);
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void work_belongs_to_all_ranges_around_its_launch(void **state)
 {
     put_program(*state);
-    marey_gpu_report *report = report_of(*state, NULL);
+    marey_report *report = report_of(*state, NULL);
     assert_int_equal(n_rows(report, "ranges"), 3); /* and none for the runtime's call */
     const size_t outer = row_named(report, "ranges", "outer"),
                  inner = row_named(report, "ranges", "inner"),
@@ -177,13 +175,13 @@ static void work_belongs_to_all_ranges_around_its_launch(void **state)
     expect(report, "ranges", outer, "delay_max_ns", 50000);
     expect(report, "ranges", none, "work", 1);
     expect(report, "ranges", none, "self_gpu_ns", 10000);
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void waits_are_of_the_range_that_launched_what_ended_them(void **state)
 {
     put_program(*state);
-    marey_gpu_report *report = report_of(*state, NULL);
+    marey_report *report = report_of(*state, NULL);
     const size_t outer = row_named(report, "launch_bound", "outer"),
                  inner = row_named(report, "launch_bound", "inner");
     expect(report, "launch_bound", inner, "span_ns", 300000);
@@ -198,7 +196,7 @@ static void waits_are_of_the_range_that_launched_what_ended_them(void **state)
     const size_t none = row_named(report, "launch_bound", "(no range)");
     assert_true(cell(report, "launch_bound", none, "span_ns").is_null);
     assert_true(cell(report, "launch_bound", none, "verdict").is_null);
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void a_loop_of_late_launches_is_launch_bound(void **state)
@@ -212,20 +210,20 @@ static void a_loop_of_late_launches_is_launch_bound(void **state)
     for (uint64_t i = 0; i < 100; i++)
         kernel(log, i * 20000 + 6000, 4000, i + 1, SMALL);
     log_put_words(log, 1, 0);
-    marey_gpu_report *report = report_of(log, NULL);
+    marey_report *report = report_of(log, NULL);
     expect_text(report, "launch_bound", 0, "name", "outer");
     expect_text(report, "launch_bound", 0, "verdict", "launch-bound");
     expect(report, "launch_bound", 0, "launch_wait_ns", 99 * 16000);
     expect(report, "launch_bound", 0, "launches", 100);
     expect(report, "launch_bound", 0, "work_mean_ns", 4000);
     assert_true(cell(report, "launch_bound", 0, "launches_per_ms").as.f64 == 50);
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void kernels_are_told_by_name_and_by_shape(void **state)
 {
     put_program(*state);
-    marey_gpu_report *report = report_of(*state, NULL);
+    marey_report *report = report_of(*state, NULL);
     assert_int_equal(n_rows(report, "kernels"), 2);
     const size_t gemm = row_named(report, "kernels", "gemm");
     expect(report, "kernels", gemm, "count", 6);
@@ -251,7 +249,7 @@ static void kernels_are_told_by_name_and_by_shape(void **state)
     expect(report, "streams", 1, "copies", 1);
     expect(report, "streams", 1, "busy_ns", 10000);
     expect(report, "streams", 1, "bytes", 1 << 20);
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void arguments_of_a_trace_tell_the_shape(void **state)
@@ -262,18 +260,18 @@ static void arguments_of_a_trace_tell_the_shape(void **state)
     kernel(log, 200, 50, 0, 0);
     log_arguments(log, 200, "{\"grid\": \"none\"}");
     log_put_words(log, 1, 0);
-    marey_gpu_report *report = report_of(log, NULL);
+    marey_report *report = report_of(log, NULL);
     assert_int_equal(n_rows(report, "shapes"), 2);
     expect_text(report, "shapes", 0, "grid", "4x3x2");
     assert_true(cell(report, "shapes", 1, "grid").is_null);
     assert_int_equal(n_rows(report, "warnings"), 1); /* nobody launched them */
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void iterations_have_the_work_launched_in_them(void **state)
 {
     put_program(*state);
-    marey_gpu_report *report = report_of(*state, NULL);
+    marey_report *report = report_of(*state, NULL);
     assert_int_equal(n_rows(report, "iterations"), 1);
     expect(report, "iterations", 0, "iteration", 3);
     expect(report, "iterations", 0, "span_ns", 1000000);
@@ -283,13 +281,13 @@ static void iterations_have_the_work_launched_in_them(void **state)
     expect(report, "iterations", 0, "gpu_ns", 50000);
     expect(report, "iterations", 0, "launch_wait_ns", 20000);
     expect(report, "iterations", 0, "host_wait_ns", 475000);
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void the_longest_gaps_come_first_with_what_is_around_them(void **state)
 {
     put_program(*state);
-    marey_gpu_report *report = report_of(*state, &(struct marey_gpu_report_options){.n_gaps = 3});
+    marey_report *report = report_of(*state, "gaps=3");
     assert_int_equal(n_rows(report, "gaps"), 3);
     expect(report, "gaps", 0, "begin_ns", 175000);
     expect(report, "gaps", 0, "duration_ns", 475000);
@@ -303,7 +301,7 @@ static void the_longest_gaps_come_first_with_what_is_around_them(void **state)
     assert_true(cell(report, "gaps", 1, "iteration").is_null);
     expect(report, "gaps", 2, "duration_ns", 20000);
     expect_text(report, "gaps", 2, "range", "outer > inner");
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* The sizes of a launch are fields of the record; a copy in a CUDA graph has none. */
@@ -323,14 +321,14 @@ static void launches_are_fields_of_the_record(void **state)
     log_record(log, 100, MAREY_RECORD_GPU, gemm, MAREY__COUNT_OF(gemm));
     log_record(log, 200, MAREY_RECORD_GPU, copy, MAREY__COUNT_OF(copy));
     log_put_words(log, 1, 0);
-    marey_gpu_report *report = report_of(log, NULL);
+    marey_report *report = report_of(log, NULL);
     assert_int_equal(n_rows(report, "shapes"), 1);
     expect_text(report, "shapes", 0, "grid", "2147483647x65535x3");
     expect_text(report, "shapes", 0, "block", "32x4x8");
     expect(report, "shapes", 0, "registers", 255);
     expect(report, "shapes", 0, "shared_bytes", 1040);
     expect(report, "copies", 0, "bytes", 64);
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void what_is_no_work_is_in_no_sum(void **state)
@@ -343,14 +341,14 @@ static void what_is_no_work_is_in_no_sum(void **state)
     log_work(log, 400, GEMM, MAREY_WORK_MEMORY, 0, 0, 1 << 20);
     log_work(log, 500, GEMM, 77, 1000, 0, 0);
     log_put_words(log, 1, 0);
-    marey_gpu_report *report = report_of(log, NULL);
+    marey_report *report = report_of(log, NULL);
     assert_int_equal(n_rows(report, "kernels"), 1);
     expect(report, "kernels", 0, "count", 2);
     expect(report, "kernels", 0, "total_ns", 50);
     assert_true(cell(report, "kernels", 0, "bytes").is_null);
     expect(report, "devices", 0, "kernels", 2);
     expect(report, "devices", 0, "busy_ns", 50);
-    marey_gpu_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void without_work_all_tables_are_empty(void **state)
@@ -361,15 +359,15 @@ static void without_work_all_tables_are_empty(void **state)
     log_put_words(log, 0, 0);
     log_work(log, 50, GEMM, MAREY_WORK_SYNC, 10, 0, 0);
     log_put_words(log, 1, 0);
-    marey_gpu_report *report = report_of(log, NULL);
+    marey_report *report = report_of(log, NULL);
     static const char *const tables[] = {"devices",      "kernels",    "shapes",
                                          "copies",       "streams",    "ranges",
                                          "launch_bound", "iterations", "gaps"};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         assert_int_equal(n_rows(report, tables[i]), 0);
-    assert_null(marey_gpu_report_table(report, "no such"));
-    marey_gpu_report_destroy(report);
-    marey_gpu_report_destroy(NULL);
+    assert_null(marey_report_table(report, "no such"));
+    marey_report_destroy(report);
+    marey_report_destroy(NULL);
 }
 
 static void shapes_are_read_or_refused(void **state)
@@ -399,13 +397,13 @@ static void without_memory_nothing_leaks(void **state)
     assert_int_equal(log_open(log, &recording), MAREY_OK);
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
-        marey_gpu_report *report = NULL;
+        marey_report *report = NULL;
         marey__alloc_fail_nth(nth);
-        status = marey_gpu_report_create(&recording, 1,
-                                         &(struct marey_gpu_report_options){.n_jobs = 1}, &report);
+        status = marey_report_create("gpu", &recording, 1,
+                                     &(struct marey_report_options){.n_jobs = 1}, &report);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && report == NULL));
-        marey_gpu_report_destroy(report);
+        marey_report_destroy(report);
         assert_true(nth < 10000);
     }
     log_close(recording);

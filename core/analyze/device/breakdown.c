@@ -109,11 +109,11 @@ static marey_status read_processes(marey_breakdown *breakdown,
 
 /* ---- who counts ---- */
 
-static bool has_streams(const struct marey__process_breakdown *p)
+bool marey__has_streams(const marey_recording *recording, size_t process)
 {
-    const struct marey_process *process = marey_recording_process(p->recording, p->process);
-    for (uint32_t i = 0; i < process->n_lanes; i++)
-        if (marey_recording_lane(p->recording, p->process, i)->kind == MAREY_LANE_GPU)
+    const uint32_t n = marey_recording_process(recording, process)->n_lanes;
+    for (uint32_t i = 0; i < n; i++)
+        if (marey_recording_lane(recording, process, i)->kind == MAREY_LANE_GPU)
             return true;
     return false;
 }
@@ -123,9 +123,11 @@ static void leave_out_hosts(marey_breakdown *breakdown)
 {
     bool any = false;
     for (size_t i = 0; i < breakdown->n_processes; i++)
-        any |= has_streams(&breakdown->processes[i]);
+        any |= marey__has_streams(breakdown->processes[i].recording, breakdown->processes[i].process);
     for (size_t i = 0; i < breakdown->n_processes; i++)
-        breakdown->processes[i].is_left_out = any && !has_streams(&breakdown->processes[i]);
+        breakdown->processes[i].is_left_out =
+            any &&
+            !marey__has_streams(breakdown->processes[i].recording, breakdown->processes[i].process);
 }
 
 static bool leads(const struct marey__process_breakdown *p)

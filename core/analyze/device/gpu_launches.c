@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "analyze/device/gpu_report_internal.h"
+#include "analyze/device/gpu_report.h"
 
 const char marey__no_range[] = "(no range)";
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "analyze/device/gpu_report_internal.h"
+#include "analyze/device/gpu_report.h"
 #include "analyze/walk/internal.h"
 
 /* ---- one process ---- */
@@ -59,7 +59,7 @@ static void drop_work(struct marey__gpu_process *p)
     p->range_names = NULL;
 }
 
-static marey_status read_process(const marey_gpu_report *report, struct marey__gpu_process *p)
+static marey_status read_process(const struct marey__gpu_report *report, struct marey__gpu_process *p)
 {
     const struct marey__work_options options = {
         .rules = &report->rules, .wants_ranges = true, .wants_facts = true};
@@ -104,12 +104,12 @@ static void free_process(struct marey__gpu_process *p)
 
 static marey_status read_nth(void *ctx, size_t i)
 {
-    marey_gpu_report *report = ctx;
+    struct marey__gpu_report *report = ctx;
     return read_process(report, &report->processes[i]);
 }
 
-static marey_status read_processes(marey_gpu_report *report,
-                                   const struct marey_gpu_report_options *options)
+static marey_status read_processes(struct marey__gpu_report *report,
+                                   const struct marey_report_options *options)
 {
     const struct marey__tasks tasks = {
         .run = read_nth,
@@ -154,7 +154,7 @@ static bool add_range(struct marey__launching *into, const struct marey__launchi
     return marey__sketch_merge(&into->delays, &from->delays);
 }
 
-static bool merge_with(marey_gpu_report *report, struct marey__gpu_process *p,
+static bool merge_with(struct marey__gpu_report *report, struct marey__gpu_process *p,
                        const uint32_t *names, const uint32_t *shapes)
 {
     for (size_t i = 0; i < p->sums.n; i++) {
@@ -174,7 +174,7 @@ static bool merge_with(marey_gpu_report *report, struct marey__gpu_process *p,
     return true;
 }
 
-static bool merge(marey_gpu_report *report, struct marey__gpu_process *p)
+static bool merge(struct marey__gpu_report *report, struct marey__gpu_process *p)
 {
     uint32_t *names = map_names(&report->names, &p->names);
     uint32_t *shapes = map_names(&report->shapes, &p->set.shapes);
@@ -184,94 +184,133 @@ static bool merge(marey_gpu_report *report, struct marey__gpu_process *p)
     return done;
 }
 
-/* ---- the whole ---- */
-
-static bool has_streams(const marey_recording *recording, size_t process)
-{
-    const uint32_t n = marey_recording_process(recording, process)->n_lanes;
-    for (uint32_t i = 0; i < n; i++)
-        if (marey_recording_lane(recording, process, i)->kind == MAREY_LANE_GPU)
-            return true;
-    return false;
-}
+/* ---- the report ---- */
 
 /* Processes without streams need not be read. */
-static marey_status list_processes(marey_gpu_report *report, marey_recording *const *recordings,
-                                   size_t n)
+static marey_status list_processes(struct marey__gpu_report *report,
+                                   const struct marey__request *request)
 {
     size_t n_processes = 0;
-    for (size_t r = 0; r < n; r++)
-        n_processes += marey_recording_n_processes(recordings[r]);
+    for (size_t r = 0; r < request->n; r++)
+        n_processes += marey_recording_n_processes(request->recordings[r]);
     report->processes = marey__calloc(n_processes + 1, sizeof *report->processes);
     MAREY__TRY_MEMORY(report->processes != NULL);
-    for (size_t r = 0; r < n; r++)
-        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
-            if (has_streams(recordings[r], p))
+    for (size_t r = 0; r < request->n; r++)
+        for (size_t p = 0; p < marey_recording_n_processes(request->recordings[r]); p++)
+            if (marey__has_streams(request->recordings[r], p))
                 report->processes[report->n_processes++] =
-                    (struct marey__gpu_process){.recording = recordings[r], .process = p};
+                    (struct marey__gpu_process){.recording = request->recordings[r], .process = p};
     return MAREY_OK;
 }
 
-static marey_status run(marey_gpu_report *report, marey_recording *const *recordings, size_t n,
-                        const struct marey_gpu_report_options *options)
+static marey_status run(struct marey__gpu_report *report, const struct marey__request *request)
 {
-    report->filter = options->filter;
-    report->max_gaps = options->n_gaps != 0 ? options->n_gaps : MAREY__N_GAPS;
     MAREY_TRY(marey__rules_load(&report->rules, NULL));
-    MAREY_TRY(list_processes(report, recordings, n));
-    MAREY_TRY(read_processes(report, options));
+    MAREY_TRY(list_processes(report, request));
+    MAREY_TRY(read_processes(report, request->options));
     for (size_t i = 0; i < report->n_processes; i++)
         MAREY__TRY_MEMORY(merge(report, &report->processes[i]));
-    return marey__gpu_report_make_tables(report);
+    MAREY__TRY_MEMORY(marey__gpu_fill_tables(report));
+    return MAREY_OK;
 }
 
-/* What was only needed to make the tables. */
-static void free_making(marey_gpu_report *report)
+static void report_fini(struct marey__gpu_report *report)
 {
     for (size_t i = 0; i < report->n_processes; i++)
         free_process(&report->processes[i]);
     marey__free(report->processes);
-    report->processes = NULL;
-    report->n_processes = 0;
     marey__names_fini(&report->names);
     marey__names_fini(&report->shapes);
     marey__gpu_sums_fini(&report->sums);
     free_ranges(report->ranges, report->n_ranges);
-    report->ranges = NULL;
     marey__rules_fini(&report->rules);
-    report->filter = NULL; /* it was lent */
 }
 
-marey_status marey_gpu_report_create(marey_recording *const *recordings, size_t n,
-                                     const struct marey_gpu_report_options *options,
-                                     marey_gpu_report **out)
+/* The command of the first process; that of an imported trace is only a name. NULL on out of memory. */
+static struct marey__gpu_program *program_of(const struct marey__request *request)
 {
-    static const struct marey_gpu_report_options defaults;
-    marey_gpu_report *report = marey__calloc(1, sizeof *report);
-    MAREY__TRY_MEMORY(report != NULL);
-    const marey_status status = run(report, recordings, n, options != NULL ? options : &defaults);
-    free_making(report);
-    if (status != MAREY_OK) {
-        marey_gpu_report_destroy(report);
-        return status;
-    }
-    *out = report;
-    return MAREY_OK;
+    const char *command = NULL;
+    size_t n = 0;
+    for (size_t r = 0; r < request->n; r++)
+        for (size_t p = 0; p < marey_recording_n_processes(request->recordings[r]); p++, n++) {
+            const struct marey_process *const process =
+                marey_recording_process(request->recordings[r], p);
+            if (command == NULL)
+                command = strcmp(process->clock, "trace") != 0 ? process->command : "";
+        }
+    const size_t len = command != NULL ? strlen(command) : 0;
+    struct marey__gpu_program *const program = marey__calloc(1, sizeof *program + len + 1);
+    if (program == NULL)
+        return NULL;
+    program->n_processes = n;
+    memcpy(program->command, command != NULL ? command : "", len);
+    return program;
 }
 
-void marey_gpu_report_destroy(marey_gpu_report *report)
+static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    if (report == NULL)
-        return;
-    for (size_t t = 0; t < MAREY__N_GPU_TABLES; t++)
-        marey_table_destroy(report->tables[t]);
-    marey__free(report);
+    const uint32_t n_gaps = marey__setting_count(request, "gaps");
+    struct marey__gpu_report making = {
+        .tables = report->tables,
+        .filter = marey__setting(request, "filter"),
+        .max_gaps = n_gaps != 0 ? MAREY__MIN(n_gaps, (uint32_t)MAREY__MAX_GAPS) : MAREY__N_GAPS,
+    };
+    report->data = program_of(request);
+    MAREY__TRY_MEMORY(report->data != NULL);
+    const marey_status status = run(&making, request);
+    report_fini(&making);
+    return status;
 }
 
-marey_table *marey_gpu_report_table(marey_gpu_report *report, const char *name)
+/* ---- the entry ---- */
+
+static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
 {
-    for (size_t t = 0; t < MAREY__N_GPU_TABLES; t++)
-        if (strcmp(marey_table_name(report->tables[t]), name) == 0)
-            return report->tables[t];
-    return NULL;
+    (void)summary;
+    for (size_t r = 0; r < n; r++)
+        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
+            if (marey__has_streams(recordings[r], p))
+                return true;
+    return false;
 }
+
+static bool has_devices(const marey_report *report)
+{
+    return marey_table_n_rows(report->tables[MAREY__GPU_DEVICES]) != 0;
+}
+
+static const struct marey_setting settings[] = {
+    {"filter", MAREY_SETTING_TEXT, "PATTERN", "only kernels and ranges with such a name"},
+    {"gaps", MAREY_SETTING_COUNT, "N", "the N longest gaps, up to 1000 (default: 20)"},
+};
+
+static const struct marey__page_table page_tables[] = {
+    {"launch_bound", NULL}, {"devices", NULL}, {"kernels", NULL}, {"shapes", NULL},
+    {"copies", NULL},       {"streams", NULL}, {"ranges", NULL},  {"iterations", NULL},
+    {"gaps", NULL},         {NULL, NULL},
+};
+
+extern const struct marey__analysis marey__analysis_gpu;
+const struct marey__analysis marey__analysis_gpu = {
+    .about =
+        {.name = "gpu",
+         .help = "GPU activity: kernels, grid and block sizes, copies, streams,\n"
+                 "the ranges that launched them, where GPUs wait for the host",
+         .needs = "'marey run --gpu' records it, and a trace of torch.profiler has it",
+         .examples =
+             "  marey report train.marey --gpu               kernels, launches, waits of GPUs\n"
+             "  marey report train.marey --gpu --csv --table launch_bound",
+         .settings = settings,
+         .n_settings = MAREY__COUNT_OF(settings),
+         .tables = marey__gpu_tables,
+         .n_tables = MAREY__N_GPU_TABLES,
+         .csv = "kernels",
+         .is_section = 1},
+    .make = make,
+    .destroy = marey__free,
+    .text = marey__gpu_text,
+    .is_there = is_there,
+    .page = page_tables,
+    .page_key = "gpu",
+    .is_on_page = has_devices,
+};

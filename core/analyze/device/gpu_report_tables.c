@@ -1,104 +1,280 @@
-/* The tables of a GPU report that have rows for each name: kernels, their shapes, copies, ranges. */
+/* The tables of a GPU report: rows for each process, and rows for each name. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/device/gpu_report_internal.h"
+#include "analyze/device/gpu_report.h"
 #include "analyze/summary/internal.h"
 
+/* ---- columns ---- */
+
+#define BYTES(name, title) COLUMN(name, title, MAREY_TYPE_U64, MAREY_UNIT_BYTES)
+#define DEVICE_COLUMNS NUMBER("rank"), NUMBER("pid"), NUMBER("device")
+
+static const struct marey_column device_columns[] = {
+    DEVICE_COLUMNS,
+    NS("span_ns", "span"),
+    NS("busy_ns", "busy"),
+    SHARE("busy_share", "busy %"),
+    COUNT("kernels", NULL),
+    COUNT("copies", NULL),
+    COUNT("sets", NULL),
+    COUNT("launches", NULL),
+    REAL("launches_per_ms", "launches/ms"),
+    NS("launch_ns", "launch calls"),
+    NS("delay_p50_ns", "delay median"),
+    NS("launch_wait_ns", "launch wait"),
+    SHARE("launch_wait_share", "launch wait %"),
+    NS("host_wait_ns", "host wait"),
+    SHARE("host_wait_share", "host wait %"),
+    NS("other_idle_ns", "other idle"),
+};
+
+static const struct marey_column stream_columns[] = {
+    DEVICE_COLUMNS,        NUMBER("stream"),
+    TEXT("name"),          COUNT("kernels", NULL),
+    COUNT("copies", NULL), COUNT("sets", NULL),
+    NS("busy_ns", "busy"), SHARE("busy_share", "busy %"),
+    BYTES("bytes", NULL),
+};
+
+static const struct marey_column iteration_columns[] = {
+    DEVICE_COLUMNS,
+    WHOLE("iteration"),
+    NS("span_ns", "span"),
+    NS("busy_ns", "busy"),
+    SHARE("busy_share", "busy %"),
+    COUNT("launches", NULL),
+    COUNT("work", NULL),
+    NS("gpu_ns", "GPU"),
+    NS("launch_ns", "launch calls"),
+    NS("launch_wait_ns", "launch wait"),
+    SHARE("launch_wait_share", "launch wait %"),
+    NS("host_wait_ns", "host wait"),
+};
+
+static const struct marey_column gap_columns[] = {
+    DEVICE_COLUMNS,
+    NS("begin_ns", "begin"),
+    NS("duration_ns", "duration"),
+    TEXT("reason"),
+    SHARE("reason_share", "of it"),
+    TEXT("before"),
+    TEXT("after"),
+    TEXT("range"),
+    WHOLE("iteration"),
+};
+
 static const struct marey_column kernel_columns[] = {
-    MAREY__NAME_COLUMN,
-    MAREY__GPU_TEXT_COLUMN("kind"),
-    MAREY__COUNT_COLUMN,
-    MAREY__NS_COLUMN("total_ns", "total"),
-    MAREY__NS_COLUMN("mean_ns", "mean"),
-    MAREY__NS_COLUMN("min_ns", "min"),
-    MAREY__NS_COLUMN("p50_ns", "median"),
-    MAREY__NS_COLUMN("p99_ns", "p99"),
-    MAREY__NS_COLUMN("max_ns", "max"),
-    MAREY__SHARE_COLUMN("of GPU"),
-    MAREY__GPU_BYTES_COLUMN("bytes", NULL),
-    MAREY__GPU_RATE_COLUMN,
+    TEXT("name"),           TEXT("kind"),
+    COUNT("count", NULL),   NS("total_ns", "total"),
+    NS("mean_ns", "mean"),  NS("min_ns", "min"),
+    NS("p50_ns", "median"), NS("p99_ns", "p99"),
+    NS("max_ns", "max"),    SHARE("share", "of GPU"),
+    BYTES("bytes", NULL),   COLUMN("bytes_per_s", "bytes/s", MAREY_TYPE_F64, MAREY_UNIT_BYTES),
 };
 
 static const struct marey_column shape_columns[] = {
-    MAREY__NAME_COLUMN,
-    MAREY__GPU_TEXT_COLUMN("grid"),
-    MAREY__GPU_TEXT_COLUMN("block"),
-    {"registers", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    MAREY__GPU_BYTES_COLUMN("shared_bytes", "shared"),
-    MAREY__COUNT_COLUMN,
-    MAREY__NS_COLUMN("total_ns", "total"),
-    MAREY__NS_COLUMN("mean_ns", "mean"),
-    MAREY__NS_COLUMN("min_ns", "min"),
-    MAREY__NS_COLUMN("p50_ns", "median"),
-    MAREY__NS_COLUMN("max_ns", "max"),
-    MAREY__SHARE_COLUMN("of GPU"),
+    TEXT("name"),
+    TEXT("grid"),
+    TEXT("block"),
+    WHOLE("registers"),
+    BYTES("shared_bytes", "shared"),
+    COUNT("count", NULL),
+    NS("total_ns", "total"),
+    NS("mean_ns", "mean"),
+    NS("min_ns", "min"),
+    NS("p50_ns", "median"),
+    NS("max_ns", "max"),
+    SHARE("share", "of GPU"),
 };
 
 static const struct marey_column range_columns[] = {
-    MAREY__NAME_COLUMN,
-    MAREY__GPU_TEXT_COLUMN("category"),
-    MAREY__TALLY_COLUMN("calls", NULL),
-    MAREY__TALLY_COLUMN("launches", NULL),
-    MAREY__TALLY_COLUMN("work", NULL),
-    MAREY__NS_COLUMN("gpu_ns", "GPU"),
-    MAREY__NS_COLUMN("self_gpu_ns", "self GPU"),
-    MAREY__SHARE_COLUMN("of GPU"),
-    MAREY__NS_COLUMN("launch_ns", "launch calls"),
-    MAREY__NS_COLUMN("self_launch_ns", "self launch"),
-    MAREY__NS_COLUMN("delay_mean_ns", "delay mean"),
-    MAREY__NS_COLUMN("delay_p50_ns", "delay median"),
-    MAREY__NS_COLUMN("delay_p99_ns", "delay p99"),
-    MAREY__NS_COLUMN("delay_max_ns", "delay max"),
+    TEXT("name"),
+    TEXT("category"),
+    COUNT("calls", NULL),
+    COUNT("launches", NULL),
+    COUNT("work", NULL),
+    NS("gpu_ns", "GPU"),
+    NS("self_gpu_ns", "self GPU"),
+    SHARE("share", "of GPU"),
+    NS("launch_ns", "launch calls"),
+    NS("self_launch_ns", "self launch"),
+    NS("delay_mean_ns", "delay mean"),
+    NS("delay_p50_ns", "delay median"),
+    NS("delay_p99_ns", "delay p99"),
+    NS("delay_max_ns", "delay max"),
 };
 
 static const struct marey_column bound_columns[] = {
-    MAREY__NAME_COLUMN,
-    MAREY__GPU_TEXT_COLUMN("verdict"),
-    MAREY__NS_COLUMN("span_ns", "span"),
-    MAREY__NS_COLUMN("launch_wait_ns", "launch wait"),
-    MAREY__GPU_SHARE_COLUMN("launch_wait_share", "launch wait %"),
-    MAREY__NS_COLUMN("host_wait_ns", "host wait"),
-    MAREY__GPU_SHARE_COLUMN("host_wait_share", "host wait %"),
-    MAREY__TALLY_COLUMN("launches", NULL),
-    MAREY__NUMBER_COLUMN("launches_per_ms", "launches/ms"),
-    MAREY__NS_COLUMN("work_mean_ns", "mean work"),
+    TEXT("name"),
+    TEXT("verdict"),
+    NS("span_ns", "span"),
+    NS("launch_wait_ns", "launch wait"),
+    SHARE("launch_wait_share", "launch wait %"),
+    NS("host_wait_ns", "host wait"),
+    SHARE("host_wait_share", "host wait %"),
+    COUNT("launches", NULL),
+    REAL("launches_per_ms", "launches/ms"),
+    NS("work_mean_ns", "mean work"),
 };
 
-/* ---- cells ---- */
+#define TABLE(name, columns, help)                                                                 \
+    {                                                                                              \
+        name, columns, MAREY__COUNT_OF(columns), NULL, help                                        \
+    }
 
-static void put_name(marey_table *table, const marey_gpu_report *report, uint32_t name)
+const struct marey_table_definition marey__gpu_tables[MAREY__N_GPU_TABLES] = {
+    [MAREY__GPU_DEVICES] = TABLE("devices", device_columns, "GPUs"),
+    [MAREY__GPU_KERNELS] = TABLE("kernels", kernel_columns, "GPU activity by name"),
+    [MAREY__GPU_SHAPES] = TABLE("shapes", shape_columns, "kernels by grid and block size"),
+    [MAREY__GPU_COPIES] = TABLE("copies", marey__copy_columns, "copies and memsets"),
+    [MAREY__GPU_STREAMS] = TABLE("streams", stream_columns, "streams"),
+    [MAREY__GPU_RANGES] =
+        TABLE("ranges", range_columns, "GPU activity by the ranges that launched it"),
+    [MAREY__GPU_LAUNCH_BOUND] = TABLE("launch_bound", bound_columns, "where GPUs wait for the host"),
+    [MAREY__GPU_ITERATIONS] = TABLE("iterations", iteration_columns, "iterations"),
+    [MAREY__GPU_GAPS] = TABLE("gaps", gap_columns, "longest gaps"),
+    [MAREY__GPU_WARNINGS] = TABLE("warnings", marey__warning_columns, "notes on the figures"),
+};
+
+/* ---- cells: null where there is no value ---- */
+
+static void put_quantile(marey_table *table, const struct marey__sketch *sketch, double q)
+{
+    const bool is_known = sketch->count != 0;
+    marey__put_whole(table, is_known ? marey__sketch_quantile(sketch, q) : 0, is_known);
+}
+
+static void put_per_ms(marey_table *table, uint64_t n, uint64_t ns)
+{
+    marey__put_real(table, ns != 0 ? (double)n * 1e6 / (double)ns : 0, ns != 0);
+}
+
+static void put_mean(marey_table *table, uint64_t sum, uint64_t n)
+{
+    marey__put_whole(table, n != 0 ? (sum + n / 2) / n : 0, n != 0);
+}
+
+static void put_text(marey_table *table, const char *text)
+{
+    if (text == NULL || text[0] == '\0')
+        marey_table_null(table);
+    else
+        marey__put_string(table, text);
+}
+
+static void put_device(marey_table *table, const struct marey__gpu_process *p, size_t device)
+{
+    marey__put_process(table, p->set.process);
+    marey_table_i64(table, p->devices[device].device);
+}
+
+/* ---- devices and streams ---- */
+
+static void fill_devices(marey_table *table, const struct marey__gpu_process *p)
+{
+    for (size_t d = 0; d < p->set.n_devices; d++) {
+        const struct marey__gpu_device *device = &p->devices[d];
+        put_device(table, p, d);
+        marey_table_u64(table, device->span_ns);
+        marey_table_u64(table, device->busy_ns);
+        marey__put_share(table, device->busy_ns, device->span_ns);
+        for (size_t kind = MAREY_WORK_KERNEL; kind <= MAREY_WORK_SET; kind++)
+            marey_table_u64(table, device->n[kind]);
+        marey_table_u64(table, device->n_launches);
+        put_per_ms(table, device->n_launches, device->span_ns);
+        marey_table_u64(table, device->launch_ns);
+        put_quantile(table, &device->delays, 0.5);
+        marey_table_u64(table, device->launch_wait_ns);
+        marey__put_share(table, device->launch_wait_ns, device->span_ns);
+        marey_table_u64(table, device->host_wait_ns);
+        marey__put_share(table, device->host_wait_ns, device->span_ns);
+        marey_table_u64(table, device->span_ns - device->busy_ns - device->launch_wait_ns -
+                                   device->host_wait_ns);
+    }
+}
+
+static void fill_streams(marey_table *table, const struct marey__gpu_process *p)
+{
+    for (uint32_t i = 0; p->streams != NULL && i < p->set.process->n_lanes; i++) {
+        const struct marey_lane_info *lane = marey_recording_lane(p->recording, p->process, i);
+        const struct marey__gpu_stream *stream = &p->streams[i];
+        const struct marey__device_row *row = stream->row;
+        if (row == NULL)
+            continue;
+        marey__put_process(table, p->set.process);
+        marey_table_i64(table, lane->device);
+        marey_table_i64(table, (int32_t)lane->stream);
+        marey__put_string(table, lane->name);
+        for (size_t kind = MAREY_WORK_KERNEL; kind <= MAREY_WORK_SET; kind++)
+            marey_table_u64(table, stream->n[kind]);
+        marey_table_u64(table, row->span_ns - row->atoms.ns[0]);
+        marey__put_share(table, row->span_ns - row->atoms.ns[0], row->span_ns);
+        marey_table_u64(table, stream->bytes);
+    }
+}
+
+static void fill_iterations(marey_table *table, const struct marey__gpu_process *p)
+{
+    for (size_t d = 0; d < p->set.n_devices; d++)
+        for (size_t i = 0; i < p->set.n_steps; i++) {
+            const struct marey__gpu_iteration *it = &p->iterations[d * p->set.n_steps + i];
+            put_device(table, p, d);
+            marey_table_u64(table, p->set.steps[i].number);
+            marey_table_u64(table, it->span_ns);
+            marey_table_u64(table, it->busy_ns);
+            marey__put_share(table, it->busy_ns, it->span_ns);
+            marey_table_u64(table, it->n_launches);
+            marey_table_u64(table, it->n_work);
+            marey_table_u64(table, it->gpu_ns);
+            marey_table_u64(table, it->launch_ns);
+            marey_table_u64(table, it->launch_wait_ns);
+            marey__put_share(table, it->launch_wait_ns, it->span_ns);
+            marey_table_u64(table, it->host_wait_ns);
+        }
+}
+
+/* ---- gaps ---- */
+
+static void put_site_name(marey_table *table, const struct marey__gpu_process *p, uint32_t site)
+{
+    const struct marey_site_info *info = marey_recording_site(p->recording, p->process, site);
+    marey_table_text(table, info->name, info->name_len);
+}
+
+static void fill_gaps(marey_table *table, const struct marey__gpu_process *p)
+{
+    for (size_t i = 0; i < p->n_gaps; i++) {
+        const struct marey__gpu_gap *gap = &p->gaps[i];
+        const uint64_t ns = gap->end_ns - gap->begin_ns;
+        put_device(table, p, gap->device);
+        marey_table_u64(table, gap->begin_ns - MAREY__MIN(gap->begin_ns, p->set.process->first_ns));
+        marey_table_u64(table, ns);
+        put_text(table, gap->reason_ns != 0 ? marey__idle_words[gap->reason].id : NULL);
+        marey__put_share(table, gap->reason_ns, ns);
+        put_site_name(table, p, gap->before);
+        put_site_name(table, p, gap->next);
+        put_text(table, gap->path);
+        const bool has_step = gap->step != MAREY__NO_INDEX;
+        marey__put_whole(table, has_step ? p->set.steps[gap->step].number : 0, has_step);
+    }
+}
+
+static void put_name(marey_table *table, const struct marey__gpu_report *report, uint32_t name)
 {
     marey_table_text(table, report->names.names[name].text, report->names.names[name].len);
 }
 
-static bool is_wanted(const marey_gpu_report *report, uint32_t name)
+static bool is_wanted(const struct marey__gpu_report *report, uint32_t name)
 {
     return marey__name_matches(report->filter, report->names.names[name].text,
                                report->names.names[name].len);
 }
 
-static void put_bytes(marey_table *table, const struct marey__gpu_sum *sum)
-{
-    if (sum->bytes == 0)
-        marey_table_null(table);
-    else
-        marey_table_u64(table, sum->bytes);
-}
-
-/* Rounded, as a mean is. */
-static void put_mean(marey_table *table, uint64_t sum, uint64_t n)
-{
-    if (n == 0)
-        marey_table_null(table);
-    else
-        marey_table_u64(table, (sum + n / 2) / n);
-}
-
 /* ---- work ---- */
 
-static uint64_t busy_of_all(const marey_gpu_report *report)
+static uint64_t busy_of_all(const struct marey__gpu_report *report)
 {
     uint64_t busy_ns = 0;
     for (size_t i = 0; i < report->n_processes; i++)
@@ -107,12 +283,18 @@ static uint64_t busy_of_all(const marey_gpu_report *report)
     return busy_ns;
 }
 
-static void fill_shapes(marey_table *table, const marey_gpu_report *report)
+static void put_size(marey_table *table, const uint64_t size[3])
+{
+    char text[80];
+    snprintf(text, sizeof text, "%" PRIu64 "x%" PRIu64 "x%" PRIu64, size[0], size[1], size[2]);
+    marey__put_string(table, text);
+}
+
+static void fill_shapes(marey_table *table, const struct marey__gpu_report *report)
 {
     const uint64_t busy_ns = busy_of_all(report);
     for (size_t i = 0; i < report->sums.n; i++) {
         const struct marey__gpu_sum *sum = &report->sums.sums[i];
-        char text[80];
         if (sum->kind != MAREY_WORK_KERNEL || !is_wanted(report, sum->name))
             continue;
         put_name(table, report, sum->name);
@@ -121,12 +303,8 @@ static void fill_shapes(marey_table *table, const marey_gpu_report *report)
                 marey_table_null(table);
         } else {
             const struct marey__launch_shape s = marey__launch_shape_at(&report->shapes, sum->shape);
-            snprintf(text, sizeof text, "%" PRIu64 "x%" PRIu64 "x%" PRIu64, s.grid[0], s.grid[1],
-                     s.grid[2]);
-            marey__put_string(table, text);
-            snprintf(text, sizeof text, "%" PRIu64 "x%" PRIu64 "x%" PRIu64, s.block[0], s.block[1],
-                     s.block[2]);
-            marey__put_string(table, text);
+            put_size(table, s.grid);
+            put_size(table, s.block);
             marey_table_u64(table, s.registers);
             marey_table_u64(table, s.shared_bytes);
         }
@@ -134,7 +312,7 @@ static void fill_shapes(marey_table *table, const marey_gpu_report *report)
         marey_table_u64(table, sum->calls.sum);
         put_mean(table, sum->calls.sum, sum->calls.count);
         marey_table_u64(table, sum->calls.min);
-        marey__gpu_put_quantile(table, &sum->calls, 0.5);
+        put_quantile(table, &sum->calls, 0.5);
         marey_table_u64(table, sum->calls.max);
         marey__put_share(table, sum->calls.sum, busy_ns);
     }
@@ -144,7 +322,7 @@ static void fill_shapes(marey_table *table, const marey_gpu_report *report)
     marey__sort_by(table, "total_ns", 1);
 }
 
-static void put_kernel(marey_table *table, const marey_gpu_report *report,
+static void put_kernel(marey_table *table, const struct marey__gpu_report *report,
                        const struct marey__gpu_sum *sum, uint64_t busy_ns)
 {
     put_name(table, report, sum->name);
@@ -153,16 +331,16 @@ static void put_kernel(marey_table *table, const marey_gpu_report *report,
     marey_table_u64(table, sum->calls.sum);
     put_mean(table, sum->calls.sum, sum->calls.count);
     marey_table_u64(table, sum->calls.min);
-    marey__gpu_put_quantile(table, &sum->calls, 0.5);
-    marey__gpu_put_quantile(table, &sum->calls, 0.99);
+    put_quantile(table, &sum->calls, 0.5);
+    put_quantile(table, &sum->calls, 0.99);
     marey_table_u64(table, sum->calls.max);
     marey__put_share(table, sum->calls.sum, busy_ns);
-    put_bytes(table, sum);
+    marey__put_whole(table, sum->bytes, sum->bytes != 0);
     marey__put_byte_rate(table, sum->bytes, sum->bytes_ns);
 }
 
-/* By name and kind, whatever the shapes; those are done with, so their sketches may be taken. */
-static bool fill_kernels(marey_gpu_report *report)
+/* By name and kind, over all shapes. Takes the sketches of the shapes, whose table is filled. */
+static bool fill_kernels(const struct marey__gpu_report *report)
 {
     marey_table *kernels = report->tables[MAREY__GPU_KERNELS],
                 *copies = report->tables[MAREY__GPU_COPIES];
@@ -196,11 +374,11 @@ static bool fill_kernels(marey_gpu_report *report)
 
 /* ---- ranges ---- */
 
-static void put_range(marey_table *table, const marey_gpu_report *report,
+static void put_range(marey_table *table, const struct marey__gpu_report *report,
                       const struct marey__launching *range, uint64_t all_gpu_ns)
 {
     put_name(table, report, range->name);
-    marey__gpu_put_text(table, range->category);
+    put_text(table, range->category);
     marey_table_u64(table, range->calls);
     marey_table_u64(table, range->n_launches);
     marey_table_u64(table, range->n_work);
@@ -210,12 +388,12 @@ static void put_range(marey_table *table, const marey_gpu_report *report,
     marey_table_u64(table, range->launch_ns);
     marey_table_u64(table, range->self_launch_ns);
     put_mean(table, range->delays.sum, range->delays.count);
-    marey__gpu_put_quantile(table, &range->delays, 0.5);
-    marey__gpu_put_quantile(table, &range->delays, 0.99);
+    put_quantile(table, &range->delays, 0.5);
+    put_quantile(table, &range->delays, 0.99);
     marey_table_u64(table, range->delays.max);
 }
 
-/* What the larger of the two waits is called where it takes a tenth of the span; NULL: neither does. */
+/* By the larger of the two waits, where it is a tenth of the span or more; else NULL. */
 static const char *verdict_on(const struct marey__launching *range)
 {
     const bool is_launch = range->launch_wait_ns >= range->host_wait_ns;
@@ -225,25 +403,22 @@ static const char *verdict_on(const struct marey__launching *range)
     return is_launch ? "launch-bound" : "host-bound";
 }
 
-static void put_bound(marey_table *table, const marey_gpu_report *report,
+static void put_bound(marey_table *table, const struct marey__gpu_report *report,
                       const struct marey__launching *range)
 {
     put_name(table, report, range->name);
-    marey__gpu_put_text(table, verdict_on(range));
-    if (range->span_ns != 0)
-        marey_table_u64(table, range->span_ns);
-    else
-        marey_table_null(table); /* (no range) */
+    put_text(table, verdict_on(range));
+    marey__put_whole(table, range->span_ns, range->span_ns != 0); /* null: (no range) */
     marey_table_u64(table, range->launch_wait_ns);
     marey__put_share(table, range->launch_wait_ns, range->span_ns);
     marey_table_u64(table, range->host_wait_ns);
     marey__put_share(table, range->host_wait_ns, range->span_ns);
     marey_table_u64(table, range->n_launches);
-    marey__gpu_put_rate(table, range->n_launches, range->span_ns, 1e6);
+    put_per_ms(table, range->n_launches, range->span_ns);
     put_mean(table, range->gpu_ns, range->n_work);
 }
 
-static void fill_ranges(const marey_gpu_report *report)
+static void fill_ranges(const struct marey__gpu_report *report)
 {
     marey_table *ranges = report->tables[MAREY__GPU_RANGES],
                 *bound = report->tables[MAREY__GPU_LAUNCH_BOUND];
@@ -267,25 +442,7 @@ static void fill_ranges(const marey_gpu_report *report)
 
 /* ---- all of them ---- */
 
-#define MAKE(table, name, columns)                                                                 \
-    marey_table_create(name, columns, MAREY__COUNT_OF(columns), &report->tables[table])
-
-static marey_status make_tables(marey_gpu_report *report)
-{
-    for (size_t i = 0; i < MAREY__N_GPU_ROWS; i++) {
-        const struct marey__gpu_rows *rows = &marey__gpu_rows[i];
-        MAREY_TRY(marey_table_create(rows->name, rows->columns, rows->n_columns,
-                                     &report->tables[rows->table]));
-    }
-    MAREY_TRY(MAKE(MAREY__GPU_KERNELS, "kernels", kernel_columns));
-    MAREY_TRY(MAKE(MAREY__GPU_SHAPES, "shapes", shape_columns));
-    MAREY_TRY(MAKE(MAREY__GPU_COPIES, "copies", marey__copy_columns));
-    MAREY_TRY(MAKE(MAREY__GPU_RANGES, "ranges", range_columns));
-    MAREY_TRY(MAKE(MAREY__GPU_LAUNCH_BOUND, "launch_bound", bound_columns));
-    return MAKE(MAREY__GPU_WARNINGS, "warnings", marey__warning_columns);
-}
-
-static void fill_warnings(marey_table *table, const marey_gpu_report *report)
+static void fill_warnings(marey_table *table, const struct marey__gpu_report *report)
 {
     char text[160];
     uint64_t n_unlinked = 0, n_work = 0;
@@ -296,27 +453,27 @@ static void fill_warnings(marey_table *table, const marey_gpu_report *report)
     if (n_unlinked == 0)
         return;
     snprintf(text, sizeof text,
-             "GPU work whose launch is not in the recording: %" PRIu64 " of %" PRIu64
-             "; it is in no range.",
+             "GPU activity whose launch is not in the recording: %" PRIu64 " of %" PRIu64
+             " (it belongs to no range).",
              n_unlinked, n_work);
     marey__put_string(table, text);
 }
 
-marey_status marey__gpu_report_make_tables(marey_gpu_report *report)
+bool marey__gpu_fill_tables(const struct marey__gpu_report *report)
 {
-    marey_table **tables = report->tables;
-    MAREY_TRY(make_tables(report));
+    marey_table **const tables = report->tables;
     fill_shapes(tables[MAREY__GPU_SHAPES], report);
     fill_ranges(report);
-    MAREY__TRY_MEMORY(fill_kernels(report));
-    for (size_t i = 0; i < report->n_processes * MAREY__N_GPU_ROWS; i++) {
-        const struct marey__gpu_rows *rows = &marey__gpu_rows[i % MAREY__N_GPU_ROWS];
-        rows->fill(tables[rows->table], &report->processes[i / MAREY__N_GPU_ROWS]);
+    if (!fill_kernels(report))
+        return false;
+    for (size_t i = 0; i < report->n_processes; i++) {
+        fill_devices(tables[MAREY__GPU_DEVICES], &report->processes[i]);
+        fill_streams(tables[MAREY__GPU_STREAMS], &report->processes[i]);
+        fill_iterations(tables[MAREY__GPU_ITERATIONS], &report->processes[i]);
+        fill_gaps(tables[MAREY__GPU_GAPS], &report->processes[i]);
     }
     marey__sort_by(tables[MAREY__GPU_GAPS], "duration_ns", 1);
     marey_table_truncate(tables[MAREY__GPU_GAPS], report->max_gaps);
     fill_warnings(tables[MAREY__GPU_WARNINGS], report);
-    for (size_t t = 0; t < MAREY__N_GPU_TABLES; t++)
-        MAREY_TRY(marey_table_status(tables[t]));
-    return MAREY_OK;
+    return true;
 }

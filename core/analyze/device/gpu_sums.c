@@ -1,7 +1,7 @@
 /* Work by name, kind and launch shape; by stream; and what each launch came to. */
 #include <string.h>
 
-#include "analyze/device/gpu_report_internal.h"
+#include "analyze/device/gpu_report.h"
 
 struct marey__gpu_sum *marey__gpu_sum_of(struct marey__gpu_sums *sums, uint32_t name, uint32_t kind,
                                          uint32_t shape)

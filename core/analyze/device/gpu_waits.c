@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/device/gpu_report_internal.h"
+#include "analyze/device/gpu_report.h"
 
 struct waits {
     struct marey__gpu_process *p;

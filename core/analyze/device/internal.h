@@ -7,7 +7,7 @@
  *   work set -- sweep.c: atoms within windows --+-- breakdown*.c: computation, communication, copies, idle
  *            -- idle*.c: why a device is idle --+
  *            -- collectives*.c: over all ranks -+
- *            -- gpu_*.c: kernels, launches, waits (gpu_report_internal.h)
+ *            -- gpu_*.c: kernels, launches, waits (gpu_report.h)
  *
  * Input: recordings. Output: the breakdown and the GPU report. Memory grows with GPU activity, launches and steps,
  * not with the log.
@@ -17,6 +17,7 @@
 
 #include "analyze/walk/internal.h"
 #include "base/internal.h"
+#include "report/internal.h"
 #include <marey/breakdown.h>
 
 /* Bits of an atom. Work of class 0 is left out of every sum: a rule says "ignore", or a thread waits. */
@@ -227,6 +228,9 @@ static inline uint32_t marey__step_of(const struct marey__work_set *set,
     return marey__step_at(set, work->launch != MAREY__NO_INDEX ? set->launches[work->launch].begin_ns
                                                                : work->begin_ns);
 }
+
+/* Whether a process has a stream of a GPU. */
+bool marey__has_streams(const marey_recording *recording, size_t process);
 
 /* Whether a site is a call of a runtime or driver ("cuda_runtime"), by its category. */
 bool marey__is_runtime_call(const struct marey_site_info *site);

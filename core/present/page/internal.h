@@ -8,7 +8,7 @@
  *   tables --------------> page_index.c (one JSON of tables, processes, tracks)     --> write(2)
  *
  *   page_heat*.c, page_ranks.c   rank x step         page_thin.c   short ranges merged      page_tree.c   call trees
- *   page_reports.c, page_breakdown.c, page_calls.c, page_gpu.c, page_samples.c   data of single views
+ *   page_reports.c, page_breakdown.c, page_calls.c, page_samples.c   data of single views
  *
  * Input: recordings. Output: a file. Sections of compressed events are written while the walk goes on, so memory
  * does not grow with events; the index comes last. viewer/ draws the page.
@@ -189,7 +189,6 @@ struct marey__page {
     struct marey__page_packer *packer;
     marey_summary *summary;
     marey_breakdown *breakdown; /* NULL: there is nothing to break down */
-    struct marey_gpu_report *gpu;
     marey_report *reports[MAREY__MAX_ANALYSES]; /* by analysis; NULL: nothing of the kind was recorded */
     struct marey__heat *heat;                   /* in page_heat.h */
     struct marey__buf heat_index; /* what the index says of it; empty where there is no map */
@@ -208,13 +207,6 @@ struct marey__page {
 MAREY_WARN_UNUSED marey_status marey__page_break_down(struct marey__page *page);
 /* The tables, as one more list of the index. */
 void marey__page_put_breakdown(const struct marey__page *page, struct marey__buf *json);
-
-/* ---- page_gpu.c ---- */
-
-/* Read the work of GPUs; recordings without any are not read again. */
-MAREY_WARN_UNUSED marey_status marey__page_look_at_gpus(struct marey__page *page);
-/* The tables, as one more list of the index, where there is any. */
-void marey__page_put_gpus(const struct marey__page *page, struct marey__buf *json);
 
 /* ---- page_reports.c ---- */
 

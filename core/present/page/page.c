@@ -9,7 +9,6 @@
 #include "present/draw/internal.h"
 #include "present/page/internal.h"
 #include "read/internal.h"
-#include <marey/gpu_report.h>
 
 /* ---- the time axis ---- */
 
@@ -174,7 +173,6 @@ static marey_status put_data(struct marey__page *page)
     MAREY_TRY(walk_others(page));
     MAREY_TRY(marey__page_packer_stop(page->packer));
     MAREY_TRY(marey__page_break_down(page));
-    MAREY_TRY(marey__page_look_at_gpus(page));
     MAREY_TRY(marey__page_make_reports(page));
     MAREY_TRY(marey__page_profile(page));
     MAREY_TRY(marey__page_sample(page));
@@ -228,7 +226,6 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     marey__free(page.processes);
     marey_summary_destroy(page.summary);
     marey_breakdown_destroy(page.breakdown);
-    marey_gpu_report_destroy(page.gpu);
     for (size_t i = 0; i < MAREY__MAX_ANALYSES; i++)
         marey_report_destroy(page.reports[i]);
     marey__page_free_calls(&page);

@@ -36,6 +36,10 @@ static marey_status make(struct marey__page *page, const struct marey__analysis 
     const marey_status status = marey_report_create(analysis->about.name, page->recordings,
                                                     page->n_recordings, &options, out);
     marey__buf_fini(&setting);
+    if (status == MAREY_OK && analysis->is_on_page != NULL && !analysis->is_on_page(*out)) {
+        marey_report_destroy(*out);
+        *out = NULL;
+    }
     return status == MAREY_EFORMAT ? MAREY_OK : status; /* nothing after all */
 }
 

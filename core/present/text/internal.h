@@ -2,8 +2,8 @@
  * text: reports as people read them in a terminal, and as JSON.
  *
  *   summary_text.c, report_*.c   the summary: text, JSON, sorting, steps, ranks
- *   breakdown_out.c, breakdown_why_out.c, energy_out.c, gpu_report_out.c, operators_out.c, diff_out.c
- *   stacks_*_out.c, stack_groups.c   `marey stacks`          cost_text.c, ncu_out.c   lines that several reports share
+ *   breakdown_out.c, breakdown_why_out.c, diff_out.c
+ *   stacks_*_out.c, stack_groups.c   `marey stacks`          cost_text.c   lines that several reports share
  *
  * Tables are drawn by present/draw. Analyses with an entry in report/registry.c have their text in their own folder.
  *
@@ -33,31 +33,6 @@ MAREY_WARN_UNUSED marey_status marey__report_sort(marey_summary *summary, const 
  */
 MAREY_WARN_UNUSED marey_status marey__report_tables(marey_summary *summary, const char *names,
                                                     marey_table **tables, size_t *n);
-
-/* ---- ncu_out.c ---- */
-
-/* What is known of the program for Nsight Compute. */
-struct marey__ncu {
-    const char *command; /* as a shell takes it; NULL: unknown */
-    size_t n_processes;
-};
-/* Commands that look into the first of `kernels`, which are those that take longest; nothing where there are none. */
-MAREY_WARN_UNUSED marey_status marey__ncu_put(const marey_table *kernels,
-                                              const struct marey__ncu *ncu, struct marey__buf *line,
-                                              FILE *out);
-
-/* How a GPU report is drawn. */
-struct marey__gpu_text {
-    struct marey_text_options options;
-    size_t limit;  /* rows of a table; 0: all */
-    bool is_alone; /* there is one process: which it is need not be said */
-    struct marey__ncu ncu;
-};
-/* Its tables into `out`, each line through `line`. In gpu_report_out.c. */
-struct marey_gpu_report;
-MAREY_WARN_UNUSED marey_status marey__gpu_report_text(const struct marey_gpu_report *report,
-                                                      const struct marey__gpu_text *text,
-                                                      struct marey__buf *line, FILE *out);
 
 /*
  * The report's lines about iterations into `out`, each through `line`, where the summary has any: how long, how many in

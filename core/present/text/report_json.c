@@ -4,7 +4,6 @@
 
 #include "present/draw/internal.h"
 #include "present/text/internal.h"
-#include <marey/gpu_report.h>
 
 static marey_status put_table(const marey_table *table, size_t limit, struct marey__buf *buf,
                               FILE *out)
@@ -50,11 +49,11 @@ static marey_status put_tables(marey_summary *summary,
     return MAREY_OK;
 }
 
-static marey_status put_gpu(marey_gpu_report *gpu, struct marey__buf *buf, FILE *out)
+static marey_status put_section(const marey_report *section, struct marey__buf *buf, FILE *out)
 {
-    marey__buf_puts(buf, "  \"gpu\": ");
+    marey__buf_printf(buf, "  \"%s\": ", marey_report_analysis(section)->name);
     MAREY_TRY(marey__buf_to_stream(buf, out));
-    MAREY_TRY(marey_gpu_report_json(gpu, out));
+    MAREY_TRY(marey_report_write(section, "json", NULL, out));
     marey__buf_puts(buf, "  ,\n");
     return marey__buf_to_stream(buf, out);
 }
@@ -106,8 +105,8 @@ static marey_status put_report(marey_summary *summary,
     MAREY_TRY(marey__report_sort(summary, options->sort));
     marey__buf_puts(buf, "{\n");
     MAREY_TRY(put_tables(summary, options, buf, out));
-    if (options->gpu != NULL)
-        MAREY_TRY(put_gpu(options->gpu, buf, out));
+    if (options->section != NULL)
+        MAREY_TRY(put_section(options->section, buf, out));
     put_warnings(buf, summary->tables[MAREY__TABLE_WARNINGS]);
     marey__buf_printf(buf, "  \"lost_events\": %" PRIu64 ",\n", summary->cost.lost_events);
     put_cost(buf, &summary->cost);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/device/gpu_report_internal.h"
 #include "analyze/summary/internal.h"
 #include "present/draw/internal.h"
 #include "present/text/internal.h"
@@ -193,29 +192,12 @@ static marey_status put_tables(struct report *report)
     return MAREY_OK;
 }
 
-/* The first process's command; that of an imported trace is a name. */
-static const char *command_of(const marey_table *processes)
+static marey_status put_section(struct report *report)
 {
-    if (marey_table_n_rows(processes) == 0)
-        return NULL;
-    const struct marey_cell command =
-        marey_table_cell(processes, 0, (size_t)marey_table_find(processes, "command"));
-    const struct marey_cell clock =
-        marey_table_cell(processes, 0, (size_t)marey_table_find(processes, "clock"));
-    return command.len > 0 && strcmp(clock.as.text, "trace") != 0 ? command.as.text : NULL;
-}
-
-static marey_status put_gpu(struct report *report)
-{
-    const marey_table *const processes = table_of(report, MAREY__TABLE_PROCESSES);
-    const struct marey__gpu_text text = {
-        .options = report->options->text,
-        .limit = report->options->limit,
-        .is_alone = marey_table_n_rows(processes) <= 1,
-        .ncu = {command_of(processes), marey_table_n_rows(processes)},
-    };
-    return report->options->gpu != NULL
-               ? marey__gpu_report_text(report->options->gpu, &text, &report->line, report->out)
+    const struct marey_write_options wants = {.text = report->options->text,
+                                              .limit = report->options->limit};
+    return report->options->section != NULL
+               ? marey_report_write(report->options->section, "text", &wants, report->out)
                : MAREY_OK;
 }
 
@@ -304,8 +286,9 @@ static marey_status put_cost(struct report *report)
     return marey__cost_put_missing(line, &report->summary->cost) ? end_line(report) : MAREY_OK;
 }
 
-static marey_status put_notes(struct report *report, const marey_table *warnings)
+static marey_status put_warnings(struct report *report)
 {
+    const marey_table *const warnings = table_of(report, MAREY__TABLE_WARNINGS);
     for (size_t row = 0; row < marey_table_n_rows(warnings); row++) {
         const struct marey_cell text = marey_table_cell(warnings, row, 0);
         marey__buf_printf(&report->line, "%snote:%s ", style(report, YELLOW), style(report, PLAIN));
@@ -313,14 +296,6 @@ static marey_status put_notes(struct report *report, const marey_table *warnings
         MAREY_TRY(end_line(report));
     }
     return MAREY_OK;
-}
-
-static marey_status put_warnings(struct report *report)
-{
-    MAREY_TRY(put_notes(report, table_of(report, MAREY__TABLE_WARNINGS)));
-    return report->options->gpu != NULL
-               ? put_notes(report, report->options->gpu->tables[MAREY__GPU_WARNINGS])
-               : MAREY_OK;
 }
 
 /* A site may be known without a range of it. */
@@ -363,7 +338,7 @@ static marey_status put_report(struct report *report)
     if (report->summary->cost.events != 0)
         MAREY_TRY(put_tables(report));
     MAREY_TRY(end_line(report));
-    MAREY_TRY(put_gpu(report));
+    MAREY_TRY(put_section(report));
     MAREY_TRY(marey__report_iterations(report->summary, &report->line, report->out));
     MAREY_TRY(marey__report_ranks(report->summary, &report->line, report->out));
     MAREY_TRY(marey__report_workers(report->summary, &report->line, report->out));

@@ -1,22 +1,26 @@
 /*
- * gpu_report: kernels, launches and waits of devices (marey/gpu_report.h).
+ * gpu: kernels, launches and waits of devices.
  *
  *   for each process, several at a time                                      then
  *   work.c, work_facts.c ── gpu_sums.c: by name, kind and shape ──────────┐
  *                        ── gpu_launches.c: by the ranges around launches ┼──> gpu_report.c (merge)
- *                        ── gpu_waits.c: gaps, and who was waited for ────┘    gpu_report_tables.c
- *                        ── idle.c: why, of the longest gaps
+ *                        ── gpu_waits.c: gaps, waits for the host ────────┘    gpu_report_tables.c
+ *                        ── idle.c: reasons of the longest gaps                gpu_report_text.c
+ *
+ * GPU activity (a kernel, copy or memset) belongs to the ranges that were open on the launching thread at its launch, the
+ * activity of a CUDA graph to those around the launch of the graph. Calls of the CUDA runtime or driver are not ranges here.
+ * docs/guide/gpu.md defines the columns.
  */
-#ifndef MAREY_GPU_REPORT_INTERNAL_H
-#define MAREY_GPU_REPORT_INTERNAL_H
+#ifndef MAREY_ANALYZE_GPU_REPORT_H
+#define MAREY_ANALYZE_GPU_REPORT_H
 
 #include "analyze/device/internal.h"
-#include <marey/gpu_report.h>
 
 enum {
     /* A wait for the host up to this long is what launching takes; beyond, the host does something else. */
     MAREY__LAUNCH_WAIT_NS = 100000,
     MAREY__N_GAPS = 20,
+    MAREY__MAX_GAPS = 1000,
     /* Beyond so many devices of one process, a name's span counts for this many. */
     MAREY__MAX_DEVICE_BITS = 64,
 };
@@ -132,29 +136,7 @@ MAREY_WARN_UNUSED marey_status marey__gpu_explain_gaps(struct marey__gpu_process
 struct marey__launching *marey__launching_of(struct marey__launching **ranges, size_t *n,
                                              size_t *cap, uint32_t name);
 
-/* ---- gpu_report.c, gpu_report_rows.c, gpu_report_tables.c ---- */
-
-#define MAREY__GPU_TEXT_COLUMN(name)                                                               \
-    {                                                                                              \
-        name, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                               \
-    }
-#define MAREY__GPU_SHARE_COLUMN(name, title)                                                       \
-    {                                                                                              \
-        name, title, MAREY_TYPE_F64, MAREY_UNIT_SHARE                                              \
-    }
-#define MAREY__GPU_BYTES_COLUMN(name, title)                                                       \
-    {                                                                                              \
-        name, title, MAREY_TYPE_U64, MAREY_UNIT_BYTES                                              \
-    }
-#define MAREY__GPU_RATE_COLUMN                                                                     \
-    {                                                                                              \
-        "bytes_per_s", "bytes/s", MAREY_TYPE_F64, MAREY_UNIT_BYTES                                 \
-    }
-#define MAREY__GPU_DEVICE_COLUMNS                                                                  \
-    MAREY__RANK_COLUMN, MAREY__PID_COLUMN,                                                         \
-    {                                                                                              \
-        "device", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE                                            \
-    }
+/* ---- gpu_report.c, gpu_report_tables.c, gpu_report_text.c ---- */
 
 enum marey__gpu_table {
     MAREY__GPU_DEVICES,
@@ -169,10 +151,11 @@ enum marey__gpu_table {
     MAREY__GPU_WARNINGS,
     MAREY__N_GPU_TABLES,
 };
+extern const struct marey_table_definition marey__gpu_tables[MAREY__N_GPU_TABLES];
 
-struct marey_gpu_report {
-    marey_table *tables[MAREY__N_GPU_TABLES];
-    /* While it is made. */
+/* A report while it is made. */
+struct marey__gpu_report {
+    marey_table **tables;
     const char *filter;
     size_t max_gaps;
     struct marey__rules rules;
@@ -183,24 +166,15 @@ struct marey_gpu_report {
     struct marey__launching *ranges; /* by name */
     size_t n_ranges, ranges_cap;
 };
+/* Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__gpu_fill_tables(const struct marey__gpu_report *report);
 
-/* A table that has rows for each process. In gpu_report_rows.c. */
-struct marey__gpu_rows {
-    enum marey__gpu_table table;
-    const char *name;
-    const struct marey_column *columns;
-    size_t n_columns;
-    void (*fill)(marey_table *table, const struct marey__gpu_process *p);
+/* marey_report.data: the recorded program, for commands of Nsight Compute. */
+struct marey__gpu_program {
+    size_t n_processes;
+    char command[]; /* as a shell takes it; "": unknown */
 };
-enum { MAREY__N_GPU_ROWS = 4 };
-extern const struct marey__gpu_rows marey__gpu_rows[MAREY__N_GPU_ROWS];
-
-/* Cells; null for no values, for a time of 0, for no text. */
-void marey__gpu_put_quantile(marey_table *table, const struct marey__sketch *sketch, double q);
-/* So many in `ns`, for each `unit_ns`. */
-void marey__gpu_put_rate(marey_table *table, uint64_t n, uint64_t ns, double unit_ns);
-void marey__gpu_put_text(marey_table *table, const char *text);
-
-MAREY_WARN_UNUSED marey_status marey__gpu_report_make_tables(marey_gpu_report *report);
+MAREY_WARN_UNUSED marey_status marey__gpu_text(const marey_report *report,
+                                               const struct marey_write_options *options, FILE *out);
 
 #endif
