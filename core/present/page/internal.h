@@ -188,7 +188,7 @@ struct marey__page {
     size_t n_processes;
     struct marey__page_packer *packer;
     marey_summary *summary;
-    marey_breakdown *breakdown; /* NULL: there is nothing to break down */
+    marey_breakdown *breakdown;                 /* NULL: there is nothing to break down */
     marey_report *reports[MAREY__MAX_ANALYSES]; /* by analysis; NULL: nothing of the kind was recorded */
     struct marey__heat *heat;                   /* in page_heat.h */
     struct marey__buf heat_index; /* what the index says of it; empty where there is no map */
