@@ -40,8 +40,8 @@ static void put_row(struct marey__doctor *doctor, const char *thing, enum marey_
     put_text(table, advice);
 }
 
-void marey__doctor_tell(struct marey__doctor *doctor, const char *thing, enum marey__state state,
-                        const char *advice, const char *fmt, ...)
+void marey__doctor_add(struct marey__doctor *doctor, const char *thing, enum marey__state state,
+                       const char *advice, const char *fmt, ...)
 {
     char value[VALUE_BYTES];
     va_list args;
@@ -51,16 +51,15 @@ void marey__doctor_tell(struct marey__doctor *doctor, const char *thing, enum ma
     put_row(doctor, thing, state, value, NAN, NULL, advice);
 }
 
-void marey__doctor_amount_as(struct marey__doctor *doctor, const char *thing,
-                             enum marey__state state, const char *advice, double amount,
-                             const char *unit, const char *fmt, ...)
+void marey__doctor_amount_as(struct marey__doctor *doctor, const char *thing, const char *advice,
+                             double amount, const char *unit, const char *fmt, ...)
 {
     char value[256];
     va_list args;
     va_start(args, fmt);
     vsnprintf(value, sizeof value, fmt, args);
     va_end(args);
-    put_row(doctor, thing, state, value, amount, unit, advice);
+    put_row(doctor, thing, MAREY__STATE_OR_LIMITED(advice), value, amount, unit, advice);
 }
 
 static void put_amount(struct marey__buf *value, double amount, const char *unit)
@@ -81,12 +80,13 @@ static void put_amount(struct marey__buf *value, double amount, const char *unit
     marey__buf_put(value, "", 1);
 }
 
-void marey__doctor_amount(struct marey__doctor *doctor, const char *thing, enum marey__state state,
-                          const char *advice, double amount, const char *unit)
+void marey__doctor_amount(struct marey__doctor *doctor, const char *thing, const char *advice,
+                          double amount, const char *unit)
 {
     struct marey__buf value = {0};
     put_amount(&value, amount, unit);
-    put_row(doctor, thing, state, value.failed ? "" : value.data, amount, unit, advice);
+    marey__doctor_amount_as(doctor, thing, advice, amount, unit, "%s",
+                            value.failed ? "" : value.data);
     marey__buf_fini(&value);
 }
 

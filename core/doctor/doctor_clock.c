@@ -32,27 +32,23 @@ static const char *advice_without_tsc(const char *kernel, const char *available)
         return "write tsc into " CLOCKSOURCE
                "current_clocksource as root, or boot with clocksource=tsc";
     return "the kernel gave the counter up (see dmesg for 'clocksource'); boot with tsc=reliable "
-           "if the "
-           "machine is known to be sound";
+           "if the machine is known to be sound";
 }
 
-static void tell_clock(struct marey__doctor *doctor, bool is_tsc)
+static void report_clock(struct marey__doctor *doctor, bool is_tsc)
 {
     char kernel[64], available[256];
     read_name(CLOCKSOURCE "current_clocksource", kernel, sizeof kernel);
     read_name(CLOCKSOURCE "available_clocksource", available, sizeof available);
     if (is_tsc)
-        marey__doctor_tell(doctor, "clock", MAREY__STATE_OK, NULL,
-                           "tsc: the counter is invariant and the kernel uses it too");
+        marey__doctor_ok(doctor, "clock", "tsc: the counter is invariant and the kernel uses it too");
     else
-        marey__doctor_tell(doctor, "clock", MAREY__STATE_LIMITED,
-                           advice_without_tsc(kernel, available),
-                           "monotonic: the kernel's CLOCK_MONOTONIC, which is slower to read");
+        marey__doctor_limited(doctor, "clock", advice_without_tsc(kernel, available),
+                              "monotonic: the kernel's CLOCK_MONOTONIC, which is slower to read");
     if (kernel[0] != '\0')
-        marey__doctor_tell(doctor, "clocksource", MAREY__STATE_OK, NULL, "%s (available: %s)",
-                           kernel, available);
+        marey__doctor_ok(doctor, "clocksource", "%s (available: %s)", kernel, available);
     else
-        marey__doctor_tell(doctor, "clocksource", MAREY__STATE_OFF, NULL, "not readable here");
+        marey__doctor_off(doctor, "clocksource", "not readable here");
 }
 
 /* The counter against CLOCK_MONOTONIC over two milliseconds: good to some 1e-5. */
@@ -115,19 +111,16 @@ void marey__doctor_clock(struct marey__doctor *doctor)
     const bool is_tsc = trial->is_fine ? strcmp(trial->clock, "tsc") == 0 : marey__clock_is_trusted();
     const char *no_recording = "see 'recording' below: without one the cost cannot be measured";
     const double hz = frequency_hz(is_tsc);
-    tell_clock(doctor, is_tsc);
-    marey__doctor_amount(doctor, "frequency", MAREY__STATE_OK, NULL, hz, "Hz");
-    marey__doctor_amount(doctor, "resolution", MAREY__STATE_OK, NULL, resolution_ns(is_tsc, hz),
-                         "ns");
-    marey__doctor_amount(doctor, "cost of a read", MAREY__STATE_OK, NULL, read_cost_ns(is_tsc), "ns");
+    report_clock(doctor, is_tsc);
+    marey__doctor_amount(doctor, "frequency", NULL, hz, "Hz");
+    marey__doctor_amount(doctor, "resolution", NULL, resolution_ns(is_tsc, hz), "ns");
+    marey__doctor_amount(doctor, "cost of a read", NULL, read_cost_ns(is_tsc), "ns");
     if (trial->range_ns > 0) {
-        marey__doctor_amount(doctor, "cost of a range", MAREY__STATE_OK, NULL, trial->range_ns, "ns");
-        marey__doctor_amount(doctor, "cost of an event", MAREY__STATE_OK, NULL, trial->range_ns / 2,
-                             "ns");
+        marey__doctor_amount(doctor, "cost of a range", NULL, trial->range_ns, "ns");
+        marey__doctor_amount(doctor, "cost of an event", NULL, trial->range_ns / 2, "ns");
     } else {
-        marey__doctor_tell(doctor, "cost of a range", MAREY__STATE_MISSING, no_recording,
-                           "not measured");
+        marey__doctor_missing(doctor, "cost of a range", no_recording, "not measured");
     }
     if (trial->off_ns > 0)
-        marey__doctor_amount(doctor, "cost when off", MAREY__STATE_OK, NULL, trial->off_ns, "ns");
+        marey__doctor_amount(doctor, "cost when off", NULL, trial->off_ns, "ns");
 }

@@ -84,22 +84,19 @@ static const struct library {
 } libraries[MAREY__N_LIBRARIES] = {
     [MAREY__LIBRARY_DRIVER] = {"driver", ask_driver,
                                "install NVIDIA's driver; in a container: docker run --gpus all"},
-    [MAREY__LIBRARY_NVML] =
-        {"NVML", marey__nvml_ask,
-         "it comes with NVIDIA's driver; in a container: docker run --gpus all, "
-         "with the capability 'utility'"},
+    [MAREY__LIBRARY_NVML] = {"NVML", marey__nvml_ask,
+                             "it comes with NVIDIA's driver; in a container: docker run --gpus "
+                             "all, with the capability 'utility'"},
     [MAREY__LIBRARY_RUNTIME] =
         {"runtime", ask_runtime,
-         "install the CUDA toolkit, or a torch with CUDA; marey waits for the "
-         "GPU through it"},
-    [MAREY__LIBRARY_CUPTI] =
-        {"CUPTI", marey__cupti_ask_version,
-         "install it (cuda-cupti, or pip install nvidia-cuda-cupti) and put its "
-         "folder on LD_LIBRARY_PATH"},
+         "install the CUDA toolkit, or a torch with CUDA; marey waits for the GPU through it"},
+    [MAREY__LIBRARY_CUPTI] = {"CUPTI", marey__cupti_ask_version,
+                              "install it (cuda-cupti, or pip install nvidia-cuda-cupti) and put "
+                              "its folder on LD_LIBRARY_PATH"},
 };
 
-static void tell_library(struct marey__doctor *doctor, enum marey__library which,
-                         const struct marey__probe *probe)
+static void report_library(struct marey__doctor *doctor, enum marey__library which,
+                           const struct marey__probe *probe)
 {
     const struct library *library = &libraries[which];
     char path[PATH_MAX] = "", value[256], asked[8], trouble[128], advice[256];
@@ -109,26 +106,25 @@ static void tell_library(struct marey__doctor *doctor, enum marey__library which
         snprintf(advice, sizeof advice, "%s", library->advice);
     const char *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
     if (marey__parse_field(text, probe->len, "limited", value, sizeof value))
-        marey__doctor_tell(doctor, library->thing, MAREY__STATE_LIMITED, advice, "%s: %s", path,
-                           value);
+        marey__doctor_limited(doctor, library->thing, advice, "%s: %s", path, value);
     else if (marey__parse_field(text, probe->len, "asked", asked, sizeof asked) &&
              marey__parse_field(text, probe->len, "value", value, sizeof value))
-        marey__doctor_tell(doctor, library->thing, MAREY__STATE_OK, NULL, "%s, %s", value, path);
+        marey__doctor_ok(doctor, library->thing, "%s, %s", value, path);
     else if (reason != NULL)
-        marey__doctor_tell(
-            doctor, library->thing, MAREY__STATE_LIMITED,
+        marey__doctor_limited(
+            doctor, library->thing,
             "reinstall it so that it fits the driver: what marey reads from it stays off", "%s%s%s",
             path[0] != '\0' ? path : "it was opened", ": ", reason);
     else if (marey__parse_field(text, probe->len, "error", value, sizeof value))
-        marey__doctor_tell(doctor, library->thing, MAREY__STATE_LIMITED, advice, "%s", value);
+        marey__doctor_limited(doctor, library->thing, advice, "%s", value);
     else
-        marey__doctor_tell(doctor, library->thing, MAREY__STATE_MISSING, advice, "%s not found",
-                           marey__library_name(which));
+        marey__doctor_missing(doctor, library->thing, advice, "%s not found",
+                              marey__library_name(which));
 }
 
 /* ---- in the parent: GPUs ---- */
 
-static void tell_gpus(struct marey__doctor *doctor, const struct marey__probe *nvml)
+static void report_gpus(struct marey__doctor *doctor, const struct marey__probe *nvml)
 {
     int n = 0;
     for (int i = 0; i < MAREY__MAX_GPUS; i++) {
@@ -142,13 +138,13 @@ static void tell_gpus(struct marey__doctor *doctor, const struct marey__probe *n
         snprintf(key, sizeof key, "energy%d", i);
         const bool has_energy =
             marey__parse_measured(nvml->text, nvml->len, key, &energy) && energy.is_readable;
-        marey__doctor_tell(
-            doctor, thing, has_energy ? MAREY__STATE_OK : MAREY__STATE_LIMITED,
+        marey__doctor_limited(
+            doctor, thing,
             has_energy ? NULL : "nothing to do: GPUs before Volta, and shares of one, count no energy",
             "%s, %s", name, has_energy ? "energy counter readable" : "no energy counter");
     }
     if (n == 0)
-        marey__doctor_tell(doctor, "gpus", MAREY__STATE_OFF, NULL, "none seen through NVML");
+        marey__doctor_off(doctor, "gpus", "none seen through NVML");
 }
 
 /* Which of NVML's GPUs has this UUID; -1: none, as for a share of one. */
@@ -185,7 +181,7 @@ static const struct {
      "look for Xid in dmesg; after a sleep of the machine: reload nvidia_uvm"},
 };
 
-static void tell_no_devices(struct marey__doctor *doctor, uint64_t error)
+static void report_no_devices(struct marey__doctor *doctor, uint64_t error)
 {
     const char *what = "it tells no reason that is known here",
                *advice = "look the number up among CUDA's errors (CUresult)";
@@ -194,33 +190,32 @@ static void tell_no_devices(struct marey__doctor *doctor, uint64_t error)
             what = cuda_errors[i].what;
             advice = cuda_errors[i].advice;
         }
-    marey__doctor_tell(doctor, "CUDA devices", MAREY__STATE_MISSING, advice,
-                       "CUDA does not start: %s (error %d)", what, (int)error);
+    marey__doctor_missing(doctor, "CUDA devices", advice, "CUDA does not start: %s (error %d)",
+                          what, (int)error);
 }
 
-static void tell_visible(struct marey__doctor *doctor)
+static void report_visible(struct marey__doctor *doctor)
 {
     const char *list = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
     if (list == NULL)
-        marey__doctor_tell(doctor, "CUDA_VISIBLE_DEVICES", MAREY__STATE_OFF, NULL,
-                           "not set: programs see all devices");
+        marey__doctor_off(doctor, "CUDA_VISIBLE_DEVICES", "not set: programs see all devices");
     else
-        marey__doctor_tell(doctor, "CUDA_VISIBLE_DEVICES", MAREY__STATE_OK, NULL, "'%s'%s%s", list,
-                           order != NULL ? ", CUDA_DEVICE_ORDER " : "", order != NULL ? order : "");
+        marey__doctor_ok(doctor, "CUDA_VISIBLE_DEVICES", "'%s'%s%s", list,
+                         order != NULL ? ", CUDA_DEVICE_ORDER " : "", order != NULL ? order : "");
 }
 
 /* What a program's device 0, 1, ... are: asked of CUDA, whatever is in the environment. */
-static void tell_devices(struct marey__doctor *doctor, const struct marey__probe *probe,
-                         const struct marey__probe *nvml)
+static void report_devices(struct marey__doctor *doctor, const struct marey__probe *probe,
+                           const struct marey__probe *nvml)
 {
     char value[96], key[16], thing[24], trouble[128];
     uint64_t error = 0;
     int n = 0;
-    tell_visible(doctor);
+    report_visible(doctor);
     const char *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
     if (marey__parse_field(probe->text, probe->len, "init", value, sizeof value) &&
         marey__parse_number(value, strlen(value), &error) && error != 0) {
-        tell_no_devices(doctor, error);
+        report_no_devices(doctor, error);
         return;
     }
     for (int i = 0; i < MAREY__MAX_GPUS; i++) {
@@ -230,67 +225,63 @@ static void tell_devices(struct marey__doctor *doctor, const struct marey__probe
         const int index = nvml_index(nvml, value);
         snprintf(thing, sizeof thing, "CUDA device %d", i);
         if (index >= 0)
-            marey__doctor_tell(doctor, thing, MAREY__STATE_OK, NULL, "GPU-%s, NVML's gpu %d", value,
-                               index);
+            marey__doctor_ok(doctor, thing, "GPU-%s, NVML's gpu %d", value, index);
         else
-            marey__doctor_tell(doctor, thing, MAREY__STATE_OK, NULL,
-                               "%s, which is none of NVML's whole GPUs: a share of one (MIG)", value);
+            marey__doctor_ok(doctor, thing,
+                             "%s, which is none of NVML's whole GPUs: a share of one (MIG)", value);
         n++;
     }
     if (n == 0)
-        marey__doctor_tell(doctor, "CUDA devices",
-                           reason != NULL ? MAREY__STATE_LIMITED : MAREY__STATE_OFF,
-                           reason != NULL ? "try again with --wait 10" : NULL, "%s",
-                           reason != NULL ? reason : "none: there is no driver to ask");
+        marey__doctor_add(doctor, "CUDA devices",
+                          reason != NULL ? MAREY__STATE_LIMITED : MAREY__STATE_OFF,
+                          reason != NULL ? "try again with --wait 10" : NULL, "%s",
+                          reason != NULL ? reason : "none: there is no driver to ask");
 }
 
 /* ---- in the parent: others who trace ---- */
 
-static void tell_nsys(struct marey__doctor *doctor)
+static void report_nsys(struct marey__doctor *doctor)
 {
     char path[PATH_MAX];
     if (getenv("NSYS_PROFILING_SESSION_ID") != NULL)
-        marey__doctor_tell(
-            doctor, "nsys", MAREY__STATE_OK, NULL,
-            "this process runs under it: it traces the GPU, and marey then does not");
+        marey__doctor_ok(doctor, "nsys",
+                         "this process runs under it: it traces the GPU, and marey then does not");
     else if (marey__find_program("nsys", path, sizeof path))
-        marey__doctor_tell(doctor, "nsys", MAREY__STATE_OK, NULL, "%s", path);
+        marey__doctor_ok(doctor, "nsys", "%s", path);
     else
-        marey__doctor_tell(
-            doctor, "nsys", MAREY__STATE_MISSING,
+        marey__doctor_missing(
+            doctor, "nsys",
             "install Nsight Systems if you want ranges on its timeline, and put it on PATH",
             "not on PATH");
 }
 
-static void tell_injection(struct marey__doctor *doctor)
+static void report_injection(struct marey__doctor *doctor)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH");
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     if (path == NULL || path[0] == '\0')
-        marey__doctor_tell(doctor, "CUDA_INJECTION64_PATH", MAREY__STATE_OFF, NULL,
-                           "not set; 'marey run --gpu' sets it for its program");
+        marey__doctor_off(doctor, "CUDA_INJECTION64_PATH",
+                          "not set; 'marey run --gpu' sets it for its program");
     else if (strncmp(slash != NULL ? slash + 1 : path, "libmarey", 8) == 0)
-        marey__doctor_tell(doctor, "CUDA_INJECTION64_PATH", MAREY__STATE_OK, NULL,
-                           "%s, marey's own", path);
+        marey__doctor_ok(doctor, "CUDA_INJECTION64_PATH", "%s, marey's own", path);
     else
-        marey__doctor_tell(doctor, "CUDA_INJECTION64_PATH", MAREY__STATE_LIMITED,
-                           "unset it if that tool is not wanted: only one can trace a program",
-                           "taken by another tool: %s%s", path,
-                           access(path, R_OK) == 0 ? "" : ", which cannot be read");
+        marey__doctor_limited(doctor, "CUDA_INJECTION64_PATH",
+                              "unset it if that tool is not wanted: only one can trace a program",
+                              "taken by another tool: %s%s", path,
+                              access(path, R_OK) == 0 ? "" : ", which cannot be read");
 }
 
 /* Kineto keeps CUPTI after its first profile, unless this says otherwise. */
-static void tell_teardown(struct marey__doctor *doctor)
+static void report_teardown(struct marey__doctor *doctor)
 {
     const char *value = getenv("TEARDOWN_CUPTI");
     if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0)
-        marey__doctor_tell(doctor, "TEARDOWN_CUPTI", MAREY__STATE_OK, NULL,
-                           "set: torch.profiler gives CUPTI back when it stops");
+        marey__doctor_ok(doctor, "TEARDOWN_CUPTI",
+                         "set: torch.profiler gives CUPTI back when it stops");
     else
-        marey__doctor_tell(
-            doctor, "TEARDOWN_CUPTI", MAREY__STATE_OFF, NULL,
-            "not set: once torch.profiler has run in a process, marey cannot trace the "
-            "GPU in it any more");
+        marey__doctor_off(
+            doctor, "TEARDOWN_CUPTI",
+            "not set: after torch.profiler has run, marey cannot trace the GPU in that process");
 }
 
 void marey__doctor_cuda(struct marey__doctor *doctor)
@@ -301,7 +292,7 @@ void marey__doctor_cuda(struct marey__doctor *doctor)
     struct marey__doctor_look looks[MAREY__N_LIBRARIES + 1];
     struct marey__probe *probes = marey__calloc(N_PROBES, sizeof *probes);
     if (probes == NULL) {
-        marey__doctor_tell(doctor, "driver", MAREY__STATE_MISSING, NULL, "out of memory");
+        marey__doctor_missing(doctor, "driver", NULL, "out of memory");
         return;
     }
     for (unsigned i = 0; i < MAREY__N_LIBRARIES; i++)
@@ -312,13 +303,13 @@ void marey__doctor_cuda(struct marey__doctor *doctor)
     marey__probe_start(&probes[TRIAL], marey__cupti_try, doctor);
     marey__probe_wait(probes, N_PROBES, doctor->deadline_ns);
     for (unsigned i = 0; i < MAREY__N_LIBRARIES; i++)
-        tell_library(doctor, (enum marey__library)i, &probes[i]);
-    tell_gpus(doctor, &probes[MAREY__LIBRARY_NVML]);
-    tell_devices(doctor, &probes[DEVICES], &probes[MAREY__LIBRARY_NVML]);
-    marey__cupti_tell(doctor, &probes[TRIAL]);
-    tell_injection(doctor);
-    tell_teardown(doctor);
-    tell_nsys(doctor);
+        report_library(doctor, (enum marey__library)i, &probes[i]);
+    report_gpus(doctor, &probes[MAREY__LIBRARY_NVML]);
+    report_devices(doctor, &probes[DEVICES], &probes[MAREY__LIBRARY_NVML]);
+    marey__cupti_report(doctor, &probes[TRIAL]);
+    report_injection(doctor);
+    report_teardown(doctor);
+    report_nsys(doctor);
     if (doctor->nvml != NULL)
         *doctor->nvml = probes[MAREY__LIBRARY_NVML];
     marey__free(probes);

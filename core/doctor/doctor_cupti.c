@@ -145,7 +145,8 @@ static const struct failure {
     {45, "WSL allows no tracing with this driver", "install a newer driver for Windows"},
 };
 
-static void tell_failure(struct marey__doctor *doctor, const struct marey__probe *probe, uint64_t code)
+static void report_failure(struct marey__doctor *doctor, const struct marey__probe *probe,
+                           uint64_t code)
 {
     char incumbent[128] = "";
     marey__parse_field(probe->text, probe->len, "incumbent", incumbent, sizeof incumbent);
@@ -153,40 +154,39 @@ static void tell_failure(struct marey__doctor *doctor, const struct marey__probe
         const bool has_name = code == ERROR_TAKEN && incumbent[0] != '\0';
         if (failures[i].code != code)
             continue;
-        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_MISSING, failures[i].advice,
-                           "%s%s%s (CUPTI's error %d)", failures[i].what, has_name ? ": " : "",
-                           has_name ? incumbent : "", (int)code);
+        marey__doctor_missing(doctor, "GPU tracing", failures[i].advice,
+                              "%s%s%s (CUPTI's error %d)", failures[i].what, has_name ? ": " : "",
+                              has_name ? incumbent : "", (int)code);
         return;
     }
-    marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_MISSING,
-                       "look the number up in CUPTI's manual; marey records all but the GPU's work",
-                       "refused with CUPTI's error %llu", (unsigned long long)code);
+    marey__doctor_missing(
+        doctor, "GPU tracing",
+        "look the number up in CUPTI's manual; marey records all but the GPU's work",
+        "refused with CUPTI's error %llu", (unsigned long long)code);
 }
 
-void marey__cupti_tell(struct marey__doctor *doctor, const struct marey__probe *probe)
+void marey__cupti_report(struct marey__doctor *doctor, const struct marey__probe *probe)
 {
     char value[128], trouble[128];
     uint64_t code;
     const char *text = probe->text, *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
     if (marey__parse_field(text, probe->len, "off", value, sizeof value))
-        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_OFF, NULL, "not tried: %s", value);
+        marey__doctor_off(doctor, "GPU tracing", "not tried: %s", value);
     else if (marey__parse_field(text, probe->len, "old", value, sizeof value))
-        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_MISSING,
-                           "install the CUPTI of CUDA 12.0 or later",
-                           "this CUPTI has no subscriptions");
+        marey__doctor_missing(doctor, "GPU tracing", "install the CUPTI of CUDA 12.0 or later",
+                              "this CUPTI has no subscriptions");
     else if (marey__parse_field(text, probe->len, "result", value, sizeof value) &&
              marey__parse_number(value, strlen(value), &code) && code != 0)
-        tell_failure(doctor, probe, code);
+        report_failure(doctor, probe, code);
     else if (reason != NULL)
-        marey__doctor_tell(
-            doctor, "GPU tracing", MAREY__STATE_LIMITED,
-            "try again with --wait 10; if that does not help, reinstall the driver and "
-            "CUPTI so that they fit",
+        marey__doctor_limited(
+            doctor, "GPU tracing",
+            "try again with --wait 10; if it fails again, reinstall matching driver and CUPTI",
             "tried in a process of its own: %s", reason);
     else if (value[0] == '0')
-        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_OK, NULL,
-                           "tried: CUPTI takes marey's subscription, and gives records of kernels");
+        marey__doctor_ok(doctor, "GPU tracing",
+                         "tried: CUPTI takes marey's subscription, and gives records of kernels");
     else
-        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_LIMITED, "try again with --wait 10",
-                           "it was tried, and said nothing");
+        marey__doctor_limited(doctor, "GPU tracing", "try again with --wait 10",
+                              "it was tried, and said nothing");
 }

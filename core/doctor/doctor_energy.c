@@ -60,36 +60,36 @@ static const char *thing_of(struct gpu_rows *gpu, const char *what)
 }
 
 /* A counter that can be read: its period, and what a read costs. */
-static void tell_period(struct marey__doctor *doctor, const char *thing, const char *what,
-                        const struct marey__doctor_measured *found)
+static void report_period(struct marey__doctor *doctor, const char *thing, const char *what,
+                          const struct marey__doctor_measured *found)
 {
     char period[32], cost[32];
     if (found->period_ns > 0)
-        marey__doctor_amount_as(doctor, thing, MAREY__STATE_OK, NULL, found->period_ns, "ns",
+        marey__doctor_amount_as(doctor, thing, NULL, found->period_ns, "ns",
                                 "%s, a new value every %s (%llu seen); a read takes %s", what,
                                 duration(found->period_ns, period),
                                 (unsigned long long)found->n_changes, duration(found->cost_ns, cost));
     else
         marey__doctor_amount_as(
-            doctor, thing, MAREY__STATE_LIMITED,
-            "try again with --wait 10; a value that stands still cannot be trusted", NAN, "ns",
-            "%s, readable in %s; too few new values were seen to tell its period", what,
+            doctor, thing, "try again with --wait 10; a value that stands still cannot be trusted",
+            NAN, "ns", "%s, readable in %s; too few new values were seen to tell its period", what,
             duration(found->cost_ns, cost));
 }
 
-static void tell_energy(struct gpu_rows *gpu)
+static void report_energy(struct gpu_rows *gpu)
 {
     struct marey__doctor_measured found;
     const char *thing = thing_of(gpu, "energy counter");
     if (measured_of(gpu, "energy", &found) && found.is_readable)
-        tell_period(gpu->doctor, thing, "since the driver was loaded", &found);
+        report_period(gpu->doctor, thing, "since the driver was loaded", &found);
     else
-        marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_MISSING,
-                           "nothing to do: GPUs before Volta count no energy; marey adds up power",
-                           "refused: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
+        marey__doctor_missing(
+            gpu->doctor, thing,
+            "nothing to do: GPUs before Volta count no energy; marey adds up power", "refused: %s",
+            found.refusal[0] != '\0' ? found.refusal : "no answer");
 }
 
-static void tell_power(struct gpu_rows *gpu)
+static void report_power(struct gpu_rows *gpu)
 {
     static const struct {
         const char *key, *what;
@@ -100,53 +100,51 @@ static void tell_power(struct gpu_rows *gpu)
     const char *thing = thing_of(gpu, "power");
     for (size_t i = 0; i < MAREY__COUNT_OF(sources); i++)
         if (measured_of(gpu, sources[i].key, &found) && found.is_readable) {
-            tell_period(gpu->doctor, thing, sources[i].what, &found);
+            report_period(gpu->doctor, thing, sources[i].what, &found);
             return;
         }
-    marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_MISSING,
-                       "nothing to do: this GPU, or this share of one, tells no power",
-                       "refused: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
+    marey__doctor_missing(gpu->doctor, thing,
+                          "nothing to do: this GPU, or this share of one, tells no power",
+                          "refused: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
 }
 
-static void tell_average(struct gpu_rows *gpu)
+static void report_average(struct gpu_rows *gpu)
 {
     struct marey__doctor_measured instant, average;
     if (measured_of(gpu, "instant", &instant) && instant.is_readable &&
         measured_of(gpu, "average", &average) && average.is_readable)
-        tell_period(gpu->doctor, thing_of(gpu, "average power"), "averaged over a second", &average);
+        report_period(gpu->doctor, thing_of(gpu, "average power"), "averaged over a second",
+                      &average);
 }
 
-static void tell_samples(struct gpu_rows *gpu)
+static void report_samples(struct gpu_rows *gpu)
 {
     struct marey__doctor_measured found;
     char period[32];
     const char *thing = thing_of(gpu, "utilization");
     if (measured_of(gpu, "samples", &found) && found.is_readable)
         marey__doctor_amount_as(
-            gpu->doctor, thing, MAREY__STATE_OK, NULL, found.period_ns > 0 ? found.period_ns : NAN,
-            "ns", "the driver keeps %llu samples, one every %s", (unsigned long long)found.n_changes,
+            gpu->doctor, thing, NULL, found.period_ns > 0 ? found.period_ns : NAN, "ns",
+            "the driver keeps %llu samples, one every %s", (unsigned long long)found.n_changes,
             found.period_ns > 0 ? duration(found.period_ns, period) : "unknown time");
     else
-        marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_MISSING,
-                           "nothing to do: busy time is in the recording by --gpu",
-                           "no buffer of samples: %s",
-                           found.refusal[0] != '\0' ? found.refusal : "no answer");
+        marey__doctor_missing(
+            gpu->doctor, thing, "nothing to do: busy time is in the recording by --gpu",
+            "no buffer of samples: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
 }
 
-static void tell_activity(struct gpu_rows *gpu)
+static void report_activity(struct gpu_rows *gpu)
 {
     char value[96] = "no answer";
     const char *thing = thing_of(gpu, "activity");
     field_of(gpu, "gpm", value, sizeof value);
     if (strcmp(value, "yes") == 0)
-        marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_OK, NULL,
-                           "SMs, tensor cores and memory, by GPM");
+        marey__doctor_ok(gpu->doctor, thing, "SMs, tensor cores and memory, by GPM");
     else
-        marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_OFF, NULL,
-                           "no GPM, which Hopper and newer GPUs have (%s)", value);
+        marey__doctor_off(gpu->doctor, thing, "no GPM, which Hopper and newer GPUs have (%s)", value);
 }
 
-static void tell_state(struct gpu_rows *gpu)
+static void report_state(struct gpu_rows *gpu)
 {
     static const struct {
         const char *key, *what;
@@ -161,45 +159,44 @@ static void tell_state(struct gpu_rows *gpu)
         snprintf(list + strlen(list), sizeof there - strlen(list), "%s%s",
                  list[0] != '\0' ? ", " : "", parts[i].what);
     }
-    marey__doctor_tell(
+    marey__doctor_limited(
         gpu->doctor, thing_of(gpu, "state"),
-        missing[0] == '\0' ? MAREY__STATE_OK : MAREY__STATE_LIMITED,
         missing[0] == '\0' ? NULL : "nothing to do: the driver does not tell them here", "%s%s%s",
         there[0] != '\0' ? there : "nothing", missing[0] != '\0' ? "; not readable: " : "", missing);
 }
 
-static void tell_mig(struct gpu_rows *gpu)
+static void report_mig(struct gpu_rows *gpu)
 {
     char value[8] = "";
     if (!field_of(gpu, "mig", value, sizeof value) || strcmp(value, "none") == 0)
-        marey__doctor_tell(gpu->doctor, thing_of(gpu, "MIG"), MAREY__STATE_OFF, NULL,
-                           "this GPU cannot be divided");
+        marey__doctor_off(gpu->doctor, thing_of(gpu, "MIG"), "this GPU cannot be divided");
     else if (strcmp(value, "on") == 0)
-        marey__doctor_tell(gpu->doctor, thing_of(gpu, "MIG"), MAREY__STATE_LIMITED,
-                           "use whole GPUs where energy is to be told of one program",
-                           "divided: energy and power are of the whole GPU, whoever uses the rest");
+        marey__doctor_limited(
+            gpu->doctor, thing_of(gpu, "MIG"),
+            "use whole GPUs where energy is to be told of one program",
+            "divided: energy and power are of the whole GPU, whoever uses the rest");
     else
-        marey__doctor_tell(gpu->doctor, thing_of(gpu, "MIG"), MAREY__STATE_OFF, NULL, "not divided");
+        marey__doctor_off(gpu->doctor, thing_of(gpu, "MIG"), "not divided");
 }
 
-static bool tell_gpu(struct marey__doctor *doctor, unsigned device)
+static bool report_gpu(struct marey__doctor *doctor, unsigned device)
 {
     char name[96];
     struct gpu_rows gpu = {
         .doctor = doctor, .text = doctor->nvml->text, .len = doctor->nvml->len, .device = device};
     if (field_of(&gpu, "lost", name, sizeof name))
-        marey__doctor_tell(doctor, thing_of(&gpu, "energy counter"), MAREY__STATE_MISSING,
-                           "look for Xid in dmesg, and reset the GPU or restart the machine",
-                           "the GPU does not answer: %s", name);
+        marey__doctor_missing(doctor, thing_of(&gpu, "energy counter"),
+                              "look for Xid in dmesg, and reset the GPU or restart the machine",
+                              "the GPU does not answer: %s", name);
     if (!field_of(&gpu, "gpu", name, sizeof name))
         return false;
-    tell_energy(&gpu);
-    tell_power(&gpu);
-    tell_average(&gpu);
-    tell_samples(&gpu);
-    tell_activity(&gpu);
-    tell_state(&gpu);
-    tell_mig(&gpu);
+    report_energy(&gpu);
+    report_power(&gpu);
+    report_average(&gpu);
+    report_samples(&gpu);
+    report_activity(&gpu);
+    report_state(&gpu);
+    report_mig(&gpu);
     return true;
 }
 
@@ -276,7 +273,7 @@ static void watch_zone(const char *path, struct marey__doctor_measured *out)
                                            .n_changes = pulse.n_changes};
 }
 
-static void tell_zone(struct marey__doctor *doctor, const struct zone *zone)
+static void report_zone(struct marey__doctor *doctor, const struct zone *zone)
 {
     struct marey__doctor_measured found;
     const int fd = open(zone->path, O_RDONLY | O_CLOEXEC);
@@ -284,31 +281,31 @@ static void tell_zone(struct marey__doctor *doctor, const struct zone *zone)
     if (fd >= 0)
         close(fd);
     if (fd < 0 && (error == EACCES || error == EPERM)) {
-        marey__doctor_tell(doctor, zone->name, MAREY__STATE_MISSING,
-                           "let everybody read it until the next start: sudo chmod a+r "
-                           "/sys/class/powercap/intel-rapl*/energy_uj",
-                           "only root may read %s", zone->path);
+        marey__doctor_missing(
+            doctor,
+            zone->name, "allow it until the next boot: sudo chmod a+r /sys/class/powercap/intel-rapl*/energy_uj",
+            "only root may read %s", zone->path);
         return;
     }
     watch_zone(zone->path, &found);
     if (found.is_readable)
-        tell_period(doctor, zone->name, "joules by RAPL", &found);
+        report_period(doctor, zone->name, "joules by RAPL", &found);
     else
-        marey__doctor_tell(doctor, zone->name, MAREY__STATE_MISSING,
-                           "nothing to do: the kernel lists this counter and cannot read it",
-                           "%s gives no number%s%s", zone->path, fd < 0 ? ": " : "",
-                           fd < 0 ? strerror(error) : "");
+        marey__doctor_missing(doctor, zone->name,
+                              "nothing to do: the kernel lists this counter and cannot read it",
+                              "%s gives no number%s%s", zone->path, fd < 0 ? ": " : "",
+                              fd < 0 ? strerror(error) : "");
 }
 
-void marey__rapl_tell(struct marey__doctor *doctor, const char *folder)
+void marey__rapl_report(struct marey__doctor *doctor, const char *folder)
 {
     struct zone *zones = marey__calloc(MAX_ZONES, sizeof *zones);
     const size_t n = zones != NULL ? find_zones(folder, zones) : 0;
     for (size_t i = 0; i < n; i++)
-        tell_zone(doctor, &zones[i]);
+        report_zone(doctor, &zones[i]);
     if (n == 0)
-        marey__doctor_tell(doctor, "processors", MAREY__STATE_OFF, NULL,
-                           "no RAPL counters in %s, as in most virtual machines", folder);
+        marey__doctor_off(doctor, "processors",
+                          "no RAPL counters in %s, as in most virtual machines", folder);
     marey__free(zones);
 }
 
@@ -316,8 +313,8 @@ void marey__doctor_energy(struct marey__doctor *doctor)
 {
     bool has_gpu = false;
     for (unsigned i = 0; doctor->nvml != NULL && i < MAREY__MAX_GPUS; i++)
-        has_gpu |= tell_gpu(doctor, i);
+        has_gpu |= report_gpu(doctor, i);
     if (!has_gpu)
-        marey__doctor_tell(doctor, "gpus", MAREY__STATE_OFF, NULL, "none seen through NVML");
-    marey__rapl_tell(doctor, "/sys/class/powercap");
+        marey__doctor_off(doctor, "gpus", "none seen through NVML");
+    marey__rapl_report(doctor, "/sys/class/powercap");
 }

@@ -21,7 +21,7 @@ static bool find_mount(const char *path, struct marey__mount *out)
     return found;
 }
 
-static void tell_directory(struct marey__doctor *doctor, const char *type)
+static void report_directory(struct marey__doctor *doctor, const char *type)
 {
     const char *advice = NULL;
     enum marey__state state = MAREY__STATE_MISSING;
@@ -32,67 +32,61 @@ static void tell_directory(struct marey__doctor *doctor, const char *type)
     else
         state = MAREY__STATE_OK;
     if (state == MAREY__STATE_OK)
-        marey__doctor_tell(doctor, "directory", state, advice, "%s (%s)", doctor->dir, type);
+        marey__doctor_add(doctor, "directory", state, advice, "%s (%s)", doctor->dir, type);
     else
-        marey__doctor_tell(doctor, "directory", state, advice, "%s: %s", doctor->dir,
-                           strerror(errno));
+        marey__doctor_add(doctor, "directory", state, advice, "%s: %s", doctor->dir, strerror(errno));
 }
 
-static void tell_recording(struct marey__doctor *doctor)
+static void report_recording(struct marey__doctor *doctor)
 {
     const struct marey__trial *trial = &doctor->trial;
     if (trial->is_fine)
-        marey__doctor_tell(doctor, "recording", MAREY__STATE_OK, NULL,
-                           "one was made there, read and removed");
+        marey__doctor_ok(doctor, "recording", "one was made there, read and removed");
     else
-        marey__doctor_tell(
-            doctor, "recording", MAREY__STATE_MISSING,
-            "marey cannot record there: mend what the sentence names, or choose another "
-            "directory with 'marey run -o'",
-            "%s", trial->error[0] != '\0' ? trial->error : "it failed without a word");
+        marey__doctor_missing(
+            doctor, "recording",
+            "fix what the message names, or choose another directory with 'marey run -o'", "%s",
+            trial->error[0] != '\0' ? trial->error : "it failed without a word");
 }
 
-static void tell_pool(struct marey__doctor *doctor, const char *type)
+static void report_pool(struct marey__doctor *doctor, const char *type)
 {
     const struct marey__trial *trial = &doctor->trial;
     if (!trial->is_fine)
-        marey__doctor_tell(doctor, "pool", MAREY__STATE_OFF, NULL,
-                           "not tried, as no recording can be made");
+        marey__doctor_off(doctor, "pool", "not tried, as no recording can be made");
     else if (strcmp(trial->pool, "directory") == 0)
-        marey__doctor_tell(doctor, "pool", MAREY__STATE_OK, NULL,
-                           "kill-safe: in the recording's directory (%s)", type);
+        marey__doctor_ok(doctor, "pool", "kill-safe: in the recording's directory (%s)", type);
     else if (trial->pool[0] != '\0')
-        marey__doctor_tell(
-            doctor, "pool", MAREY__STATE_OK, NULL,
+        marey__doctor_ok(
+            doctor, "pool",
             "kill-safe: in %s, because %s cannot promise that a store into a file succeeds",
             trial->pool, type);
     else
-        marey__doctor_tell(
-            doctor, "pool", MAREY__STATE_LIMITED,
+        marey__doctor_limited(
+            doctor, "pool",
             "record onto a local disk (ext4, xfs) or give /dev/shm room, and leave pool_in=auto",
             "plain memory: what is not yet written is lost by kill -9");
 }
 
-static void tell_room(struct marey__doctor *doctor)
+static void report_room(struct marey__doctor *doctor)
 {
     enum { LITTLE_MB = 500 };
     struct statvfs fs;
     if (statvfs(doctor->dir, &fs) != 0) {
-        marey__doctor_tell(doctor, "free space", MAREY__STATE_MISSING, NULL, "unknown: %s",
-                           strerror(errno));
+        marey__doctor_missing(doctor, "free space", NULL, "unknown: %s", strerror(errno));
         return;
     }
     const double bytes = (double)fs.f_bavail * (double)fs.f_frsize;
     const bool is_little = bytes < LITTLE_MB * 1e6;
     marey__doctor_amount(
-        doctor, "free space", is_little ? MAREY__STATE_LIMITED : MAREY__STATE_OK,
+        doctor, "free space",
         is_little ? "free some space, or record elsewhere: a process may write a tenth of it" : NULL,
         bytes, "bytes");
-    marey__doctor_amount(doctor, "disk budget", MAREY__STATE_OK, NULL,
+    marey__doctor_amount(doctor, "disk budget", NULL,
                          (double)marey__record_disk_budget(doctor->dir), "bytes");
 }
 
-static void tell_shm(struct marey__doctor *doctor)
+static void report_shm(struct marey__doctor *doctor)
 {
     enum { LITTLE_MIB = 64 };
     struct marey__mount mount;
@@ -100,8 +94,8 @@ static void tell_shm(struct marey__doctor *doctor)
     char words[2][32];
     if (!find_mount("/dev/shm", &mount) || strcmp(mount.point, "/dev/shm") != 0 ||
         statvfs("/dev/shm", &fs) != 0) {
-        marey__doctor_tell(
-            doctor, "/dev/shm", MAREY__STATE_MISSING,
+        marey__doctor_missing(
+            doctor, "/dev/shm",
             "mount a tmpfs there; it holds the pool where the recording's file system cannot",
             "not mounted");
         return;
@@ -114,34 +108,32 @@ static void tell_shm(struct marey__doctor *doctor)
                          : is_little
                              ? "give it more: docker run --shm-size=1g, or remount it with size=1g"
                              : NULL;
-    marey__doctor_amount_as(
-        doctor, "/dev/shm", advice != NULL ? MAREY__STATE_LIMITED : MAREY__STATE_OK, advice, left,
-        "bytes", "%s, %s free%s%s", marey__doctor_bytes(size, words[0]),
-        marey__doctor_bytes(left, words[1]), can_write ? "" : ", not writable",
-        marey__mount_has(&mount, "noexec") ? ", noexec (which does no harm)" : "");
+    marey__doctor_amount_as(doctor, "/dev/shm", advice, left, "bytes", "%s, %s free%s%s",
+                            marey__doctor_bytes(size, words[0]),
+                            marey__doctor_bytes(left, words[1]), can_write ? "" : ", not writable",
+                            marey__mount_has(&mount, "noexec") ? ", noexec (which does no harm)"
+                                                               : "");
 }
 
-static void tell_writing(struct marey__doctor *doctor)
+static void report_writing(struct marey__doctor *doctor)
 {
     if (!doctor->measure)
-        marey__doctor_tell(doctor, "write speed", MAREY__STATE_OFF, NULL,
-                           "measured when asked for (--measure)");
+        marey__doctor_off(doctor, "write speed", "measured when asked for (--measure)");
     else if (doctor->trial.write_bytes_per_s > 0)
-        marey__doctor_amount(doctor, "write speed", MAREY__STATE_OK, NULL,
-                             doctor->trial.write_bytes_per_s, "bytes/s");
+        marey__doctor_amount(doctor, "write speed", NULL, doctor->trial.write_bytes_per_s, "bytes/s");
     else
-        marey__doctor_tell(doctor, "write speed", MAREY__STATE_MISSING,
-                           "see 'directory' and 'free space' above", "nothing could be written");
+        marey__doctor_missing(doctor, "write speed", "see 'directory' and 'free space' above",
+                              "nothing could be written");
 }
 
 void marey__doctor_files(struct marey__doctor *doctor)
 {
     struct marey__mount mount = {0};
     const char *type = find_mount(doctor->dir, &mount) ? mount.type : "unknown file system";
-    tell_directory(doctor, type);
-    tell_recording(doctor);
-    tell_pool(doctor, type);
-    tell_room(doctor);
-    tell_shm(doctor);
-    tell_writing(doctor);
+    report_directory(doctor, type);
+    report_recording(doctor);
+    report_pool(doctor, type);
+    report_room(doctor);
+    report_shm(doctor);
+    report_writing(doctor);
 }

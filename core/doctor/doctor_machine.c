@@ -7,16 +7,16 @@
 
 #include "doctor/internal.h"
 
-static void tell_model(struct marey__doctor *doctor)
+static void report_model(struct marey__doctor *doctor)
 {
     char text[8192], model[128];
     const size_t len = marey__read_text("/proc/cpuinfo", text, sizeof text);
     if (marey__parse_field(text, len, "model name", model, sizeof model) ||
         marey__parse_field(text, len, "Model", model, sizeof model) ||
         marey__parse_field(text, len, "CPU part", model, sizeof model))
-        marey__doctor_tell(doctor, "processor", MAREY__STATE_OK, NULL, "%s", model);
+        marey__doctor_ok(doctor, "processor", "%s", model);
     else
-        marey__doctor_tell(doctor, "processor", MAREY__STATE_OFF, NULL, "/proc/cpuinfo does not say");
+        marey__doctor_off(doctor, "processor", "/proc/cpuinfo does not say");
 }
 
 /* ---- limits by cgroup: the lowest from our own group up to the root ---- */
@@ -104,7 +104,7 @@ static int affinity_count(void)
     return 0; /* more processors than the set has room for: no limit that matters here */
 }
 
-static void tell_processors(struct marey__doctor *doctor)
+static void report_processors(struct marey__doctor *doctor)
 {
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const int allowed = affinity_count();
@@ -118,9 +118,8 @@ static void tell_processors(struct marey__doctor *doctor)
     const char *advice = usable < 2 ? "give the program a second processor: the thread that writes "
                                       "shares the only one with it"
                                     : NULL;
-    marey__doctor_amount_as(doctor, "processors",
-                            advice != NULL ? MAREY__STATE_LIMITED : MAREY__STATE_OK, advice, usable,
-                            "count", "%ld online, %d for this process, %s", online, allowed, cgroup);
+    marey__doctor_amount_as(doctor, "processors", advice, usable, "count",
+                            "%ld online, %d for this process, %s", online, allowed, cgroup);
 }
 
 static double meminfo_bytes(const char *text, size_t len, const char *key)
@@ -133,7 +132,7 @@ static double meminfo_bytes(const char *text, size_t len, const char *key)
     return (double)kb * 1024;
 }
 
-static void tell_memory(struct marey__doctor *doctor)
+static void report_memory(struct marey__doctor *doctor)
 {
     enum { LITTLE_MIB = 256 };
     char text[4096];
@@ -146,11 +145,10 @@ static void tell_memory(struct marey__doctor *doctor)
     char cgroup[64] = "no cgroup limit", words[3][32];
     if (limit > 0)
         snprintf(cgroup, sizeof cgroup, "a cgroup limit of %s", marey__doctor_bytes(limit, words[2]));
-    marey__doctor_amount_as(doctor, "memory", is_little ? MAREY__STATE_LIMITED : MAREY__STATE_OK,
-                            is_little ? "record with a smaller pool, MAREY_OPTIONS=pool=4MiB" : NULL,
-                            usable, "bytes", "%s, %s available, %s",
-                            marey__doctor_bytes(total, words[0]),
-                            marey__doctor_bytes(available, words[1]), cgroup);
+    marey__doctor_amount_as(
+        doctor, "memory", is_little ? "record with a smaller pool, MAREY_OPTIONS=pool=4MiB" : NULL,
+        usable, "bytes", "%s, %s available, %s", marey__doctor_bytes(total, words[0]),
+        marey__doctor_bytes(available, words[1]), cgroup);
 }
 
 #if defined(__x86_64__)
@@ -193,27 +191,25 @@ static const char *known_name(const char *name)
     return name[0] != '\0' ? name : "one without a name";
 }
 
-static void tell_system(struct marey__doctor *doctor)
+static void report_system(struct marey__doctor *doctor)
 {
     struct utsname name;
     char text[13], governor[64];
     if (uname(&name) == 0)
-        marey__doctor_tell(doctor, "kernel", MAREY__STATE_OK, NULL, "%s %s, %s", name.sysname,
-                           name.release, name.machine);
+        marey__doctor_ok(doctor, "kernel", "%s %s, %s", name.sysname, name.release, name.machine);
     if (hypervisor_name(text))
-        marey__doctor_tell(doctor, "hypervisor", MAREY__STATE_OK, NULL, "%s", known_name(text));
+        marey__doctor_ok(doctor, "hypervisor", "%s", known_name(text));
     else
-        marey__doctor_tell(doctor, "hypervisor", MAREY__STATE_OFF, NULL, "none seen");
+        marey__doctor_off(doctor, "hypervisor", "none seen");
     if (marey__read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
                          sizeof governor) == 0) {
-        marey__doctor_tell(doctor, "governor", MAREY__STATE_OFF, NULL,
-                           "not readable here, as in most virtual machines");
+        marey__doctor_off(doctor, "governor", "not readable here, as in most virtual machines");
         return;
     }
     governor[strcspn(governor, "\n")] = '\0';
     const bool is_steady = strcmp(governor, "performance") == 0;
-    marey__doctor_tell(
-        doctor, "governor", is_steady ? MAREY__STATE_OK : MAREY__STATE_LIMITED,
+    marey__doctor_limited(
+        doctor, "governor",
         is_steady
             ? NULL
             : "for steady figures choose 'performance': cpupower frequency-set -g performance",
@@ -222,8 +218,8 @@ static void tell_system(struct marey__doctor *doctor)
 
 void marey__doctor_machine(struct marey__doctor *doctor)
 {
-    tell_model(doctor);
-    tell_processors(doctor);
-    tell_memory(doctor);
-    tell_system(doctor);
+    report_model(doctor);
+    report_processors(doctor);
+    report_memory(doctor);
+    report_system(doctor);
 }

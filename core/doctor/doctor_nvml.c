@@ -177,7 +177,7 @@ static void *watch(void *ctx)
 /* ---- what else there is ---- */
 
 /* The driver's own buffer: how many samples it has, and how far they lie apart. */
-static void tell_samples(const struct gpu *gpu, unsigned i, int fd)
+static void report_samples(const struct gpu *gpu, unsigned i, int fd)
 {
     static struct nvml_sample samples[MAX_SAMPLES];
     int type = 0;
@@ -195,7 +195,7 @@ static void tell_samples(const struct gpu *gpu, unsigned i, int fd)
     dprintf(fd, "samples%u=ok %llu %u 0\n", i, period_ns, n);
 }
 
-static void tell_clocks(const struct gpu *gpu, unsigned i, int fd)
+static void report_clocks(const struct gpu *gpu, unsigned i, int fd)
 {
     const struct nvml *nvml = gpu->nvml;
     unsigned number;
@@ -209,7 +209,7 @@ static void tell_clocks(const struct gpu *gpu, unsigned i, int fd)
             memory, i, heat, i, reasons);
 }
 
-static void tell_modes(const struct gpu *gpu, unsigned i, int fd)
+static void report_modes(const struct gpu *gpu, unsigned i, int fd)
 {
     const struct nvml *nvml = gpu->nvml;
     struct nvml_gpm_support support = {.version = GPM_SUPPORT_VERSION};
@@ -225,7 +225,7 @@ static void tell_modes(const struct gpu *gpu, unsigned i, int fd)
         dprintf(fd, "mig%u=%s\n", i, current != 0 ? "on" : "off");
 }
 
-static void tell_gpu(struct gpu *gpu, unsigned i, int fd)
+static void report_gpu(struct gpu *gpu, unsigned i, int fd)
 {
     const struct nvml *nvml = gpu->nvml;
     char name[96] = "without a name", uuid[96] = "";
@@ -239,9 +239,9 @@ static void tell_gpu(struct gpu *gpu, unsigned i, int fd)
     marey__pulse_write(&gpu->instant, "instant", i, words_of(nvml, gpu->instant_error), fd);
     marey__pulse_write(&gpu->average, "average", i, words_of(nvml, gpu->average_error), fd);
     marey__pulse_write(&gpu->usage, "usage", i, words_of(nvml, gpu->usage_error), fd);
-    tell_samples(gpu, i, fd);
-    tell_clocks(gpu, i, fd);
-    tell_modes(gpu, i, fd);
+    report_samples(gpu, i, fd);
+    report_clocks(gpu, i, fd);
+    report_modes(gpu, i, fd);
 }
 
 /* ---- all of them ---- */
@@ -322,5 +322,5 @@ void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd)
     watch_all(gpus, n);
     for (unsigned i = 0; i < n; i++)
         if (gpus[i].is_there)
-            tell_gpu(&gpus[i], i, fd);
+            report_gpu(&gpus[i], i, fd);
 }

@@ -81,31 +81,30 @@ static const char *ptrace_advice(const struct rights *rights)
     return "run as the same user as the program, or as root";
 }
 
-static void tell_yama(struct marey__doctor *doctor, const struct rights *rights)
+static void report_yama(struct marey__doctor *doctor, const struct rights *rights)
 {
     static const char *const words[] = {"0: any process of the same user",
                                         "1: only one's own children", "2: only root", "3: nobody"};
     if (rights->yama < 0)
-        marey__doctor_tell(doctor, "ptrace_scope", MAREY__STATE_OFF, NULL, "this kernel has no yama");
+        marey__doctor_off(doctor, "ptrace_scope", "this kernel has no yama");
     else
-        marey__doctor_tell(doctor, "ptrace_scope",
-                           rights->yama == 0 || has_capability(rights, CAP_PTRACE)
-                               ? MAREY__STATE_OK
-                               : MAREY__STATE_LIMITED,
-                           NULL, "%s", words[rights->yama]);
+        marey__doctor_add(doctor, "ptrace_scope",
+                          rights->yama == 0 || has_capability(rights, CAP_PTRACE)
+                              ? MAREY__STATE_OK
+                              : MAREY__STATE_LIMITED,
+                          NULL, "%s", words[rights->yama]);
 }
 
-static void tell_memory(struct marey__doctor *doctor, const char *thing, int error,
-                        const struct rights *rights)
+static void report_memory(struct marey__doctor *doctor, const char *thing, int error,
+                          const struct rights *rights)
 {
     if (error == 0)
-        marey__doctor_tell(doctor, thing, MAREY__STATE_OK, NULL, "allowed");
+        marey__doctor_ok(doctor, thing, "allowed");
     else
-        marey__doctor_tell(doctor, thing, MAREY__STATE_MISSING, ptrace_advice(rights),
-                           "refused: %s", strerror(error));
+        marey__doctor_missing(doctor, thing, ptrace_advice(rights), "refused: %s", strerror(error));
 }
 
-static void tell_reading(struct marey__doctor *doctor, const struct rights *rights)
+static void report_reading(struct marey__doctor *doctor, const struct rights *rights)
 {
     struct marey__probe reader = {0}, target = {0};
     const pid_t self = getpid();
@@ -129,8 +128,8 @@ static void tell_reading(struct marey__doctor *doctor, const struct rights *righ
     marey__probe_wait(&target, 1, doctor->deadline_ns);
     close(ends[0]);
     close(ends[1]);
-    tell_memory(doctor, "memory of a child", error, rights);
-    tell_memory(doctor, "memory of others", (int)number, rights);
+    report_memory(doctor, "memory of a child", error, rights);
+    report_memory(doctor, "memory of others", (int)number, rights);
 }
 
 /* ---- perf events ---- */
@@ -161,7 +160,7 @@ static const char *perf_advice(int error, const struct rights *rights)
     return "set kernel.perf_event_paranoid=1 or lower, or give CAP_PERFMON";
 }
 
-static void tell_perf(struct marey__doctor *doctor, const struct rights *rights)
+static void report_perf(struct marey__doctor *doctor, const struct rights *rights)
 {
     char text[32];
     static const struct {
@@ -175,56 +174,53 @@ static void tell_perf(struct marey__doctor *doctor, const struct rights *rights)
     for (size_t i = 0; i < MAREY__COUNT_OF(events); i++) {
         const int error = try_perf(events[i].type, events[i].config);
         if (error == 0)
-            marey__doctor_tell(doctor, events[i].thing, MAREY__STATE_OK, NULL,
-                               "allowed (perf_event_paranoid %s)", len > 0 ? text : "unknown");
+            marey__doctor_ok(doctor, events[i].thing, "allowed (perf_event_paranoid %s)",
+                             len > 0 ? text : "unknown");
         else
-            marey__doctor_tell(doctor, events[i].thing, MAREY__STATE_MISSING,
-                               perf_advice(error, rights), "refused: %s (perf_event_paranoid %s)",
-                               strerror(error), len > 0 ? text : "unknown");
+            marey__doctor_missing(doctor, events[i].thing, perf_advice(error, rights),
+                                  "refused: %s (perf_event_paranoid %s)", strerror(error),
+                                  len > 0 ? text : "unknown");
     }
 }
 
 /* ---- limits ---- */
 
-static void tell_limit(struct marey__doctor *doctor, const char *thing, int resource,
-                       const char *unit, double least, const char *advice)
+static void report_limit(struct marey__doctor *doctor, const char *thing, int resource,
+                         const char *unit, double least, const char *advice)
 {
     struct rlimit limit;
     if (getrlimit(resource, &limit) != 0)
         return;
     const bool is_low = limit.rlim_cur != RLIM_INFINITY && (double)limit.rlim_cur < least;
     if (limit.rlim_cur == RLIM_INFINITY)
-        marey__doctor_tell(doctor, thing, MAREY__STATE_OK, NULL, "no limit");
+        marey__doctor_ok(doctor, thing, "no limit");
     else
-        marey__doctor_amount(doctor, thing, is_low ? MAREY__STATE_LIMITED : MAREY__STATE_OK,
-                             is_low ? advice : NULL, (double)limit.rlim_cur, unit);
+        marey__doctor_amount(doctor, thing, is_low ? advice : NULL, (double)limit.rlim_cur, unit);
 }
 
-static void tell_capabilities(struct marey__doctor *doctor, const struct rights *rights)
+static void report_capabilities(struct marey__doctor *doctor, const struct rights *rights)
 {
     const bool ptrace = has_capability(rights, CAP_PTRACE), perf = has_capability(rights, CAP_PERF),
                admin = has_capability(rights, CAP_ADMIN);
     if (ptrace || perf || admin)
-        marey__doctor_tell(doctor, "capabilities", MAREY__STATE_OK, NULL, "%s%s%s",
-                           ptrace ? "SYS_PTRACE " : "", perf ? "PERFMON " : "",
-                           admin ? "SYS_ADMIN" : "");
+        marey__doctor_ok(doctor, "capabilities", "%s%s%s", ptrace ? "SYS_PTRACE " : "",
+                         perf ? "PERFMON " : "", admin ? "SYS_ADMIN" : "");
     else
-        marey__doctor_tell(doctor, "capabilities", MAREY__STATE_OFF, NULL,
-                           "none of SYS_PTRACE, PERFMON, SYS_ADMIN");
+        marey__doctor_off(doctor, "capabilities", "none of SYS_PTRACE, PERFMON, SYS_ADMIN");
 }
 
 void marey__doctor_permissions(struct marey__doctor *doctor)
 {
     struct rights rights;
     find_rights(&rights);
-    tell_reading(doctor, &rights);
-    tell_yama(doctor, &rights);
-    tell_capabilities(doctor, &rights);
-    marey__doctor_tell(doctor, "seccomp", MAREY__STATE_OK, NULL, "%s",
-                       rights.is_filtered ? "a filter is on, as in most containers" : "no filter");
-    tell_perf(doctor, &rights);
-    tell_limit(doctor, "locked memory", RLIMIT_MEMLOCK, "bytes", 65536,
-               "raise it for perf buffers: ulimit -l 1024");
-    tell_limit(doctor, "open files", RLIMIT_NOFILE, "count", 256,
-               "raise it: ulimit -n 4096; reading a recording of many ranks opens many logs");
+    report_reading(doctor, &rights);
+    report_yama(doctor, &rights);
+    report_capabilities(doctor, &rights);
+    marey__doctor_ok(doctor, "seccomp", "%s",
+                     rights.is_filtered ? "a filter is on, as in most containers" : "no filter");
+    report_perf(doctor, &rights);
+    report_limit(doctor, "locked memory", RLIMIT_MEMLOCK, "bytes", 65536,
+                 "raise it for perf buffers: ulimit -l 1024");
+    report_limit(doctor, "open files", RLIMIT_NOFILE, "count", 256,
+                 "raise it: ulimit -n 4096; reading a recording of many ranks opens many logs");
 }

@@ -86,46 +86,46 @@ bool marey__python_is_too_old(const struct marey__python *python)
            (major < 3 || (major == 3 && minor < 10));
 }
 
-static void tell_python(struct marey__doctor *doctor, const struct marey__python *python)
+static void report_python(struct marey__doctor *doctor, const struct marey__python *python)
 {
-    const char *install = marey__python_is_too_old(python)
-                              ? "use Python 3.10 to 3.13"
-                              : "install marey into that environment: pip install . in marey's "
-                                "sources";
+    const char *install =
+        marey__python_is_too_old(python)
+            ? "use Python 3.10 to 3.13"
+            : "install marey into that environment: pip install . in marey's sources";
     if (python->version[0] == '\0')
-        marey__doctor_tell(doctor, python->command, MAREY__STATE_LIMITED,
-                           "run it by hand; if it only was slow, try again with --wait 10",
-                           "%s: %s", python->path,
-                           python->trouble[0] != '\0' ? python->trouble : "it said nothing");
+        marey__doctor_limited(doctor, python->command,
+                              "run it by hand; if it only was slow, try again with --wait 10",
+                              "%s: %s", python->path,
+                              python->trouble[0] != '\0' ? python->trouble : "it said nothing");
     else if (python->marey[0] == '\0')
-        marey__doctor_tell(doctor, python->command, MAREY__STATE_MISSING, install,
-                           "%s (%s) cannot import marey: %s", python->path, python->version,
-                           python->error[0] != '\0' ? python->error : python->trouble);
+        marey__doctor_missing(doctor, python->command, install, "%s (%s) cannot import marey: %s",
+                              python->path, python->version,
+                              python->error[0] != '\0' ? python->error : python->trouble);
     else if (strcmp(python->marey, marey_version()) != 0)
-        marey__doctor_tell(doctor, python->command, MAREY__STATE_LIMITED,
-                           "install the same version for the command and for Python",
-                           "%s (%s) has marey %s, and this command is %s", python->path,
-                           python->version, python->marey, marey_version());
+        marey__doctor_limited(doctor, python->command,
+                              "install the same version for the command and for Python",
+                              "%s (%s) has marey %s, and this command is %s", python->path,
+                              python->version, python->marey, marey_version());
     else
-        marey__doctor_tell(doctor, python->command, MAREY__STATE_OK, NULL, "%s (%s), marey %s in %s",
-                           python->path, python->version, python->marey, python->package);
+        marey__doctor_ok(doctor, python->command, "%s (%s), marey %s in %s", python->path,
+                         python->version, python->marey, python->package);
 }
 
 void marey__doctor_python(struct marey__doctor *doctor)
 {
     char boot[PATH_MAX], parent[PATH_MAX];
     for (size_t i = 0; i < doctor->n_pythons; i++)
-        tell_python(doctor, &doctor->pythons[i]);
+        report_python(doctor, &doctor->pythons[i]);
     if (doctor->n_pythons == 0)
-        marey__doctor_tell(doctor, "python3", MAREY__STATE_MISSING,
-                           "install Python 3.10 or later if you measure Python programs",
-                           "neither python3 nor python is on PATH");
+        marey__doctor_missing(doctor, "python3",
+                              "install Python 3.10 or later if you measure Python programs",
+                              "neither python3 nor python is on PATH");
     marey_python_boot(boot, parent);
     if (boot[0] != '\0')
-        marey__doctor_tell(doctor, "boot folder", MAREY__STATE_OK, NULL, "%s", boot);
+        marey__doctor_ok(doctor, "boot folder", "%s", boot);
     else
-        marey__doctor_tell(
-            doctor, "boot folder", MAREY__STATE_MISSING,
+        marey__doctor_missing(
+            doctor, "boot folder",
             "reinstall marey, or set MAREY_BOOT to the folder with its sitecustomize.py",
             "not found beside %s: 'marey run' cannot enter Python programs by itself",
             marey_library_path());

@@ -91,21 +91,21 @@ static double cost_of_stop(pid_t pid)
     return (double)least_ns;
 }
 
-static void tell_costs(struct marey__doctor *doctor, struct marey__remote *remote, pid_t pid)
+static void report_costs(struct marey__doctor *doctor, struct marey__remote *remote, pid_t pid)
 {
     const double read_ns = cost_of_read(remote), stop_ns = cost_of_stop(pid);
     if (read_ns >= 0)
-        marey__doctor_amount(doctor, "cost of a read", MAREY__STATE_OK, NULL, read_ns, "ns");
+        marey__doctor_amount(doctor, "cost of a read", NULL, read_ns, "ns");
     if (stop_ns >= 0)
-        marey__doctor_amount(doctor, "cost of a stop", MAREY__STATE_OK, NULL, stop_ns, "ns");
+        marey__doctor_amount(doctor, "cost of a stop", NULL, stop_ns, "ns");
     else
-        marey__doctor_tell(doctor, "cost of a stop", MAREY__STATE_LIMITED,
-                           "allow ptrace in the container: docker run --cap-add=SYS_PTRACE",
-                           "threads cannot be stopped here: samples are snapshots alone");
+        marey__doctor_limited(doctor, "cost of a stop",
+                              "allow ptrace in the container: docker run --cap-add=SYS_PTRACE",
+                              "threads cannot be stopped here: samples are snapshots alone");
 }
 
-static void tell_python(struct marey__doctor *doctor, const struct marey__python *python,
-                        bool is_first)
+static void report_python(struct marey__doctor *doctor, const struct marey__python *python,
+                          bool is_first)
 {
     struct marey__probe *probe = marey__calloc(1, sizeof *probe);
     struct marey__remote *remote = NULL;
@@ -114,16 +114,16 @@ static void tell_python(struct marey__doctor *doctor, const struct marey__python
     marey__probe_start(probe, be_python, (void *)(uintptr_t)python);
     if (probe->outcome == MAREY__PROBE_RUNNING) {
         if (open_python(doctor, probe->pid, &remote) == MAREY_OK)
-            marey__doctor_tell(doctor, python->command, MAREY__STATE_OK, NULL,
-                               "%s (%s) can be read from outside", python->path, python->version);
+            marey__doctor_ok(doctor, python->command, "%s (%s) can be read from outside",
+                             python->path, python->version);
         else
-            marey__doctor_tell(doctor, python->command, MAREY__STATE_MISSING,
-                               marey__python_is_too_old(python)
-                                   ? "use Python 3.10 to 3.14"
-                                   : "'marey doctor --wait 5' gives it more time to start",
-                               "%s: %s", python->path, marey_last_error());
+            marey__doctor_missing(doctor, python->command,
+                                  marey__python_is_too_old(python)
+                                      ? "use Python 3.10 to 3.14"
+                                      : "'marey doctor --wait 5' gives it more time to start",
+                                  "%s: %s", python->path, marey_last_error());
         if (remote != NULL && is_first)
-            tell_costs(doctor, remote, probe->pid);
+            report_costs(doctor, remote, probe->pid);
         marey__remote_close(remote);
         kill(probe->pid, SIGKILL);
     }
@@ -140,7 +140,7 @@ static bool is_python_named(const char *pid)
     return marey__read_text(path, name, sizeof name) > 0 && strncmp(name, "python", 6) == 0;
 }
 
-static void tell_running(struct marey__doctor *doctor)
+static void report_running(struct marey__doctor *doctor)
 {
     unsigned n = 0, n_read = 0;
     char why[512] = "";
@@ -161,11 +161,10 @@ static void tell_running(struct marey__doctor *doctor)
     }
     closedir(proc);
     if (n == 0)
-        marey__doctor_tell(doctor, "running Pythons", MAREY__STATE_OFF, NULL, "none");
+        marey__doctor_off(doctor, "running Pythons", "none");
     else
-        marey__doctor_tell(doctor, "running Pythons",
-                           n_read == n ? MAREY__STATE_OK : MAREY__STATE_LIMITED,
-                           why[0] != '\0' ? why : NULL, "%u of %u can be attached to", n_read, n);
+        marey__doctor_limited(doctor, "running Pythons", why[0] != '\0' ? why : NULL,
+                              "%u of %u can be attached to", n_read, n);
 }
 
 void marey__doctor_sampling(struct marey__doctor *doctor)
@@ -174,8 +173,8 @@ void marey__doctor_sampling(struct marey__doctor *doctor)
     for (size_t i = 0; i < doctor->n_pythons; i++) {
         if (doctor->pythons[i].version[0] == '\0')
             continue;
-        tell_python(doctor, &doctor->pythons[i], is_first);
+        report_python(doctor, &doctor->pythons[i], is_first);
         is_first = false;
     }
-    tell_running(doctor);
+    report_running(doctor);
 }

@@ -46,7 +46,7 @@ static double range_cost_ns(marey_id id)
     return best;
 }
 
-static void tell_pool(const struct trial_job *job, int fd)
+static void report_pool(const struct trial_job *job, int fd)
 {
     char pattern[PATH_MAX + 64];
     glob_t found;
@@ -64,7 +64,7 @@ static void tell_pool(const struct trial_job *job, int fd)
 }
 
 /* What the recording itself says. Its note may have several lines; the first is the one about the pool. */
-static int tell_recording(const struct trial_job *job, int fd)
+static int report_recording(const struct trial_job *job, int fd)
 {
     marey_recording *recording;
     if (marey_recording_open(job->path, &recording) != MAREY_OK)
@@ -97,8 +97,8 @@ static int try_recording(const struct trial_job *job, int fd)
         return 0;
     }
     dprintf(fd, "range_ns=%.3f\n", range_cost_ns(id));
-    tell_pool(job, fd);
-    if (marey_stop() != MAREY_OK || tell_recording(job, fd) != 0)
+    report_pool(job, fd);
+    if (marey_stop() != MAREY_OK || report_recording(job, fd) != 0)
         dprintf(fd, "error=%s\n", marey_last_error());
     else
         dprintf(fd, "fine=1\n");

@@ -107,7 +107,7 @@ static int ask_version(void *ctx, int fd)
     return 0;
 }
 
-static void tell_copy(struct marey__doctor *doctor, const struct copies *copies, size_t i)
+static void report_copy(struct marey__doctor *doctor, const struct copies *copies, size_t i)
 {
     struct marey__probe probe = {0};
     char thing[32], version[32] = "unknown version";
@@ -115,12 +115,12 @@ static void tell_copy(struct marey__doctor *doctor, const struct copies *copies,
     marey__probe_start(&probe, ask_version, (void *)(uintptr_t)copies->paths[i]);
     marey__probe_wait(&probe, 1, doctor->deadline_ns);
     marey__parse_field(probe.text, probe.len, "version", version, sizeof version);
-    marey__doctor_tell(doctor, thing, MAREY__STATE_LIMITED,
-                       "keep one copy: a program that gets both records from the first alone",
-                       "%s (%s), by %s", copies->paths[i], version, copies->found_by[i]);
+    marey__doctor_limited(doctor, thing,
+                          "keep one copy: a program that gets both records from the first alone",
+                          "%s (%s), by %s", copies->paths[i], version, copies->found_by[i]);
 }
 
-static void tell_copies(struct marey__doctor *doctor)
+static void report_copies(struct marey__doctor *doctor)
 {
     struct copies *copies = marey__calloc(1, sizeof *copies);
     if (copies == NULL)
@@ -133,19 +133,19 @@ static void tell_copies(struct marey__doctor *doctor)
         if (doctor->pythons[i].library[0] != '\0')
             note_copy(copies, doctor->pythons[i].library, doctor->pythons[i].command);
     for (size_t i = 1; i < copies->n; i++)
-        tell_copy(doctor, copies, i);
+        report_copy(doctor, copies, i);
     if (copies->n <= 1)
-        marey__doctor_tell(doctor, "second copy", MAREY__STATE_OK, NULL,
-                           "none in LD_LIBRARY_PATH, the loader's cache, or the Pythons above");
+        marey__doctor_ok(doctor, "second copy",
+                         "none in LD_LIBRARY_PATH, the loader's cache, or the Pythons above");
     marey__free(copies);
 }
 
-static void tell_preload(struct marey__doctor *doctor)
+static void report_preload(struct marey__doctor *doctor)
 {
     const char *list = getenv("LD_PRELOAD");
     char path[PATH_MAX];
     if (list == NULL || list[0] == '\0') {
-        marey__doctor_tell(doctor, "LD_PRELOAD", MAREY__STATE_OFF, NULL, "not set");
+        marey__doctor_off(doctor, "LD_PRELOAD", "not set");
         return;
     }
     for (const char *at = list; *at != '\0'; at += at[0] != '\0') {
@@ -154,34 +154,31 @@ static void tell_preload(struct marey__doctor *doctor)
         at += len;
         if (len == 0 || strchr(path, '/') == NULL || access(path, R_OK) == 0)
             continue;
-        marey__doctor_tell(doctor, "LD_PRELOAD", MAREY__STATE_LIMITED,
-                           "take the library that is not there out of it",
-                           "%s, of which %s cannot be read", list, path);
+        marey__doctor_limited(doctor, "LD_PRELOAD", "take the library that is not there out of it",
+                              "%s, of which %s cannot be read", list, path);
         return;
     }
-    marey__doctor_tell(doctor, "LD_PRELOAD", MAREY__STATE_OK, NULL, "%s", list);
+    marey__doctor_ok(doctor, "LD_PRELOAD", "%s", list);
 }
 
 void marey__doctor_versions(struct marey__doctor *doctor)
 {
-    marey__doctor_tell(doctor, "marey",
-                       strcmp(marey_version(), MAREY_VERSION) == 0 ? MAREY__STATE_OK
-                                                                   : MAREY__STATE_LIMITED,
-                       strcmp(marey_version(), MAREY_VERSION) == 0
-                           ? NULL
-                           : "install libmarey and libmarey-tools of one version",
-                       "%s, ABI %d; libmarey-tools %s, ABI %d", marey_version(), marey_abi(),
-                       MAREY_VERSION, MAREY_ABI);
-    marey__doctor_tell(doctor, "libmarey", MAREY__STATE_OK, NULL, "%s", marey_library_path());
-    marey__doctor_tell(doctor, "libmarey-tools", MAREY__STATE_OK, NULL, "%s", tools_path());
-    tell_copies(doctor);
-    tell_preload(doctor);
+    marey__doctor_limited(doctor, "marey",
+                          strcmp(marey_version(), MAREY_VERSION) == 0
+                              ? NULL
+                              : "install libmarey and libmarey-tools of one version",
+                          "%s, ABI %d; libmarey-tools %s, ABI %d", marey_version(), marey_abi(),
+                          MAREY_VERSION, MAREY_ABI);
+    marey__doctor_ok(doctor, "libmarey", "%s", marey_library_path());
+    marey__doctor_ok(doctor, "libmarey-tools", "%s", tools_path());
+    report_copies(doctor);
+    report_preload(doctor);
 }
 
 /* ---- optional parts of this build ---- */
 
 /* With a blank behind each comma, so that the list can go on in the next line. */
-static void tell_exports(struct marey__doctor *doctor)
+static void report_exports(struct marey__doctor *doctor)
 {
     char names[256];
     size_t len = 0;
@@ -189,11 +186,11 @@ static void tell_exports(struct marey__doctor *doctor)
         if (marey_export_format_at(i)->missing == NULL)
             marey__append(names, sizeof names, &len, "%s%s", len == 0 ? "" : ", ",
                           marey_export_format_at(i)->name);
-    marey__doctor_tell(doctor, "exports", MAREY__STATE_OK, NULL, "%s", names);
+    marey__doctor_ok(doctor, "exports", "%s", names);
 }
 
 /* `marey run --mpi` looks for it beside libmarey. */
-static void tell_mpi(struct marey__doctor *doctor)
+static void report_mpi(struct marey__doctor *doctor)
 {
     char path[PATH_MAX + 32];
     if (realpath(marey_library_path(), path) == NULL || strrchr(path, '/') == NULL)
@@ -201,24 +198,22 @@ static void tell_mpi(struct marey__doctor *doctor)
     char *const slash = strrchr(path, '/');
     snprintf(slash != NULL ? slash + 1 : path, 32, "libmarey-mpi.so");
     if (access(path, R_OK) == 0)
-        marey__doctor_tell(doctor, "mpi", MAREY__STATE_OK, NULL,
-                           "%s, for Open MPI, MPICH and their relatives", path);
+        marey__doctor_ok(doctor, "mpi", "%s, for Open MPI, MPICH and their relatives", path);
     else
-        marey__doctor_tell(doctor, "mpi", MAREY__STATE_MISSING,
-                           "install marey anew, with all of its files",
-                           "%s is not there, so 'marey run --mpi' does not work", path);
+        marey__doctor_missing(doctor, "mpi", "install marey anew, with all of its files",
+                              "%s is not there, so 'marey run --mpi' does not work", path);
 }
 
 /* Asked of the library itself, by the digest of nothing. */
-static void tell_digests(struct marey__doctor *doctor)
+static void report_digests(struct marey__doctor *doctor)
 {
     const int64_t n = 0;
     const struct marey_tensor nothing = {.dtype = MAREY_U8, .rank = 1, .sizes = &n};
     struct marey_digest digest;
     const bool has_digests = marey_tensor_digest(&nothing, &digest, NULL) == MAREY_OK;
-    marey__doctor_tell(doctor, "xxhash", has_digests ? MAREY__STATE_OK : MAREY__STATE_MISSING,
-                       has_digests ? NULL : "apt-get install libxxhash-dev and build again", "%s",
-                       has_digests ? "built in" : "this build has no digests of tensors");
+    marey__doctor_add(doctor, "xxhash", has_digests ? MAREY__STATE_OK : MAREY__STATE_MISSING,
+                      has_digests ? NULL : "apt-get install libxxhash-dev and build again", "%s",
+                      has_digests ? "built in" : "this build has no digests of tensors");
 }
 
 void marey__doctor_build(struct marey__doctor *doctor)
@@ -228,11 +223,11 @@ void marey__doctor_build(struct marey__doctor *doctor)
 #else
     const bool has_sqlite = false;
 #endif
-    tell_exports(doctor);
-    marey__doctor_tell(doctor, "sqlite", has_sqlite ? MAREY__STATE_OK : MAREY__STATE_MISSING,
-                       has_sqlite ? NULL : "apt-get install libsqlite3-dev and build again", "%s",
-                       has_sqlite ? "built in" : "this build exports no SQLite files");
-    tell_mpi(doctor);
-    tell_digests(doctor);
-    marey__doctor_tell(doctor, "zstd", MAREY__STATE_OK, NULL, "%s", ZSTD_versionString());
+    report_exports(doctor);
+    marey__doctor_add(doctor, "sqlite", has_sqlite ? MAREY__STATE_OK : MAREY__STATE_MISSING,
+                      has_sqlite ? NULL : "apt-get install libsqlite3-dev and build again", "%s",
+                      has_sqlite ? "built in" : "this build exports no SQLite files");
+    report_mpi(doctor);
+    report_digests(doctor);
+    marey__doctor_ok(doctor, "zstd", "%s", ZSTD_versionString());
 }

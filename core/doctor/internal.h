@@ -57,16 +57,26 @@ struct marey__doctor {
     struct marey__probe *nvml; /* NVML's answer, while cuda and energy are looked at; NULL: no memory for it */
 };
 
-/* Put a finding. `advice` may be NULL. */
-void marey__doctor_tell(struct marey__doctor *doctor, const char *thing, enum marey__state state,
-                        const char *advice, const char *fmt, ...) MAREY_PRINTF(5, 6);
-/* Put a number; its value is written as the unit wants it. A NaN is one that is not known. */
-void marey__doctor_amount(struct marey__doctor *doctor, const char *thing, enum marey__state state,
-                          const char *advice, double amount, const char *unit);
-/* Put a number with words of one's own. */
-void marey__doctor_amount_as(struct marey__doctor *doctor, const char *thing,
-                             enum marey__state state, const char *advice, double amount,
-                             const char *unit, const char *fmt, ...) MAREY_PRINTF(7, 8);
+/* Add a finding. `advice` may be NULL. */
+void marey__doctor_add(struct marey__doctor *doctor, const char *thing, enum marey__state state,
+                       const char *advice, const char *fmt, ...) MAREY_PRINTF(5, 6);
+#define MAREY__STATE_OR_LIMITED(advice) ((advice) != NULL ? MAREY__STATE_LIMITED : MAREY__STATE_OK)
+/* The same by state; the value as for printf. Without an advice (NULL) marey__doctor_limited adds "ok". */
+#define marey__doctor_ok(doctor, thing, ...)                                                       \
+    marey__doctor_add(doctor, thing, MAREY__STATE_OK, NULL, __VA_ARGS__)
+#define marey__doctor_off(doctor, thing, ...)                                                      \
+    marey__doctor_add(doctor, thing, MAREY__STATE_OFF, NULL, __VA_ARGS__)
+#define marey__doctor_missing(doctor, thing, advice, ...)                                          \
+    marey__doctor_add(doctor, thing, MAREY__STATE_MISSING, advice, __VA_ARGS__)
+#define marey__doctor_limited(doctor, thing, advice, ...)                                          \
+    marey__doctor_add(doctor, thing, MAREY__STATE_OR_LIMITED(advice), advice, __VA_ARGS__)
+/* Add a number, "ok" or with an advice "limited". NaN: unknown. */
+void marey__doctor_amount(struct marey__doctor *doctor, const char *thing, const char *advice,
+                          double amount, const char *unit);
+/* The same with the text of the value as for printf. */
+void marey__doctor_amount_as(struct marey__doctor *doctor, const char *thing, const char *advice,
+                             double amount, const char *unit, const char *fmt, ...)
+    MAREY_PRINTF(6, 7);
 
 /* "1.20 GB", in `into`. */
 const char *marey__doctor_bytes(double bytes, char into[32]);
@@ -156,11 +166,11 @@ void marey__cupti_ask_version(const struct marey__doctor *doctor, void *handle, 
 /* A probe's work, on a struct marey__doctor: whether GPU work could be traced in a process that is started here. */
 int marey__cupti_try(void *ctx, int fd);
 /* What the trial means. */
-void marey__cupti_tell(struct marey__doctor *doctor, const struct marey__probe *probe);
+void marey__cupti_report(struct marey__doctor *doctor, const struct marey__probe *probe);
 
 /* ---- doctor_energy.c ---- */
 /* Counters of processors below `folder`, /sys/class/powercap. */
-void marey__rapl_tell(struct marey__doctor *doctor, const char *folder);
+void marey__rapl_report(struct marey__doctor *doctor, const char *folder);
 
 /* ---- doctor_pulse.c: how often a counter gets a new value ---- */
 

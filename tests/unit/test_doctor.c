@@ -280,7 +280,7 @@ static marey_table *look_at_zones(const char *folder)
                                            MAREY_UNIT_NONE};
     struct marey__doctor doctor = {.subject = "energy"};
     assert_int_equal(marey_table_create("doctor", columns, 7, &doctor.table), MAREY_OK);
-    marey__rapl_tell(&doctor, folder);
+    marey__rapl_report(&doctor, folder);
     assert_int_equal(marey_table_status(doctor.table), MAREY_OK);
     return doctor.table;
 }
