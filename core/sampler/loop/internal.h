@@ -464,10 +464,10 @@ marey_status marey__sampler_loop(struct marey_sampler *sampler);
 /* Sums as they are now, for others to read and for the recording. */
 void marey__sampler_tell(struct marey_sampler *sampler);
 
-/* ---- live_window.c ---- */
+/* ---- live.c ---- */
 
 struct marey__live_sum {
-    uint32_t thread, stack; /* numbers in the store */
+    uint32_t thread, stack; /* numbers in the store; the key */
     uint64_t wall_ns, cpu_ns, gil_ns, gc_ns;
 };
 
@@ -475,18 +475,8 @@ struct marey__live_bucket {
     uint64_t begin_ns;
     struct marey__live_sum *sums;
     size_t n, cap;
-    uint32_t *index; /* numbers of sums plus one, by their hash; 0: free */
-    size_t n_index;  /* a power of two, or 0 */
+    struct marey__key_map map;
 };
-
-/* False without memory. */
-bool marey__live_bucket_add(struct marey__live_bucket *bucket,
-                            const struct marey_samples_seen *seen, uint64_t weight_ns);
-/* Its memory is kept. */
-void marey__live_bucket_empty(struct marey__live_bucket *bucket);
-void marey__live_bucket_fini(struct marey__live_bucket *bucket);
-
-/* ---- live.c ---- */
 
 enum { MAREY__LIVE_BUCKETS = 10 };
 
@@ -533,8 +523,6 @@ bool marey__live_is_recent(const struct marey_live *live, uint64_t seen_ns);
 
 /* The table that is asked for; NULL without memory. In the sampler's thread, with the lock held. */
 marey_table *marey__live_make(struct marey_live *live, const marey_samples *samples);
-
-/* ---- live_place.c ---- */
 
 /* "train.py:12", "torch/nn/modules/module.py:1501", "libtorch_cpu.so": where it is, for people. `line` 0: without. */
 void marey__live_place(struct marey__buf *buf, const struct marey_samples_function *function,

@@ -13,7 +13,23 @@
 #define GONE_NS (2 * SECOND_NS) /* who was not seen for that long has ended */
 #define BUSY_SHARE 0.02         /* of a processor: heartbeats of libraries stay below it */
 
-/* ---- what a round tells ---- */
+/* ---- one round ---- */
+
+static bool bucket_add(struct marey__live_bucket *bucket, const struct marey_samples_seen *seen,
+                       uint64_t weight_ns)
+{
+    const uint64_t key = marey__pair_key(seen->thread, seen->stack);
+    const uint32_t number =
+        MAREY__MAP_NUMBER(&bucket->map, bucket->sums, bucket->n, bucket->cap, key);
+    if (number == 0)
+        return false;
+    struct marey__live_sum *sum = &bucket->sums[number - 1];
+    sum->wall_ns += weight_ns;
+    sum->cpu_ns += (seen->flags & MAREY_SAMPLE_OFF_CPU) == 0 ? weight_ns : 0;
+    sum->gil_ns += (seen->flags & MAREY_SAMPLE_GIL) != 0 ? weight_ns : 0;
+    sum->gc_ns += (seen->flags & MAREY_SAMPLE_GC) != 0 ? weight_ns : 0;
+    return true;
+}
 
 /* The bucket that `now_ns` falls in. Those that are older than the window are emptied on the way. */
 static struct marey__live_bucket *bucket_at(struct marey_live *live, uint64_t now_ns)
@@ -26,7 +42,8 @@ static struct marey__live_bucket *bucket_at(struct marey_live *live, uint64_t no
         const uint64_t begin_ns = newest->begin_ns + width_ns;
         live->newest = (live->newest + 1) % MAREY__LIVE_BUCKETS;
         newest = &live->buckets[live->newest];
-        marey__live_bucket_empty(newest);
+        marey__key_map_fini(&newest->map);
+        newest->n = 0;
         newest->begin_ns = begin_ns;
     }
     if (now_ns >= newest->begin_ns + width_ns) /* nothing for longer than the window */
@@ -131,7 +148,7 @@ void marey__live_round(void *ctx, const marey_samples *samples,
     live->last_ns = MAREY__MAX(live->last_ns, round->at_ns);
     for (size_t i = 0; i < round->n_seen; i++) {
         has_moved |= put_thread(live, samples, round, &round->seen[i]);
-        live->n_lost += !marey__live_bucket_add(bucket, &round->seen[i], weight_ns);
+        live->n_lost += !bucket_add(bucket, &round->seen[i], weight_ns);
     }
     put_process(live, samples, round, has_moved);
     if (live->is_wanted) {
@@ -166,8 +183,10 @@ void marey_live_destroy(marey_live *live)
 {
     if (live == NULL)
         return;
-    for (size_t i = 0; i < MAREY__LIVE_BUCKETS; i++)
-        marey__live_bucket_fini(&live->buckets[i]);
+    for (size_t i = 0; i < MAREY__LIVE_BUCKETS; i++) {
+        marey__free(live->buckets[i].sums);
+        marey__key_map_fini(&live->buckets[i].map);
+    }
     marey__free(live->threads);
     marey__free(live->processes);
     pthread_cond_destroy(&live->made);

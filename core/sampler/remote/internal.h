@@ -2,7 +2,7 @@
  * remote: another process that runs Python, read from outside. Writes nothing into it and stops nothing.
  *
  *   remote.c, remote_process.c, remote_maps.c, remote_memory.c   one process: mappings, bytes
- *   remote_find.c, remote_scan.c, remote_layout.c, remote_offsets.c   where the interpreter is; its version's layout
+ *   remote_find.c, remote_scan.c, remote_layout.c   where the interpreter is; its version's layout
  *   remote_threads.c, remote_stack.c, remote_tasks.c   threads, frames, asyncio tasks
  *   remote_code.c, remote_lines.c, remote_names.c, remote_string.c, remote_objects.c   code objects to names and lines
  *   permission.c                                        why a process may not be read
@@ -96,9 +96,8 @@ struct marey__remote_layout {
     } runtime;
     struct {
         uint32_t next, id, threads_head, modules;
-        uint32_t gil;                              /* 3.12 and later: a pointer to its struct */
-        uint32_t gc_collecting;                    /* int32 */
-        uint32_t code_generation, tlbc_generation; /* 3.14 and later */
+        uint32_t gil;           /* 3.12 and later: a pointer to its struct */
+        uint32_t gc_collecting; /* int32 */
     } interpreter;
     struct {
         uint32_t size, last_holder, locked /* int32 */,
@@ -106,14 +105,12 @@ struct marey__remote_layout {
         uint32_t enabled;  /* int32; free-threaded builds: 0 is no GIL at all */
     } gil;
     struct {
-        uint32_t size, prev, next, interpreter, thread_id;
+        uint32_t size, next, interpreter, thread_id;
         uint32_t native_thread_id; /* 3.11 and later */
         uint32_t frame;            /* of 3.11 and 3.12: the cframe, which stands on the C stack */
         uint32_t datastack_chunk, datastack_top; /* 3.11 and later */
-        uint32_t status;                         /* 3.12 and later: bits, int32 */
         uint32_t exc_info, exc_state; /* a pointer to the innermost item; the outermost item itself */
         uint32_t current_exception;   /* being raised; to 3.11 its type */
-        uint32_t holds_gil, gil_requested; /* 3.15 */
     } thread;
     struct {
         uint32_t size, current_frame; /* 3.11 and 3.12; else absent, and thread.frame is the frame */
@@ -142,14 +139,13 @@ struct marey__remote_layout {
     } code;
     struct {
         uint32_t ascii_size, compact_size, length, state;
-        uint8_t kind_shift, compact_shift, ascii_shift; /* bits of the state word */
     } unicode;
     struct {
         uint32_t size, data;
     } bytes;
     struct {
         uint32_t type; /* of any object */
-        uint32_t type_name, type_basicsize, type_flags, type_dictoffset, type_cached_keys;
+        uint32_t type_name, type_flags, type_dictoffset, type_cached_keys;
     } object;
 };
 const struct marey__remote_layout *marey__remote_layout(const struct marey__remote *remote);
@@ -308,14 +304,14 @@ bool marey__remote_scan(struct marey__remote *remote, const struct marey__remote
 uint32_t marey__remote_scan_version(struct marey__remote *remote,
                                     const struct marey__remote_maps *maps, const char *path);
 
-/* ---- layouts: remote_layout.c, remote_offsets.c ---- */
+/* ---- layouts: remote_layout.c ---- */
 
 /* Older versions are not supported. */
 #define MAREY__REMOTE_OLDEST 0x030a0000u
 /* Fails with the one sentence for a Python before MAREY__REMOTE_OLDEST. */
 marey_status marey__remote_fail_too_old(const struct marey__remote *remote, uint32_t version);
-/* The layout of a version that does not publish it (3.10 to 3.12); NULL for others. */
-const struct marey__remote_layout *marey__remote_layout_fixed(uint32_t version);
+/* The layout of a version that does not publish it (3.10 to 3.12); false for others. */
+bool marey__remote_layout_fixed(uint32_t version, struct marey__remote_layout *out);
 /* The layout of a Python that describes itself (3.13 and later). */
 MAREY_WARN_UNUSED marey_status marey__remote_layout_described(struct marey__remote *remote,
                                                               struct marey__remote_layout *out);

@@ -49,13 +49,9 @@ marey_status marey__remote_fail_too_old(const struct marey__remote *remote, uint
 
 marey_status marey__remote_layout_choose(struct marey__remote *remote, uint32_t version)
 {
-    const struct marey__remote_layout *const fixed = marey__remote_layout_fixed(version);
-    if (fixed != NULL) {
-        remote->layout = *fixed;
-        remote->layout.version = version;
-    } else if (version != 0 && version < MAREY__REMOTE_OLDEST) {
-        return marey__remote_fail_too_old(remote, version);
-    } else {
+    if (!marey__remote_layout_fixed(version, &remote->layout)) {
+        if (version != 0 && version < MAREY__REMOTE_OLDEST)
+            return marey__remote_fail_too_old(remote, version);
         MAREY_TRY(marey__remote_layout_described(remote, &remote->layout));
     }
     remote->process.python_version = remote->layout.version;

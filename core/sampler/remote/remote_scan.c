@@ -15,8 +15,6 @@ enum {
     VERSION_TEXT = 32
 };
 
-static const uint32_t versions[] = {0x030a0000, 0x030b0000, 0x030c0000};
-
 /* What is looked for in a block: its address and its bytes, those of the next block's start counted to it. */
 typedef bool looker(void *ctx, uint64_t at, const uint8_t *bytes, size_t n);
 
@@ -110,7 +108,8 @@ struct search {
     struct marey__remote *remote;
     const struct marey__remote_maps *maps;
     uint32_t version; /* 0: not known */
-    bool is_strict;   /* one interpreter, which is the main one */
+    struct marey__remote_layout layout;
+    bool is_strict; /* one interpreter, which is the main one */
     size_t n_tried;
     struct marey__remote_found *out;
 };
@@ -147,10 +146,10 @@ static bool look_for_cookie(void *ctx, uint64_t at, const uint8_t *bytes, size_t
 }
 
 /* Whether an interpreter of this version stands at `interpreter`: with a thread that points back, and a dict of modules. */
-static bool is_interpreter(struct search *search, const struct marey__remote_layout *layout,
-                           uint64_t interpreter)
+static bool is_interpreter(struct search *search, uint64_t interpreter)
 {
     struct marey__remote *const remote = search->remote;
+    const struct marey__remote_layout *const layout = &search->layout;
     uint64_t thread, back, modules;
     if (!marey__remote_read_u64(remote, interpreter + layout->interpreter.threads_head, &thread) ||
         !is_pointer(search->maps, thread) ||
@@ -175,15 +174,11 @@ static bool look_for_interpreters(void *ctx, uint64_t at, const uint8_t *bytes, 
             marey__remote_u64(bytes, (uint32_t)i + 16) - 1 > INTERPRETERS_MAX)
             continue;
         search->n_tried++;
-        for (size_t v = 0; v < MAREY__COUNT_OF(versions); v++) {
-            const struct marey__remote_layout *const layout = marey__remote_layout_fixed(versions[v]);
-            if (search->version >> 16 != versions[v] >> 16 ||
-                !is_interpreter(search, layout, head) || !is_interpreter(search, layout, main))
-                continue;
-            *search->out = (struct marey__remote_found){
-                .runtime = at + i - layout->runtime.interpreters_head, .version = search->version};
-            return true;
-        }
+        if (!is_interpreter(search, head) || !is_interpreter(search, main))
+            continue;
+        *search->out = (struct marey__remote_found){
+            .runtime = at + i - search->layout.runtime.interpreters_head, .version = search->version};
+        return true;
     }
     return false;
 }
@@ -198,7 +193,7 @@ bool marey__remote_scan(struct marey__remote *remote, const struct marey__remote
     if (search.version == 0)
         search.version = marey__remote_scan_version(remote, maps, path);
     *out = (struct marey__remote_found){.version = search.version};
-    if (marey__remote_layout_fixed(search.version) == NULL)
+    if (!marey__remote_layout_fixed(search.version, &search.layout))
         return false;
     search.is_strict = true;
     if (scan_file(remote, maps, path, look_for_interpreters, &search))

@@ -5,6 +5,8 @@
 #include "sampler/remote/internal.h"
 
 enum { HEADER_MAX = 320, AT_ONCE = 200 };
+/* Bits of the state word. */
+enum { KIND_SHIFT = 2, COMPACT_SHIFT = 5, ASCII_SHIFT = 6 };
 
 static void put_character(struct marey__buf *out, uint32_t c)
 {
@@ -52,15 +54,15 @@ static uint64_t data_of(const struct marey__remote_layout *layout, uint64_t addr
 {
     uint32_t state = marey__remote_u32(header, layout->unicode.state);
     /* Free-threaded builds got a wider field before these, with a patch release, and no word of it in their table. */
-    if (layout->is_free_threaded && (state >> layout->unicode.kind_shift & 7) == 0)
+    if (layout->is_free_threaded && (state >> KIND_SHIFT & 7) == 0)
         state >>= 6;
-    *kind = state >> layout->unicode.kind_shift & 7;
+    *kind = state >> KIND_SHIFT & 7;
     if (*kind != 1 && *kind != 2 && *kind != 4)
         return 0;
-    if ((state >> layout->unicode.compact_shift & 1) == 0)
+    if ((state >> COMPACT_SHIFT & 1) == 0)
         return marey__remote_u64(header, layout->unicode.compact_size);
-    return address + ((state >> layout->unicode.ascii_shift & 1) != 0 ? layout->unicode.ascii_size
-                                                                      : layout->unicode.compact_size);
+    return address + ((state >> ASCII_SHIFT & 1) != 0 ? layout->unicode.ascii_size
+                                                      : layout->unicode.compact_size);
 }
 
 bool marey__remote_put_string(struct marey__remote *remote, uint64_t address, size_t max_chars,

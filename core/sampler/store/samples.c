@@ -23,7 +23,6 @@ struct marey_samples {
     struct marey__index thread_index, function_index;
     struct marey__key_map locations_by_key, stacks_by_key;
     struct marey_samples_counts counts;
-    size_t n_text_bytes;
 };
 
 marey_samples *marey__samples_create(void)
@@ -53,7 +52,6 @@ static const char *keep(marey_samples *s, const char *text)
     const size_t len = text != NULL ? strlen(text) : 0;
     if (len == 0)
         return "";
-    s->n_text_bytes += len + 1;
     return marey__arena_text(&s->texts, text, len);
 }
 
