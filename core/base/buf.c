@@ -144,6 +144,47 @@ void marey__utf8_put(struct marey__buf *buf, const char *text, size_t len)
     }
 }
 
+void marey__utf8_put_char(struct marey__buf *buf, uint32_t c)
+{
+    char bytes[4];
+    size_t n = 0;
+    if (c < 0x80) {
+        bytes[n++] = (char)c;
+    } else if (c < 0x800) {
+        bytes[n++] = (char)(0xc0 | c >> 6);
+        bytes[n++] = (char)(0x80 | (c & 0x3f));
+    } else if (c < 0x10000) {
+        bytes[n++] = (char)(0xe0 | c >> 12);
+        bytes[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+        bytes[n++] = (char)(0x80 | (c & 0x3f));
+    } else {
+        bytes[n++] = (char)(0xf0 | c >> 18);
+        bytes[n++] = (char)(0x80 | (c >> 12 & 0x3f));
+        bytes[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+        bytes[n++] = (char)(0x80 | (c & 0x3f));
+    }
+    marey__buf_put(buf, bytes, n);
+}
+
+size_t marey__utf8_copy(const char *text, size_t len, char *to, size_t cap)
+{
+    struct marey__buf valid = {0};
+    size_t n = 0;
+    marey__utf8_put(&valid, text, len);
+    while (!valid.failed && n < valid.len) {
+        const size_t step = marey__utf8_length(valid.data + n, valid.len - n);
+        if (step == 0 || n + step >= cap)
+            break;
+        n += step;
+    }
+    if (n > 0)
+        memcpy(to, valid.data, n);
+    if (cap > 0)
+        to[n] = '\0';
+    marey__buf_fini(&valid);
+    return n;
+}
+
 void marey__json_put(struct marey__buf *buf, const char *text, size_t len)
 {
     marey__buf_puts(buf, "\"");

@@ -129,6 +129,10 @@ MAREY_PRIVATE_API size_t marey__utf8_length(const char *text, size_t len);
  * Append `text` as valid UTF-8: each byte that is not part of a well-formed sequence becomes U+FFFD.
  */
 MAREY_PRIVATE_API void marey__utf8_put(struct marey__buf *buf, const char *text, size_t len);
+/* The same into `to` with a NUL, cut at a character where it is too long for `cap` bytes. Returns the length. */
+MAREY_PRIVATE_API size_t marey__utf8_copy(const char *text, size_t len, char *to, size_t cap);
+/* Append one code point. */
+MAREY_PRIVATE_API void marey__utf8_put_char(struct marey__buf *buf, uint32_t c);
 /* Append `text` as a JSON string with its quotes, valid UTF-8, control characters escaped. */
 MAREY_PRIVATE_API void marey__json_put(struct marey__buf *buf, const char *text, size_t len);
 
@@ -150,6 +154,13 @@ static inline bool marey__ends_with(const char *text, size_t len, const char *en
     return len >= n && memcmp(text + len - n, end, n) == 0;
 }
 
+/* The last component of a path. */
+static inline const char *marey__base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 /* ---- CRC-32C (Castagnoli), the running value starting from 0 ---- */
 MAREY_PRIVATE_API uint32_t marey__crc32c(uint32_t crc, const void *bytes, size_t len);
 
@@ -160,12 +171,26 @@ MAREY_PRIVATE_API size_t marey__read_text(const char *path, char *out, size_t si
 MAREY_PRIVATE_API bool marey__parse_number(const char *text, size_t len, uint64_t *out);
 /* Up to `n` numbers with blanks between, from the start; how many there were. */
 size_t marey__parse_numbers(const char *text, size_t len, uint64_t *out, size_t n);
-/* What is wanted of /proc/PID/stat; false when it is not whole. */
+/* The first line of a file, without its end; how many bytes, 0 when it cannot be read. */
+MAREY_PRIVATE_API size_t marey__read_line(const char *path, char *out, size_t size);
+/* marey__read_text of /proc/PID/NAME, or with a `tid` other than 0 of /proc/PID/task/TID/NAME. */
+MAREY_PRIVATE_API size_t marey__read_proc(int64_t pid, int64_t tid, const char *name, char *out,
+                                          size_t size);
+/* A number of a line such as "\nCapEff:" of /proc/PID/status; 0 when it is missing. */
+MAREY_PRIVATE_API uint64_t marey__status_number(const char *status, const char *name, int base);
+/* The last number of the line NSpid: the id in the innermost pid namespace; 0 when it is missing. */
+MAREY_PRIVATE_API uint64_t marey__status_innermost_pid(const char *status);
+/* Fields of /proc/PID/stat; false when it is not whole. */
 struct marey__process_stat {
+    char state;                                /* field 3 */
     uint64_t parent, reaped_ticks, start_time; /* fields 4, 16 + 17, 22 */
+    uint64_t start_code, start_stack; /* fields 26 and 28, which change with exec; 0: not known */
 };
 MAREY_PRIVATE_API bool marey__parse_process_stat(const char *text, size_t len,
                                                  struct marey__process_stat *out);
+/* The same of a process, or with a `tid` other than 0 of a thread; also false when there is none. */
+MAREY_PRIVATE_API bool marey__read_process_stat(int64_t pid, int64_t tid,
+                                                struct marey__process_stat *out);
 
 /* write(2) until all is out; false with errno set. A limit on the size of files is EFBIG and not a signal. */
 MAREY_PRIVATE_API bool marey__write_all(int fd, const void *bytes, size_t len);

@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,6 +23,42 @@ size_t marey__read_text(const char *path, char *out, size_t size)
         close(fd);
     out[len] = '\0';
     return len;
+}
+
+size_t marey__read_line(const char *path, char *out, size_t size)
+{
+    marey__read_text(path, out, size);
+    const size_t len = strcspn(out, "\n");
+    out[len] = '\0';
+    return len;
+}
+
+size_t marey__read_proc(int64_t pid, int64_t tid, const char *name, char *out, size_t size)
+{
+    char path[96];
+    if (tid != 0)
+        snprintf(path, sizeof path, "/proc/%" PRId64 "/task/%" PRId64 "/%s", pid, tid, name);
+    else
+        snprintf(path, sizeof path, "/proc/%" PRId64 "/%s", pid, name);
+    return marey__read_text(path, out, size);
+}
+
+uint64_t marey__status_number(const char *status, const char *name, int base)
+{
+    const char *const at = strstr(status, name);
+    return at != NULL ? strtoull(at + strlen(name), NULL, base) : 0;
+}
+
+uint64_t marey__status_innermost_pid(const char *status)
+{
+    const char *at = strstr(status, "\nNSpid:");
+    uint64_t number = 0;
+    for (at = at != NULL ? at + 7 : ""; *at == '\t' || *at == ' ';) {
+        at += strspn(at, "\t ");
+        marey__parse_number(at, strlen(at), &number);
+        at += strspn(at, "0123456789");
+    }
+    return number;
 }
 
 bool marey__parse_number(const char *text, size_t len, uint64_t *out)
@@ -61,21 +99,31 @@ bool marey__parse_process_stat(const char *text, size_t len, struct marey__proce
     if (at == NULL)
         return false;
     const char *const end = text + len;
-    uint64_t fields[23] = {0};
+    uint64_t fields[29] = {0};
     size_t field = 3;
+    *out = (struct marey__process_stat){.state = end - at > 2 ? at[2] : '\0'};
     for (at++; field < MAREY__COUNT_OF(fields) && at < end && *at == ' '; field++) {
         at += 1;
         if (at < end && *at == '-') /* a few are signed; none that is wanted */
             fields[field] = 0;
         else if (field > 3 && !marey__parse_number(at, (size_t)(end - at), &fields[field]))
-            return false;
+            break;
         while (at < end && *at != ' ' && *at != '\n')
             at++;
     }
-    if (field < MAREY__COUNT_OF(fields))
+    if (field <= 22)
         return false;
     out->parent = fields[4];
     out->reaped_ticks = fields[16] > UINT64_MAX - fields[17] ? UINT64_MAX : fields[16] + fields[17];
     out->start_time = fields[22];
+    out->start_code = fields[26];
+    out->start_stack = fields[28];
     return true;
+}
+
+bool marey__read_process_stat(int64_t pid, int64_t tid, struct marey__process_stat *out)
+{
+    char text[1024];
+    return marey__parse_process_stat(text, marey__read_proc(pid, tid, "stat", text, sizeof text),
+                                     out);
 }

@@ -5,28 +5,6 @@
 
 enum { REPLACEMENT = 0xfffd };
 
-static void put_utf8(struct marey__buf *buf, uint32_t c)
-{
-    char bytes[4];
-    size_t n = 0;
-    if (c < 0x80) {
-        bytes[n++] = (char)c;
-    } else if (c < 0x800) {
-        bytes[n++] = (char)(0xc0 | c >> 6);
-        bytes[n++] = (char)(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        bytes[n++] = (char)(0xe0 | c >> 12);
-        bytes[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-        bytes[n++] = (char)(0x80 | (c & 0x3f));
-    } else {
-        bytes[n++] = (char)(0xf0 | c >> 18);
-        bytes[n++] = (char)(0x80 | (c >> 12 & 0x3f));
-        bytes[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-        bytes[n++] = (char)(0x80 | (c & 0x3f));
-    }
-    marey__buf_put(buf, bytes, n);
-}
-
 static bool read_hex4(const char *p, const char *end, uint32_t *out)
 {
     if (end - p < 4)
@@ -56,11 +34,11 @@ static const char *decode_unicode(struct marey__buf *buf, const char *p, const c
     const bool is_high = c >= 0xd800 && c < 0xdc00;
     if (is_high && end - p >= 2 && p[0] == '\\' && p[1] == 'u' && read_hex4(p + 2, end, &low) &&
         low >= 0xdc00 && low < 0xe000) {
-        put_utf8(buf, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
+        marey__utf8_put_char(buf, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
         return p + 6;
     }
     const bool is_half = c >= 0xd800 && c < 0xe000 && (rules & MAREY__JSON_SURROGATES) == 0;
-    put_utf8(buf, is_half ? REPLACEMENT : c);
+    marey__utf8_put_char(buf, is_half ? REPLACEMENT : c);
     return p;
 }
 

@@ -12,9 +12,7 @@ enum { ROUNDS = 9, READS = 4000 };
 
 static void read_name(const char *file, char *out, size_t size)
 {
-    marey__read_text(file, out, size);
-    out[strcspn(out, "\n")] = '\0';
-    for (size_t len = strlen(out); len > 0 && out[len - 1] == ' '; len--)
+    for (size_t len = marey__read_line(file, out, size); len > 0 && out[len - 1] == ' '; len--)
         out[len - 1] = '\0';
 }
 

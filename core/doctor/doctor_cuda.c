@@ -258,11 +258,10 @@ static void report_nsys(struct marey__doctor *doctor)
 static void report_injection(struct marey__doctor *doctor)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH");
-    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     if (path == NULL || path[0] == '\0')
         marey__doctor_off(doctor, "CUDA_INJECTION64_PATH",
                           "not set; 'marey run --gpu' sets it for its program");
-    else if (strncmp(slash != NULL ? slash + 1 : path, "libmarey", 8) == 0)
+    else if (strncmp(marey__base_name(path), "libmarey", 8) == 0)
         marey__doctor_ok(doctor, "CUDA_INJECTION64_PATH", "%s, marey's own", path);
     else
         marey__doctor_limited(doctor, "CUDA_INJECTION64_PATH",

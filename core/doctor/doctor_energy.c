@@ -217,12 +217,10 @@ static void name_zone(struct zone *zone, const char *folder, const char *entry)
     char path[PATH_MAX + 16], own[48] = "", whole[64] = "";
     const char *colon = strchr(entry, ':'), *part = colon != NULL ? strchr(colon + 1, ':') : NULL;
     snprintf(path, sizeof path, "%s/%s/name", folder, entry);
-    marey__read_text(path, own, sizeof own);
-    own[strcspn(own, "\n")] = '\0';
+    marey__read_line(path, own, sizeof own);
     if (part != NULL) {
         snprintf(path, sizeof path, "%s/%.*s/name", folder, (int)(part - entry), entry);
-        marey__read_text(path, whole, sizeof whole);
-        whole[strcspn(whole, "\n")] = '\0';
+        marey__read_line(path, whole, sizeof whole);
     }
     snprintf(zone->name, sizeof zone->name, "%.30s%s%.30s", whole, whole[0] != '\0' ? "-" : "",
              own[0] != '\0' ? own : entry);

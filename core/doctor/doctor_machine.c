@@ -201,12 +201,11 @@ static void report_system(struct marey__doctor *doctor)
         marey__doctor_ok(doctor, "hypervisor", "%s", known_name(text));
     else
         marey__doctor_off(doctor, "hypervisor", "none seen");
-    if (marey__read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
+    if (marey__read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
                          sizeof governor) == 0) {
         marey__doctor_off(doctor, "governor", "not readable here, as in most virtual machines");
         return;
     }
-    governor[strcspn(governor, "\n")] = '\0';
     const bool is_steady = strcmp(governor, "performance") == 0;
     marey__doctor_limited(
         doctor, "governor",

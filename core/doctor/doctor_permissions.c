@@ -169,8 +169,7 @@ static void report_perf(struct marey__doctor *doctor, const struct rights *right
         uint64_t config;
     } events[] = {{"perf events", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
                   {"hardware counters", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}};
-    const size_t len = marey__read_text("/proc/sys/kernel/perf_event_paranoid", text, sizeof text);
-    text[strcspn(text, "\n")] = '\0';
+    const size_t len = marey__read_line("/proc/sys/kernel/perf_event_paranoid", text, sizeof text);
     for (size_t i = 0; i < MAREY__COUNT_OF(events); i++) {
         const int error = try_perf(events[i].type, events[i].config);
         if (error == 0)

@@ -135,9 +135,9 @@ static void report_python(struct marey__doctor *doctor, const struct marey__pyth
 
 static bool is_python_named(const char *pid)
 {
-    char path[300], name[32];
-    snprintf(path, sizeof path, "/proc/%s/comm", pid);
-    return marey__read_text(path, name, sizeof name) > 0 && strncmp(name, "python", 6) == 0;
+    char name[32];
+    return marey__read_proc(strtol(pid, NULL, 10), 0, "comm", name, sizeof name) > 0 &&
+           strncmp(name, "python", 6) == 0;
 }
 
 static void report_running(struct marey__doctor *doctor)

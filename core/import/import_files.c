@@ -47,12 +47,6 @@ static marey_status find_format(const char *name, const struct marey__import_for
 
 /* ---- ranks by name ---- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* The number at `text`, or -1 when there is none or one that is no rank. */
 static int32_t rank_at(const char *text, const char **end)
 {
@@ -121,7 +115,7 @@ static int32_t rank_before_endings(const char *name)
 
 int32_t marey__import_rank_of_name(const char *path, bool is_one_of_several)
 {
-    const char *name = base_name(path);
+    const char *name = marey__base_name(path);
     int32_t rank = rank_by_word(name, "rank");
     if (rank < 0)
         rank = rank_by_word(name, "worker");
@@ -140,7 +134,7 @@ static size_t worker_len(const char *name)
 
 static bool are_of_one_worker(const char *path, const char *other)
 {
-    const char *const name = base_name(path), *const other_name = base_name(other);
+    const char *const name = marey__base_name(path), *const other_name = marey__base_name(other);
     const size_t len = worker_len(name);
     return len != 0 && len == worker_len(other_name) && memcmp(name, other_name, len) == 0;
 }

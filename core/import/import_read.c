@@ -65,12 +65,6 @@ static void tick(void *ctx, double written)
 
 /* ---- one file ---- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* The rank that the file itself says goes before that of its name. */
 static void set_ranks(const marey__sink *sink, struct marey__import_file *file)
 {
@@ -126,7 +120,7 @@ static marey_status read_file(struct reading *reading, bool *concerns_all)
     struct marey__import_file *file = reading->file;
     const struct marey__sink_options wants = {.store = jobs->store,
                                               .memory_bytes = jobs->memory_bytes,
-                                              .command = base_name(file->path),
+                                              .command = marey__base_name(file->path),
                                               .source = file->format->info.name,
                                               .run_id = jobs->run_id,
                                               .tick = tick,
@@ -199,7 +193,7 @@ static size_t find_rank(const struct marey__import_files *files, int32_t rank, c
         if (files->all[i].status != MAREY_OK || files->all[i].rank != rank)
             continue;
         if (n < 2)
-            names[n] = base_name(files->all[i].path);
+            names[n] = marey__base_name(files->all[i].path);
         n++;
     }
     return n;
@@ -215,7 +209,7 @@ static void note_ranks(const struct marey__import_files *files, marey__sink_proc
         const int32_t rank = files->all[i].rank;
         const size_t n =
             files->all[i].status == MAREY_OK && rank >= 0 ? find_rank(files, rank, names) : 0;
-        if (n < 2 || names[0] != base_name(files->all[i].path))
+        if (n < 2 || names[0] != marey__base_name(files->all[i].path))
             continue; /* told with the first of them */
         if (n == 2)
             marey__sink_note(process, "%s and %s are both of rank %" PRId32 ".", names[0], names[1],

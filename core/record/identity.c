@@ -146,17 +146,13 @@ void marey__identity_host(char *out, size_t size)
 
 uint64_t marey__identity_start_time(int64_t pid)
 {
-    char path[64], text[1024];
     struct marey__process_stat stat;
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    const size_t len = marey__read_text(path, text, sizeof text);
-    return marey__parse_process_stat(text, len, &stat) ? stat.start_time : 0;
+    return marey__read_process_stat(pid, 0, &stat) ? stat.start_time : 0;
 }
 
 void marey__identity_boot_id(char *out, size_t size)
 {
-    marey__read_text("/proc/sys/kernel/random/boot_id", out, size);
-    out[strcspn(out, "\n")] = '\0';
+    marey__read_line("/proc/sys/kernel/random/boot_id", out, size);
 }
 
 uint64_t marey__identity_pid_namespace(void)

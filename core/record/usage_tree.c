@@ -94,13 +94,6 @@ static bool is_kernels_own(const char *path)
     return statfs(path, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-static bool read_stat(uint64_t pid, struct marey__process_stat *out)
-{
-    char path[48], text[1024];
-    snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
-    return marey__parse_process_stat(text, marey__read_text(path, text, sizeof text), out);
-}
-
 /* ---- who is in the tree ---- */
 
 static struct process *find(uint64_t pid)
@@ -142,7 +135,7 @@ static void probe(uint64_t pid)
     uint64_t *const stranger = &tree.strangers[pid % N_STRANGERS];
     /* Most numbers are of threads and of processes long gone: the clock tells for a tenth of what the file costs. */
     if (*stranger == pid || is_in_tree(pid) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
-        !read_stat(pid, &stat))
+        !marey__read_process_stat((int64_t)pid, 0, &stat))
         return;
     if (!is_in_tree(stat.parent))
         *stranger = pid;
@@ -162,7 +155,8 @@ static size_t list_candidates(struct candidate **out)
     DIR *dir = opendir("/proc");
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
         struct candidate c;
-        if (!marey__parse_number(e->d_name, strlen(e->d_name), &pid) || !read_stat(pid, &c.stat))
+        if (!marey__parse_number(e->d_name, strlen(e->d_name), &pid) ||
+            !marey__read_process_stat((int64_t)pid, 0, &c.stat))
             continue;
         if (!make_room(out, &n_cap, n + 1, sizeof **out))
             break;
@@ -280,7 +274,7 @@ static void read_stats(void)
     for (size_t i = tree.n; i-- > 0;) {
         struct process *const p = &tree.list[i];
         struct marey__process_stat stat;
-        if (!read_stat(p->pid, &stat))
+        if (!marey__read_process_stat((int64_t)p->pid, 0, &stat))
             continue; /* its clock tells whether it ended */
         if (stat.start_time == p->start_time) {
             p->parent = stat.parent;

@@ -76,7 +76,7 @@ static void replaced_library_is_found(void **state)
         library_of(pythons[i].path, library, sizeof library);
         if (library[0] == '\0' || access(library, R_OK) != 0)
             continue;
-        snprintf(copy, sizeof copy, "%s/%s", s->folder, marey__remote_base_name(library));
+        snprintf(copy, sizeof copy, "%s/%s", s->folder, marey__base_name(library));
         snprintf(variable, sizeof variable, "LD_LIBRARY_PATH=%s", s->folder);
         const char *const arguments[] = {"env", variable, pythons[i].path, "-c", sleeper, NULL};
         for (int is_replaced = 0; is_replaced < 2; is_replaced++) {

@@ -3,12 +3,6 @@
 
 #include "analyze/samples/internal.h"
 
-static const char *base_name(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* Behind "/lib/python3.11/" or "/lib/python3.11/site-packages/"; NULL where neither is. */
 static const char *installed_part(const char *file)
 {
@@ -44,12 +38,12 @@ void marey__samples_module(struct marey__buf *module, const struct marey_samples
 {
     static const char frozen[] = "<frozen ";
     if (f->module[0] != '\0') {
-        marey__buf_puts(module, base_name(f->module));
+        marey__buf_puts(module, marey__base_name(f->module));
     } else if (strncmp(f->file, frozen, sizeof frozen - 1) == 0) {
         const char *const name = f->file + sizeof frozen - 1;
         marey__buf_put(module, name, strcspn(name, ">"));
     } else if (f->kind == MAREY_FRAME_PYTHON) {
         const char *const path = installed_part(f->file);
-        put_dotted(module, path != NULL ? path : base_name(f->file));
+        put_dotted(module, path != NULL ? path : marey__base_name(f->file));
     }
 }

@@ -61,29 +61,16 @@ void marey__family_fini(struct marey__family *family)
 
 /* ---- what /proc says of a process ---- */
 
-struct facts {
-    uint64_t start_time;
-    uint64_t program; /* the address of its stack and of its code: others after exec */
-};
-
-/* Fields 22, 26 and 28 of its stat; false: it is not there, or a zombie. */
-static bool read_facts(pid_t pid, struct facts *out)
+/* A number that changes with exec. */
+static uint64_t program_of(const struct marey__process_stat *stat)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (marey__read_text(path, text, sizeof text) == 0)
-        return false;
-    const char *at = strrchr(text, ')');
-    unsigned long long start_time = 0, start_code = 0, start_stack = 0;
-    char state = 'X';
-    if (at == NULL ||
-        sscanf(at + 1,
-               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu "
-               "%*s %*s %*s %llu %*s %llu",
-               &state, &start_time, &start_code, &start_stack) < 2)
-        return false;
-    *out = (struct facts){.start_time = start_time, .program = start_code ^ (start_stack << 1)};
-    return state != 'Z' && state != 'X';
+    return stat->start_code ^ (stat->start_stack << 1);
+}
+
+/* Returns false if the process does not exist or is a zombie. */
+static bool read_stat(pid_t pid, struct marey__process_stat *out)
+{
+    return marey__read_process_stat(pid, 0, out) && out->state != 'Z' && out->state != 'X';
 }
 
 static bool has_memory_of(pid_t child, pid_t parent)
@@ -171,15 +158,16 @@ static marey_status open_member(struct marey__family *family, struct marey__fami
 static marey_status try_member(struct marey__family *family, struct marey__family_member *member,
                                uint64_t now_ns)
 {
-    struct facts facts;
-    if (!read_facts(member->pid, &facts)) {
+    struct marey__process_stat stat;
+    if (!read_stat(member->pid, &stat)) {
         end(family, member);
         return marey__fail(MAREY_EUNAVAILABLE, "there is no process %d", (int)member->pid);
     }
     /* A process that ends has none any more, which is not another one. */
-    if (facts.program != 0 && facts.program != member->program)
+    const uint64_t program = program_of(&stat);
+    if (program != 0 && program != member->program)
         member->is_counted = false;
-    member->program = facts.program;
+    member->program = program;
     const marey_status status = open_member(family, member);
     if (status == MAREY_OK)
         return MAREY_OK;
@@ -195,11 +183,11 @@ static marey_status try_member(struct marey__family *family, struct marey__famil
 
 static struct marey__family_member *add_member(struct marey__family *family, pid_t pid, pid_t parent)
 {
-    struct facts facts;
+    struct marey__process_stat stat;
     struct marey__family_member *member = find_member(family, pid);
-    const bool is_there = read_facts(pid, &facts);
+    const bool is_there = read_stat(pid, &stat);
     if (member != NULL &&
-        (member->kind != MAREY__MEMBER_ENDED || !is_there || facts.start_time == member->start_time))
+        (member->kind != MAREY__MEMBER_ENDED || !is_there || stat.start_time == member->start_time))
         return NULL;
     if (member == NULL) {
         if (!marey__grow(&family->members, &family->cap, family->n + 1, sizeof *member))
@@ -210,7 +198,7 @@ static struct marey__family_member *add_member(struct marey__family *family, pid
         .pid = pid,
         .parent = parent,
         .worker = -1,
-        .start_time = is_there ? facts.start_time : 0,
+        .start_time = is_there ? stat.start_time : 0,
         .kind = is_there ? MAREY__MEMBER_YOUNG : MAREY__MEMBER_ENDED,
         .began_ns = marey__clock_ns(CLOCK_MONOTONIC),
     };
@@ -222,9 +210,8 @@ static struct marey__family_member *add_member(struct marey__family *family, pid
 
 static void take_children(struct marey__family *family, pid_t pid, pid_t tid)
 {
-    char path[64], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)tid);
-    const size_t len = marey__read_text(path, text, sizeof text);
+    char text[4096];
+    const size_t len = marey__read_proc(pid, tid, "children", text, sizeof text);
     for (const char *at = text, *stop = text + len; at < stop;) {
         uint64_t child;
         if (!marey__parse_number(at, (size_t)(stop - at), &child))
@@ -303,14 +290,14 @@ static void try_again(struct marey__family *family, uint64_t now_ns, bool is_sea
 {
     for (size_t i = 0; i < family->n; i++) {
         struct marey__family_member *member = &family->members[i];
-        struct facts facts;
+        struct marey__process_stat stat;
         if (member->kind == MAREY__MEMBER_YOUNG) {
             if (now_ns >= member->retry_ns)
                 (void)try_member(family, member, now_ns);
         } else if (member->kind == MAREY__MEMBER_OTHER && is_search) {
-            if (!read_facts(member->pid, &facts) || facts.start_time != member->start_time) {
+            if (!read_stat(member->pid, &stat) || stat.start_time != member->start_time) {
                 end(family, member);
-            } else if (facts.program != member->program) {
+            } else if (program_of(&stat) != member->program) {
                 member->kind = MAREY__MEMBER_YOUNG;
                 member->began_ns = now_ns;
                 (void)try_member(family, member, now_ns);

@@ -96,19 +96,6 @@ static bool look_at_syscall(const char *text, struct marey__thread_state *state)
     return true;
 }
 
-/* The letter stands behind the last ')', for a thread's name may hold any. */
-static bool look_at_stat(const char *text, struct marey__thread_state *state)
-{
-    const char *end = strrchr(text, ')');
-    if (end == NULL || end[1] != ' ' || end[2] == '\0')
-        return false;
-    state->sp = state->pc = 0;
-    state->is_running = end[2] == 'R';
-    state->is_gone = end[2] == 'Z' || end[2] == 'X';
-    state->call = -1;
-    return true;
-}
-
 void marey__thread_look(struct marey__thread_files *files, pid_t pid, pid_t tid, int *n_spare,
                         struct marey__thread_state *state)
 {
@@ -133,11 +120,12 @@ void marey__thread_look(struct marey__thread_files *files, pid_t pid, pid_t tid,
     if (read_kept(&files->syscall_fd, pid, tid, "syscall", n_spare, text, sizeof text) > 0)
         state->is_known = look_at_syscall(text, state);
     if (!state->is_known) {
-        int never = -1;
-        if (read_kept(&never, pid, tid, "stat", NULL, text, sizeof text) > 0)
-            state->is_known = look_at_stat(text, state);
-        else
-            state->is_gone = true;
+        struct marey__process_stat stat;
+        state->is_known = marey__read_process_stat(pid, tid, &stat);
+        state->is_gone = !state->is_known || stat.state == 'Z' || stat.state == 'X';
+        state->is_running = state->is_known && stat.state == 'R';
+        state->call = -1;
+        state->sp = state->pc = 0;
     }
 }
 

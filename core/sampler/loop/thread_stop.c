@@ -122,12 +122,10 @@ static int signal_of(pid_t tid)
 /* Whether the thread is the first of a process that we have started. */
 static bool is_child_of_ours(pid_t tid)
 {
-    char path[32], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
-    text[marey__read_text(path, text, sizeof text)] = '\0';
-    const char *group = strstr(text, "\nTgid:"), *parent = strstr(text, "\nPPid:");
-    return group != NULL && parent != NULL && strtol(group + 6, NULL, 10) == tid &&
-           strtol(parent + 6, NULL, 10) == getpid();
+    char text[1024];
+    marey__read_proc(tid, 0, "status", text, sizeof text);
+    return marey__status_number(text, "\nTgid:", 10) == (uint64_t)tid &&
+           marey__status_number(text, "\nPPid:", 10) == (uint64_t)getpid();
 }
 
 /* The thread has ended while we traced it, and waits to be told of. How a child of ours ended, its parent wants to know. */

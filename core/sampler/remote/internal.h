@@ -294,7 +294,6 @@ struct marey__remote_found {
 MAREY_WARN_UNUSED marey_status marey__remote_find(struct marey__remote *remote,
                                                   struct marey__remote_found *out);
 
-const char *marey__remote_base_name(const char *path);
 /* Where asyncio's table of offsets stands; 0: it is not imported, or has none. */
 uint64_t marey__remote_find_asyncio(struct marey__remote *remote);
 /* The same by searching the data of the file `path`, of which no symbols can be had: remote_scan.c. */

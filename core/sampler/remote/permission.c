@@ -10,23 +10,13 @@
 
 enum { CAP_PTRACE = 19 };
 
-/* A number of a line such as "CapEff:\t000..." of a status text; 0 when it is not there. */
-static uint64_t status_number(const char *text, const char *name, int base)
-{
-    const char *const at = strstr(text, name);
-    return at != NULL ? strtoull(at + strlen(name), NULL, base) : 0;
-}
-
 static bool is_descendant(pid_t pid)
 {
     for (int steps = 0; pid > 1 && steps < 64; steps++) {
-        char path[64], text[1024];
         struct marey__process_stat stat;
         if (pid == getpid())
             return true;
-        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-        const size_t len = marey__read_text(path, text, sizeof text);
-        if (!marey__parse_process_stat(text, len, &stat))
+        if (!marey__read_process_stat(pid, 0, &stat))
             return false;
         pid = (pid_t)stat.parent;
     }
@@ -50,17 +40,16 @@ bool marey__permission_look(pid_t pid, struct marey__permission *out)
     uint64_t scope;
     *out = (struct marey__permission){.pid = pid, .own_uid = geteuid(), .yama = -1};
     marey__read_text("/proc/self/status", text, sizeof text);
-    out->own_capabilities = status_number(text, "\nCapEff:", 16);
-    out->is_filtered = status_number(text, "\nSeccomp:", 10) != 0;
+    out->own_capabilities = marey__status_number(text, "\nCapEff:", 16);
+    out->is_filtered = marey__status_number(text, "\nSeccomp:", 10) != 0;
     const size_t len = marey__read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
     if (marey__parse_number(text, len, &scope) && scope <= 3)
         out->yama = (int)scope;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    if (marey__read_text(path, text, sizeof text) == 0)
+    if (marey__read_proc(pid, 0, "status", text, sizeof text) == 0)
         return false;
-    out->uid = (uid_t)status_number(text, "\nUid:", 10);
-    out->capabilities = status_number(text, "\nCapPrm:", 16);
-    out->tracer = (pid_t)status_number(text, "\nTracerPid:", 10);
+    out->uid = (uid_t)marey__status_number(text, "\nUid:", 10);
+    out->capabilities = marey__status_number(text, "\nCapPrm:", 16);
+    out->tracer = (pid_t)marey__status_number(text, "\nTracerPid:", 10);
     snprintf(path, sizeof path, "/proc/%d", (int)pid);
     /* The kernel gives the folder to root when the program may not be looked into. */
     out->is_undumpable = stat(path, &status) == 0 && status.st_uid != out->uid && status.st_uid == 0;
@@ -74,8 +63,7 @@ static const char *own_command(char *out, size_t size)
 {
     static const char *const commands[] = {"attach", "stacks", "top", "watch"};
     const size_t len = marey__read_text("/proc/self/cmdline", out, size);
-    const char *const slash = strrchr(out, '/');
-    const char *const program = slash != NULL ? slash + 1 : out;
+    const char *const program = marey__base_name(out);
     const char *const word = out + strlen(out) + 1;
     for (size_t i = 0; i < MAREY__COUNT_OF(commands) && strcmp(program, "marey") == 0; i++)
         if ((size_t)(word - out) < len && strcmp(word, commands[i]) == 0)

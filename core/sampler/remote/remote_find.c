@@ -112,16 +112,10 @@ static uint64_t section_of(struct marey__remote *remote, const struct marey__rem
     return at;
 }
 
-const char *marey__remote_base_name(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* "python3.11", "libpython3.11.so.1.0": 0x030b0000; 0 when the name does not say. */
 static uint32_t version_of_name(const char *path)
 {
-    const char *const at = strstr(marey__remote_base_name(path), "python3.");
+    const char *const at = strstr(marey__base_name(path), "python3.");
     uint64_t minor;
     if (at == NULL || !marey__parse_number(at + 8, strlen(at + 8), &minor) || minor > 255)
         return 0;
@@ -157,7 +151,7 @@ static bool search_files(struct marey__remote *remote, const struct marey__remot
         for (size_t i = 0; i < maps->n; i++) {
             const struct marey__remote_map *const map = &maps->maps[i];
             const bool is_program = strcmp(maps->program, map->path) == 0;
-            const bool is_libpython = strstr(marey__remote_base_name(map->path), "libpython") != NULL;
+            const bool is_libpython = strstr(marey__base_name(map->path), "libpython") != NULL;
             if (map->path[0] != '/' || map->offset != 0 || !map->is_readable ||
                 (is_program     ? 0
                  : is_libpython ? 1
@@ -184,8 +178,7 @@ marey_status marey__remote_find(struct marey__remote *remote, struct marey__remo
         const char *const path = maps.maps[i].path;
         const bool is_next = i > 0 && strcmp(path, maps.maps[i - 1].path) == 0;
         if (path[0] == '/' && !is_next &&
-            (strstr(marey__remote_base_name(path), "python") != NULL ||
-             strcmp(path, maps.program) == 0))
+            (strstr(marey__base_name(path), "python") != NULL || strcmp(path, maps.program) == 0))
             is_found = marey__remote_scan(remote, &maps, path, version_of_name(path), out);
         if (!is_found && out->version != 0 && out->version < MAREY__REMOTE_OLDEST)
             too_old = out->version;
@@ -212,7 +205,7 @@ uint64_t marey__remote_find_asyncio(struct marey__remote *remote)
     for (size_t i = 0; i < maps.n && at == 0; i++) {
         const struct marey__remote_map *const map = &maps.maps[i];
         const bool is_program = strcmp(maps.program, map->path) == 0;
-        const char *const name = marey__remote_base_name(map->path);
+        const char *const name = marey__base_name(map->path);
         if (map->path[0] == '/' && map->offset == 0 && map->is_readable &&
             (is_program || strstr(name, "libpython") != NULL ||
              strncmp(name, "_asyncio", strlen("_asyncio")) == 0))

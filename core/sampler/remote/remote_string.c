@@ -8,34 +8,6 @@ enum { HEADER_MAX = 320, AT_ONCE = 200 };
 /* Bits of the state word. */
 enum { KIND_SHIFT = 2, COMPACT_SHIFT = 5, ASCII_SHIFT = 6 };
 
-static void put_character(struct marey__buf *out, uint32_t c)
-{
-    char bytes[4];
-    size_t n;
-    if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000))
-        c = 0xfffd;
-    if (c < 0x80) {
-        bytes[0] = (char)c;
-        n = 1;
-    } else if (c < 0x800) {
-        bytes[0] = (char)(0xc0 | c >> 6);
-        bytes[1] = (char)(0x80 | (c & 63));
-        n = 2;
-    } else if (c < 0x10000) {
-        bytes[0] = (char)(0xe0 | c >> 12);
-        bytes[1] = (char)(0x80 | (c >> 6 & 63));
-        bytes[2] = (char)(0x80 | (c & 63));
-        n = 3;
-    } else {
-        bytes[0] = (char)(0xf0 | c >> 18);
-        bytes[1] = (char)(0x80 | (c >> 12 & 63));
-        bytes[2] = (char)(0x80 | (c >> 6 & 63));
-        bytes[3] = (char)(0x80 | (c & 63));
-        n = 4;
-    }
-    marey__buf_put(out, bytes, n);
-}
-
 static void put_characters(struct marey__buf *out, const uint8_t *bytes, size_t n, unsigned kind)
 {
     for (size_t i = 0; i < n; i++) {
@@ -44,7 +16,9 @@ static void put_characters(struct marey__buf *out, const uint8_t *bytes, size_t 
             c |= (uint32_t)bytes[i * kind + 1] << 8;
         if (kind == 4)
             c |= (uint32_t)bytes[i * kind + 2] << 16 | (uint32_t)bytes[i * kind + 3] << 24;
-        put_character(out, c);
+        if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000))
+            c = 0xfffd;
+        marey__utf8_put_char(out, c);
     }
 }
 
@@ -107,18 +81,8 @@ bool marey__remote_put_string(struct marey__remote *remote, uint64_t address, si
 size_t marey__remote_string(struct marey__remote *remote, uint64_t address, char *to, size_t cap)
 {
     struct marey__buf text = {0};
-    size_t len = 0;
-    if (cap > 0 && marey__remote_put_string(remote, address, cap, &text)) {
-        while (len < text.len) {
-            const size_t step = marey__utf8_length(text.data + len, text.len - len);
-            if (step == 0 || len + step >= cap)
-                break;
-            len += step;
-        }
-        memcpy(to, text.data, len);
-    }
-    if (cap > 0)
-        to[len] = '\0';
+    const bool is_read = marey__remote_put_string(remote, address, cap, &text);
+    const size_t len = marey__utf8_copy(text.data, is_read ? text.len : 0, to, cap);
     marey__buf_fini(&text);
     return len;
 }

@@ -13,21 +13,12 @@
 
 enum { TIDS_MAX = 65536, PTHREAD_BYTES = 2304, GLIBC_TID = 720, AGAIN_NS = 10000000, NO = 0 };
 
-/* The last number of the line "NSpid:", the innermost namespace's; 0 when there is none. */
+/* The id in the process's own pid namespace; 0 when it cannot be read. */
 static pid_t inner_of(pid_t pid, pid_t tid)
 {
-    char path[96], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
-    marey__read_text(path, text, sizeof text);
-    const char *at = strstr(text, "\nNSpid:");
-    uint64_t number = 0;
-    if (at == NULL)
-        return 0;
-    for (at += 7; *at == '\t' || *at == ' ';) {
-        at += strspn(at, "\t ");
-        marey__parse_number(at, strlen(at), &number);
-        at += strspn(at, "0123456789");
-    }
+    char text[4096];
+    marey__read_proc(pid, tid, "status", text, sizeof text);
+    const uint64_t number = marey__status_innermost_pid(text);
     return number <= INT32_MAX ? (pid_t)number : 0;
 }
 
@@ -126,39 +117,19 @@ pid_t marey__remote_tid(struct marey__remote *remote, const void *thread_state_b
     return outer_of(remote, tid);
 }
 
-static size_t put_name(const char *text, size_t len, char *to, size_t cap)
-{
-    struct marey__buf valid = {0};
-    size_t n = 0;
-    marey__utf8_put(&valid, text, len);
-    while (!valid.failed && n < valid.len) {
-        const size_t step = marey__utf8_length(valid.data + n, valid.len - n);
-        if (step == 0 || n + step >= cap)
-            break;
-        n += step;
-    }
-    if (n > 0)
-        memcpy(to, valid.data, n);
-    if (cap > 0)
-        to[n] = '\0';
-    marey__buf_fini(&valid);
-    return n;
-}
-
 size_t marey__remote_thread_name(struct marey__remote *remote, pid_t tid, uint64_t thread_state,
                                  char *to, size_t cap)
 {
-    char path[96], text[64];
+    char text[64];
     uint64_t ident;
     if (thread_state != 0 &&
         marey__remote_read_u64(remote, thread_state + remote->layout.thread.thread_id, &ident)) {
         const char *const name = marey__remote_python_name(remote, ident);
         if (name != NULL && name[0] != '\0')
-            return put_name(name, strlen(name), to, cap);
+            return marey__utf8_copy(name, strlen(name), to, cap);
     }
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)remote->process.pid, (int)tid);
-    size_t len = marey__read_text(path, text, sizeof text);
+    size_t len = marey__read_proc(remote->process.pid, tid, "comm", text, sizeof text);
     while (len > 0 && text[len - 1] == '\n')
         len--;
-    return put_name(text, len, to, cap);
+    return marey__utf8_copy(text, len, to, cap);
 }

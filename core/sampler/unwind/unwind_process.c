@@ -105,18 +105,10 @@ static int open_perf_map(void *self)
 {
     const struct process *const process = self;
     char path[64], status[4096];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)process->pid);
-    const size_t len = marey__read_text(path, status, sizeof status);
-    uint64_t pid = (uint64_t)process->pid;
-    const char *const line = len > 0 ? strstr(status, "\nNSpid:") : NULL;
-    if (line != NULL) { /* the innermost one stands last */
-        const char *const end = line + 1 + strcspn(line + 1, "\n");
-        const char *last = end;
-        while (last > line && last[-1] >= '0' && last[-1] <= '9')
-            last--;
-        marey__parse_number(last, (size_t)(end - last), &pid);
-    }
-    snprintf(path, sizeof path, "/tmp/perf-%llu.map", (unsigned long long)pid);
+    const size_t len = marey__read_proc(process->pid, 0, "status", status, sizeof status);
+    const uint64_t inner = marey__status_innermost_pid(status);
+    snprintf(path, sizeof path, "/tmp/perf-%llu.map",
+             (unsigned long long)(inner != 0 ? inner : (uint64_t)process->pid));
     const int fd = len > 0 ? open_in_root(process, path, O_NOFOLLOW) : -1;
     if (fd < 0 || is_trusted(fd, status))
         return fd;

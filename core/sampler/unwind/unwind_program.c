@@ -167,8 +167,7 @@ static struct marey__program *add(struct marey__unwind_files *files,
         marey__program_destroy(program);
         return NULL;
     }
-    const char *const slash = strrchr(program->path, '/');
-    program->base = slash != NULL ? slash + 1 : program->path;
+    program->base = marey__base_name(program->path);
     program->next = files->first;
     files->first = program;
     return program;

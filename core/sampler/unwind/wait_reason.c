@@ -243,9 +243,8 @@ uint32_t marey__wait_parse(const char *text, const char *link)
 
 static uint32_t by_wchan(pid_t pid, pid_t tid)
 {
-    char path[64], text[128];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
-    if (marey__read_text(path, text, sizeof text) == 0)
+    char text[128];
+    if (marey__read_proc(pid, tid, "wchan", text, sizeof text) == 0)
         return 0;
     for (size_t i = 0; i < MAREY__COUNT_OF(sleeps); i++)
         if (strncmp(text, sleeps[i].function, strlen(sleeps[i].function)) == 0)
@@ -288,11 +287,8 @@ uint32_t marey__wait_stopped(void)
 
 bool marey__is_stopped(pid_t pid)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    text[marey__read_text(path, text, sizeof text)] = '\0';
-    const char *const end = strrchr(text, ')');
-    return end != NULL && strncmp(end, ") T", 3) == 0;
+    struct marey__process_stat stat;
+    return marey__read_process_stat(pid, 0, &stat) && stat.state == 'T';
 }
 
 uint32_t marey__wait_reason(pid_t pid, pid_t tid)

@@ -16,12 +16,6 @@ static bool ends_with(const char *text, const char *suffix)
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* The number that all of `text` up to `end` is. */
 static bool is_number(const char *text, const char *end, uint64_t *out)
 {
@@ -87,7 +81,7 @@ static marey_status add_marey_step(struct marey_dumps *dumps, const char *path, 
         return marey__fail(MAREY_EIO, "the path of %s is too long", path);
     memcpy(stem, path, len);
     stem[len] = '\0';
-    const char *const name = base_name(stem);
+    const char *const name = marey__base_name(stem);
     snprintf(manifest, sizeof manifest, "%s.jsonl", stem);
     const bool has_manifest = access(manifest, F_OK) == 0;
     const bool is_step = parse_step_name(name, name + strlen(name), &info);
@@ -116,7 +110,7 @@ struct owner {
 
 static marey_status add_accvlab_step(struct marey_dumps *dumps, const char *path, struct owner owner)
 {
-    const char *const name = base_name(path);
+    const char *const name = marey__base_name(path);
     struct marey__dumpfile_step *const step = add_step(dumps, MAREY__SOURCE_ACCVLAB, path);
     MAREY__TRY_MEMORY(step != NULL);
     step->info.layout = MAREY_DUMP_LAYOUT_ACCVLAB;
