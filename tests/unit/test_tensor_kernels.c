@@ -147,11 +147,13 @@ static bool refuse_stats(const void *from, size_t n, struct marey__block_stats *
     return false;
 }
 
+#define REFUSE                                                                                     \
+    {                                                                                              \
+        .compare = {refuse, refuse}, .equal = never_equal, .stats = refuse_stats                   \
+    }
 static const struct marey__kernels careful = {
     .name = "careful",
-    .compare = {{refuse, refuse}, {refuse, refuse}, {refuse, refuse}, {refuse, refuse}, {refuse, refuse}},
-    .equal = {never_equal, never_equal, never_equal, never_equal, never_equal},
-    .stats = {refuse_stats, refuse_stats, refuse_stats, refuse_stats, refuse_stats},
+    .floats = {REFUSE, REFUSE, REFUSE, REFUSE, REFUSE},
 };
 
 static struct marey_tensor_diff compare(const struct marey_tensor *a, const struct marey_tensor *b,

@@ -1,8 +1,90 @@
 /* Block by block: the kernel first, a second look where its result asks for one, into the part of a chunk. */
+#include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "tensor/kernels/internal.h"
+
+/* Which of the worst elements to look for in a block. */
+struct wanted {
+    bool wrong, abs, rel, ulp;
+};
+
+/* ---- float32 and what is narrower ---- */
+
+#define REAL float
+#define WIDE double
+#define BITS uint32_t
+#define FN(name) f32_##name
+
+static float f32_abs(float x)
+{
+    return fabsf(x);
+}
+
+static uint32_t f32_pattern(const float *values, const uint32_t *patterns, size_t i)
+{
+    (void)values;
+    /* cppcheck takes both inclusions below for one, and so the second one's NULL for this. */
+    /* cppcheck-suppress ctunullpointer */
+    return patterns[i];
+}
+
+#include "tensor/kernels/compare_floats.h"
+
+#undef REAL
+#undef WIDE
+#undef BITS
+#undef FN
+
+/* ---- float64: sums of squares need a wider exponent than its own ---- */
+
+#define REAL double
+#define WIDE long double
+#define BITS uint64_t
+#define FN(name) f64_##name
+
+static double f64_abs(double x)
+{
+    return fabs(x);
+}
+
+static uint64_t f64_pattern(const double *values, const uint64_t *patterns, size_t i)
+{
+    uint64_t bits;
+    (void)patterns;
+    memcpy(&bits, &values[i], sizeof bits);
+    return bits;
+}
+
+#include "tensor/kernels/compare_floats.h"
+
+#undef REAL
+#undef BITS
+#undef FN
+
+/* ---- numbers of two types that float64 does not hold; places are counted in float64 ---- */
+
+static_assert(LDBL_MANT_DIG >= 64, "long double holds 64-bit integers and float64");
+
+#define REAL long double
+#define BITS uint64_t
+#define FN(name) mixed_##name
+#define NO_FIND
+
+static long double mixed_abs(long double x)
+{
+    return fabsl(x);
+}
+
+static uint64_t mixed_pattern(const long double *values, const uint64_t *patterns, size_t i)
+{
+    const double nearest = (double)values[i];
+    return f64_pattern(&nearest, patterns, 0);
+}
+
+#include "tensor/kernels/compare_floats.h"
 
 /* ---- parts in the common type ---- */
 
@@ -40,23 +122,70 @@ static void expand(const struct marey__compare *job, const void *a, const void *
     expand_side(job, job->b.type, b, n * job->n_parts, out->values_b, out->patterns_b);
 }
 
+struct doubles {
+    double a[MAREY__BLOCK_PARTS], b[MAREY__BLOCK_PARTS];
+};
+
+static void widen(const struct marey__compare *job, const void *a, const void *b, size_t n_parts,
+                  struct doubles *out)
+{
+    marey__widen_to_double((enum marey_dtype)job->a.type->part, a, n_parts, out->a);
+    marey__widen_to_double((enum marey_dtype)job->b.type->part, b, n_parts, out->b);
+}
+
 /* ---- with care ---- */
+
+/* Part `k` of an element, exactly. A real number has an imaginary part of 0. */
+static long double part_at(const struct marey__dtype *type, const unsigned char *element, unsigned k)
+{
+    double parts[2] = {0};
+    uint64_t natural;
+    int64_t integer;
+    switch ((enum marey_dtype)type->part) {
+    case MAREY_U64:
+        memcpy(&natural, element, sizeof natural);
+        return k == 0 ? (long double)natural : 0;
+    case MAREY_I64:
+        memcpy(&integer, element, sizeof integer);
+        return k == 0 ? (long double)integer : 0;
+    default:
+        marey__widen_to_double((enum marey_dtype)type->part, element, type->n_parts, parts);
+        return parts[k];
+    }
+}
+
+static void carefully_mixed(const struct marey__compare *job, const unsigned char *a,
+                            const unsigned char *b, size_t n, uint64_t first,
+                            struct marey__diff_part *part)
+{
+    enum { SOME = 128 };
+    long double values_a[SOME * 2], values_b[SOME * 2];
+    for (size_t done = 0, now; done < n; done += now) {
+        now = MAREY__MIN(n - done, (size_t)SOME);
+        for (size_t i = 0; i < now * job->n_parts; i++) {
+            const size_t element = done + i / job->n_parts;
+            const unsigned k = (unsigned)(i % job->n_parts);
+            values_a[i] = part_at(job->a.type, a + element * job->a.type->size, k);
+            values_b[i] = part_at(job->b.type, b + element * job->b.type->size, k);
+        }
+        mixed_block(job, values_a, values_b, NULL, NULL, now, first + done, part);
+    }
+}
 
 static void carefully_32(const struct marey__compare *job, const void *a, const void *b, size_t n,
                          uint64_t first, struct marey__diff_part *part)
 {
     struct expanded e;
     expand(job, a, b, n, &e);
-    marey__compare_floats32(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, part);
+    f32_block(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, part);
 }
 
 static void carefully_64(const struct marey__compare *job, const void *a, const void *b, size_t n,
                          uint64_t first, struct marey__diff_part *part)
 {
-    double values_a[MAREY__BLOCK_PARTS], values_b[MAREY__BLOCK_PARTS];
-    marey__widen_to_double((enum marey_dtype)job->a.type->part, a, n * job->n_parts, values_a);
-    marey__widen_to_double((enum marey_dtype)job->b.type->part, b, n * job->n_parts, values_b);
-    marey__compare_floats64(job, values_a, values_b, n, first, part);
+    struct doubles d;
+    widen(job, a, b, n * job->n_parts, &d);
+    f64_block(job, d.a, d.b, NULL, NULL, n, first, part);
 }
 
 static void carefully(const struct marey__compare *job, const void *a, const void *b, size_t n,
@@ -65,7 +194,7 @@ static void carefully(const struct marey__compare *job, const void *a, const voi
     struct marey__diff_part block;
     marey__diff_part_init(&block);
     if (job->is_mixed)
-        marey__compare_mixed(job, a, b, n, first, &block);
+        carefully_mixed(job, a, b, n, first, &block);
     else if (job->common == MAREY_DTYPE_NONE)
         marey__compare_integers(job, a, b, n, first, &block);
     else if (job->common == MAREY_F64)
@@ -78,21 +207,19 @@ static void carefully(const struct marey__compare *job, const void *a, const voi
 /* ---- which element it was ---- */
 
 static void find_32(const struct marey__compare *job, const void *a, const void *b, size_t n,
-                    uint64_t first, struct marey__wanted *wanted, struct marey__diff_part *part)
+                    uint64_t first, struct wanted *wanted, struct marey__diff_part *part)
 {
     struct expanded e;
     expand(job, a, b, n, &e);
-    marey__find_floats32(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, wanted,
-                         part);
+    f32_find(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, wanted, part);
 }
 
 static void find_64(const struct marey__compare *job, const void *a, const void *b, size_t n,
-                    uint64_t first, struct marey__wanted *wanted, struct marey__diff_part *part)
+                    uint64_t first, struct wanted *wanted, struct marey__diff_part *part)
 {
-    double values_a[MAREY__BLOCK_PARTS], values_b[MAREY__BLOCK_PARTS];
-    marey__widen_to_double((enum marey_dtype)job->a.type->part, a, n * job->n_parts, values_a);
-    marey__widen_to_double((enum marey_dtype)job->b.type->part, b, n * job->n_parts, values_b);
-    marey__find_floats64(job, values_a, values_b, n, first, wanted, part);
+    struct doubles d;
+    widen(job, a, b, n * job->n_parts, &d);
+    f64_find(job, d.a, d.b, NULL, NULL, n, first, wanted, part);
 }
 
 static bool is_in(struct marey__where where, uint64_t first)
@@ -107,8 +234,8 @@ static void find_in_block(const struct marey__compare *job, uint64_t first,
     const size_t n = (size_t)MAREY__MIN(job->n - first, (uint64_t)job->block_elements);
     const void *a = marey__tensor_view_block(&job->a, first, n, room_a);
     const void *b = marey__tensor_view_block(&job->b, first, n, room_b);
-    struct marey__wanted wanted = {is_in(part->wrong_at, first), is_in(part->abs_at, first),
-                                   is_in(part->rel_at, first), is_in(part->ulp_at, first)};
+    struct wanted wanted = {is_in(part->wrong_at, first), is_in(part->abs_at, first),
+                            is_in(part->rel_at, first), is_in(part->ulp_at, first)};
     if (job->common == MAREY_F64)
         find_64(job, a, b, n, first, &wanted, part);
     else
@@ -142,23 +269,12 @@ static void add_block(const struct marey__block_diff *block, size_t n_parts, uin
     part->n_wrong += block->n_wrong;
     part->n_unequal += block->n_unequal;
     part->n_finite += n_parts;
-    if (block->max_d > part->abs) {
-        part->abs = block->max_d;
-        part->abs_at = here;
-    }
-    if (block->ulp >> pattern_shift > part->ulp) {
-        part->ulp = block->ulp >> pattern_shift;
-        part->ulp_at = here;
-    }
+    MAREY__KEEP_LARGER(part, abs, block->max_d, here);
+    MAREY__KEEP_LARGER(part, ulp, block->ulp >> pattern_shift, here);
     part->max_a = MAREY__MAX(part->max_a, block->max_a);
     part->max_b = MAREY__MAX(part->max_b, block->max_b);
-    part->sum_a += block->sum_a;
-    part->sum_b += block->sum_b;
-    part->sum_abs += block->sum_abs;
-    part->sum_aa += block->sum_aa;
-    part->sum_bb += block->sum_bb;
-    part->sum_ab += block->sum_ab;
-    part->sum_dd += block->sum_dd;
+    for (size_t k = 0; k < MAREY__N_SUMS; k++)
+        part->sums[k] += block->sums[k];
 }
 
 /* A block without a difference, if it is one. */
@@ -166,16 +282,16 @@ static bool add_equal(const struct marey__compare *job, const struct marey__bloc
                       struct marey__diff_part *part)
 {
     struct marey__block_diff block;
-    if (!job->kernels->equal[job->lie](pair, &block) || !squares_fit(job->lie, block.max_a))
+    if (!job->kernels->floats[job->lie].equal(pair, &block) || !squares_fit(job->lie, block.max_a))
         return false;
     part->n_finite += pair->n;
     part->max_a = MAREY__MAX(part->max_a, block.max_a);
     part->max_b = MAREY__MAX(part->max_b, block.max_a);
-    part->sum_a += block.sum_a;
-    part->sum_b += block.sum_a;
-    part->sum_aa += block.sum_aa;
-    part->sum_bb += block.sum_aa;
-    part->sum_ab += block.sum_aa;
+    part->sums[MAREY__SUM_A] += block.sums[MAREY__SUM_A];
+    part->sums[MAREY__SUM_B] += block.sums[MAREY__SUM_A];
+    part->sums[MAREY__SUM_AA] += block.sums[MAREY__SUM_AA];
+    part->sums[MAREY__SUM_BB] += block.sums[MAREY__SUM_AA];
+    part->sums[MAREY__SUM_AB] += block.sums[MAREY__SUM_AA];
     return true;
 }
 
@@ -226,13 +342,13 @@ static size_t take_out(const struct marey__compare *job, struct expanded *e, siz
 static bool add_by_kernels(const struct marey__compare *job, struct marey__block_pair *pair,
                            uint64_t first, bool *is_equal, struct marey__diff_part *part)
 {
-    const struct marey__kernels *kernels = job->kernels;
+    const struct marey__float_kernels *kernels = &job->kernels->floats[job->lie];
     const int in_pairs = job->n_parts == 2;
     struct marey__block_diff block;
     if (*is_equal && add_equal(job, pair, part))
         return true;
     pair->rel_so_far = part->rel;
-    kernels->compare[job->lie][in_pairs](pair, &block);
+    kernels->compare[in_pairs](pair, &block);
     *is_equal = block.n_unequal == 0 && job->lie != MAREY__LIE_EXPANDED;
     if (!isfinite(block.max_d))
         return false;
@@ -240,19 +356,29 @@ static bool add_by_kernels(const struct marey__compare *job, struct marey__block
         !squares_fit(job->lie, block.max_d)) {
         if (job->lie == MAREY__LIE_F64)
             return false;
-        kernels->compare_wide[job->lie][in_pairs](pair, &block);
+        kernels->compare_wide[in_pairs](pair, &block);
     } else if (pair->ulp > 0 && block.n_wrong > 0) {
-        kernels->compare_wide[job->lie][in_pairs](pair, &block);
+        kernels->compare_wide[in_pairs](pair, &block);
     }
     add_block(&block, pair->n, first, job->pattern_shift, part);
     if (block.beats_rel && !isinf(part->rel)) {
-        kernels->ratios[job->lie](pair, &block);
-        if (block.max_rel > part->rel) {
-            part->rel = block.max_rel;
-            part->rel_at = (struct marey__where){first, true};
-        }
+        kernels->ratios(pair, &block);
+        const struct marey__where here = {first, true};
+        MAREY__KEEP_LARGER(part, rel, block.max_rel, here);
     }
     return true;
+}
+
+/* The same pair, expanded. */
+static struct marey__block_pair pair_of(const struct marey__block_pair *pair,
+                                        const struct expanded *e)
+{
+    struct marey__block_pair inner = *pair;
+    inner.a = e->values_a;
+    inner.b = e->values_b;
+    inner.patterns_a = e->patterns_a;
+    inner.patterns_b = e->patterns_b;
+    return inner;
 }
 
 /* A block of single parts, some of which are not finite. */
@@ -264,19 +390,14 @@ static bool add_cleaned(const struct marey__compare *job, const struct marey__bl
     struct expanded e;
     expand(job, pair->a, pair->b, pair->n, &e);
     const size_t n_out = take_out(job, &e, pair->n, first, part);
-    struct marey__block_pair inner = *pair;
-    inner.a = e.values_a;
-    inner.b = e.values_b;
-    inner.patterns_a = e.patterns_a;
-    inner.patterns_b = e.patterns_b;
+    struct marey__block_pair inner = pair_of(pair, &e);
     struct marey__compare clean = *job;
     clean.lie = MAREY__LIE_EXPANDED;
     bool is_equal = false;
     if (!add_by_kernels(&clean, &inner, first, &is_equal, part)) {
         struct marey__diff_part block;
         marey__diff_part_init(&block);
-        marey__compare_floats32(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, pair->n,
-                                first, &block);
+        f32_block(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, pair->n, first, &block);
         marey__diff_part_add(part, &block);
     }
     part->n_finite -= n_out;
@@ -288,23 +409,18 @@ static bool add_expanded(const struct marey__compare *job, struct marey__block_p
 {
     struct expanded e;
     expand(job, pair->a, pair->b, pair->n / job->n_parts, &e);
-    struct marey__block_pair inner = *pair;
-    inner.a = e.values_a;
-    inner.b = e.values_b;
-    inner.patterns_a = e.patterns_a;
-    inner.patterns_b = e.patterns_b;
+    struct marey__block_pair inner = pair_of(pair, &e);
     return add_by_kernels(job, &inner, first, is_equal, part);
 }
 
 static bool add_rounded_64(const struct marey__compare *job, struct marey__block_pair *pair,
                            uint64_t first, bool *is_equal, struct marey__diff_part *part)
 {
-    double values_a[MAREY__BLOCK_PARTS], values_b[MAREY__BLOCK_PARTS];
-    marey__widen_to_double((enum marey_dtype)job->a.type->part, pair->a, pair->n, values_a);
-    marey__widen_to_double((enum marey_dtype)job->b.type->part, pair->b, pair->n, values_b);
+    struct doubles d;
+    widen(job, pair->a, pair->b, pair->n, &d);
     struct marey__block_pair inner = *pair;
-    inner.a = values_a;
-    inner.b = values_b;
+    inner.a = d.a;
+    inner.b = d.b;
     return add_by_kernels(job, &inner, first, is_equal, part);
 }
 
@@ -376,4 +492,20 @@ void marey__compare_chunk(const struct marey__compare *job, uint64_t first, uint
         part->n_wrong = bits.n_wrong;
         part->wrong_at = bits.wrong_at;
     }
+}
+
+/* ---- one element ---- */
+
+unsigned marey__tensor_difference(const struct marey_tensor *a, const struct marey_tensor *b,
+                                  uint64_t i, long double out[2])
+{
+    struct marey__tensor_view view_a, view_b;
+    unsigned char room_a[16], room_b[16];
+    marey__tensor_view_of(a, &view_a);
+    marey__tensor_view_of(b, &view_b);
+    const unsigned char *element_a = marey__tensor_view_block(&view_a, i, 1, room_a);
+    const unsigned char *element_b = marey__tensor_view_block(&view_b, i, 1, room_b);
+    for (unsigned k = 0; k < 2; k++)
+        out[k] = part_at(view_a.type, element_a, k) - part_at(view_b.type, element_b, k);
+    return MAREY__MAX(view_a.type->n_parts, view_b.type->n_parts);
 }

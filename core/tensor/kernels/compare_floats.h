@@ -41,18 +41,10 @@ static void FN(measure)(const struct marey__compare *job, struct FN(side) a, str
     const uint64_t apart = counted == 0 && distance != 0 ? 1 : counted;
     verdict->is_unequal |= apart != 0;
     verdict->is_wrong |= !(distance <= allowed) && apart > job->tolerance.ulp;
-    if (distance > part->abs) {
-        part->abs = (double)distance;
-        part->abs_at.index = index;
-    }
-    if (apart > part->ulp) {
-        part->ulp = apart;
-        part->ulp_at.index = index;
-    }
-    if (FN(ratio)(distance, reference) > (REAL)part->rel) {
-        part->rel = (double)FN(ratio)(distance, reference);
-        part->rel_at.index = index;
-    }
+    const struct marey__where here = {index, false};
+    MAREY__KEEP_LARGER(part, abs, (double)distance, here);
+    MAREY__KEEP_LARGER(part, ulp, apart, here);
+    MAREY__KEEP_LARGER(part, rel, (double)FN(ratio)(distance, reference), here);
     part->max_a = MAREY__MAX(part->max_a, (double)FN(abs)(a.value));
     part->max_b = MAREY__MAX(part->max_b, (double)reference);
     part->n_finite++;
@@ -81,26 +73,21 @@ static void FN(one)(const struct marey__compare *job, struct FN(side) a, struct 
 
 static void FN(sums)(const REAL *a, const REAL *b, size_t n_parts, struct marey__diff_part *part)
 {
-    WIDE sum_a = 0, sum_b = 0, sum_abs = 0, sum_aa = 0, sum_bb = 0, sum_ab = 0, sum_dd = 0;
+    WIDE sums[MAREY__N_SUMS] = {0};
     for (size_t i = 0; i < n_parts; i++) {
         if (!isfinite(a[i]) || !isfinite(b[i]))
             continue;
         const WIDE x = a[i], y = b[i], d = x - y;
-        sum_a += x;
-        sum_b += y;
-        sum_abs += d < 0 ? -d : d;
-        sum_aa += x * x;
-        sum_bb += y * y;
-        sum_ab += x * y;
-        sum_dd += d * d;
+        sums[MAREY__SUM_A] += x;
+        sums[MAREY__SUM_B] += y;
+        sums[MAREY__SUM_ABS] += d < 0 ? -d : d;
+        sums[MAREY__SUM_AA] += x * x;
+        sums[MAREY__SUM_BB] += y * y;
+        sums[MAREY__SUM_AB] += x * y;
+        sums[MAREY__SUM_DD] += d * d;
     }
-    part->sum_a += sum_a;
-    part->sum_b += sum_b;
-    part->sum_abs += sum_abs;
-    part->sum_aa += sum_aa;
-    part->sum_bb += sum_bb;
-    part->sum_ab += sum_ab;
-    part->sum_dd += sum_dd;
+    for (size_t k = 0; k < MAREY__N_SUMS; k++)
+        part->sums[k] += sums[k];
 }
 
 static void FN(block)(const struct marey__compare *job, const REAL *a, const REAL *b,
@@ -151,7 +138,7 @@ static void FN(found)(bool *wanted, uint64_t index, struct marey__where *at)
  */
 static void FN(find)(const struct marey__compare *job, const REAL *a, const REAL *b,
                      const BITS *patterns_a, const BITS *patterns_b, size_t n, uint64_t first,
-                     struct marey__wanted *wanted, struct marey__diff_part *part)
+                     struct wanted *wanted, struct marey__diff_part *part)
 {
     const REAL abs = (REAL)job->tolerance.abs, rel = (REAL)job->tolerance.rel;
     const REAL worst_abs = (REAL)part->abs, worst_rel = (REAL)part->rel;

@@ -64,62 +64,36 @@ static void keep_worst(wide_int distance, wide_int reference, uint64_t index,
 {
     const uint64_t places = (uint64_t)MAREY__MIN(distance, (wide_int)UINT64_MAX);
     const double relative = reference != 0 ? (double)distance / (double)reference : INFINITY;
-    if (places > part->ulp) {
-        part->ulp = places;
-        part->ulp_at.index = index;
-    }
-    if ((double)distance > part->abs) {
-        part->abs = (double)distance;
-        part->abs_at.index = index;
-    }
-    if (relative > part->rel) {
-        part->rel = relative;
-        part->rel_at.index = index;
-    }
+    const struct marey__where here = {index, false};
+    MAREY__KEEP_LARGER(part, ulp, places, here);
+    MAREY__KEEP_LARGER(part, abs, (double)distance, here);
+    MAREY__KEEP_LARGER(part, rel, relative, here);
 }
 
-/* Sums of one block. */
-struct sums {
-    double a, b, abs, aa, bb, ab, dd, max_a, max_b;
-};
-
-static void add(struct sums *sums, double a, double b, double distance)
+static void add(double sums[MAREY__N_SUMS], double a, double b, double distance)
 {
-    sums->a += a;
-    sums->b += b;
-    sums->abs += distance;
-    sums->aa += a * a;
-    sums->bb += b * b;
-    sums->ab += a * b;
-    sums->dd += distance * distance;
-    sums->max_a = fmax(sums->max_a, fabs(a));
-    sums->max_b = fmax(sums->max_b, fabs(b));
-}
-
-static void add_sums(struct marey__diff_part *part, const struct sums *sums)
-{
-    part->sum_a += sums->a;
-    part->sum_b += sums->b;
-    part->sum_abs += sums->abs;
-    part->sum_aa += sums->aa;
-    part->sum_bb += sums->bb;
-    part->sum_ab += sums->ab;
-    part->sum_dd += sums->dd;
-    part->max_a = fmax(part->max_a, sums->max_a);
-    part->max_b = fmax(part->max_b, sums->max_b);
+    sums[MAREY__SUM_A] += a;
+    sums[MAREY__SUM_B] += b;
+    sums[MAREY__SUM_ABS] += distance;
+    sums[MAREY__SUM_AA] += a * a;
+    sums[MAREY__SUM_BB] += b * b;
+    sums[MAREY__SUM_AB] += a * b;
+    sums[MAREY__SUM_DD] += distance * distance;
 }
 
 void marey__compare_integers(const struct marey__compare *job, const void *a, const void *b,
                              size_t n, uint64_t first, struct marey__diff_part *part)
 {
     const enum marey_dtype type_a = job->a.type->part, type_b = job->b.type->part;
-    struct sums sums = {0};
+    double sums[MAREY__N_SUMS] = {0};
     for (size_t i = 0; i < n; i++) {
         bool is_wrong = false, is_unequal = false;
         for (size_t k = i * job->n_parts; k < (i + 1) * job->n_parts; k++) {
             const wide_int x = integer_at(type_a, a, k), y = integer_at(type_b, b, k);
             const wide_int distance = magnitude(x - y), reference = magnitude(y);
-            add(&sums, (double)x, (double)y, (double)distance);
+            add(sums, (double)x, (double)y, (double)distance);
+            part->max_a = MAREY__MAX(part->max_a, (double)magnitude(x));
+            part->max_b = MAREY__MAX(part->max_b, (double)reference);
             if (distance == 0)
                 continue;
             is_unequal = true;
@@ -132,5 +106,6 @@ void marey__compare_integers(const struct marey__compare *job, const void *a, co
             part->wrong_at.index = first + i;
     }
     part->n_finite += n * job->n_parts;
-    add_sums(part, &sums);
+    for (size_t k = 0; k < MAREY__N_SUMS; k++)
+        part->sums[k] += sums[k];
 }

@@ -126,13 +126,13 @@ INLINE void V(finish)(const struct V(running) * r, struct marey__block_diff *out
     out->max_a = V(largest_value)(r->max_a);
     out->max_b = V(largest_value)(r->max_b);
     out->ulp = V(largest)(r->ulp);
-    out->sum_a = total(r->wide_a);
-    out->sum_b = total(r->wide_b);
-    out->sum_abs = total(r->wide_abs);
-    out->sum_aa = total(r->wide_aa);
-    out->sum_bb = total(r->wide_bb);
-    out->sum_ab = total(r->wide_ab);
-    out->sum_dd = total(r->wide_dd);
+    out->sums[MAREY__SUM_A] = total(r->wide_a);
+    out->sums[MAREY__SUM_B] = total(r->wide_b);
+    out->sums[MAREY__SUM_ABS] = total(r->wide_abs);
+    out->sums[MAREY__SUM_AA] = total(r->wide_aa);
+    out->sums[MAREY__SUM_BB] = total(r->wide_bb);
+    out->sums[MAREY__SUM_AB] = total(r->wide_ab);
+    out->sums[MAREY__SUM_DD] = total(r->wide_dd);
 }
 
 /* The last numbers of a block, with zeroes behind them: these are equal, agree, and add nothing. */
@@ -261,7 +261,7 @@ INLINE bool V(equal)(const struct marey__block_pair *pair, const int lie,
     }
     V(equal_flush)(&r);
     out->max_a = V(largest_value)(r.most);
-    out->sum_a = total(r.wide_sum);
-    out->sum_aa = total(r.wide_squares);
+    out->sums[MAREY__SUM_A] = total(r.wide_sum);
+    out->sums[MAREY__SUM_AA] = total(r.wide_squares);
     return V(largest)(r.differing) == 0;
 }

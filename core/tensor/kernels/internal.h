@@ -171,6 +171,18 @@ struct marey__block_pair {
     double rel_so_far; /* the largest relative difference of earlier blocks */
 };
 
+/* Sums over pairs of numbers a and b, with d = a - b. */
+enum marey__sum {
+    MAREY__SUM_A,
+    MAREY__SUM_B,
+    MAREY__SUM_ABS, /* of |d| */
+    MAREY__SUM_AA,
+    MAREY__SUM_BB,
+    MAREY__SUM_AB,
+    MAREY__SUM_DD,
+    MAREY__N_SUMS
+};
+
 /*
  * What a block gives when all its numbers are finite, and their squares neither too large nor too small; the maxima tell.
  * Elements of two parts count once.
@@ -180,7 +192,7 @@ struct marey__block_diff {
     bool beats_rel; /* somewhere the relative difference may be larger than rel_so_far */
     double max_d, max_a, max_b; /* NaN or infinite when a number is */
     uint64_t ulp;               /* in the upper bits */
-    double sum_a, sum_b, sum_abs, sum_aa, sum_bb, sum_ab, sum_dd;
+    double sums[MAREY__N_SUMS];
     double max_rel; /* by `ratios`: the largest |a - b| / |b|; infinite where b is 0 and a is not */
 };
 
@@ -197,23 +209,26 @@ struct marey__hash_state {
     _Alignas(64) unsigned char bytes[640];
 };
 
-struct marey__kernels {
-    const char *name;
-    /* By how they lie, and whether elements have two parts; n_wrong leaves tolerances in places out of account. */
-    void (*compare[MAREY__N_LIES][2])(const struct marey__block_pair *, struct marey__block_diff *);
+/* The kernels for numbers that lie in one way; those of two variants have the one for elements of two parts second. */
+struct marey__float_kernels {
+    /* n_wrong leaves tolerances in places out of account. */
+    void (*compare[2])(const struct marey__block_pair *, struct marey__block_diff *);
     /* The same with sums in float64, for squares of any float32, and with tolerances in places. */
-    void (*compare_wide[MAREY__N_LIES][2])(const struct marey__block_pair *,
-                                           struct marey__block_diff *);
-    void (*ratios[MAREY__N_LIES])(const struct marey__block_pair *, struct marey__block_diff *);
-    /* Whether all bits are equal. If so max_a, sum_a and sum_aa are given, and those of b are the same. */
-    bool (*equal[MAREY__N_LIES])(const struct marey__block_pair *, struct marey__block_diff *);
+    void (*compare_wide[2])(const struct marey__block_pair *, struct marey__block_diff *);
+    void (*ratios)(const struct marey__block_pair *, struct marey__block_diff *);
+    /* Whether all bits are equal. If so max_a and the sums of a and aa are given, and those of b are the same. */
+    bool (*equal)(const struct marey__block_pair *, struct marey__block_diff *);
     /*
      * Statistics of `n` numbers, at least one; those that lie expanded need no patterns. `counts` has 256 numbers: of float32
      * they count by the exponent with its bias, of float64 by the bins of struct marey_tensor_stats, zeroes in the first. False,
      * and nothing is counted, when a number is not finite or squares are too large or too small.
      */
-    bool (*stats[MAREY__N_LIES])(const void *from, size_t n, struct marey__block_stats *out,
-                                 uint64_t *counts);
+    bool (*stats)(const void *from, size_t n, struct marey__block_stats *out, uint64_t *counts);
+};
+
+struct marey__kernels {
+    const char *name;
+    struct marey__float_kernels floats[MAREY__N_LIES];
     /* XXH3-128, at once and piece by piece; NULL in a build without xxHash. */
     void (*hash)(const void *bytes, size_t n, struct marey_digest *out);
     void (*hash_begin)(struct marey__hash_state *state);
@@ -241,7 +256,7 @@ extern const struct marey__kernels marey__kernels_avx512;
  *
  * A block of floats goes to a kernel for the processor at hand. It takes for granted that all differences are finite and none
  * so large or small that sums of squares in the type itself would suffer; where that turns out wrong, the block is done
- * again by marey__compare_floats32 or 64, which take nothing for granted. Kernels tell how bad the worst element of a block is, not which it is;
+ * again by the functions of compare_floats.h, which take nothing for granted. Kernels tell how bad the worst element of a block is, not which it is;
  * that is looked up once, at the end.
  *
  * Differences and tolerances are computed in the type's own arithmetic: in float32 for float32 and whatever is narrower, in
@@ -268,8 +283,16 @@ struct marey__diff_part {
     uint64_t ulp;
     struct marey__where abs_at, rel_at, ulp_at, wrong_at;
     double max_a, max_b;
-    long double sum_a, sum_b, sum_abs, sum_aa, sum_bb, sum_ab, sum_dd;
+    long double sums[MAREY__N_SUMS];
 };
+/* Keep `value`, found at `place`, in part->NAME if it is the largest so far. */
+#define MAREY__KEEP_LARGER(part, name, value, place)                                               \
+    do {                                                                                           \
+        if ((value) > (part)->name) {                                                              \
+            (part)->name = (value);                                                                \
+            (part)->name##_at = (place);                                                           \
+        }                                                                                          \
+    } while (0)
 void marey__diff_part_init(struct marey__diff_part *part);
 /* `later` stands behind `into` in the tensor. */
 void marey__diff_part_add(struct marey__diff_part *into, const struct marey__diff_part *later);
@@ -294,28 +317,8 @@ void marey__compare_chunk(const struct marey__compare *job, uint64_t first, uint
 /* Look for the worst elements where `part` has blocks only. */
 void marey__compare_find(const struct marey__compare *job, struct marey__diff_part *part);
 
-/* ---- blocks of `n` elements that may be anything; they begin with element `first` ---- */
-void marey__compare_floats32(const struct marey__compare *job, const float *a, const float *b,
-                             const uint32_t *patterns_a, const uint32_t *patterns_b, size_t n,
-                             uint64_t first, struct marey__diff_part *part);
-void marey__compare_floats64(const struct marey__compare *job, const double *a, const double *b,
-                             size_t n, uint64_t first, struct marey__diff_part *part);
+/* A block of `n` integers that begins with element `first`. */
 void marey__compare_integers(const struct marey__compare *job, const void *a, const void *b,
                              size_t n, uint64_t first, struct marey__diff_part *part);
-void marey__compare_mixed(const struct marey__compare *job, const unsigned char *a,
-                          const unsigned char *b, size_t n, uint64_t first,
-                          struct marey__diff_part *part);
-
-/* Which of them to look for in a block. */
-struct marey__wanted {
-    bool wrong, abs, rel, ulp;
-};
-void marey__find_floats32(const struct marey__compare *job, const float *a, const float *b,
-                          const uint32_t *patterns_a, const uint32_t *patterns_b, size_t n,
-                          uint64_t first, struct marey__wanted *wanted,
-                          struct marey__diff_part *part);
-void marey__find_floats64(const struct marey__compare *job, const double *a, const double *b,
-                          size_t n, uint64_t first, struct marey__wanted *wanted,
-                          struct marey__diff_part *part);
 
 #endif

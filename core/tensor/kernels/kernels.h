@@ -98,17 +98,18 @@ INLINE s_v read_value(const char *p, const int lie)
 #include "tensor/kernels/compare_kernel.h"
 #include "tensor/kernels/stats_kernel.h"
 
-/* ---- one function for each way of lying, and the table of them ---- */
+/* ---- one set of functions for each way of lying, and the table of them ---- */
 
-#define COMPARE(NAME, KIND, LIE)                                                                   \
-    static void NAME##_single(const struct marey__block_pair *pair, struct marey__block_diff *out) \
+#define COMPARE(NAME, KIND, LIE, IN_PAIRS, IS_WIDE)                                                \
+    static void NAME(const struct marey__block_pair *pair, struct marey__block_diff *out)          \
     {                                                                                              \
-        KIND##_compare(pair, LIE, false, false, out);                                              \
-    }                                                                                              \
-    static void NAME##_pairs(const struct marey__block_pair *pair, struct marey__block_diff *out)  \
-    {                                                                                              \
-        KIND##_compare(pair, LIE, true, false, out);                                               \
-    }                                                                                              \
+        KIND##_compare(pair, LIE, IN_PAIRS, IS_WIDE, out);                                         \
+    }
+#define ALL(NAME, KIND, LIE)                                                                       \
+    COMPARE(NAME##_single, KIND, LIE, false, false)                                                \
+    COMPARE(NAME##_pairs, KIND, LIE, true, false)                                                  \
+    COMPARE(NAME##_wide, KIND, LIE, false, true)                                                   \
+    COMPARE(NAME##_wide_pairs, KIND, LIE, true, true)                                              \
     static void NAME##_ratios(const struct marey__block_pair *pair, struct marey__block_diff *out) \
     {                                                                                              \
         KIND##_ratios(pair, LIE, out);                                                             \
@@ -116,66 +117,31 @@ INLINE s_v read_value(const char *p, const int lie)
     static bool NAME##_equal(const struct marey__block_pair *pair, struct marey__block_diff *out)  \
     {                                                                                              \
         return KIND##_equal(pair, LIE, out);                                                       \
-    }
-#define STATS(NAME, KIND, LIE)                                                                     \
+    }                                                                                              \
     static bool NAME##_stats(const void *from, size_t n, struct marey__block_stats *out,           \
                              uint64_t *counts)                                                     \
     {                                                                                              \
         return KIND##_stats(from, n, LIE, out, counts);                                            \
     }
-#define COMPARE_WIDE(NAME, KIND, LIE)                                                              \
-    static void NAME##_wide(const struct marey__block_pair *pair, struct marey__block_diff *out)   \
-    {                                                                                              \
-        KIND##_compare(pair, LIE, false, true, out);                                               \
-    }                                                                                              \
-    static void NAME##_wide_pairs(const struct marey__block_pair *pair,                            \
-                                  struct marey__block_diff *out)                                   \
-    {                                                                                              \
-        KIND##_compare(pair, LIE, true, true, out);                                                \
-    }
+ALL(f32, s, MAREY__LIE_F32)
+ALL(bf16, s, MAREY__LIE_BF16)
+ALL(f16, s, MAREY__LIE_F16)
+ALL(expanded, s, MAREY__LIE_EXPANDED)
+ALL(f64, d, MAREY__LIE_F64)
 
-COMPARE(f64, d, MAREY__LIE_F64)
-COMPARE(f32, s, MAREY__LIE_F32)
-COMPARE(bf16, s, MAREY__LIE_BF16)
-COMPARE(f16, s, MAREY__LIE_F16)
-COMPARE(expanded, s, MAREY__LIE_EXPANDED)
-STATS(f64, d, MAREY__LIE_F64)
-STATS(f32, s, MAREY__LIE_F32)
-STATS(bf16, s, MAREY__LIE_BF16)
-STATS(f16, s, MAREY__LIE_F16)
-COMPARE_WIDE(f64, d, MAREY__LIE_F64)
-COMPARE_WIDE(f32, s, MAREY__LIE_F32)
-COMPARE_WIDE(bf16, s, MAREY__LIE_BF16)
-COMPARE_WIDE(f16, s, MAREY__LIE_F16)
-COMPARE_WIDE(expanded, s, MAREY__LIE_EXPANDED)
+#define ROW(NAME)                                                                                  \
+    {                                                                                              \
+        {NAME##_single, NAME##_pairs}, {NAME##_wide, NAME##_wide_pairs}, NAME##_ratios,            \
+            NAME##_equal, NAME##_stats                                                             \
+    }
 
 const struct marey__kernels KERNELS = {
     .name = KERNELS_NAME,
-    .compare = {[MAREY__LIE_F32] = {f32_single, f32_pairs},
-                [MAREY__LIE_BF16] = {bf16_single, bf16_pairs},
-                [MAREY__LIE_F16] = {f16_single, f16_pairs},
-                [MAREY__LIE_EXPANDED] = {expanded_single, expanded_pairs},
-                [MAREY__LIE_F64] = {f64_single, f64_pairs}},
-    .compare_wide = {[MAREY__LIE_F32] = {f32_wide, f32_wide_pairs},
-                     [MAREY__LIE_BF16] = {bf16_wide, bf16_wide_pairs},
-                     [MAREY__LIE_F16] = {f16_wide, f16_wide_pairs},
-                     [MAREY__LIE_EXPANDED] = {expanded_wide, expanded_wide_pairs},
-                     [MAREY__LIE_F64] = {f64_wide, f64_wide_pairs}},
-    .ratios = {[MAREY__LIE_F32] = f32_ratios,
-               [MAREY__LIE_BF16] = bf16_ratios,
-               [MAREY__LIE_F16] = f16_ratios,
-               [MAREY__LIE_EXPANDED] = expanded_ratios,
-               [MAREY__LIE_F64] = f64_ratios},
-    .equal = {[MAREY__LIE_F32] = f32_equal,
-              [MAREY__LIE_BF16] = bf16_equal,
-              [MAREY__LIE_F16] = f16_equal,
-              [MAREY__LIE_EXPANDED] = expanded_equal,
-              [MAREY__LIE_F64] = f64_equal},
-    .stats = {[MAREY__LIE_F32] = f32_stats,
-              [MAREY__LIE_BF16] = bf16_stats,
-              [MAREY__LIE_F16] = f16_stats,
-              [MAREY__LIE_EXPANDED] = f32_stats,
-              [MAREY__LIE_F64] = f64_stats},
+    .floats = {[MAREY__LIE_F32] = ROW(f32),
+               [MAREY__LIE_BF16] = ROW(bf16),
+               [MAREY__LIE_F16] = ROW(f16),
+               [MAREY__LIE_EXPANDED] = ROW(expanded),
+               [MAREY__LIE_F64] = ROW(f64)},
 #ifdef MAREY_HAVE_XXHASH
     .hash = hash,
     .hash_begin = hash_begin,

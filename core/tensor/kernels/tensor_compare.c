@@ -25,27 +25,13 @@ void marey__diff_part_add(struct marey__diff_part *into, const struct marey__dif
     into->n_nan_one += later->n_nan_one;
     into->is_hopeless |= later->is_hopeless;
     into->n_finite += later->n_finite;
-    if (later->abs > into->abs) {
-        into->abs = later->abs;
-        into->abs_at = later->abs_at;
-    }
-    if (later->rel > into->rel) {
-        into->rel = later->rel;
-        into->rel_at = later->rel_at;
-    }
-    if (later->ulp > into->ulp) {
-        into->ulp = later->ulp;
-        into->ulp_at = later->ulp_at;
-    }
+    MAREY__KEEP_LARGER(into, abs, later->abs, later->abs_at);
+    MAREY__KEEP_LARGER(into, rel, later->rel, later->rel_at);
+    MAREY__KEEP_LARGER(into, ulp, later->ulp, later->ulp_at);
     into->max_a = MAREY__MAX(into->max_a, later->max_a);
     into->max_b = MAREY__MAX(into->max_b, later->max_b);
-    into->sum_a += later->sum_a;
-    into->sum_b += later->sum_b;
-    into->sum_abs += later->sum_abs;
-    into->sum_aa += later->sum_aa;
-    into->sum_bb += later->sum_bb;
-    into->sum_ab += later->sum_ab;
-    into->sum_dd += later->sum_dd;
+    for (size_t k = 0; k < MAREY__N_SUMS; k++)
+        into->sums[k] += later->sums[k];
 }
 
 /* The least float above, in the arithmetic of the type: `value` itself was rounded, perhaps down. */
@@ -73,8 +59,8 @@ static void finish_needs(const struct marey__compare *job, const struct marey__d
 static void finish(const struct marey__compare *job, const struct marey__diff_part *part,
                    struct marey_tensor_diff *out)
 {
-    const long double n = (long double)part->n_finite;
-    const long double norms = sqrtl(part->sum_aa) * sqrtl(part->sum_bb);
+    const long double n = (long double)part->n_finite, *const sums = part->sums;
+    const long double norms = sqrtl(sums[MAREY__SUM_AA]) * sqrtl(sums[MAREY__SUM_BB]);
     *out = (struct marey_tensor_diff){
         .n = job->n,
         .n_wrong = part->n_wrong,
@@ -86,12 +72,14 @@ static void finish(const struct marey__compare *job, const struct marey__diff_pa
         .abs = {part->abs, part->abs_at.index},
         .rel = {part->rel, part->rel_at.index},
         .ulp = {(double)part->ulp, part->ulp_at.index},
-        .mean_abs = (double)(part->sum_abs / n),
-        .rmse = (double)sqrtl(part->sum_dd / n),
-        .mean_a = (double)(part->sum_a / n),
-        .mean_b = (double)(part->sum_b / n),
-        .cosine = norms > 0 ? (double)(part->sum_ab / norms) : NAN,
-        .snr_db = part->sum_dd > 0 ? (double)(10 * log10l(part->sum_bb / part->sum_dd)) : INFINITY,
+        .mean_abs = (double)(sums[MAREY__SUM_ABS] / n),
+        .rmse = (double)sqrtl(sums[MAREY__SUM_DD] / n),
+        .mean_a = (double)(sums[MAREY__SUM_A] / n),
+        .mean_b = (double)(sums[MAREY__SUM_B] / n),
+        .cosine = norms > 0 ? (double)(sums[MAREY__SUM_AB] / norms) : NAN,
+        .snr_db = sums[MAREY__SUM_DD] > 0
+                      ? (double)(10 * log10l(sums[MAREY__SUM_BB] / sums[MAREY__SUM_DD]))
+                      : INFINITY,
         .max_a = part->max_a,
         .max_b = part->max_b,
     };

@@ -17,33 +17,19 @@ struct format {
     bool is_fnuz; /* the pattern of -0 is its only NaN */
 };
 
+/* NULL for other types. */
 static const struct format *format_of(enum marey_dtype part)
 {
-    static const struct format f16 = {16, 10, -14, 0x7bff, 0x7e00, 0x7c00, false};
-    static const struct format bf16 = {16, 7, -126, 0x7f7f, 0x7fc0, 0x7f80, false};
-    static const struct format e4m3fn = {8, 3, -6, 0x7e, 0x7f, NONE, false};
-    static const struct format e5m2 = {8, 2, -14, 0x7b, 0x7e, 0x7c, false};
-    static const struct format e4m3fnuz = {8, 3, -7, 0x7f, 0x80, NONE, true};
-    static const struct format e5m2fnuz = {8, 2, -15, 0x7f, 0x80, NONE, true};
-    static const struct format e2m1 = {4, 1, 0, 0x7, NONE, NONE, false};
-    switch (part) {
-    case MAREY_F16:
-        return &f16;
-    case MAREY_BF16:
-        return &bf16;
-    case MAREY_F8_E4M3FN:
-        return &e4m3fn;
-    case MAREY_F8_E5M2:
-        return &e5m2;
-    case MAREY_F8_E4M3FNUZ:
-        return &e4m3fnuz;
-    case MAREY_F8_E5M2FNUZ:
-        return &e5m2fnuz;
-    case MAREY_F4_E2M1X2:
-        return &e2m1;
-    default:
-        return NULL;
-    }
+    static const struct format formats[MAREY_N_DTYPES] = {
+        [MAREY_F16] = {16, 10, -14, 0x7bff, 0x7e00, 0x7c00, false},
+        [MAREY_BF16] = {16, 7, -126, 0x7f7f, 0x7fc0, 0x7f80, false},
+        [MAREY_F8_E4M3FN] = {8, 3, -6, 0x7e, 0x7f, NONE, false},
+        [MAREY_F8_E5M2] = {8, 2, -14, 0x7b, 0x7e, 0x7c, false},
+        [MAREY_F8_E4M3FNUZ] = {8, 3, -7, 0x7f, 0x80, NONE, true},
+        [MAREY_F8_E5M2FNUZ] = {8, 2, -15, 0x7f, 0x80, NONE, true},
+        [MAREY_F4_E2M1X2] = {4, 1, 0, 0x7, NONE, NONE, false},
+    };
+    return formats[part].bits != 0 ? &formats[part] : NULL;
 }
 
 /* ---- from bits ---- */

@@ -84,7 +84,7 @@ static bool count_fast(enum marey__lie lie, const void *block, size_t n, struct 
                        struct counts *counts, struct marey_tensor_stats *out)
 {
     struct marey__block_stats b;
-    if (!marey__kernels_get()->stats[lie](block, n, &b, counts->by_code))
+    if (!marey__kernels_get()->floats[lie].stats(block, n, &b, counts->by_code))
         return false;
     const long double count = (long double)n;
     const struct moments these = {n, b.about + b.sum / count, b.squares - b.sum * b.sum / count};
