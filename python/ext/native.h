@@ -9,11 +9,9 @@
  *     native_range.c     range(): the Range objects behind `with`
  *     native_async.c     `async with`
  *     native_wrapper.c   Range objects as decorators of plain functions
- *     native_nesting.c   ranges while nesting is checked
- *     native_events.c    push, pop, mark, counter
- *     native_nvtx.c      NVTXRangeWrapper
- *     native_stream.c    the stream that torch works on
- *     native_wait.c      waiting for the GPU, by torch where it uses one
+ *     native_events.c    push, pop, mark, counter; ranges while nesting is checked
+ *     native_nvtx.c      NVTXRangeWrapper; ranges by handle, for compiled code
+ *     native_cuda.c      the stream that torch works on; waiting for the GPU, by torch where it uses one
  *     native_stopwatch.c Stopwatch
  *     native_measured.c  `with sw("forward"):`, and measurements as decorators
  *     native_iteration.c iterations, epochs
@@ -27,7 +25,6 @@
  *     native_torch.c     operators of PyTorch; with torch_library.c, torch_layout.c, torch_observer.c (torch_abi.h)
  *     native_memory.c    Python's allocators, while memory is measured
  *     native_signature.c formatters, and signatures without a profile; with calls_sign*.c (calls_sign.h)
- *     native_handles.c   ranges by handle, for compiled code
  *     native_switch.c    start, stop and what is asked about the recording
  *
  * All of it runs under the GIL; the module says so to free-threaded interpreters.
@@ -147,12 +144,38 @@ static inline struct native_state *native_state_of(PyObject *module)
 PyTypeObject *native_range_type(PyObject *module);
 PyTypeObject *native_wrapper_type(PyObject *module);
 PyTypeObject *native_ready_type(PyObject *module);
+PyTypeObject *native_measured_type(PyObject *module);
+
+/* A type with one instance, Stopwatch or NVTXRangeWrapper. The state is the module's, which the type keeps alive. */
+struct native_single {
+    PyObject ob_base;
+    vectorcallfunc vectorcall;
+    struct native_state *state;
+};
+static inline struct native_state *native_single_state(PyObject *self)
+{
+    return ((struct native_single *)self)->state;
+}
+/* Type(): the instance. Type(arguments): `enable` it with them as well. */
+typedef PyObject *native_fastcall(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                  PyObject *kwnames);
+PyObject *native_single_get(PyObject *single, native_fastcall *enable, PyObject *const *args,
+                            size_t nargsf, PyObject *kwnames);
+/* __reduce__: copied or sent to another process, it is the one instance there. */
+PyObject *native_single_reduce(PyObject *self, PyObject *unused);
+int native_single_traverse(PyObject *self, visitproc visit, void *arg);
+void native_single_dealloc(PyObject *self);
+/* The type and its instance. -1 and an exception otherwise. */
+int native_single_make(PyObject *module, PyType_Spec *spec, vectorcallfunc type_call,
+                       vectorcallfunc call, PyTypeObject **type, PyObject **single);
+#define NATIVE_FASTCALL(function)                                                                  \
+    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 /* Make NVTXRangeWrapper and its instance, in the module's state. -1 and an exception otherwise. */
 int native_nvtx_make(PyObject *module);
 
-/* Tell libmarey of torch's streams. */
-void native_stream_make(void);
+/* Let libmarey ask for torch's streams, and wait for the GPU by torch. */
+void native_cuda_make(void);
 /*
  * Around a call of libmarey that may wait for the GPU in its midst: meanwhile the wait is torch's, where torch uses the
  * GPU. What torch raises stays set: look for it behind native_wait_end(), which takes what begin gave.
@@ -167,12 +190,9 @@ enum native_wait native_wait_begin(void);
 void native_wait_end(enum native_wait before);
 /* Between the two: wait now, so that the call itself does not. -1 and an exception when torch raises one. */
 int native_wait_first(void);
-/* Give libmarey the hook. */
-void native_wait_make(void);
 
-/* Make Stopwatch, its instance and the type of its measurements, in the module's state. -1 and an exception otherwise. */
+/* Make Stopwatch and its instance, in the module's state. -1 and an exception otherwise. */
 int native_stopwatch_make(PyObject *module);
-PyTypeObject *native_measured_type(PyObject *module);
 
 /* What sw(given) gives: a new reference to the Measurement of a name. */
 PyObject *native_measured(struct native_state *state, PyObject *given);
@@ -322,8 +342,12 @@ int native_payload(PyObject *value, struct marey_payload *out, PyObject **owner)
  * Returns NULL.
  */
 PyObject *native_raise(const struct native_state *state, marey_status status);
-/* The same for an instance of one of the module's types. */
-PyObject *native_raise_for(PyTypeObject *type, marey_status status);
+/* None, or the exception of a status that is not MAREY_OK. */
+PyObject *native_result(const struct native_state *state, marey_status status);
+/* A str or bytes; NULL stays NULL, and so does None. -1 and a TypeError otherwise. */
+int native_optional_name(PyObject **name);
+/* A truth value as a bit; 0 for NULL. -1 and an exception otherwise. */
+int native_truth(PyObject *value, uint32_t *out);
 
 /* The id of a site through the dictionary; its place, when it is new, is the caller's. -1 and an exception otherwise. */
 int native_id_of_site(struct native_state *state, const struct native_site_key *key, marey_id *id);
@@ -385,8 +409,10 @@ static inline int native_end(const struct native_range *range, uint32_t on, int 
     return 0;
 }
 
-/* Make the thing that stands in for `function` when it is decorated with `range`. */
+/* Make the wrapper of `function` when it is decorated with `range`. */
 PyObject *native_decorate(struct native_range *range, PyObject *function);
+/* tp_call of Range and Measurement: decorate the one argument. */
+PyObject *native_decorate_call(PyObject *self, PyObject *args, PyObject *kwargs);
 
 /* `async with`: methods of Range. */
 PyObject *native_aenter(PyObject *self, PyObject *unused);

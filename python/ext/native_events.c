@@ -30,30 +30,17 @@ static PyObject *pop_checked(PyObject *module, PyObject *name)
     }
     const marey_status status = marey_pop_checked(text);
     Py_XDECREF(bytes);
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
-}
-
-/* None stands for no name. -1 and a TypeError for what can be no name. */
-static int pop_name(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **name)
-{
-    static const char *const names[] = {"name", NULL};
-    if (native_arguments("pop", names, 0, args, nargs, kwnames, name) < 0)
-        return -1;
-    if (*name == Py_None)
-        *name = NULL;
-    if (*name == NULL || PyUnicode_Check(*name) || PyBytes_Check(*name))
-        return 0;
-    PyErr_Format(PyExc_TypeError, "a name is a str or bytes, not %.200s", Py_TYPE(*name)->tp_name);
-    return -1;
+    return native_result(native_state_of(module), status);
 }
 
 static PyObject *event_pop(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                            PyObject *kwnames)
 {
+    static const char *const names[] = {"name", NULL};
     PyObject *name = NULL;
-    if (MAREY_UNLIKELY(nargs != 0 || kwnames != NULL) && pop_name(args, nargs, kwnames, &name) < 0)
+    if (MAREY_UNLIKELY(nargs != 0 || kwnames != NULL) &&
+        (native_arguments("pop", names, 0, args, nargs, kwnames, &name) < 0 ||
+         native_optional_name(&name) < 0))
         return NULL;
     const uint32_t on = marey_on();
     if (MAREY_UNLIKELY(on & MAREY_ON_CHECKED))
@@ -121,15 +108,61 @@ static PyObject *event_counter(PyObject *module, PyObject *const *args, Py_ssize
 PyMethodDef native_event_functions[] = {
     {"push", event_push, METH_O,
      "push($module, name, /)\n--\n\nBegin a range on this thread; pop() ends it."},
-    {"pop", (PyCFunction)(void (*)(void))event_pop, METH_FASTCALL | METH_KEYWORDS,
+    {"pop", NATIVE_FASTCALL(event_pop),
      "pop($module, /, name=None)\n--\n\n"
      "End what was begun last on this thread.\n\n"
      "With nesting checked (marey.start(check=True)), a name that does not fit raises RangeError "
      "and pops nothing."},
-    {"mark", (PyCFunction)(void (*)(void))event_mark, METH_FASTCALL | METH_KEYWORDS,
+    {"mark", NATIVE_FASTCALL(event_mark),
      "mark($module, /, name, payload=None, category=None, color=None, domain=None)\n--\n\n"
      "A point in time on this thread."},
-    {"counter", (PyCFunction)(void (*)(void))event_counter, METH_FASTCALL | METH_KEYWORDS,
+    {"counter", NATIVE_FASTCALL(event_counter),
      "counter($module, /, name, value)\n--\n\nThe value of a quantity from now on."},
     {NULL, NULL, 0, NULL},
 };
+
+/*
+ * ---- ranges of `with` blocks and functions while nesting is checked ----
+ *
+ * marey.start(check=True), or NVTXRangeWrapper with the order kept track of. libmarey keeps each thread's stack and reports
+ * a mismatch. It cannot know that a block was entered before the check was switched on: its end would look like one too
+ * many. Blocks nest, so each thread counts those it entered since the switches were last touched; an end with none left
+ * belongs to a block from before, and is not checked.
+ */
+
+/* Grows whenever Python switches a recording or the range wrapper on or off, in whichever interpreter. */
+static _Atomic unsigned generation = 1;
+
+static _Thread_local struct {
+    unsigned generation, depth;
+} entered;
+
+void native_nesting_renew(void)
+{
+    generation++;
+}
+
+void native_begin_checked(const struct native_range *range)
+{
+    const unsigned now = generation;
+    if (entered.generation != now) {
+        entered.generation = now;
+        entered.depth = 0;
+    }
+    entered.depth++;
+    native_begin_now(range);
+}
+
+int native_end_checked(const struct native_range *range, int failing)
+{
+    if (entered.generation != generation || entered.depth == 0) {
+        marey_end_unchecked(range->id);
+        return 0;
+    }
+    entered.depth--;
+    const marey_status status = marey_end_checked(range->id);
+    if (status == MAREY_OK || failing)
+        return 0;
+    native_raise(PyType_GetModuleState(Py_TYPE((PyObject *)range)), status);
+    return -1;
+}

@@ -11,27 +11,16 @@
 static PyObject *gpu_start(PyObject *module, PyObject *args)
 {
     struct marey_gpu_options options = {0};
-    if (!PyArg_ParseTuple(args, "IIII:gpu_start", &options.wait, &options.warmup, &options.active,
-                          &options.repeat))
+    int is_later;
+    if (!PyArg_ParseTuple(args, "IIIIp:gpu_start", &options.wait, &options.warmup, &options.active,
+                          &options.repeat, &is_later))
         return NULL;
+    if (is_later)
+        return native_result(native_state_of(module), marey_gpu_start_later(&options));
     PyThreadState *thread = PyEval_SaveThread();
     const marey_status status = marey_gpu_start(&options);
     PyEval_RestoreThread(thread);
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
-}
-
-static PyObject *gpu_start_later(PyObject *module, PyObject *args)
-{
-    struct marey_gpu_options options = {0};
-    if (!PyArg_ParseTuple(args, "IIII:gpu_start_later", &options.wait, &options.warmup,
-                          &options.active, &options.repeat))
-        return NULL;
-    const marey_status status = marey_gpu_start_later(&options);
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
+    return native_result(native_state_of(module), status);
 }
 
 static PyObject *gpu_stop_later(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
@@ -76,9 +65,7 @@ static PyObject *gpu_resume(PyObject *module, PyObject *Py_UNUSED(unused))
     PyThreadState *thread = PyEval_SaveThread();
     const marey_status status = marey_gpu_resume();
     PyEval_RestoreThread(thread);
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
+    return native_result(native_state_of(module), status);
 }
 
 static PyObject *gpu_is_on(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
@@ -100,10 +87,9 @@ static PyObject *gpu_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 
 PyMethodDef native_gpu_functions[] = {
     {"gpu_start", gpu_start, METH_VARARGS,
-     "gpu_start($module, wait, warmup, active, repeat, /)\n--\n\nTrace what the GPU does."},
+     "gpu_start($module, wait, warmup, active, repeat, later, /)\n--\n\n"
+     "Trace the GPU; later: a thread starts it."},
     {"gpu_stop", gpu_stop, METH_NOARGS, "gpu_stop($module, /)\n--\n\nEnd it."},
-    {"gpu_start_later", gpu_start_later, METH_VARARGS,
-     "gpu_start_later($module, wait, warmup, active, repeat, /)\n--\n\nHave it begun by a thread."},
     {"gpu_stop_later", gpu_stop_later, METH_NOARGS,
      "gpu_stop_later($module, /)\n--\n\nHave it ended by a thread; work so far has lower numbers."},
     {"gpu_settle", gpu_settle, METH_NOARGS, "gpu_settle($module, /)\n--\n\nWait for that thread."},

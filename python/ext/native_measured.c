@@ -11,6 +11,7 @@
 #include "native.h"
 
 #include <marey/stopwatch.h>
+#include <structmember.h>
 
 /* Blocks open on this thread that measure nothing because one of their name runs already. */
 static _Thread_local unsigned n_again;
@@ -149,23 +150,9 @@ PyObject *native_measured_finish(const struct native_range *range, PyObject *res
 
 /* ---- the type ---- */
 
-static PyObject *measured_call(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    if (PyTuple_GET_SIZE(args) != 1 || (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0)) {
-        PyErr_SetString(PyExc_TypeError, "a measurement decorates one function");
-        return NULL;
-    }
-    return native_decorate((struct native_range *)self, PyTuple_GET_ITEM(args, 0));
-}
-
 static PyObject *measured_repr(PyObject *self)
 {
     return PyUnicode_FromFormat("<marey.Stopwatch measurement %R>", range_of(self)->name);
-}
-
-static PyObject *measured_name(PyObject *self, void *Py_UNUSED(closure))
-{
-    return Py_NewRef(range_of(self)->name);
 }
 
 static PyObject *measured_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args),
@@ -188,18 +175,18 @@ static PyMethodDef measured_methods[] = {
     {"__exit__", (PyCFunction)(void (*)(void))measured_exit, METH_FASTCALL, "End it."},
     {NULL, NULL, 0, NULL},
 };
-static PyGetSetDef measured_getset[] = {
-    {"name", measured_name, NULL, "The name, as it was given.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
+static PyMemberDef measured_members[] = {
+    {"name", T_OBJECT, offsetof(struct native_range, name), READONLY, "The name, as it was given."},
+    {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot measured_slots[] = {
     {Py_tp_doc, (void *)"A measurement of the stopwatch: a context manager and a decorator.\n\n"
                         "Made by Stopwatch()(name). It ends with the block, by an exception too."},
     {Py_tp_new, measured_refuse_new},
-    {Py_tp_call, measured_call},
+    {Py_tp_call, native_decorate_call},
     {Py_tp_repr, measured_repr},
     {Py_tp_methods, measured_methods},
-    {Py_tp_getset, measured_getset},
+    {Py_tp_members, measured_members},
     {Py_tp_dealloc, measured_dealloc},
     {0, NULL},
 };

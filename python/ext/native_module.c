@@ -15,9 +15,9 @@ PyObject *native_raise(const struct native_state *state, marey_status status)
     return NULL;
 }
 
-PyObject *native_raise_for(PyTypeObject *type, marey_status status)
+PyObject *native_result(const struct native_state *state, marey_status status)
 {
-    return native_raise(PyType_GetModuleState(type), status);
+    return status == MAREY_OK ? Py_NewRef(Py_None) : native_raise(state, status);
 }
 
 static Py_ssize_t position_of(const char *const *names, PyObject *name)
@@ -61,6 +61,64 @@ int native_arguments(const char *function, const char *const *names, Py_ssize_t 
     return 0;
 }
 
+int native_truth(PyObject *value, uint32_t *out)
+{
+    const int truth = value != NULL ? PyObject_IsTrue(value) : 0;
+    *out = truth > 0;
+    return truth < 0 ? -1 : 0;
+}
+
+/* ---- types with one instance ---- */
+
+PyObject *native_single_get(PyObject *single, native_fastcall *enable, PyObject *const *args,
+                            size_t nargsf, PyObject *kwnames)
+{
+    const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (MAREY_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
+        PyObject *enabled = enable(single, args, nargs, kwnames);
+        if (enabled == NULL)
+            return NULL;
+        Py_DECREF(enabled);
+    }
+    return Py_NewRef(single);
+}
+
+PyObject *native_single_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return Py_BuildValue("O()", Py_TYPE(self));
+}
+
+int native_single_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+void native_single_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+int native_single_make(PyObject *module, PyType_Spec *spec, vectorcallfunc type_call,
+                       vectorcallfunc call, PyTypeObject **type, PyObject **single)
+{
+    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    if (*type == NULL)
+        return -1;
+    (*type)->tp_vectorcall = type_call;
+    *single = (*type)->tp_alloc(*type, 0);
+    if (*single == NULL)
+        return -1;
+    ((struct native_single *)*single)->state = native_state_of(module);
+    ((struct native_single *)*single)->vectorcall = call;
+    return 0;
+}
+
+/* ---- the module ---- */
+
 static int check_library(void)
 {
     if (marey_abi() == MAREY_ABI)
@@ -73,27 +131,26 @@ static int check_library(void)
     return -1;
 }
 
-/* An exception of ours that is also one of Python's. `bases` is stolen and may be NULL. */
-static PyObject *exception_create(const char *name, const char *doc, PyObject *bases)
+/* An exception of ours that is also a RuntimeError, and an AssertionError: programs written for tools that assert catch that. */
+static PyObject *exception_create(const struct native_state *state, const char *name, const char *doc)
 {
+    PyObject *bases = PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError);
     PyObject *type = bases != NULL ? PyErr_NewExceptionWithDoc(name, doc, bases, NULL) : NULL;
     Py_XDECREF(bases);
     return type;
 }
 
-/* AssertionError among the bases: programs written for tools that assert catch that. */
 static int make_exceptions(struct native_state *state)
 {
     state->error = PyErr_NewExceptionWithDoc(
         "marey.MareyError", "What marey could not do, in one sentence.", NULL, NULL);
     if (state->error == NULL)
         return -1;
-    state->range_error = exception_create(
-        "marey.RangeError", "Ranges do not nest, and nesting is checked; nothing was popped.",
-        PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError));
+    state->range_error =
+        exception_create(state, "marey.RangeError",
+                         "Ranges do not nest, and nesting is checked; nothing was popped.");
     state->state_error =
-        exception_create("marey.StateError", "What was asked for does not fit what is on already.",
-                         PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError));
+        exception_create(state, "marey.StateError", "The call does not fit what is on already.");
     return state->range_error != NULL && state->state_error != NULL ? 0 : -1;
 }
 
@@ -102,26 +159,21 @@ static int make_types(PyObject *module, struct native_state *state)
     state->range_type = native_range_type(module);
     state->wrapper_type = state->range_type != NULL ? native_wrapper_type(module) : NULL;
     state->ready_type = state->wrapper_type != NULL ? native_ready_type(module) : NULL;
-    if (state->ready_type == NULL || native_nvtx_make(module) < 0 ||
+    state->measured_type = state->ready_type != NULL ? native_measured_type(module) : NULL;
+    if (state->measured_type == NULL || native_nvtx_make(module) < 0 ||
         native_stopwatch_make(module) < 0 || native_dump_make(module) < 0 ||
         native_signature_make(module) < 0 || calls_make(module) < 0)
         return -1;
-    native_stream_make();
+    native_cuda_make();
     state->ready = state->ready_type->tp_alloc(state->ready_type, 0);
     state->handles = PyContextVar_New("marey.async_ranges", NULL);
     state->ranges = PyDict_New();
     state->ids = PyDict_New();
-    return state->ready != NULL && state->handles != NULL && state->ranges != NULL && state->ids != NULL
+    state->measured = PyDict_New();
+    return state->ready != NULL && state->handles != NULL && state->ranges != NULL &&
+                   state->ids != NULL && state->measured != NULL
                ? 0
                : -1;
-}
-
-static int add(PyObject *module, const char *name, PyObject *object)
-{
-    if (PyModule_AddObject(module, name, Py_NewRef(object)) == 0)
-        return 0;
-    Py_DECREF(object);
-    return -1;
 }
 
 static int native_exec(PyObject *module)
@@ -137,20 +189,47 @@ static int native_exec(PyObject *module)
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (PyModule_AddFunctions(module, functions[i]) < 0)
             return -1;
-    if (add(module, "MareyError", state->error) < 0 ||
-        add(module, "RangeError", state->range_error) < 0 ||
-        add(module, "StateError", state->state_error) < 0 ||
-        add(module, "NVTXRangeWrapper", (PyObject *)state->nvtx_type) < 0 ||
-        add(module, "Stopwatch", (PyObject *)state->stopwatch_type) < 0 ||
-        add(module, "TensorDumper", (PyObject *)state->dump.type) < 0 ||
-        add(module, "AccvlabTensorDumper", (PyObject *)state->dump.accvlab_type) < 0 ||
-        add(module, "Measurement", (PyObject *)state->measured_type) < 0 ||
-        add(module, "Range", (PyObject *)state->range_type) < 0)
-        return -1;
+    const struct {
+        const char *name;
+        PyObject *object;
+    } objects[] = {{"MareyError", state->error},
+                   {"RangeError", state->range_error},
+                   {"StateError", state->state_error},
+                   {"NVTXRangeWrapper", (PyObject *)state->nvtx_type},
+                   {"Stopwatch", (PyObject *)state->stopwatch_type},
+                   {"TensorDumper", (PyObject *)state->dump.type},
+                   {"AccvlabTensorDumper", (PyObject *)state->dump.accvlab_type},
+                   {"Measurement", (PyObject *)state->measured_type},
+                   {"Range", (PyObject *)state->range_type}};
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        if (PyModule_AddObjectRef(module, objects[i].name, objects[i].object) < 0)
+            return -1;
     native_memory_watch(); /* where the environment asks for it */
     calls_watch();
     return PyModule_AddStringConstant(module, "version", marey_version());
 }
+
+/* Objects of the state, in the order in which they are cleared. */
+#define OBJECTS(X)                                                                                 \
+    X(ranges)                                                                                      \
+    X(ids)                                                                                         \
+    X(formatters)                                                                                  \
+    X(handles)                                                                                     \
+    X(ready)                                                                                       \
+    X(ready_type)                                                                                  \
+    X(wrapper_type)                                                                                \
+    X(range_type)                                                                                  \
+    X(measured)                                                                                    \
+    X(stopwatch)                                                                                   \
+    X(measured_type)                                                                               \
+    X(stopwatch_type)                                                                              \
+    X(nvtx)                                                                                        \
+    X(nvtx_type)                                                                                   \
+    X(state_error)                                                                                 \
+    X(range_error)                                                                                 \
+    X(error)
+#define VISIT(name) Py_VISIT((PyObject *)state->name);
+#define CLEAR(name) Py_CLEAR(state->name);
 
 static int slots_visit(const struct native_slot *slots, visitproc visit, void *arg)
 {
@@ -164,23 +243,7 @@ static int slots_visit(const struct native_slot *slots, visitproc visit, void *a
 static int native_traverse(PyObject *module, visitproc visit, void *arg)
 {
     struct native_state *state = native_state_of(module);
-    Py_VISIT(state->error);
-    Py_VISIT(state->range_error);
-    Py_VISIT(state->state_error);
-    Py_VISIT((PyObject *)state->nvtx_type);
-    Py_VISIT(state->nvtx);
-    Py_VISIT((PyObject *)state->stopwatch_type);
-    Py_VISIT((PyObject *)state->measured_type);
-    Py_VISIT(state->stopwatch);
-    Py_VISIT(state->measured);
-    Py_VISIT((PyObject *)state->range_type);
-    Py_VISIT((PyObject *)state->wrapper_type);
-    Py_VISIT((PyObject *)state->ready_type);
-    Py_VISIT(state->ready);
-    Py_VISIT(state->handles);
-    Py_VISIT(state->ranges);
-    Py_VISIT(state->ids);
-    Py_VISIT(state->formatters);
+    OBJECTS(VISIT)
     const struct native_slot *const slots[] = {state->range_slots, state->id_slots,
                                                state->measured_slots};
     int rc = native_dump_traverse(&state->dump, visit, arg);
@@ -206,23 +269,7 @@ static int native_clear(PyObject *module)
     slots_clear(state->measured_slots);
     native_dump_clear(&state->dump);
     native_phases_clear(&state->phases);
-    Py_CLEAR(state->ranges);
-    Py_CLEAR(state->ids);
-    Py_CLEAR(state->formatters);
-    Py_CLEAR(state->handles);
-    Py_CLEAR(state->ready);
-    Py_CLEAR(state->ready_type);
-    Py_CLEAR(state->wrapper_type);
-    Py_CLEAR(state->range_type);
-    Py_CLEAR(state->measured);
-    Py_CLEAR(state->stopwatch);
-    Py_CLEAR(state->measured_type);
-    Py_CLEAR(state->stopwatch_type);
-    Py_CLEAR(state->nvtx);
-    Py_CLEAR(state->nvtx_type);
-    Py_CLEAR(state->state_error);
-    Py_CLEAR(state->range_error);
-    Py_CLEAR(state->error);
+    OBJECTS(CLEAR)
     return 0;
 }
 

@@ -22,6 +22,16 @@ PyObject *native_name(PyObject *name)
     return NULL;
 }
 
+int native_optional_name(PyObject **name)
+{
+    if (*name == Py_None)
+        *name = NULL;
+    if (*name == NULL || PyUnicode_Check(*name) || PyBytes_Check(*name))
+        return 0;
+    PyErr_Format(PyExc_TypeError, "a name is a str or bytes, not %.200s", Py_TYPE(*name)->tp_name);
+    return -1;
+}
+
 /* The bytes of a str or bytes. `owner` is a new reference that keeps them. */
 static int bytes_of(PyObject *text, PyObject **owner, const char **data, Py_ssize_t *len)
 {

@@ -9,17 +9,6 @@
 
 #include <marey/nvtx.h>
 
-/* The one instance. The state is the module's, which the instance keeps alive through its type. */
-struct nvtx {
-    PyObject ob_base;
-    struct native_state *state;
-};
-
-static inline struct native_state *state_of(PyObject *self)
-{
-    return ((struct nvtx *)self)->state;
-}
-
 /* ---- push and pop ---- */
 
 /* What an exception leaves behind is as if push had not been called: the wait comes first. */
@@ -52,7 +41,7 @@ static PyObject *nvtx_range_push(PyObject *self, PyObject *const *args, Py_ssize
     else if (name_argument("range_push", 1, args, nargs, kwnames, &name) < 0)
         return NULL;
     marey_id id;
-    if (MAREY_UNLIKELY(native_id(state_of(self), name, &id) < 0))
+    if (MAREY_UNLIKELY(native_id(native_single_state(self), name, &id) < 0))
         return NULL;
     const uint32_t on = marey_on();
     if (MAREY_LIKELY((on & MAREY_ON_WRAPPER) == 0))
@@ -69,24 +58,7 @@ static PyObject *pop_waiting(PyObject *self, marey_id id)
     const enum native_wait before = native_wait_begin();
     const marey_status status = marey_nvtx_pop_id_on(id);
     native_wait_end(before);
-    if (PyErr_Occurred())
-        return NULL;
-    if (status != MAREY_OK)
-        return native_raise(state_of(self), status);
-    Py_RETURN_NONE;
-}
-
-/* None stands for no name. -1 and a TypeError for what can be no name. */
-static int check_name(PyObject **name)
-{
-    if (*name == NULL || MAREY_LIKELY(PyUnicode_Check(*name)) || PyBytes_Check(*name))
-        return 0;
-    if (*name == Py_None) {
-        *name = NULL;
-        return 0;
-    }
-    PyErr_Format(PyExc_TypeError, "a name is a str or bytes, not %.200s", Py_TYPE(*name)->tp_name);
-    return -1;
+    return PyErr_Occurred() ? NULL : native_result(native_single_state(self), status);
 }
 
 static PyObject *nvtx_range_pop(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -98,30 +70,23 @@ static PyObject *nvtx_range_pop(PyObject *self, PyObject *const *args, Py_ssize_
     else if ((nargs != 0 || kwnames != NULL) &&
              name_argument("range_pop", 0, args, nargs, kwnames, &name) < 0)
         return NULL;
-    if (check_name(&name) < 0)
+    if (name != NULL && MAREY_UNLIKELY(!PyUnicode_Check(name)) && native_optional_name(&name) < 0)
         return NULL;
     const uint32_t on = marey_on();
     if (MAREY_LIKELY((on & MAREY_ON_WRAPPER) == 0))
         Py_RETURN_NONE;
     marey_id id = 0;
-    if (name != NULL && (on & MAREY_ON_ORDER) && native_id(state_of(self), name, &id) < 0)
+    if (name != NULL && (on & MAREY_ON_ORDER) && native_id(native_single_state(self), name, &id) < 0)
         return NULL;
     if (MAREY_UNLIKELY(on & MAREY_ON_SYNC_POP))
         return pop_waiting(self, id);
     const marey_status status = marey_nvtx_pop_id_on(id);
     if (MAREY_UNLIKELY(status != MAREY_OK))
-        return native_raise(state_of(self), status);
+        return native_raise(native_single_state(self), status);
     Py_RETURN_NONE;
 }
 
 /* ---- the switch ---- */
-
-static int is_true(PyObject *value, uint32_t *out)
-{
-    const int truth = PyObject_IsTrue(value);
-    *out = truth > 0;
-    return truth < 0 ? -1 : 0;
-}
 
 static PyObject *nvtx_enable(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                              PyObject *kwnames)
@@ -131,17 +96,15 @@ static PyObject *nvtx_enable(PyObject *self, PyObject *const *args, Py_ssize_t n
     PyObject *values[3] = {NULL};
     struct marey_nvtx_options options;
     if (native_arguments("enable", names, 3, args, nargs, kwnames, values) < 0 ||
-        is_true(values[0], &options.sync_on_push) < 0 ||
-        is_true(values[1], &options.sync_on_pop) < 0 ||
-        is_true(values[2], &options.keep_track_of_range_order) < 0)
+        native_truth(values[0], &options.sync_on_push) < 0 ||
+        native_truth(values[1], &options.sync_on_pop) < 0 ||
+        native_truth(values[2], &options.keep_track_of_range_order) < 0)
         return NULL;
     native_nesting_renew(); /* blocks that are open were not checked when they were entered */
     PyThreadState *thread = PyEval_SaveThread();
     const marey_status status = marey_nvtx_enable(&options);
     PyEval_RestoreThread(thread);
-    if (status != MAREY_OK)
-        return native_raise(state_of(self), status);
-    Py_RETURN_NONE;
+    return native_result(native_single_state(self), status);
 }
 
 static PyObject *nvtx_disable(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
@@ -158,52 +121,21 @@ static PyObject *nvtx_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(clos
 
 /* ---- the one instance ---- */
 
-/* NVTXRangeWrapper(): the instance. NVTXRangeWrapper(True, False, True): enable it as well. */
 static PyObject *nvtx_call(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     const struct native_state *state = PyType_GetModuleState((PyTypeObject *)type);
-    PyObject *const wrapper = state->nvtx;
-    const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    if (MAREY_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
-        PyObject *enabled = nvtx_enable(wrapper, args, nargs, kwnames);
-        if (enabled == NULL)
-            return NULL;
-        Py_DECREF(enabled);
-    }
-    return Py_NewRef(wrapper);
+    return native_single_get(state->nvtx, nvtx_enable, args, nargsf, kwnames);
 }
 
-/* Reached by NVTXRangeWrapper.__new__() alone; arguments are for the call. */
+/* Reached by NVTXRangeWrapper.__new__() only; arguments are for the call. */
 static PyObject *nvtx_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
 {
     const struct native_state *state = PyType_GetModuleState(type);
     return Py_NewRef(state->nvtx);
 }
 
-/* Copied or sent to another process, it is the one instance there. */
-static PyObject *nvtx_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    return Py_BuildValue("O()", Py_TYPE(self));
-}
-
-static int nvtx_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    return 0;
-}
-
-static void nvtx_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
-#define FASTCALL(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
-
 static PyMethodDef nvtx_methods[] = {
-    {"enable", FASTCALL(nvtx_enable),
+    {"enable", NATIVE_FASTCALL(nvtx_enable),
      "enable($self, /, sync_on_push, sync_on_pop, keep_track_of_range_order)\n--\n\n"
      "Switch it on: wait for the GPU before each push, before each pop; check that ranges nest."},
     {"disable", nvtx_disable, METH_NOARGS,
@@ -211,14 +143,14 @@ static PyMethodDef nvtx_methods[] = {
      "Switch it off. Ranges that this thread has open through it are ended."},
     {"reset", nvtx_disable, METH_NOARGS,
      "reset($self, /)\n--\n\nSwitch it off and forget what it was told, as disable() does."},
-    {"range_push", FASTCALL(nvtx_range_push),
+    {"range_push", NATIVE_FASTCALL(nvtx_range_push),
      "range_push($self, /, range_name)\n--\n\n"
      "Wait for the GPU if asked to, then begin a range on this thread. Nothing while off."},
-    {"range_pop", FASTCALL(nvtx_range_pop),
+    {"range_pop", NATIVE_FASTCALL(nvtx_range_pop),
      "range_pop($self, /, range_name=None)\n--\n\n"
      "Wait for the GPU if asked to, then end the range that was begun last on this thread.\n\n"
      "With the order kept track of, a name that does not fit raises RangeError and pops nothing."},
-    {"__reduce__", nvtx_reduce, METH_NOARGS, "Pickle as the one instance."},
+    {"__reduce__", native_single_reduce, METH_NOARGS, "Pickle as the one instance."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -238,13 +170,13 @@ static PyType_Slot nvtx_slots[] = {
     {Py_tp_new, nvtx_new},
     {Py_tp_methods, nvtx_methods},
     {Py_tp_getset, nvtx_getset},
-    {Py_tp_traverse, nvtx_traverse},
-    {Py_tp_dealloc, nvtx_dealloc},
+    {Py_tp_traverse, native_single_traverse},
+    {Py_tp_dealloc, native_single_dealloc},
     {0, NULL},
 };
 static PyType_Spec nvtx_spec = {
     .name = "marey.NVTXRangeWrapper",
-    .basicsize = sizeof(struct nvtx),
+    .basicsize = sizeof(struct native_single),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = nvtx_slots,
 };
@@ -252,15 +184,56 @@ static PyType_Spec nvtx_spec = {
 int native_nvtx_make(PyObject *module)
 {
     struct native_state *state = native_state_of(module);
-    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &nvtx_spec, NULL);
-    if (type == NULL)
-        return -1;
-    state->nvtx_type = type;
-    type->tp_vectorcall = nvtx_call;
-    state->nvtx = type->tp_alloc(type, 0);
-    if (state->nvtx == NULL)
-        return -1;
-    ((struct nvtx *)state->nvtx)->state = state;
-    native_wait_make();
-    return 0;
+    return native_single_make(module, &nvtx_spec, nvtx_call, NULL, &state->nvtx_type, &state->nvtx);
 }
+
+/* ---- ranges by handle, for marey.numba_nvtx: compiled code calls the functions of libmarey by their addresses ---- */
+
+static PyObject *handle_register(PyObject *Py_UNUSED(module), PyObject *name)
+{
+    if (!PyUnicode_Check(name)) {
+        PyErr_Format(PyExc_TypeError, "a name is a str, not %.200s", Py_TYPE(name)->tp_name);
+        return NULL;
+    }
+    PyObject *bytes = PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass");
+    if (bytes == NULL)
+        return NULL;
+    const uint64_t handle =
+        marey_nvtx_register(PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    Py_DECREF(bytes);
+    return PyLong_FromUnsignedLongLong(handle);
+}
+
+static PyObject *handle_push(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    const unsigned long long handle = PyLong_AsUnsignedLongLong(number);
+    if (handle == (unsigned long long)-1 && PyErr_Occurred())
+        return NULL;
+    marey_nvtx_push_handle(handle);
+    Py_RETURN_NONE;
+}
+
+static PyObject *handle_pop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    marey_nvtx_pop_handle();
+    Py_RETURN_NONE;
+}
+
+static PyObject *handle_addresses(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return Py_BuildValue(
+        "{sKsK}", "marey_nvtx_push_handle", (unsigned long long)(uintptr_t)marey_nvtx_push_handle,
+        "marey_nvtx_pop_handle", (unsigned long long)(uintptr_t)marey_nvtx_pop_handle);
+}
+
+PyMethodDef native_handle_functions[] = {
+    {"nvtx_register", handle_register, METH_O,
+     "nvtx_register($module, name, /)\n--\n\nThe handle of a name, the same in every process."},
+    {"nvtx_push_handle", handle_push, METH_O,
+     "nvtx_push_handle($module, handle, /)\n--\n\nBegin a range by handle."},
+    {"nvtx_pop_handle", handle_pop, METH_NOARGS,
+     "nvtx_pop_handle($module, /)\n--\n\nEnd what was begun last on this thread."},
+    {"nvtx_addresses", handle_addresses, METH_NOARGS,
+     "nvtx_addresses($module, /)\n--\n\nThe addresses of the C functions, by name."},
+    {NULL, NULL, 0, NULL},
+};

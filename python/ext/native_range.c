@@ -18,6 +18,8 @@
 
 #include "native.h"
 
+#include <structmember.h>
+
 enum { OWN_TYPES = 256 };
 
 static PyObject *range_enter(PyObject *self, PyObject *Py_UNUSED(unused))
@@ -34,19 +36,6 @@ static PyObject *range_exit(PyObject *self, PyObject *const *args, Py_ssize_t na
     if (native_end(range, marey_on(), nargs > 0 && args[0] != Py_None) < 0)
         return NULL;
     Py_RETURN_NONE;
-}
-
-static PyMethodDef enter_def = {"__enter__", range_enter, METH_NOARGS, "Begin the range."};
-static PyMethodDef exit_def = {"__exit__", (PyCFunction)(void (*)(void))range_exit, METH_FASTCALL,
-                               "End the range."};
-
-static PyObject *range_call(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    if (PyTuple_GET_SIZE(args) != 1 || (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0)) {
-        PyErr_SetString(PyExc_TypeError, "a range decorates one function");
-        return NULL;
-    }
-    return native_decorate((struct native_range *)self, PyTuple_GET_ITEM(args, 0));
 }
 
 static PyObject *range_repr(PyObject *self)
@@ -69,21 +58,6 @@ static PyObject *range_payload(PyObject *self, void *Py_UNUSED(closure))
     default:
         Py_RETURN_NONE;
     }
-}
-
-static PyObject *range_get_name(PyObject *self, void *Py_UNUSED(closure))
-{
-    return Py_NewRef(((struct native_range *)self)->name);
-}
-
-static PyObject *range_get_category(PyObject *self, void *Py_UNUSED(closure))
-{
-    return Py_NewRef(((struct native_range *)self)->category);
-}
-
-static PyObject *range_get_domain(PyObject *self, void *Py_UNUSED(closure))
-{
-    return Py_NewRef(((struct native_range *)self)->domain);
 }
 
 static PyObject *range_get_color(PyObject *self, void *Py_UNUSED(closure))
@@ -126,6 +100,7 @@ static void range_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+enum { N_BOUND = 2 }; /* of the methods: those that a type of its own binds */
 static PyMethodDef range_methods[] = {
     {"__enter__", range_enter, METH_NOARGS, "Begin the range."},
     {"__exit__", (PyCFunction)(void (*)(void))range_exit, METH_FASTCALL, "End the range."},
@@ -134,10 +109,15 @@ static PyMethodDef range_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef range_members[] = {
+    {"name", T_OBJECT, offsetof(struct native_range, name), READONLY, "The name, as it was given."},
+    {"category", T_OBJECT, offsetof(struct native_range, category), READONLY,
+     "What groups it with others, or None."},
+    {"domain", T_OBJECT, offsetof(struct native_range, domain), READONLY,
+     "The library that uses it, or None."},
+    {NULL, 0, 0, 0, NULL},
+};
 static PyGetSetDef range_getset[] = {
-    {"name", range_get_name, NULL, "The name, as it was given.", NULL},
-    {"category", range_get_category, NULL, "What groups it with others, or None.", NULL},
-    {"domain", range_get_domain, NULL, "The library that speaks, or None.", NULL},
     {"color", range_get_color, NULL, "0xAARRGGBB, or None.", NULL},
     {"payload", range_payload, NULL, "The value that travels with it, or None.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -149,9 +129,11 @@ PyDoc_STRVAR(
     "Made by marey.range(name). Never changes, so one object serves all threads and tasks.");
 
 static PyType_Slot range_slots[] = {
-    {Py_tp_doc, (void *)range_doc},   {Py_tp_new, range_refuse_new},  {Py_tp_call, range_call},
-    {Py_tp_repr, range_repr},         {Py_tp_methods, range_methods}, {Py_tp_getset, range_getset},
-    {Py_tp_traverse, range_traverse}, {Py_tp_dealloc, range_dealloc}, {0, NULL},
+    {Py_tp_doc, (void *)range_doc},     {Py_tp_new, range_refuse_new},
+    {Py_tp_call, native_decorate_call}, {Py_tp_members, range_members},
+    {Py_tp_repr, range_repr},           {Py_tp_methods, range_methods},
+    {Py_tp_getset, range_getset},       {Py_tp_traverse, range_traverse},
+    {Py_tp_dealloc, range_dealloc},     {0, NULL},
 };
 static PyType_Spec range_spec = {
     .name = "marey.Range",
@@ -177,24 +159,13 @@ static PyType_Spec own_spec = {
     .slots = own_slots,
 };
 
-static PyTypeObject *own_type_create(PyObject *module, PyTypeObject *base)
-{
-    PyObject *bases = PyTuple_Pack(1, base);
-    if (bases == NULL)
-        return NULL;
-    PyObject *type = PyType_FromModuleAndSpec(module, &own_spec, bases);
-    Py_DECREF(bases);
-    return (PyTypeObject *)type;
-}
-
 /* Put the range's two bound functions into its own type. */
 static int own_type_bind(PyTypeObject *type, PyObject *range)
 {
-    PyMethodDef *const defs[] = {&enter_def, &exit_def};
-    for (size_t i = 0; i < sizeof defs / sizeof *defs; i++) {
-        PyObject *bound = PyCFunction_NewEx(defs[i], range, NULL);
+    for (PyMethodDef *def = range_methods; def < range_methods + N_BOUND; def++) {
+        PyObject *bound = PyCFunction_NewEx(def, range, NULL);
         const int rc =
-            bound != NULL ? PyObject_SetAttrString((PyObject *)type, defs[i]->ml_name, bound) : -1;
+            bound != NULL ? PyObject_SetAttrString((PyObject *)type, def->ml_name, bound) : -1;
         Py_XDECREF(bound);
         if (rc < 0)
             return -1;
@@ -220,7 +191,8 @@ static struct native_range *range_create(PyTypeObject *type, const struct native
 static struct native_range *range_create_own(PyObject *module, PyTypeObject *base,
                                              const struct native_site_key *key, marey_id id)
 {
-    PyTypeObject *type = own_type_create(module, base);
+    PyTypeObject *type =
+        (PyTypeObject *)PyType_FromModuleAndSpec(module, &own_spec, (PyObject *)base);
     if (type == NULL)
         return NULL;
     struct native_range *range = range_create(type, key, id);
@@ -412,7 +384,6 @@ PyDoc_STRVAR(
     "names the library that speaks.");
 
 PyMethodDef native_range_functions[] = {
-    {"range", (PyCFunction)(void (*)(void))range_function, METH_FASTCALL | METH_KEYWORDS,
-     range_function_doc},
+    {"range", NATIVE_FASTCALL(range_function), range_function_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -18,18 +18,6 @@
 /* Where printer() puts a report on this thread: a new reference; NULL outside native_stopwatch_finish(). */
 static _Thread_local PyObject **report_here;
 
-/* The one instance. The state is the module's, which the instance keeps alive through its type. */
-struct stopwatch {
-    PyObject ob_base;
-    vectorcallfunc vectorcall;
-    struct native_state *state;
-};
-
-static inline struct native_state *state_of(PyObject *self)
-{
-    return ((struct stopwatch *)self)->state;
-}
-
 /* ---- measurements ---- */
 
 /* The id of the one argument `name`. -1 and an exception otherwise. */
@@ -42,7 +30,7 @@ static inline int id_argument(PyObject *self, const char *method, PyObject *cons
         name = args[0];
     else if (native_arguments(method, names, 1, args, nargs, kwnames, &name) < 0)
         return -1;
-    return native_id(state_of(self), name, id);
+    return native_id(native_single_state(self), name, id);
 }
 
 #define METHOD_BY_NAME(function, method, call)                                                     \
@@ -55,7 +43,7 @@ static inline int id_argument(PyObject *self, const char *method, PyObject *cons
         const uint32_t on = marey_on();                                                            \
         if ((on & MAREY_ON_STOPWATCH) == 0)                                                        \
             Py_RETURN_NONE;                                                                        \
-        return native_stopwatch_call_on(state_of(self), on, call, id);                             \
+        return native_stopwatch_call_on(native_single_state(self), on, call, id);                  \
     }
 
 static marey_status cancel(marey_id id)
@@ -78,13 +66,14 @@ static PyObject *stopwatch_measure(PyObject *self, PyObject *const *args, size_t
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *name = NULL;
     if (MAREY_LIKELY(nargs == 1 && kwnames == NULL)) {
-        const struct native_slot *slot = &state_of(self)->measured_slots[native_slot_of(args[0])];
+        const struct native_slot *slot =
+            &native_single_state(self)->measured_slots[native_slot_of(args[0])];
         if (MAREY_LIKELY(slot->key == args[0]))
             return Py_NewRef(slot->range);
     }
     if (native_arguments("Stopwatch", names, 1, args, nargs, kwnames, &name) < 0)
         return NULL;
-    return native_measured(state_of(self), name);
+    return native_measured(native_single_state(self), name);
 }
 
 /* ---- iterations ---- */
@@ -171,7 +160,7 @@ static PyObject *stopwatch_finish_iter(PyObject *self, PyObject *const *args, Py
         return NULL;
     if ((marey_on() & MAREY_ON_STOPWATCH) == 0)
         Py_RETURN_NONE;
-    if (native_stopwatch_finish(state_of(self), "Stopwatch.finish_iter", n) < 0)
+    if (native_stopwatch_finish(native_single_state(self), "Stopwatch.finish_iter", n) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -202,13 +191,6 @@ static int count_argument(PyObject *value, const char *name, long long least, ui
     return 0;
 }
 
-static int truth_argument(PyObject *value, uint32_t *out)
-{
-    const int truth = value != NULL ? PyObject_IsTrue(value) : 0;
-    *out = truth > 0;
-    return truth < 0 ? -1 : 0;
-}
-
 static int gpu_argument(PyObject *value, uint32_t do_cuda_sync, enum marey_stopwatch_gpu *out)
 {
     *out = do_cuda_sync ? MAREY_GPU_SYNC : MAREY_GPU_NONE;
@@ -236,10 +218,9 @@ static int enable_arguments(PyObject *const *values, struct marey_stopwatch_opti
     uint32_t do_cuda_sync;
     if (count_argument(values[0], "num_warmup_iters", 0, 0, &options->warmup) < 0 ||
         count_argument(print_every, "print_every_n_iters", 1, 0, &options->print_every) < 0 ||
-        truth_argument(values[2], &do_cuda_sync) < 0 ||
+        native_truth(values[2], &do_cuda_sync) < 0 ||
         gpu_argument(values[3], do_cuda_sync, &options->gpu) < 0 ||
-        truth_argument(values[4], strict) < 0 ||
-        truth_argument(values[5], &options->sync_one_time) < 0)
+        native_truth(values[4], strict) < 0 || native_truth(values[5], &options->sync_one_time) < 0)
         return -1;
     return 0;
 }
@@ -264,16 +245,16 @@ static PyObject *stopwatch_enable(PyObject *self, PyObject *const *args, Py_ssiz
     const marey_status status = marey_stopwatch_enable(&options);
     PyEval_RestoreThread(thread);
     if (status != MAREY_OK)
-        return native_raise(state_of(self), status);
-    state_of(self)->strict = strict != 0;
-    state_of(self)->told_of_print = 0;
+        return native_raise(native_single_state(self), status);
+    native_single_state(self)->strict = strict != 0;
+    native_single_state(self)->told_of_print = 0;
     Py_RETURN_NONE;
 }
 
 static PyObject *stopwatch_disable(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     marey_stopwatch_disable();
-    state_of(self)->strict = 0;
+    native_single_state(self)->strict = 0;
     Py_RETURN_NONE;
 }
 
@@ -357,13 +338,14 @@ static PyObject *stopwatch_set_usage(PyObject *self, PyObject *const *args, Py_s
     marey_id id;
     uint32_t mask;
     if (native_arguments("set_cpu_usage_meas_name", names, 1, args, nargs, kwnames, values) < 0 ||
-        native_id(state_of(self), values[0], &id) < 0 || usage_argument(values[1], &mask) < 0)
+        native_id(native_single_state(self), values[0], &id) < 0 ||
+        usage_argument(values[1], &mask) < 0)
         return NULL;
     if (!marey_stopwatch_is_enabled())
         Py_RETURN_NONE;
     const marey_status status =
         mask != ALL_USAGES ? marey_stopwatch_measure_usage(id, mask) : measure_all(id);
-    return native_stopwatch_end(state_of(self), status);
+    return native_stopwatch_end(native_single_state(self), status);
 }
 
 /* ---- results ---- */
@@ -380,7 +362,7 @@ static PyObject *stopwatch_report(PyObject *self, PyObject *Py_UNUSED(unused))
     if (fclose(stream) != 0)
         PyErr_NoMemory();
     else if (status != MAREY_OK)
-        native_raise(state_of(self), status);
+        native_raise(native_single_state(self), status);
     else
         text = report_text(data, len);
     free(data);
@@ -403,23 +385,14 @@ METHOD_OF_PACKAGE(gather)
 
 /* ---- the one instance ---- */
 
-/* Stopwatch(): the instance. Stopwatch(5, 10, True): enable it as well. */
 static PyObject *stopwatch_call(PyObject *type, PyObject *const *args, size_t nargsf,
                                 PyObject *kwnames)
 {
     const struct native_state *state = PyType_GetModuleState((PyTypeObject *)type);
-    PyObject *const stopwatch = state->stopwatch;
-    const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    if (MAREY_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
-        PyObject *enabled = stopwatch_enable(stopwatch, args, nargs, kwnames);
-        if (enabled == NULL)
-            return NULL;
-        Py_DECREF(enabled);
-    }
-    return Py_NewRef(stopwatch);
+    return native_single_get(state->stopwatch, stopwatch_enable, args, nargsf, kwnames);
 }
 
-/* Reached by Stopwatch.__new__() alone; arguments are for the call. */
+/* Reached by Stopwatch.__new__() only; arguments are for the call. */
 static PyObject *stopwatch_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                                PyObject *Py_UNUSED(kwargs))
 {
@@ -427,30 +400,8 @@ static PyObject *stopwatch_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     return Py_NewRef(state->stopwatch);
 }
 
-/* Copied or sent to another process, it is the one instance there. */
-static PyObject *stopwatch_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    return Py_BuildValue("O()", Py_TYPE(self));
-}
-
-static int stopwatch_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    return 0;
-}
-
-static void stopwatch_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
-#define FASTCALL(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
-
 static PyMethodDef stopwatch_methods[] = {
-    {"enable", FASTCALL(stopwatch_enable),
+    {"enable", NATIVE_FASTCALL(stopwatch_enable),
      "enable($self, /, num_warmup_iters=0, print_every_n_iters=None, do_cuda_sync=False, gpu=None, "
      "strict=False, sync_one_time=False)\n--\n\n"
      "Switch it on, with no results yet. The first num_warmup_iters iterations are left out; a "
@@ -464,51 +415,51 @@ static PyMethodDef stopwatch_methods[] = {
     {"reset", stopwatch_reset, METH_NOARGS,
      "reset($self, /)\n--\n\nSwitch it off and forget results and options."},
     {"clear", stopwatch_clear, METH_NOARGS, "clear($self, /)\n--\n\nForget the results and go on."},
-    {"start_meas", FASTCALL(stopwatch_start_meas),
+    {"start_meas", NATIVE_FASTCALL(stopwatch_start_meas),
      "start_meas($self, /, name)\n--\n\nStart a measurement. Nothing while off."},
-    {"end_meas", FASTCALL(stopwatch_end_meas),
+    {"end_meas", NATIVE_FASTCALL(stopwatch_end_meas),
      "end_meas($self, /, name)\n--\n\nEnd it: its time counts for the iteration that goes on."},
-    {"cancel_meas", FASTCALL(stopwatch_cancel_meas),
+    {"cancel_meas", NATIVE_FASTCALL(stopwatch_cancel_meas),
      "cancel_meas($self, /, name)\n--\n\nDrop it, as if it had not been started."},
-    {"finish_iter", FASTCALL(stopwatch_finish_iter),
+    {"finish_iter", NATIVE_FASTCALL(stopwatch_finish_iter),
      "finish_iter($self, /, samples=None)\n--\n\n"
      "The iteration ends; samples is how many it worked on, for the throughput."},
-    {"start_one_time_measurement", FASTCALL(stopwatch_start_once),
+    {"start_one_time_measurement", NATIVE_FASTCALL(stopwatch_start_once),
      "start_one_time_measurement($self, /, name)\n--\n\n"
      "Start what is measured once in the process, in warm-up too."},
-    {"end_one_time_measurement", FASTCALL(stopwatch_end_once),
+    {"end_one_time_measurement", NATIVE_FASTCALL(stopwatch_end_once),
      "end_one_time_measurement($self, /, name)\n--\n\nEnd it."},
-    {"set_cpu_usage_meas_name", FASTCALL(stopwatch_set_usage),
+    {"set_cpu_usage_meas_name", NATIVE_FASTCALL(stopwatch_set_usage),
      "set_cpu_usage_meas_name($self, /, name, usage=None)\n--\n\n"
      "Measure the use of processors during `name` as well, and more, from its next start on. Any "
      "number of names.\n\n"
      "usage is one or several of thread, process, tree (the process and its living descendants), "
      "machine,\nfaults (page faults and context switches) and rss; None for all."},
-    {"print_eval_times", FASTCALL(stopwatch_print_eval_times),
+    {"print_eval_times", NATIVE_FASTCALL(stopwatch_print_eval_times),
      "print_eval_times($self, /, file=None)\n--\n\nPrint the report, to sys.stdout by default."},
     {"report", stopwatch_report, METH_NOARGS,
      "report($self, /)\n--\n\nThe report as a text, also when it is off."},
     {"get_num_nonwarmup_iters_measured", stopwatch_n_measured, METH_NOARGS,
      "get_num_nonwarmup_iters_measured($self, /)\n--\n\n"
      "Finished iterations without warm-up; 0 while off."},
-    {"stats", FASTCALL(stopwatch_stats),
+    {"stats", NATIVE_FASTCALL(stopwatch_stats),
      "stats($self, /)\n--\n\nThe results so far as tables: marey.StopwatchStats."},
-    {"to_json", FASTCALL(stopwatch_to_json),
+    {"to_json", NATIVE_FASTCALL(stopwatch_to_json),
      "to_json($self, /, path=None)\n--\n\nWrite all tables as one JSON object, or return it."},
-    {"to_csv", FASTCALL(stopwatch_to_csv),
+    {"to_csv", NATIVE_FASTCALL(stopwatch_to_csv),
      "to_csv($self, /, path=None, table='iterations')\n--\n\nWrite a table as CSV, or return it."},
-    {"to_pandas", FASTCALL(stopwatch_to_pandas),
+    {"to_pandas", NATIVE_FASTCALL(stopwatch_to_pandas),
      "to_pandas($self, /, table='iterations')\n--\n\nA table as a pandas.DataFrame."},
-    {"gather", FASTCALL(stopwatch_gather),
+    {"gather", NATIVE_FASTCALL(stopwatch_gather),
      "gather($self, /, group=None)\n--\n\n"
      "Merge the results of all ranks of a torch.distributed or mpi4py job: marey.StopwatchStats on "
      "every rank.\nAll ranks call it."},
-    {"__reduce__", stopwatch_reduce, METH_NOARGS, "Pickle as the one instance."},
+    {"__reduce__", native_single_reduce, METH_NOARGS, "Pickle as the one instance."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef stopwatch_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct stopwatch, vectorcall), READONLY, NULL},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct native_single, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 static PyGetSetDef stopwatch_getset[] = {
@@ -530,13 +481,13 @@ static PyType_Slot stopwatch_slots[] = {
     {Py_tp_members, stopwatch_members},
     {Py_tp_methods, stopwatch_methods},
     {Py_tp_getset, stopwatch_getset},
-    {Py_tp_traverse, stopwatch_traverse},
-    {Py_tp_dealloc, stopwatch_dealloc},
+    {Py_tp_traverse, native_single_traverse},
+    {Py_tp_dealloc, native_single_dealloc},
     {0, NULL},
 };
 static PyType_Spec stopwatch_spec = {
     .name = "marey.Stopwatch",
-    .basicsize = sizeof(struct stopwatch),
+    .basicsize = sizeof(struct native_single),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
              Py_TPFLAGS_IMMUTABLETYPE,
     .slots = stopwatch_slots,
@@ -545,18 +496,9 @@ static PyType_Spec stopwatch_spec = {
 int native_stopwatch_make(PyObject *module)
 {
     struct native_state *state = native_state_of(module);
-    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &stopwatch_spec, NULL);
-    if (type == NULL)
+    if (native_single_make(module, &stopwatch_spec, stopwatch_call, stopwatch_measure,
+                           &state->stopwatch_type, &state->stopwatch) < 0)
         return -1;
-    state->stopwatch_type = type;
-    type->tp_vectorcall = stopwatch_call;
-    state->stopwatch = type->tp_alloc(type, 0);
-    state->measured_type = native_measured_type(module);
-    state->measured = PyDict_New();
-    if (state->stopwatch == NULL || state->measured_type == NULL || state->measured == NULL)
-        return -1;
-    ((struct stopwatch *)state->stopwatch)->state = state;
-    ((struct stopwatch *)state->stopwatch)->vectorcall = stopwatch_measure;
     marey_stopwatch_set_printer(printer, NULL);
     return 0;
 }

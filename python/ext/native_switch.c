@@ -34,9 +34,7 @@ static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
     const marey_status status = marey_stop();
     PyEval_RestoreThread(thread);
     native_nesting_renew();
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
+    return native_result(native_state_of(module), status);
 }
 
 static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
@@ -110,9 +108,7 @@ static PyObject *switch_allow_attach(PyObject *module, PyObject *const *args, Py
         return NULL;
     }
     const marey_status status = marey_allow_attach(pid);
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
+    return native_result(native_state_of(module), status);
 }
 
 static PyObject *switch_rank(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
@@ -183,11 +179,11 @@ PyMethodDef native_switch_functions[] = {
      "reset($module, /)\n--\n\nStop, and forget options and nesting stacks."},
     {"enabled", switch_enabled, METH_NOARGS,
      "enabled($module, /)\n--\n\nWhether a recording is open."},
-    {"set_rank", (PyCFunction)(void (*)(void))switch_set_rank, METH_FASTCALL | METH_KEYWORDS,
+    {"set_rank", NATIVE_FASTCALL(switch_set_rank),
      "set_rank($module, /, rank, world_size=-1)\n--\n\nSay which rank this process is."},
     {"set_worker", switch_set_worker, METH_O,
      "set_worker($module, number, /)\n--\n\nSay which worker of a data loader this process is."},
-    {"allow_attach", (PyCFunction)(void (*)(void))switch_allow_attach, METH_FASTCALL | METH_KEYWORDS,
+    {"allow_attach", NATIVE_FASTCALL(switch_allow_attach),
      "allow_attach($module, /, pid=None)\n--\n\n"
      "Let a sampling profiler of the same user attach to this process; pid: that one alone."},
     {"run_id", switch_run_id, METH_NOARGS,

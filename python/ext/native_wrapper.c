@@ -252,3 +252,13 @@ PyObject *native_decorate(struct native_range *range, PyObject *function)
     }
     return wrap_function(range, function);
 }
+
+PyObject *native_decorate_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    struct native_range *const range = (struct native_range *)self;
+    if (PyTuple_GET_SIZE(args) == 1 && (kwargs == NULL || PyDict_GET_SIZE(kwargs) == 0))
+        return native_decorate(range, PyTuple_GET_ITEM(args, 0));
+    PyErr_Format(PyExc_TypeError, "a %s decorates one function",
+                 is_measurement(range) ? "measurement" : "range");
+    return NULL;
+}

@@ -42,7 +42,7 @@ def start(wait: int = 0, warmup: int = 0, active: int = 0, repeat: int = 0, *, l
     from marey import _torch_profiler
 
     _torch_profiler.watch()
-    (_native.gpu_start_later if later else _native.gpu_start)(wait, warmup, active, repeat)
+    _native.gpu_start(wait, warmup, active, repeat, later)
 
 
 def stop(*, later: bool = False) -> None:

@@ -1,0 +1,146 @@
+/*
+ * native_cuda.c: the stream of the GPU that torch works on, for times that the GPU notes; and waiting for the GPU on behalf
+ * of libmarey.
+ *
+ * libmarey asks stream_hook() at both ends of a measurement, so it takes torch's short way: two functions that look up
+ * a number each, make no object and start nothing. Without them, or where they raise (no GPU, another's module of that
+ * name), libmarey decides, whose default stream is torch's as well.
+ *
+ * libmarey waits in the midst of a push, a pop or a measurement, by the CUDA runtime it finds. Where torch uses the GPU,
+ * torch knows better: it has the current device and knows when a graph is being captured. So libmarey asks wait_hook()
+ * first. The hook acts for calls that come from here, which hold the GIL and say so by native_wait_begin(); other threads
+ * of the process may call from C without it, and are left to libmarey.
+ */
+#include "native.h"
+
+#include <marey/cuda.h>
+
+/* ---- torch's stream ---- */
+
+/* Threads of the program may measure from C without the GIL; they are none of torch's Python. */
+static int holds_gil(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked() != NULL;
+#else
+    return Py_IsInitialized() && PyGILState_Check();
+#endif
+}
+
+/* A module that is imported: a new reference, or NULL with or without an exception. */
+static PyObject *imported(const char *module)
+{
+    PyObject *name = PyUnicode_FromString(module);
+    PyObject *found = name != NULL ? PyImport_GetModule(name) : NULL;
+    Py_XDECREF(name);
+    return found;
+}
+
+static int ask_torch(void **stream)
+{
+    PyObject *torch = imported("torch._C");
+    PyObject *device = torch != NULL ? PyObject_CallMethod(torch, "_cuda_getDevice", NULL) : NULL;
+    PyObject *number =
+        device != NULL ? PyObject_CallMethod(torch, "_cuda_getCurrentRawStream", "O", device) : NULL;
+    if (number != NULL)
+        *stream = PyLong_AsVoidPtr(number);
+    const int answer = number != NULL && !PyErr_Occurred() ? 1 : -1;
+    Py_XDECREF(number);
+    Py_XDECREF(device);
+    Py_XDECREF(torch);
+    return answer;
+}
+
+static int stream_hook(void **stream)
+{
+    if (!holds_gil())
+        return -1;
+    PyObject *type, *value, *traceback; /* of a block that failed, which is measured all the same */
+    PyErr_Fetch(&type, &value, &traceback);
+    const int answer = ask_torch(stream);
+    PyErr_Restore(type, value, traceback);
+    return answer;
+}
+
+/* ---- waiting ---- */
+
+/* What wait_hook() does on this thread. */
+static _Thread_local enum native_wait waiting;
+
+/* Call a function of torch.cuda that answers yes or no. -1 and an exception when it does not. */
+static int ask(PyObject *cuda, const char *function)
+{
+    PyObject *answer = PyObject_CallMethod(cuda, function, NULL);
+    const int is_true = answer != NULL ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return is_true;
+}
+
+/* torch.cuda when torch is loaded and uses the GPU: a new reference. NULL without an exception otherwise. */
+static PyObject *torch_cuda_in_use(void)
+{
+    PyObject *cuda = imported("torch.cuda");
+    if (cuda != NULL && ask(cuda, "is_initialized") <= 0)
+        Py_CLEAR(cuda);
+    PyErr_Clear(); /* a torch that is half imported, or another's module of that name: it waits for nothing */
+    return cuda;
+}
+
+/* A wait would spoil a graph that is being captured, and its kernels do not run yet. -1 and torch's exception. */
+static int wait_by_torch(PyObject *cuda)
+{
+    const int is_capturing = ask(cuda, "is_current_stream_capturing");
+    if (is_capturing != 0)
+        return is_capturing < 0 ? -1 : 0;
+    PyObject *done = PyObject_CallMethod(cuda, "synchronize", NULL);
+    Py_XDECREF(done);
+    return done != NULL ? 0 : -1;
+}
+
+/* Wait, by torch or by libmarey. -1 and an exception when torch raises one. */
+static int wait_now(void)
+{
+    int rc = 0;
+    waiting = NATIVE_WAIT_GOES_ON;
+    PyObject *cuda = torch_cuda_in_use();
+    if (cuda != NULL) {
+        rc = wait_by_torch(cuda);
+        Py_DECREF(cuda);
+    } else {
+        PyThreadState *thread = PyEval_SaveThread();
+        marey_cuda_sync();
+        PyEval_RestoreThread(thread);
+    }
+    waiting = NATIVE_WAIT_IS_DONE;
+    return rc;
+}
+
+static int wait_hook(void)
+{
+    if (waiting == NATIVE_WAIT_IS_OURS)
+        wait_now(); /* what it raises is found when the call is through */
+    return waiting == NATIVE_WAIT_IS_DONE ? 1 : -1;
+}
+
+enum native_wait native_wait_begin(void)
+{
+    const enum native_wait before = waiting;
+    waiting = before == NATIVE_WAIT_GOES_ON ? NATIVE_WAIT_IS_DONE : NATIVE_WAIT_IS_OURS;
+    return before;
+}
+
+void native_wait_end(enum native_wait before)
+{
+    waiting = before == NATIVE_WAIT_GOES_ON ? before : NATIVE_WAIT_IS_NOT_OURS;
+}
+
+int native_wait_first(void)
+{
+    return waiting == NATIVE_WAIT_IS_OURS ? wait_now() : 0;
+}
+
+void native_cuda_make(void)
+{
+    marey_cuda_set_stream_hook(stream_hook);
+    marey_cuda_set_sync_hook(wait_hook);
+}
