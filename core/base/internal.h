@@ -14,6 +14,7 @@
 #ifndef MAREY_BASE_INTERNAL_H
 #define MAREY_BASE_INTERNAL_H
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -226,6 +227,13 @@ MAREY_PRIVATE_API void marey__size_limit_begin(sigset_t *before);
 MAREY_PRIVATE_API void marey__size_limit_end(const sigset_t *before);
 
 /* ---- threads ---- */
+
+/*
+ * Start a thread that gets none of the program's signals; `stack_bytes` 0: the default size. Returns an error number, 0 on
+ * success.
+ */
+MAREY_PRIVATE_API int marey__thread_create(pthread_t *thread, size_t stack_bytes,
+                                           void *(*run)(void *), void *arg);
 
 /* Take tasks until none is left; `may_tell` in the calling thread alone, for progress. */
 typedef void marey__worker(void *ctx, bool may_tell);

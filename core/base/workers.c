@@ -40,20 +40,30 @@ size_t marey__work_crew(size_t n_jobs, size_t n_tasks)
     return MAREY__MIN(MAREY__MIN(n_jobs, n_tasks), most_by_files());
 }
 
+int marey__thread_create(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *arg)
+{
+    sigset_t all, before;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    if (stack_bytes != 0)
+        pthread_attr_setstacksize(&attr, stack_bytes);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* a new thread has the mask of its creator */
+    const int error = pthread_create(thread, &attr, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return error;
+}
+
 void marey__work_together(marey__worker *work, void *ctx, size_t n_jobs, size_t n_tasks)
 {
     pthread_t threads[MAX_JOBS];
     struct crew crew = {work, ctx};
     n_jobs = marey__work_crew(n_jobs, n_tasks);
     size_t n_threads = 0;
-    /* The program's signals are for its own threads; a new one has the mask of whoever makes it. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (n_threads + 1 < n_jobs &&
-           pthread_create(&threads[n_threads], NULL, work_in_thread, &crew) == 0)
+           marey__thread_create(&threads[n_threads], 0, work_in_thread, &crew) == 0)
         n_threads++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     work(ctx, true);
     for (size_t i = 0; i < n_threads; i++)
         pthread_join(threads[i], NULL);

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -199,22 +198,12 @@ static void *run_filler(void *arg)
     return NULL;
 }
 
-static bool start_filler(marey__byte_source *source)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program that called us */
-    const bool is_started = pthread_create(&source->thread, NULL, run_filler, source) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return is_started;
-}
-
 /* The reader gives back what it holds and waits for the next piece. */
 static const struct piece *next_piece(marey__byte_source *source)
 {
     struct piece *piece = &source->pieces[source->n_given % N_PIECES];
     if (source->inflate != NULL && source->n_given == 1)
-        source->has_thread = start_filler(source);
+        source->has_thread = marey__thread_create(&source->thread, 0, run_filler, source) == 0;
     if (source->has_thread) {
         pthread_mutex_lock(&source->lock);
         source->n_freed = source->n_given;

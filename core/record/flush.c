@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -150,16 +149,8 @@ static void *flush_main(void *arg)
 static void start_thread(void)
 {
     enum { STACK_BYTES = 512 << 10 };
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
     __atomic_store_n(&flush.should_end, false, __ATOMIC_RELAXED);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the host's signals are the host's */
-    const int error = pthread_create(&flush.thread, &attr, flush_main, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
+    const int error = marey__thread_create(&flush.thread, STACK_BYTES, flush_main, NULL);
     __atomic_store_n(&flush.exists, error == 0, __ATOMIC_RELEASE);
     if (error != 0)
         marey__say("the flush thread could not be started (error %d): events are kept in the pool "

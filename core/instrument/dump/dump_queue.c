@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -283,16 +282,10 @@ static void *run(void *arg)
 
 bool marey__dump_start_thread(void *(*run_it)(void *))
 {
-    sigset_t all, before;
-    pthread_attr_t attributes;
     pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    const bool ok = pthread_create(&thread, &attributes, run_it, NULL) == 0;
-    pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const bool ok = marey__thread_create(&thread, 0, run_it, NULL) == 0;
+    if (ok)
+        pthread_detach(thread);
     dump->n_threads += ok;
     return ok;
 }

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -207,8 +206,6 @@ struct marey__energy_session *marey__energy_session_start(const struct marey__se
 {
     enum { STACK_BYTES = 512 << 10 };
     struct marey__energy_session *s = marey__calloc(1, sizeof *s);
-    sigset_t all, before;
-    pthread_attr_t attr;
     int error = ENOMEM;
     if (s != NULL) {
         s->settings = *settings;
@@ -219,13 +216,7 @@ struct marey__energy_session *marey__energy_session_start(const struct marey__se
         s->lock.file.fd = -1;
         pthread_mutex_init(&s->calls, NULL);
         pthread_mutex_init(&s->voice, NULL);
-        pthread_attr_init(&attr);
-        pthread_attr_setstacksize(&attr, STACK_BYTES);
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before); /* the host's signals are the host's */
-        error = pthread_create(&s->thread, &attr, energy_main, s);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        pthread_attr_destroy(&attr);
+        error = marey__thread_create(&s->thread, STACK_BYTES, energy_main, s);
     }
     if (error == 0)
         return s;

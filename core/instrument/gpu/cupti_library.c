@@ -26,27 +26,15 @@ bool marey__cuda_is_loaded(void)
     return driver != NULL;
 }
 
-static void *open_by_name(int flags)
-{
-    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++) {
-        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | flags);
-        if (library != NULL)
-            return library;
-    }
-    return NULL;
-}
-
-static void *open_in(const char *folder)
+/* `folder` with a slash at its end; "": where the loader searches. */
+static void *open_in(const char *folder, int flags)
 {
     char path[1024];
-    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++) {
-        if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= (int)sizeof path)
-            continue;
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (library != NULL)
-            return library;
-    }
-    return NULL;
+    void *library = NULL;
+    for (size_t i = 0; i < MAREY__COUNT_OF(names) && library == NULL; i++)
+        if (snprintf(path, sizeof path, "%s%s", folder, names[i]) < (int)sizeof path)
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
+    return library;
 }
 
 /* Beside a library of CUDA or torch that is loaded: packages of Python put each part into a folder of its own. */
@@ -63,9 +51,9 @@ static int look_beside(struct dl_phdr_info *info, size_t size, void *out)
         is_marked = is_marked || strncmp(slash + 1, marks[i], strlen(marks[i])) == 0;
     char folder[1024];
     for (size_t i = 0; i < MAREY__COUNT_OF(folders) && is_marked; i++) {
-        snprintf(folder, sizeof folder, "%.*s%s", (int)(slash - info->dlpi_name), info->dlpi_name,
+        snprintf(folder, sizeof folder, "%.*s%s/", (int)(slash - info->dlpi_name), info->dlpi_name,
                  folders[i]);
-        *(void **)out = open_in(folder);
+        *(void **)out = open_in(folder, 0);
         if (*(void **)out != NULL)
             return 1;
     }
@@ -80,8 +68,8 @@ static void *open_in_toolkit(void)
     char folder[1024];
     for (size_t i = 0; i < MAREY__COUNT_OF(roots); i++)
         for (size_t k = 0; k < MAREY__COUNT_OF(below) && roots[i] != NULL; k++) {
-            snprintf(folder, sizeof folder, "%s/%s", roots[i], below[k]);
-            void *library = open_in(folder);
+            snprintf(folder, sizeof folder, "%s/%s/", roots[i], below[k]);
+            void *library = open_in(folder, 0);
             if (library != NULL)
                 return library;
         }
@@ -93,11 +81,11 @@ static void *open_library(void)
     const char *chosen = getenv("MAREY_CUPTI_LIBRARY");
     if (chosen != NULL && chosen[0] != '\0')
         return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
-    void *library = open_by_name(RTLD_NOLOAD);
+    void *library = open_in("", RTLD_NOLOAD);
     if (library == NULL)
         dl_iterate_phdr(look_beside, &library);
     if (library == NULL)
-        library = open_by_name(0);
+        library = open_in("", 0);
     return library != NULL ? library : open_in_toolkit();
 }
 

@@ -179,44 +179,39 @@ void marey__gpu_expect_exit(void)
     pthread_once(&once, register_exit);
 }
 
-static struct marey_gpu_options whole(const struct marey_gpu_options *options, size_t size)
+/* `later`: by a thread. */
+static marey_status start(const struct marey_gpu_options *options, size_t size, bool later)
 {
     struct marey_gpu_options o = {0};
     if (options != NULL)
         memcpy(&o, options, MAREY__MIN(size, sizeof o));
-    return o;
-}
-
-marey_status marey_gpu_start_sized(const struct marey_gpu_options *options, size_t size)
-{
-    const struct marey_gpu_options o = whole(options, size);
     bool begins = false, is_kept;
     pthread_mutex_lock(&gpu->lock);
     const marey_status st = switch_on(&o, &begins, &is_kept);
+    const bool is_served = !later || !begins || marey__gpu_order_start(is_kept);
     pthread_mutex_unlock(&gpu->lock);
-    return begins ? begin_or_off(is_kept) : st;
-}
-
-void marey_gpu_stop(void)
-{
-    switch_off(false);
-}
-
-/* ---- by a thread ---- */
-
-marey_status marey_gpu_start_later_sized(const struct marey_gpu_options *options, size_t size)
-{
-    const struct marey_gpu_options o = whole(options, size);
-    bool begins = false, is_kept;
-    pthread_mutex_lock(&gpu->lock);
-    const marey_status st = switch_on(&o, &begins, &is_kept);
-    const bool is_served = !begins || marey__gpu_order_start(is_kept);
-    pthread_mutex_unlock(&gpu->lock);
+    if (begins && !later)
+        return begin_or_off(is_kept);
     if (begins)
         marey__gpu_expect_exit();
     if (!is_served)
         marey_gpu_settle();
     return st;
+}
+
+marey_status marey_gpu_start_sized(const struct marey_gpu_options *options, size_t size)
+{
+    return start(options, size, false);
+}
+
+marey_status marey_gpu_start_later_sized(const struct marey_gpu_options *options, size_t size)
+{
+    return start(options, size, true);
+}
+
+void marey_gpu_stop(void)
+{
+    switch_off(false);
 }
 
 uint64_t marey_gpu_stop_later(void)
@@ -230,6 +225,55 @@ uint64_t marey_gpu_stop_later(void)
     if (!is_served)
         marey_gpu_settle();
     return bound;
+}
+
+/* ---- pauses: CUPTI serves one tool in a process, and this one lets others go first ---- */
+
+void marey__gpu_pause_note(void)
+{
+    static char told[sizeof gpu->pause_reason];
+    if (gpu->pause_reason[0] == '\0' || strcmp(told, gpu->pause_reason) == 0)
+        return;
+    memcpy(told, gpu->pause_reason, sizeof told);
+    marey__say("%s", told);
+    marey__record_note(told);
+}
+
+void marey_gpu_pause(const char *why)
+{
+    marey_gpu_settle();
+    pthread_mutex_lock(&gpu->turn);
+    if (gpu->n_pauses++ == 0) {
+        snprintf(gpu->pause_reason, sizeof gpu->pause_reason, "%s", why != NULL ? why : "");
+        if (gpu->is_tracing)
+            marey__gpu_pause_note();
+        marey__gpu_session_stop((struct marey__gpu_ending){0});
+    }
+    pthread_mutex_unlock(&gpu->turn);
+}
+
+/* The turn is held, and no pause is left. */
+static marey_status go_on(void)
+{
+    bool is_kept = true;
+    pthread_mutex_lock(&gpu->lock);
+    const bool is_due = gpu->is_on && !gpu->is_armed && !gpu->is_tracing &&
+                        (gpu->schedule.active == 0 || marey__gpu_schedule_is_due(&is_kept));
+    pthread_mutex_unlock(&gpu->lock);
+    return is_due ? marey__gpu_session_start(is_kept) : MAREY_OK;
+}
+
+marey_status marey_gpu_resume(void)
+{
+    marey_status st = MAREY_OK;
+    marey_gpu_settle();
+    pthread_mutex_lock(&gpu->turn);
+    if (gpu->n_pauses > 0 && --gpu->n_pauses == 0) {
+        st = go_on();
+        gpu->n_pauses = st != MAREY_OK;
+    }
+    pthread_mutex_unlock(&gpu->turn);
+    return st;
 }
 
 /* ---- questions ---- */

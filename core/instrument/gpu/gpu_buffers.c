@@ -4,7 +4,6 @@
  * only. So they are small, some 300 kernels, and a kill loses no more than that. A thread of ours asks for those that are
  * not full ten times a second.
  */
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -118,17 +117,13 @@ static void *poll_main(void *arg)
 
 void marey__gpu_poll_start(const struct marey__cupti *cupti)
 {
-    sigset_t all, before;
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&poll.bell, &attr);
     pthread_condattr_destroy(&attr);
     poll.should_end = false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the host's signals are the host's */
-    poll.exists = pthread_create(&poll.thread, NULL, poll_main, (void *)cupti) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    poll.exists = marey__thread_create(&poll.thread, 0, poll_main, (void *)cupti) == 0;
 }
 
 void marey__gpu_poll_stop(void)

@@ -28,7 +28,7 @@ static struct {
         UNKNOWN,
         HAS_UNTRACED,
         MEASURED
-    } state; /* guarded by the turn, or by first.lock of gpu_session.c */
+    } state; /* guarded by the turn, or by first_lock of gpu_session.c */
     struct times untraced;
     uint64_t low_ps, high_ps; /* of one call */
     uint64_t n_calls_before;  /* counted before this recording */

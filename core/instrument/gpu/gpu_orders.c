@@ -6,7 +6,6 @@
  * There is a thread while there are orders. A stop is done before a start that stands beside it, because it was ordered
  * before it: a start that comes while tracing is on is refused, and a stop takes away a start that has not begun.
  */
-#include <signal.h>
 #include <sys/prctl.h>
 
 #include "instrument/cuda/internal.h"
@@ -89,16 +88,10 @@ static bool have_served(void)
 {
     if (orders.is_served)
         return true;
-    sigset_t all, before;
-    pthread_attr_t attr;
     pthread_t thread;
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the host's signals are the host's */
-    orders.is_served = pthread_create(&thread, &attr, thread_main, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
+    orders.is_served = marey__thread_create(&thread, 0, thread_main, NULL) == 0;
+    if (orders.is_served)
+        pthread_detach(thread);
     return orders.is_served;
 }
 

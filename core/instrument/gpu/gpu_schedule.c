@@ -56,13 +56,7 @@ static void iteration_finished(const struct marey__iteration_event *iteration)
         marey__say("%s", marey_last_error());
 }
 
-static void warmup_set(bool in_warmup)
-{
-    (void)in_warmup;
-}
-
-static const struct marey__iteration_subscriber subscriber = {.finished = iteration_finished,
-                                                              .warmup_set = warmup_set};
+static const struct marey__iteration_subscriber subscriber = {.finished = iteration_finished};
 
 bool marey__gpu_schedule_is_due(bool *is_kept)
 {

@@ -117,13 +117,12 @@ static void release_context(const struct found_context *found)
 
 /* ---- an injected session: CUDA is being initialised and has no context yet ---- */
 
-static struct {
-    pthread_mutex_t lock; /* held while records are enabled: other threads' first calls wait for that */
-} first = {.lock = PTHREAD_MUTEX_INITIALIZER};
+/* Held while records are enabled: other threads' first calls wait for that. */
+static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void marey__gpu_session_meet_context(void *context)
 {
-    pthread_mutex_lock(&first.lock);
+    pthread_mutex_lock(&first_lock);
     if (__atomic_load_n(&gpu->awaits_context, __ATOMIC_RELAXED)) {
         marey__gpu_calls_set_own(true);
         marey__gpu_cost_untraced(context);
@@ -135,19 +134,19 @@ void marey__gpu_session_meet_context(void *context)
         marey__gpu_calls_set_own(false);
         __atomic_store_n(&gpu->awaits_context, false, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&first.lock);
+    pthread_mutex_unlock(&first_lock);
 }
 
 static void stop_awaiting(void)
 {
-    pthread_mutex_lock(&first.lock);
+    pthread_mutex_lock(&first_lock);
     __atomic_store_n(&gpu->awaits_context, false, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&first.lock);
+    pthread_mutex_unlock(&first_lock);
 }
 
 void marey__gpu_session_forget(void)
 {
-    pthread_mutex_init(&first.lock, NULL);
+    pthread_mutex_init(&first_lock, NULL);
     gpu->awaits_context = false;
 }
 
@@ -221,14 +220,6 @@ static void finalize(const struct marey__cupti *cupti)
     }
 }
 
-static void tell_unflushed(int result)
-{
-    char sentence[128];
-    snprintf(sentence, sizeof sentence,
-             "CUPTI did not hand out its last records (error %d): GPU work may be missing", result);
-    marey__record_note(sentence);
-}
-
 /* Work that other threads launch meanwhile need not end; whose tracing it is knows the context. */
 static void wait_for_work(const struct marey__gpu_ending *ending)
 {
@@ -251,8 +242,13 @@ void marey__gpu_session_stop(struct marey__gpu_ending ending)
         wait_for_work(&ending);
     marey__gpu_poll_stop();
     const int result = cupti->flush(MAREY__CUPTI_FLUSH_FORCED);
-    if (result != MAREY__CUPTI_SUCCESS)
-        tell_unflushed(result);
+    if (result != MAREY__CUPTI_SUCCESS) {
+        char sentence[128];
+        snprintf(sentence, sizeof sentence,
+                 "CUPTI did not hand out its last records (error %d): GPU work may be missing",
+                 result);
+        marey__record_note(sentence);
+    }
     if (!ending.is_exit) { /* else CUDA may be gone, and CUPTI would ask it */
         cupti->enable_domain(0, gpu->subscriber, MAREY__CUPTI_RUNTIME);
         cupti->enable_domain(0, gpu->subscriber, MAREY__CUPTI_DRIVER);

@@ -4,7 +4,7 @@
  *   a CUDA call   -- callback, on its thread --> a range with a LAUNCH record, on the thread's lane  (gpu_calls.c)
  *   GPU activity  -- buffers, on CUPTI's thread --> GPU records, on a lane of its stream  (gpu_buffers.c, gpu_decode.c)
  *
- *   gpu.c, gpu_schedule.c, gpu_pause.c   on and off, by iterations, while another tool has CUPTI
+ *   gpu.c, gpu_schedule.c                on and off, pauses for another tool; by iterations
  *   gpu_session.c, gpu_orders.c          taking CUPTI and returning it, in the background where the caller cannot wait
  *   gpu_cost.c                           what tracing costs a call, from a calibration
  *   gpu_names.c                          names of kernels and copies
@@ -244,6 +244,8 @@ void marey__gpu_report_failure(void);
 void marey__gpu_give_up(void);
 /* Work is missing: a note in the recording. */
 void marey__gpu_note_losses(void);
+/* The turn is held: a pause leaves something out. */
+void marey__gpu_pause_note(void);
 
 /* ---- gpu_session.c: CUPTI is ours; the turn is held ---- */
 /* Records are kept from now on if `is_kept`, else thrown away. In a pause none is started, and that is no failure. */
@@ -284,10 +286,6 @@ bool marey__gpu_order_stop(uint64_t *bound);
 void marey__gpu_order_drop(void);
 /* In a forked child: there is no thread, and what it had to do is the parent's. False: there was nothing. */
 bool marey__gpu_orders_forget(void);
-
-/* ---- gpu_pause.c ---- */
-/* The turn is held: a pause leaves something out. */
-void marey__gpu_pause_note(void);
 
 /* ---- gpu_calls.c: calls on the host ---- */
 /* Ask to be called for what is worth a range; sites are made the first time. */

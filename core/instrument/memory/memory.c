@@ -1,6 +1,5 @@
 /* Memory as an instrument: on and off with a recording, a visit by the flush thread, forks. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -40,13 +39,9 @@ static void *open_main(void *arg)
 
 void marey__memory_open_beside(void)
 {
-    sigset_t all, before;
     pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, open_main, NULL) == 0)
+    if (marey__thread_create(&thread, 0, open_main, NULL) == 0)
         pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void marey_memory_hooked(const char *why_not)

@@ -3,7 +3,6 @@
  * rather than in turn. One buffer at most is on its way: whoever hands over a second waits for the first.
  */
 #include <errno.h>
-#include <signal.h>
 
 #include "present/draw/internal.h"
 
@@ -34,11 +33,7 @@ bool marey__writer_start(struct marey__writer *w, int fd)
 {
     *w = (struct marey__writer){
         .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program that called us */
-    w->is_running = pthread_create(&w->thread, NULL, writer_main, w) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    w->is_running = marey__thread_create(&w->thread, 0, writer_main, w) == 0;
     return w->is_running;
 }
 

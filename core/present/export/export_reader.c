@@ -6,7 +6,6 @@
  * A parcel takes several batches, because waking a thread costs as much as encoding some hundred
  * events. N_PARCELS of them bound both the memory and how far reading may be ahead.
  */
-#include <signal.h>
 
 #include "present/export/internal.h"
 #include "read/internal.h"
@@ -97,16 +96,6 @@ static void *reader_main(void *arg)
     return NULL;
 }
 
-static bool start_reader(struct reading *reading, pthread_t *thread)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program that called us */
-    const bool is_started = pthread_create(thread, NULL, reader_main, reading) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return is_started;
-}
-
 /* ---- the caller's side ---- */
 
 /* The next parcel, or NULL when there is none any more. */
@@ -158,7 +147,7 @@ marey_status marey__visit_ahead(marey_recording *recording, size_t process, mare
         .changed = PTHREAD_COND_INITIALIZER,
     };
     pthread_t thread;
-    if (!start_reader(&reading, &thread))
+    if (!(marey__thread_create(&thread, 0, reader_main, &reading) == 0))
         return marey__recording_visit_in_order(recording, process, visitor, ctx);
     marey_status status = empty_all(&reading, visitor, ctx);
     pthread_join(thread, NULL);
