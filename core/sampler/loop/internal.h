@@ -240,12 +240,10 @@ enum marey__round {
     MAREY__LOOK_AUDIT,
 };
 
-struct marey__location_cache {
-    struct marey__location_slot {
-        uint64_t code, instruction;
-        uint32_t generation, location;
-    } * slots;
-    size_t n, n_slots; /* a power of two, or 0 */
+/* The location of an instruction; the latest of those that fall on one slot. */
+struct marey__location_slot {
+    uint64_t code, instruction;
+    uint32_t generation, location;
 };
 
 struct marey__target {
@@ -260,7 +258,7 @@ struct marey__target {
     size_t n_threads, threads_cap;
     struct marey_samples_seen *seen;
     size_t n_seen, seen_cap;
-    struct marey__location_cache locations;
+    struct marey__location_slot *locations; /* a cache; NULL: none yet */
     struct marey__task_names {
         struct marey__task_name *list;
         size_t n, cap, last;
@@ -342,7 +340,6 @@ uint32_t marey__frame_location(struct marey__sampler_context *context, struct ma
 /* The stack of context->walk, which becomes the thread's; false: some frame is none. */
 bool marey__thread_resolve(struct marey__sampler_context *context, struct marey__target *target,
                            struct marey__target_thread *thread, uint32_t *stack);
-void marey__locations_fini(struct marey__location_cache *cache);
 
 /* ---- target_tasks.c ---- */
 /* Put a mark with the name of the task that the thread runs around the frames of its coroutine, one of `n`. */

@@ -59,22 +59,13 @@ double marey__sampler_context_random(struct marey__sampler_context *context)
 
 void marey__counts_add(struct marey_samples_counts *sum, const struct marey_samples_counts *more)
 {
-    sum->asked += more->asked;
-    sum->done += more->done;
-    sum->missed += more->missed;
-    sum->late_ns += more->late_ns;
-    sum->samples += more->samples;
-    sum->rejected += more->rejected;
-    sum->unstable += more->unstable;
-    sum->exact += more->exact;
-    sum->audit += more->audit;
-    sum->stops += more->stops;
-    sum->stop_ns += more->stop_ns;
-    sum->stop_max_ns = MAREY__MAX(sum->stop_max_ns, more->stop_max_ns);
-    sum->sampler_cpu_ns += more->sampler_cpu_ns;
-    sum->reads += more->reads;
-    sum->bytes_read += more->bytes_read;
-    sum->gil_switches += more->gil_switches;
-    sum->skipped += more->skipped;
-    sum->slowed += more->slowed;
+    enum { N = sizeof *sum / sizeof(uint64_t) }; /* all members are uint64_t */
+    uint64_t sums[N], others[N];
+    const uint64_t stop_max_ns = MAREY__MAX(sum->stop_max_ns, more->stop_max_ns);
+    memcpy(sums, sum, sizeof sums);
+    memcpy(others, more, sizeof others);
+    for (size_t i = 0; i < N; i++)
+        sums[i] += others[i];
+    memcpy(sum, sums, sizeof sums);
+    sum->stop_max_ns = stop_max_ns;
 }

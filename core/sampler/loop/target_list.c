@@ -62,7 +62,7 @@ void marey__target_destroy(struct marey__sampler_context *context, struct marey_
     marey__free(target->threads);
     marey__free(target->interpreters);
     marey__free(target->seen);
-    marey__locations_fini(&target->locations);
+    marey__free(target->locations);
     marey__task_names_fini(&target->tasks);
     marey__unwind_destroy(target->unwind);
     marey__remote_close(target->remote);

@@ -4,54 +4,13 @@
  */
 #include "sampler/loop/internal.h"
 
-enum { FIRST_SLOTS = 1024, MAX_SLOTS = 1 << 16, MAX_MET = 64 };
+enum { N_SLOTS = 1 << 14, MAX_MET = 64 }; /* of the cache: a power of two */
 
-void marey__locations_fini(struct marey__location_cache *cache)
-{
-    marey__free(cache->slots);
-    *cache = (struct marey__location_cache){0};
-}
-
-static size_t hash(uint64_t code, uint64_t instruction)
+static struct marey__location_slot *slot_of(struct marey__location_slot *slots, uint64_t code,
+                                            uint64_t instruction)
 {
     const uint64_t mixed = (code ^ (instruction * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
-    return (size_t)(mixed ^ (mixed >> 29));
-}
-
-static struct marey__location_slot *slot_of(const struct marey__location_cache *cache,
-                                            uint64_t code, uint64_t instruction)
-{
-    size_t i = hash(code, instruction) & (cache->n_slots - 1);
-    while (cache->slots[i].code != 0 &&
-           (cache->slots[i].code != code || cache->slots[i].instruction != instruction))
-        i = (i + 1) & (cache->n_slots - 1);
-    return &cache->slots[i];
-}
-
-/* Room for one more; a cache that has grown too large begins anew. False without memory. */
-static bool make_room(struct marey__location_cache *cache)
-{
-    if (cache->n_slots != 0 && cache->n < cache->n_slots / 2)
-        return true;
-    const size_t n_slots = cache->n_slots == 0          ? FIRST_SLOTS
-                           : cache->n_slots < MAX_SLOTS ? 2 * cache->n_slots
-                                                        : MAX_SLOTS;
-    struct marey__location_cache larger = {
-        .slots = marey__calloc(n_slots, sizeof *larger.slots),
-        .n_slots = n_slots,
-    };
-    if (larger.slots == NULL)
-        return false;
-    for (size_t i = 0; i < cache->n_slots && n_slots > cache->n_slots; i++) {
-        const struct marey__location_slot *old = &cache->slots[i];
-        if (old->code == 0)
-            continue;
-        *slot_of(&larger, old->code, old->instruction) = *old;
-        larger.n++;
-    }
-    marey__free(cache->slots);
-    *cache = larger;
-    return true;
+    return &slots[(mixed ^ mixed >> 29) & (N_SLOTS - 1)];
 }
 
 static uint32_t find_location(struct marey__sampler_context *context, struct marey__target *target,
@@ -77,21 +36,20 @@ uint32_t marey__frame_location(struct marey__sampler_context *context, struct ma
     struct marey__remote_code *code = marey__remote_code(target->remote, frame->code);
     if (code == NULL)
         return 0;
-    struct marey__location_cache *cache = &target->locations;
-    if (frame->tlbc_index != 0 || !make_room(cache)) /* copies of bytecode come and go */
+    if (target->locations == NULL)
+        target->locations = marey__calloc(N_SLOTS, sizeof *target->locations);
+    if (frame->tlbc_index != 0 || target->locations == NULL) /* copies of bytecode come and go */
         return find_location(context, target, code, frame);
-    struct marey__location_slot *slot = slot_of(cache, frame->code, frame->instruction);
-    if (slot->code != 0 && slot->generation == code->generation)
-        return slot->location;
-    const uint32_t location = find_location(context, target, code, frame);
-    cache->n += slot->code == 0;
-    *slot = (struct marey__location_slot){
-        .code = frame->code,
-        .instruction = frame->instruction,
-        .generation = code->generation,
-        .location = location,
-    };
-    return location;
+    struct marey__location_slot *slot = slot_of(target->locations, frame->code, frame->instruction);
+    if (slot->code != frame->code || slot->instruction != frame->instruction ||
+        slot->generation != code->generation)
+        *slot = (struct marey__location_slot){
+            .code = frame->code,
+            .instruction = frame->instruction,
+            .generation = code->generation,
+            .location = find_location(context, target, code, frame),
+        };
+    return slot->location;
 }
 
 /* How many frames, from the outermost on, are as they were. */

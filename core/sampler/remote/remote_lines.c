@@ -112,13 +112,7 @@ bool marey__remote_lines_decode(enum marey__remote_line_format format, const uin
 
 uint32_t marey__remote_lines_at(const struct marey__remote_line_run *runs, size_t n, uint32_t offset)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (runs[middle].begin <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 ? runs[low - 1].line : 0;
+    size_t at;
+    MAREY__BISECT(at, 0, n, runs[at].begin <= offset);
+    return at > 0 ? runs[at - 1].line : 0;
 }

@@ -116,17 +116,11 @@ struct search {
 
 static bool is_pointer(const struct marey__remote_maps *maps, uint64_t value)
 {
+    size_t at;
     if (value == 0 || value % 8 != 0)
         return false;
-    size_t low = 0, high = maps->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (maps->maps[middle].begin <= value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && value < maps->maps[low - 1].end && maps->maps[low - 1].is_writable;
+    MAREY__BISECT(at, 0, maps->n, maps->maps[at].begin <= value);
+    return at > 0 && value < maps->maps[at - 1].end && maps->maps[at - 1].is_writable;
 }
 
 static bool look_for_cookie(void *ctx, uint64_t at, const uint8_t *bytes, size_t n)

@@ -97,12 +97,9 @@ void marey__samples_pack_stacks(struct marey__buf *out, const marey_samples *sam
 
 void marey__samples_pack_counts(struct marey__buf *out, const marey_samples *samples, uint32_t process)
 {
-    const struct marey_samples_counts c = marey_samples_get_counts(samples, process);
-    const uint64_t all[] = {
-        c.asked,          c.done,  c.missed,     c.late_ns,      c.samples, c.rejected,
-        c.unstable,       c.exact, c.audit,      c.stops,        c.stop_ns, c.stop_max_ns,
-        c.sampler_cpu_ns, c.reads, c.bytes_read, c.gil_switches, c.skipped, c.slowed};
-    static_assert(sizeof all == sizeof c, "all of them, in their order");
+    const struct marey_samples_counts counts = marey_samples_get_counts(samples, process);
+    uint64_t all[sizeof counts / sizeof(uint64_t)]; /* in the order of the struct */
+    memcpy(all, &counts, sizeof all);
     put_tag(out, 'O');
     marey__buf_put_leb128(out, process);
     marey__buf_put_leb128(out, MAREY__COUNT_OF(all));

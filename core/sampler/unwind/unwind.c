@@ -106,15 +106,9 @@ void marey__unwind_counts(const struct marey__unwind *unwind, struct marey__unwi
 
 struct marey__unwind_map *marey__unwind_map_known(struct marey__unwind *unwind, uint64_t address)
 {
-    size_t low = 0, high = unwind->n_maps;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (unwind->maps[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < unwind->n_maps && unwind->maps[low].start <= address ? &unwind->maps[low] : NULL;
+    size_t at;
+    MAREY__BISECT(at, 0, unwind->n_maps, unwind->maps[at].end <= address);
+    return at < unwind->n_maps && unwind->maps[at].start <= address ? &unwind->maps[at] : NULL;
 }
 
 struct marey__unwind_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address)

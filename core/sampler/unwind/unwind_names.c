@@ -44,18 +44,12 @@ uint32_t *marey__native_symbol_tag(const struct marey__native_symbol *symbol)
     return symbol != &marey__native_unknown ? &((struct made *)(uintptr_t)symbol)->tag : NULL;
 }
 
-/* Where the first one that begins behind `address` is. */
-static size_t behind(const struct marey__program_function *functions, size_t n, uint64_t address)
+/* The index of the first one that begins after `address`. */
+static size_t first_after(const struct marey__program_function *functions, size_t n, uint64_t address)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (functions[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    MAREY__BISECT(at, 0, n, functions[at].begin <= address);
+    return at;
 }
 
 static const struct marey__elf_symbol *symbol_at(const struct marey__program *program,
@@ -93,7 +87,7 @@ const struct marey__program_function *marey__program_name(struct marey__program 
                                                           const struct marey__unwind_source *source,
                                                           uint64_t address)
 {
-    size_t at = behind(program->functions, program->n_functions, address);
+    size_t at = first_after(program->functions, program->n_functions, address);
     if (at > 0 && address < program->functions[at - 1].end)
         return &program->functions[at - 1];
     marey__program_read_symbols(program, source);
@@ -139,7 +133,7 @@ static void take_line(struct marey__unwind *unwind, const char *line, size_t len
     if (sscanf(text, "%llx %llx %n", &begin, &size, &used) != 2 || used == 0 ||
         text[used] == '\0' || size == 0 || begin + size < begin)
         return;
-    const size_t at = behind(unwind->jit, unwind->n_jit, begin);
+    const size_t at = first_after(unwind->jit, unwind->n_jit, begin);
     /* The file only grows. A function that is known stays, and so does its name; others may have its place later. */
     if ((at > 0 && unwind->jit[at - 1].end > begin) || unwind->n_jit >= MAX_JIT ||
         !marey__grow(&unwind->jit, &unwind->jit_cap, unwind->n_jit + 1, sizeof *unwind->jit))
@@ -185,12 +179,12 @@ const struct marey__program_function *marey__unwind_jit_at(struct marey__unwind 
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
     const uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-    size_t at = behind(unwind->jit, unwind->n_jit, pc);
+    size_t at = first_after(unwind->jit, unwind->n_jit, pc);
     if ((at == 0 || pc >= unwind->jit[at - 1].end) &&
         (unwind->jit_read_ns == 0 || now - unwind->jit_read_ns > jit_again_ns)) {
         unwind->jit_read_ns = now;
         read_jit(unwind);
-        at = behind(unwind->jit, unwind->n_jit, pc);
+        at = first_after(unwind->jit, unwind->n_jit, pc);
     }
     return at > 0 && pc < unwind->jit[at - 1].end ? &unwind->jit[at - 1] : NULL;
 }

@@ -247,36 +247,16 @@ static uint64_t start_of(const struct marey__program *program, uint64_t i)
 bool marey__program_start(const struct marey__program *program, uint64_t address, uint64_t *begin,
                           uint64_t *end)
 {
-    uint64_t low = 0, high = program->n_starts;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (start_of(program, middle) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
+    size_t at;
+    MAREY__BISECT(at, 0, program->n_starts, start_of(program, at) <= address);
+    if (at == 0)
         return false;
-    *begin = start_of(program, low - 1);
-    *end = low < program->n_starts ? start_of(program, low) : UINT64_MAX;
+    *begin = start_of(program, at - 1);
+    *end = at < program->n_starts ? start_of(program, at) : UINT64_MAX;
     return *begin <= address && address < *end;
 }
 
 /* ---- rules ---- */
-
-/* Where the first range that begins behind `address` is. */
-static size_t behind(const struct marey__program *program, uint64_t address)
-{
-    size_t low = 0, high = program->n_ranges;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (program->ranges[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 /*
  * Keep what was found, as the range number `at`. It begins at the address that was asked for: libdw's own begin is too low
@@ -303,7 +283,8 @@ uint32_t marey__program_rule(struct marey__unwind_files *files, struct marey__pr
                              uint64_t address, bool *has_asked)
 {
     struct marey__cfi_range found;
-    const size_t at = behind(program, address);
+    size_t at; /* of the first range that begins after `address` */
+    MAREY__BISECT(at, 0, program->n_ranges, program->ranges[at].begin <= address);
     if (at > 0 && address < program->ranges[at - 1].end)
         return program->ranges[at - 1].rule;
     if (!program->was_cfi_opened) {

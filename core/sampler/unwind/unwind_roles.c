@@ -84,87 +84,83 @@ void marey__demangle(const char *name, char *to, size_t cap)
 
 /* ---- roles ---- */
 
-struct named {
-    const char *name; /* with a '*' at its end: what begins so */
-    enum marey__native_role role;
-    bool is_outermost;
-};
+/* With a '*' at its end: each name that starts so. */
 
-static const struct named roles[] = {
-    {"_PyEval_EvalFrameDefault", MAREY__NATIVE_EVAL, false},
-    /* How one Python function comes to call another through C. */
-    {"_PyEval_*", MAREY__NATIVE_PLUMBING, false},
-    {"PyEval_*", MAREY__NATIVE_PLUMBING, false},
-    {"_TAIL_CALL_*", MAREY__NATIVE_PLUMBING, false},
-    {"_PyFunction_*", MAREY__NATIVE_PLUMBING, false},
-    {"function_code_fastcall", MAREY__NATIVE_PLUMBING, false},
-    {"_PyObject_Call*", MAREY__NATIVE_PLUMBING, false},
-    {"_PyObject_FastCall*", MAREY__NATIVE_PLUMBING, false},
-    {"_PyObject_MakeTpCall", MAREY__NATIVE_PLUMBING, false},
-    {"_PyObject_Vectorcall*", MAREY__NATIVE_PLUMBING, false},
-    {"PyObject_Call*", MAREY__NATIVE_PLUMBING, false},
-    {"PyObject_Vectorcall*", MAREY__NATIVE_PLUMBING, false},
-    {"_PyVectorcall_*", MAREY__NATIVE_PLUMBING, false},
-    {"PyVectorcall_*", MAREY__NATIVE_PLUMBING, false},
-    {"_PyMethodDef_*", MAREY__NATIVE_PLUMBING, false},
-    {"_PyMethodDescr_*", MAREY__NATIVE_PLUMBING, false},
-    {"_PyCFunction*", MAREY__NATIVE_PLUMBING, false},
-    {"PyCFunction_*", MAREY__NATIVE_PLUMBING, false},
-    {"cfunction_*", MAREY__NATIVE_PLUMBING, false},
-    {"method_vectorcall*", MAREY__NATIVE_PLUMBING, false},
-    {"method_call", MAREY__NATIVE_PLUMBING, false},
-    {"vectorcall_*", MAREY__NATIVE_PLUMBING, false},
-    {"object_vacall", MAREY__NATIVE_PLUMBING, false},
-    {"call_function", MAREY__NATIVE_PLUMBING, false},
-    {"do_call_core", MAREY__NATIVE_PLUMBING, false},
-    {"type_call", MAREY__NATIVE_PLUMBING, false},
-    {"slot_tp_*", MAREY__NATIVE_PLUMBING, false},
-    {"slot_mp_*", MAREY__NATIVE_PLUMBING, false},
-    {"slot_sq_*", MAREY__NATIVE_PLUMBING, false},
-    {"slot_nb_*", MAREY__NATIVE_PLUMBING, false},
-    {"wrap_*", MAREY__NATIVE_PLUMBING, false},
-    {"wrapperdescr_*", MAREY__NATIVE_PLUMBING, false},
-    {"_PyGen_*", MAREY__NATIVE_PLUMBING, false},
-    {"gen_send_ex*", MAREY__NATIVE_PLUMBING, false},
-    {"gen_iternext", MAREY__NATIVE_PLUMBING, false},
-    {"gen_send", MAREY__NATIVE_PLUMBING, false},
-    /* What is there before the first line of Python. */
-    {"_start", MAREY__NATIVE_START, true},
-    {"clone", MAREY__NATIVE_START, true},
-    {"clone3", MAREY__NATIVE_START, true},
-    {"__clone", MAREY__NATIVE_START, true},
-    {"__clone3", MAREY__NATIVE_START, true},
-    {"thread_start", MAREY__NATIVE_START, true},
-    {"__libc_start_main*", MAREY__NATIVE_START, false},
-    {"__libc_start_call_main", MAREY__NATIVE_START, false},
-    {"main", MAREY__NATIVE_START, false},
-    {"Py_BytesMain", MAREY__NATIVE_START, false},
-    {"Py_Main", MAREY__NATIVE_START, false},
-    {"Py_RunMain", MAREY__NATIVE_START, false},
-    {"pymain_*", MAREY__NATIVE_START, false},
-    {"PyRun_*", MAREY__NATIVE_START, false},
-    {"_PyRun_*", MAREY__NATIVE_START, false},
-    {"pyrun_*", MAREY__NATIVE_START, false},
-    {"run_mod", MAREY__NATIVE_START, false},
-    {"run_eval_code_obj", MAREY__NATIVE_START, false},
-    {"start_thread", MAREY__NATIVE_START, false},
-    {"pythread_wrapper", MAREY__NATIVE_START, false},
-    {"thread_run", MAREY__NATIVE_START, false},
-    {"t_bootstrap", MAREY__NATIVE_START, false},
-};
+/* How one Python function comes to call another through C. */
+static const char *const plumbing[] = {"_PyEval_*",
+                                       "PyEval_*",
+                                       "_TAIL_CALL_*",
+                                       "_PyFunction_*",
+                                       "function_code_fastcall",
+                                       "_PyObject_Call*",
+                                       "_PyObject_FastCall*",
+                                       "_PyObject_MakeTpCall",
+                                       "_PyObject_Vectorcall*",
+                                       "PyObject_Call*",
+                                       "PyObject_Vectorcall*",
+                                       "_PyVectorcall_*",
+                                       "PyVectorcall_*",
+                                       "_PyMethodDef_*",
+                                       "_PyMethodDescr_*",
+                                       "_PyCFunction*",
+                                       "PyCFunction_*",
+                                       "cfunction_*",
+                                       "method_vectorcall*",
+                                       "method_call",
+                                       "vectorcall_*",
+                                       "object_vacall",
+                                       "call_function",
+                                       "do_call_core",
+                                       "type_call",
+                                       "slot_tp_*",
+                                       "slot_mp_*",
+                                       "slot_sq_*",
+                                       "slot_nb_*",
+                                       "wrap_*",
+                                       "wrapperdescr_*",
+                                       "_PyGen_*",
+                                       "gen_send_ex*",
+                                       "gen_iternext",
+                                       "gen_send"};
+/* Outside of the first line of Python. A thread or a program starts with the outermost ones. */
+static const char *const outermost[] = {"_start",  "clone",    "clone3",
+                                        "__clone", "__clone3", "thread_start"};
+static const char *const starts[] = {"__libc_start_main*",
+                                     "__libc_start_call_main",
+                                     "main",
+                                     "Py_BytesMain",
+                                     "Py_Main",
+                                     "Py_RunMain",
+                                     "pymain_*",
+                                     "PyRun_*",
+                                     "_PyRun_*",
+                                     "pyrun_*",
+                                     "run_mod",
+                                     "run_eval_code_obj",
+                                     "start_thread",
+                                     "pythread_wrapper",
+                                     "thread_run",
+                                     "t_bootstrap"};
+
+static bool is_one_of(const char *name, const char *const *patterns, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const size_t len = strcspn(patterns[i], "*");
+        if (strncmp(name, patterns[i], len) == 0 && (patterns[i][len] == '*' || name[len] == '\0'))
+            return true;
+    }
+    return false;
+}
 
 enum marey__native_role marey__native_role(const char *name, bool *is_outermost)
 {
-    *is_outermost = false;
     if (strncmp(name, "__GI_", 5) == 0) /* how the C library calls its own */
         name += 5;
-    for (size_t i = 0; i < MAREY__COUNT_OF(roles); i++) {
-        const size_t len = strcspn(roles[i].name, "*");
-        if (strncmp(name, roles[i].name, len) != 0 ||
-            (roles[i].name[len] == '\0' && name[len] != '\0'))
-            continue;
-        *is_outermost = roles[i].is_outermost;
-        return roles[i].role;
-    }
-    return MAREY__NATIVE_CODE;
+    *is_outermost = is_one_of(name, outermost, MAREY__COUNT_OF(outermost));
+    if (strcmp(name, "_PyEval_EvalFrameDefault") == 0)
+        return MAREY__NATIVE_EVAL;
+    if (is_one_of(name, plumbing, MAREY__COUNT_OF(plumbing)))
+        return MAREY__NATIVE_PLUMBING;
+    return *is_outermost || is_one_of(name, starts, MAREY__COUNT_OF(starts)) ? MAREY__NATIVE_START
+                                                                             : MAREY__NATIVE_CODE;
 }

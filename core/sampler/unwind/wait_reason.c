@@ -11,65 +11,37 @@
 
 #include "sampler/unwind/internal.h"
 
+/* By code: the enumerator and the text. */
 #define CALLS(X)                                                                                   \
-    X(1, "futex")                                                                                  \
-    X(2, "poll")                                                                                   \
-    X(3, "select")                                                                                 \
-    X(4, "epoll")                                                                                  \
-    X(5, "sleep")                                                                                  \
-    X(6, "read")                                                                                   \
-    X(7, "write")                                                                                  \
-    X(8, "receive")                                                                                \
-    X(9, "send")                                                                                   \
-    X(10, "accept")                                                                                \
-    X(11, "connect")                                                                               \
-    X(12, "ioctl")                                                                                 \
-    X(13, "wait for a child")                                                                      \
-    X(14, "sync to disk")                                                                          \
-    X(15, "open a file")                                                                           \
-    X(16, "file system")                                                                           \
-    X(17, "page fault")                                                                            \
-    X(18, "file lock")                                                                             \
-    X(19, "wait for a signal")                                                                     \
-    X(20, "semaphore")                                                                             \
-    X(21, "io_uring")                                                                              \
-    X(22, "memory mapping")                                                                        \
-    X(23, "copy between files")                                                                    \
-    X(24, "disk")                                                                                  \
-    X(25, "network file system")                                                                   \
-    X(26, "stopped")                                                                               \
-    X(27, "interrupted wait")
-enum { OTHER = 255 }; /* the system call's number in the upper half */
-
-enum {
-    FUTEX = 1,
-    POLL,
-    SELECT,
-    EPOLL,
-    SLEEP,
-    READ,
-    WRITE,
-    RECEIVE,
-    SEND,
-    ACCEPT,
-    CONNECT,
-    IOCTL,
-    CHILD,
-    SYNC,
-    OPEN,
-    FILES,
-    FAULT,
-    LOCK,
-    SIGNAL,
-    SEMAPHORE,
-    URING,
-    MAPPING,
-    COPY,
-    DISK,
-    NETWORK_FILES,
-    STOPPED,
-    RESTARTED
-};
+    X(1, FUTEX, "futex")                                                                           \
+    X(2, POLL, "poll")                                                                             \
+    X(3, SELECT, "select")                                                                         \
+    X(4, EPOLL, "epoll")                                                                           \
+    X(5, SLEEP, "sleep")                                                                           \
+    X(6, READ, "read")                                                                             \
+    X(7, WRITE, "write")                                                                           \
+    X(8, RECEIVE, "receive")                                                                       \
+    X(9, SEND, "send")                                                                             \
+    X(10, ACCEPT, "accept")                                                                        \
+    X(11, CONNECT, "connect")                                                                      \
+    X(12, IOCTL, "ioctl")                                                                          \
+    X(13, CHILD, "wait for a child")                                                               \
+    X(14, SYNC, "sync to disk")                                                                    \
+    X(15, OPEN, "open a file")                                                                     \
+    X(16, FILES, "file system")                                                                    \
+    X(17, FAULT, "page fault")                                                                     \
+    X(18, LOCK, "file lock")                                                                       \
+    X(19, SIGNAL, "wait for a signal")                                                             \
+    X(20, SEMAPHORE, "semaphore")                                                                  \
+    X(21, URING, "io_uring")                                                                       \
+    X(22, MAPPING, "memory mapping")                                                               \
+    X(23, COPY, "copy between files")                                                              \
+    X(24, DISK, "disk")                                                                            \
+    X(25, NETWORK_FILES, "network file system")                                                    \
+    X(26, STOPPED, "stopped")                                                                      \
+    X(27, RESTARTED, "interrupted wait")
+#define ENUMERATOR(code, name, text) name = code,
+enum { CALLS(ENUMERATOR) OTHER = 255 }; /* OTHER: the system call's number in the upper half */
 
 static const struct call {
     int number;
@@ -304,19 +276,11 @@ uint32_t marey__wait_reason(pid_t pid, pid_t tid)
 
 const char *marey__wait_text(uint32_t wait, char *to, size_t cap)
 {
-    const char *call = NULL, *target = NULL;
+#define TEXT(code, name, text) [code] = text,
+    static const char *const texts[OTHER + 1] = {CALLS(TEXT)};
+    const char *const call = texts[wait & 255], *target = NULL;
     if (wait == 0)
         return "";
-    switch (wait & 255) {
-#define CASE(code, words)                                                                          \
-    case code:                                                                                     \
-        call = words;                                                                              \
-        break;
-        CALLS(CASE)
-#undef CASE
-    default:
-        break;
-    }
     for (size_t i = 0; i < MAREY__COUNT_OF(targets); i++)
         if (targets[i].code == (wait >> 8 & 255))
             target = targets[i].name;
