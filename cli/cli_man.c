@@ -3,6 +3,7 @@
  * command by `marey help --man`. A page has no date, so that two builds of one version are equal.
  */
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,31 +14,13 @@
 /* What roff would take for something else: its escapes, and signs that it draws as typographers do. */
 static void print_char(char c)
 {
-    switch (c) {
-    case '\\':
-        fputs("\\(rs", stdout);
-        break;
-    case '-':
-        fputs("\\-", stdout);
-        break;
-    case '\'':
-        fputs("\\(aq", stdout);
-        break;
-    case '`':
-        fputs("\\(ga", stdout);
-        break;
-    case '^':
-        fputs("\\(ha", stdout);
-        break;
-    case '~':
-        fputs("\\(ti", stdout);
-        break;
-    case '"':
-        fputs("\\(dq", stdout);
-        break;
-    default:
+    static const char *const names[UCHAR_MAX + 1] = {
+        ['\\'] = "\\(rs", ['-'] = "\\-",   ['\''] = "\\(aq", ['`'] = "\\(ga",
+        ['^'] = "\\(ha",  ['~'] = "\\(ti", ['"'] = "\\(dq"};
+    if (names[(unsigned char)c] != NULL)
+        fputs(names[(unsigned char)c], stdout);
+    else
         putchar(c);
-    }
 }
 
 static void print_span(const char *text, size_t len)

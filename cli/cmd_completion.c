@@ -7,7 +7,8 @@
 
 /* ---- what the tables say about a word ---- */
 
-enum completion_kind completion_of_option(const struct cli_option *option)
+/* By the name of the value; not for flags. */
+static enum completion_kind kind_of_option(const struct cli_option *option)
 {
     if (cli_kind(option) == CLI_CHOICE)
         return COMPLETION_CHOICE;
@@ -72,8 +73,8 @@ static bool is_printed(const struct cli_command *command, size_t before, const c
     return false;
 }
 
-void completion_print_words(const struct cli_command *command, const struct cli_option *option,
-                            const char *separator)
+/* The choices of all options of this name, each once. */
+static void print_words(const struct cli_command *command, const struct cli_option *option)
 {
     const char *between = "";
     for (size_t i = 0; i < command->n_options; i++) {
@@ -85,9 +86,25 @@ void completion_print_words(const struct cli_command *command, const struct cli_
             if (is_printed(command, i, option->name, word, len))
                 continue;
             printf("%s%.*s", between, (int)len, word);
-            between = separator;
+            between = " ";
         }
     }
+}
+
+void completion_print_action(const char *const actions[COMPLETION_N_KINDS],
+                             const struct cli_command *command, const struct cli_option *option)
+{
+    const char *const action =
+        actions[option != NULL ? kind_of_option(option) : completion_of_arguments(command)];
+    const char *const choices = strchrnul(action, '*');
+    printf("%.*s", (int)(choices - action), action);
+    if (*choices == '\0')
+        return;
+    if (option != NULL)
+        print_words(command, option);
+    else
+        completion_print_choices(command->usage, " ");
+    fputs(choices + 1, stdout);
 }
 
 void completion_print_quoted(const char *text, const char *special)

@@ -179,34 +179,15 @@ static void print_option_names(void)
     puts("    esac\n}\n");
 }
 
-static void print_action(enum completion_kind kind, const char *choices)
-{
-    switch (kind) {
-    case COMPLETION_FILE:
-        puts("_marey_paths -f ;;");
-        break;
-    case COMPLETION_DIRECTORY:
-        puts("_marey_paths -d ;;");
-        break;
-    case COMPLETION_RECORDING:
-        puts("_marey_recordings ;;");
-        break;
-    case COMPLETION_KEYS:
-        puts("_marey_keys ;;");
-        break;
-    case COMPLETION_PROGRAM:
-        puts("_marey_program \"$2\" ;;");
-        break;
-    case COMPLETION_CHOICE:
-        fputs("_marey_words '", stdout);
-        completion_print_choices(choices, " ");
-        puts("' ;;");
-        break;
-    case COMPLETION_NOTHING:
-        puts(";;");
-        break;
-    }
-}
+static const char *const actions[COMPLETION_N_KINDS] = {
+    [COMPLETION_NOTHING] = "",
+    [COMPLETION_FILE] = "_marey_paths -f ",
+    [COMPLETION_DIRECTORY] = "_marey_paths -d ",
+    [COMPLETION_RECORDING] = "_marey_recordings ",
+    [COMPLETION_CHOICE] = "_marey_words '*' ",
+    [COMPLETION_KEYS] = "_marey_keys ",
+    [COMPLETION_PROGRAM] = "_marey_program \"$2\" ",
+};
 
 /* 'run --output' | 'run -o') */
 static void print_pattern(const struct cli_command *command, const struct cli_option *option)
@@ -227,14 +208,9 @@ static void print_values(const char *function, bool with_action)
             if (!cli_takes_word(option) || cli_is_repeated(cli_commands[i], o))
                 continue;
             print_pattern(cli_commands[i], option);
-            if (with_action && completion_of_option(option) == COMPLETION_CHOICE) {
-                fputs("_marey_words '", stdout);
-                completion_print_words(cli_commands[i], option, " ");
-                puts("' ;;");
-                continue;
-            }
-            print_action(with_action ? completion_of_option(option) : COMPLETION_NOTHING,
-                         option->value);
+            if (with_action)
+                completion_print_action(actions, cli_commands[i], option);
+            puts(";;");
         }
     }
     puts("    *) return 1 ;;\n    esac\n}\n");
@@ -245,7 +221,8 @@ static void print_arguments(void)
     puts("_marey_arguments() # COMMAND INDEX\n{\n    case $1 in");
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         printf("    %s) ", cli_commands[i]->name);
-        print_action(completion_of_arguments(cli_commands[i]), cli_commands[i]->usage);
+        completion_print_action(actions, cli_commands[i], NULL);
+        puts(";;");
     }
     puts("    esac\n}\n");
 }

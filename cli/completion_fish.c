@@ -93,34 +93,15 @@ static void print_key_words(void)
 }
 
 /* -f: no files besides; -r: a value must follow. */
-static void print_action(enum completion_kind kind, const char *choices)
-{
-    switch (kind) {
-    case COMPLETION_FILE:
-        fputs(" -F", stdout);
-        break;
-    case COMPLETION_DIRECTORY:
-        fputs(" -f -a '(__fish_complete_directories)'", stdout);
-        break;
-    case COMPLETION_RECORDING:
-        fputs(" -f -a '(__marey_recordings)'", stdout);
-        break;
-    case COMPLETION_KEYS:
-        fputs(" -f -a '(__marey_keys)'", stdout);
-        break;
-    case COMPLETION_CHOICE:
-        fputs(" -f -a '", stdout);
-        completion_print_choices(choices, " ");
-        putchar('\'');
-        break;
-    case COMPLETION_PROGRAM:
-        fputs(" -f -a '(__fish_complete_command)'", stdout);
-        break;
-    case COMPLETION_NOTHING:
-        fputs(" -f", stdout);
-        break;
-    }
-}
+static const char *const actions[COMPLETION_N_KINDS] = {
+    [COMPLETION_NOTHING] = " -f",
+    [COMPLETION_FILE] = " -F",
+    [COMPLETION_DIRECTORY] = " -f -a '(__fish_complete_directories)'",
+    [COMPLETION_RECORDING] = " -f -a '(__marey_recordings)'",
+    [COMPLETION_CHOICE] = " -f -a '*'",
+    [COMPLETION_KEYS] = " -f -a '(__marey_keys)'",
+    [COMPLETION_PROGRAM] = " -f -a '(__fish_complete_command)'",
+};
 
 static void print_option(const struct cli_command *command, const struct cli_option *option)
 {
@@ -129,13 +110,7 @@ static void print_option(const struct cli_command *command, const struct cli_opt
         printf(" -s %c", option->letter);
     if (cli_takes_word(option)) {
         fputs(" -r", stdout);
-        if (completion_of_option(option) == COMPLETION_CHOICE) {
-            fputs(" -f -a '", stdout);
-            completion_print_words(command, option, " ");
-            putchar('\'');
-        } else {
-            print_action(completion_of_option(option), option->value);
-        }
+        completion_print_action(actions, command, option);
     }
     fputs(" -d '", stdout);
     completion_print_quoted(option->help, SPECIAL);
@@ -145,7 +120,6 @@ static void print_option(const struct cli_command *command, const struct cli_opt
 static void print_command(const struct cli_command *command)
 {
     static const char is_first[] = "test (count (commandline -opc)) -eq 1";
-    const enum completion_kind kind = completion_of_arguments(command);
     putchar('\n');
     printf("complete -c marey -n '%s' -a %s -d '", is_first, command->name);
     completion_print_quoted(command->brief, SPECIAL);
@@ -155,10 +129,10 @@ static void print_command(const struct cli_command *command)
             print_option(command, &command->options[i]);
     printf("complete -c marey -n '__marey_in %s' -l help -s h -d 'show a short help and exit'\n",
            command->name);
-    if (kind == COMPLETION_NOTHING)
+    if (completion_of_arguments(command) == COMPLETION_NOTHING)
         return;
     printf("complete -c marey -n '__marey_in %s'", command->name);
-    print_action(kind, command->usage);
+    completion_print_action(actions, command, NULL);
     putchar('\n');
 }
 

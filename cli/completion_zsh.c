@@ -6,32 +6,12 @@
 /* What the text of a description means to _arguments, _values and _describe. */
 #define SPECIAL "\\[]:"
 
-static void print_action(enum completion_kind kind, const char *choices)
-{
-    switch (kind) {
-    case COMPLETION_FILE:
-        fputs("_files", stdout);
-        break;
-    case COMPLETION_DIRECTORY:
-        fputs("_files -/", stdout);
-        break;
-    case COMPLETION_RECORDING:
-        fputs("_marey_recordings", stdout);
-        break;
-    case COMPLETION_KEYS:
-        fputs("_marey_keys", stdout);
-        break;
-    case COMPLETION_CHOICE:
-        putchar('(');
-        completion_print_choices(choices, " ");
-        putchar(')');
-        break;
-    case COMPLETION_PROGRAM:
-    case COMPLETION_NOTHING:
-        putchar(' ');
-        break;
-    }
-}
+static const char *const actions[COMPLETION_N_KINDS] = {
+    [COMPLETION_NOTHING] = " ",           [COMPLETION_FILE] = "_files",
+    [COMPLETION_DIRECTORY] = "_files -/", [COMPLETION_RECORDING] = "_marey_recordings",
+    [COMPLETION_CHOICE] = "(*)",          [COMPLETION_KEYS] = "_marey_keys",
+    [COMPLETION_PROGRAM] = " ",
+};
 
 /* '(-o --output)'{-o+,--output=}'[help]:DIR:_files -/' */
 static void print_option(const struct cli_command *command, const struct cli_option *option)
@@ -48,13 +28,7 @@ static void print_option(const struct cli_command *command, const struct cli_opt
         fputs(is_maybe ? "::" : ":", stdout);
         completion_print_quoted(option->value, SPECIAL);
         putchar(':');
-        if (completion_of_option(option) == COMPLETION_CHOICE) {
-            putchar('(');
-            completion_print_words(command, option, " ");
-            putchar(')');
-        } else {
-            print_action(completion_of_option(option), option->value);
-        }
+        completion_print_action(actions, command, option);
     }
     puts("' \\");
 }
@@ -68,7 +42,7 @@ static void print_arguments(const struct cli_command *command)
     }
     printf("                '%s:", kind == COMPLETION_CHOICE ? "1" : "*");
     fputs(kind == COMPLETION_RECORDING ? "recording:" : "argument:", stdout);
-    print_action(kind, command->usage);
+    completion_print_action(actions, command, NULL);
     puts("' && ret=0");
 }
 
@@ -89,14 +63,15 @@ static void print_keys(void)
     struct cli_key key;
     puts("_marey_keys() {\n    _values -s , 'option' \\");
     for (const char *at = NULL; cli_next_key(&at, &key);) {
+        const bool is_choice = completion_is_choice(key.values);
         printf("        '%s[", key.name);
         completion_print_quoted(key.meaning, SPECIAL);
         fputs("]:", stdout);
-        completion_print_quoted(completion_is_choice(key.values) ? "value" : key.values, SPECIAL);
-        putchar(':');
-        print_action(completion_is_choice(key.values) ? COMPLETION_CHOICE : COMPLETION_NOTHING,
-                     key.values);
-        puts("' \\");
+        completion_print_quoted(is_choice ? "value" : key.values, SPECIAL);
+        fputs(is_choice ? ":(" : ":", stdout);
+        if (is_choice)
+            completion_print_choices(key.values, " ");
+        puts(is_choice ? ")' \\" : " ' \\");
     }
     puts("        && return\n}\n");
 }

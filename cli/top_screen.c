@@ -13,36 +13,17 @@ enum { KEY_CTRL_D = 4, FIRST_NS = 300000000 /* before, rates are chance */ };
 
 bool top_key(struct top_view *view, int key)
 {
-    switch (key) {
-    case 'f':
-        view->by = MAREY_LIVE_FUNCTIONS;
-        break;
-    case 'l':
-        view->by = MAREY_LIVE_LINES;
-        break;
-    case 't':
-        view->by = MAREY_LIVE_THREADS;
-        break;
-    case 'r':
-        view->by = MAREY_LIVE_RANKS;
-        break;
-    case 's':
-        view->by_total = false;
-        break;
-    case 'o':
-        view->by_total = true;
-        break;
-    case 'i':
+    static const char views[] = "fltr"; /* by enum marey_live_by */
+    const char *const by = key > 0 && key < 128 ? strchr(views, key) : NULL;
+    if (by != NULL)
+        view->by = (enum marey_live_by)(by - views);
+    else if (key == 's' || key == 'o')
+        view->by_total = key == 'o';
+    else if (key == 'i')
         view->is_idle = !view->is_idle;
-        break;
-    case 'p':
-    case ' ':
+    else if (key == 'p' || key == ' ')
         view->is_paused = !view->is_paused;
-        break;
-    default:
-        return key != 'q' && key != 'Q' && key != KEY_CTRL_D;
-    }
-    return true;
+    return key != 'q' && key != 'Q' && key != KEY_CTRL_D;
 }
 
 /* ---- lines ---- */
