@@ -17,15 +17,12 @@ static marey_status pack(void *ctx, int fd)
 
 static int make(const struct artifacts *job)
 {
-    static const char suffix[] = ".gz";
-    const char *slash = strrchr(job->source, '/');
-    const char *base = slash != NULL ? slash + 1 : job->source;
-    const size_t len = strlen(base);
-    const bool has_suffix = len > strlen(suffix) && strcmp(base + len - strlen(suffix), suffix) == 0;
+    const char *const base = basename(job->source);
+    const bool has_suffix = strlen(base) > 3 && cli_ends_with(base, ".gz", 3);
     char name[NAME_MAX];
     if (job->facts.damage != NULL)
         return CLI_BAD; /* which was said */
-    if (snprintf(name, sizeof name, "%s%s", base, has_suffix ? "" : suffix) >= (int)sizeof name)
+    if (snprintf(name, sizeof name, "%s%s", base, has_suffix ? "" : ".gz") >= (int)sizeof name)
         return cli_fail("the name of %s is too long", job->source);
     return artifacts_write(job, name, pack, (void *)job);
 }

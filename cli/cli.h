@@ -163,8 +163,11 @@ void cli_append(char *into, size_t size, const char *separator, const char *text
 /* The next word of "a b c", `*len` bytes; `*at` begins with the list and moves on. NULL past the last. */
 const char *cli_next_word(const char **at, size_t *len);
 
-/* Does `text` end with `len` bytes of `end`? */
+/* Whether `text` ends with `len` bytes of `end`. */
 bool cli_ends_with(const char *text, const char *end, size_t len);
+
+/* The value of an environment variable; NULL where it is not set or empty. */
+const char *cli_env(const char *name);
 
 /*
  * The name of a recording or a trace without folders and endings, "rank0" for "runs/rank0.json.gz"; `otherwise` when

@@ -8,12 +8,6 @@
 
 #include "cli.h"
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && memcmp(name + n - m, end, m) == 0;
-}
-
 /* Others write a meta.json too; ours says what it is in its first line. */
 static bool is_our_meta(int dir_fd)
 {
@@ -29,7 +23,7 @@ static bool is_our_meta(int dir_fd)
 
 static bool is_energy_lock(const char *name)
 {
-    return strncmp(name, "energy-", 7) == 0 && ends_with(name, ".lock");
+    return strncmp(name, "energy-", 7) == 0 && cli_ends_with(name, ".lock", 5);
 }
 
 /* A file by a name that libmarey gives. A directory or a link of such a name is somebody else's. */
@@ -42,8 +36,8 @@ static bool is_our_file(int dir_fd, const char *name)
         return false;
     if (strcmp(name, "meta.json") == 0)
         return is_our_meta(dir_fd);
-    return ends_with(name, ".klog") || ends_with(name, ".krun") || ends_with(name, ".pool") ||
-           is_energy_lock(name);
+    return cli_ends_with(name, ".klog", 5) || cli_ends_with(name, ".krun", 5) ||
+           cli_ends_with(name, ".pool", 5) || is_energy_lock(name);
 }
 
 /* Call `each` for the entries of `dir` until it returns false; how many there were, or -1. */
@@ -68,7 +62,7 @@ static int for_entries(const char *path, visit_entry *each, void *ctx)
 /* Another rank has just made the directory and is about to call this file meta.json. */
 static bool is_meta_to_be(const char *name)
 {
-    return strncmp(name, "meta.json.", 10) == 0 && ends_with(name, ".new");
+    return strncmp(name, "meta.json.", 10) == 0 && cli_ends_with(name, ".new", 4);
 }
 
 struct entries {

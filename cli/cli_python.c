@@ -72,10 +72,9 @@ void cli_add_options(struct cli_words *words, const struct cli_command *command)
 static int start(char **argv, FILE *out, pid_t *pid)
 {
     extern char **environ;
-    const char *const wanted = getenv("MAREY_PYTHON");
-    const bool has_wanted = wanted != NULL && wanted[0] != '\0';
-    const char *const pythons[] = {has_wanted ? wanted : "python3", has_wanted ? NULL : "python",
-                                   NULL};
+    const char *const wanted = cli_env("MAREY_PYTHON");
+    const char *const pythons[] = {wanted != NULL ? wanted : "python3",
+                                   wanted != NULL ? NULL : "python", NULL};
     posix_spawn_file_actions_t actions;
     int error = posix_spawn_file_actions_init(&actions);
     if (error == 0 && out != stdout)
@@ -144,10 +143,8 @@ int cli_python(struct cli_words *words, int n_paths, char *const *paths, FILE *o
 
 static int is_csv_file(const char *path, const struct stat *info, int kind, struct FTW *where)
 {
-    const size_t len = strlen(path);
     (void)info, (void)where;
-    return kind == FTW_F && ((len >= 4 && strcmp(path + len - 4, ".csv") == 0) ||
-                             (len >= 7 && strcmp(path + len - 7, ".csv.gz") == 0));
+    return kind == FTW_F && (cli_ends_with(path, ".csv", 4) || cli_ends_with(path, ".csv.gz", 7));
 }
 
 bool cli_is_csv(const char *path)

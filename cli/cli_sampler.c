@@ -96,6 +96,19 @@ void sampling_stop(struct sampling *sampling)
 
 /* ---- what came of it ---- */
 
+marey_status sampling_print_stacks(const struct marey_sampler_stacks *stacks, bool as_json,
+                                   const char *color, FILE *out)
+{
+    const struct marey_text_options text = {.width = cli_terminal_width(out),
+                                            .color = cli_wants_color(out, color)};
+    marey_stack_groups *groups;
+    MAREY_TRY(marey_stack_groups_create(stacks, &groups));
+    const marey_status status =
+        as_json ? marey_stacks_json(groups, out) : marey_stacks_text(groups, &text, out);
+    marey_stack_groups_destroy(groups);
+    return status;
+}
+
 marey_status sampling_print_top(marey_recording *recording)
 {
     const struct marey_write_options options = {

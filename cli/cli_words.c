@@ -152,6 +152,12 @@ bool cli_ends_with(const char *text, const char *end, size_t len)
     return n >= len && memcmp(text + n - len, end, len) == 0;
 }
 
+const char *cli_env(const char *name)
+{
+    const char *const value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
 /* The length of one of `extensions` that the `len` bytes at `name` end with, and do not consist of; 0: none. */
 static size_t find_extension(const char *name, size_t len, const char *extensions)
 {
@@ -217,8 +223,8 @@ bool cli_wants_color(FILE *out, const char *choice)
 {
     if (strcmp(choice, "auto") != 0)
         return strcmp(choice, "always") == 0;
-    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-    return isatty(fileno(out)) && (no_color == NULL || no_color[0] == '\0') && term != NULL &&
+    const char *const term = getenv("TERM");
+    return isatty(fileno(out)) && cli_env("NO_COLOR") == NULL && term != NULL &&
            strcmp(term, "dumb") != 0;
 }
 

@@ -180,21 +180,13 @@ static int make_all(struct artifacts *job, uint32_t chosen)
 /* Whether the packed trace would be the file that is read. */
 static bool is_in_place(const struct artifacts *job)
 {
-    const char *slash = strrchr(job->source, '/');
-    const char *base = slash != NULL ? slash + 1 : job->source;
     struct stat in, out;
     char *path = NULL;
-    const bool is_same = asprintf(&path, "%s/%s", job->directory, base) >= 0 &&
+    const bool is_same = asprintf(&path, "%s/%s", job->directory, basename(job->source)) >= 0 &&
                          stat(job->source, &in) == 0 && stat(path, &out) == 0 &&
                          in.st_dev == out.st_dev && in.st_ino == out.st_ino;
     free(path);
     return is_same;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
 static bool can_sort(const char *key)
@@ -238,7 +230,7 @@ static int run(int n_args, char **args)
     if (!make_directory(given.output))
         return cli_fail("cannot make the directory %s: %s", given.output, strerror(errno));
     /* A packed trace that is where it ought to be stays there. */
-    if (is_in_place(&job) && ends_with(job.source, ".gz"))
+    if (is_in_place(&job) && cli_ends_with(job.source, ".gz", 3))
         chosen &= ~1u;
     job.operators = &operators;
     return make_all(&job, chosen);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
+#include "sampling.h"
 
 static struct {
     bool json, native, no_children;
@@ -18,18 +19,6 @@ static const struct cli_option options[] = {
     {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
      "auto: when standard output is a terminal"},
 };
-
-static marey_status print(const struct marey_sampler_stacks *stacks)
-{
-    const struct marey_text_options text = {.width = cli_terminal_width(stdout),
-                                            .color = cli_wants_color(stdout, given.color)};
-    marey_stack_groups *groups;
-    MAREY_TRY(marey_stack_groups_create(stacks, &groups));
-    const marey_status status =
-        given.json ? marey_stacks_json(groups, stdout) : marey_stacks_text(groups, &text, stdout);
-    marey_stack_groups_destroy(groups);
-    return status;
-}
 
 static int stacks(int n_args, char **args)
 {
@@ -48,7 +37,7 @@ static int stacks(int n_args, char **args)
         for (size_t i = 0; i < n_failures; i++)
             cli_say("%s", found->failures[i].why);
     else
-        status = print(found);
+        status = sampling_print_stacks(found, given.json, given.color, stdout);
     marey_sampler_stacks_free(found);
     if (status != MAREY_OK)
         return cli_fail("%s", marey_last_error());

@@ -56,19 +56,12 @@ static marey_status print_stacks(const struct watch *watch, FILE *out)
     /* All that were seen: who was named may have ended, and those that it started go on. */
     const struct marey_sampler_options wants = {
         .size = sizeof wants, .native = given.native, .no_children = 1};
-    const struct marey_text_options text = {.width = cli_terminal_width(out),
-                                            .color = cli_wants_color(out, given.color)};
     struct marey_sampler_stacks *stacks;
-    marey_stack_groups *groups;
     pid_t pids[MOST_PROCESSES];
     const size_t n = marey_live_pids(watch->live, pids, MOST_PROCESSES);
     MAREY_TRY(
         marey_sampler_stacks_read(pids, n < MOST_PROCESSES ? n : MOST_PROCESSES, &wants, &stacks));
-    marey_status status = marey_stack_groups_create(stacks, &groups);
-    if (status == MAREY_OK) {
-        status = marey_stacks_text(groups, &text, out);
-        marey_stack_groups_destroy(groups);
-    }
+    const marey_status status = sampling_print_stacks(stacks, false, given.color, out);
     marey_sampler_stacks_free(stacks);
     return status;
 }

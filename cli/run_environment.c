@@ -15,17 +15,11 @@
 
 /* ---- the run's name ---- */
 
-static const char *env_text(const char *name)
-{
-    const char *value = getenv(name);
-    return value != NULL && value[0] != '\0' ? value : NULL;
-}
-
 /* As libmarey finds it where it is not told, in the same words. torchrun says "none" by default. */
 bool run_launch_id(char into[RUN_ID_MAX])
 {
-    const char *elastic = env_text("TORCHELASTIC_RUN_ID"), *mpi = env_text("PMIX_NAMESPACE");
-    const char *job = env_text("SLURM_JOB_ID"), *step = env_text("SLURM_STEP_ID");
+    const char *elastic = cli_env("TORCHELASTIC_RUN_ID"), *mpi = cli_env("PMIX_NAMESPACE");
+    const char *job = cli_env("SLURM_JOB_ID"), *step = cli_env("SLURM_STEP_ID");
     if (elastic != NULL && strcmp(elastic, "none") != 0)
         snprintf(into, RUN_ID_MAX, "%s", elastic);
     else if (job != NULL)
@@ -85,7 +79,7 @@ void run_environment_repeat(uint32_t repeat)
 {
     static char base[RUN_ID_MAX - 12]; /* libmarey keeps RUN_ID_MAX - 1 bytes of the whole */
     char id[RUN_ID_MAX];
-    const char *given = env_text("MAREY_RUN_ID");
+    const char *given = cli_env("MAREY_RUN_ID");
     if (base[0] == '\0')
         snprintf(base, sizeof base, "%s", given != NULL ? given : "run");
     snprintf(id, sizeof id, "%s-%u", base, repeat);
@@ -100,7 +94,7 @@ static long rank_of_many(void)
     static const char *const ranks[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
                                         "MV2_COMM_WORLD_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        const char *size = env_text(sizes[i]), *rank = env_text(ranks[i]);
+        const char *size = cli_env(sizes[i]), *rank = cli_env(ranks[i]);
         if (size != NULL && rank != NULL && strtol(size, NULL, 10) > 1)
             return strtol(rank, NULL, 10);
     }
@@ -121,7 +115,7 @@ bool run_is_a_later_rank(void)
 
 static void prepend_python_path(const char *dir)
 {
-    const char *before = env_text("PYTHONPATH");
+    const char *before = cli_env("PYTHONPATH");
     char *path = NULL;
     if (asprintf(&path, "%s%s%s", dir, before != NULL ? ":" : "", before != NULL ? before : "") < 0)
         return;

@@ -1,7 +1,8 @@
 /*
- * What is loaded into the program from outside. Before everything else libmarey-mpi and libmarey-memory, by LD_PRELOAD: the
- * loader splits that list at blanks and colons, and fills in what follows a dollar; a folder whose name has one of those is reached by a link
- * somewhere else. With CUDA libmarey-cuda, which CUDA itself loads.
+ * Libraries that are loaded into the program. libmarey-mpi and libmarey-memory by LD_PRELOAD: the loader splits that list
+ * at blanks and colons and expands what follows a dollar, so a folder with one of those in its name is reached by a link
+ * elsewhere. CUDA itself loads libmarey-cuda. NVTX loads libmarey-nvtx, which passes everything on to the tool that
+ * NVTX_INJECTION64_PATH named before, MAREY_NVTX_NEXT.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -58,12 +59,11 @@ static bool has_it(const char *list, const char *library)
 /* Behind what is there: some libraries insist on being first. */
 static bool add(const char *path, const char *library)
 {
-    const char *before = getenv("LD_PRELOAD");
+    const char *const before = cli_env("LD_PRELOAD");
     char *list = NULL;
-    const bool has_before = before != NULL && before[0] != '\0';
-    if (has_before && has_it(before, library))
+    if (before != NULL && has_it(before, library))
         return true;
-    if (asprintf(&list, "%s%s%s", has_before ? before : "", has_before ? ":" : "", path) < 0)
+    if (asprintf(&list, "%s%s%s", before != NULL ? before : "", before != NULL ? ":" : "", path) < 0)
         return false;
     const bool done = setenv("LD_PRELOAD", list, 1) == 0;
     free(list);
@@ -86,11 +86,11 @@ bool run_inject_cuda(void)
 {
     static const char name[] = "CUDA_INJECTION64_PATH", library[] = "libmarey-cuda.so";
     char path[PATH_MAX];
-    const char *before = getenv(name);
-    if (before != NULL && before[0] != '\0' && strstr(before, library) == NULL) {
+    const char *const before = cli_env(name);
+    if (before != NULL && strstr(before, library) == NULL) {
         cli_fail(
-            "--gpu cannot be: another tool waits for CUDA (%s=%s), and there is room for one; run "
-            "without it, or without --gpu",
+            "--gpu is unavailable: %s is already set to %s, and CUDA loads one tool; run without "
+            "that tool, or without --gpu",
             name, before);
         return false;
     }
@@ -98,6 +98,35 @@ bool run_inject_cuda(void)
         return false;
     setenv(name, path, 1);
     return true;
+}
+
+/* Nsight Systems knows its own handles only, so nobody may stand before it. */
+static bool is_nsight(const char *tool)
+{
+    return cli_env("NSYS_PROFILING_SESSION_ID") != NULL ||
+           (tool != NULL && strncmp(basename(tool), "libToolsInjection", 17) == 0);
+}
+
+bool run_nvtx(void)
+{
+    static const char nvtx_tool[] = "NVTX_INJECTION64_PATH", library[] = "libmarey-nvtx.so";
+    char path[PATH_MAX];
+    const char *const tool = cli_env(nvtx_tool);
+    if (is_nsight(tool)) {
+        cli_say(
+            "Nsight Systems takes the NVTX ranges of the program, so they are not recorded; run "
+            "without nsys to record them");
+        return true;
+    }
+    if (!run_find_beside(library, "--nvtx", path))
+        return false;
+    /* A `marey run --nvtx` around us has seen to it already. */
+    if (tool != NULL && strcmp(basename(tool), library) != 0)
+        setenv("MAREY_NVTX_NEXT", tool, 1);
+    if (setenv(nvtx_tool, path, 1) == 0)
+        return true;
+    cli_fail("out of memory");
+    return false;
 }
 
 bool run_preload(struct run_preload *preload, const char *library, const char *option)

@@ -9,15 +9,9 @@
 
 #include "run.h"
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static bool is_python(const char *path)
 {
-    const char *name = base_name(path);
+    const char *name = basename(path);
     return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0;
 }
 

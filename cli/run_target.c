@@ -14,24 +14,12 @@
 
 /* ---- a name ---- */
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && memcmp(name + n - m, end, m) == 0;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 /* python train.py: train; python -m pkg.mod: pkg.mod; ./a.out: a.out */
 static void name_stem(char *const *program, char *into, size_t size)
 {
     const char *script = run_python_script(program);
-    snprintf(into, size, "%s", base_name(script != NULL ? script : program[0]));
-    if (ends_with(into, ".py"))
+    snprintf(into, size, "%s", basename(script != NULL ? script : program[0]));
+    if (cli_ends_with(into, ".py", 3))
         into[strlen(into) - 3] = '\0';
 }
 

@@ -33,6 +33,9 @@ bool sampling_goes_on(struct sampling *sampling);
 /* End it and wait until it has. Nothing is stopped afterwards, and the sampler is still there. */
 void sampling_stop(struct sampling *sampling);
 
+/* Groups of equal stacks as text (`color`: auto, always, never) or JSON. */
+MAREY_WARN_UNUSED marey_status sampling_print_stacks(const struct marey_sampler_stacks *stacks,
+                                                     bool as_json, const char *color, FILE *out);
 /* The functions and lines with most samples, and the audit, to stderr. */
 MAREY_WARN_UNUSED marey_status sampling_print_top(marey_recording *recording);
 /* The same, and what to type next. */

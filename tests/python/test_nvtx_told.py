@@ -362,8 +362,8 @@ def test_nsight_systems_has_the_word(tell, program):
     run = tell(program, "reused", env={"NVTX_INJECTION64_PATH": "/opt/nsight/libToolsInjection64.so"})
     said = run.done.stderr.splitlines()
     assert said[0] == (
-        "marey: Nsight Systems takes what the program tells NVTX, so it is not recorded; leave nsys away to have it in "
-        "the recording"
+        "marey: Nsight Systems takes the NVTX ranges of the program, so they are not recorded; run without nsys to "
+        "record them"
     )
     assert said[1].startswith("marey: no events: ")
     assert run.done.returncode == 0
