@@ -45,6 +45,10 @@ struct reading {
     uint64_t now_ns;
     uint64_t n_samples, n_idle, n_empty, n_freed;
     uint32_t nothing; /* the frame of a thread without frames */
+    /* Of text: */
+    uint64_t n_lines;
+    uint32_t *stack;
+    size_t stack_cap;
 };
 
 /* Beyond this a clock is no clock. */
@@ -54,7 +58,7 @@ static const uint64_t latest_ns = UINT64_C(1) << 61;
 
 static bool is_text(struct marey__text text, const char *word)
 {
-    return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
+    return marey__text_is(text.at, text.len, word);
 }
 
 static bool take_meta(void *ctx, struct marey__text key, struct marey__text value)
@@ -81,12 +85,11 @@ static bool find_process(struct reading *r, int64_t pid, uint32_t *number)
             return true;
     marey__sink_process *process = marey__sink_process_get(r->import->sink, (uint64_t)pid);
     const struct marey__sink_identity identity = {.pid = pid, .rank = -1, .world_size = -1};
-    if (process == NULL ||
-        !marey__grow(&r->processes, &r->processes_cap, r->n_processes + 1, sizeof *r->processes))
+    if (process == NULL)
         return false;
     marey__sink_identify(process, &identity);
-    r->processes[r->n_processes++] = (struct process){process, pid};
-    return true;
+    return MAREY__PUSH(r->processes, r->n_processes, r->processes_cap,
+                       (struct process){process, pid});
 }
 
 static bool make_thread(struct reading *r, const struct marey__austin_sample *sample, uint32_t hash)
@@ -204,6 +207,182 @@ static bool take_sample(void *ctx, const struct marey__austin_sample *sample)
                : change_to(r, thread, &r->nothing, 1, duration_ns);
 }
 
+/*
+ * ---- austin's text: a line for each thread of each sample ----
+ *
+ *   # mode: wall                                              of the whole file
+ *   P12;T0:13;train.py:main:3;train.py:step:9 10077           microseconds, or bytes where the mode is memory
+ *   P12;T0:13;train.py:main:3;:GC: 10077,1,-4096              the mode full: microseconds, whether it idled, bytes
+ *
+ * Neither names nor paths are escaped: a frame ends at a semicolon, and is read from its end, where a line number and a
+ * name have no colons.
+ */
+
+static bool take_byte(struct marey__text *text, char c)
+{
+    if (text->len == 0 || text->at[0] != c)
+        return false;
+    text->at++;
+    text->len--;
+    return true;
+}
+
+static unsigned digit_of(char c)
+{
+    const char lower = (char)(c | 0x20);
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a' + 10) : 16;
+}
+
+bool marey__austin_number(struct marey__text *text, unsigned base, int64_t *number)
+{
+    uint64_t value = 0;
+    size_t i = 0;
+    while (i < text->len && digit_of(text->at[i]) < base) {
+        if (value > (INT64_MAX - 15) / 16)
+            return false;
+        value = value * base + digit_of(text->at[i++]);
+    }
+    *number = (int64_t)value;
+    text->at += i;
+    text->len -= i;
+    return i != 0;
+}
+
+/* Threads of some versions are addresses: `0x7f12`. */
+static bool take_id(struct marey__text *text, int64_t *number)
+{
+    const bool is_hex = text->len > 2 && memcmp(text->at, "0x", 2) == 0;
+    if (is_hex) {
+        text->at += 2;
+        text->len -= 2;
+    }
+    return marey__austin_number(text, is_hex ? 16 : 10, number);
+}
+
+static bool take_head(struct marey__text line, struct marey__austin_sample *sample,
+                      struct marey__text *rest)
+{
+    int64_t pid, interpreter = 0, tid;
+    if (!take_byte(&line, 'P') || !marey__austin_number(&line, 10, &pid) ||
+        !take_byte(&line, ';') || !take_byte(&line, 'T') || !take_id(&line, &tid))
+        return false;
+    if (take_byte(&line, ':')) {
+        interpreter = tid;
+        if (!take_id(&line, &tid))
+            return false;
+    }
+    *sample =
+        (struct marey__austin_sample){.pid = pid, .tid = tid, .interpreter = (uint32_t)interpreter};
+    *rest = line;
+    return pid <= INT32_MAX && interpreter <= UINT32_MAX && line.len != 0 &&
+           (line.at[0] == ';' || line.at[0] == ' ');
+}
+
+/* A number with a sign behind `text`'s begin; both are stepped over. */
+static bool take_signed(struct marey__text *text, int64_t *number)
+{
+    const bool is_negative = take_byte(text, '-');
+    if (!marey__austin_number(text, 10, number))
+        return false;
+    *number = is_negative ? -*number : *number;
+    return true;
+}
+
+/* Take ` 10077` or ` 10077,1,-4096` off the end. */
+static bool take_metrics(struct marey__text *line, struct marey__austin_sample *sample)
+{
+    const char *blank = memrchr(line->at, ' ', line->len);
+    int64_t first, idle = 0;
+    if (blank == NULL)
+        return false;
+    struct marey__text text = {blank + 1, line->len - (size_t)(blank + 1 - line->at)};
+    if (!take_signed(&text, &first))
+        return false;
+    sample->bytes = first;
+    if (take_byte(&text, ',') && (!take_signed(&text, &idle) || !take_byte(&text, ',') ||
+                                  !take_signed(&text, &sample->bytes)))
+        return false;
+    sample->time_us = first > 0 ? (uint64_t)first : 0;
+    sample->is_idle = idle != 0;
+    line->len = (size_t)(blank - line->at);
+    return text.len == 0;
+}
+
+/* `file:name:line`; `:GC:` and its like have neither file nor line. */
+static uint32_t frame_of(struct marey__frames *frames, struct marey__text text)
+{
+    struct marey__text_frame frame = {.name = text.at, .name_len = text.len, .file = ""};
+    const char *line = memrchr(text.at, ':', text.len);
+    const char *name = line != NULL ? memrchr(text.at, ':', (size_t)(line - text.at)) : NULL;
+    const size_t n_digits = line != NULL ? (size_t)(text.at + text.len - line) - 1 : 0;
+    uint64_t number = 0;
+    if (name != NULL && name + 1 < line &&
+        (n_digits == 0 || (marey__parse_number(line + 1, n_digits, &number) && number <= INT32_MAX))) {
+        frame.name = name + 1;
+        frame.name_len = (size_t)(line - name) - 1;
+        frame.file = text.at;
+        frame.file_len = (size_t)(name - text.at);
+        frame.line = (uint32_t)number;
+    }
+    return marey__frames_of_function(frames, &frame);
+}
+
+static bool take_frames(struct reading *r, struct marey__text rest,
+                        struct marey__austin_sample *sample)
+{
+    struct marey__text frame;
+    while (marey__collapsed_frame(&rest, &frame)) {
+        const uint32_t number = frame_of(&r->frames, frame);
+        if (number == MAREY__NO_FRAME ||
+            !MAREY__PUSH(r->stack, sample->n_frames, r->stack_cap, number))
+            return false;
+    }
+    sample->frames = r->stack;
+    return true;
+}
+
+static void note_bad(struct reading *r)
+{
+    if (r->mistakes.n_bad++ == 0)
+        r->mistakes.first_bad = r->n_lines;
+}
+
+/* `# key: value` */
+static bool take_remark(struct reading *r, struct marey__text line)
+{
+    const char *colon = memchr(line.at, ':', line.len);
+    if (colon == NULL || line.len < 3 || line.at[1] != ' ' || colon + 2 > line.at + line.len)
+        return true;
+    const struct marey__text key = {line.at + 2, (size_t)(colon - line.at) - 2};
+    const struct marey__text value = {colon + 2, line.len - (size_t)(colon + 2 - line.at)};
+    return take_meta(r, key, value);
+}
+
+static marey_status take_line(void *ctx, const char *at, size_t len)
+{
+    struct reading *r = ctx;
+    struct marey__text line = {at, len}, rest;
+    struct marey__austin_sample sample;
+    r->n_lines++;
+    if (at == NULL) {
+        note_bad(r);
+        return MAREY_OK;
+    }
+    if (line.len != 0 && line.at[line.len - 1] == '\r')
+        line.len--;
+    if (line.len == 0)
+        return MAREY_OK;
+    if (line.at[0] == '#')
+        return take_remark(r, line) ? MAREY_OK : marey__no_memory();
+    if (!take_head(line, &sample, &rest) || !take_metrics(&rest, &sample)) {
+        note_bad(r);
+        return MAREY_OK;
+    }
+    return take_frames(r, rest, &sample) && take_sample(r, &sample) ? MAREY_OK : marey__no_memory();
+}
+
 /* ---- the file ---- */
 
 static bool is_mojo(const char *bytes, size_t len)
@@ -213,13 +392,15 @@ static bool is_mojo(const char *bytes, size_t len)
 
 static marey_status read_once(struct reading *r, marey__byte_source *source)
 {
-    const struct marey__austin_visitor visitor = {take_meta, take_sample, r};
+    const struct marey__austin_visitor visitor = {take_meta, take_sample, r, &r->frames,
+                                                  &r->mistakes};
     const char *bytes;
     size_t len;
     r->mistakes = (struct marey__austin_mistakes){0};
     MAREY_TRY(marey__bytes_peek(source, &bytes, &len));
-    return is_mojo(bytes, len) ? marey__austin_mojo(source, &r->frames, &visitor, &r->mistakes)
-                               : marey__austin_text(source, &r->frames, &visitor, &r->mistakes);
+    r->n_lines = 0;
+    return is_mojo(bytes, len) ? marey__austin_mojo(source, &visitor)
+                               : marey__read_lines(source, take_line, r);
 }
 
 static void tell(const struct reading *r, bool is_bytes)
@@ -293,6 +474,7 @@ static marey_status read_austin(struct marey__import *import)
         marey__free(r.threads[i].open);
     marey__frames_fini(&r.frames);
     marey__free(r.threads);
+    marey__free(r.stack);
     marey__free(r.processes);
     marey__index_fini(&r.by_thread);
     return status;
@@ -301,11 +483,8 @@ static marey_status read_austin(struct marey__import *import)
 /* By its first line, or by the first one that is no remark. */
 static bool looks_like_austin(const char *path, const char *bytes, size_t len)
 {
-    static const char head[] = "# austin: ";
     (void)path;
-    if (is_mojo(bytes, len))
-        return true;
-    if (len >= strlen(head) && memcmp(bytes, head, strlen(head)) == 0)
+    if (is_mojo(bytes, len) || marey__starts_with(bytes, len, "# austin: "))
         return true;
     while (len > 0 && (bytes[0] == '#' || bytes[0] == '\n')) {
         const char *newline = memchr(bytes, '\n', len);
@@ -315,7 +494,7 @@ static bool looks_like_austin(const char *path, const char *bytes, size_t len)
     }
     struct marey__austin_sample sample;
     struct marey__text rest;
-    return marey__austin_head((struct marey__text){bytes, len}, &sample, &rest);
+    return take_head((struct marey__text){bytes, len}, &sample, &rest);
 }
 
 const struct marey__import_format marey__import_austin = {

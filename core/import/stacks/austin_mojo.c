@@ -48,9 +48,7 @@ struct reading {
     marey__byte_source *source;
     const char *at, *end; /* what is at hand */
     uint64_t offset;      /* of `end` */
-    struct marey__frames *frames;
     const struct marey__austin_visitor *visitor;
-    struct marey__austin_mistakes *mistakes;
     struct marey__arena texts;
     struct meaning *meanings;
     size_t n_meanings, meanings_cap;
@@ -74,9 +72,9 @@ static marey_status no_memory(struct reading *r)
 /* The file cannot be read on from here. */
 static bool stop(struct reading *r, const char *why)
 {
-    if (r->mistakes->ends == NULL && r->status == MAREY_OK) {
-        r->mistakes->ends = why;
-        r->mistakes->ends_at = r->offset - (uint64_t)(r->end - r->at);
+    if (r->visitor->mistakes->ends == NULL && r->status == MAREY_OK) {
+        r->visitor->mistakes->ends = why;
+        r->visitor->mistakes->ends_at = r->offset - (uint64_t)(r->end - r->at);
     }
     return false;
 }
@@ -207,8 +205,8 @@ static bool define_text(struct reading *r, uint64_t key)
 
 static void count_bad(struct reading *r)
 {
-    if (r->mistakes->n_bad++ == 0)
-        r->mistakes->first_bad = r->offset - (uint64_t)(r->end - r->at);
+    if (r->visitor->mistakes->n_bad++ == 0)
+        r->visitor->mistakes->first_bad = r->offset - (uint64_t)(r->end - r->at);
 }
 
 /* ---- events ---- */
@@ -230,7 +228,7 @@ static bool push(struct reading *r, uint32_t frame)
 static bool push_named(struct reading *r, struct marey__text name)
 {
     const struct marey__text_frame frame = {.name = name.at, .name_len = name.len, .file = ""};
-    return push(r, marey__frames_of_function(r->frames, &frame));
+    return push(r, marey__frames_of_function(r->visitor->frames, &frame));
 }
 
 static bool end_sample(struct reading *r)
@@ -277,7 +275,7 @@ static bool take_frame(struct reading *r)
         .file = file->text,
         .file_len = file->len,
         .line = numbers[3] > 0 && numbers[3] <= INT32_MAX ? (uint32_t)numbers[3] : 0};
-    const uint32_t number = marey__frames_of_function(r->frames, &frame);
+    const uint32_t number = marey__frames_of_function(r->visitor->frames, &frame);
     struct meaning *meaning = define(r, (uint64_t)numbers[0], true);
     if (number == MAREY__NO_FRAME || meaning == NULL)
         return no_memory(r) == MAREY_OK;
@@ -374,16 +372,10 @@ static void read_events(struct reading *r)
         (void)end_sample(r);
 }
 
-marey_status marey__austin_mojo(marey__byte_source *bytes, struct marey__frames *frames,
-                                const struct marey__austin_visitor *visitor,
-                                struct marey__austin_mistakes *mistakes)
+marey_status marey__austin_mojo(marey__byte_source *bytes, const struct marey__austin_visitor *visitor)
 {
-    struct reading r = {.source = bytes,
-                        .frames = frames,
-                        .visitor = visitor,
-                        .mistakes = mistakes,
-                        .seed = frames->seed,
-                        .sample = {.pid = -1}};
+    struct reading r = {
+        .source = bytes, .visitor = visitor, .seed = visitor->frames->seed, .sample = {.pid = -1}};
     read_events(&r);
     marey__arena_fini(&r.texts);
     marey__free(r.meanings);

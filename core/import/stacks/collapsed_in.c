@@ -13,10 +13,9 @@
 #include "import/stacks/internal.h"
 
 enum {
-    MAX_LINE = 16 << 20,
     SAMPLE_NS = 10000000,
     SECOND_NS = 1000000000,
-    MAX_TOLD = 60, /* bytes of a line that is told */
+    MAX_QUOTED = 60, /* bytes of a line in a note */
 };
 
 /* More samples than anybody takes: numbers beyond are nanoseconds, and sums beyond the last are none at all. */
@@ -44,12 +43,11 @@ struct reading {
     struct thread *threads;
     size_t n_threads, threads_cap;
     struct marey__index process_index, thread_index;
-    size_t last;            /* thread, which the next line most likely has, too */
-    struct marey__buf line; /* of which the end has not come yet */
+    size_t last; /* thread, which the next line most likely has, too */
     uint64_t n_lines, n_stacks, n_samples;
     uint64_t n_bad, first_bad, n_cut;
-    char bad[MAX_TOLD + 1];
-    bool is_difference, skips_line;
+    char bad[MAX_QUOTED + 1];
+    bool is_difference;
 };
 
 /* ---- processes and threads ---- */
@@ -187,7 +185,7 @@ static void note_bad(struct reading *r, const char *line, size_t len)
     if (r->n_bad++ != 0)
         return;
     r->first_bad = r->n_lines;
-    len = MAREY__MIN(len, (size_t)MAX_TOLD);
+    len = MAREY__MIN(len, (size_t)MAX_QUOTED);
     memcpy(r->bad, line, len);
     r->bad[len] = '\0';
 }
@@ -231,11 +229,17 @@ static bool is_empty(const char *line, size_t len)
     return i == len || line[i] == '#';
 }
 
-static marey_status take_line(struct reading *r, const char *line, size_t len)
+static marey_status take_line(void *ctx, const char *line, size_t len)
 {
+    static const char too_long[] = "(a very long one)";
+    struct reading *r = ctx;
     struct marey__text stack;
     uint64_t count;
     r->n_lines++;
+    if (line == NULL) {
+        note_bad(r, too_long, strlen(too_long));
+        return MAREY_OK;
+    }
     if (is_empty(line, len))
         return MAREY_OK;
     if (!marey__collapsed_line(line, len, r->is_difference, &stack, &count) ||
@@ -246,53 +250,13 @@ static marey_status take_line(struct reading *r, const char *line, size_t len)
     return count == 0 || add_stack(r, stack, count) ? MAREY_OK : marey__no_memory();
 }
 
-/* The end of a line has come, or that of the file. */
-static marey_status end_line(struct reading *r, const char *rest, size_t len)
-{
-    marey_status status = MAREY_OK;
-    if (r->skips_line) {
-        r->n_lines++;
-        note_bad(r, "(a very long one)", strlen("(a very long one)"));
-    } else if (r->line.len == 0) {
-        status = take_line(r, rest, len);
-    } else {
-        marey__buf_put(&r->line, rest, len);
-        status = r->line.failed ? marey__no_memory() : take_line(r, r->line.data, r->line.len);
-    }
-    r->line.len = 0;
-    r->skips_line = false;
-    return status;
-}
-
-static marey_status take_bytes(struct reading *r, const char *bytes, size_t len)
-{
-    const char *const end = bytes + len;
-    while (bytes < end) {
-        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
-        if (newline == NULL)
-            break;
-        MAREY_TRY(end_line(r, bytes, (size_t)(newline - bytes)));
-        bytes = newline + 1;
-    }
-    r->skips_line |= r->line.len + (size_t)(end - bytes) > MAX_LINE;
-    if (!r->skips_line)
-        marey__buf_put(&r->line, bytes, (size_t)(end - bytes));
-    return r->line.failed ? marey__no_memory() : MAREY_OK;
-}
-
 static marey_status read_lines(struct reading *r)
 {
     const char *bytes;
     size_t len;
     MAREY_TRY(marey__bytes_peek(r->import->bytes, &bytes, &len));
     r->is_difference = marey__collapsed_is_difference(bytes, len);
-    for (;;) {
-        MAREY_TRY(marey__bytes_next(r->import->bytes, &bytes, &len));
-        if (len == 0)
-            break;
-        MAREY_TRY(take_bytes(r, bytes, len));
-    }
-    return r->line.len != 0 || r->skips_line ? end_line(r, "", 0) : MAREY_OK;
+    return marey__read_lines(r->import->bytes, take_line, r);
 }
 
 /* ---- the end ---- */
@@ -372,7 +336,6 @@ static marey_status read_collapsed(struct marey__import *import)
     marey__free(r.threads);
     marey__index_fini(&r.process_index);
     marey__index_fini(&r.thread_index);
-    marey__buf_fini(&r.line);
     return status;
 }
 

@@ -19,8 +19,7 @@ static bool is_blank(char c)
 
 static bool begins_with(const struct marey__text *text, const char *word)
 {
-    const size_t len = strlen(word);
-    return text->len >= len && memcmp(text->at, word, len) == 0;
+    return marey__starts_with(text->at, text->len, word);
 }
 
 /* ---- the line ---- */

@@ -24,6 +24,11 @@
 
 /* ---- text_frames.c ---- */
 
+/* Called for each line, without its end; with NULL for one of more than 16 MiB. */
+typedef marey_status marey__line_taker(void *ctx, const char *line, size_t len);
+MAREY_WARN_UNUSED marey_status marey__read_lines(marey__byte_source *source,
+                                                 marey__line_taker *take, void *ctx);
+
 struct marey__text_frame {
     const char *text; /* the whole, where frames are known by it */
     const char *name, *file;
@@ -347,11 +352,11 @@ MAREY_WARN_UNUSED bool marey__circles_force(struct marey__profile_making *m, boo
 /* ==== austin_in ==== */
 
 /*
- * Files of austin: what its two forms have in common.
+ * Files of austin, in two forms.
  *
- *   austin_text.c ── P12;T0:13;train.py:main:3;train.py:step:9 10077        a line for each sample
  *   austin_mojo.c ── the same as bytes: strings and frames are defined once and then meant by their keys
- *   austin_in.c ── samples to ranges: which come when, on which thread
+ *   austin_in.c ── P12;T0:13;train.py:main:3;train.py:step:9 10077        a line for each sample
+ *                  samples to ranges: which come when, on which thread
  *
  * A file is read twice: names that stand for two functions are known only when all frames are.
  */
@@ -367,35 +372,25 @@ struct marey__austin_sample {
     size_t n_frames;
 };
 
-/* Who is told what a file has; both return false to stop, for want of memory. */
+/* Errors in a file. */
+struct marey__austin_mistakes {
+    uint64_t n_bad, first_bad; /* lines that are not samples; frames that were never defined */
+    const char *ends; /* why a file of bytes cannot be read further; NULL: it can. Static */
+    uint64_t ends_at;
+};
+
+/* Receives the contents of a file; both functions return false on out of memory. */
 struct marey__austin_visitor {
     bool (*meta)(void *ctx, struct marey__text key, struct marey__text value);
     bool (*sample)(void *ctx, const struct marey__austin_sample *sample);
     void *ctx;
+    struct marey__frames *frames; /* to add to */
+    struct marey__austin_mistakes *mistakes;
 };
 
-/* What is wrong with a file. */
-struct marey__austin_mistakes {
-    uint64_t n_bad, first_bad; /* lines that are no samples; frames that were never defined */
-    const char *ends; /* why a file of bytes cannot be read on; NULL: it can. Lent for ever */
-    uint64_t ends_at;
-};
-
-/*
- * Read all of `bytes`; frames are made in `frames`. MAREY_EIO, MAREY_ENOMEM; whatever else is wrong with the file is in
- * `mistakes`.
- */
-MAREY_WARN_UNUSED marey_status marey__austin_text(marey__byte_source *bytes,
-                                                  struct marey__frames *frames,
-                                                  const struct marey__austin_visitor *visitor,
-                                                  struct marey__austin_mistakes *mistakes);
+/* Read all of `bytes`. MAREY_EIO, MAREY_ENOMEM; other errors are in the visitor's mistakes. */
 MAREY_WARN_UNUSED marey_status marey__austin_mojo(marey__byte_source *bytes,
-                                                  struct marey__frames *frames,
-                                                  const struct marey__austin_visitor *visitor,
-                                                  struct marey__austin_mistakes *mistakes);
-/* `P12;T0:13`, with or without the interpreter; what follows is left in `*rest`. False for other lines. */
-bool marey__austin_head(struct marey__text line, struct marey__austin_sample *sample,
-                        struct marey__text *rest);
+                                                  const struct marey__austin_visitor *visitor);
 /* The digits that a text begins with, which are stepped over; false without any, or beyond 2^58. */
 bool marey__austin_number(struct marey__text *text, unsigned base, int64_t *number);
 

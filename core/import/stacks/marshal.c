@@ -1,6 +1,6 @@
 /*
  * Python's marshal, versions 0 to 5, as far as plain values go: a profile has numbers, texts, tuples and dicts. Values
- * that the file names again by a reference are there once. See stack_in.h.
+ * that the file names again by a reference are there once.
  */
 #include <math.h>
 #include <string.h>

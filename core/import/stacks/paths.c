@@ -1,6 +1,6 @@
 /*
  * The tree of stacks: an array, parents first, with a hash table from (parent, frame) to path; in the end children are
- * linked, the heaviest first, so that laying them out needs neither memory nor recursion. See stack_in.h.
+ * linked, the heaviest first, so that laying them out needs neither memory nor recursion.
  */
 #include "import/stacks/internal.h"
 

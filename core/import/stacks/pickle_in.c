@@ -1,4 +1,4 @@
-/* A stack machine for the opcodes of plain values. See pickle_in.h. */
+/* A stack machine for the opcodes of plain values. */
 #include <math.h>
 #include <string.h>
 
@@ -382,7 +382,7 @@ bool marey__unpickled_is(const struct marey__unpickled_value *value, const char 
 {
     size_t len;
     const char *const found = marey__unpickled_text(value, &len);
-    return found != NULL && len == strlen(text) && memcmp(found, text, len) == 0;
+    return found != NULL && marey__text_is(found, len, text);
 }
 
 const struct marey__unpickled_value *marey__unpickled_get(const struct marey__unpickled *pickle,

@@ -162,12 +162,10 @@ static bool add_function(struct reading *r, value key, value entry)
 
 static bool is_sampled_mark(const struct reading *r, value key)
 {
-    static const char word[] = "__sampled__";
     if (!is_list_of(key, 1) || key->n != 1)
         return false;
     const value text = marey__marshal_item(&r->marshal, key, 0);
-    return text->kind == MAREY__MARSHAL_TEXT && text->n == strlen(word) &&
-           memcmp(text->as.text, word, text->n) == 0;
+    return text->kind == MAREY__MARSHAL_TEXT && marey__text_is(text->as.text, text->n, "__sampled__");
 }
 
 static bool add_all(struct reading *r, value top)

@@ -1,7 +1,66 @@
-/* Frames of foreign files: taken apart, told apart, made sites. See stack_in.h. */
+/* Text files of stacks: their lines; frames as strings, as functions and as sites. */
 #include <string.h>
 
 #include "import/stacks/internal.h"
+
+enum { MAX_LINE = 16 << 20 };
+
+/* ---- lines ---- */
+
+struct lines {
+    marey__line_taker *take;
+    void *ctx;
+    struct marey__buf rest; /* of a line whose end was not read yet */
+    bool is_too_long;
+};
+
+static marey_status end_line(struct lines *lines, const char *bytes, size_t len)
+{
+    marey_status status = MAREY_OK;
+    if (lines->is_too_long) {
+        status = lines->take(lines->ctx, NULL, 0);
+    } else if (lines->rest.len == 0) {
+        status = lines->take(lines->ctx, bytes, len);
+    } else {
+        marey__buf_put(&lines->rest, bytes, len);
+        status = lines->rest.failed ? marey__no_memory()
+                                    : lines->take(lines->ctx, lines->rest.data, lines->rest.len);
+    }
+    lines->rest.len = 0;
+    lines->is_too_long = false;
+    return status;
+}
+
+static marey_status take_bytes(struct lines *lines, const char *bytes, size_t len)
+{
+    const char *const end = bytes + len;
+    for (const char *newline; (newline = memchr(bytes, '\n', (size_t)(end - bytes))) != NULL;
+         bytes = newline + 1)
+        MAREY_TRY(end_line(lines, bytes, (size_t)(newline - bytes)));
+    lines->is_too_long |= lines->rest.len + (size_t)(end - bytes) > MAX_LINE;
+    if (!lines->is_too_long)
+        marey__buf_put(&lines->rest, bytes, (size_t)(end - bytes));
+    return lines->rest.failed ? marey__no_memory() : MAREY_OK;
+}
+
+marey_status marey__read_lines(marey__byte_source *source, marey__line_taker *take, void *ctx)
+{
+    struct lines lines = {.take = take, .ctx = ctx};
+    const char *bytes = "";
+    size_t len = 1;
+    marey_status status = MAREY_OK;
+    while (status == MAREY_OK && len != 0) {
+        status = marey__bytes_next(source, &bytes, &len);
+        if (status == MAREY_OK)
+            status = take_bytes(&lines, bytes, len);
+    }
+    if (status == MAREY_OK && (lines.rest.len != 0 || lines.is_too_long))
+        status = end_line(&lines, "", 0);
+    marey__buf_fini(&lines.rest);
+    return status;
+}
+
+/* ---- frames ---- */
 
 void marey__frames_init(struct marey__frames *frames)
 {
@@ -76,6 +135,11 @@ static uint32_t hash_of(const struct marey__frames *frames, const char *text, si
     return (uint32_t)marey__hash_bytes(frames->seed, text, len);
 }
 
+static bool is_same_text(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
 /* The frame with this text, or MAREY__NO_FRAME. */
 static uint32_t find(const struct marey__frames *frames, const char *text, size_t len)
 {
@@ -83,7 +147,7 @@ static uint32_t find(const struct marey__frames *frames, const char *text, size_
     size_t at = hash;
     for (uint32_t n; (n = marey__index_next(&frames->by_text, hash, &at)) != 0;) {
         const struct marey__text_frame *frame = &frames->frames[n - 1];
-        if (frame->text_len == len && memcmp(frame->text, text, len) == 0)
+        if (is_same_text(frame->text, frame->text_len, text, len))
             return n - 1;
     }
     return MAREY__NO_FRAME;
@@ -140,11 +204,6 @@ uint32_t marey__frames_of_function(struct marey__frames *frames, const struct ma
 }
 
 /* ---- names ---- */
-
-static bool is_same_text(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    return a_len == b_len && memcmp(a, b, a_len) == 0;
-}
 
 static bool is_same_function(const struct marey__frames *frames, const struct marey__text_frame *a,
                              const struct marey__text_frame *b)
