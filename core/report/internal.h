@@ -177,6 +177,8 @@ void marey__cost_of(struct marey_cost *cost, marey_recording *const *recordings,
 /* ---- rows.c: cells and rows that many tables have ---- */
 
 void marey__put_string(marey_table *table, const char *text);
+/* A formatted string of at most 1023 bytes; the rest is cut off. */
+void marey__put_note(marey_table *table, const char *fmt, ...) MAREY_PRINTF(2, 3);
 /* Null where the value is unknown, a double also where it is not finite. */
 void marey__put_real(marey_table *table, double value, bool is_known);
 void marey__put_whole(marey_table *table, uint64_t value, bool is_known);

@@ -10,6 +10,16 @@ void marey__put_string(marey_table *table, const char *text)
     marey_table_text(table, text, strlen(text));
 }
 
+void marey__put_note(marey_table *table, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    marey__put_string(table, text);
+}
+
 void marey__put_real(marey_table *table, double value, bool is_known)
 {
     if (is_known && isfinite(value))

@@ -5,18 +5,6 @@
 
 #include "analyze/device/internal.h"
 
-static void put(marey_table *table, const char *fmt, ...) MAREY_PRINTF(2, 3);
-
-static void put(marey_table *table, const char *fmt, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    marey__put_string(table, text);
-}
-
 /* ---- the same of several processes ---- */
 
 /* Processes that something is to be said of; with a thousand ranks it is said once. */
@@ -89,8 +77,8 @@ static void put_dropped(marey_table *table, const struct tally *tally, const cha
 {
     char who[96];
     if (tally->n != 0)
-        put(table, "%s: %" PRIu64 " of %s, left out.", events, tally->n,
-            whose(tally, who, sizeof who));
+        marey__put_note(table, "%s: %" PRIu64 " of %s, left out.", events, tally->n,
+                        whose(tally, who, sizeof who));
 }
 
 static void put_tallies(marey_table *table, const marey_breakdown *breakdown,
@@ -101,43 +89,50 @@ static void put_tallies(marey_table *table, const marey_breakdown *breakdown,
         breakdown->by == MAREY__BY_STEP || breakdown->window == MAREY__WINDOW_STEPS;
     const struct tally *t = &tallies->lost;
     if (t->n != 0)
-        put(table,
-            "Events that were not recorded: %" PRIu64 " of %s; the times are too small by these.",
-            t->n, whose(t, who, sizeof who));
+        marey__put_note(table,
+                        "Events that were not recorded: %" PRIu64
+                        " of %s; the times are too small by these.",
+                        t->n, whose(t, who, sizeof who));
     put_dropped(table, &tallies->too_deep, "Ranges nested too deep");
     put_dropped(table, &tallies->unmatched,
                 "Async events while too many async ranges were in flight");
     put_dropped(table, &tallies->negative, "GPU events that end before they begin");
     t = &tallies->stepless;
     if (needs_steps && t->n_processes != 0)
-        put(table, "No steps of %s: not in what is told by steps.", whose(t, who, sizeof who));
+        marey__put_note(table, "No steps of %s: not in what is told by steps.",
+                        whose(t, who, sizeof who));
     t = &tallies->unlinked;
     if (t->n != 0 && (needs_steps || breakdown->by == MAREY__BY_RANGE))
-        put(table,
+        marey__put_note(
+            table,
             "GPU events whose launch is not in the trace: %" PRIu64 " of %" PRIu64 " of %s; %s.",
             t->n, t->of, whose(t, who, sizeof who),
             needs_steps ? "they count to the step in which they began" : "they are in no range");
     t = &tallies->outside;
     if (t->n != 0 && needs_steps)
-        put(table, "GPU events launched outside of all steps: %" PRIu64 " of %s (%.6f s).", t->n,
-            whose(t, who, sizeof who), (double)t->ns / 1e9);
+        marey__put_note(table,
+                        "GPU events launched outside of all steps: %" PRIu64 " of %s (%.6f s).",
+                        t->n, whose(t, who, sizeof who), (double)t->ns / 1e9);
     t = &tallies->full;
     if (t->n_processes != 0)
-        put(table,
+        marey__put_note(
+            table,
             "A stream of %s had %d launches waiting for %.6f s: the call that launches blocks "
             "then, "
             "and the GPU is what is behind.",
             whose(t, who, sizeof who), MAREY__LAUNCH_QUEUE, (double)t->ns / 1e9);
     t = &tallies->unknown;
     if (t->n_processes != 0)
-        put(table,
+        marey__put_note(
+            table,
             "Computation and communication are unknown for %s: no GPU activity, operator or range "
             "that communicates was recorded. 'marey run --gpu', 'marey run --mpi' and marey.torch "
             "(trace_distributed, trace_ddp) record them.",
             whose(t, who, sizeof who));
     t = &tallies->rest;
     if (t->n_processes != 0)
-        put(table,
+        marey__put_note(
+            table,
             "Computation of %s is the time of the main thread outside the ranges that communicate, "
             "copy or wait; communication that no range covers is part of it.",
             whose(t, who, sizeof who));
@@ -173,12 +168,14 @@ static void put_ranks(marey_table *table, const marey_breakdown *breakdown)
         first_rank = process->rank >= 0 ? process->rank : first_rank;
     }
     if ((world_size > 1 || has_several) && !is_unknown && !communicates(breakdown))
-        put(table,
+        marey__put_note(
+            table,
             "There are several ranks, and nothing that communicates was found: the kernels that "
             "do may have names that no rule knows. Look for them in marey report, and add a rule "
             "(--rules FILE; --print-rules shows what there is).");
     if (n_ranks != 0 && (size_t)world_size > n_ranks)
-        put(table, "Of %d ranks %zu %s here.", world_size, n_ranks, n_ranks == 1 ? "is" : "are");
+        marey__put_note(table, "Of %d ranks %zu %s here.", world_size, n_ranks,
+                        n_ranks == 1 ? "is" : "are");
 }
 
 static void put_left_out(marey_table *table, const marey_breakdown *breakdown)
@@ -187,10 +184,12 @@ static void put_left_out(marey_table *table, const marey_breakdown *breakdown)
     for (size_t i = 0; i < breakdown->n_processes; i++)
         n += breakdown->processes[i].is_left_out;
     if (n == 1)
-        put(table, "One process that neither uses a GPU nor takes steps nor communicates, while "
+        marey__put_note(
+            table, "One process that neither uses a GPU nor takes steps nor communicates, while "
                    "others do, is left out.");
     else if (n > 1)
-        put(table,
+        marey__put_note(
+            table,
             "%zu processes that neither use a GPU nor take steps nor communicate, while others "
             "do, are left out.",
             n);

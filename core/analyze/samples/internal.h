@@ -4,10 +4,10 @@
  *   samples_read.c      definitions of all samplers' logs merged into one store; rounds in order of time
  *   samples_import.c    files of other samplers: their ranges as stacks
  *   samples_join.c      ranges and iterations of the sampled processes, as spans of time
- *   samples_filter.c, samples_idle.c, samples_startup.c, select.c   which samples count: one choice for all outputs
+ *   samples_filter.c, samples_names.c   which samples count: one choice for all outputs
  *   samples_play.c      rounds, one after the other
  *        |
- *   samples_sums.c      sums by thread, stack and wait --> samples_tables.c, samples_more.c, samples_audit.c
+ *   samples_sums.c      sums by thread, stack and wait --> samples_tables.c, samples_audit.c
  *   samples_slow.c, samples_library.c   samples in slow iterations; by library
  *
  * Input: recordings with samples. Output: tables. analyze/calls makes a call tree of the same samples.
@@ -24,14 +24,23 @@
 
 /* ---- samples_read.c ---- */
 
+/* Numbers of the store, by those of a log, which count from 1. */
+struct marey__samples_numbers {
+    uint32_t *of;
+    size_t n, cap;
+};
+/* 0 for a number that was not defined. */
+static inline uint32_t marey__samples_number(const struct marey__samples_numbers *numbers,
+                                             uint64_t number)
+{
+    return number != 0 && number <= numbers->n ? numbers->of[number - 1] : 0;
+}
+
 /* A log of a sampler. */
 struct marey__samples_source {
     marey_recording *recording; /* lent */
     size_t log;                 /* its number there */
-    uint32_t *processes, *threads, *functions, *locations,
-        *stacks; /* numbers of the store, by those of the log */
-    size_t n_processes, n_threads, n_functions, n_locations, n_stacks;
-    size_t processes_cap, threads_cap, functions_cap, locations_cap, stacks_cap;
+    struct marey__samples_numbers processes, threads, functions, locations, stacks;
     double rate_hz;    /* 0: not said */
     char strategy[16]; /* "" not said */
     struct marey_samples_counts counts;
@@ -50,7 +59,7 @@ struct marey__samples_target {
     /* By the latest visit with a choice. */
     uint64_t known_ns, cpu_ns; /* of its main threads; on a CPU core, of all threads */
     uint64_t counted_ns;       /* of samples that count, or would if it were not idle */
-    bool is_idle, is_launcher; /* its samples do not count: see samples_idle.c */
+    bool is_idle, is_launcher; /* its samples do not count */
 };
 #define MAREY__NO_LOG UINT32_MAX
 
@@ -122,7 +131,7 @@ typedef marey_status marey__samples_handing(void *ctx, struct marey_samples_roun
 MAREY_WARN_UNUSED marey_status marey__samples_tell(struct marey__samples_set *set,
                                                    marey__samples_handing *hand, void *ctx);
 
-/* ---- samples_startup.c ---- */
+/* ---- samples_names.c ---- */
 
 enum {
     MAREY__IN_IMPORT = 1,
@@ -141,12 +150,10 @@ bool marey__is_top_level(const struct marey_samples_function *function);
 /* Whether a forked process's own frames begin with this one. */
 bool marey__is_worker_entry(const struct marey_samples_function *function);
 
-/* ---- select.c ---- */
+/* ---- samples_filter.c ---- */
 
 /* Whether a process is the one that `which` means: see struct marey_samples_filter; NULL: any. */
 bool marey__process_matches(const char *which, int64_t pid, int32_t worker, const char *command);
-
-/* ---- samples_filter.c ---- */
 
 /*
  * A filter (NULL: the defaults) made ready: threads by name and rank are chosen, spans of ranges and iterations are read.
@@ -169,14 +176,8 @@ bool marey__samples_is_startup(const struct marey__samples_chosen *chosen, uint3
 bool marey__samples_is_task_wait(const struct marey__samples_chosen *chosen, uint32_t stack);
 /* Whether start-up counts and importlib has frames. Else, as in tracebacks, an import's time is that of the frame around importlib. */
 bool marey__samples_shows_imports(const struct marey__samples_chosen *chosen);
-/* Whether idle processes are left out: nobody chose a mode, a thread or a process, or asked for all of it. */
-bool marey__samples_drops_idle(const struct marey__samples_chosen *chosen);
-/* Whether the process itself counts steps; known where idle processes are left out. */
-bool marey__samples_has_steps(const struct marey__samples_chosen *chosen, uint32_t process);
 /* What counts, as a sentence without its full stop: "main thread: wall clock; other threads: on-CPU only". */
 const char *marey__samples_chosen_what(const struct marey__samples_chosen *chosen);
-
-/* ---- samples_idle.c ---- */
 
 /* Add a sample to what its process does; imports are not its work. */
 void marey__samples_note_work(struct marey__samples_set *set, const struct marey_samples_round *round,
@@ -299,16 +300,21 @@ struct marey__samples_group {
     uint32_t key[3];
     struct marey__samples_sum sum;
 };
-/* Equal ones become one, in the order of their keys; how many are left. In samples_more.c. */
+/* Equal ones become one, in the order of their keys; how many are left. In samples_tables.c. */
 size_t marey__samples_groups_add(struct marey__samples_group *groups, size_t n);
+
+/* The location of the innermost frame. */
+static inline uint32_t marey__samples_leaf(const struct marey__samples_report *report, uint32_t stack)
+{
+    return marey_samples_get_stack(report->set.samples, stack).location;
+}
 
 /* Whether a function is of a library of this name; see samples_library.c. */
 bool marey__samples_is_of_library(const struct marey_samples_function *function, const char *library);
 
-/* ---- samples_tables.c, samples_more.c, samples_library.c, samples_audit.c: fill tables; false without memory ---- */
+/* ---- samples_tables.c, samples_library.c, samples_audit.c: fill tables; false without memory ---- */
 
 bool marey__samples_put_frames(struct marey__samples_report *report);
-bool marey__samples_put_stacks(struct marey__samples_report *report);
 bool marey__samples_put_owners(struct marey__samples_report *report);
 bool marey__samples_put_contacts(struct marey__samples_report *report);
 bool marey__samples_put_waits(struct marey__samples_report *report);
@@ -324,8 +330,6 @@ void marey__samples_put_row(marey_table *table, const struct marey__samples_sums
 void marey__samples_put_wait(marey_table *table, uint32_t wait);
 /* Name, file and line of a location; nulls for 0. */
 void marey__samples_put_place(marey_table *table, const marey_samples *samples, uint32_t location);
-
-/* ---- samples_names.c ---- */
 
 /* The module of a function: a library's file name, or what Python would import; "" unknown. */
 void marey__samples_module(struct marey__buf *module, const struct marey_samples_function *function);
@@ -355,13 +359,15 @@ struct marey__spans {
 bool marey__spans_have(const struct marey__spans *spans, uint64_t ns);
 void marey__spans_fini(struct marey__spans *spans);
 
-/* Numbers from `first` to `last`, or those that are slow. */
-struct marey__number_list {
+/* Iterations or epochs from `first` to `last`, slow iterations, or phases by name or pattern. */
+struct marey__spans_choice {
+    enum marey__span_kind kind;
     bool is_slow;
     uint64_t first, last;
+    const char *name;
 };
 
-/* What "slow" came to in all processes together. */
+/* Slow iterations of all processes. */
 struct marey__slow_found {
     uint64_t n_iterations, n_slow;
     bool is_by_rank; /* none was above the limit: those are the slowest of a process */
@@ -372,62 +378,10 @@ MAREY_WARN_UNUSED marey_status marey__samples_join_ranges(struct marey__samples_
                                                           const char *name,
                                                           struct marey__spans *by_thread,
                                                           bool *is_there);
-/* The next three by process of the store; a process without a log has none. */
-MAREY_WARN_UNUSED marey_status marey__samples_join_iterations(struct marey__samples_set *set,
-                                                              const struct marey__number_list *which,
-                                                              struct marey__spans *by_process,
-                                                              struct marey__slow_found *slow);
-MAREY_WARN_UNUSED marey_status marey__samples_join_epochs(struct marey__samples_set *set,
-                                                          const struct marey__number_list *which,
-                                                          struct marey__spans *by_process);
-MAREY_WARN_UNUSED marey_status marey__samples_join_phases(struct marey__samples_set *set,
-                                                          const char *name,
-                                                          struct marey__spans *by_process);
-
-/* The rounds of one sampler's log, one after the other (samples_play.c). */
-
-/* A round of the block at hand. */
-struct marey__samples_turn {
-    uint64_t at_ns, weight_ns; /* 0: not said */
-    uint32_t process;          /* of the store */
-    uint32_t first_event, n_events;
-    bool is_first; /* of its process in this block: nothing is known of its threads */
-};
-
-/* The threads that the last round of a process saw. */
-struct marey__samples_state {
-    struct marey_samples_seen *seen;
-    size_t n, cap;
-    uint64_t last_ns; /* 0: there was none */
-};
-
-struct marey__samples_player {
-    struct marey__samples_set *set;
-    struct marey__samples_source *source;
-    struct marey__samples_reader blocks;
-    struct marey__samples_rounds rounds;
-    struct marey__samples_turn *turns; /* of the block, in order of time */
-    size_t n_turns, turns_cap, next;
-    struct marey__samples_event *events; /* of the block; threads are numbers of the log */
-    size_t n_events, events_cap;
-    struct marey__samples_state *states; /* by process of the store */
-    uint32_t *places; /* by thread of the store: its place in the state of its process, plus one */
-    bool *is_there;   /* by thread of the log, while the samples of a block are counted */
-    bool was_damaged; /* the block before this one */
-    int64_t to_unix_ns;
-};
-
-MAREY_WARN_UNUSED marey_status marey__samples_player_open(struct marey__samples_player *player,
-                                                          struct marey__samples_set *set,
-                                                          struct marey__samples_source *source);
-void marey__samples_player_close(struct marey__samples_player *player);
-/* Make sure that there is a next turn; `*done` when all have been. */
-MAREY_WARN_UNUSED marey_status marey__samples_player_ready(struct marey__samples_player *player,
-                                                           bool *done);
-/* When the next turn is, by the wall clock. */
-uint64_t marey__samples_player_time(const struct marey__samples_player *player);
-/* Make it: `seen` of the round is the player's, for reading, until the next one. */
-MAREY_WARN_UNUSED marey_status marey__samples_player_turn(struct marey__samples_player *player,
-                                                          struct marey_samples_round *round);
+/* Spans by process of the store; a process without a log has none. */
+MAREY_WARN_UNUSED marey_status marey__samples_join_spans(struct marey__samples_set *set,
+                                                         const struct marey__spans_choice *which,
+                                                         struct marey__spans *by_process,
+                                                         struct marey__slow_found *slow);
 
 #endif

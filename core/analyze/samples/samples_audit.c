@@ -128,12 +128,10 @@ static bool find_distance(const struct marey__samples_sums *sums, size_t source,
 
 /* ---- the table ---- */
 
+/* Null unless it is positive. */
 static void put_rate(marey_table *table, double value)
 {
-    if (value > 0)
-        marey_table_f64(table, value);
-    else
-        marey_table_null(table);
+    marey__put_real(table, value, value > 0);
 }
 
 /* Rounds of its processes, and for how long these were sampled, all together. */
@@ -156,10 +154,7 @@ static void put_distance(marey_table *table, const struct distance *d)
 {
     const double values[] = {d->value, d->low, d->high, d->by_chance};
     for (size_t i = 0; i < MAREY__COUNT_OF(values); i++)
-        if (d->is_known)
-            marey_table_f64(table, values[i]);
-        else
-            marey_table_null(table);
+        marey__put_real(table, values[i], d->is_known);
 }
 
 static void put_counts(marey_table *table, const struct marey__samples_source *source,
@@ -242,23 +237,12 @@ void marey__samples_put_totals(struct marey__samples_report *report)
     marey__put_string(table, marey__samples_chosen_what(report->chosen));
 }
 
-static void put_note(marey_table *table, const char *format, ...) MAREY_PRINTF(2, 3);
-static void put_note(marey_table *table, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    marey__put_string(table, text);
-}
-
 static void note_startup(const struct marey__samples_report *report)
 {
     const double left_out = (double)report->set.startup_ns,
                  whole = left_out + (double)report->sums.whole.ns;
     if (report->set.startup_ns != 0)
-        put_note(
+        marey__put_note(
             report->tables[MAREY__SAMPLES_NOTES],
             "Left out: %.3g s of imports at start-up, %.2g %% of the time; --startup shows them.",
             left_out / 1e9, 100 * left_out / whole);
@@ -268,27 +252,28 @@ static void note_idle(const struct marey__samples_report *report)
 {
     const struct marey__samples_set *const set = &report->set;
     if (set->task_wait_ns != 0)
-        put_note(report->tables[MAREY__SAMPLES_NOTES],
-                 "Left out: %.3g s in which workers waited for their next task; --idle shows it.",
-                 (double)set->task_wait_ns / 1e9);
+        marey__put_note(
+            report->tables[MAREY__SAMPLES_NOTES],
+            "Left out: %.3g s in which workers waited for their next task; --idle shows it.",
+            (double)set->task_wait_ns / 1e9);
     if (set->n_idle == 0)
         return;
     const struct marey_samples_process *const p =
         marey_samples_get_process(set->samples, set->longest_idle);
     const double left_out = (double)set->idle_ns;
-    put_note(report->tables[MAREY__SAMPLES_NOTES],
-             "Left out: %.3g s of %" PRIu32 " %s%s, %.2g %% of the time, %s%" PRId64
-             " (%.100s); --idle shows %s.",
-             left_out / 1e9, set->n_idle,
-             set->n_launchers == 0             ? "idle process"
-             : set->n_launchers == set->n_idle ? "launcher"
-                                               : "launcher and idle process",
-             set->n_idle == 1                  ? ""
-             : set->n_launchers == set->n_idle ? "s"
-                                               : "es",
-             100 * left_out / (left_out + (double)report->sums.whole.ns),
-             set->n_idle == 1 ? "" : "most of it in ", p->pid, p->command,
-             set->n_idle == 1 ? "it" : "them");
+    marey__put_note(report->tables[MAREY__SAMPLES_NOTES],
+                    "Left out: %.3g s of %" PRIu32 " %s%s, %.2g %% of the time, %s%" PRId64
+                    " (%.100s); --idle shows %s.",
+                    left_out / 1e9, set->n_idle,
+                    set->n_launchers == 0             ? "idle process"
+                    : set->n_launchers == set->n_idle ? "launcher"
+                                                      : "launcher and idle process",
+                    set->n_idle == 1                  ? ""
+                    : set->n_launchers == set->n_idle ? "s"
+                                                      : "es",
+                    100 * left_out / (left_out + (double)report->sums.whole.ns),
+                    set->n_idle == 1 ? "" : "most of it in ", p->pid, p->command,
+                    set->n_idle == 1 ? "it" : "them");
 }
 
 /* False without memory, or when the rounds cannot be read again. */
@@ -302,12 +287,12 @@ static bool note_slow_steps(struct marey__samples_report *report)
     const struct marey_samples_function *const f =
         marey_samples_get_function(report->set.samples, slow.function);
     const char *const slash = strrchr(f->file, '/');
-    put_note(report->tables[MAREY__SAMPLES_NOTES],
-             "%s (%s) takes %.3g ms more in %s%" PRIu64
-             " slow step%s than in others; a slow step takes %.3g ms longer.",
-             f->name, slash != NULL ? slash + 1 : f->file, slow.extra_ns / 1e6,
-             slow.n_slow == 1 ? "the " : "each of ", slow.n_slow, slow.n_slow == 1 ? "" : "s",
-             slow.longer_ns / 1e6);
+    marey__put_note(report->tables[MAREY__SAMPLES_NOTES],
+                    "%s (%s) takes %.3g ms more in %s%" PRIu64
+                    " slow step%s than in others; a slow step takes %.3g ms longer.",
+                    f->name, slash != NULL ? slash + 1 : f->file, slow.extra_ns / 1e6,
+                    slow.n_slow == 1 ? "the " : "each of ", slow.n_slow,
+                    slow.n_slow == 1 ? "" : "s", slow.longer_ns / 1e6);
     return true;
 }
 
@@ -328,13 +313,13 @@ static void note_no_frames(const struct marey__samples_report *report)
             continue;
         const double gc = (double)gc_ns / (double)MAREY__MAX(ns, (uint64_t)1);
         if (gc > 0.5)
-            put_note(report->tables[MAREY__SAMPLES_NOTES],
-                     MAREY__NO_FRAMES
-                     ": %.0f %% of it is garbage collection outside of Python code, "
-                     "as at the end of the program.",
-                     100 * gc);
+            marey__put_note(report->tables[MAREY__SAMPLES_NOTES],
+                            MAREY__NO_FRAMES
+                            ": %.0f %% of it is garbage collection outside of Python code, "
+                            "as at the end of the program.",
+                            100 * gc);
         else
-            put_note(
+            marey__put_note(
                 report->tables[MAREY__SAMPLES_NOTES], MAREY__NO_FRAMES
                 ": the thread ran no Python code then: the interpreter was starting or ending, "
                 "or the thread belongs to a native library. 'marey run --sample --native' shows "
@@ -354,25 +339,25 @@ bool marey__samples_put_notes(struct marey__samples_report *report)
         const struct marey__samples_source *const s = &report->set.sources[i];
         const struct marey_process *const log = marey_recording_process(s->recording, s->log);
         if (strcmp(log->end, "unclosed") == 0)
-            put_note(notes,
-                     "The sampler %" PRId64
-                     " was killed: its last two seconds are missing, and its "
-                     "counts are up to five seconds older.",
-                     log->pid);
+            marey__put_note(notes,
+                            "The sampler %" PRId64
+                            " was killed: its last two seconds are missing, and its "
+                            "counts are up to five seconds older.",
+                            log->pid);
         else if (strcmp(log->end, "running") == 0)
-            put_note(notes, "The sampler %" PRId64 " is still at work.", log->pid);
+            marey__put_note(notes, "The sampler %" PRId64 " is still at work.", log->pid);
         if (s->counts.asked != 0 && s->counts.missed > s->counts.asked / 20)
-            put_note(
+            marey__put_note(
                 notes,
                 "%.0f %% of the rounds were missed: the sampler was late. A lower rate would be "
                 "kept.",
                 100 * (double)s->counts.missed / (double)s->counts.asked);
         if (s->counts.slowed != 0)
-            put_note(notes,
-                     "%" PRIu64
-                     " rounds were left out so that the program is not slowed by more than "
-                     "--max-slowdown allows.",
-                     s->counts.slowed);
+            marey__put_note(notes,
+                            "%" PRIu64
+                            " rounds were left out so that the program is not slowed by more than "
+                            "--max-slowdown allows.",
+                            s->counts.slowed);
     }
     return true;
 }

@@ -1,9 +1,11 @@
-/* Which samples count: by what the thread did, who it is, and what its process was at. */
+/* Which samples count: by thread state, thread, process and time; which processes are idle. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyze/samples/internal.h"
+#include "analyze/walk/internal.h"
+#include "read/internal.h"
 
 enum mode { MODE_WALL, MODE_CPU, MODE_GIL, MODE_EXCEPTION };
 enum during { DURING_ITERATIONS, DURING_EPOCHS, DURING_PHASE, N_DURING };
@@ -29,16 +31,15 @@ static marey_status parse_mode(const char *text, enum mode *mode)
 {
     static const char *const names[] = {"wall", "cpu", "gil", "exception"};
     *mode = MODE_WALL;
-    for (size_t i = 0; text != NULL && i < MAREY__COUNT_OF(names); i++)
-        if (strcmp(names[i], text) == 0) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++)
+        if (text == NULL || strcmp(names[i], text) == 0) {
             *mode = (enum mode)i;
             return MAREY_OK;
         }
-    if (text == NULL)
-        return MAREY_OK;
     return marey__fail(MAREY_EINVAL, "no mode '%s' of samples: wall, cpu, gil or exception", text);
 }
 
+/* All of the `len` bytes are digits. */
 static bool parse_number(const char *text, size_t len, uint64_t *number)
 {
     for (size_t i = 0; i < len; i++)
@@ -48,11 +49,11 @@ static bool parse_number(const char *text, size_t len, uint64_t *number)
 }
 
 static marey_status parse_numbers(const char *text, const char *of, bool may_be_slow,
-                                  struct marey__number_list *out)
+                                  struct marey__spans_choice *out)
 {
     const char *const dots = strstr(text, "..");
     const size_t len = strlen(text), before = dots != NULL ? (size_t)(dots - text) : len;
-    *out = (struct marey__number_list){.last = UINT64_MAX};
+    *out = (struct marey__spans_choice){.last = UINT64_MAX};
     if (may_be_slow && strcmp(text, "slow") == 0) {
         out->is_slow = true;
         return MAREY_OK;
@@ -147,40 +148,36 @@ static marey_status join_range(struct marey__samples_chosen *c, struct marey__sa
     return MAREY_OK;
 }
 
-static void say_slow(struct marey__samples_chosen *c, const struct marey__slow_found *slow)
-{
-    marey__buf_printf(&c->what, ", in %" PRIu64 " of %" PRIu64 " iterations, the slow ones (%s)",
-                      slow->n_slow, slow->n_iterations,
-                      slow->is_by_rank ? "none was 1.5 times the median: the slowest 5 %"
-                                       : "more than 1.5 times the median");
-}
-
 static marey_status join_during(struct marey__samples_chosen *c, struct marey__samples_set *set,
                                 const struct marey_samples_filter *filter, enum during what)
 {
     static const char *const names[] = {"iterations", "epochs", "phase"};
+    static const enum marey__span_kind kinds[] = {MAREY__SPAN_ITERATION, MAREY__SPAN_EPOCH,
+                                                  MAREY__SPAN_PHASE};
     const char *const asked = what == DURING_ITERATIONS ? filter->iterations
                               : what == DURING_EPOCHS   ? filter->epochs
                                                         : filter->phase;
-    struct marey__number_list numbers = {0};
-    struct marey__slow_found slow = {0};
+    struct marey__spans_choice choice = {.last = UINT64_MAX, .name = asked};
+    struct marey__slow_found slow;
     if (asked == NULL)
         return MAREY_OK;
     if (what != DURING_PHASE)
-        MAREY_TRY(parse_numbers(asked, names[what], what == DURING_ITERATIONS, &numbers));
+        MAREY_TRY(parse_numbers(asked, names[what], what == DURING_ITERATIONS, &choice));
+    choice.kind = kinds[what];
     struct marey__spans *const spans = marey__calloc((size_t)c->n_processes + 1, sizeof *spans);
     c->during[what] = spans;
     c->spans_of[what] = marey__calloc((size_t)c->n_processes + 1, sizeof *c->spans_of[what]);
     MAREY__TRY_MEMORY(spans != NULL && c->spans_of[what] != NULL);
-    MAREY_TRY(what == DURING_ITERATIONS ? marey__samples_join_iterations(set, &numbers, spans, &slow)
-              : what == DURING_EPOCHS   ? marey__samples_join_epochs(set, &numbers, spans)
-                                        : marey__samples_join_phases(set, asked, spans));
+    MAREY_TRY(marey__samples_join_spans(set, &choice, spans, &slow));
     if (!has_spans(spans, c->n_processes))
         return marey__fail(MAREY_EINVAL, "no process that was sampled has %s '%s'",
                            what == DURING_PHASE ? "a phase" : names[what], asked);
     find_spans_of(set, spans, c->spans_of[what]);
-    if (numbers.is_slow)
-        say_slow(c, &slow);
+    if (choice.is_slow)
+        marey__buf_printf(&c->what, ", in %" PRIu64 " of %" PRIu64 " iterations, the slow ones (%s)",
+                          slow.n_slow, slow.n_iterations,
+                          slow.is_by_rank ? "none was 1.5 times the median: the slowest 5 %"
+                                          : "more than 1.5 times the median");
     else
         marey__buf_printf(&c->what, ", in %s%s %s", what == DURING_PHASE ? "the " : "", names[what],
                           asked);
@@ -211,8 +208,6 @@ static marey_status join(struct marey__samples_chosen *c, struct marey__samples_
     return MAREY_OK;
 }
 
-/* ---- all of it ---- */
-
 static void say_mode(struct marey__samples_chosen *c, const struct marey_samples_filter *filter)
 {
     static const char *const says[] = {"main thread: wall clock; other threads: on-CPU only",
@@ -239,7 +234,7 @@ static void free_spans(struct marey__spans *spans, uint32_t n)
 
 static marey_status find_steps(struct marey__samples_chosen *c, struct marey__samples_set *set)
 {
-    const struct marey__number_list all = {.last = UINT64_MAX};
+    const struct marey__spans_choice all = {.kind = MAREY__SPAN_ITERATION, .last = UINT64_MAX};
     struct marey__slow_found slow;
     struct marey__spans *const spans = marey__calloc((size_t)c->n_processes + 1, sizeof *spans);
     uint32_t *const spans_of = marey__calloc((size_t)c->n_processes + 1, sizeof *spans_of);
@@ -250,7 +245,7 @@ static marey_status find_steps(struct marey__samples_chosen *c, struct marey__sa
             ? MAREY_OK
             : marey__no_memory();
     if (status == MAREY_OK)
-        status = marey__samples_join_iterations(set, &all, spans, &slow);
+        status = marey__samples_join_spans(set, &all, spans, &slow);
     if (status == MAREY_OK)
         find_spans_of(set, spans, spans_of);
     for (uint32_t i = 1; status == MAREY_OK && i <= c->n_processes; i++)
@@ -282,12 +277,8 @@ bool marey__samples_is_task_wait(const struct marey__samples_chosen *c, uint32_t
     return c->drops_idle && (c->flags[stack] & MAREY__IN_TASK_WAIT) != 0;
 }
 
-bool marey__samples_drops_idle(const struct marey__samples_chosen *c)
-{
-    return c->drops_idle;
-}
-
-bool marey__samples_has_steps(const struct marey__samples_chosen *c, uint32_t process)
+/* Whether the process itself counts steps; known where idle processes are left out. */
+static bool has_steps(const struct marey__samples_chosen *c, uint32_t process)
 {
     return c->has_steps != NULL && c->has_steps[process];
 }
@@ -381,4 +372,145 @@ bool marey__samples_is_there(const struct marey__samples_chosen *c, uint32_t pro
         if (c->during[i] != NULL && !marey__spans_have(&c->during[i][c->spans_of[i][process]], at_ns))
             return false;
     return true;
+}
+
+/*
+ * ---- idle processes ----
+ *
+ * Processes that only wait, such as launchers and workers without work: their main threads sleep all the time and would be
+ * the first row of every table. They are left out where another process works, and a note gives their time. A program that
+ * waits for its own workers stays: that wait is a result, as with a data loader that is too slow.
+ *
+ * A launcher of ranks is known by them: torchrun is busy for seconds with imports and at its end, which in a short job is more
+ * than an idle process may take.
+ */
+
+/* A process is idle when it is on a CPU core for less than one part in so many. */
+enum { IDLE_PART = 20 };
+
+void marey__samples_note_work(struct marey__samples_set *set, const struct marey_samples_round *round,
+                              const struct marey_samples_seen *seen)
+{
+    struct marey__samples_target *const t = &set->targets[round->process];
+    const bool is_on = (seen->flags & MAREY_SAMPLE_ON_CPU) != 0,
+               is_known = is_on || (seen->flags & MAREY_SAMPLE_OFF_CPU) != 0;
+    if (is_known && marey_samples_get_thread(set->samples, seen->thread)->is_main)
+        t->known_ns += round->weight_ns;
+    t->cpu_ns += is_on ? round->weight_ns : 0;
+}
+
+/* A rank and a process that counts steps may wait for the others or for a GPU: that wait is a result. */
+static bool is_idle(const struct marey__samples_set *set,
+                    const struct marey__samples_chosen *chosen, uint32_t i)
+{
+    const struct marey_samples_process *const process = marey_samples_get_process(set->samples, i);
+    const struct marey__samples_target *const t = &set->targets[i];
+    const bool is_rank = process->rank >= 0 && process->worker < 0;
+    return t->known_ns != 0 && t->cpu_ns < t->known_ns / IDLE_PART && !is_rank &&
+           !has_steps(chosen, i);
+}
+
+/* A process that started a rank, is not a rank and counts no steps. */
+static void find_launchers(struct marey__samples_set *set,
+                           const struct marey__samples_chosen *chosen, uint32_t n)
+{
+    for (uint32_t i = 1; i <= n; i++) {
+        uint32_t at =
+            marey_samples_get_process(set->samples, i)->rank >= 0 ? set->targets[i].parent : 0;
+        for (uint32_t steps = 0; at != 0 && steps < n; steps++) { /* a damaged log may have a ring */
+            set->targets[at].is_launcher |=
+                marey_samples_get_process(set->samples, at)->rank < 0 && !has_steps(chosen, at);
+            at = set->targets[at].parent;
+        }
+    }
+}
+
+/* Whether `child` was forked from `parent` or started by its multiprocessing, rather than being another program. */
+static bool is_worker_of(const struct marey_samples_process *child,
+                         const struct marey_samples_process *parent)
+{
+    return child->ppid == parent->pid && (strcmp(child->command, parent->command) == 0 ||
+                                          strstr(child->command, "multiprocessing") != NULL);
+}
+
+/* Processes that wait for workers of theirs which work are not idle. */
+static void keep_parents(const struct marey__samples_set *set, uint32_t n)
+{
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct marey_samples_process *const parent = marey_samples_get_process(set->samples, i);
+        for (uint32_t k = 1; k <= n && set->targets[i].is_idle; k++)
+            if (!set->targets[k].is_idle && set->targets[k].cpu_ns != 0 &&
+                is_worker_of(marey_samples_get_process(set->samples, k), parent))
+                set->targets[i].is_idle = false;
+    }
+}
+
+void marey__samples_find_idle(struct marey__samples_set *set,
+                              const struct marey__samples_chosen *chosen)
+{
+    const uint32_t n = marey_samples_n_processes(set->samples);
+    bool is_work_there = false;
+    set->idle_ns = set->n_idle = set->n_launchers = set->longest_idle = 0;
+    if (!chosen->drops_idle)
+        return;
+    for (uint32_t i = 1; i <= n; i++) {
+        set->targets[i].is_idle = is_idle(set, chosen, i);
+        is_work_there |= !set->targets[i].is_idle && set->targets[i].counted_ns != 0;
+    }
+    keep_parents(set, n);
+    find_launchers(set, chosen, n);
+    for (uint32_t i = 1; i <= n; i++) {
+        struct marey__samples_target *const t = &set->targets[i];
+        t->is_idle = (t->is_idle || t->is_launcher) && is_work_there && t->counted_ns != 0;
+        if (!t->is_idle)
+            continue;
+        set->n_idle++;
+        set->n_launchers += t->is_launcher;
+        set->idle_ns += t->counted_ns;
+        if (set->longest_idle == 0 || t->counted_ns > set->targets[set->longest_idle].counted_ns)
+            set->longest_idle = i;
+    }
+}
+
+/* ---- processes by number, role or command: --process ---- */
+
+bool marey__process_matches(const char *which, int64_t pid, int32_t worker, const char *command)
+{
+    static const char word[] = "worker";
+    uint64_t number;
+    if (which == NULL)
+        return true;
+    if (parse_number(which, strlen(which), &number))
+        return (uint64_t)pid == number;
+    if (strcmp(which, "main") == 0)
+        return worker < 0;
+    if (strcmp(which, word) == 0)
+        return worker >= 0;
+    if (strncmp(which, word, sizeof word - 1) == 0 &&
+        parse_number(which + sizeof word - 1, strlen(which + sizeof word - 1), &number))
+        return worker >= 0 && (uint64_t)worker == number;
+    return marey__name_matches(which, command, strlen(command));
+}
+
+marey_status marey_recording_select(const marey_recording *whole, const char *process,
+                                    marey_recording **out)
+{
+    const size_t n = marey_recording_n_logs(whole);
+    bool *const keep = marey__calloc(n + 1, sizeof *keep),
+                any = marey_recording_n_processes(whole) == 0;
+    MAREY__TRY_MEMORY(keep != NULL);
+    for (size_t i = 0; i < n; i++) {
+        const struct marey_process *const p = marey_recording_process(whole, i);
+        keep[i] = i >= marey_recording_n_processes(whole) ||
+                  marey__process_matches(process, p->pid, p->worker, p->command);
+        any = any || (keep[i] && p->role[0] == '\0');
+    }
+    const marey_status status =
+        any ? marey__recording_part(whole, keep, NULL, out)
+            : marey__fail(MAREY_EINVAL,
+                          "no process '%s' is in %s: a PID, main, worker, worker0, or a part of a "
+                          "command; 'marey report --json' lists them as processes",
+                          process, marey_recording_name(whole));
+    marey__free(keep);
+    return status;
 }

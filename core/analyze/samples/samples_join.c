@@ -44,15 +44,9 @@ static void finish_spans(struct marey__spans *spans)
 
 bool marey__spans_have(const struct marey__spans *spans, uint64_t ns)
 {
-    size_t low = 0, high = spans->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (spans->items[middle].end_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < spans->n && spans->items[low].begin_ns <= ns;
+    size_t at;
+    MAREY__BISECT(at, 0, spans->n, spans->items[at].end_ns <= ns);
+    return at < spans->n && spans->items[at].begin_ns <= ns;
 }
 
 void marey__spans_fini(struct marey__spans *spans)
@@ -210,45 +204,6 @@ static marey_status read_spans(const struct marey__samples_target *target, struc
     return MAREY_OK;
 }
 
-/* Hand the spans of each process that has a log to `take`, which fills those of the store. */
-typedef bool span_taker(void *ctx, const struct marey__samples_target *target,
-                        const struct spans_wanted *found, struct marey__spans *into);
-
-static marey_status join_spans(struct marey__samples_set *set, enum marey__span_kind kind,
-                               span_taker *take, void *ctx, struct marey__spans *by_process)
-{
-    struct spans_wanted w = {.kind = kind};
-    marey_status status = MAREY_OK;
-    for (uint32_t i = 1; status == MAREY_OK && i <= marey_samples_n_processes(set->samples); i++) {
-        if (set->targets[i].log == MAREY__NO_LOG)
-            continue;
-        status = read_spans(&set->targets[i], &w);
-        if (status == MAREY_OK && !take(ctx, &set->targets[i], &w, &by_process[i]))
-            status = marey__no_memory();
-        finish_spans(&by_process[i]);
-    }
-    marey__free(w.spans);
-    return status;
-}
-
-static bool has_number(const struct marey__number_list *which, uint64_t number)
-{
-    return number >= which->first && number <= which->last;
-}
-
-static bool take_numbers(void *ctx, const struct marey__samples_target *target,
-                         const struct spans_wanted *found, struct marey__spans *into)
-{
-    (void)target;
-    for (size_t i = 0; i < found->n; i++)
-        if (has_number(ctx, found->spans[i].number) &&
-            !add_span(into, found->spans[i].begin_ns, found->spans[i].end_ns))
-            return false;
-    return true;
-}
-
-/* ---- slow iterations ---- */
-
 static uint64_t length_of(const struct marey__span *span)
 {
     return span->end_ns - span->begin_ns;
@@ -266,8 +221,8 @@ static int by_length(const void *a, const void *b)
 }
 
 /*
- * From which length on an iteration is slow: more than half as long again as the one in the middle; where none is, the
- * slowest twentieth. UINT64_MAX: none is.
+ * The length from which an iteration is slow: 1.5 times the median; where none is, that of the slowest twentieth. UINT64_MAX
+ * without iterations.
  */
 static uint64_t slow_limit(uint64_t *lengths, size_t n, struct marey__slow_found *slow)
 {
@@ -281,66 +236,69 @@ static uint64_t slow_limit(uint64_t *lengths, size_t n, struct marey__slow_found
     return lengths[n - 1 - (n - 1) / 20];
 }
 
-static bool take_slow(void *ctx, const struct marey__samples_target *target,
-                      const struct spans_wanted *found, struct marey__spans *into)
+/* The limit of one process, and how many of its iterations are slow. Returns false on out of memory. */
+static bool find_slow(const struct spans_wanted *found, struct marey__slow_found *slow,
+                      uint64_t *limit)
 {
-    struct marey__slow_found *const slow = ctx;
     uint64_t *const lengths = marey__calloc(found->n + 1, sizeof *lengths);
     size_t n = 0;
-    (void)target;
     if (lengths == NULL)
         return false;
     for (size_t i = 0; i < found->n; i++)
         if (is_whole(&found->spans[i]))
             lengths[n++] = length_of(&found->spans[i]);
-    const uint64_t limit = slow_limit(lengths, n, slow);
+    *limit = slow_limit(lengths, n, slow);
     marey__free(lengths);
     slow->n_iterations += n;
+    return true;
+}
+
+static bool is_chosen(const struct marey__spans_choice *which,
+                      const struct marey__samples_target *target, const struct marey__span *span,
+                      uint64_t limit)
+{
+    if (which->is_slow)
+        return is_whole(span) && length_of(span) >= limit;
+    if (which->kind == MAREY__SPAN_PHASE)
+        return is_called(marey_recording_site(target->recording, target->log, span->site),
+                         which->name);
+    return span->number >= which->first && span->number <= which->last;
+}
+
+static bool take_spans(const struct marey__spans_choice *which,
+                       const struct marey__samples_target *target, const struct spans_wanted *found,
+                       struct marey__spans *into, struct marey__slow_found *slow)
+{
+    uint64_t limit = 0;
+    if (which->is_slow && !find_slow(found, slow, &limit))
+        return false;
     for (size_t i = 0; i < found->n; i++) {
-        if (!is_whole(&found->spans[i]) || length_of(&found->spans[i]) < limit)
+        const struct marey__span *const span = &found->spans[i];
+        if (!is_chosen(which, target, span, limit))
             continue;
         slow->n_slow++;
-        if (!add_span(into, found->spans[i].begin_ns, found->spans[i].end_ns))
+        if (!add_span(into, span->begin_ns, span->end_ns))
             return false;
     }
+    finish_spans(into);
     return true;
 }
 
-marey_status marey__samples_join_iterations(struct marey__samples_set *set,
-                                            const struct marey__number_list *which,
-                                            struct marey__spans *by_process,
-                                            struct marey__slow_found *slow)
+marey_status marey__samples_join_spans(struct marey__samples_set *set,
+                                       const struct marey__spans_choice *which,
+                                       struct marey__spans *by_process,
+                                       struct marey__slow_found *slow)
 {
-    struct marey__number_list numbers = *which;
+    struct spans_wanted w = {.kind = which->kind};
+    marey_status status = MAREY_OK;
     *slow = (struct marey__slow_found){0};
-    if (which->is_slow)
-        return join_spans(set, MAREY__SPAN_ITERATION, take_slow, slow, by_process);
-    return join_spans(set, MAREY__SPAN_ITERATION, take_numbers, &numbers, by_process);
-}
-
-marey_status marey__samples_join_epochs(struct marey__samples_set *set,
-                                        const struct marey__number_list *which,
-                                        struct marey__spans *by_process)
-{
-    struct marey__number_list numbers = *which;
-    return join_spans(set, MAREY__SPAN_EPOCH, take_numbers, &numbers, by_process);
-}
-
-static bool take_phases(void *ctx, const struct marey__samples_target *target,
-                        const struct spans_wanted *found, struct marey__spans *into)
-{
-    const char *const name = ctx;
-    for (size_t i = 0; i < found->n; i++)
-        if (is_called(marey_recording_site(target->recording, target->log, found->spans[i].site),
-                      name) &&
-            !add_span(into, found->spans[i].begin_ns, found->spans[i].end_ns))
-            return false;
-    return true;
-}
-
-marey_status marey__samples_join_phases(struct marey__samples_set *set, const char *name,
-                                        struct marey__spans *by_process)
-{
-    void *const ctx = (void *)(uintptr_t)name;
-    return join_spans(set, MAREY__SPAN_PHASE, take_phases, ctx, by_process);
+    for (uint32_t i = 1; status == MAREY_OK && i <= marey_samples_n_processes(set->samples); i++) {
+        if (set->targets[i].log == MAREY__NO_LOG)
+            continue;
+        status = read_spans(&set->targets[i], &w);
+        if (status == MAREY_OK && !take_spans(which, &set->targets[i], &w, &by_process[i], slow))
+            status = marey__no_memory();
+    }
+    marey__free(w.spans);
+    return status;
 }

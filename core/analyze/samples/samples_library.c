@@ -72,11 +72,6 @@ bool marey__samples_is_of_library(const struct marey_samples_function *f, const 
     return *name != '\0' && (has_parts(f->file, name) || has_parts(f->module, name));
 }
 
-static uint32_t leaf_of(const struct marey__samples_report *report, uint32_t stack)
-{
-    return marey_samples_get_stack(report->set.samples, stack).location;
-}
-
 /* By location: whether it is of the library. Free it; NULL without memory. */
 static uint8_t *find_members(const struct marey__samples_report *report)
 {
@@ -103,12 +98,12 @@ static void find_contact(const struct marey__samples_report *report, const uint8
 {
     const marey_samples *const s = report->set.samples;
     *contact = *caller = 0;
-    while (stack != 0 && !members[leaf_of(report, stack)])
+    while (stack != 0 && !members[marey__samples_leaf(report, stack)])
         stack = marey_samples_get_stack(s, stack).parent;
-    *contact = stack != 0 ? leaf_of(report, stack) : 0;
-    while (stack != 0 && members[leaf_of(report, stack)])
+    *contact = stack != 0 ? marey__samples_leaf(report, stack) : 0;
+    while (stack != 0 && members[marey__samples_leaf(report, stack)])
         stack = marey_samples_get_stack(s, stack).parent;
-    *caller = stack != 0 ? leaf_of(report, stack) : 0;
+    *caller = stack != 0 ? marey__samples_leaf(report, stack) : 0;
 }
 
 /* ---- rows ---- */
@@ -143,8 +138,8 @@ static bool put_way(struct marey__samples_report *report, const uint8_t *members
         if (!cell->is_chosen)
             continue;
         struct marey__samples_group *const group = &groups[n++];
-        *group =
-            (struct marey__samples_group){.key = {leaf_of(report, cell->stack)}, .sum = cell->sum};
+        *group = (struct marey__samples_group){.key = {marey__samples_leaf(report, cell->stack)},
+                                               .sum = cell->sum};
         find_contact(report, members, cell->stack, &group->key[1], &group->key[2]);
         if (way != BY_CALLER)
             group->key[2] = way == BY_STACK ? cell->stack : 0;

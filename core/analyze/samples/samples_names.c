@@ -1,7 +1,90 @@
-/* What module a function is of. Samplers see files; where packages are installed, the path behind that is what is imported. */
+/*
+ * Functions by name and file: imports at start-up, workers that wait for a task, modules.
+ *
+ * Start-up is imports that a script makes at module level, and, where the process counts steps, every import before its first
+ * step. They fill reports of short runs and say nothing about the program's work. An import is found by its frames:
+ * importlib's are frozen into the interpreter. At module level there is nothing between the script's <module> and importlib;
+ * an import inside a function that the program calls again and again stays.
+ */
 #include <string.h>
 
 #include "analyze/samples/internal.h"
+
+bool marey__is_importlib(const char *file)
+{
+    return marey__starts_with(file, strlen(file), "<frozen importlib.");
+}
+
+bool marey__is_top_level(const struct marey_samples_function *f)
+{
+    return f->kind == MAREY_FRAME_PYTHON && strcmp(f->name, "<module>") == 0;
+}
+
+uint8_t marey__import_flags(uint8_t around, bool is_python, const char *name, const char *file)
+{
+    if (!is_python || (around & MAREY__IN_STARTUP) != 0)
+        return around;
+    if (marey__is_importlib(file))
+        return MAREY__IN_IMPORT | ((around & MAREY__IN_FUNCTION) == 0 ? MAREY__IN_STARTUP : 0) |
+               (around & MAREY__IN_FUNCTION);
+    if ((around & MAREY__IN_IMPORT) != 0)
+        return around;
+    /* Frames that run a script, such as runpy in a launcher, are around its <module>. */
+    return strcmp(name, "<module>") == 0 ? 0 : MAREY__IN_FUNCTION;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    return marey__ends_with(text, strlen(text), end);
+}
+
+/* Workers of a DataLoader, of a Pool and of a ProcessPoolExecutor get() their tasks from a queue of multiprocessing. */
+static uint8_t task_flags(uint8_t around, const struct marey_samples_function *f)
+{
+    static const struct {
+        const char *name, *file;
+    } loops[] = {{"_worker_loop", "torch/utils/data/_utils/worker.py"},
+                 {"worker", "multiprocessing/pool.py"},
+                 {"_process_worker", "concurrent/futures/process.py"}};
+    if ((around & MAREY__IN_TASK_WAIT) != 0)
+        return MAREY__IN_TASK_WAIT;
+    if ((around & MAREY__IN_TASK_LOOP) != 0 && ends_with(f->name, "get") &&
+        ends_with(f->file, "multiprocessing/queues.py"))
+        return MAREY__IN_TASK_WAIT;
+    for (size_t i = 0; i < MAREY__COUNT_OF(loops); i++)
+        if (ends_with(f->name, loops[i].name) && ends_with(f->file, loops[i].file))
+            return MAREY__IN_TASK_LOOP;
+    return 0;
+}
+
+uint8_t *marey__samples_stack_flags(const marey_samples *samples)
+{
+    const uint32_t n = marey_samples_n_stacks(samples);
+    uint8_t *const flags = marey__calloc((size_t)n + 1, sizeof *flags);
+    for (uint32_t i = 1; flags != NULL && i <= n; i++) {
+        const struct marey_samples_stack stack = marey_samples_get_stack(samples, i);
+        const uint32_t function = marey_samples_get_location(samples, stack.location).function;
+        const struct marey_samples_function *const f = marey_samples_get_function(samples, function);
+        const uint8_t around = flags[stack.parent],
+                      imports = (uint8_t)(around & ~(MAREY__IN_TASK_LOOP | MAREY__IN_TASK_WAIT));
+        flags[i] =
+            (uint8_t)(marey__import_flags(imports, f->kind == MAREY_FRAME_PYTHON, f->name, f->file) |
+                      task_flags(around, f));
+    }
+    return flags;
+}
+
+/*
+ * A forked worker has its parent's frames around its own. They are not its work: its stack begins where
+ * multiprocessing, and with it the workers of a DataLoader, starts a process.
+ */
+bool marey__is_worker_entry(const struct marey_samples_function *f)
+{
+    return f->kind == MAREY_FRAME_PYTHON && ends_with(f->name, "_bootstrap") &&
+           ends_with(f->file, "multiprocessing/process.py");
+}
+
+/* ---- modules: where packages are installed, the path after that folder is the name that Python imports ---- */
 
 /* Behind "/lib/python3.11/" or "/lib/python3.11/site-packages/"; NULL where neither is. */
 static const char *installed_part(const char *file)
@@ -17,18 +100,12 @@ static const char *installed_part(const char *file)
     return at != NULL ? at + 1 : NULL;
 }
 
-static bool ends_in(const char *text, size_t len, const char *end)
-{
-    const size_t n = strlen(end);
-    return len >= n && memcmp(text + len - n, end, n) == 0;
-}
-
 static void put_dotted(struct marey__buf *module, const char *path)
 {
     size_t len = strlen(path);
-    if (ends_in(path, len, ".py"))
+    if (marey__ends_with(path, len, ".py"))
         len -= 3;
-    if (ends_in(path, len, "/__init__"))
+    if (marey__ends_with(path, len, "/__init__"))
         len -= strlen("/__init__");
     for (size_t i = 0; i < len; i++)
         marey__buf_put(module, path[i] == '/' ? "." : &path[i], 1);

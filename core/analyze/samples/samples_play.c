@@ -8,6 +8,37 @@
 
 enum { MAX_SAMPLES = 1 << 23 }; /* of a block; the writer ends one at half of it */
 
+/* A round of the block at hand. */
+struct turn {
+    uint64_t at_ns, weight_ns; /* 0: not said */
+    uint32_t process;          /* of the store */
+    uint32_t first_event, n_events;
+    bool is_first; /* of its process in this block: nothing is known of its threads */
+};
+
+/* The threads that the last round of a process saw. */
+struct state {
+    struct marey_samples_seen *seen;
+    size_t n, cap;
+    uint64_t last_ns; /* 0: there was none */
+};
+
+struct player {
+    struct marey__samples_set *set;
+    struct marey__samples_source *source;
+    struct marey__samples_reader blocks;
+    struct marey__samples_rounds rounds;
+    struct turn *turns; /* of the block, in order of time */
+    size_t n_turns, turns_cap, next;
+    struct marey__samples_event *events; /* of the block; threads are numbers of the log */
+    size_t n_events, events_cap;
+    struct state *states; /* by process of the store */
+    uint32_t *places; /* by thread of the store: its place in the state of its process, plus one */
+    bool *is_there;   /* by thread of the log, while the samples of a block are counted */
+    bool was_damaged; /* the block before this one */
+    int64_t to_unix_ns;
+};
+
 /* ---- a block ---- */
 
 /*
@@ -36,7 +67,7 @@ static uint64_t count_samples(const struct marey__samples_rounds *rounds, bool *
     return n_samples;
 }
 
-static bool add_turns(struct marey__samples_player *p, uint32_t process)
+static bool add_turns(struct player *p, uint32_t process)
 {
     const struct marey__samples_rounds *const rounds = &p->rounds;
     if (!marey__grow(&p->turns, &p->turns_cap, p->n_turns + rounds->n, sizeof *p->turns) ||
@@ -47,13 +78,12 @@ static bool add_turns(struct marey__samples_player *p, uint32_t process)
         const size_t first = event;
         while (event < rounds->n_events && rounds->events[event].round == i)
             event++;
-        p->turns[p->n_turns++] =
-            (struct marey__samples_turn){.at_ns = rounds->at_ns[i],
-                                         .weight_ns = rounds->weights_ns[i],
-                                         .process = process,
-                                         .first_event = (uint32_t)(p->n_events + first),
-                                         .n_events = (uint32_t)(event - first),
-                                         .is_first = i == 0};
+        p->turns[p->n_turns++] = (struct turn){.at_ns = rounds->at_ns[i],
+                                               .weight_ns = rounds->weights_ns[i],
+                                               .process = process,
+                                               .first_event = (uint32_t)(p->n_events + first),
+                                               .n_events = (uint32_t)(event - first),
+                                               .is_first = i == 0};
     }
     if (rounds->n_events != 0)
         memcpy(p->events + p->n_events, rounds->events, rounds->n_events * sizeof *p->events);
@@ -63,25 +93,22 @@ static bool add_turns(struct marey__samples_player *p, uint32_t process)
 
 static bool is_before(const void *a, const void *b)
 {
-    return ((const struct marey__samples_turn *)a)->at_ns <
-           ((const struct marey__samples_turn *)b)->at_ns;
+    return ((const struct turn *)a)->at_ns < ((const struct turn *)b)->at_ns;
 }
 
 /* The A entries of a block. False when one is damaged, or without memory. */
-static bool take_rounds(struct marey__samples_player *p, struct marey__samples_entry *entry,
-                        bool *failed)
+static bool take_rounds(struct player *p, struct marey__samples_entry *entry, bool *failed)
 {
     const struct marey__samples_source *const s = p->source;
-    const uint64_t number = entry->numbers[0];
-    const uint32_t process = number != 0 && number <= s->n_processes ? s->processes[number - 1] : 0;
+    const uint32_t process = marey__samples_number(&s->processes, entry->numbers[0]);
     if (process == 0 || marey__samples_rounds(entry, &p->rounds, failed) != MAREY__CALLS_ENTRY ||
-        count_samples(&p->rounds, p->is_there, s->n_threads) > (uint64_t)MAX_SAMPLES * 2)
+        count_samples(&p->rounds, p->is_there, s->threads.n) > (uint64_t)MAX_SAMPLES * 2)
         return false;
     *failed = !add_turns(p, process);
     return !*failed;
 }
 
-static marey_status take_block(struct marey__samples_player *p, const void *payload, size_t len)
+static marey_status take_block(struct player *p, const void *payload, size_t len)
 {
     struct marey__samples_entry entry;
     const void *at = payload, *const end = (const char *)payload + len;
@@ -99,13 +126,14 @@ static marey_status take_block(struct marey__samples_player *p, const void *payl
 }
 
 /* Behind a block that is lost, the time since the round before says nothing. */
-static void forget_times(struct marey__samples_player *p)
+static void forget_times(struct player *p)
 {
     for (uint32_t i = 0; i <= marey_samples_n_processes(p->set->samples); i++)
         p->states[i].last_ns = 0;
 }
 
-marey_status marey__samples_player_ready(struct marey__samples_player *p, bool *done)
+/* Make sure that there is a next turn; `*done` when there is none. */
+static marey_status player_ready(struct player *p, bool *done)
 {
     const void *payload;
     size_t len;
@@ -125,21 +153,22 @@ marey_status marey__samples_player_ready(struct marey__samples_player *p, bool *
     return MAREY_OK;
 }
 
-uint64_t marey__samples_player_time(const struct marey__samples_player *p)
+/* When the next turn is, by the wall clock. */
+static uint64_t player_time(const struct player *p)
 {
     return p->turns[p->next].at_ns + (uint64_t)p->to_unix_ns;
 }
 
 /* ---- a round ---- */
 
-static void clear(struct marey__samples_player *p, struct marey__samples_state *state)
+static void clear(struct player *p, struct state *state)
 {
     for (size_t i = 0; i < state->n; i++)
         p->places[state->seen[i].thread] = 0;
     state->n = 0;
 }
 
-static void leave(struct marey__samples_player *p, struct marey__samples_state *state, uint32_t thread)
+static void leave(struct player *p, struct state *state, uint32_t thread)
 {
     const uint32_t place = p->places[thread];
     if (place == 0)
@@ -151,12 +180,11 @@ static void leave(struct marey__samples_player *p, struct marey__samples_state *
 }
 
 /* Threads that were not defined, or are another process's, are stepped over. */
-static bool take_event(struct marey__samples_player *p, struct marey__samples_state *state,
-                       uint32_t process, const struct marey__samples_event *event)
+static bool take_event(struct player *p, struct state *state, uint32_t process,
+                       const struct marey__samples_event *event)
 {
     const struct marey__samples_source *const s = p->source;
-    const uint32_t thread =
-        event->thread != 0 && event->thread <= s->n_threads ? s->threads[event->thread - 1] : 0;
+    const uint32_t thread = marey__samples_number(&s->threads, event->thread);
     if (thread == 0 || marey_samples_get_thread(p->set->samples, thread)->process != process)
         return true;
     if ((event->what & 8) != 0) {
@@ -171,8 +199,7 @@ static bool take_event(struct marey__samples_player *p, struct marey__samples_st
     }
     struct marey_samples_seen *const seen = &state->seen[p->places[thread] - 1];
     if ((event->what & 1) != 0)
-        seen->stack =
-            event->stack != 0 && event->stack <= s->n_stacks ? s->stacks[event->stack - 1] : 0;
+        seen->stack = marey__samples_number(&s->stacks, event->stack);
     if ((event->what & 2) != 0)
         seen->flags = event->flags;
     if ((event->what & 4) != 0)
@@ -180,8 +207,7 @@ static bool take_event(struct marey__samples_player *p, struct marey__samples_st
     return true;
 }
 
-static uint64_t weight_of(const struct marey__samples_player *p,
-                          const struct marey__samples_turn *turn, uint64_t last_ns)
+static uint64_t weight_of(const struct player *p, const struct turn *turn, uint64_t last_ns)
 {
     if (turn->weight_ns != 0)
         return turn->weight_ns;
@@ -190,11 +216,11 @@ static uint64_t weight_of(const struct marey__samples_player *p,
     return p->source->rate_hz > 0 ? (uint64_t)(1e9 / p->source->rate_hz) : 0;
 }
 
-marey_status marey__samples_player_turn(struct marey__samples_player *p,
-                                        struct marey_samples_round *round)
+/* The next round. Its `seen` is the player's and valid until the one after it. */
+static marey_status player_turn(struct player *p, struct marey_samples_round *round)
 {
-    const struct marey__samples_turn *const turn = &p->turns[p->next++];
-    struct marey__samples_state *const state = &p->states[turn->process];
+    const struct turn *const turn = &p->turns[p->next++];
+    struct state *const state = &p->states[turn->process];
     if (turn->is_first)
         clear(p, state);
     for (uint32_t i = 0; i < turn->n_events; i++)
@@ -210,20 +236,19 @@ marey_status marey__samples_player_turn(struct marey__samples_player *p,
 
 /* ---- a log ---- */
 
-marey_status marey__samples_player_open(struct marey__samples_player *p,
-                                        struct marey__samples_set *set,
-                                        struct marey__samples_source *source)
+static marey_status player_open(struct player *p, struct marey__samples_set *set,
+                                struct marey__samples_source *source)
 {
-    *p = (struct marey__samples_player){.set = set, .source = source};
+    *p = (struct player){.set = set, .source = source};
     p->states = marey__calloc((size_t)marey_samples_n_processes(set->samples) + 1, sizeof *p->states);
     p->places = marey__calloc((size_t)marey_samples_n_threads(set->samples) + 1, sizeof *p->places);
     p->to_unix_ns = marey_recording_process(source->recording, source->log)->mono_to_unix_ns;
-    p->is_there = marey__calloc(source->n_threads + 1, sizeof *p->is_there);
+    p->is_there = marey__calloc(source->threads.n + 1, sizeof *p->is_there);
     MAREY__TRY_MEMORY(p->states != NULL && p->places != NULL && p->is_there != NULL);
     return marey__recording_read_samples(source->recording, source->log, &p->blocks);
 }
 
-void marey__samples_player_close(struct marey__samples_player *p)
+static void player_close(struct player *p)
 {
     if (p->set == NULL)
         return;
@@ -246,7 +271,7 @@ struct visit {
     bool with_modes; /* samples that only the mode leaves out are handed on */
     marey__samples_visitor *visitor;
     void *ctx;
-    struct marey__samples_player *players;
+    struct player *players;
     bool *is_done;
     struct marey_samples_seen *seen; /* that count */
     size_t seen_cap;
@@ -284,17 +309,16 @@ static marey_status hand_on(void *ctx, struct marey_samples_round *round)
 }
 
 /* The player whose next round is the earliest; NULL when none has any. */
-static struct marey__samples_player *earliest(const struct visit *v)
+static struct player *earliest(const struct visit *v)
 {
-    struct marey__samples_player *first = NULL;
+    struct player *first = NULL;
     for (size_t i = 0; i < v->set->n_sources; i++)
-        if (!v->is_done[i] && (first == NULL || marey__samples_player_time(&v->players[i]) <
-                                                    marey__samples_player_time(first)))
+        if (!v->is_done[i] && (first == NULL || player_time(&v->players[i]) < player_time(first)))
             first = &v->players[i];
     return first;
 }
 
-static void note_times(const struct marey__samples_player *p, const struct marey_samples_round *round)
+static void note_times(const struct player *p, const struct marey_samples_round *round)
 {
     struct marey__samples_source *const s = p->source;
     struct marey__samples_target *const t = &p->set->targets[round->process];
@@ -309,13 +333,13 @@ static void note_times(const struct marey__samples_player *p, const struct marey
 static marey_status play(struct visit *v)
 {
     for (size_t i = 0; i < v->set->n_sources; i++)
-        MAREY_TRY(marey__samples_player_ready(&v->players[i], &v->is_done[i]));
-    for (struct marey__samples_player *p; (p = earliest(v)) != NULL;) {
+        MAREY_TRY(player_ready(&v->players[i], &v->is_done[i]));
+    for (struct player *p; (p = earliest(v)) != NULL;) {
         struct marey_samples_round round;
-        MAREY_TRY(marey__samples_player_turn(p, &round));
+        MAREY_TRY(player_turn(p, &round));
         note_times(p, &round);
         MAREY_TRY(hand_on(v, &round));
-        MAREY_TRY(marey__samples_player_ready(p, &v->is_done[p - v->players]));
+        MAREY_TRY(player_ready(p, &v->is_done[p - v->players]));
     }
     return MAREY_OK;
 }
@@ -341,7 +365,7 @@ static marey_status visit_all(struct visit *v)
     marey_status status = v->players != NULL && v->is_done != NULL ? MAREY_OK : marey__no_memory();
     start_counts(set, v->chosen != NULL);
     for (size_t i = 0; i < set->n_sources && status == MAREY_OK; i++)
-        status = marey__samples_player_open(&v->players[i], set, &set->sources[i]);
+        status = player_open(&v->players[i], set, &set->sources[i]);
     if (status == MAREY_OK)
         status = play(v);
     if (status == MAREY_OK)
@@ -349,7 +373,7 @@ static marey_status visit_all(struct visit *v)
     if (status == MAREY_OK && v->chosen != NULL)
         marey__samples_find_idle(set, v->chosen);
     for (size_t i = 0; v->players != NULL && i < set->n_sources; i++)
-        marey__samples_player_close(&v->players[i]);
+        player_close(&v->players[i]);
     marey__free(v->players);
     marey__free(v->is_done);
     marey__free(v->seen);

@@ -24,27 +24,22 @@ struct reading {
 
 /* ---- numbers ---- */
 
-/* `is` is what number `number` of the log stands for. False for a number that cannot be, or without memory. */
-static bool define(struct reading *r, uint32_t **map, size_t *n, size_t *cap, uint64_t number,
+/* Number `number` of the log is `is` of the store. Returns false for an impossible number, and on out of memory. */
+static bool define(struct reading *r, struct marey__samples_numbers *numbers, uint64_t number,
                    uint32_t is)
 {
     if (number == 0 || number > r->max_number)
         return false;
-    if (is == 0 || !marey__grow(map, cap, (size_t)number, sizeof **map)) {
+    if (is == 0 || !marey__grow(&numbers->of, &numbers->cap, (size_t)number, sizeof *numbers->of)) {
         r->failed = true;
         return false;
     }
-    if (*n < number) {
-        memset(*map + *n, 0, ((size_t)number - *n) * sizeof **map);
-        *n = (size_t)number;
+    if (numbers->n < number) {
+        memset(numbers->of + numbers->n, 0, ((size_t)number - numbers->n) * sizeof *numbers->of);
+        numbers->n = (size_t)number;
     }
-    (*map)[number - 1] = is;
+    numbers->of[number - 1] = is;
     return true;
-}
-
-static uint32_t look_up(const uint32_t *map, size_t n, uint64_t number)
-{
-    return number != 0 && number <= n ? map[number - 1] : 0;
 }
 
 static uint32_t unknown_function(marey_samples *samples)
@@ -92,7 +87,7 @@ static bool take_process(struct reading *r, const struct marey__samples_entry *e
                                                   .python = to_u32(e->numbers[6]),
                                                   .command = text_of(r, scratch, e, 0),
                                                   .host = r->log->host};
-    return !r->failed && define(r, &s->processes, &s->n_processes, &s->processes_cap, e->numbers[0],
+    return !r->failed && define(r, &s->processes, e->numbers[0],
                                 marey__samples_process(r->set->samples, &process));
 }
 
@@ -100,11 +95,11 @@ static bool take_thread(struct reading *r, const struct marey__samples_entry *e,
                         struct marey__arena *scratch)
 {
     struct marey__samples_source *const s = r->source;
-    const uint32_t process = look_up(s->processes, s->n_processes, e->numbers[1]);
+    const uint32_t process = marey__samples_number(&s->processes, e->numbers[1]);
     const char *const name = text_of(r, scratch, e, 0);
     if (process == 0 || r->failed)
         return false;
-    return define(r, &s->threads, &s->n_threads, &s->threads_cap, e->numbers[0],
+    return define(r, &s->threads, e->numbers[0],
                   marey__samples_thread(r->set->samples, process, (int64_t)e->numbers[2], name,
                                         e->numbers[3], e->numbers[4] != 0));
 }
@@ -120,7 +115,7 @@ static bool take_function(struct reading *r, const struct marey__samples_entry *
     if (r->failed)
         return false;
     return define(
-        r, &s->functions, &s->n_functions, &s->functions_cap, e->numbers[0],
+        r, &s->functions, e->numbers[0],
         marey__samples_function(r->set->samples, kind, name, file, module, to_u32(e->numbers[2])));
 }
 
@@ -131,10 +126,10 @@ static bool take_locations(struct reading *r, struct marey__samples_entry *e)
     for (uint64_t i = 0; i < e->numbers[1]; i++) {
         if (!marey__samples_take(e, &function) || !marey__samples_take(e, &line))
             return false;
-        uint32_t known = look_up(s->functions, s->n_functions, function);
+        uint32_t known = marey__samples_number(&s->functions, function);
         if (known == 0)
             known = unknown_function(r->set->samples);
-        if (!define(r, &s->locations, &s->n_locations, &s->locations_cap, e->numbers[0] + i,
+        if (!define(r, &s->locations, e->numbers[0] + i,
                     marey__samples_location(r->set->samples, known, to_u32(line))))
             return false;
     }
@@ -144,9 +139,9 @@ static bool take_locations(struct reading *r, struct marey__samples_entry *e)
 static uint32_t stack_of(struct reading *r, uint64_t number, uint64_t back, uint64_t location)
 {
     const struct marey__samples_source *const s = r->source;
-    uint32_t parent = 0, where = look_up(s->locations, s->n_locations, location);
+    uint32_t parent = 0, where = marey__samples_number(&s->locations, location);
     if (back != 0) {
-        parent = back < number ? look_up(s->stacks, s->n_stacks, number - back) : 0;
+        parent = back < number ? marey__samples_number(&s->stacks, number - back) : 0;
         if (parent == 0)
             parent = unknown_stack(r->set->samples);
         if (parent == 0)
@@ -168,8 +163,7 @@ static bool take_stacks(struct reading *r, struct marey__samples_entry *e)
         const uint64_t number = e->numbers[0] + i;
         if (!marey__samples_take(e, &back) || !marey__samples_take(e, &location) || number == 0 ||
             number > r->max_number ||
-            !define(r, &s->stacks, &s->n_stacks, &s->stacks_cap, number,
-                    stack_of(r, number, back, location)))
+            !define(r, &s->stacks, number, stack_of(r, number, back, location)))
             return false;
     }
     return true;
@@ -185,7 +179,7 @@ static bool take_counts(struct reading *r, struct marey__samples_entry *e)
         memcpy(&r->source->counts, values, sizeof values);
         return true;
     }
-    if (e->numbers[0] > r->source->n_processes)
+    if (e->numbers[0] > r->source->processes.n)
         return false;
     const size_t n = (size_t)e->numbers[0];
     if (!marey__grow(&r->counts, &r->counts_cap, n, sizeof *r->counts)) {
@@ -303,7 +297,7 @@ static marey_status read_source(struct marey__samples_set *set, marey_recording 
     const marey_status status = take_blocks(&r, &blocks);
     marey__samples_reader_close(&blocks);
     for (size_t i = 0; status == MAREY_OK && i < r.n_counts; i++)
-        add_counts(set->samples, source->processes[i], &r.counts[i]);
+        add_counts(set->samples, source->processes.of[i], &r.counts[i]);
     if (status == MAREY_OK)
         add_counts(set->samples, 0, &source->counts);
     marey__free(r.counts);
@@ -355,8 +349,8 @@ static marey_status find_targets(struct marey__samples_set *set, marey_recording
         find_log(&set->targets[i], marey_samples_get_process(set->samples, i));
     }
     for (size_t i = 0; i < set->n_sources; i++)
-        for (size_t k = 0; k < set->sources[i].n_processes; k++) {
-            const uint32_t process = set->sources[i].processes[k];
+        for (size_t k = 0; k < set->sources[i].processes.n; k++) {
+            const uint32_t process = set->sources[i].processes.of[k];
             struct marey__samples_target *const target = &set->targets[process];
             *target = (struct marey__samples_target){.recording = set->sources[i].recording,
                                                      .source = (uint32_t)i,
@@ -370,11 +364,11 @@ static marey_status find_targets(struct marey__samples_set *set, marey_recording
 void marey__samples_fini(struct marey__samples_set *set)
 {
     for (size_t i = 0; i < set->n_sources; i++) {
-        marey__free(set->sources[i].processes);
-        marey__free(set->sources[i].threads);
-        marey__free(set->sources[i].functions);
-        marey__free(set->sources[i].locations);
-        marey__free(set->sources[i].stacks);
+        marey__free(set->sources[i].processes.of);
+        marey__free(set->sources[i].threads.of);
+        marey__free(set->sources[i].functions.of);
+        marey__free(set->sources[i].locations.of);
+        marey__free(set->sources[i].stacks.of);
     }
     marey__free(set->sources);
     marey__free(set->targets);

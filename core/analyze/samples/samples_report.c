@@ -146,10 +146,9 @@ static void sort_table(marey_table *table, const char *how)
 
 static marey_status make_tables(struct marey__samples_report *r)
 {
-    MAREY__TRY_MEMORY(marey__samples_put_frames(r) && marey__samples_put_stacks(r) &&
-                      marey__samples_put_owners(r) && marey__samples_put_contacts(r) &&
-                      marey__samples_put_waits(r) && marey__samples_put_gil(r) &&
-                      marey__samples_put_audit(r));
+    MAREY__TRY_MEMORY(marey__samples_put_frames(r) && marey__samples_put_owners(r) &&
+                      marey__samples_put_contacts(r) && marey__samples_put_waits(r) &&
+                      marey__samples_put_gil(r) && marey__samples_put_audit(r));
     marey__samples_put_totals(r);
     MAREY__TRY_MEMORY(marey__samples_put_notes(r));
     for (size_t i = 0; i < MAREY__SAMPLES_AUDIT; i++)

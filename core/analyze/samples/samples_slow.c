@@ -128,13 +128,14 @@ static bool make_arrays(struct slow *s)
 
 static marey_status find(struct slow *s, struct marey__slow_function *out)
 {
-    const struct marey__number_list all = {.last = UINT64_MAX}, slow = {.is_slow = true};
+    const struct marey__spans_choice all = {.kind = MAREY__SPAN_ITERATION, .last = UINT64_MAX},
+                                     slow = {.kind = MAREY__SPAN_ITERATION, .is_slow = true};
     struct marey__slow_found found, unused;
     MAREY__TRY_MEMORY(make_arrays(s));
-    MAREY_TRY(marey__samples_join_iterations(s->set, &slow, s->spans[SLOW], &found));
+    MAREY_TRY(marey__samples_join_spans(s->set, &slow, s->spans[SLOW], &found));
     if (found.n_slow == 0 || found.is_by_rank || found.n_slow >= found.n_iterations)
         return MAREY_OK; /* none stands out */
-    MAREY_TRY(marey__samples_join_iterations(s->set, &all, s->spans[OTHER], &unused));
+    MAREY_TRY(marey__samples_join_spans(s->set, &all, s->spans[OTHER], &unused));
     s->n_steps[SLOW] = found.n_slow;
     s->n_steps[OTHER] = found.n_iterations - found.n_slow;
     MAREY_TRY(marey__samples_visit(s->set, NULL, take_round, s));

@@ -1,4 +1,4 @@
-/* Tables of samples with a row for each function, line, file, module or stack. */
+/* Tables of samples by function, line, file, module, stack, thread, process, rank, wait and holder of the GIL. */
 #include <string.h>
 
 #include "analyze/samples/internal.h"
@@ -30,14 +30,6 @@ void marey__samples_put_row(marey_table *table, const struct marey__samples_sums
     marey__samples_put_wait(table, row->wait);
 }
 
-static void put_line(marey_table *table, uint32_t line)
-{
-    if (line != 0)
-        marey_table_u64(table, line);
-    else
-        marey_table_null(table);
-}
-
 void marey__samples_put_place(marey_table *table, const marey_samples *samples, uint32_t location)
 {
     const struct marey_samples_location l = marey_samples_get_location(samples, location);
@@ -50,36 +42,30 @@ void marey__samples_put_place(marey_table *table, const marey_samples *samples, 
     }
     marey__put_string(table, f->name);
     marey__put_string(table, f->file[0] != '\0' ? f->file : f->module);
-    put_line(table, l.line);
+    marey__put_whole(table, l.line, l.line != 0);
 }
 
 /* ---- what frames are of ---- */
 
-/* Entities in the making: of each location one, numbered from 1 in the order of their first one. */
+/* Entities of a table: of each location one, numbered from 1 in the order of their first one. */
 struct making {
     struct marey__samples_report *report;
+    marey_table *table;
     uint32_t *of_location;
     struct marey__names names;
     struct marey__arena texts;
-    bool failed;
 };
 
-static bool making_init(struct making *m, struct marey__samples_report *report)
+static bool making_init(struct making *m, struct marey__samples_report *report,
+                        enum marey__samples_table table)
 {
     const uint32_t n = marey_samples_n_locations(report->set.samples);
-    *m = (struct making){.report = report};
+    *m = (struct making){.report = report, .table = report->tables[table]};
     m->of_location = marey__calloc((size_t)n + 1, sizeof *m->of_location);
     return m->of_location != NULL;
 }
 
-static void making_fini(struct making *m)
-{
-    marey__free(m->of_location);
-    marey__names_fini(&m->names);
-    marey__arena_fini(&m->texts);
-}
-
-/* Texts to entities; of functions, which have fewer. */
+/* Strings to entities; of functions, which are fewer. */
 static bool name_entities(struct making *m,
                           void (*name)(struct marey__buf *, const struct marey_samples_function *))
 {
@@ -87,21 +73,21 @@ static bool name_entities(struct making *m,
     const uint32_t n = marey_samples_n_functions(s);
     uint32_t *const of_function = marey__calloc((size_t)n + 1, sizeof *of_function);
     struct marey__buf text = {0};
-    m->failed = of_function == NULL;
-    for (uint32_t i = 1; !m->failed && i <= n; i++) {
+    bool done = of_function != NULL;
+    for (uint32_t i = 1; done && i <= n; i++) {
         text.len = 0;
         name(&text, marey_samples_get_function(s, i));
         const char *const kept = marey__arena_text(&m->texts, text.data, text.len);
         const uint32_t number =
             kept != NULL ? marey__names_number(&m->names, kept, text.len) : MAREY__NO_NAME;
-        m->failed = text.failed || number == MAREY__NO_NAME;
+        done = !text.failed && number != MAREY__NO_NAME;
         of_function[i] = number + 1;
     }
-    for (uint32_t i = 1; !m->failed && i <= marey_samples_n_locations(s); i++)
+    for (uint32_t i = 1; done && i <= marey_samples_n_locations(s); i++)
         m->of_location[i] = of_function[marey_samples_get_location(s, i).function];
     marey__buf_fini(&text);
     marey__free(of_function);
-    return !m->failed;
+    return done;
 }
 
 static void name_file(struct marey__buf *text, const struct marey_samples_function *f)
@@ -114,9 +100,22 @@ static bool is_wanted(const struct marey__samples_report *report, const char *na
     return marey__name_matches(report->options.names, name, strlen(name));
 }
 
-static bool has_row(const struct marey__samples_row *row)
+/* Put what entity `i` is; false, with nothing put, when its name is filtered out. */
+typedef bool put_entity(const struct making *m, uint32_t i);
+
+/* A row for each of `n` entities that have samples, and for samples without frames. Frees the entities. */
+static bool put_rows(struct making *m, bool done, uint32_t n, put_entity *put)
 {
-    return row->own.n != 0 || row->total_ns != 0;
+    const struct marey__samples_entities entities = {m->of_location, n};
+    struct marey__samples_row *const rows = done ? marey__samples_rows(m->report, &entities) : NULL;
+    for (uint32_t i = 0; rows != NULL && i <= n; i++)
+        if ((rows[i].own.n != 0 || rows[i].total_ns != 0) && put(m, i))
+            marey__samples_put_row(m->table, &m->report->sums, &rows[i], true);
+    marey__free(rows);
+    marey__free(m->of_location);
+    marey__names_fini(&m->names);
+    marey__arena_fini(&m->texts);
+    return rows != NULL;
 }
 
 static const char no_frames[] = MAREY__NO_FRAMES;
@@ -137,98 +136,85 @@ static void put_module(marey_table *table, const struct marey_samples_function *
     marey__buf_fini(&module);
 }
 
-static void put_function(marey_table *table, const struct marey_samples_function *f, uint32_t line,
-                         bool is_line)
+/* False for a function that is filtered out. */
+static bool put_function(const struct making *m, uint32_t i, uint32_t function, uint32_t line)
 {
-    marey__put_string(table, f->name);
-    marey__put_string(table, f->file[0] != '\0' ? f->file : f->module);
-    put_line(table, line);
-    put_module(table, f);
-    if (!is_line)
-        marey__put_string(table, kind_name(f->kind));
+    const struct marey_samples_function *const f =
+        marey_samples_get_function(m->report->set.samples, function);
+    const char *const name = i == 0 ? no_frames : f->name;
+    if (!is_wanted(m->report, name))
+        return false;
+    marey__put_string(m->table, name);
+    marey__put_string(m->table, f->file[0] != '\0' ? f->file : f->module);
+    marey__put_whole(m->table, line, line != 0);
+    put_module(m->table, f);
+    return true;
 }
 
 /* Functions, then locations: each line of top-level code has its own row, because <module> always begins at line 1. */
+static bool put_one_function(const struct making *m, uint32_t i)
+{
+    const marey_samples *const s = m->report->set.samples;
+    const uint32_t n = marey_samples_n_functions(s);
+    const struct marey_samples_location l = marey_samples_get_location(s, i > n ? i - n : 0);
+    const uint32_t function = i > n ? l.function : i;
+    const struct marey_samples_function *const f = marey_samples_get_function(s, function);
+    if (!put_function(m, i, function, i > n ? l.line : f->first_line))
+        return false;
+    marey__put_string(m->table, kind_name(f->kind));
+    return true;
+}
+
 static bool put_functions(struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
-    marey_table *const table = report->tables[MAREY__SAMPLES_FUNCTIONS];
     const uint32_t n_functions = marey_samples_n_functions(s), n = marey_samples_n_locations(s);
     struct making m;
-    bool done = making_init(&m, report);
+    const bool done = making_init(&m, report, MAREY__SAMPLES_FUNCTIONS);
     for (uint32_t i = 1; done && i <= n; i++) {
         const uint32_t function = marey_samples_get_location(s, i).function;
         m.of_location[i] = marey__is_top_level(marey_samples_get_function(s, function))
                                ? n_functions + i
                                : function;
     }
-    const struct marey__samples_entities entities = {m.of_location, n_functions + n};
-    struct marey__samples_row *const rows = done ? marey__samples_rows(report, &entities) : NULL;
-    done = rows != NULL;
-    for (uint32_t i = 0; done && i <= entities.n; i++) {
-        const struct marey_samples_location l = marey_samples_get_location(
-            s, i > n_functions ? i - n_functions : 0); /* of top-level code */
-        struct marey_samples_function f =
-            *marey_samples_get_function(s, i > n_functions ? l.function : i);
-        f.name = i == 0 ? no_frames : f.name;
-        if (!has_row(&rows[i]) || !is_wanted(report, f.name))
-            continue;
-        put_function(table, &f, i > n_functions ? l.line : f.first_line, false);
-        marey__samples_put_row(table, &report->sums, &rows[i], true);
-    }
-    marey__free(rows);
-    making_fini(&m);
-    return done;
+    return put_rows(&m, done, n_functions + n, put_one_function);
+}
+
+static bool put_one_line(const struct making *m, uint32_t i)
+{
+    const struct marey_samples_location l = marey_samples_get_location(m->report->set.samples, i);
+    return put_function(m, i, l.function, l.line);
 }
 
 static bool put_lines(struct marey__samples_report *report)
 {
-    const marey_samples *const s = report->set.samples;
-    marey_table *const table = report->tables[MAREY__SAMPLES_LINES];
+    const uint32_t n = marey_samples_n_locations(report->set.samples);
     struct making m;
-    bool done = making_init(&m, report);
-    for (uint32_t i = 1; done && i <= marey_samples_n_locations(s); i++)
+    const bool done = making_init(&m, report, MAREY__SAMPLES_LINES);
+    for (uint32_t i = 1; done && i <= n; i++)
         m.of_location[i] = i;
-    const struct marey__samples_entities entities = {m.of_location, marey_samples_n_locations(s)};
-    struct marey__samples_row *const rows = done ? marey__samples_rows(report, &entities) : NULL;
-    done = rows != NULL;
-    for (uint32_t i = 0; done && i <= entities.n; i++) {
-        const struct marey_samples_location l = marey_samples_get_location(s, i);
-        struct marey_samples_function f = *marey_samples_get_function(s, l.function);
-        f.name = i == 0 ? no_frames : f.name;
-        if (!has_row(&rows[i]) || !is_wanted(report, f.name))
-            continue;
-        put_function(table, &f, l.line, true);
-        marey__samples_put_row(table, &report->sums, &rows[i], true);
-    }
-    marey__free(rows);
-    making_fini(&m);
-    return done;
+    return put_rows(&m, done, n, put_one_line);
 }
 
 /* ---- files and modules ---- */
 
+static bool put_one_name(const struct making *m, uint32_t i)
+{
+    const char *const text = i == 0                           ? no_frames
+                             : m->names.names[i - 1].len == 0 ? "(unknown)"
+                                                              : m->names.names[i - 1].text;
+    if (!is_wanted(m->report, text))
+        return false;
+    marey__put_string(m->table, text);
+    return true;
+}
+
 static bool put_named(struct marey__samples_report *report, enum marey__samples_table which,
                       void (*name)(struct marey__buf *, const struct marey_samples_function *))
 {
-    marey_table *const table = report->tables[which];
     struct making m;
-    bool done = making_init(&m, report) && name_entities(&m, name);
-    const struct marey__samples_entities entities = {m.of_location, (uint32_t)m.names.n};
-    struct marey__samples_row *const rows = done ? marey__samples_rows(report, &entities) : NULL;
-    done = rows != NULL;
-    for (uint32_t i = 0; done && i <= entities.n; i++) {
-        const char *const text = i == 0                          ? no_frames
-                                 : m.names.names[i - 1].len == 0 ? "(unknown)"
-                                                                 : m.names.names[i - 1].text;
-        if (!has_row(&rows[i]) || !is_wanted(report, text))
-            continue;
-        marey__put_string(table, text);
-        marey__samples_put_row(table, &report->sums, &rows[i], true);
-    }
-    marey__free(rows);
-    making_fini(&m);
-    return done;
+    const bool done = making_init(&m, report, which) && name_entities(&m, name);
+    return put_rows(&m, done, (uint32_t)m.names.n, put_one_name);
 }
 
 bool marey__samples_put_frames(struct marey__samples_report *report)
@@ -239,13 +225,6 @@ bool marey__samples_put_frames(struct marey__samples_report *report)
 }
 
 /* ---- stacks ---- */
-
-static uint32_t stack_of_cell(const void *ctx, const struct marey__samples_report *report,
-                              const struct marey__samples_cell *cell)
-{
-    (void)ctx, (void)report;
-    return cell->stack;
-}
 
 /* Frames from the outermost, "train (loop.py:12)"; of a stack that is deeper, its two ends. */
 static void put_frames(struct marey__buf *text, const marey_samples *s, uint32_t stack)
@@ -273,29 +252,255 @@ static void put_frames(struct marey__buf *text, const marey_samples *s, uint32_t
     }
 }
 
-bool marey__samples_put_stacks(struct marey__samples_report *report)
+/* ---- rows of cells: stacks, threads, processes, ranks ---- */
+
+/* Put what row `i` is of; false, with nothing put, when its name is filtered out. */
+typedef bool put_owner(const struct marey__samples_report *report, marey_table *table, void *ctx,
+                       uint32_t i);
+
+static bool put_cells(struct marey__samples_report *report, enum marey__samples_table which,
+                      marey__samples_entity *entity, void *ctx, uint32_t n, put_owner *put)
+{
+    struct marey__samples_row *const rows = marey__samples_rows_of_cells(report, entity, ctx, n);
+    for (uint32_t i = 0; rows != NULL && i <= n; i++)
+        if (rows[i].own.n != 0 && put(report, report->tables[which], ctx, i))
+            marey__samples_put_row(report->tables[which], &report->sums, &rows[i], false);
+    marey__free(rows);
+    return rows != NULL;
+}
+
+static uint32_t stack_of_cell(const void *ctx, const struct marey__samples_report *report,
+                              const struct marey__samples_cell *cell)
+{
+    (void)ctx, (void)report;
+    return cell->stack;
+}
+
+/* `ctx` is a buffer, which remembers running out of memory. */
+static bool put_stack(const struct marey__samples_report *report, marey_table *table, void *ctx,
+                      uint32_t i)
+{
+    struct marey__buf *const text = ctx;
+    text->len = 0;
+    if (i == 0)
+        marey__buf_puts(text, no_frames);
+    put_frames(text, report->set.samples, i);
+    marey__buf_put(text, "", 1);
+    if (text->failed || !is_wanted(report, text->data))
+        return false;
+    marey_table_text(table, text->data, text->len - 1);
+    return true;
+}
+
+static uint32_t thread_of_cell(const void *ctx, const struct marey__samples_report *report,
+                               const struct marey__samples_cell *cell)
+{
+    (void)ctx, (void)report;
+    return cell->thread;
+}
+
+static bool put_thread(const struct marey__samples_report *report, marey_table *table, void *ctx,
+                       uint32_t i)
 {
     const marey_samples *const s = report->set.samples;
-    marey_table *const table = report->tables[MAREY__SAMPLES_STACKS];
-    const uint32_t n = marey_samples_n_stacks(s);
-    struct marey__samples_row *const rows =
-        marey__samples_rows_of_cells(report, stack_of_cell, NULL, n);
-    struct marey__buf text = {0};
-    for (uint32_t i = 0; rows != NULL && !text.failed && i <= n; i++) {
-        text.len = 0;
-        if (rows[i].own.n == 0)
-            continue;
-        if (i == 0)
-            marey__buf_puts(&text, no_frames);
-        put_frames(&text, s, i);
-        marey__buf_put(&text, "", 1);
-        if (text.failed || !is_wanted(report, text.data))
-            continue;
-        marey_table_text(table, text.data, text.len - 1);
-        marey__samples_put_row(table, &report->sums, &rows[i], false);
+    const struct marey_samples_thread *const t = marey_samples_get_thread(s, i);
+    const struct marey_samples_process *const p = marey_samples_get_process(s, t->process);
+    (void)ctx;
+    marey__put_rank(table, p->rank);
+    marey_table_i64(table, p->pid);
+    marey__put_rank(table, t->tid != 0 ? t->tid : -1);
+    marey__put_string(table, t->name);
+    marey_table_bool(table, t->is_main);
+    return true;
+}
+
+static uint32_t process_of_cell(const void *ctx, const struct marey__samples_report *report,
+                                const struct marey__samples_cell *cell)
+{
+    (void)ctx;
+    return marey_samples_get_thread(report->set.samples, cell->thread)->process;
+}
+
+static bool put_process(const struct marey__samples_report *report, marey_table *table, void *ctx,
+                        uint32_t i)
+{
+    const struct marey_samples_process *const p = marey_samples_get_process(report->set.samples, i);
+    (void)ctx;
+    marey__put_rank(table, p->rank);
+    marey__put_rank(table, p->worker);
+    marey_table_i64(table, p->pid);
+    marey__put_string(table, p->command);
+    return true;
+}
+
+/* By process: the first one of its rank, and one for all without a rank. */
+static uint32_t rank_of_cell(const void *ctx, const struct marey__samples_report *report,
+                             const struct marey__samples_cell *cell)
+{
+    const uint32_t *const first = ctx;
+    return first[process_of_cell(NULL, report, cell)];
+}
+
+static bool put_rank(const struct marey__samples_report *report, marey_table *table, void *ctx,
+                     uint32_t i)
+{
+    const uint32_t *const first = ctx;
+    uint64_t n_processes = 0;
+    for (uint32_t k = 1; k <= marey_samples_n_processes(report->set.samples); k++)
+        n_processes += first[k] == i;
+    marey__put_rank(table, marey_samples_get_process(report->set.samples, i)->rank);
+    marey_table_u64(table, n_processes);
+    return true;
+}
+
+static uint32_t *first_of_ranks(const marey_samples *s)
+{
+    const uint32_t n = marey_samples_n_processes(s);
+    uint32_t *const first = marey__calloc((size_t)n + 1, sizeof *first);
+    for (uint32_t i = 1; first != NULL && i <= n; i++) {
+        uint32_t k = 1;
+        while (marey_samples_get_process(s, k)->rank != marey_samples_get_process(s, i)->rank)
+            k++;
+        first[i] = k;
     }
-    const bool done = rows != NULL && !text.failed;
+    return first;
+}
+
+bool marey__samples_put_owners(struct marey__samples_report *report)
+{
+    const marey_samples *const s = report->set.samples;
+    const uint32_t n = marey_samples_n_processes(s);
+    uint32_t *const first = first_of_ranks(s);
+    struct marey__buf text = {0};
+    const bool done =
+        first != NULL &&
+        put_cells(report, MAREY__SAMPLES_STACKS, stack_of_cell, &text, marey_samples_n_stacks(s),
+                  put_stack) &&
+        !text.failed &&
+        put_cells(report, MAREY__SAMPLES_THREADS, thread_of_cell, NULL, marey_samples_n_threads(s),
+                  put_thread) &&
+        put_cells(report, MAREY__SAMPLES_PROCESSES, process_of_cell, NULL, n, put_process) &&
+        put_cells(report, MAREY__SAMPLES_RANKS, rank_of_cell, first, n, put_rank);
     marey__buf_fini(&text);
-    marey__free(rows);
+    marey__free(first);
+    return done;
+}
+
+/* ---- groups of cells by a few numbers ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct marey__samples_group *x = a, *y = b;
+    for (size_t i = 0; i < 3; i++)
+        if (x->key[i] != y->key[i])
+            return x->key[i] < y->key[i] ? -1 : 1;
+    return 0;
+}
+
+size_t marey__samples_groups_add(struct marey__samples_group *groups, size_t n)
+{
+    size_t last = 0;
+    if (n == 0)
+        return 0;
+    qsort(groups, n, sizeof *groups, by_key);
+    for (size_t i = 1; i < n; i++)
+        if (by_key(&groups[last], &groups[i]) == 0)
+            marey__samples_sum_add(&groups[last].sum, &groups[i].sum);
+        else
+            groups[++last] = groups[i];
+    return last + 1;
+}
+
+/* ---- what is waited for ---- */
+
+static void put_wait_row(marey_table *table, const struct marey__samples_report *report,
+                         const struct marey__samples_group *group, uint64_t whole_ns)
+{
+    const marey_samples *const s = report->set.samples;
+    marey__samples_put_wait(table, group->key[0]);
+    marey__samples_put_place(table, s, group->key[1]);
+    marey__put_string(table, marey_samples_get_thread(s, group->key[2])->name);
+    marey_table_u64(table, group->sum.n);
+    marey_table_u64(table, group->sum.ns);
+    marey__put_share(table, group->sum.ns, whole_ns);
+}
+
+/* Of all threads, whatever mode is asked for: who waits does not run. */
+bool marey__samples_put_waits(struct marey__samples_report *report)
+{
+    const struct marey__samples_sums *const sums = &report->sums;
+    marey_table *const table = report->tables[MAREY__SAMPLES_WAITS];
+    struct marey__samples_group *const groups = marey__calloc(sums->n_cells + 1, sizeof *groups);
+    uint64_t whole_ns = 0;
+    size_t n = 0;
+    for (size_t i = 0; groups != NULL && i < sums->n_cells; i++) {
+        const struct marey__samples_cell *const cell = &sums->cells[i];
+        whole_ns += cell->sum.ns;
+        const struct marey__samples_group group = {
+            .key = {cell->wait, marey__samples_leaf(report, cell->stack), cell->thread},
+            .sum = cell->sum};
+        /* A cell has both kinds of samples where nothing is known of what is waited for. */
+        if (cell->wait != 0)
+            groups[n++] = group;
+    }
+    n = groups != NULL ? marey__samples_groups_add(groups, n) : 0;
+    for (size_t i = 0; i < n; i++)
+        put_wait_row(table, report, &groups[i], whole_ns);
+    marey__free(groups);
+    return groups != NULL;
+}
+
+/* ---- the interpreter lock ---- */
+
+struct holding {
+    uint64_t held_ns, wants_ns, ns;
+};
+
+static void put_holding(struct marey__samples_report *report, uint32_t thread,
+                        const struct holding *of, const struct holding *of_process)
+{
+    const marey_samples *const s = report->set.samples;
+    marey_table *const table = report->tables[MAREY__SAMPLES_GIL];
+    const struct marey_samples_thread *const t = marey_samples_get_thread(s, thread);
+    const struct marey_samples_process *const p = marey_samples_get_process(s, t->process);
+    const struct marey__samples_target *const target = &report->set.targets[t->process];
+    const uint64_t switches = marey_samples_get_counts(s, t->process).gil_switches;
+    marey__put_rank(table, p->rank);
+    marey_table_i64(table, p->pid);
+    marey__put_string(table, t->name);
+    marey_table_u64(table, of->held_ns);
+    marey__put_share(table, of->held_ns, of_process->ns);
+    marey_table_u64(table, of->wants_ns);
+    marey__put_share(table, of->wants_ns, of_process->ns);
+    marey__put_real(table, (double)switches * 1e9 / (double)(target->last_ns - target->first_ns),
+                    switches != 0 && target->last_ns > target->first_ns);
+}
+
+/* Shares are of the time that the thread's process was sampled; that is the longest that a thread of it was seen. */
+bool marey__samples_put_gil(struct marey__samples_report *report)
+{
+    const struct marey__samples_sums *const sums = &report->sums;
+    const marey_samples *const s = report->set.samples;
+    const uint32_t n = marey_samples_n_threads(s);
+    struct holding *const by_thread = marey__calloc((size_t)n + 1, sizeof *by_thread),
+                          *const by_process = marey__calloc((size_t)marey_samples_n_processes(s) + 1,
+                                                            sizeof *by_process);
+    const bool done = by_thread != NULL && by_process != NULL;
+    for (size_t i = 0; done && i < sums->n_cells; i++) {
+        struct holding *const of = &by_thread[sums->cells[i].thread];
+        of->held_ns += sums->cells[i].sum.gil_ns;
+        of->wants_ns += sums->cells[i].wants_ns;
+        of->ns += sums->cells[i].sum.ns;
+    }
+    for (uint32_t i = 1; done && i <= n; i++) {
+        struct holding *const of = &by_process[marey_samples_get_thread(s, i)->process];
+        of->ns = MAREY__MAX(of->ns, by_thread[i].ns);
+    }
+    for (uint32_t i = 1; done && i <= n; i++)
+        if (by_thread[i].held_ns != 0 || by_thread[i].wants_ns != 0)
+            put_holding(report, i, &by_thread[i],
+                        &by_process[marey_samples_get_thread(s, i)->process]);
+    marey__free(by_thread);
+    marey__free(by_process);
     return done;
 }
