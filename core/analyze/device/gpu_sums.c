@@ -7,17 +7,13 @@ struct marey__gpu_sum *marey__gpu_sum_of(struct marey__gpu_sums *sums, uint32_t 
                                          uint32_t shape)
 {
     const uint32_t key[3] = {name, kind, shape};
-    const uint32_t number = marey__names_number(&sums->keys, (const char *)key, sizeof key);
-    if (number == MAREY__NO_NAME)
-        return NULL;
+    const uint32_t number =
+        marey__names_keep(&sums->keys, &sums->texts, (const char *)key, sizeof key);
     if (number < sums->n)
         return &sums->sums[number];
-    const char *kept = marey__arena_text(&sums->texts, (const char *)key, sizeof key);
-    if (kept == NULL || !marey__grow(&sums->sums, &sums->cap, sums->n + 1, sizeof *sums->sums)) {
-        marey__names_fini(&sums->keys); /* no text that is not ours is left behind */
+    if (number == MAREY__NO_NAME ||
+        !marey__grow(&sums->sums, &sums->cap, sums->n + 1, sizeof *sums->sums))
         return NULL;
-    }
-    sums->keys.names[number].text = kept;
     sums->sums[sums->n] = (struct marey__gpu_sum){.name = name, .kind = kind, .shape = shape};
     return &sums->sums[sums->n++];
 }

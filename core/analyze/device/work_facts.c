@@ -71,20 +71,10 @@ struct marey__launch_shape marey__launch_shape_at(const struct marey__names *sha
     return shape;
 }
 
-/* Its number; MAREY__NO_INDEX without memory. */
+/* Its number; MAREY__NO_INDEX on out of memory. */
 static uint32_t number_of(struct marey__work_set *set, const struct marey__launch_shape *shape)
 {
-    const size_t n = set->shapes.n;
-    const uint32_t number = marey__names_number(&set->shapes, (const char *)shape, sizeof *shape);
-    if (number == MAREY__NO_NAME || number != n)
-        return number;
-    const char *kept = marey__arena_text(&set->shape_texts, (const char *)shape, sizeof *shape);
-    if (kept == NULL) {
-        marey__names_fini(&set->shapes); /* no text that is not ours is left behind */
-        return MAREY__NO_INDEX;
-    }
-    set->shapes.names[number].text = kept;
-    return number;
+    return marey__names_keep(&set->shapes, &set->shape_texts, (const char *)shape, sizeof *shape);
 }
 
 /* ---- facts ---- */

@@ -121,22 +121,16 @@ struct marey__energy_window *marey__energy_window(struct marey__energy_report *r
     struct {
         uint64_t member_and_by, key;
     } bytes = {(uint64_t)member << 8 | by, key};
-    const size_t n = report->window_keys.n;
-    const char *text = (const char *)&bytes;
-    const uint32_t number = marey__names_number(&report->window_keys, text, sizeof bytes);
-    if (number == MAREY__NO_NAME)
-        return NULL;
+    const size_t n = report->n_windows;
+    const uint32_t number =
+        marey__names_keep(&report->window_keys, &report->texts, (const char *)&bytes, sizeof bytes);
     if (number < n)
         return &report->windows[number];
-    text = marey__arena_text(&report->texts, text, sizeof bytes);
-    if (text == NULL ||
-        !marey__grow(&report->windows, &report->windows_cap, n + 1, sizeof *report->windows)) {
-        report->window_keys.n--; /* it is never looked up again: the caller gives up */
+    if (number == MAREY__NO_NAME ||
+        !marey__grow(&report->windows, &report->windows_cap, n + 1, sizeof *report->windows))
         return NULL;
-    }
-    report->window_keys.names[number].text = text;
     report->windows[number] = (struct marey__energy_window){.member = member, .by = by, .key = key};
-    report->n_windows = report->window_keys.n;
+    report->n_windows = n + 1;
     return &report->windows[number];
 }
 

@@ -8,7 +8,7 @@
  *        |
  *   a pool: blocks with start, end, bytes and a stack
  *        |
- *   memory_where.c, memory_peak.c, memory_live.c, memory_growth.c   by stack, at the peak, over time, per iteration
+ *   memory_where.c, memory_peak.c, memory_growth.c   by stack, at the peak, over time, per iteration
  *   memory_report.c, memory_tables.c
  *   memory_timeline*.c   a trace's memory over time by category (docs/internals/memory-categories.md)
  *
@@ -130,6 +130,11 @@ bool marey__memory_block_add(struct marey__memory_pool *pool, const struct marey
 bool marey__memory_reading_add(struct marey__memory_readings *readings, uint64_t ns, double bytes);
 bool marey__memory_span_add(struct marey__held_spans *spans, uint64_t begin_ns, uint64_t end_ns,
                             uint32_t name);
+/* Add a span that is a phase or an iteration; `site` has the name of a phase. Returns false on out of memory. */
+bool marey__memory_progress_add(struct marey__memory_report *report, const struct marey__span *span,
+                                const struct marey_site_info *site,
+                                struct marey__held_spans *iterations,
+                                struct marey__held_spans *phases);
 /* A stack of `n` names, the innermost first; MAREY__NO_STACK without memory. */
 uint32_t marey__memory_stack_add(struct marey__memory_report *report, const uint32_t *names,
                                  size_t n);
@@ -138,7 +143,6 @@ uint32_t marey__memory_frame(struct marey__memory_report *report, const char *fu
                              const char *file, int64_t line);
 /* A frame whose text is known: "torch/nn/modules/linear.py(134): forward". */
 uint32_t marey__memory_frame_text(struct marey__memory_report *report, const char *text, size_t len);
-void marey__memory_note(struct marey__memory_report *report, const char *fmt, ...) MAREY_PRINTF(2, 3);
 
 /* ---- sources ---- */
 
@@ -148,8 +152,6 @@ MAREY_WARN_UNUSED marey_status marey__memory_read_recording(struct marey__memory
 MAREY_WARN_UNUSED marey_status marey__memory_read_cuda(struct marey__memory_report *report,
                                                        marey_recording *recording,
                                                        const struct marey_process *process);
-MAREY_WARN_UNUSED marey_status marey__memory_read_file(struct marey__memory_report *report,
-                                                       const char *path);
 MAREY_WARN_UNUSED marey_status marey__memory_read_snapshot(struct marey__memory_report *report,
                                                            const char *path);
 MAREY_WARN_UNUSED marey_status marey__memory_read_trace(struct marey__memory_report *report,
@@ -158,9 +160,6 @@ MAREY_WARN_UNUSED marey_status marey__memory_read_trace(struct marey__memory_rep
 /* A report of a snapshot's bytes, called `name` in sentences. In memory_report.c. */
 MAREY_WARN_UNUSED marey_status marey__memory_report_bytes(const char *name, const void *bytes,
                                                           size_t len, marey_report **out);
-/* Whether it is a snapshot or a trace, by its first bytes; a trace only when the path ends as one. */
-bool marey__memory_is_file(const char *path);
-
 /* ---- memory_where.c ---- */
 
 enum marey__frame_code {
@@ -175,20 +174,11 @@ bool marey__memory_find_where(struct marey__memory_report *report);
 
 /* Sort the blocks and find the peak, of blocks or, where there are none, of what is reserved. False without memory. */
 bool marey__memory_find_peak(struct marey__memory_pool *pool);
-/* One change of what is alive. */
-struct marey__memory_edge {
-    uint64_t ns;
-    double bytes, alive; /* the latter behind it */
-};
-/* Every change in order of time; free it. NULL without memory, or without blocks. */
-struct marey__memory_edge *marey__memory_edges(const struct marey__memory_pool *pool, size_t *n);
 /* Rows of phases, and of what was alive at the peak, into the report's tables. False without memory. */
 bool marey__memory_put_phases(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool);
 bool marey__memory_put_alive(struct marey__memory_report *report,
                              const struct marey__memory_pool *pool);
-
-/* ---- memory_live.c ---- */
 
 /* Rows of what was alive over time. False without memory. */
 bool marey__memory_put_live(struct marey__memory_report *report,
@@ -236,10 +226,8 @@ void marey__memory_put_stack(marey_table *table, const struct marey__memory_repo
  *
  *   torchtrace: [memory] events, operators, annotations, roles
  *     memory_timeline_blocks.c ── an allocation and its release become a block; roles name blocks
- *     memory_timeline_phases.c ── which phase and which operator an instant belongs to
- *     memory_timeline_rules.c  ── a block's category
+ *     memory_timeline_phases.c ── the phase and the operator at a timestamp; the category of a block
  *     memory_timeline.c        ── all of it, then blocks' begins and ends in order, with the peak of each device
- *     memory_timeline_alive.c  ── what was there at one instant: by category and by stack
  *     memory_timeline_tables.c ── the same of the peaks, as tables
  *   presenters: memory_json_out.c, memory_page_out.c, memory_snapshot_out.c
  *
@@ -335,7 +323,7 @@ marey__memory_main_device(const struct marey__memory_timeline *timeline);
 int64_t marey__memory_change_ns(const struct marey__memory_timeline *timeline,
                                 const struct marey__memory_change *change);
 
-/* ---- what was there at one instant: memory_timeline_alive.c ---- */
+/* ---- what was there at one instant: memory_timeline.c ---- */
 
 /* Blocks of one category that were made at one place, or have one name. */
 struct marey__memory_group {
@@ -366,13 +354,9 @@ bool marey__memory_make_blocks(struct marey__memory_timeline *timeline);
 bool marey__memory_phases_init(struct marey__memory_phases *phases,
                                const struct marey__torch_trace *trace);
 void marey__memory_phases_fini(struct marey__memory_phases *phases);
-/* The span that an instant belongs to, or NULL. */
+/* The span at a timestamp, or NULL. */
 const struct marey__memory_span *marey__memory_span_at(const struct marey__memory_phases *phases,
                                                        int64_t ns);
-/* The outermost operator of a thread at an instant, or NULL. */
-const struct marey__memory_span *marey__memory_operator_at(const struct marey__memory_phases *phases,
-                                                           uint32_t thread, int64_t ns);
-
 /* Give each block without a role its category, by the timeline's phases. False without memory. */
 bool marey__memory_classify(struct marey__memory_timeline *timeline);
 
@@ -382,9 +366,4 @@ bool marey__memory_classify(struct marey__memory_timeline *timeline);
 MAREY_WARN_UNUSED marey_status marey__memory_take_snapshot(struct marey__memory_report *report,
                                                            const char *name, const void *bytes,
                                                            size_t len);
-/* Phases and iterations of one device's pool, from the snapshot's annotations; NULL: it has none. False without memory. */
-bool marey__memory_take_marks(struct marey__memory_report *report,
-                              const struct marey__unpickled *pickle, struct marey__memory_pool *pool,
-                              const struct marey__unpickled_value *annotations, size_t device);
-
 #endif

@@ -59,17 +59,14 @@ static bool take_operation(struct reading *r, const struct marey_batch *batch,
         r->n_placeless++;
         return true;
     }
-    if (!marey__grow(&r->operations, &r->operations_cap, r->n_operations + 1, sizeof *r->operations))
-        return false;
-    r->operations[r->n_operations] = (struct operation){.ns = ns,
-                                                        .address = address,
-                                                        .bytes = words[4],
-                                                        .correlation = words[3],
-                                                        .number = r->n_operations,
-                                                        .site = marey_record_site(words[1]),
-                                                        .device = batch->lane->device};
-    r->n_operations++;
-    return true;
+    const struct operation operation = {.ns = ns,
+                                        .address = address,
+                                        .bytes = words[4],
+                                        .correlation = words[3],
+                                        .number = r->n_operations,
+                                        .site = marey_record_site(words[1]),
+                                        .device = batch->lane->device};
+    return MAREY__PUSH(r->operations, r->n_operations, r->operations_cap, operation);
 }
 
 /* The ranges that are open on a thread, the innermost first, as a stack of the report. */
@@ -83,16 +80,12 @@ static bool stack_of(struct reading *r, const struct marey__lane_stack *lane, ui
         if (names[i] == MAREY__NO_NAME)
             return false;
     }
-    const uint32_t chain = marey__names_number(&r->chains, (const char *)names, n * sizeof *names);
+    const uint32_t chain =
+        marey__names_keep(&r->chains, &r->chain_texts, (const char *)names, n * sizeof *names);
     if (chain == MAREY__NO_NAME)
         return false;
     if (chain >= known) {
-        const char *const text =
-            marey__arena_text(&r->chain_texts, (const char *)names, n * sizeof *names);
-        r->chains.names[chain].text = text != NULL ? text : "";
-        r->chains.names[chain].len = text != NULL ? n * sizeof *names : 0;
-        if (text == NULL ||
-            !marey__grow(&r->stacks, &r->stacks_cap, (size_t)chain + 1, sizeof *r->stacks))
+        if (!marey__grow(&r->stacks, &r->stacks_cap, (size_t)chain + 1, sizeof *r->stacks))
             return false;
         r->stacks[chain] = marey__memory_stack_add(r->report, names, n);
     }
@@ -105,24 +98,13 @@ static bool take_call(struct reading *r, const struct marey__lane_stack *lane, u
     struct asked asked = {.correlation = correlation};
     if (lane->n_open == 0)
         return true;
-    if (!stack_of(r, lane, &asked.stack) ||
-        !marey__grow(&r->asked, &r->asked_cap, r->n_asked + 1, sizeof *r->asked))
-        return false;
-    r->asked[r->n_asked++] = asked;
-    return true;
+    return stack_of(r, lane, &asked.stack) && MAREY__PUSH(r->asked, r->n_asked, r->asked_cap, asked);
 }
 
 static bool take_span(struct reading *r, const struct marey__span *span)
 {
-    if (span->kind == MAREY__SPAN_ITERATION)
-        return (span->flags & MAREY__ITERATION_WARMUP) != 0 ||
-               marey__memory_span_add(&r->iterations, span->begin_ns, span->end_ns, MAREY__NO_NAME);
-    if (span->kind != MAREY__SPAN_PHASE)
-        return true;
-    const struct marey_site_info *const site = site_of(r, span->site);
-    const uint32_t name = marey__memory_name(r->report, site->name, site->name_len);
-    return name != MAREY__NO_NAME &&
-           marey__memory_span_add(&r->phases, span->begin_ns, span->end_ns, name);
+    return marey__memory_progress_add(r->report, span, site_of(r, span->site), &r->iterations,
+                                      &r->phases);
 }
 
 static bool take_record(void *ctx, struct marey__lane_stack *lane, const struct marey_batch *batch,
@@ -186,8 +168,7 @@ static bool read_site(const struct marey_site_info *site, const char **kind, siz
 /* Memory of the host that CUDA made is no device's. */
 static bool is_host(const char *kind, size_t len)
 {
-    return (len == 6 && memcmp(kind, "Pinned", 6) == 0) ||
-           (len == 8 && memcmp(kind, "Pageable", 8) == 0);
+    return marey__text_is(kind, len, "Pinned") || marey__text_is(kind, len, "Pageable");
 }
 
 static struct marey__memory_pool *pool_of(struct reading *r, size_t first, int32_t device,
@@ -282,11 +263,10 @@ static marey_status read_process(struct reading *r)
     while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
         MAREY__TRY_MEMORY(take_span(r, &span));
     if (r->n_placeless != 0)
-        marey__memory_note(
-            r->report,
-            "process %lld: %llu times that CUDA's memory was taken or given back are "
-            "left out: the recording has no addresses of them",
-            (long long)r->process->pid, (unsigned long long)r->n_placeless);
+        marey__put_note(r->report->tables[MAREY__MEMORY_NOTES],
+                        "process %lld: %llu times that CUDA's memory was taken or given back are "
+                        "left out: the recording has no addresses of them",
+                        (long long)r->process->pid, (unsigned long long)r->n_placeless);
     return r->n_operations == 0 || make_pools(r) ? MAREY_OK : marey__no_memory();
 }
 

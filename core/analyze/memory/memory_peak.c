@@ -1,12 +1,18 @@
-/* When most was alive, and what that was. */
+/* The peak, live memory at the peak, and live memory over time. */
 #include <math.h>
 #include <string.h>
 
 #include "analyze/memory/internal.h"
 
+/* One change of live memory. */
+struct edge {
+    uint64_t ns;
+    double bytes, alive; /* the latter after it */
+};
+
 static int by_time(const void *a, const void *b)
 {
-    const struct marey__memory_edge *x = a, *y = b;
+    const struct edge *x = a, *y = b;
     if (x->ns != y->ns)
         return x->ns < y->ns ? -1 : 1;
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* at one moment what goes, goes first */
@@ -24,18 +30,19 @@ static int spans_by_begin(const void *a, const void *b)
     return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
-struct marey__memory_edge *marey__memory_edges(const struct marey__memory_pool *pool, size_t *n)
+/* Every change in order of time; free it. NULL on out of memory, and without blocks. */
+static struct edge *edges_of(const struct marey__memory_pool *pool, size_t *n)
 {
-    struct marey__memory_edge *const edges =
+    struct edge *const edges =
         pool->n_blocks != 0 ? marey__alloc(2 * pool->n_blocks * sizeof *edges) : NULL;
     *n = 0;
     if (edges == NULL)
         return NULL;
     for (size_t i = 0; i < pool->n_blocks; i++) {
         const struct marey__held_block *const block = &pool->blocks[i];
-        edges[(*n)++] = (struct marey__memory_edge){block->begin_ns, block->bytes, 0};
+        edges[(*n)++] = (struct edge){block->begin_ns, block->bytes, 0};
         if (block->end_ns != MAREY__ALIVE)
-            edges[(*n)++] = (struct marey__memory_edge){block->end_ns, -block->bytes, 0};
+            edges[(*n)++] = (struct edge){block->end_ns, -block->bytes, 0};
     }
     qsort(edges, *n, sizeof *edges, by_time);
     double alive = 0;
@@ -58,7 +65,7 @@ bool marey__memory_find_peak(struct marey__memory_pool *pool)
     qsort(pool->blocks, pool->n_blocks, sizeof *pool->blocks, by_begin);
     if (pool->phases.n != 0)
         qsort(pool->phases.at, pool->phases.n, sizeof *pool->phases.at, spans_by_begin);
-    struct marey__memory_edge *const edges = marey__memory_edges(pool, &n);
+    struct edge *const edges = edges_of(pool, &n);
     if (edges == NULL)
         return false;
     for (size_t i = 0; i < n; i++)
@@ -81,25 +88,11 @@ struct phase {
     double peak, resident;
 };
 
-/* The first change after a moment. */
-static size_t first_after(const struct marey__memory_edge *edges, size_t n, uint64_t ns)
-{
-    size_t low = 0;
-    while (low < n) {
-        const size_t middle = low + (n - low) / 2;
-        if (edges[middle].ns <= ns)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
-}
-
 /* The most that was alive between two moments. Phases may lie in one another. */
-static double highest(const struct marey__memory_edge *edges, size_t n, uint64_t begin_ns,
-                      uint64_t end_ns)
+static double highest(const struct edge *edges, size_t n, uint64_t begin_ns, uint64_t end_ns)
 {
-    size_t at = first_after(edges, n, begin_ns);
+    size_t at;
+    MAREY__BISECT(at, 0, n, edges[at].ns <= begin_ns);
     double most = at > 0 ? edges[at - 1].alive : 0;
     for (; at < n && edges[at].ns <= end_ns; at++)
         most = fmax(most, edges[at].alive);
@@ -139,7 +132,7 @@ bool marey__memory_put_phases(struct marey__memory_report *report,
     if (pool->phases.n == 0)
         return true;
     struct phase *const phases = marey__calloc(report->names.n, sizeof *phases);
-    struct marey__memory_edge *const edges = marey__memory_edges(pool, &n);
+    struct edge *const edges = edges_of(pool, &n);
     if (phases == NULL || (edges == NULL && pool->n_blocks != 0)) {
         marey__free(phases);
         marey__free(edges);
@@ -273,4 +266,49 @@ bool marey__memory_put_alive(struct marey__memory_report *report,
                                      put_names(report, pool, MAREY__MEMORY_MODULES,
                                                offsetof(struct marey__held_block, module)) &&
                                      put_stacks(report, pool));
+}
+
+/* ---- over time, in as many steps as a chart has room for ---- */
+
+enum { N_SLICES = 500 };
+
+/* The slice that a moment is in. */
+static size_t slice_of(const struct marey__memory_pool *pool, uint64_t ns)
+{
+    const uint64_t span = pool->last_ns - pool->first_ns;
+    const uint64_t at = ns > pool->first_ns ? MAREY__MIN(ns - pool->first_ns, span) : 0;
+    return MAREY__MIN((size_t)((double)at / (double)span * N_SLICES), (size_t)N_SLICES - 1);
+}
+
+/* The most alive in each slice, where something changes in it. */
+static void put_rows(marey_table *table, const struct marey__memory_pool *pool,
+                     const struct edge *edges, size_t n)
+{
+    const double width = (double)(pool->last_ns - pool->first_ns) / N_SLICES;
+    for (size_t i = 0; i < n;) {
+        const size_t slice = slice_of(pool, edges[i].ns);
+        double most = i > 0 ? edges[i - 1].alive : 0;
+        for (; i < n && slice_of(pool, edges[i].ns) == slice; i++)
+            most = fmax(most, edges[i].alive);
+        marey__memory_put_whose(table, pool);
+        marey__memory_put_moment(table, pool, pool->first_ns + (uint64_t)(width * (double)slice),
+                                 true);
+        marey__put_real(table, fmax(most, 0), true);
+    }
+    marey__memory_put_whose(table, pool);
+    marey__memory_put_moment(table, pool, pool->last_ns, true);
+    marey__put_real(table, pool->end_bytes, true);
+}
+
+bool marey__memory_put_live(struct marey__memory_report *report, const struct marey__memory_pool *pool)
+{
+    size_t n;
+    if (pool->n_blocks == 0 || pool->is_ordered || pool->last_ns <= pool->first_ns)
+        return true;
+    struct edge *const edges = edges_of(pool, &n);
+    if (edges == NULL)
+        return false;
+    put_rows(report->tables[MAREY__MEMORY_LIVE], pool, edges, n);
+    marey__free(edges);
+    return true;
 }

@@ -183,16 +183,8 @@ static bool take_counter(struct reading *r, const uint64_t *words, uint64_t ns)
 
 static bool take_span(struct reading *r, const struct marey__span *span)
 {
-    if (span->kind == MAREY__SPAN_ITERATION)
-        return (span->flags & MAREY__ITERATION_WARMUP) != 0 ||
-               marey__memory_span_add(&r->pool->iterations, span->begin_ns, span->end_ns,
-                                      MAREY__NO_NAME);
-    if (span->kind != MAREY__SPAN_PHASE)
-        return true;
-    const struct marey_site_info *site = site_of(r, span->site);
-    const uint32_t name = marey__memory_name(r->report, site->name, site->name_len);
-    return name != MAREY__NO_NAME &&
-           marey__memory_span_add(&r->pool->phases, span->begin_ns, span->end_ns, name);
+    return marey__memory_progress_add(r->report, span, site_of(r, span->site), &r->pool->iterations,
+                                      &r->pool->phases);
 }
 
 static bool take_record(struct reading *r, const struct marey_batch *batch, const uint64_t *words)
@@ -259,12 +251,12 @@ static void tell_source(struct reading *r)
     const struct marey_batch clock = {.ns_mult = r->ns_mult};
     pool->cost_ns = marey_batch_duration_ns(&clock, number_in(counts, "ticks="));
     if (!has_malloc && malloc_line != NULL && strncmp(malloc_line, "malloc=no: ", 11) == 0)
-        marey__memory_note(r->report, "process %lld: malloc was not watched: %.*s",
-                           (long long)r->process->pid, (int)strcspn(malloc_line + 11, "\n"),
-                           malloc_line + 11);
+        marey__put_note(r->report->tables[MAREY__MEMORY_NOTES],
+                        "process %lld: malloc was not watched: %.*s", (long long)r->process->pid,
+                        (int)strcspn(malloc_line + 11, "\n"), malloc_line + 11);
     if (pool->n_dropped + pool->n_unfollowed != 0)
-        marey__memory_note(
-            r->report,
+        marey__put_note(
+            r->report->tables[MAREY__MEMORY_NOTES],
             "process %lld: %llu allocations or frees were not recorded, because more came than "
             "could "
             "be written (%llu) or followed (%llu): blocks may look alive that are not; give a "
@@ -273,14 +265,14 @@ static void tell_source(struct reading *r)
             (long long)r->process->pid, (unsigned long long)(pool->n_dropped + pool->n_unfollowed),
             (unsigned long long)pool->n_dropped, (unsigned long long)pool->n_unfollowed);
     if (r->process->lost_events != 0)
-        marey__memory_note(
-            r->report, "process %lld lost %llu events: blocks whose free is among them look alive",
-            (long long)r->process->pid, (unsigned long long)r->process->lost_events);
+        marey__put_note(r->report->tables[MAREY__MEMORY_NOTES],
+                        "process %lld lost %llu events: blocks whose free is among them look alive",
+                        (long long)r->process->pid, (unsigned long long)r->process->lost_events);
     if (counts[0] == '\0')
-        marey__memory_note(r->report,
-                           "process %lld did not end by itself: the last tenth of a second of its "
-                           "allocations is missing",
-                           (long long)r->process->pid);
+        marey__put_note(r->report->tables[MAREY__MEMORY_NOTES],
+                        "process %lld did not end by itself: the last tenth of a second of its "
+                        "allocations is missing",
+                        (long long)r->process->pid);
 }
 
 static bool look_at_sites(struct reading *r)
@@ -338,10 +330,10 @@ marey_status marey__memory_read_recording(struct marey__memory_report *report,
         marey__free(r.freed);
     }
     if (files.n_newer != 0)
-        marey__memory_note(report,
-                           "%zu program files changed after the run: their functions are shown as "
-                           "offsets",
-                           files.n_newer);
+        marey__put_note(report->tables[MAREY__MEMORY_NOTES],
+                        "%zu program files changed after the run: their functions are shown as "
+                        "offsets",
+                        files.n_newer);
     marey__elf_files_fini(&files);
     return status;
 }

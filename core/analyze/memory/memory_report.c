@@ -1,8 +1,48 @@
-/* The report of memory: its pools, its names, and the way from sources to tables. */
+/* The report of memory: its sources, its names, and the way from pools to tables. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyze/memory/internal.h"
+
+/* Whether the first bytes are a pickle's of protocol 2 to 5. */
+static bool is_pickle(const char *path)
+{
+    unsigned char first[2] = {0};
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const bool done = read(fd, first, sizeof first) == (ssize_t)sizeof first;
+    close(fd);
+    return done && first[0] == 0x80 && first[1] >= 2 && first[1] <= 5;
+}
+
+static bool is_trace(const char *path)
+{
+    const size_t len = strlen(path);
+    return marey__ends_with(path, len, ".json") || marey__ends_with(path, len, ".json.gz");
+}
+
+static bool is_file(const char *path)
+{
+    return is_pickle(path) || is_trace(path);
+}
+
+static marey_status read_file(struct marey__memory_report *report, const char *path)
+{
+    if (is_pickle(path))
+        return marey__memory_read_snapshot(report, path);
+    if (is_trace(path))
+        return marey__memory_read_trace(report, path);
+    if (access(path, R_OK) != 0)
+        return marey__fail_errno("read %s", path);
+    return marey__fail(
+        MAREY_EFORMAT,
+        "%s is neither a snapshot of torch's CUDA allocator (a pickle) nor a trace of "
+        "torch.profiler (.json, .json.gz)",
+        path);
+}
 
 enum { N_STACKS = 20 };
 
@@ -10,14 +50,7 @@ enum { N_STACKS = 20 };
 
 uint32_t marey__memory_name(struct marey__memory_report *report, const char *text, size_t len)
 {
-    const size_t n = report->names.n;
-    const uint32_t number = marey__names_number(&report->names, text, len);
-    if (number == MAREY__NO_NAME || number < n)
-        return number;
-    const char *const copy = marey__arena_text(&report->texts, text, len);
-    report->names.names[number].text = copy != NULL ? copy : "";
-    report->names.names[number].len = copy != NULL ? len : 0;
-    return copy != NULL ? number : MAREY__NO_NAME;
+    return marey__names_keep(&report->names, &report->texts, text, len);
 }
 
 struct marey__memory_pool *marey__memory_pool_add(struct marey__memory_report *report)
@@ -40,6 +73,21 @@ bool marey__memory_reading_add(struct marey__memory_readings *readings, uint64_t
                        (struct marey__memory_reading){ns, bytes});
 }
 
+bool marey__memory_progress_add(struct marey__memory_report *report, const struct marey__span *span,
+                                const struct marey_site_info *site,
+                                struct marey__held_spans *iterations,
+                                struct marey__held_spans *phases)
+{
+    if (span->kind == MAREY__SPAN_ITERATION)
+        return (span->flags & MAREY__ITERATION_WARMUP) != 0 ||
+               marey__memory_span_add(iterations, span->begin_ns, span->end_ns, MAREY__NO_NAME);
+    if (span->kind != MAREY__SPAN_PHASE)
+        return true;
+    const uint32_t name = marey__memory_name(report, site->name, site->name_len);
+    return name != MAREY__NO_NAME &&
+           marey__memory_span_add(phases, span->begin_ns, span->end_ns, name);
+}
+
 bool marey__memory_span_add(struct marey__held_spans *spans, uint64_t begin_ns, uint64_t end_ns,
                             uint32_t name)
 {
@@ -60,16 +108,6 @@ uint32_t marey__memory_stack_add(struct marey__memory_report *report, const uint
         memcpy(report->frames + report->n_frames, names, n * sizeof *names);
     report->n_frames += n;
     return (uint32_t)report->n_stacks++;
-}
-
-void marey__memory_note(struct marey__memory_report *report, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    marey__put_string(report->tables[MAREY__MEMORY_NOTES], text);
 }
 
 /* ---- from pools to tables ---- */
@@ -113,7 +151,7 @@ static marey_status read_all(struct marey__memory_report *memory, const marey_re
                                            request->n_bytes);
     for (size_t i = 0; i < request->n; i++)
         MAREY_TRY(request->paths != NULL
-                      ? marey__memory_read_file(memory, request->paths[i])
+                      ? read_file(memory, request->paths[i])
                       : marey__memory_read_recording(memory, request->recordings[i]));
     return memory->n_pools == 0 && request->paths == NULL ? marey__report_missing(report) : MAREY_OK;
 }
@@ -213,7 +251,7 @@ const struct marey__analysis marey__analysis_memory = {
          .csv = "stacks"},
     .make = make,
     .text = marey__memory_text,
-    .is_file = marey__memory_is_file,
+    .is_file = is_file,
     .is_there = is_there,
     .page = page_tables,
     .page_key = "memory",

@@ -30,6 +30,24 @@ struct reading {
 
 typedef const struct marey__unpickled_value *value;
 
+/* ---- values of a dict ---- */
+
+static bool get_whole(const struct marey__unpickled *pickle, value dict, const char *key, int64_t *out)
+{
+    return marey__unpickled_whole(marey__unpickled_get(pickle, dict, key), out);
+}
+
+static bool get_number(const struct marey__unpickled *pickle, value dict, const char *key, double *out)
+{
+    return marey__unpickled_number(marey__unpickled_get(pickle, dict, key), out);
+}
+
+static const char *get_text(const struct marey__unpickled *pickle, value dict, const char *key,
+                            size_t *len)
+{
+    return marey__unpickled_text(marey__unpickled_get(pickle, dict, key), len);
+}
+
 /* ---- addresses ---- */
 
 /* Where the open block at an address is, plus one; NULL on out of memory. */
@@ -61,7 +79,7 @@ static uint32_t name_frame(struct reading *r, value frame)
 {
     struct marey__buf text = {0}, file = {0};
     int64_t line = 0;
-    marey__unpickled_whole(marey__unpickled_get(r->pickle, frame, "line"), &line);
+    get_whole(r->pickle, frame, "line", &line);
     put_text(&text, marey__unpickled_get(r->pickle, frame, "name"));
     put_text(&file, marey__unpickled_get(r->pickle, frame, "filename"));
     marey__buf_put(&file, "", 1);
@@ -109,8 +127,7 @@ static bool add_block(struct reading *r, value entry, uint64_t ns, double bytes,
                                       .category = MAREY__NO_NAME,
                                       .module = MAREY__NO_NAME};
     size_t len;
-    const char *const category =
-        marey__unpickled_text(marey__unpickled_get(r->pickle, entry, "category"), &len);
+    const char *const category = get_text(r->pickle, entry, "category", &len);
     if (category != NULL &&
         (block.category = marey__memory_name(r->report, category, len)) == MAREY__NO_NAME)
         return false;
@@ -127,9 +144,8 @@ static bool take_event(struct reading *r, value entry, uint64_t ns)
     const bool is_free = marey__unpickled_is(action, "free_requested") ||
                          marey__unpickled_is(action, "free_completed") ||
                          marey__unpickled_is(action, "free");
-    if ((!is_alloc && !is_free) ||
-        !marey__unpickled_whole(marey__unpickled_get(r->pickle, entry, "addr"), &address) ||
-        !marey__unpickled_number(marey__unpickled_get(r->pickle, entry, "size"), &bytes) || bytes < 0)
+    if ((!is_alloc && !is_free) || !get_whole(r->pickle, entry, "addr", &address) ||
+        !get_number(r->pickle, entry, "size", &bytes) || bytes < 0)
         return true;
     size_t *const open = open_at(&r->open, (uint64_t)address);
     if (open == NULL)
@@ -154,9 +170,7 @@ static bool take_event(struct reading *r, value entry, uint64_t ns)
 static uint64_t moment_of(const struct reading *r, value entry, size_t i)
 {
     int64_t us = 0;
-    if (r->has_times &&
-        marey__unpickled_whole(marey__unpickled_get(r->pickle, entry, "time_us"), &us) && us > 0 &&
-        us < INT64_MAX / 1000)
+    if (r->has_times && get_whole(r->pickle, entry, "time_us", &us) && us > 0 && us < INT64_MAX / 1000)
         return (uint64_t)us * 1000;
     return r->has_times ? r->pool->last_ns : i + 1;
 }
@@ -174,8 +188,7 @@ static bool take_reserved(struct reading *r, value trace, double at_end)
                                marey__unpickled_is(action, "segment_map"),
                        goes = marey__unpickled_is(action, "segment_free") ||
                               marey__unpickled_is(action, "segment_unmap");
-            if ((!comes && !goes) ||
-                !marey__unpickled_number(marey__unpickled_get(r->pickle, entry, "size"), &bytes))
+            if ((!comes && !goes) || !get_number(r->pickle, entry, "size", &bytes))
                 continue;
             reserved += comes ? bytes : -bytes;
             change += pass == 0 ? comes ? bytes : -bytes : 0;
@@ -193,9 +206,7 @@ static bool take_history(struct reading *r, value trace)
     int64_t us;
     r->has_times = n != 0;
     for (size_t i = 0; i < n; i++)
-        if (!marey__unpickled_whole(
-                marey__unpickled_get(r->pickle, marey__unpickled_item(r->pickle, trace, i), "time_us"),
-                &us))
+        if (!get_whole(r->pickle, marey__unpickled_item(r->pickle, trace, i), "time_us", &us))
             r->has_times = false;
     r->pool->is_ordered = !r->has_times;
     if (n == 0)
@@ -217,7 +228,7 @@ static bool take_segment_block(struct reading *r, value block, uint64_t address)
 {
     double bytes = 0;
     struct marey__memory_pool *const pool = r->pool;
-    if (!marey__unpickled_number(marey__unpickled_get(r->pickle, block, "size"), &bytes) || bytes < 0)
+    if (!get_number(r->pickle, block, "size", &bytes) || bytes < 0)
         return true;
     if (marey__unpickled_is(marey__unpickled_get(r->pickle, block, "state"), "inactive")) {
         pool->inactive_bytes += bytes;
@@ -240,9 +251,8 @@ static bool take_segment(struct reading *r, value segment)
     const value blocks = marey__unpickled_get(r->pickle, segment, "blocks");
     int64_t address = 0;
     double bytes = 0;
-    marey__unpickled_whole(marey__unpickled_get(r->pickle, segment, "address"), &address);
-    if (marey__unpickled_number(marey__unpickled_get(r->pickle, segment, "total_size"), &bytes) &&
-        bytes > 0)
+    get_whole(r->pickle, segment, "address", &address);
+    if (get_number(r->pickle, segment, "total_size", &bytes) && bytes > 0)
         r->pool->segment_bytes += bytes;
     r->pool->n_segments++;
     r->pool->has_segments = true;
@@ -251,11 +261,11 @@ static bool take_segment(struct reading *r, value segment)
     for (size_t i = 0; i < marey__unpickled_length(blocks); i++) {
         const value block = marey__unpickled_item(r->pickle, blocks, i);
         int64_t own = 0, size = 0;
-        if (marey__unpickled_whole(marey__unpickled_get(r->pickle, block, "address"), &own))
+        if (get_whole(r->pickle, block, "address", &own))
             at = (uint64_t)own;
         if (!take_segment_block(r, block, at))
             return false;
-        marey__unpickled_whole(marey__unpickled_get(r->pickle, block, "size"), &size);
+        get_whole(r->pickle, block, "size", &size);
         at += (uint64_t)size;
     }
     if (r->pool->allocated_bytes == allocated)
@@ -268,10 +278,121 @@ static bool take_segments(struct reading *r, value segments, size_t device)
     for (size_t i = 0; i < marey__unpickled_length(segments); i++) {
         const value segment = marey__unpickled_item(r->pickle, segments, i);
         int64_t of = 0;
-        marey__unpickled_whole(marey__unpickled_get(r->pickle, segment, "device"), &of);
+        get_whole(r->pickle, segment, "device", &of);
         if (of == (int64_t)device && !take_segment(r, segment))
             return false;
     }
+    return true;
+}
+
+/*
+ * ---- phases and iterations ----
+ *
+ * Phases and iterations in a snapshot of torch's allocator: the annotations that its history was told of. An optimizer's step
+ * is one by itself, so that each training has iterations.
+ */
+
+enum { MAX_OPEN = 64 };
+
+struct marks {
+    struct marey__memory_report *report;
+    const struct marey__unpickled *pickle;
+    struct marey__memory_pool *pool;
+    struct begun {
+        uint64_t ns;
+        const char *name;
+        size_t len;
+    } begun[MAX_OPEN];
+    size_t n_begun;
+    struct begun step;     /* the name of iterations, once it is known */
+    bool has_profiler;     /* iterations are those of torch.profiler */
+    uint64_t last_step_ns; /* the end of the last iteration */
+};
+
+static bool begins(const struct begun *mark, const char *text)
+{
+    return marey__starts_with(mark->name, mark->len, text) && mark->len > strlen(text);
+}
+
+static bool is_equal(const struct begun *a, const struct begun *b)
+{
+    return a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
+}
+
+/* An iteration ends with the step of the first optimizer that is met. */
+static bool take_step(struct marks *marks, const struct begun *mark, uint64_t end_ns)
+{
+    if (marks->step.name == NULL)
+        marks->step = *mark;
+    if (!is_equal(&marks->step, mark))
+        return true;
+    const uint64_t begin_ns = MAREY__MIN(marks->last_step_ns, end_ns);
+    marks->last_step_ns = end_ns;
+    return marey__memory_span_add(&marks->pool->iterations, begin_ns, end_ns, MAREY__NO_NAME);
+}
+
+static bool take_span(struct marks *marks, const struct begun *mark, uint64_t end_ns)
+{
+    const size_t skipped = marey__phase_prefix(mark->name, mark->len);
+    if (begins(mark, "ProfilerStep#"))
+        return marey__memory_span_add(&marks->pool->iterations, mark->ns, end_ns, MAREY__NO_NAME);
+    if (!marks->has_profiler && begins(mark, "Optimizer.step#") && !take_step(marks, mark, end_ns))
+        return false;
+    const uint32_t name =
+        marey__memory_name(marks->report, mark->name + skipped, mark->len - skipped);
+    return name != MAREY__NO_NAME &&
+           marey__memory_span_add(&marks->pool->phases, mark->ns, end_ns, name);
+}
+
+static bool take_mark(struct marks *marks, value entry)
+{
+    int64_t us = 0;
+    struct begun mark = {0};
+    const value stage = marey__unpickled_get(marks->pickle, entry, "stage");
+    mark.name = get_text(marks->pickle, entry, "name", &mark.len);
+    if (mark.name == NULL || !get_whole(marks->pickle, entry, "time_us", &us) || us <= 0 ||
+        us >= INT64_MAX / 1000)
+        return true;
+    mark.ns = (uint64_t)us * 1000;
+    if (marey__unpickled_is(stage, "START")) {
+        if (marks->n_begun < MAX_OPEN)
+            marks->begun[marks->n_begun++] = mark;
+        return true;
+    }
+    /* Threads have one list: the last of that name is it. */
+    for (size_t i = marks->n_begun; i-- > 0;) {
+        if (!is_equal(&marks->begun[i], &mark))
+            continue;
+        const struct begun begun = marks->begun[i];
+        marks->n_begun--;
+        memmove(&marks->begun[i], &marks->begun[i + 1], (marks->n_begun - i) * sizeof *marks->begun);
+        return take_span(marks, &begun, MAREY__MAX(mark.ns, begun.ns));
+    }
+    return true;
+}
+
+static bool take_marks(struct marey__memory_report *report, const struct marey__unpickled *pickle,
+                       struct marey__memory_pool *pool, value annotations, size_t device)
+{
+    struct marks marks = {
+        .report = report, .pickle = pickle, .pool = pool, .last_step_ns = pool->first_ns};
+    const size_t n = marey__unpickled_length(annotations);
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < n; i++) {
+            const value entry = marey__unpickled_item(pickle, annotations, i),
+                        name = marey__unpickled_get(pickle, entry, "name");
+            int64_t of = 0;
+            size_t len = 0;
+            const char *const text = marey__unpickled_text(name, &len);
+            const struct begun mark = {.name = text, .len = len};
+            get_whole(pickle, entry, "device", &of);
+            if (of != (int64_t)device)
+                continue;
+            if (pass == 0)
+                marks.has_profiler |= text != NULL && begins(&mark, "ProfilerStep#");
+            else if (!take_mark(&marks, entry))
+                return false;
+        }
     return true;
 }
 
@@ -285,10 +406,10 @@ static bool take_device(struct reading *r, value segments, value trace, value an
         return false;
     snprintf(r->pool->device, sizeof r->pool->device, "cuda:%zu", device);
     r->pool->source = "a snapshot of torch's CUDA allocator";
-    const bool done = take_history(r, trace) && take_segments(r, segments, device) &&
-                      (!r->has_times || marey__memory_take_marks(r->report, r->pickle, r->pool,
-                                                                 annotations, device)) &&
-                      take_reserved(r, trace, r->pool->segment_bytes);
+    const bool done =
+        take_history(r, trace) && take_segments(r, segments, device) &&
+        (!r->has_times || take_marks(r->report, r->pickle, r->pool, annotations, device)) &&
+        take_reserved(r, trace, r->pool->segment_bytes);
     if (r->pool->n_blocks == 0 && !r->pool->has_segments && done) {
         marey__free(r->pool->reserved.at);
         marey__free(r->pool->phases.at);
@@ -305,9 +426,7 @@ static size_t count_devices(const struct reading *r, value segments, value trace
     size_t n = marey__unpickled_length(traces);
     for (size_t i = 0; i < marey__unpickled_length(segments); i++) {
         int64_t device = 0;
-        marey__unpickled_whole(
-            marey__unpickled_get(r->pickle, marey__unpickled_item(r->pickle, segments, i), "device"),
-            &device);
+        get_whole(r->pickle, marey__unpickled_item(r->pickle, segments, i), "device", &device);
         if (device >= 0 && device < MAX_DEVICES && (size_t)device + 1 > n)
             n = (size_t)device + 1;
     }

@@ -21,11 +21,6 @@ static bool put_span(struct marey__memory_phases *phases, const struct marey__to
                                                    .phase = (uint8_t)phase});
 }
 
-static bool begins_with(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 static enum marey__memory_phase phase_of_annotation(const char *name)
 {
     static const struct {
@@ -46,7 +41,8 @@ static enum marey__memory_phase phase_of_annotation(const char *name)
     const size_t own = marey__phase_prefix(name, strlen(name));
     for (size_t i = 0; i < MAREY__COUNT_OF(known); i++) {
         const size_t prefix = marey__phase_prefix(known[i].begin, strlen(known[i].begin));
-        if ((own > 0) == (prefix > 0) && begins_with(name + own, known[i].begin + prefix))
+        if ((own > 0) == (prefix > 0) &&
+            strncmp(name + own, known[i].begin + prefix, strlen(known[i].begin + prefix)) == 0)
             return known[i].phase;
     }
     return MAREY__MEMORY_IN_NONE;
@@ -95,7 +91,7 @@ static void sort_spans(struct marey__memory_phases *phases)
 static enum marey__memory_phase phase_of_operator(const struct marey__torch_trace *trace,
                                                   const struct marey__torch_event *event)
 {
-    if (begins_with(marey__torch_text(trace, event->name, NULL), "autograd::engine::"))
+    if (strncmp(marey__torch_text(trace, event->name, NULL), "autograd::engine::", 18) == 0)
         return MAREY__MEMORY_IN_BACKWARD;
     return event->sequence >= 0 && event->forward_thread == 0 ? MAREY__MEMORY_IN_FORWARD
                                                               : MAREY__MEMORY_IN_NONE;
@@ -240,12 +236,10 @@ static bool put_outermost(struct marey__memory_phases *phases, const struct mare
         const struct marey__torch_event *event = &trace->events[i];
         if (event->kind != MAREY__TORCH_OP || event->begin_ns < end_ns)
             continue;
-        if (!marey__grow(&phases->operators, &phases->operators_cap, phases->n_operators + 1,
-                         sizeof *phases->operators))
-            return false;
         end_ns = event->end_ns;
-        phases->operators[phases->n_operators++] =
-            (struct marey__memory_span){.begin_ns = event->begin_ns, .end_ns = end_ns};
+        if (!MAREY__PUSH(phases->operators, phases->n_operators, phases->operators_cap,
+                         (struct marey__memory_span){.begin_ns = event->begin_ns, .end_ns = end_ns}))
+            return false;
     }
     return true;
 }
@@ -276,8 +270,9 @@ const struct marey__memory_span *marey__memory_span_at(const struct marey__memor
     return &phases->spans[phases->pieces[after - 1].span];
 }
 
-const struct marey__memory_span *marey__memory_operator_at(const struct marey__memory_phases *phases,
-                                                           uint32_t thread, int64_t ns)
+/* The outermost operator of a thread at a timestamp, or NULL. */
+static const struct marey__memory_span *operator_at(const struct marey__memory_phases *phases,
+                                                    uint32_t thread, int64_t ns)
 {
     const size_t first = phases->first_operator[thread];
     size_t after;
@@ -309,4 +304,110 @@ void marey__memory_phases_fini(struct marey__memory_phases *phases)
     marey__free(phases->operators);
     marey__free(phases->first_operator);
     *phases = (struct marey__memory_phases){0};
+}
+
+/*
+ * ---- categories ----
+ *
+ * A block's category by when it was made and released, for blocks without a role. Where roles were taken while the block
+ * lived and none named it, it is neither a gradient of a leaf nor a state of the optimizer.
+ */
+
+/* When roles of one kind were taken, each instant once. */
+struct instants {
+    int64_t *ns;
+    size_t n;
+};
+
+struct rules {
+    const struct marey__memory_phases *phases;
+    struct instants gradients, states;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool find_instants(struct instants *instants, const struct marey__torch_trace *trace,
+                          enum marey__torch_role_kind kind)
+{
+    instants->ns = marey__calloc(trace->n_roles + 1, sizeof *instants->ns);
+    if (instants->ns == NULL)
+        return false;
+    for (size_t i = 0; i < trace->n_roles; i++) {
+        const int64_t ns = trace->roles[i].ns;
+        /* Roles of one instant stand together. */
+        if (trace->roles[i].kind == kind && (instants->n == 0 || instants->ns[instants->n - 1] != ns))
+            instants->ns[instants->n++] = ns;
+    }
+    qsort(instants->ns, instants->n, sizeof *instants->ns, by_value);
+    return true;
+}
+
+/* Whether roles were taken between two instants. */
+static bool were_taken(const struct instants *instants, int64_t from_ns, int64_t to_ns)
+{
+    size_t at;
+    MAREY__BISECT(at, 0, instants->n, instants->ns[at] < from_ns);
+    return at < instants->n && instants->ns[at] < to_ns;
+}
+
+static bool is_within_operator(const struct rules *rules, const struct marey__memory_block *block)
+{
+    const struct marey__memory_span *op = operator_at(rules->phases, block->thread, block->made_ns);
+    return op != NULL && block->freed_ns <= op->end_ns;
+}
+
+/* Of a block that outlives the span it was made in. */
+static enum marey_memory_category lasting(const struct rules *rules,
+                                          const struct marey__memory_span *span,
+                                          const struct marey__memory_block *block)
+{
+    switch (span->phase) {
+    case MAREY__MEMORY_IN_DATA:
+        return MAREY_MEMORY_INPUT;
+    case MAREY__MEMORY_IN_FORWARD:
+        return MAREY_MEMORY_ACTIVATION;
+    case MAREY__MEMORY_IN_BACKWARD:
+        return were_taken(&rules->gradients, span->end_ns, block->freed_ns)
+                   ? MAREY_MEMORY_AUTOGRAD_DETAIL
+                   : MAREY_MEMORY_GRADIENT;
+    case MAREY__MEMORY_IN_STEP:
+        return were_taken(&rules->states, span->end_ns, block->freed_ns)
+                   ? MAREY_MEMORY_UNKNOWN
+                   : MAREY_MEMORY_OPTIMIZER_STATE;
+    default:
+        return MAREY_MEMORY_UNKNOWN;
+    }
+}
+
+static enum marey_memory_category category_of(const struct rules *rules,
+                                              const struct marey__memory_block *block)
+{
+    if (block->made_event == MAREY__MEMORY_NONE)
+        return MAREY_MEMORY_UNKNOWN; /* it was there before, and nobody knows why */
+    if (is_within_operator(rules, block))
+        return MAREY_MEMORY_TEMPORARY;
+    const struct marey__memory_span *span = marey__memory_span_at(rules->phases, block->made_ns);
+    if (span == NULL)
+        return MAREY_MEMORY_UNKNOWN;
+    if (block->freed_ns > span->end_ns)
+        return lasting(rules, span, block);
+    return span->phase == MAREY__MEMORY_IN_BACKWARD ? MAREY_MEMORY_AUTOGRAD_DETAIL
+                                                    : MAREY_MEMORY_TEMPORARY;
+}
+
+bool marey__memory_classify(struct marey__memory_timeline *timeline)
+{
+    struct rules rules = {.phases = &timeline->phases};
+    const bool ok = find_instants(&rules.gradients, timeline->trace, MAREY__TORCH_GRADIENT) &&
+                    find_instants(&rules.states, timeline->trace, MAREY__TORCH_OPTIMIZER_STATE);
+    for (size_t i = 0; ok && i < timeline->n_blocks; i++)
+        if (!timeline->blocks[i].has_role)
+            timeline->blocks[i].category = (uint8_t)category_of(&rules, &timeline->blocks[i]);
+    marey__free(rules.gradients.ns);
+    marey__free(rules.states.ns);
+    return ok;
 }

@@ -34,7 +34,7 @@ static bool split(struct reading *r, const char *text, size_t len, struct known 
         if (names[n] == MAREY__NO_NAME)
             return false;
         if (known->module == 1 && frame_len > sizeof module - 1 &&
-            memcmp(text + at, module, sizeof module - 1) == 0) {
+            marey__starts_with(text + at, frame_len, module)) {
             const uint32_t name = marey__memory_name(r->report, text + at + sizeof module - 1,
                                                      frame_len - (sizeof module - 1));
             if (name == MAREY__NO_NAME)
@@ -159,7 +159,7 @@ static marey_status take_trace(struct reading *r, const char *path)
     for (uint32_t i = 0; i < r->timeline->n_devices; i++)
         MAREY__TRY_MEMORY(take_device(r, i));
     if (r->trace->damage != NULL)
-        marey__memory_note(r->report, "%s", r->trace->damage);
+        marey__put_note(r->report->tables[MAREY__MEMORY_NOTES], "%s", r->trace->damage);
     return r->timeline->n_devices != 0
                ? MAREY_OK
                : marey__fail(MAREY_EFORMAT,

@@ -16,12 +16,6 @@ static bool contains(const char *text, size_t len, const char *part)
     return memmem(text, len, part, strlen(part)) != NULL;
 }
 
-static bool begins(const char *text, size_t len, const char *part)
-{
-    const size_t n = strlen(part);
-    return len >= n && memcmp(text, part, n) == 0;
-}
-
 /* ---- frames ---- */
 
 static enum marey__frame_code code_of(const char *path, size_t len)
@@ -35,7 +29,7 @@ static enum marey__frame_code code_of(const char *path, size_t len)
         if (contains(path, len, libraries[i]))
             return MAREY__FRAME_LIBRARY;
     /* torch.profiler tells paths from the folder of packages on. */
-    return begins(path, len, "torch/") ? MAREY__FRAME_LIBRARY : MAREY__FRAME_OWN;
+    return marey__starts_with(path, len, "torch/") ? MAREY__FRAME_LIBRARY : MAREY__FRAME_OWN;
 }
 
 static uint32_t name_frame(struct marey__memory_report *report, const char *text, size_t len,
@@ -94,7 +88,7 @@ static bool is_plumbing(const struct marey__name *name)
                                         "_Znw",
                                         "_Zna"};
     for (size_t i = 0; i < MAREY__COUNT_OF(parts); i++)
-        if (begins(name->text, name->len, parts[i]))
+        if (marey__starts_with(name->text, name->len, parts[i]))
             return true;
     return contains(name->text, name->len, "::set_output_");
 }
@@ -110,7 +104,7 @@ static bool is_own(const struct marey__memory_report *report, uint32_t name)
 {
     const struct marey__name *const frame = &report->names.names[name];
     return code_at(report, name) == MAREY__FRAME_OWN ||
-           (begins(frame->text, frame->len, "torch::autograd::generated::") &&
+           (marey__starts_with(frame->text, frame->len, "torch::autograd::generated::") &&
             contains(frame->text, frame->len, "::apply("));
 }
 
@@ -155,14 +149,14 @@ static void put_native(struct marey__buf *out, const char *text, size_t len)
             at >= sizeof operator- 1 &&
                 memcmp(text + at - (sizeof operator- 1), operator, sizeof operator- 1) ==
             0;
-        if (begins(text + at, len - at, nameless)) {
+        if (marey__starts_with(text + at, len - at, nameless)) {
             at += sizeof nameless - 1;
         } else if (text[at] == '<' && at != 0 && !is_named) {
             at = skip_arguments(text, len, at + 1);
         } else if (text[at] == '(' && at != 0 && text[at - 1] != ' ' && !is_named) {
             return; /* what follows is "const", "[clone .part.0]", the file */
         } else {
-            const size_t n = is_named && begins(text + at, len - at, "()") ? 2 : 1;
+            const size_t n = is_named && marey__starts_with(text + at, len - at, "()") ? 2 : 1;
             marey__buf_put(out, text + at, n);
             at += n;
         }

@@ -22,15 +22,12 @@ static uint32_t place_of(unsigned kind)
 static struct marey__operator *row_of(struct marey__operators *operators,
                                       const struct marey__operator_key *key)
 {
-    struct marey__names *keys = &operators->keys;
-    const uint32_t number = marey__names_number(keys, (const char *)key, sizeof *key);
-    if (number == MAREY__NO_NAME || number < operators->n_rows)
-        return number == MAREY__NO_NAME ? NULL : &operators->rows[number];
-    /* It is lent what it is to remember, and the caller's will not stay. */
-    keys->names[number].text = marey__arena_text(&operators->arena, (const char *)key, sizeof *key);
-    if (keys->names[number].text == NULL ||
-        !marey__grow(&operators->rows, &operators->rows_cap, operators->n_rows + 1,
-                     sizeof *operators->rows))
+    const uint32_t number =
+        marey__names_keep(&operators->keys, &operators->arena, (const char *)key, sizeof *key);
+    if (number < operators->n_rows)
+        return &operators->rows[number];
+    if (number == MAREY__NO_NAME || !marey__grow(&operators->rows, &operators->rows_cap,
+                                                 operators->n_rows + 1, sizeof *operators->rows))
         return NULL;
     struct marey__operator *row = &operators->rows[operators->n_rows++];
     *row = (struct marey__operator){.key = *key, .first_ns = INT64_MAX};

@@ -77,9 +77,7 @@ static bool name_entities(struct making *m,
     for (uint32_t i = 1; done && i <= n; i++) {
         text.len = 0;
         name(&text, marey_samples_get_function(s, i));
-        const char *const kept = marey__arena_text(&m->texts, text.data, text.len);
-        const uint32_t number =
-            kept != NULL ? marey__names_number(&m->names, kept, text.len) : MAREY__NO_NAME;
+        const uint32_t number = marey__names_keep(&m->names, &m->texts, text.data, text.len);
         done = !text.failed && number != MAREY__NO_NAME;
         of_function[i] = number + 1;
     }

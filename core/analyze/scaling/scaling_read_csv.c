@@ -118,21 +118,14 @@ static bool put_key(struct marey__buf *key, const struct marey__csv *csv, uint32
     return !key->failed;
 }
 
-/* The number of a key, whose text is kept when new; MAREY__NO_NAME without memory. `array` has room for it. */
+/* The number of a key; MAREY__NO_NAME on out of memory. `array` has room for it. */
 static uint32_t find_key(struct marey__measurements *m, struct marey__names *keys,
                          const struct marey__buf *key, void *array, size_t *cap, size_t size)
 {
-    const size_t n = keys->n;
-    const uint32_t number = marey__names_number(keys, key->data, key->len);
-    if (number == MAREY__NO_NAME || number < n)
-        return number;
-    const char *kept = marey__arena_text(&m->texts, key->data, key->len);
-    if (kept == NULL || !marey__grow(array, cap, (size_t)number + 1, size)) {
-        keys->n--; /* it is never looked up again: the caller gives up */
-        return MAREY__NO_NAME;
-    }
-    keys->names[number].text = kept;
-    return number;
+    const uint32_t number = marey__names_keep(keys, &m->texts, key->data, key->len);
+    return number != MAREY__NO_NAME && marey__grow(array, cap, (size_t)number + 1, size)
+               ? number
+               : MAREY__NO_NAME;
 }
 
 static uint32_t find_run(struct marey__measurements *m, const struct marey__csv *csv,

@@ -93,8 +93,8 @@ static bool number_series(struct marey__scaling *scaling, struct marey__names *n
         key.len = 0;
         marey__buf_put(&key, member->run->experiment, strlen(member->run->experiment) + 1);
         marey__buf_puts(&key, member->run->strategy);
-        const char *kept = key.failed ? NULL : marey__arena_text(keys, key.data, key.len);
-        member->series = kept != NULL ? marey__names_number(names, kept, key.len) : MAREY__NO_NAME;
+        member->series =
+            key.failed ? MAREY__NO_NAME : marey__names_keep(names, keys, key.data, key.len);
         done = member->series != MAREY__NO_NAME;
     }
     marey__buf_fini(&key);

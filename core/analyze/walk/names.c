@@ -51,6 +51,14 @@ uint32_t marey__names_number(struct marey__names *names, const char *text, size_
     return (uint32_t)names->n++;
 }
 
+uint32_t marey__names_keep(struct marey__names *names, struct marey__arena *texts, const char *text,
+                           size_t len)
+{
+    const uint32_t known = marey__names_find(names, text, len);
+    const char *const kept = known == MAREY__NO_NAME ? marey__arena_text(texts, text, len) : NULL;
+    return kept != NULL ? marey__names_number(names, kept, len) : known;
+}
+
 int marey__names_compare(const struct marey__names *names, uint32_t a, uint32_t b)
 {
     const struct marey__name *x = &names->names[a], *y = &names->names[b];
