@@ -6,18 +6,22 @@
 
 /* ---- memory_next.c: the allocator behind us ---- */
 
+/* X(name, result, arguments) of the functions that we define; malloc is found last. */
+#define NEXT_FUNCTIONS(X)                                                                          \
+    X(calloc, void *, (size_t n, size_t bytes))                                                    \
+    X(realloc, void *, (void *block, size_t bytes))                                                \
+    X(free, void, (void *block))                                                                   \
+    X(posix_memalign, int, (void **out, size_t alignment, size_t bytes))                           \
+    X(aligned_alloc, void *, (size_t alignment, size_t bytes))                                     \
+    X(memalign, void *, (size_t alignment, size_t bytes))                                          \
+    X(valloc, void *, (size_t bytes))                                                              \
+    X(pvalloc, void *, (size_t bytes))                                                             \
+    X(malloc, void *, (size_t bytes))
+#define NEXT_FIELD(name, result, arguments) result(*name) arguments;
 struct next {
-    void *(*malloc)(size_t bytes);
-    void *(*calloc)(size_t n, size_t bytes);
-    void *(*realloc)(void *block, size_t bytes);
-    void (*free)(void *block);
-    int (*posix_memalign)(void **out, size_t alignment, size_t bytes);
-    void *(*aligned_alloc)(size_t alignment, size_t bytes);
-    void *(*memalign)(size_t alignment, size_t bytes);
-    void *(*valloc)(size_t bytes);
-    void *(*pvalloc)(size_t bytes);
+    NEXT_FUNCTIONS(NEXT_FIELD)
 };
-extern struct next next; /* stands still once `malloc` is not NULL */
+extern struct next next; /* constant once `malloc` is not NULL */
 
 /* Find it. While that is under way, and dlsym() allocates, early_take() serves. */
 void next_find(void);

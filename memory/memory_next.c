@@ -1,7 +1,6 @@
 /* The allocator behind us: found by the loader at the first call, which may come before any constructor has run. */
 #include <dlfcn.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "memory_hook.h"
 
@@ -29,29 +28,17 @@ size_t early_size(const void *block)
 
 /* ---- finding ---- */
 
-static void find(const char *name, void *into)
-{
-    void *const found = dlsym(RTLD_NEXT, name);
-    memcpy(into, &found, sizeof found);
-}
-
 void next_find(void)
 {
     struct next found;
-    find("calloc", &found.calloc);
-    find("realloc", &found.realloc);
-    find("free", &found.free);
-    find("posix_memalign", &found.posix_memalign);
-    find("aligned_alloc", &found.aligned_alloc);
-    find("memalign", &found.memalign);
-    find("valloc", &found.valloc);
-    find("pvalloc", &found.pvalloc);
-    find("malloc", &found.malloc);
-    next.calloc = found.calloc, next.realloc = found.realloc, next.free = found.free;
-    next.posix_memalign = found.posix_memalign, next.aligned_alloc = found.aligned_alloc;
-    next.memalign = found.memalign, next.valloc = found.valloc, next.pvalloc = found.pvalloc;
-    /* Release: who sees it sees all of them. */
-    __atomic_store_n(&next.malloc, found.malloc, __ATOMIC_RELEASE);
+#define FIND(name, result, arguments) *(void **)&found.name = dlsym(RTLD_NEXT, #name);
+    NEXT_FUNCTIONS(FIND)
+#undef FIND
+    void *(*const malloc_behind)(size_t) = found.malloc;
+    found.malloc = next.malloc;
+    next = found;
+    /* Release: a thread that sees it sees all of them. */
+    __atomic_store_n(&next.malloc, malloc_behind, __ATOMIC_RELEASE);
 }
 
 const char *next_is_foreign(void)

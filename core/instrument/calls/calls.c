@@ -132,20 +132,22 @@ void marey_calls_name_thread(struct marey_calls_thread *thread, const char *name
     pthread_mutex_unlock(&thread->calls->lock);
 }
 
-void marey_calls_settle(struct marey_calls *calls)
+static void settle(struct marey_calls *calls, const uint64_t *now)
 {
     pthread_mutex_lock(&calls->lock);
     for (struct marey_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
-        marey__calls_tree_settle(thread, marey__calls_now(thread));
+        marey__calls_tree_settle(thread, now != NULL ? *now : marey__calls_now(thread));
     pthread_mutex_unlock(&calls->lock);
+}
+
+void marey_calls_settle(struct marey_calls *calls)
+{
+    settle(calls, NULL);
 }
 
 void marey_calls_settle_at(struct marey_calls *calls, uint64_t now)
 {
-    pthread_mutex_lock(&calls->lock);
-    for (struct marey_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
-        marey__calls_tree_settle(thread, now);
-    pthread_mutex_unlock(&calls->lock);
+    settle(calls, &now);
 }
 
 void marey_calls_count_widened(struct marey_calls *calls)

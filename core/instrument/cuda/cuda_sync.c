@@ -55,21 +55,12 @@ static void *open_runtime(int flags, const char **name)
     return NULL;
 }
 
-/* Whether the driver is here: then somebody uses CUDA, whatever it was linked with. */
-static bool has_driver(void)
-{
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (driver != NULL)
-        dlclose(driver);
-    return driver != NULL;
-}
-
 /* The lock is held. The library stays open for good. */
 static sync_fn *find_sync(void)
 {
     const char *name;
     void *library = open_runtime(RTLD_NOLOAD, &name);
-    if (library == NULL && !has_driver()) {
+    if (library == NULL && !marey__cuda_is_loaded()) {
         snprintf(cuda.state, sizeof cuda.state, "this process uses no CUDA: nothing to wait for");
         return NULL;
     }

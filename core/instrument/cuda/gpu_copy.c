@@ -51,42 +51,32 @@ struct copy_2d {
     size_t dst_pitch, width, height;
 };
 
-static struct {
-    int (*stream_create)(void **stream, unsigned flags);
-    int (*stream_wait)(void *stream, void *event, unsigned flags);
-    int (*event_create)(void **event, unsigned flags);
-    int (*event_record)(void *event, void *stream);
-    int (*event_wait)(void *event);
-    int (*pool_create)(void **pool, const struct pool_properties *properties);
-    int (*pool_set)(void *pool, int attribute, void *value);
-    int (*allocate)(unsigned long long *at, size_t size, void *pool, void *stream);
-    int (*release)(unsigned long long at, void *stream);
-    int (*copy)(unsigned long long to, unsigned long long from, size_t len, void *stream);
-    int (*copy_2d)(const struct copy_2d *what, void *stream);
-    int (*fetch)(void *to, unsigned long long from, size_t len, void *stream);
-    int (*host_allocate)(void **bytes, size_t size, unsigned flags);
-    int (*context_device)(int *device);
-    int (*pool_trim)(void *pool, size_t keep);
-    int (*primary_context)(void **ctx, int device);
-} cu;
+/* X(field, symbol, arguments) */
+#define FUNCTIONS(X)                                                                                \
+    X(stream_create, "cuStreamCreate", (void **stream, unsigned flags))                             \
+    X(stream_wait, "cuStreamWaitEvent", (void *stream, void *event, unsigned flags))                \
+    X(event_create, "cuEventCreate", (void **event, unsigned flags))                                \
+    X(event_record, "cuEventRecord", (void *event, void *stream))                                   \
+    X(event_wait, "cuEventSynchronize", (void *event))                                              \
+    X(pool_create, "cuMemPoolCreate", (void **pool, const struct pool_properties *properties))      \
+    X(pool_set, "cuMemPoolSetAttribute", (void *pool, int attribute, void *value))                  \
+    X(allocate, "cuMemAllocFromPoolAsync",                                                          \
+      (unsigned long long *at, size_t size, void *pool, void *stream))                              \
+    X(release, "cuMemFreeAsync", (unsigned long long at, void *stream))                             \
+    X(copy, "cuMemcpyDtoDAsync_v2",                                                                 \
+      (unsigned long long to, unsigned long long from, size_t len, void *stream))                   \
+    X(copy_2d, "cuMemcpy2DAsync_v2", (const struct copy_2d *what, void *stream))                    \
+    X(fetch, "cuMemcpyDtoHAsync_v2", (void *to, unsigned long long from, size_t len, void *stream)) \
+    X(host_allocate, "cuMemHostAlloc", (void **bytes, size_t size, unsigned flags))                 \
+    X(context_device, "cuCtxGetDevice", (int *device))                                              \
+    X(pool_trim, "cuMemPoolTrimTo", (void *pool, size_t keep))                                      \
+    X(primary_context, "cuDevicePrimaryCtxRetain", (void **ctx, int device))
 
-#define FUNCTIONS(X)                                                                               \
-    X(stream_create, "cuStreamCreate")                                                             \
-    X(stream_wait, "cuStreamWaitEvent")                                                            \
-    X(event_create, "cuEventCreate")                                                               \
-    X(event_record, "cuEventRecord")                                                               \
-    X(event_wait, "cuEventSynchronize")                                                            \
-    X(pool_create, "cuMemPoolCreate")                                                              \
-    X(pool_set, "cuMemPoolSetAttribute")                                                           \
-    X(allocate, "cuMemAllocFromPoolAsync")                                                         \
-    X(release, "cuMemFreeAsync")                                                                   \
-    X(copy, "cuMemcpyDtoDAsync_v2")                                                                \
-    X(copy_2d, "cuMemcpy2DAsync_v2")                                                               \
-    X(fetch, "cuMemcpyDtoHAsync_v2")                                                               \
-    X(host_allocate, "cuMemHostAlloc")                                                             \
-    X(context_device, "cuCtxGetDevice")                                                            \
-    X(pool_trim, "cuMemPoolTrimTo")                                                                \
-    X(primary_context, "cuDevicePrimaryCtxRetain")
+static struct {
+#define FIELD(field, symbol, arguments) int(*field) arguments;
+    FUNCTIONS(FIELD)
+#undef FIELD
+} cu;
 
 /* One for each context that something was copied out of; stays for good. */
 struct place {
@@ -123,8 +113,8 @@ static marey_status refused(const char *what, int error)
 static bool find_functions(void)
 {
     bool is_whole = true;
-#define FIND(field, name)                                                                          \
-    *(void **)&cu.field = marey__driver_symbol(name);                                              \
+#define FIND(field, symbol, arguments)                                                             \
+    *(void **)&cu.field = marey__driver_symbol(symbol);                                            \
     is_whole = is_whole && cu.field != NULL;
     FUNCTIONS(FIND)
 #undef FIND

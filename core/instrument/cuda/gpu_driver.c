@@ -19,26 +19,13 @@ static struct {
     struct marey__driver driver;
 } search = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Each function under the name that its present form has in the library. */
-#define FUNCTIONS(X)                                                                               \
-    X(ctx_get_current, "cuCtxGetCurrent")                                                          \
-    X(ctx_push, "cuCtxPushCurrent_v2")                                                             \
-    X(ctx_pop, "cuCtxPopCurrent_v2")                                                               \
-    X(stream_get_ctx, "cuStreamGetCtx")                                                            \
-    X(stream_is_capturing, "cuStreamIsCapturing")                                                  \
-    X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode")                                  \
-    X(event_create, "cuEventCreate")                                                               \
-    X(event_record, "cuEventRecord")                                                               \
-    X(event_query, "cuEventQuery")                                                                 \
-    X(event_elapsed, "cuEventElapsedTime")
-
 static bool find_functions(void *library, struct marey__driver *driver)
 {
     bool is_whole = true;
-#define FIND(field, name)                                                                          \
-    *(void **)&driver->field = dlsym(library, name);                                               \
+#define FIND(field, symbol, arguments)                                                             \
+    *(void **)&driver->field = dlsym(library, symbol);                                             \
     is_whole = is_whole && driver->field != NULL;
-    FUNCTIONS(FIND)
+    MAREY__DRIVER_FUNCTIONS(FIND)
 #undef FIND
     return is_whole;
 }
@@ -134,20 +121,25 @@ int marey__driver_sync(void *ctx)
 
 /* ---- whether there is one ---- */
 
-/* Whether the machine has one that the program may come to load. It is not started, so no child of a fork suffers. */
-static bool can_be_loaded(void)
+static bool can_open(int flags)
 {
-    void *library = dlopen(library_name, RTLD_LAZY | RTLD_LOCAL);
+    void *library = dlopen(library_name, RTLD_LAZY | RTLD_LOCAL | flags);
     if (library != NULL)
         dlclose(library);
     return library != NULL;
+}
+
+bool marey__cuda_is_loaded(void)
+{
+    return can_open(RTLD_NOLOAD);
 }
 
 marey_status marey__gpu_check(void)
 {
     if (marey__driver_get() != NULL)
         return MAREY_OK;
-    if (!can_be_loaded())
+    /* One that the program may come to load. It is not started, so no child of a fork suffers. */
+    if (!can_open(0))
         return marey__fail(
             MAREY_EUNAVAILABLE,
             "times on the GPU cannot be measured: there is no CUDA driver here (%s); "

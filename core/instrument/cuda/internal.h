@@ -99,17 +99,21 @@ enum {
     MAREY__CUDA_CAPTURE_MODE_RELAXED = 2,
 };
 
+/* X(field, symbol, arguments): each function under the name of its present form. */
+#define MAREY__DRIVER_FUNCTIONS(X)                                                                 \
+    X(ctx_get_current, "cuCtxGetCurrent", (void **ctx))                                            \
+    X(ctx_push, "cuCtxPushCurrent_v2", (void *ctx))                                                \
+    X(ctx_pop, "cuCtxPopCurrent_v2", (void **ctx))                                                 \
+    X(stream_get_ctx, "cuStreamGetCtx", (void *stream, void **ctx))                                \
+    X(stream_is_capturing, "cuStreamIsCapturing", (void *stream, int *status))                     \
+    X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                     \
+    X(event_create, "cuEventCreate", (void **event, unsigned flags))                               \
+    X(event_record, "cuEventRecord", (void *event, void *stream))                                  \
+    X(event_query, "cuEventQuery", (void *event))                                                  \
+    X(event_elapsed, "cuEventElapsedTime", (float *ms, void *begin, void *end))
+#define MAREY__DRIVER_FIELD(field, symbol, arguments) int(*field) arguments;
 struct marey__driver {
-    int (*ctx_get_current)(void **ctx);
-    int (*ctx_push)(void *ctx);
-    int (*ctx_pop)(void **ctx);
-    int (*stream_get_ctx)(void *stream, void **ctx);
-    int (*stream_is_capturing)(void *stream, int *status);
-    int (*exchange_capture_mode)(int *mode);
-    int (*event_create)(void **event, unsigned flags);
-    int (*event_record)(void *event, void *stream);
-    int (*event_query)(void *event);
-    int (*event_elapsed)(float *ms, void *begin, void *end);
+    MAREY__DRIVER_FUNCTIONS(MAREY__DRIVER_FIELD)
 };
 
 /* NULL while the process has none. Lent for ever; any thread. */
@@ -134,6 +138,8 @@ int marey__driver_relax(const struct marey__driver *driver, int mode);
 /* Wait for the work of `ctx`, on any thread, also while a graph is captured. 0, or CUDA's error. */
 int marey__driver_sync(void *ctx);
 
+/* Whether the process has loaded the driver of CUDA: then somebody uses it, by any runtime. */
+bool marey__cuda_is_loaded(void);
 /* How many libraries the loader has loaded by now: a search that found nothing is repeated when it has grown. */
 unsigned long long marey__cuda_load_count(void);
 

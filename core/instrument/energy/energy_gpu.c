@@ -301,28 +301,28 @@ static void describe_power(const struct marey__energy_gpu *gpu, uint64_t period_
     marey__buf_puts(out, "; ");
 }
 
-static void describe_rest(const struct marey__energy_gpu *gpu,
-                          const struct marey__energy_rates *rates, struct marey__buf *out)
+static void describe_rest(const struct marey__energy_gpu *gpu, const uint64_t *period_ns,
+                          struct marey__buf *out)
 {
     if (gpu->values[MAREY__READ_ENERGY].missing[0] == '\0')
         marey__buf_printf(
             out, "energy: the total counter, every %.1f s and at epochs, %" PRIu64 " readings; ",
-            seconds(rates->count_ns), gpu->n_counts);
+            seconds(period_ns[MAREY__DUE_COUNT]), gpu->n_counts);
     if (gpu->values[MAREY__READ_UTILIZATION].missing[0] == '\0')
         marey__buf_printf(out, "utilization: %s, every %.1f s; ",
                           gpu->has_samples ? "the sample buffer" : "the last sample",
-                          seconds(rates->utilization_ns));
+                          seconds(period_ns[MAREY__DUE_UTILIZATION]));
     if (gpu->values[MAREY__READ_SM_ACTIVE].missing[0] == '\0')
-        marey__buf_printf(out, "GPM: every %.1f s; ", seconds(rates->gpm_ns));
-    marey__buf_printf(out, "state: every %.1f s; ", seconds(rates->state_ns));
+        marey__buf_printf(out, "GPM: every %.1f s; ", seconds(period_ns[MAREY__DUE_GPM]));
+    marey__buf_printf(out, "state: every %.1f s; ", seconds(period_ns[MAREY__DUE_STATE]));
 }
 
-void marey__energy_gpu_describe(const struct marey__energy_gpu *gpu,
-                                const struct marey__energy_rates *rates, struct marey__buf *out)
+void marey__energy_gpu_describe(const struct marey__energy_gpu *gpu, const uint64_t *period_ns,
+                                struct marey__buf *out)
 {
     marey__buf_printf(out, "%s|%s|", gpu->node->uuid, gpu->node->model);
-    describe_power(gpu, rates->power_ns, out);
-    describe_rest(gpu, rates, out);
+    describe_power(gpu, period_ns[MAREY__DUE_POWER], out);
+    describe_rest(gpu, period_ns, out);
     for (size_t i = 0; i < gpu->node->n_slices; i++)
         marey__buf_printf(out, "%s%s%s", i == 0 ? "of the whole GPU, with its slices " : ", ",
                           gpu->node->slices[i], i + 1 == gpu->node->n_slices ? "; " : "");

@@ -13,14 +13,11 @@
 static void describe(struct marey__energy_session *s)
 {
     struct marey__buf sources = {0};
-    const struct marey__energy_rates rates = {.power_ns = marey__pace_plan(s, MAREY__DUE_POWER),
-                                              .count_ns = marey__pace_plan(s, MAREY__DUE_COUNT),
-                                              .utilization_ns =
-                                                  marey__pace_plan(s, MAREY__DUE_UTILIZATION),
-                                              .gpm_ns = marey__pace_plan(s, MAREY__DUE_GPM),
-                                              .state_ns = marey__pace_plan(s, MAREY__DUE_STATE)};
+    uint64_t period_ns[MAREY__N_PACED];
+    for (enum marey__due_kind kind = 0; kind < MAREY__N_PACED; kind++)
+        period_ns[kind] = marey__pace_plan(s, kind);
     for (size_t i = 0; i < s->n_gpus; i++)
-        marey__energy_gpu_describe(&s->gpus[i], &rates, &sources);
+        marey__energy_gpu_describe(&s->gpus[i], period_ns, &sources);
     for (size_t i = 0; i < s->n_zones; i++)
         marey__zone_describe(&s->zones[i], &sources);
     if (sources.len > 0)

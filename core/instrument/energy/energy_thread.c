@@ -47,6 +47,50 @@ void marey__energy_edge(void)
     ring();
 }
 
+/*
+ * ---- values in order of time ----
+ *
+ * A lane takes events in order, but the driver's samples come with stamps of the past, and those of several GPUs one GPU
+ * after the other. So a value waits here until nothing older can come.
+ */
+
+static int by_tick(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct marey__energy_entry *)a)->tick;
+    const uint64_t y = ((const struct marey__energy_entry *)b)->tick;
+    return (x > y) - (x < y);
+}
+
+static void put_entry(const struct marey__energy_entry *entry)
+{
+    uint64_t words[2] = {entry->site, 0};
+    memcpy(&words[1], &entry->value, sizeof entry->value);
+    if ((marey_on() & MAREY_ON_RECORD) != 0)
+        marey__lane_put_record_at(entry->tick, MAREY_RECORD_COUNTER, words, MAREY__COUNT_OF(words));
+}
+
+/* Write entries that are not after `until_tick`, in order; the rest goes on waiting. */
+static void order_write(struct marey__energy_order *order, uint64_t until_tick)
+{
+    size_t n = 0;
+    if (order->n == 0)
+        return;
+    qsort(order->entries, order->n, sizeof *order->entries, by_tick);
+    while (n < order->n && order->entries[n].tick <= until_tick)
+        put_entry(&order->entries[n++]);
+    order->n -= n;
+    memmove(order->entries, order->entries + n, order->n * sizeof *order->entries);
+}
+
+/* Without memory what waits is written at once: late samples then have the time of the value before them. */
+static void order_add(struct marey__energy_order *order, const struct marey__energy_entry *entry)
+{
+    if (MAREY__PUSH(order->entries, order->n, order->cap, *entry))
+        return;
+    order_write(order, UINT64_MAX);
+    put_entry(entry);
+}
+
 /* ---- into the recording ---- */
 
 /* Whether this thread still has a say; then marey__energy_silence() must follow. */
@@ -72,7 +116,7 @@ void marey__energy_put_at(uint64_t tick, marey_id site, double value)
     const struct marey__energy_entry entry = {tick, site, value};
     if (my_session == NULL || !may_speak())
         return; /* a test's own thread has no recording to write to */
-    marey__energy_order_add(&my_session->order, &entry);
+    order_add(&my_session->order, &entry);
     be_silent();
 }
 
@@ -89,7 +133,7 @@ void marey__energy_write(struct marey__energy_session *s, bool all)
             until = MAREY__MIN(until, s->gpus[i].ring.seen_tick);
     if (!may_speak())
         return;
-    marey__energy_order_write(&s->order, until);
+    order_write(&s->order, until);
     be_silent();
 }
 

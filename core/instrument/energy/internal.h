@@ -2,8 +2,7 @@
  * energy: power, energy and utilization of GPUs and CPUs, read by one thread per machine.
  *
  *   energy.c          options, start and stop, forks         energy_thread.c   the thread
- *   energy_sources.c  what can be measured here              energy_times.c, energy_pace.c   when each counter is read
- *   energy_order.c    values of several GPUs, in order of time
+ *   energy_sources.c  what can be measured here              energy_times.c    when each counter is read
  *   energy_lock.c     which process of a machine measures for a recording
  *   energy_gpu.c, energy_ring.c, energy_util.c   one GPU: counters, the driver's power samples, utilization
  *   energy_count.c    an energy counter that may wrap, restart or stand still
@@ -88,33 +87,57 @@ struct marey__gpm_metrics {
 
 typedef void *marey__nvml_device;
 
-/* Functions that are NULL are not in this NVML. Each returns 0 or an error's number. */
+/*
+ * X(needs, field, symbol, result, arguments) of each function. Those that are not REQUIRED are NULL where this NVML lacks
+ * them. Each that returns an int returns 0 or an error's number.
+ */
+#define MAREY__NVML_FUNCTIONS(X)                                                                   \
+    X(REQUIRED, init, "nvmlInit_v2", int, (void))                                                  \
+    X(REQUIRED, shutdown, "nvmlShutdown", int, (void))                                             \
+    X(REQUIRED, count, "nvmlDeviceGetCount_v2", int, (unsigned *n))                                \
+    X(REQUIRED, by_index, "nvmlDeviceGetHandleByIndex_v2", int,                                    \
+      (unsigned i, marey__nvml_device *out))                                                       \
+    X(REQUIRED, uuid, "nvmlDeviceGetUUID", int,                                                    \
+      (marey__nvml_device device, char *out, unsigned size))                                       \
+    X(OPTIONAL, error_string, "nvmlErrorString", const char *, (int error))                        \
+    X(OPTIONAL, name, "nvmlDeviceGetName", int,                                                    \
+      (marey__nvml_device device, char *out, unsigned size))                                       \
+    X(OPTIONAL, power, "nvmlDeviceGetPowerUsage", int,                                             \
+      (marey__nvml_device device, unsigned *milliwatt))                                            \
+    X(OPTIONAL, energy, "nvmlDeviceGetTotalEnergyConsumption", int,                                \
+      (marey__nvml_device device, unsigned long long *millijoule))                                 \
+    X(OPTIONAL, fields, "nvmlDeviceGetFieldValues", int,                                           \
+      (marey__nvml_device device, int n, struct marey__nvml_field *fields))                        \
+    X(OPTIONAL, samples, "nvmlDeviceGetSamples", int,                                              \
+      (marey__nvml_device device, int type, unsigned long long last_us, int *value_type,           \
+       unsigned *n, struct marey__nvml_sample *out))                                               \
+    X(OPTIONAL, utilization, "nvmlDeviceGetUtilizationRates", int,                                 \
+      (marey__nvml_device device, struct marey__nvml_utilization * out))                           \
+    X(OPTIONAL, clock, "nvmlDeviceGetClockInfo", int,                                              \
+      (marey__nvml_device device, int domain, unsigned *mhz))                                      \
+    X(OPTIONAL, temperature, "nvmlDeviceGetTemperature", int,                                      \
+      (marey__nvml_device device, int sensor, unsigned *celsius))                                  \
+    X(OPTIONAL, throttle, "nvmlDeviceGetCurrentClocksEventReasons", int,                           \
+      (marey__nvml_device device, unsigned long long *reasons))                                    \
+    X(OPTIONAL, memory, "nvmlDeviceGetMemoryInfo", int,                                            \
+      (marey__nvml_device device, struct marey__nvml_memory * out))                                \
+    X(OPTIONAL, mig_mode, "nvmlDeviceGetMigMode", int,                                             \
+      (marey__nvml_device device, unsigned *now, unsigned *later))                                 \
+    X(OPTIONAL, mig_count, "nvmlDeviceGetMaxMigDeviceCount", int,                                  \
+      (marey__nvml_device device, unsigned *n))                                                    \
+    X(OPTIONAL, mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex", int,                          \
+      (marey__nvml_device device, unsigned i, marey__nvml_device *out))                            \
+    X(OPTIONAL, gpm_support, "nvmlGpmQueryDeviceSupport", int,                                     \
+      (marey__nvml_device device, struct marey__gpm_support * out))                                \
+    X(OPTIONAL, gpm_alloc, "nvmlGpmSampleAlloc", int, (void **sample))                             \
+    X(OPTIONAL, gpm_free, "nvmlGpmSampleFree", int, (void *sample))                                \
+    X(OPTIONAL, gpm_get, "nvmlGpmSampleGet", int, (marey__nvml_device device, void *sample))       \
+    X(OPTIONAL, gpm_metrics, "nvmlGpmMetricsGet", int, (struct marey__gpm_metrics * metrics))
+
 struct marey__nvml {
-    int (*init)(void);
-    int (*shutdown)(void);
-    const char *(*error_string)(int error);
-    int (*count)(unsigned *n);
-    int (*by_index)(unsigned i, marey__nvml_device *out);
-    int (*uuid)(marey__nvml_device device, char *out, unsigned size);
-    int (*name)(marey__nvml_device device, char *out, unsigned size);
-    int (*power)(marey__nvml_device device, unsigned *milliwatt);
-    int (*energy)(marey__nvml_device device, unsigned long long *millijoule);
-    int (*fields)(marey__nvml_device device, int n, struct marey__nvml_field *fields);
-    int (*samples)(marey__nvml_device device, int type, unsigned long long last_us, int *value_type,
-                   unsigned *n, struct marey__nvml_sample *out);
-    int (*utilization)(marey__nvml_device device, struct marey__nvml_utilization *out);
-    int (*clock)(marey__nvml_device device, int domain, unsigned *mhz);
-    int (*temperature)(marey__nvml_device device, int sensor, unsigned *celsius);
-    int (*throttle)(marey__nvml_device device, unsigned long long *reasons);
-    int (*memory)(marey__nvml_device device, struct marey__nvml_memory *out);
-    int (*mig_mode)(marey__nvml_device device, unsigned *now, unsigned *later);
-    int (*mig_count)(marey__nvml_device device, unsigned *n);
-    int (*mig_by_index)(marey__nvml_device device, unsigned i, marey__nvml_device *out);
-    int (*gpm_support)(marey__nvml_device device, struct marey__gpm_support *out);
-    int (*gpm_alloc)(void **sample);
-    int (*gpm_free)(void *sample);
-    int (*gpm_get)(marey__nvml_device device, void *sample);
-    int (*gpm_metrics)(struct marey__gpm_metrics *metrics);
+#define MAREY__NVML_FIELD(needs, field, symbol, result, arguments) result(*field) arguments;
+    MAREY__NVML_FUNCTIONS(MAREY__NVML_FIELD)
+#undef MAREY__NVML_FIELD
 };
 
 /* The library's file: $MAREY_NVML_LIBRARY, else the name that the loader knows. */
@@ -265,12 +288,9 @@ void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns);
 void marey__energy_gpu_state(struct marey__energy_gpu *gpu);
 void marey__energy_gpu_utilization(struct marey__energy_gpu *gpu);
 void marey__energy_gpu_gpm(struct marey__energy_gpu *gpu);
-/* How often each is read. */
-struct marey__energy_rates {
-    uint64_t power_ns, count_ns, utilization_ns, gpm_ns, state_ns;
-};
-void marey__energy_gpu_describe(const struct marey__energy_gpu *gpu,
-                                const struct marey__energy_rates *rates, struct marey__buf *out);
+/* `period_ns` by enum marey__due_kind: how often each is read. */
+void marey__energy_gpu_describe(const struct marey__energy_gpu *gpu, const uint64_t *period_ns,
+                                struct marey__buf *out);
 /* Of energy_gpu.c for the two others: write a value, or take note of why there is none. */
 void marey__energy_gpu_take_power(struct marey__energy_gpu *gpu, double watts, uint64_t tick,
                                   uint64_t ns);
@@ -457,23 +477,15 @@ void marey__energy_times_init(struct marey__energy_session *s);
 /* Read what is due at `now_ns`, `n_edges` epochs having begun or ended so far; when the next reading is due. */
 uint64_t marey__energy_times_read(struct marey__energy_session *s, uint64_t now_ns, uint32_t n_edges);
 
-/* ---- energy_pace.c: how often ---- */
-
+/* How often something is read. */
 void marey__pace_note(struct marey__due *due, uint64_t cost_ns);
 MAREY_PRIVATE_API uint64_t marey__pace_period_ns(enum marey__due_kind kind, uint64_t cost_ns);
 /* The same by what readings have taken so far, within what the user has asked for and what buffers hold. */
 uint64_t marey__pace_plan(const struct marey__energy_session *s, enum marey__due_kind kind);
 /* Whether a reading takes milliseconds, as some do on some drivers. */
 bool marey__pace_is_dear(const struct marey__due *due);
-/* Whether another reading stays within what measuring may take, up to now; one that is not dear does. */
+/* Whether another reading stays within the share of measuring, up to now; one that is not dear does. */
 bool marey__pace_can_afford(const struct marey__energy_session *s, enum marey__due_kind kind,
                             uint64_t now_ns);
-
-/* ---- energy_order.c ---- */
-
-void marey__energy_order_add(struct marey__energy_order *order,
-                             const struct marey__energy_entry *entry);
-/* Write what is not after `until_tick`, in order; the rest goes on waiting. */
-void marey__energy_order_write(struct marey__energy_order *order, uint64_t until_tick);
 
 #endif

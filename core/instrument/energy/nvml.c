@@ -1,7 +1,5 @@
 /* NVIDIA's management library, opened at run time: every function is looked up by name, and most may be missing. */
 #include <dlfcn.h>
-#include <stddef.h>
-#include <string.h>
 
 #include "instrument/energy/internal.h"
 
@@ -11,56 +9,24 @@ const char *marey__nvml_path(void)
     return path != NULL && path[0] != '\0' ? path : "libnvidia-ml.so.1";
 }
 
-/* Of two names the first that is there counts. */
-static const struct function {
-    size_t offset; /* in struct marey__nvml */
-    const char *names[2];
-    bool is_required;
-} functions[] = {
-    {offsetof(struct marey__nvml, init), {"nvmlInit_v2"}, true},
-    {offsetof(struct marey__nvml, shutdown), {"nvmlShutdown"}, true},
-    {offsetof(struct marey__nvml, count), {"nvmlDeviceGetCount_v2"}, true},
-    {offsetof(struct marey__nvml, by_index), {"nvmlDeviceGetHandleByIndex_v2"}, true},
-    {offsetof(struct marey__nvml, uuid), {"nvmlDeviceGetUUID"}, true},
-    {offsetof(struct marey__nvml, error_string), {"nvmlErrorString"}, false},
-    {offsetof(struct marey__nvml, name), {"nvmlDeviceGetName"}, false},
-    {offsetof(struct marey__nvml, power), {"nvmlDeviceGetPowerUsage"}, false},
-    {offsetof(struct marey__nvml, energy), {"nvmlDeviceGetTotalEnergyConsumption"}, false},
-    {offsetof(struct marey__nvml, fields), {"nvmlDeviceGetFieldValues"}, false},
-    {offsetof(struct marey__nvml, samples), {"nvmlDeviceGetSamples"}, false},
-    {offsetof(struct marey__nvml, utilization), {"nvmlDeviceGetUtilizationRates"}, false},
-    {offsetof(struct marey__nvml, clock), {"nvmlDeviceGetClockInfo"}, false},
-    {offsetof(struct marey__nvml, temperature), {"nvmlDeviceGetTemperature"}, false},
-    {offsetof(struct marey__nvml, throttle),
-     {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
-     false},
-    {offsetof(struct marey__nvml, memory), {"nvmlDeviceGetMemoryInfo"}, false},
-    {offsetof(struct marey__nvml, mig_mode), {"nvmlDeviceGetMigMode"}, false},
-    {offsetof(struct marey__nvml, mig_count), {"nvmlDeviceGetMaxMigDeviceCount"}, false},
-    {offsetof(struct marey__nvml, mig_by_index), {"nvmlDeviceGetMigDeviceHandleByIndex"}, false},
-    {offsetof(struct marey__nvml, gpm_support), {"nvmlGpmQueryDeviceSupport"}, false},
-    {offsetof(struct marey__nvml, gpm_alloc), {"nvmlGpmSampleAlloc"}, false},
-    {offsetof(struct marey__nvml, gpm_free), {"nvmlGpmSampleFree"}, false},
-    {offsetof(struct marey__nvml, gpm_get), {"nvmlGpmSampleGet"}, false},
-    {offsetof(struct marey__nvml, gpm_metrics), {"nvmlGpmMetricsGet"}, false},
-};
-
 static marey_status find_functions(void *library, struct marey__nvml *out)
 {
-    *out = (struct marey__nvml){0};
-    for (size_t i = 0; i < MAREY__COUNT_OF(functions); i++) {
-        void *symbol = NULL;
-        for (size_t n = 0; symbol == NULL && n < 2 && functions[i].names[n] != NULL; n++)
-            symbol = dlsym(library, functions[i].names[n]);
-        memcpy((char *)out + functions[i].offset, &symbol, sizeof symbol);
-        if (symbol == NULL && functions[i].is_required)
-            return marey__fail(
-                MAREY_EUNAVAILABLE,
-                "the energy of GPUs is not measured: NVML (%s) is too old, it has no "
-                "%s; install a newer NVIDIA driver",
-                marey__nvml_path(), functions[i].names[0]);
-    }
-    return MAREY_OK;
+    enum { OPTIONAL, REQUIRED };
+    const char *missing = NULL;
+#define FIND(needs, field, symbol, result, arguments)                                              \
+    *(void **)&out->field = dlsym(library, symbol);                                                \
+    if ((needs) == REQUIRED && out->field == NULL && missing == NULL)                              \
+        missing = symbol;
+    MAREY__NVML_FUNCTIONS(FIND)
+#undef FIND
+    if (out->throttle == NULL) /* by the name it had before */
+        *(void **)&out->throttle = dlsym(library, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    if (missing == NULL)
+        return MAREY_OK;
+    return marey__fail(MAREY_EUNAVAILABLE,
+                       "the energy of GPUs is not measured: NVML (%s) is too old, it has no "
+                       "%s; install a newer NVIDIA driver",
+                       marey__nvml_path(), missing);
 }
 
 const char *marey__nvml_words(const struct marey__nvml *nvml, int error)

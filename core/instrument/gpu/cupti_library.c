@@ -18,14 +18,6 @@ static struct {
 
 static const char *const names[] = {"libcupti.so.13", "libcupti.so.12"};
 
-bool marey__cuda_is_loaded(void)
-{
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (driver != NULL)
-        dlclose(driver);
-    return driver != NULL;
-}
-
 /* `folder` with a slash at its end; "": where the loader searches. */
 static void *open_in(const char *folder, int flags)
 {

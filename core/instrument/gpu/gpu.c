@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "instrument/cuda/internal.h"
 #include "instrument/gpu/internal.h"
 #include "switchboard/internal.h"
 

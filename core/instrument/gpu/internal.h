@@ -163,8 +163,6 @@ struct marey__cupti {
 
 /* CUPTI, opened once and for good. NULL with a sentence in marey_last_error() when it cannot be used. */
 const struct marey__cupti *marey__cupti_open(void);
-/* Whether the process has loaded the driver of CUDA. */
-bool marey__cuda_is_loaded(void);
 
 /* ---- gpu.c: on and off ---- */
 

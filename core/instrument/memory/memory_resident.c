@@ -10,39 +10,40 @@ static void put(struct marey_site *site, double value)
     marey_counter(marey_site_id(site), value);
 }
 
-uint64_t marey__memory_status_bytes(const char *text, size_t len, const char *key)
+/* The rest of the first line that begins with `key` and has more; `*len` becomes its length. NULL for none. */
+static const char *line_of(const char *text, size_t *len, const char *key)
 {
     const size_t key_len = strlen(key);
-    for (const char *at = text, *end = text + len; at < end;) {
+    const char *const end = text + *len;
+    for (const char *at = text; at < end;) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
         const size_t line = (size_t)((line_end != NULL ? line_end : end) - at);
-        uint64_t kib;
         if (line > key_len && memcmp(at, key, key_len) == 0) {
-            size_t skip = key_len;
-            while (skip < line && (at[skip] == ' ' || at[skip] == '\t'))
-                skip++;
-            return marey__parse_number(at + skip, line - skip, &kib) && kib < UINT64_MAX >> 10
-                       ? kib << 10
-                       : 0;
+            *len = line - key_len;
+            return at + key_len;
         }
         at += line + 1;
     }
-    return 0;
+    return NULL;
+}
+
+uint64_t marey__memory_status_bytes(const char *text, size_t len, const char *key)
+{
+    uint64_t kib;
+    const char *at = line_of(text, &len, key);
+    for (; at != NULL && len > 0 && (*at == ' ' || *at == '\t'); len--)
+        at++;
+    return at != NULL && marey__parse_number(at, len, &kib) && kib < UINT64_MAX >> 10 ? kib << 10 : 0;
 }
 
 bool marey__memory_cgroup(const char *text, size_t len, char *out, size_t size)
 {
-    for (const char *at = text, *end = text + len; at < end;) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        const size_t line = (size_t)((line_end != NULL ? line_end : end) - at);
-        if (line > 3 && memcmp(at, "0::", 3) == 0 && line - 3 < size) {
-            memcpy(out, at + 3, line - 3);
-            out[line - 3] = '\0';
-            return true;
-        }
-        at += line + 1;
-    }
-    return false;
+    const char *const path = line_of(text, &len, "0::");
+    if (path == NULL || len >= size)
+        return false;
+    memcpy(out, path, len);
+    out[len] = '\0';
+    return true;
 }
 
 /* The least of what the cgroup and those around it allow; 0: as much as there is. */

@@ -48,13 +48,10 @@ static void add(uint64_t *count, uint64_t n)
 
 void marey__memory_counts_get(struct marey__memory_counts *out)
 {
-    const struct marey__memory_counts *c = &sampling.counts;
-    *out = (struct marey__memory_counts){
-        .n_reported = __atomic_load_n(&c->n_reported, __ATOMIC_RELAXED),
-        .n_dropped = __atomic_load_n(&c->n_dropped, __ATOMIC_RELAXED),
-        .n_unfollowed = __atomic_load_n(&c->n_unfollowed, __ATOMIC_RELAXED),
-        .ticks = __atomic_load_n(&c->ticks, __ATOMIC_RELAXED),
-        .n_allocations = __atomic_load_n(&c->n_allocations, __ATOMIC_RELAXED)};
+    const uint64_t *from = (const uint64_t *)&sampling.counts;
+    uint64_t *to = (uint64_t *)out;
+    for (size_t i = 0; i < sizeof *out / sizeof *to; i++)
+        to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
 void marey__memory_sample_start(uint64_t interval)
