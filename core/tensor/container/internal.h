@@ -55,7 +55,7 @@ MAREY_PRIVATE_API void marey__step_name_put(struct marey__buf *out, uint64_t ste
 /* The header of a .npy, in front of marey_tensor_bytes() of row-major data; always a multiple of 64 bytes. */
 MAREY_PRIVATE_API void marey__npy_header_put(struct marey__buf *out,
                                              const struct marey_tensor *tensor);
-/* ".npy"; of a type that numpy has none for ".bf16.npy", so that the name tells. Lent for ever. */
+/* ".npy"; for a type that numpy does not have ".bf16.npy", so that the name tells. Lent for ever. */
 MAREY_PRIVATE_API const char *marey__npy_suffix(enum marey_dtype dtype);
 
 /* ---- safetensors_write.c ---- */
@@ -131,7 +131,14 @@ MAREY_PRIVATE_API void marey__image_meta_put(struct marey__buf *out, enum marey_
 
 /* ---- manifest_write.c ---- */
 
-/* "container", "json", "binary" ...; NULL for what is no type. Lent for ever. */
+/* The numbers of statistics by their keys, apart from the histogram; the last has a NULL key. */
+struct marey__stats_field {
+    const char *key;
+    size_t offset; /* in struct marey_tensor_stats */
+    bool is_real;  /* a double, else a uint64_t */
+};
+MAREY_PRIVATE_API const struct marey__stats_field *marey__stats_fields(void);
+/* "container", "json", "binary" ...; NULL for a number that is not a type. Lent for ever. */
 MAREY_PRIVATE_API const char *marey__dump_type_name(enum marey_dump_type type);
 
 struct marey__manifest_step {

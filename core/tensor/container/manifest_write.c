@@ -110,27 +110,46 @@ static void put_digests(struct marey__buf *out, const struct marey__manifest_val
     marey__buf_puts(out, "]");
 }
 
-static void put_number(struct marey__buf *out, const char *key, double value)
+#define COUNT(KEY, FIELD)                                                                          \
+    {                                                                                              \
+        KEY, offsetof(struct marey_tensor_stats, FIELD), false                                     \
+    }
+#define REAL(FIELD)                                                                                \
+    {                                                                                              \
+#FIELD, offsetof(struct marey_tensor_stats, FIELD), true                                   \
+    }
+
+const struct marey__stats_field *marey__stats_fields(void)
 {
-    put_key(out, key);
-    marey__json_double_put(out, value);
+    static const struct marey__stats_field fields[] = {COUNT("n", n),
+                                                       COUNT("nan", n_nan),
+                                                       COUNT("pos_inf", n_pos_inf),
+                                                       COUNT("neg_inf", n_neg_inf),
+                                                       COUNT("zero", n_zero),
+                                                       COUNT("denormal", n_denormal),
+                                                       COUNT("negative", n_negative),
+                                                       REAL(min),
+                                                       REAL(max),
+                                                       REAL(mean),
+                                                       REAL(std),
+                                                       REAL(l2),
+                                                       {0}};
+    return fields;
 }
 
 static void put_stats(struct marey__buf *out, const struct marey_tensor_stats *stats)
 {
     marey__buf_puts(out, ",\"stats\":{\"n\":");
     marey__buf_put_u64(out, stats->n);
-    put_count(out, "nan", stats->n_nan);
-    put_count(out, "pos_inf", stats->n_pos_inf);
-    put_count(out, "neg_inf", stats->n_neg_inf);
-    put_count(out, "zero", stats->n_zero);
-    put_count(out, "denormal", stats->n_denormal);
-    put_count(out, "negative", stats->n_negative);
-    put_number(out, "min", stats->min);
-    put_number(out, "max", stats->max);
-    put_number(out, "mean", stats->mean);
-    put_number(out, "std", stats->std);
-    put_number(out, "l2", stats->l2);
+    for (const struct marey__stats_field *field = marey__stats_fields() + 1; field->key != NULL;
+         field++) {
+        const void *const at = (const char *)stats + field->offset;
+        put_key(out, field->key);
+        if (field->is_real)
+            marey__json_double_put(out, *(const double *)at);
+        else
+            marey__buf_put_u64(out, *(const uint64_t *)at);
+    }
     marey__buf_puts(out, ",\"histogram\":{");
     const char *before = "\"";
     for (unsigned i = 0; i < MAREY_STATS_BINS; i++)

@@ -4,53 +4,7 @@
 #include <string.h>
 
 #include "tensor/container/internal.h"
-
-/* The format's own name for a type, or for what stands in for it. */
-static const char *type_of(enum marey_dtype dtype)
-{
-    switch (dtype) {
-    case MAREY_BOOL:
-        return "BOOL";
-    case MAREY_I8:
-        return "I8";
-    case MAREY_U16:
-        return "U16";
-    case MAREY_I16:
-        return "I16";
-    case MAREY_U32:
-        return "U32";
-    case MAREY_I32:
-        return "I32";
-    case MAREY_U64:
-        return "U64";
-    case MAREY_I64:
-        return "I64";
-    case MAREY_F16:
-    case MAREY_C32:
-        return "F16";
-    case MAREY_BF16:
-        return "BF16";
-    case MAREY_F32:
-        return "F32";
-    case MAREY_F64:
-    case MAREY_C128:
-        return "F64";
-    case MAREY_C64:
-        return "C64";
-    case MAREY_F8_E4M3FN:
-        return "F8_E4M3";
-    case MAREY_F8_E5M2:
-        return "F8_E5M2";
-    case MAREY_F8_E4M3FNUZ:
-        return "F8_E4M3FNUZ";
-    case MAREY_F8_E5M2FNUZ:
-        return "F8_E5M2FNUZ";
-    case MAREY_F8_E8M0FNU:
-        return "F8_E8M0";
-    default:
-        return "U8";
-    }
-}
+#include "tensor/kernels/internal.h"
 
 static void put_entry(struct marey__safetensors *file, const char *name, size_t len,
                       const struct marey_tensor *tensor, uint64_t n_bytes)
@@ -59,7 +13,7 @@ static void put_entry(struct marey__safetensors *file, const char *name, size_t 
     marey__buf_puts(out, ",");
     marey__json_put(out, name, len);
     marey__buf_puts(out, ":{\"dtype\":\"");
-    marey__buf_puts(out, type_of(tensor->dtype));
+    marey__buf_puts(out, marey__dtype_get(tensor->dtype)->safetensors);
     marey__buf_puts(out, "\",\"shape\":[");
     for (uint32_t i = 0; i < tensor->rank; i++) {
         marey__buf_puts(out, i > 0 ? "," : "");

@@ -144,7 +144,8 @@ MAREY_WARN_UNUSED marey_status marey__steps_find(struct marey_dumps *dumps, cons
 /* step_values.c */
 /* Memory of the step, zeroed; NULL without. */
 void *marey__step_keep(struct marey__dumpfile_step *step, size_t size);
-/* A copy with a NUL behind it. */
+void *marey__step_copy(struct marey__dumpfile_step *step, const void *bytes, size_t n);
+/* A copy with a NUL after it. */
 char *marey__step_text(struct marey__dumpfile_step *step, const char *text, size_t len);
 /* Let the step own memory of marey__alloc from now on; without memory it is freed, and the answer is false. */
 bool marey__step_own(struct marey__dumpfile_step *step, void *memory);

@@ -60,12 +60,19 @@ static bool line_name(struct marey__json *json, void *into)
     return !line->name.failed || no_memory(json);
 }
 
-static bool line_seq(struct marey__json *json, void *into)
-{
-    struct line *const line = into;
-    line->has_seq = true;
-    return marey__json_count(json, &line->seq);
-}
+#define LINE(NAME, CALL)                                                                           \
+    static bool line_##NAME(struct marey__json *json, void *into)                                  \
+    {                                                                                              \
+        struct line *const line = into;                                                            \
+        return CALL;                                                                               \
+    }
+LINE(seq, line->has_seq = marey__json_count(json, &line->seq))
+LINE(shape, line->has_shape = marey__shape_read(json, &line->shape))
+LINE(offset, line->has_offset = marey__json_count(json, &line->offset))
+LINE(bytes, marey__json_count(json, &line->n_bytes))
+LINE(phase, line_text(json, line, &line->phase))
+LINE(source, line_text(json, line, &line->source))
+LINE(missing, line_text(json, line, &line->missing))
 
 static bool line_type(struct marey__json *json, void *into)
 {
@@ -99,13 +106,6 @@ static bool line_dtype(struct marey__json *json, void *into)
     return check(json, line->shape.dtype != MAREY_DTYPE_NONE, "an unknown dtype");
 }
 
-static bool line_shape(struct marey__json *json, void *into)
-{
-    struct line *const line = into;
-    line->has_shape = true;
-    return marey__shape_read(json, &line->shape);
-}
-
 /* Strides may be negative. */
 static bool line_strides(struct marey__json *json, void *into)
 {
@@ -127,33 +127,6 @@ static bool line_strides(struct marey__json *json, void *into)
         line->strides.rank++;
     }
     return json->mistake == NULL;
-}
-
-static bool line_offset(struct marey__json *json, void *into)
-{
-    struct line *const line = into;
-    line->has_offset = true;
-    return marey__json_count(json, &line->offset);
-}
-
-static bool line_bytes(struct marey__json *json, void *into)
-{
-    return marey__json_count(json, &((struct line *)into)->n_bytes);
-}
-
-static bool line_phase(struct marey__json *json, void *into)
-{
-    return line_text(json, into, &((struct line *)into)->phase);
-}
-
-static bool line_source(struct marey__json *json, void *into)
-{
-    return line_text(json, into, &((struct line *)into)->source);
-}
-
-static bool line_missing(struct marey__json *json, void *into)
-{
-    return line_text(json, into, &((struct line *)into)->missing);
 }
 
 static bool line_end(struct marey__json *json, void *into)
@@ -262,19 +235,6 @@ static bool line_value(struct marey__json *json, void *into)
 
 /* ---- statistics ---- */
 
-#define STATS_COUNT(NAME, FIELD)                                                                   \
-    static bool stats_##NAME(struct marey__json *json, void *into)                                 \
-    {                                                                                              \
-        return marey__json_count(json, &((struct marey_tensor_stats *)into)->FIELD);               \
-    }
-STATS_COUNT(n, n)
-STATS_COUNT(nan, n_nan)
-STATS_COUNT(pos_inf, n_pos_inf)
-STATS_COUNT(neg_inf, n_neg_inf)
-STATS_COUNT(zero, n_zero)
-STATS_COUNT(denormal, n_denormal)
-STATS_COUNT(negative, n_negative)
-
 /* NaN and infinities are strings. */
 static bool read_double(struct marey__json *json, double *out)
 {
@@ -288,20 +248,8 @@ static bool read_double(struct marey__json *json, double *out)
                  "a number is missing");
 }
 
-#define STATS_DOUBLE(NAME)                                                                         \
-    static bool stats_##NAME(struct marey__json *json, void *into)                                 \
-    {                                                                                              \
-        return read_double(json, &((struct marey_tensor_stats *)into)->NAME);                      \
-    }
-STATS_DOUBLE(min)
-STATS_DOUBLE(max)
-STATS_DOUBLE(mean)
-STATS_DOUBLE(std)
-STATS_DOUBLE(l2)
-
-static bool stats_histogram(struct marey__json *json, void *into)
+static bool read_histogram(struct marey__json *json, struct marey_tensor_stats *stats)
 {
-    struct marey_tensor_stats *const stats = into;
     if (!marey__json_expect(json, MAREY__JSON_OBJECT, "a histogram that is not an object"))
         return false;
     while (marey__json_next_key(json)) {
@@ -317,23 +265,22 @@ static bool stats_histogram(struct marey__json *json, void *into)
 
 static bool line_stats(struct marey__json *json, void *into)
 {
-    static const struct marey__json_key keys[] = {{"n", stats_n},
-                                                  {"nan", stats_nan},
-                                                  {"pos_inf", stats_pos_inf},
-                                                  {"neg_inf", stats_neg_inf},
-                                                  {"zero", stats_zero},
-                                                  {"denormal", stats_denormal},
-                                                  {"negative", stats_negative},
-                                                  {"min", stats_min},
-                                                  {"max", stats_max},
-                                                  {"mean", stats_mean},
-                                                  {"std", stats_std},
-                                                  {"l2", stats_l2},
-                                                  {"histogram", stats_histogram},
-                                                  {NULL, NULL}};
     struct line *const line = into;
     line->has_stats = true;
-    return marey__json_object(json, keys, &line->stats);
+    if (!marey__json_expect(json, MAREY__JSON_OBJECT, "statistics that are not an object"))
+        return false;
+    while (marey__json_next_key(json)) {
+        const struct marey__stats_field *field = marey__stats_fields();
+        while (field->key != NULL && !marey__json_is(json, field->key))
+            field++;
+        void *const at = (char *)&line->stats + field->offset;
+        if (!(marey__json_is(json, "histogram") ? read_histogram(json, &line->stats)
+              : field->key == NULL              ? marey__json_skip(json)
+              : field->is_real                  ? read_double(json, at)
+                                                : marey__json_count(json, at)))
+            return false;
+    }
+    return json->mistake == NULL;
 }
 
 /* ---- the whole line ---- */
@@ -358,40 +305,22 @@ static const struct marey__json_key line_keys[] = {{"seq", line_seq},
                                                    {"end", line_end},
                                                    {NULL, NULL}};
 
-/* Copies of what stays with the value. */
+/* Copies of what stays with the value. Returns false on out of memory. */
 static bool keep(struct line *line, struct marey_dumped_value *value)
 {
     struct marey__dumpfile_step *const step = line->step;
-    if (line->n_blocks > 0) {
-        struct marey_digest *const blocks = marey__step_keep(step, line->n_blocks * sizeof *blocks);
-        if (blocks == NULL)
-            return false;
-        memcpy(blocks, line->blocks, line->n_blocks * sizeof *blocks);
-        value->blocks = blocks;
-        value->n_blocks = line->n_blocks;
-    }
-    if (line->has_digest) {
-        struct marey_digest *const digest = marey__step_keep(step, sizeof *digest);
-        if (digest == NULL)
-            return false;
-        *digest = line->digest;
-        value->digest = digest;
-    }
-    if (line->has_stats) {
-        struct marey_tensor_stats *const stats = marey__step_keep(step, sizeof *stats);
-        if (stats == NULL)
-            return false;
-        *stats = line->stats;
-        value->stats = stats;
-    }
-    if (line->has_strides && line->strides.rank == line->shape.rank) {
-        int64_t *const strides = marey__step_keep(step, line->shape.rank * sizeof *strides);
-        if (strides == NULL)
-            return false;
-        memcpy(strides, line->strides.sizes, line->shape.rank * sizeof *strides);
-        value->strides = strides;
-    }
-    return true;
+    const bool has_strides = line->has_strides && line->strides.rank == line->shape.rank;
+    value->n_blocks = line->n_blocks;
+    return (line->n_blocks == 0 ||
+            (value->blocks = marey__step_copy(step, line->blocks,
+                                              line->n_blocks * sizeof *line->blocks)) != NULL) &&
+           (!line->has_digest ||
+            (value->digest = marey__step_copy(step, &line->digest, sizeof line->digest)) != NULL) &&
+           (!line->has_stats ||
+            (value->stats = marey__step_copy(step, &line->stats, sizeof line->stats)) != NULL) &&
+           (!has_strides ||
+            (value->strides = marey__step_copy(step, line->strides.sizes,
+                                               line->shape.rank * sizeof *value->strides)) != NULL);
 }
 
 /* Where the numbers are: in the container, if that has all of them; in files; or nowhere. */

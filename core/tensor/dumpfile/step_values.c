@@ -46,6 +46,12 @@ bool marey__step_own(struct marey__dumpfile_step *step, void *memory)
     return piece != NULL;
 }
 
+void *marey__step_copy(struct marey__dumpfile_step *step, const void *bytes, size_t n)
+{
+    void *const copy = marey__step_keep(step, n);
+    return copy != NULL ? memcpy(copy, bytes, n) : NULL;
+}
+
 char *marey__step_text(struct marey__dumpfile_step *step, const char *text, size_t len)
 {
     char *const copy = marey__step_keep(step, len + 1);
@@ -106,9 +112,9 @@ struct marey_dumped_value *marey__step_last(struct marey__dumpfile_step *step)
 marey_status marey__step_shape(struct marey__dumpfile_step *step, const struct marey__shape *shape)
 {
     struct marey_dumped_value *const value = marey__step_last(step);
-    int64_t *const sizes = marey__step_keep(step, shape->rank * sizeof *sizes);
+    const int64_t *const sizes =
+        marey__step_copy(step, shape->sizes, shape->rank * sizeof *shape->sizes);
     MAREY__TRY_MEMORY(sizes != NULL);
-    memcpy(sizes, shape->sizes, shape->rank * sizeof *sizes);
     value->dtype = shape->dtype;
     value->rank = shape->rank;
     value->sizes = sizes;

@@ -42,8 +42,11 @@ struct marey__dtype {
     uint8_t digits;       /* significant bits of a float, the hidden one counted */
     int16_t min_exponent; /* 2 to it is the least normal number */
     double rel, abs;      /* torch's default tolerances */
+    const char *id;       /* "F32" */
+    /* In files; numpy has an unsigned integer of the width, and the suffix names the type, where it has no such type. */
+    const char *numpy, *safetensors, *npy_suffix;
 };
-/* NULL for what is none. Lent for ever. */
+/* NULL for a number that is not a type. Lent for ever. */
 MAREY_PRIVATE_API const struct marey__dtype *marey__dtype_get(enum marey_dtype dtype);
 
 /* ---- layout ---- */
