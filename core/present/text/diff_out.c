@@ -1,20 +1,15 @@
 /*
- * The answer of a diff: where the two differ first, in a sentence, the operation that makes it, the tensors that differ,
- * and what to know of the comparison. diff_json_out.c gives the same to programs.
+ * A diff as text: the first difference in a sentence, the operation that introduces it, the tensors that differ, notes on
+ * the comparison. The same as JSON.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "present/draw/internal.h"
 #include "present/text/internal.h"
 
 enum { PATH_WIDTH = 100 };
-
-static marey_status end_line(struct marey__diff_answer *answer)
-{
-    marey__buf_puts(&answer->line, "\n");
-    return marey__buf_to_stream(&answer->line, answer->out);
-}
 
 static void put_cell(struct marey__buf *line, const struct marey_cell *cell)
 {
@@ -177,7 +172,7 @@ static void put_same(struct marey__buf *line, const marey_diff *diff)
     }
 }
 
-void marey__diff_sentence(struct marey__buf *line, const marey_diff *diff)
+static void put_sentence(struct marey__buf *line, const marey_diff *diff)
 {
     if (marey_diff_is_same(diff))
         put_same(line, diff);
@@ -250,21 +245,21 @@ static const struct marey_column drawn_columns[] = {
     {"cosine", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
 };
 
-static void copy_text(marey_table *drawn, const struct marey_cell *cell)
+static void copy_cell(marey_table *drawn, const marey_table *from, size_t row, const char *column)
 {
-    if (cell->is_null)
-        marey_table_null(drawn);
-    else
-        marey_table_text(drawn, cell->as.text, cell->len);
-}
-
-static void copy_f64(marey_table *drawn, const marey_table *from, size_t row, const char *column)
-{
-    const struct marey_cell cell = marey__cell_of(from, row, column);
+    const size_t c = (size_t)marey_table_find(from, column);
+    const struct marey_cell cell = marey_table_cell(from, row, c);
+    const enum marey_type type = marey_table_column(from, c)->type;
     if (cell.is_null)
         marey_table_null(drawn);
-    else
+    else if (type == MAREY_TYPE_TEXT)
+        marey_table_text(drawn, cell.as.text, cell.len);
+    else if (type == MAREY_TYPE_F64)
         marey_table_f64(drawn, cell.as.f64);
+    else if (type == MAREY_TYPE_I64)
+        marey_table_i64(drawn, cell.as.i64);
+    else
+        marey_table_u64(drawn, cell.as.u64);
 }
 
 static void draw_wrong(marey_table *drawn, const marey_table *from, size_t row)
@@ -295,46 +290,31 @@ static void draw_path(marey_table *drawn, const marey_table *from, size_t row)
 /* The two shapes, types or texts, for rows without a worst element. */
 static void draw_two(marey_table *drawn, const marey_table *from, size_t row)
 {
-    const struct marey_cell status = marey__cell_of(from, row, "status");
-    const bool is_shape = strcmp(status.as.text, "shape") == 0,
-               is_type = strcmp(status.as.text, "dtype") == 0;
-    const char *const columns[][2] = {{"max_abs_a", "value_a"}, {"max_abs_b", "value_b"},
-                                      {"shape_a", "value_a"},   {"shape_b", "value_b"},
-                                      {"dtype_a", "value_a"},   {"dtype_b", "value_b"}};
-    for (size_t i = 0; i < 2; i++) {
-        const char *const *two = columns[(is_shape ? 2 : is_type ? 4 : 0) + i];
-        struct marey_cell cell = marey__cell_of(from, row, two[0]);
-        if (cell.is_null)
-            cell = marey__cell_of(from, row, two[1]);
-        copy_text(drawn, &cell);
-    }
+    static const char *const shapes[] = {"shape_a", "shape_b"}, *const types[] = {"dtype_a", "dtype_b"},
+                             *const worst[] = {"max_abs_a", "max_abs_b"},
+                             *const values[] = {"value_a", "value_b"};
+    const char *const status = marey__cell_of(from, row, "status").as.text;
+    const char *const *const two = strcmp(status, "shape") == 0   ? shapes
+                                   : strcmp(status, "dtype") == 0 ? types
+                                                                  : worst;
+    for (size_t i = 0; i < 2; i++)
+        copy_cell(drawn, from, row, marey__cell_of(from, row, two[i]).is_null ? values[i] : two[i]);
 }
 
 static void draw_row(marey_table *drawn, const marey_table *from, size_t row)
 {
-    const struct marey_cell rank = marey__cell_of(from, row, "rank"),
-                            status = marey__cell_of(from, row, "status"),
-                            at = marey__cell_of(from, row, "max_abs_index");
-    marey_table_u64(drawn, marey__cell_of(from, row, "step").as.u64);
-    if (rank.is_null)
-        marey_table_null(drawn);
-    else
-        marey_table_i64(drawn, rank.as.i64);
+    copy_cell(drawn, from, row, "step");
+    copy_cell(drawn, from, row, "rank");
     draw_path(drawn, from, row);
-    copy_text(drawn, &status);
+    copy_cell(drawn, from, row, "status");
     draw_wrong(drawn, from, row);
-    copy_f64(drawn, from, row, "max_abs");
-    copy_text(drawn, &at);
+    copy_cell(drawn, from, row, "max_abs");
+    copy_cell(drawn, from, row, "max_abs_index");
     draw_two(drawn, from, row);
-    copy_f64(drawn, from, row, "max_rel");
-    copy_f64(drawn, from, row, "max_ulp");
-    copy_f64(drawn, from, row, "rmse");
-    copy_f64(drawn, from, row, "cosine");
-}
-
-static bool is_shown(const struct marey__diff_answer *answer, size_t row)
-{
-    return answer->options->all || answer->diff->results[row].status >= MAREY_DIFF_UNKNOWN;
+    copy_cell(drawn, from, row, "max_rel");
+    copy_cell(drawn, from, row, "max_ulp");
+    copy_cell(drawn, from, row, "rmse");
+    copy_cell(drawn, from, row, "cosine");
 }
 
 static bool has_ranks(const marey_diff *diff)
@@ -346,69 +326,57 @@ static bool has_ranks(const marey_diff *diff)
 }
 
 /* Rows of `tensors` are the results, in their order. */
-static marey_status draw_tensors(struct marey__diff_answer *answer, marey_table **drawn,
-                                 size_t *n_left)
+static marey_status fill_drawn(const marey_diff *diff, const struct marey_diff_text_options *options,
+                               marey_table *drawn, size_t *n_left)
 {
-    static const char *const no_rank[] = {"rank", NULL};
-    const marey_diff *diff = answer->diff;
-    const uint32_t limit = answer->options->limit;
-    MAREY_TRY(marey_table_create("differ", drawn_columns, MAREY__COUNT_OF(drawn_columns), drawn));
     for (size_t row = 0; row < diff->n; row++) {
-        if (!is_shown(answer, row))
+        if (!options->all && diff->results[row].status < MAREY_DIFF_UNKNOWN)
             continue;
-        if (limit != 0 && marey_table_n_rows(*drawn) == limit)
+        if (options->limit != 0 && marey_table_n_rows(drawn) == options->limit)
             ++*n_left;
         else
-            draw_row(*drawn, diff->tables[MAREY__DIFF_TENSORS], row);
+            draw_row(drawn, diff->tables[MAREY__DIFF_TENSORS], row);
     }
-    MAREY_TRY(marey_table_status(*drawn));
-    if (marey_table_n_rows(*drawn) == 0)
-        return MAREY_OK;
-    MAREY_TRY(end_line(answer));
-    const struct marey__text_view view = {
-        .table = *drawn,
-        .options = answer->options->text,
-        .n_rows = marey_table_n_rows(*drawn),
-        .hide = has_ranks(diff) ? NULL : no_rank,
-    };
-    return marey__text_draw(&view, answer->out);
+    return marey_table_status(drawn);
+}
+
+static marey_status draw_tensors(const marey_diff *diff,
+                                 const struct marey_diff_text_options *options,
+                                 struct marey__lines *lines)
+{
+    static const char *const no_rank[] = {"rank", NULL};
+    marey_table *drawn;
+    size_t n_left = 0;
+    MAREY_TRY(marey_table_create("differ", drawn_columns, MAREY__COUNT_OF(drawn_columns), &drawn));
+    marey_status status = fill_drawn(diff, options, drawn, &n_left);
+    const struct marey__text_view view = {.table = drawn,
+                                          .options = options->text,
+                                          .n_rows = marey_table_n_rows(drawn),
+                                          .hide = has_ranks(diff) ? NULL : no_rank};
+    if (status == MAREY_OK && view.n_rows != 0)
+        status = marey__lines_end(lines);
+    if (status == MAREY_OK && view.n_rows != 0)
+        status = marey__text_draw(&view, lines->out);
+    marey_table_destroy(drawn);
+    if (status != MAREY_OK || n_left == 0)
+        return status;
+    marey__buf_printf(&lines->line, "... and %zu more; --limit 0 shows them", n_left);
+    return marey__lines_end(lines);
 }
 
 /* ---- text ---- */
 
-static marey_status put_notes(struct marey__diff_answer *answer, size_t n_left)
+static marey_status put_text(const marey_diff *diff, const struct marey_diff_text_options *options,
+                             struct marey__lines *lines)
 {
-    const marey_table *warnings = answer->diff->tables[MAREY__DIFF_WARNINGS];
-    const bool color = answer->options->text.color != 0;
-    struct marey__buf *line = &answer->line;
-    if (n_left != 0) {
-        marey__buf_printf(line, "... and %zu more; --limit 0 shows them", n_left);
-        MAREY_TRY(end_line(answer));
-    }
-    if (marey_table_n_rows(warnings) != 0)
-        MAREY_TRY(end_line(answer));
-    for (size_t row = 0; row < marey_table_n_rows(warnings); row++) {
-        const struct marey_cell text = marey_table_cell(warnings, row, 0);
-        marey__buf_printf(line, "%snote:%s ", color ? YELLOW : "", color ? PLAIN : "");
-        marey__text_put(line, text.as.text, text.len, 0);
-        MAREY_TRY(end_line(answer));
-    }
-    return MAREY_OK;
-}
-
-static marey_status put_text(struct marey__diff_answer *answer, marey_table **drawn)
-{
-    const marey_diff *diff = answer->diff;
-    const bool color = answer->options->text.color != 0;
-    struct marey__buf *line = &answer->line;
-    size_t n_left = 0;
-    marey__buf_puts(line, color ? BOLD : "");
-    marey__diff_sentence(line, diff);
-    marey__buf_puts(line, color ? PLAIN : "");
-    MAREY_TRY(end_line(answer));
+    struct marey__buf *const line = &lines->line;
+    marey__buf_puts(line, marey__style(lines, BOLD));
+    put_sentence(line, diff);
+    marey__buf_puts(line, marey__style(lines, PLAIN));
+    MAREY_TRY(marey__lines_end(lines));
     if (marey_table_n_rows(diff->tables[MAREY__DIFF_OPERATIONS]) != 0) {
         put_operation(line, diff->tables[MAREY__DIFF_OPERATIONS]);
-        MAREY_TRY(end_line(answer));
+        MAREY_TRY(marey__lines_end(lines));
     }
     marey__text_count_of(line, diff->n, "value");
     marey__buf_puts(line, " in ");
@@ -416,41 +384,97 @@ static marey_status put_text(struct marey__diff_answer *answer, marey_table **dr
     marey__buf_puts(line, diff->compares_ranks ? " of ranks: " : ": ");
     put_counts(line, diff);
     marey__buf_puts(line, ".");
-    MAREY_TRY(end_line(answer));
-    MAREY_TRY(draw_tensors(answer, drawn, &n_left));
-    return put_notes(answer, n_left);
-}
-
-/* ---- both ---- */
-
-static marey_status put_text_of(struct marey__diff_answer *answer)
-{
-    marey_table *drawn = NULL;
-    const marey_status status = put_text(answer, &drawn);
-    marey_table_destroy(drawn);
-    return status;
-}
-
-static marey_status put_answer(marey_diff *diff, const struct marey_diff_text_options *options,
-                               FILE *out, marey_status (*put)(struct marey__diff_answer *answer))
-{
-    static const struct marey_diff_text_options defaults;
-    struct marey__diff_answer answer = {
-        .diff = diff, .options = options != NULL ? options : &defaults, .out = out};
-    marey_status status = put(&answer);
-    marey__buf_fini(&answer.line);
-    if (status == MAREY_OK && fflush(out) != 0)
-        status = marey__fail_errno("write the comparison");
-    return status;
+    MAREY_TRY(marey__lines_end(lines));
+    MAREY_TRY(draw_tensors(diff, options, lines));
+    return marey__lines_put_notes_apart(lines, diff->tables[MAREY__DIFF_WARNINGS]);
 }
 
 marey_status marey_diff_text(marey_diff *diff, const struct marey_diff_text_options *options,
                              FILE *out)
 {
-    return put_answer(diff, options, out, put_text_of);
+    static const struct marey_diff_text_options defaults;
+    const struct marey_diff_text_options *const o = options != NULL ? options : &defaults;
+    struct marey__lines lines = {.out = out, .has_color = o->text.color != 0};
+    return marey__lines_close(&lines, put_text(diff, o, &lines));
+}
+
+/* ---- JSON ---- */
+
+/* Whether the text is a number or truth value of JSON. */
+static bool is_json_value(const struct marey_cell *cell)
+{
+    char *end;
+    if (strcmp(cell->as.text, "true") == 0 || strcmp(cell->as.text, "false") == 0)
+        return true;
+    const double value = strtod(cell->as.text, &end);
+    return end != cell->as.text && *end == '\0' && isfinite(value) &&
+           strspn(cell->as.text, "-+.0123456789eE") == cell->len;
+}
+
+static void put_first_cell(struct marey__buf *line, const marey_table *first, size_t column)
+{
+    const char *name = marey_table_column(first, column)->name;
+    const struct marey_cell cell = marey_table_cell(first, 0, column);
+    const bool is_index = strcmp(name, "index") == 0,
+               is_value = strcmp(name, "a") == 0 || strcmp(name, "b") == 0;
+    if (!cell.is_null && (is_index || (is_value && is_json_value(&cell))))
+        marey__buf_put(line, cell.as.text, cell.len);
+    else
+        marey__json_cell(line, first, 0, column);
+}
+
+static void put_json_first(struct marey__buf *line, const marey_table *first)
+{
+    if (marey_table_n_rows(first) == 0) {
+        marey__buf_puts(line, "null");
+        return;
+    }
+    for (size_t c = 0; c < marey_table_n_columns(first); c++) {
+        marey__buf_printf(line, "%s\"%s\": ", c == 0 ? "{" : ", ",
+                          marey_table_column(first, c)->name);
+        put_first_cell(line, first, c);
+    }
+    marey__buf_puts(line, "}");
+}
+
+static void put_json_counts(struct marey__buf *line, const marey_diff *diff)
+{
+    marey__buf_puts(line, "  \"counts\": {");
+    for (int status = 0; status < MAREY_N_DIFF_STATUSES; status++)
+        marey__buf_printf(line, "%s\"%s\": %zu", status == 0 ? "" : ", ",
+                          marey_diff_status_name((enum marey_diff_status)status),
+                          diff->n_by_status[status]);
+    marey__buf_puts(line, "},\n");
+}
+
+static marey_status put_json(const marey_diff *diff, struct marey__lines *lines)
+{
+    const marey_table *operations = diff->tables[MAREY__DIFF_OPERATIONS];
+    struct marey__buf *line = &lines->line, sentence = {0};
+    put_sentence(&sentence, diff);
+    marey__buf_printf(line, "{\n  \"same\": %s,\n  \"partial\": %s,\n  \"summary\": ",
+                      marey_diff_is_same(diff) ? "true" : "false",
+                      marey_diff_is_partial(diff) ? "true" : "false");
+    marey__json_put(line, sentence.data, sentence.failed ? 0 : sentence.len);
+    marey__buf_fini(&sentence);
+    marey__buf_puts(line, ",\n  \"first\": ");
+    put_json_first(line, diff->tables[MAREY__DIFF_FIRST]);
+    marey__buf_puts(line, ",\n  \"operation\": ");
+    if (marey_table_n_rows(operations) != 0)
+        marey__json_row(line, operations, 0);
+    else
+        marey__buf_puts(line, "null");
+    marey__buf_puts(line, ",\n");
+    put_json_counts(line, diff);
+    MAREY_TRY(marey__json_named_rows(line, diff->tables[MAREY__DIFF_TENSORS], lines->out));
+    MAREY_TRY(marey__json_named_rows(line, operations, lines->out));
+    MAREY_TRY(marey__json_named_rows(line, diff->tables[MAREY__DIFF_STEPS], lines->out));
+    marey__json_last_texts(line, diff->tables[MAREY__DIFF_WARNINGS]);
+    return marey__buf_to_stream(line, lines->out);
 }
 
 marey_status marey_diff_json(marey_diff *diff, FILE *out)
 {
-    return put_answer(diff, NULL, out, marey__diff_put_json);
+    struct marey__lines lines = {.out = out};
+    return marey__lines_close(&lines, put_json(diff, &lines));
 }

@@ -61,19 +61,6 @@ bool marey__cost_put_missing(struct marey__buf *line, const struct marey_cost *c
 /* The array of its parts. */
 void marey__cost_put_json(struct marey__buf *buf, const struct marey_cost *cost);
 
-/* diff_out.c and diff_json_out.c: what the presenters of a diff share. */
-
-struct marey__diff_answer {
-    marey_diff *diff;
-    const struct marey_diff_text_options *options;
-    struct marey__buf line;
-    FILE *out;
-};
-
-/* Where the two differ first, or that they do not. */
-void marey__diff_sentence(struct marey__buf *line, const marey_diff *diff);
-MAREY_WARN_UNUSED marey_status marey__diff_put_json(struct marey__diff_answer *answer);
-
 /* Threads at one moment by equal stacks: <marey/stacks.h> from inside. */
 
 struct marey__stack_member {
