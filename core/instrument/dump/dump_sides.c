@@ -129,13 +129,6 @@ static marey_status save_safetensors(struct side *s)
 
 /* ---- pictures ---- */
 
-static enum marey_image_type image_type(enum marey_dump_type type)
-{
-    return type == MAREY_DUMP_IMAGE_RGB   ? MAREY_IMAGE_RGB
-           : type == MAREY_DUMP_IMAGE_BGR ? MAREY_IMAGE_BGR
-                                          : MAREY_IMAGE_GREY;
-}
-
 static marey_status save_picture(struct side *s, const struct marey__dump_images *lib,
                                  const struct marey_image *image, const char *suffix)
 {
@@ -147,7 +140,7 @@ static marey_status save_picture(struct side *s, const struct marey__dump_images
     lib->free_png(bytes);
     struct marey__buf meta = {0};
     marey__image_meta_put(&meta, s->item->value.tensor.dtype, image->low, image->high,
-                          formats[image_type(s->item->value.type)]);
+                          formats[marey__image_type(s->item->value.type)]);
     if (st == MAREY_OK)
         st = save_meta(s, &meta);
     marey__buf_fini(&meta);
@@ -173,7 +166,7 @@ static marey_status save_pictures(struct side *s)
     const struct marey__dump_images *lib;
     MAREY_TRY(marey__dump_images_get(&lib));
     marey_images *images;
-    MAREY_TRY(lib->create(&s->item->value.tensor, image_type(s->item->value.type),
+    MAREY_TRY(lib->create(&s->item->value.tensor, marey__image_type(s->item->value.type),
                           is_accvlab ? &accvlab : s->item->image, &images));
     const int64_t *sizes;
     const uint32_t n_axes = lib->axes(images, &sizes);

@@ -14,6 +14,18 @@
 
 #include "base/internal.h"
 #include <marey/dump.h>
+#include <marey/image.h>
+
+static inline bool marey__is_image(enum marey_dump_type type)
+{
+    return type == MAREY_DUMP_IMAGE_RGB || type == MAREY_DUMP_IMAGE_BGR || type == MAREY_DUMP_IMAGE_I;
+}
+static inline enum marey_image_type marey__image_type(enum marey_dump_type type)
+{
+    return type == MAREY_DUMP_IMAGE_RGB   ? MAREY_IMAGE_RGB
+           : type == MAREY_DUMP_IMAGE_BGR ? MAREY_IMAGE_BGR
+                                          : MAREY_IMAGE_GREY;
+}
 
 /* ---- dump_names.c ---- */
 

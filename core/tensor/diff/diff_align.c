@@ -83,11 +83,8 @@ static struct key *make_keys(const struct marey__diff_side *side)
     struct key *keys = marey__calloc(side->n + 1, sizeof *keys);
     for (size_t i = 0; keys != NULL && i < side->n; i++) {
         const struct marey_dumped_value *value = &side->values[i];
-        uint64_t name = value->tree + 1;
-        for (const char *p = value->name; *p != '\0'; p++)
-            name = mix(name, (unsigned char)*p);
         keys[i] = (struct key){
-            .name = name,
+            .name = marey__hash_bytes(value->tree, value->name, strlen(value->name)),
             .family = hash_form(hash_path(value, false), value),
             .places = hash_form(hash_path(value, true), value),
             .partner = MAREY__DIFF_NONE,
@@ -103,49 +100,34 @@ static bool same_path(const struct marey_dumped_value *a, const struct marey_dum
     return a->tree == b->tree && strcmp(a->name, b->name) == 0;
 }
 
-/* Enter B's values by their names; of equal names the first is found first. */
-static size_t *make_slots(const struct sequences *s, size_t *n_slots)
+static void find_partner(const struct sequences *s, size_t i, const struct marey__index *names)
 {
-    *n_slots = 16;
-    while (*n_slots < s->b->n * 2)
-        *n_slots *= 2;
-    size_t *slots = marey__calloc(*n_slots, sizeof *slots);
-    for (size_t i = 0; slots != NULL && i < s->b->n; i++) {
-        size_t slot = s->keys_b[i].name & (*n_slots - 1);
-        while (slots[slot] != 0)
-            slot = (slot + 1) & (*n_slots - 1);
-        slots[slot] = i + 1;
-    }
-    return slots;
-}
-
-static void find_partner(const struct sequences *s, size_t i, const size_t *slots, size_t n_slots)
-{
-    for (size_t slot = s->keys_a[i].name & (n_slots - 1); slots[slot] != 0;
-         slot = (slot + 1) & (n_slots - 1)) {
-        const size_t j = slots[slot] - 1;
-        if (s->keys_b[j].partner == MAREY__DIFF_NONE && s->keys_b[j].name == s->keys_a[i].name &&
-            same_path(&s->a->values[i], &s->b->values[j])) {
-            s->keys_a[i].partner = j;
-            s->keys_b[j].partner = i;
+    const uint32_t hash = (uint32_t)s->keys_a[i].name;
+    uint32_t number;
+    for (size_t at = hash; (number = marey__index_next(names, hash, &at)) != 0;) {
+        struct key *const b = &s->keys_b[number - 1];
+        if (b->partner == MAREY__DIFF_NONE && same_path(&s->a->values[i], &s->b->values[number - 1])) {
+            s->keys_a[i].partner = number - 1;
+            b->partner = i;
             return;
         }
     }
 }
 
-/* The partners by name of all; how many values have one, SIZE_MAX without memory. */
+/* The partners by name of all; how many values have one, SIZE_MAX on out of memory. */
 static size_t find_partners(const struct sequences *s)
 {
-    size_t n_slots, n_found = 0;
-    size_t *slots = make_slots(s, &n_slots);
-    if (slots == NULL)
-        return SIZE_MAX;
-    for (size_t i = 0; i < s->a->n; i++) {
-        find_partner(s, i, slots, n_slots);
+    struct marey__index names = {0};
+    bool has_memory = true;
+    size_t n_found = 0;
+    for (size_t i = 0; i < s->b->n && has_memory; i++)
+        has_memory = marey__index_put(&names, (uint32_t)s->keys_b[i].name, (uint32_t)i + 1);
+    for (size_t i = 0; i < s->a->n && has_memory; i++) {
+        find_partner(s, i, &names);
         n_found += s->keys_a[i].partner != MAREY__DIFF_NONE;
     }
-    marey__free(slots);
-    return n_found;
+    marey__index_fini(&names);
+    return has_memory ? n_found : SIZE_MAX;
 }
 
 static void put_pair(const struct sequences *s, size_t i, size_t j)

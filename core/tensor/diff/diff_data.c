@@ -19,8 +19,8 @@ static bool is_finite_throughout(const struct marey_tensor_stats *stats)
 /* What is read of a picture is pixels, and not what its digests are of. */
 static bool can_skip_blocks(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
 {
-    return !marey__diff_is_image(a->type) && !marey__diff_is_image(b->type) &&
-           a->dtype == b->dtype && a->blocks != NULL && b->blocks != NULL && a->n_blocks > 1 &&
+    return !marey__is_image(a->type) && !marey__is_image(b->type) && a->dtype == b->dtype &&
+           a->blocks != NULL && b->blocks != NULL && a->n_blocks > 1 &&
            a->n_blocks == b->n_blocks && a->n_blocks == marey_digest_blocks(a->n_bytes) &&
            is_finite_throughout(a->stats) && is_finite_throughout(b->stats);
 }
@@ -179,26 +179,23 @@ static marey_status fill_details(struct marey__diff_result *out, const struct ma
 
 /* ---- noise ---- */
 
-static size_t find_value(const struct marey__diff_side *side, const struct marey_dumped_value *like)
+/* Its value in the noise, where that has numbers of the same sizes. */
+static size_t find_noise(const struct marey__diff_side *side, const struct marey_dumped_value *like)
 {
-    for (size_t i = 0; i < side->n; i++) {
-        const struct marey_dumped_value *value = &side->values[i];
-        if (value->tree == like->tree && strcmp(value->name, like->name) == 0)
-            return value->has_data && value->rank == like->rank &&
-                           (like->rank == 0 ||
-                            memcmp(value->sizes, like->sizes, like->rank * sizeof *like->sizes) == 0)
-                       ? i
-                       : MAREY__DIFF_NONE;
-    }
-    return MAREY__DIFF_NONE;
+    const size_t i = marey__diff_find(side, like->tree, like->name);
+    const struct marey_dumped_value *const value = i != MAREY__DIFF_NONE ? &side->values[i] : NULL;
+    return value != NULL && value->has_data &&
+                   marey__diff_same_sizes(value->rank, value->sizes, like->rank, like->sizes)
+               ? i
+               : MAREY__DIFF_NONE;
 }
 
-/* What two runs of the reference differ by, so many times, is no difference. */
+/* Differences up to so many times the difference of two runs of the reference are noise. */
 static marey_status weigh_noise(const struct marey__diff_court *court,
                                 const struct marey_dumped_value *b, const struct marey_tensor *ta,
                                 const struct marey_tensor *tb, struct marey__diff_result *out)
 {
-    const size_t i = find_value(court->noise, b);
+    const size_t i = find_noise(court->noise, b);
     struct marey_tensor tn;
     struct marey_tensor_diff noise, again;
     if (i == MAREY__DIFF_NONE || court->noise->get(court->noise, i, &tn) != MAREY_OK)
@@ -220,12 +217,6 @@ static marey_status weigh_noise(const struct marey__diff_court *court,
 }
 
 /* ---- the pair ---- */
-
-static bool same_sizes(const struct marey_tensor *a, const struct marey_tensor *b)
-{
-    return a->rank == b->rank &&
-           (a->rank == 0 || memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0);
-}
 
 static enum marey_diff_status status_of(const struct marey_tensor_diff *diff)
 {
@@ -261,7 +252,7 @@ static marey_status judge_tensors(const struct marey__diff_court *court,
                                   const struct marey_tensor *tb, struct marey__diff_result *out)
 {
     MAREY_TRY(compare(court, a, b, ta, tb, &out->tolerance, &out->diff));
-    MAREY_TRY(describe(out, ta, tb, marey__diff_is_image(a->type) || marey__diff_is_image(b->type)));
+    MAREY_TRY(describe(out, ta, tb, marey__is_image(a->type) || marey__is_image(b->type)));
     if (out->status == MAREY_DIFF_DIFFERENT && court->noise != NULL)
         return weigh_noise(court, b, ta, tb, out);
     return MAREY_OK;
@@ -273,7 +264,7 @@ static marey_status judge_gotten(const struct marey__diff_court *court,
                                  struct marey_tensor *tb, struct marey__diff_result *out)
 {
     double *made_a = NULL, *made_b = NULL;
-    if (!same_sizes(ta, tb)) {
+    if (!marey__diff_same_sizes(ta->rank, ta->sizes, tb->rank, tb->sizes)) {
         out->status = MAREY_DIFF_SHAPE; /* of pictures, which lines of a manifest do not tell */
         out->basis = MAREY__BY_DATA;
         return MAREY_OK;

@@ -121,18 +121,27 @@ static void close_value(const struct marey__diff_side *side, size_t value,
     marey__dumps_close_value(side->ctx, side->number, value, file);
 }
 
+marey_status marey__diff_side_open(marey_dumps *dumps, size_t number, struct marey__diff_side *out)
+{
+    *out = (struct marey__diff_side){.get = get_value,
+                                     .drop = drop_value,
+                                     .open = open_value,
+                                     .close = close_value,
+                                     .ctx = dumps,
+                                     .number = number};
+    return marey_dumps_values(dumps, number, &out->values, &out->n);
+}
+
 /* `step` NULL: a side without any values. */
 static marey_status open_side(const struct run *run, const struct step *step,
                               struct marey__diff_side *out)
 {
-    *out = (struct marey__diff_side){
-        .get = get_value, .drop = drop_value, .open = open_value, .close = close_value};
+    *out = (struct marey__diff_side){0};
     if (step == NULL)
         return MAREY_OK;
-    out->ctx = run->dumps;
-    out->number = step->number;
+    const marey_status status = marey__diff_side_open(run->dumps, step->number, out);
     out->is_single = step->about.is_single != 0;
-    return marey_dumps_values(run->dumps, step->number, &out->values, &out->n);
+    return status;
 }
 
 static void close_side(const struct marey__diff_side *side)

@@ -39,9 +39,13 @@ marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why
     return out->why != NULL ? MAREY_OK : marey__no_memory();
 }
 
-bool marey__diff_is_image(enum marey_dump_type type)
+size_t marey__diff_find(const struct marey__diff_side *side, enum marey_dump_tree tree,
+                        const char *name)
 {
-    return type == MAREY_DUMP_IMAGE_RGB || type == MAREY_DUMP_IMAGE_BGR || type == MAREY_DUMP_IMAGE_I;
+    for (size_t i = 0; i < side->n; i++)
+        if (side->values[i].tree == tree && strcmp(side->values[i].name, name) == 0)
+            return i;
+    return MAREY__DIFF_NONE;
 }
 
 marey_status marey__diff_details(struct marey__diff_result *out, const int64_t *sizes, uint32_t n_dims)
@@ -56,12 +60,6 @@ marey_status marey__diff_details(struct marey__diff_result *out, const int64_t *
     d->first.index = d->abs.index = d->rel.index = d->ulp.index = UINT64_MAX;
     d->difference = d->psnr_db = d->noise_abs = NAN;
     return MAREY_OK;
-}
-
-static bool same_sizes(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
-{
-    return a->rank == b->rank &&
-           (a->rank == 0 || memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0);
 }
 
 static uint64_t count_of(const struct marey_dumped_value *value)
@@ -85,7 +83,7 @@ static marey_status judge_tensors(const struct marey__diff_court *court, size_t 
     const struct marey_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
     out->n = count_of(b);
     out->tolerance = marey__diff_tolerance(court->options, a, b);
-    if (!same_sizes(a, b) && !both_empty_by_json(a, b)) {
+    if (!marey__diff_same_sizes(a->rank, a->sizes, b->rank, b->sizes) && !both_empty_by_json(a, b)) {
         out->status = MAREY_DIFF_SHAPE;
         out->basis = MAREY__BY_VALUE;
         return MAREY_OK;
@@ -108,8 +106,7 @@ static marey_status judge_tensors(const struct marey__diff_court *court, size_t 
 /* Whether its type is that of the program's tensor. Pictures are compared by their pixels. */
 static bool has_own_type(const struct marey_dumped_value *value)
 {
-    return value->kind == MAREY_DUMP_TENSOR && !value->is_untyped &&
-           !marey__diff_is_image(value->type);
+    return value->kind == MAREY_DUMP_TENSOR && !value->is_untyped && !marey__is_image(value->type);
 }
 
 marey_status marey__diff_judge(const struct marey__diff_court *court, size_t ia, size_t ib,

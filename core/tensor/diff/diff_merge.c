@@ -30,14 +30,6 @@ struct marey__diff_merged {
 
 /* ---- which values are one ---- */
 
-static size_t find_value(const struct marey__diff_side *side, const struct marey_dumped_value *like)
-{
-    for (size_t i = 0; i < side->n; i++)
-        if (side->values[i].tree == like->tree && strcmp(side->values[i].name, like->name) == 0)
-            return i;
-    return MAREY__DIFF_NONE;
-}
-
 static bool is_partial(const struct marey_diff_options *options, const char *name)
 {
     for (size_t i = 0; i < options->n_partial; i++)
@@ -118,7 +110,7 @@ static void plan(struct marey__diff_merged *m, const struct marey__diff_side *li
                  const struct marey_diff_options *options, struct marey_dumped_value *value,
                  struct merged_value *part)
 {
-    const size_t place = find_value(like, value);
+    const size_t place = marey__diff_find(like, value->tree, value->name);
     const struct marey_dumped_value *whole = place != MAREY__DIFF_NONE ? &like->values[place] : NULL;
     const struct marey_dumped_value first = *value;
     if (!marey__diff_is_tensor(value) || whole == NULL || !marey__diff_is_tensor(whole))
@@ -253,7 +245,7 @@ static bool was_before(const struct marey__diff_merged *m, size_t rank,
                        const struct marey_dumped_value *value)
 {
     for (size_t r = 0; r < rank; r++)
-        if (find_value(&m->ranks[r], value) != MAREY__DIFF_NONE)
+        if (marey__diff_find(&m->ranks[r], value->tree, value->name) != MAREY__DIFF_NONE)
             return true;
     return false;
 }
@@ -272,7 +264,7 @@ static marey_status add_value(struct marey__diff_merged *m, const struct marey_d
         return marey__no_memory();
     }
     for (size_t r = 0; r < m->n_ranks; r++)
-        part.places[r] = find_value(&m->ranks[r], value);
+        part.places[r] = marey__diff_find(&m->ranks[r], value->tree, value->name);
     if (marey__diff_is_tensor(value) && value->rank != 0)
         memcpy(part.sizes, value->sizes, value->rank * sizeof *part.sizes);
     m->values[m->n] = *value;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/internal.h"
 #include "tensor/diff/internal.h"
 
 /* In the backward pass gradients of outputs come in, and those of inputs and parameters go out. */
@@ -132,7 +133,7 @@ static int by_first_out(const void *pa, const void *pb)
 
 static const struct marey_column columns[] = {
     {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    MAREY__RANK_COLUMN,
     {"phase", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
     {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     {"operation", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
@@ -142,32 +143,18 @@ static const struct marey_column columns[] = {
     {"growth", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
 };
 
-static void put_known(marey_table *table, double value)
-{
-    if (isnan(value))
-        marey_table_null(table);
-    else
-        marey_table_f64(table, value);
-}
-
 static void put_operation(marey_table *table, const struct operation *op)
 {
     const struct marey__diff_result *out = op->first_out;
     marey_table_u64(table, op->step);
-    if (op->rank >= 0)
-        marey_table_i64(table, op->rank);
-    else
-        marey_table_null(table);
-    if (out->phase != NULL)
-        marey_table_text(table, out->phase, strlen(out->phase));
-    else
-        marey_table_null(table);
+    marey__put_rank(table, op->rank);
+    marey__diff_put_text(table, out->phase);
     marey_table_u64(table, out->seq);
     marey_table_text(table, op->name, op->len);
-    marey_table_text(table, out->path, strlen(out->path));
-    put_known(table, op->error_in);
-    put_known(table, op->error_out);
-    put_known(table, op->error_in > 0 ? op->error_out / op->error_in : NAN);
+    marey__put_string(table, out->path);
+    marey__diff_put_number(table, op->error_in);
+    marey__diff_put_number(table, op->error_out);
+    marey__diff_put_number(table, op->error_in > 0 ? op->error_out / op->error_in : NAN);
 }
 
 static size_t find_parts(const struct marey_diff *diff, struct part *parts)

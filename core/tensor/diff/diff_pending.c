@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/container/internal.h"
 #include "tensor/diff/internal.h"
 
 /* ---- the value that waits, as if it had been read ---- */
@@ -52,16 +51,6 @@ static bool read_entry(struct marey__waiting *w, const struct marey_dump_entry *
 }
 
 /* ---- its place in the reference ---- */
-
-size_t marey__diff_find_reference(const struct marey__waiting *w, const char *name)
-{
-    for (size_t i = 0; i < w->reference.n; i++) {
-        const struct marey_dumped_value *value = &w->reference.values[i];
-        if (value->tree == w->diff->pending.tree && strcmp(value->name, name) == 0)
-            return i;
-    }
-    return MAREY__DIFF_NONE;
-}
 
 /*
  * A list of numbers is one tensor in a JSON, where the program has a value for each position. The element that such a
@@ -180,13 +169,6 @@ marey_status marey__diff_judge_waiting(struct marey__waiting *w, size_t referenc
     return judge_waiting(w, &w->element_side, 0);
 }
 
-static bool is_picture(const struct marey_dump_value *value)
-{
-    return value->kind == MAREY_DUMP_TENSOR &&
-           (value->type == MAREY_DUMP_IMAGE_RGB || value->type == MAREY_DUMP_IMAGE_BGR ||
-            value->type == MAREY_DUMP_IMAGE_I);
-}
-
 static int visit(void *ctx, const struct marey_dump_entry *entry)
 {
     struct marey__waiting *w = ctx;
@@ -196,7 +178,7 @@ static int visit(void *ctx, const struct marey_dump_entry *entry)
         w->status = marey__no_memory();
         return 0;
     }
-    w->status = is_picture(&entry->value)
+    w->status = entry->value.kind == MAREY_DUMP_TENSOR && marey__is_image(entry->value.type)
                     ? marey__diff_judge_pictures(w, entry)
                     : marey__diff_judge_waiting(w, marey__diff_find_reference(w, w->value.name));
     return w->status == MAREY_OK;
@@ -211,17 +193,6 @@ static marey_status judge_unseen(struct marey__waiting *w)
 }
 
 /* ---- the earlier dump ---- */
-
-static marey_status get_reference(const struct marey__diff_side *side, size_t value,
-                                  struct marey_tensor *out)
-{
-    return marey_dumps_get(side->ctx, side->number, value, out);
-}
-
-static void drop_reference(const struct marey__diff_side *side, size_t value)
-{
-    marey_dumps_drop(side->ctx, side->number, value);
-}
 
 static marey_status find_step(marey_dumps *dumps, const char *dir, const struct marey_diff *diff,
                               size_t *number)
@@ -247,9 +218,7 @@ static marey_status compare_waiting(struct marey__waiting *w, marey_dumps *dumps
 {
     size_t number = 0;
     MAREY_TRY(find_step(dumps, dir, w->diff, &number));
-    w->reference = (struct marey__diff_side){
-        .get = get_reference, .drop = drop_reference, .ctx = dumps, .number = number};
-    MAREY_TRY(marey_dumps_values(dumps, number, &w->reference.values, &w->reference.n));
+    MAREY_TRY(marey__diff_side_open(dumps, number, &w->reference));
     w->was_seen = marey__calloc(w->reference.n + 1, 1);
     MAREY__TRY_MEMORY(w->was_seen != NULL);
     MAREY_TRY(marey_dump_visit_pending(visit, w));

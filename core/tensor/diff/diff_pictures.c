@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tensor/diff/internal.h"
-#include <marey/image.h>
+#include "tensor/image/internal.h"
 
 /* As the layout of the reference has them. */
 static marey_status draw(const struct marey__waiting *w, const struct marey_dump_value *value,
@@ -16,10 +16,8 @@ static marey_status draw(const struct marey__waiting *w, const struct marey_dump
     struct marey_dumped_step step;
     MAREY_TRY(marey_dumps_step(w->reference.ctx, w->reference.number, &step));
     const bool is_accvlab = step.layout == MAREY_DUMP_LAYOUT_ACCVLAB && value->image == NULL;
-    const enum marey_image_type type = value->type == MAREY_DUMP_IMAGE_RGB   ? MAREY_IMAGE_RGB
-                                       : value->type == MAREY_DUMP_IMAGE_BGR ? MAREY_IMAGE_BGR
-                                                                             : MAREY_IMAGE_GREY;
-    return marey_images_create(&value->tensor, type, is_accvlab ? &accvlab : value->image, out);
+    return marey_images_create(&value->tensor, marey__image_type(value->type),
+                               is_accvlab ? &accvlab : value->image, out);
 }
 
 /* Let `n` pictures in a row be the value that is looked at. */
@@ -44,17 +42,12 @@ static void look_at(struct marey__waiting *w, const struct marey_image *image, c
     w->value.n_bytes = marey_tensor_bytes(&w->tensor);
 }
 
-static size_t image_bytes(const struct marey_image *image)
-{
-    return (size_t)image->width * image->height * image->n_channels * (image->depth / 8);
-}
-
 /* All of them against one value. */
 static marey_status judge_batch(struct marey__waiting *w, const marey_images *images, size_t reference)
 {
     const size_t n = marey_images_count(images);
     const struct marey_image *const first = marey_images_get(images, 0);
-    const size_t size = image_bytes(first);
+    const size_t size = marey__image_bytes(first);
     if (n == 1) {
         look_at(w, first, first->samples, 1);
         return marey__diff_judge_waiting(w, reference);

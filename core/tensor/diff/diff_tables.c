@@ -2,20 +2,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/internal.h"
 #include "tensor/diff/internal.h"
 
 #define TEXT(name, title)                                                                          \
     {                                                                                              \
         name, title, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                              \
     }
-#define COUNT(name, title)                                                                         \
-    {                                                                                              \
-        name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                              \
-    }
-#define NUMBER(name, title)                                                                        \
-    {                                                                                              \
-        name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE                                               \
-    }
+#define COUNT MAREY__TALLY_COLUMN
+#define NUMBER MAREY__NUMBER_COLUMN
 
 /* ---- cells ---- */
 
@@ -24,36 +19,35 @@ struct row {
     struct marey__buf text; /* for indices */
 };
 
-static void put_text(const struct row *row, const char *text)
+void marey__diff_put_text(marey_table *table, const char *text)
 {
     if (text != NULL && text[0] != '\0')
-        marey_table_text(row->table, text, strlen(text));
+        marey__put_string(table, text);
     else
-        marey_table_null(row->table);
+        marey_table_null(table);
+}
+
+void marey__diff_put_number(marey_table *table, double value)
+{
+    if (!isnan(value))
+        marey_table_f64(table, value);
+    else
+        marey_table_null(table);
+}
+
+static void put_text(const struct row *row, const char *text)
+{
+    marey__diff_put_text(row->table, text);
 }
 
 static void put_count(const struct row *row, uint64_t n, bool is_known)
 {
-    if (is_known)
-        marey_table_u64(row->table, n);
-    else
-        marey_table_null(row->table);
+    marey__put_whole(row->table, n, is_known);
 }
 
 static void put_number(const struct row *row, double value, bool is_known)
 {
-    if (is_known && !isnan(value))
-        marey_table_f64(row->table, value);
-    else
-        marey_table_null(row->table);
-}
-
-static void put_rank(const struct row *row, int64_t rank)
-{
-    if (rank >= 0)
-        marey_table_i64(row->table, rank);
-    else
-        marey_table_null(row->table);
+    marey__diff_put_number(row->table, is_known ? value : NAN);
 }
 
 static void put_index(struct row *row, const struct marey__diff_details *details, uint64_t index)
@@ -80,7 +74,7 @@ static void put_spot(struct row *row, const struct marey__diff_details *details,
 
 static const struct marey_column tensor_columns[] = {
     {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    MAREY__RANK_COLUMN,
     TEXT("phase", NULL),
     {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     TEXT("tree", NULL),
@@ -138,7 +132,7 @@ static const char *type_name(enum marey_dtype dtype)
 static void put_place(const struct row *row, const struct marey__diff_result *result)
 {
     marey_table_u64(row->table, result->step);
-    put_rank(row, result->rank);
+    marey__put_rank(row->table, result->rank);
     put_text(row, result->phase);
     marey_table_u64(row->table, result->seq);
     put_text(row, result->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors");
@@ -228,7 +222,7 @@ static marey_status make_tensors(struct marey_diff *diff, struct row *row)
 
 static const struct marey_column first_columns[] = {
     {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    MAREY__RANK_COLUMN,
     TEXT("phase", NULL),
     {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     TEXT("tree", NULL),

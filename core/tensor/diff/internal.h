@@ -16,8 +16,10 @@
 #define MAREY_TENSOR_DIFF_INTERNAL_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/internal.h"
+#include "tensor/container/internal.h"
 #include "tensor/kernels/internal.h"
 #include <marey/diff.h>
 #include <marey/dumpfile.h>
@@ -38,6 +40,10 @@ struct marey__diff_side {
     size_t number;  /* of the step, for get() */
     bool is_single; /* a file by itself, which names what is in it as it likes */
 };
+
+/* diff_files.c: fill the side of step `number` of a dump; marey_dumps_release() gives it back. */
+MAREY_WARN_UNUSED marey_status marey__diff_side_open(marey_dumps *dumps, size_t number,
+                                                     struct marey__diff_side *out);
 
 /* ---- diff_align.c ---- */
 
@@ -192,7 +198,14 @@ struct marey_tolerance marey__diff_tolerance(const struct marey_diff_options *op
                                              const struct marey_dumped_value *a,
                                              const struct marey_dumped_value *b);
 bool marey__diff_is_tensor(const struct marey_dumped_value *value);
-bool marey__diff_is_image(enum marey_dump_type type);
+/* The value of that name; MAREY__DIFF_NONE: there is none. */
+size_t marey__diff_find(const struct marey__diff_side *side, enum marey_dump_tree tree,
+                        const char *name);
+static inline bool marey__diff_same_sizes(uint32_t rank_a, const int64_t *a, uint32_t rank_b,
+                                          const int64_t *b)
+{
+    return rank_a == rank_b && (rank_a == 0 || memcmp(a, b, rank_a * sizeof *a) == 0);
+}
 
 /* ---- diff_data.c ---- */
 
@@ -261,6 +274,9 @@ MAREY_WARN_UNUSED marey_status marey__diff_operations(struct marey_diff *diff);
 /* ---- diff_tables.c ---- */
 
 MAREY_WARN_UNUSED marey_status marey__diff_tables(struct marey_diff *diff);
+/* Cells, null for NULL and "", and for NaN. */
+void marey__diff_put_text(marey_table *table, const char *text);
+void marey__diff_put_number(marey_table *table, double value);
 
 /* diff_merge.c: the ranks of a step as one. */
 
@@ -302,8 +318,11 @@ struct marey__waiting {
 
 /* ---- diff_pending.c ---- */
 
-/* The reference's value of that name, MAREY__DIFF_NONE without one; and the value that is being looked at against it. */
-size_t marey__diff_find_reference(const struct marey__waiting *w, const char *name);
+/* The reference's value of that name, MAREY__DIFF_NONE without one; and the current value against it. */
+static inline size_t marey__diff_find_reference(const struct marey__waiting *w, const char *name)
+{
+    return marey__diff_find(&w->reference, w->diff->pending.tree, name);
+}
 MAREY_WARN_UNUSED marey_status marey__diff_judge_waiting(struct marey__waiting *w, size_t reference);
 
 /* ---- diff_pictures.c ---- */

@@ -258,15 +258,10 @@ static struct marey__shape shape_of(const struct marey_dumped_value *value)
     return shape;
 }
 
-static bool is_image(enum marey_dump_type type)
-{
-    return type == MAREY_DUMP_IMAGE_RGB || type == MAREY_DUMP_IMAGE_BGR || type == MAREY_DUMP_IMAGE_I;
-}
-
 static marey_status read_files(const struct marey_dumped_value *value, bool wants_data,
                                const struct marey__shape *wanted, struct found *found)
 {
-    if (is_image(value->type))
+    if (marey__is_image(value->type))
         return read_pixels(value, found);
     switch (value->type) {
     case MAREY_DUMP_NPY:
@@ -288,7 +283,7 @@ static marey_status put_found(const struct marey_dumped_value *value,
 {
     place->tensor = (struct marey_tensor){
         .data = found->data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes};
-    if (is_image(value->type)) {
+    if (marey__is_image(value->type)) {
         place->sizes = marey__alloc((found->shape.rank + 1) * sizeof *place->sizes);
         MAREY__TRY_MEMORY(place->sizes != NULL);
         memcpy(place->sizes, found->shape.sizes, found->shape.rank * sizeof *place->sizes);
@@ -306,7 +301,7 @@ static marey_status check_bytes(const struct marey_dumped_value *value, const st
 {
     uint64_t n_found = 0;
     /* safetensors may have another type for it: as many bytes will do. */
-    if (is_image(value->type) ||
+    if (marey__is_image(value->type) ||
         (marey__shape_bytes(&found->shape, &n_found) && n_found == value->n_bytes))
         return MAREY_OK;
     return marey__fail(MAREY_EFORMAT, "%s holds %" PRIu64 " bytes of numbers; '%s' has %" PRIu64,
