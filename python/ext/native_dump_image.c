@@ -108,49 +108,50 @@ static int rows_of(PyObject *options, const char *key, Py_ssize_t least, double 
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int boxes_of(PyObject *options, struct native_image *out)
+/* The rows of `key` as elements of `size` bytes, each filled by `fill`; to be freed. -1 and an exception otherwise. */
+static int elements_of(PyObject *options, const char *key, Py_ssize_t least, size_t size,
+                       void (*fill)(void *element, const double *row), void **out, size_t *n)
 {
     double *rows;
-    size_t n;
-    int rc = rows_of(options, "boxes", 4, &rows, &n);
-    out->boxes = rc == 0 && n > 0 ? PyMem_Calloc(n, sizeof *out->boxes) : NULL;
-    if (rc == 0 && n > 0 && out->boxes == NULL) {
+    int rc = rows_of(options, key, least, &rows, n);
+    *out = rc == 0 && *n > 0 ? PyMem_Calloc(*n, size) : NULL;
+    if (rc == 0 && *n > 0 && *out == NULL) {
         PyErr_NoMemory();
         rc = -1;
     }
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        const double *const row = rows + i * 6;
-        out->boxes[i] = (struct marey_box){.x0 = row[0],
-                                           .y0 = row[1],
-                                           .x1 = row[2],
-                                           .y1 = row[3],
-                                           .image = (uint32_t)row[4],
-                                           .color = (uint32_t)row[5]};
-    }
+    *n = rc == 0 ? *n : 0;
+    for (size_t i = 0; i < *n; i++)
+        fill((char *)*out + i * size, rows + i * (size_t)(least + 2));
     PyMem_Free(rows);
-    out->options.boxes = out->boxes;
-    out->options.n_boxes = rc == 0 ? n : 0;
     return rc;
 }
 
-static int points_of(PyObject *options, struct native_image *out)
+static void fill_box(void *element, const double *row)
 {
-    double *rows;
-    size_t n;
-    int rc = rows_of(options, "points", 2, &rows, &n);
-    out->points = rc == 0 && n > 0 ? PyMem_Calloc(n, sizeof *out->points) : NULL;
-    if (rc == 0 && n > 0 && out->points == NULL) {
-        PyErr_NoMemory();
-        rc = -1;
-    }
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        const double *const row = rows + i * 4;
-        out->points[i] = (struct marey_point){
-            .x = row[0], .y = row[1], .image = (uint32_t)row[2], .color = (uint32_t)row[3]};
-    }
-    PyMem_Free(rows);
-    out->options.points = out->points;
-    out->options.n_points = rc == 0 ? n : 0;
+    *(struct marey_box *)element = (struct marey_box){.x0 = row[0],
+                                                      .y0 = row[1],
+                                                      .x1 = row[2],
+                                                      .y1 = row[3],
+                                                      .image = (uint32_t)row[4],
+                                                      .color = (uint32_t)row[5]};
+}
+
+static void fill_point(void *element, const double *row)
+{
+    *(struct marey_point *)element = (struct marey_point){
+        .x = row[0], .y = row[1], .image = (uint32_t)row[2], .color = (uint32_t)row[3]};
+}
+
+static int drawings_of(PyObject *options, struct native_image *out)
+{
+    void *boxes = NULL, *points = NULL;
+    struct marey_image_options *const o = &out->options;
+    int rc = elements_of(options, "boxes", 4, sizeof *out->boxes, fill_box, &boxes, &o->n_boxes);
+    if (rc == 0)
+        rc = elements_of(options, "points", 2, sizeof *out->points, fill_point, &points,
+                         &o->n_points);
+    o->boxes = out->boxes = boxes;
+    o->points = out->points = points;
     return rc;
 }
 
@@ -212,8 +213,8 @@ int native_image_init(struct native_state *state, PyObject *options, struct nati
         count_of(options, "line_width", &o->line_width) < 0 ||
         count_of(options, "point_radius", &o->point_radius) < 0 ||
         count_of(options, "mask_color", &o->mask_color) < 0 ||
-        number_of(options, "mask_opacity", &o->mask_opacity) < 0 || boxes_of(options, out) < 0 ||
-        points_of(options, out) < 0 || mask_of(state, options, out) < 0) {
+        number_of(options, "mask_opacity", &o->mask_opacity) < 0 || drawings_of(options, out) < 0 ||
+        mask_of(state, options, out) < 0) {
         native_image_fini(out);
         return -1;
     }

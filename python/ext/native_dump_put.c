@@ -54,6 +54,16 @@ static void take_away(void)
     }
 }
 
+/* Back from a call of the library without the GIL: None, or the exception for its status. */
+static PyObject *come_back(PyObject *module, PyThreadState *thread, marey_status status)
+{
+    PyEval_RestoreThread(thread);
+    take_away();
+    if (status != MAREY_OK)
+        return native_raise(native_state_of(module), status);
+    Py_RETURN_NONE;
+}
+
 /* ---- arguments ---- */
 
 enum { MAX_PARTS = 128 };
@@ -428,46 +438,30 @@ static PyObject *dump_enable(PyObject *module, PyObject *args)
                                                .flight_steps = flight,
                                                .no_stats = !stats};
     PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_dump_enable(&options);
-    PyEval_RestoreThread(thread);
+    PyObject *result = come_back(module, thread, marey_dump_enable(&options));
     Py_DECREF(path);
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
+    return result;
 }
 
 static PyObject *dump_disable(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_dump_disable();
-    PyEval_RestoreThread(thread);
-    take_away();
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
+    return come_back(module, thread, marey_dump_disable());
 }
 
 static PyObject *dump_flush(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     uint64_t count = marey_dump_count();
     PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_dump_flush(&count);
-    PyEval_RestoreThread(thread);
-    take_away();
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    return PyLong_FromUnsignedLongLong(count);
+    PyObject *result = come_back(module, thread, marey_dump_flush(&count));
+    Py_XDECREF(result);
+    return result != NULL ? PyLong_FromUnsignedLongLong(count) : NULL;
 }
 
 static PyObject *dump_wait(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_dump_wait();
-    PyEval_RestoreThread(thread);
-    take_away();
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
+    return come_back(module, thread, marey_dump_wait());
 }
 
 static PyObject *dump_trigger(PyObject *module, PyObject *reason)
@@ -476,12 +470,9 @@ static PyObject *dump_trigger(PyObject *module, PyObject *reason)
     if (bytes == NULL)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_dump_trigger(PyBytes_AS_STRING(bytes));
-    PyEval_RestoreThread(thread);
+    PyObject *result = come_back(module, thread, marey_dump_trigger(PyBytes_AS_STRING(bytes)));
     Py_DECREF(bytes);
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
+    return result;
 }
 
 static PyObject *dump_is_wanted(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))

@@ -235,18 +235,10 @@ static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
 
 static enum marey_dtype integer_of(Py_ssize_t size, int is_signed)
 {
-    switch (size) {
-    case 1:
-        return is_signed ? MAREY_I8 : MAREY_U8;
-    case 2:
-        return is_signed ? MAREY_I16 : MAREY_U16;
-    case 4:
-        return is_signed ? MAREY_I32 : MAREY_U32;
-    case 8:
-        return is_signed ? MAREY_I64 : MAREY_U64;
-    default:
-        return MAREY_DTYPE_NONE;
-    }
+    static const enum marey_dtype types[2][9] = {
+        {[1] = MAREY_U8, [2] = MAREY_U16, [4] = MAREY_U32, [8] = MAREY_U64},
+        {[1] = MAREY_I8, [2] = MAREY_I16, [4] = MAREY_I32, [8] = MAREY_I64}};
+    return size >= 0 && size <= 8 ? types[is_signed][size] : MAREY_DTYPE_NONE;
 }
 
 /* The type of a buffer's format, as the module `struct` writes it. */
@@ -383,37 +375,23 @@ enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
 
 static enum marey_dtype dtype_of_dlpack(const struct dl_tensor *dl)
 {
-    enum { FIRST_F8 = 7 };
-    static const enum marey_dtype of_f8[] = {0,
-                                             0,
-                                             0,
-                                             MAREY_F8_E4M3FN,
-                                             MAREY_F8_E4M3FNUZ,
-                                             MAREY_F8_E5M2,
-                                             MAREY_F8_E5M2FNUZ,
-                                             MAREY_F8_E8M0FNU};
-    static const enum marey_dtype of_float[] = {0, 0, MAREY_F16, 0, MAREY_F32, 0, 0, 0, MAREY_F64};
+    /* By its code and bytes, besides integers. */
+    static const enum marey_dtype types[][17] = {
+        [2] = {[2] = MAREY_F16, [4] = MAREY_F32, [8] = MAREY_F64},
+        [4] = {[2] = MAREY_BF16},
+        [5] = {[4] = MAREY_C32, [8] = MAREY_C64, [16] = MAREY_C128},
+        [6] = {[1] = MAREY_BOOL},
+        [10] = {[1] = MAREY_F8_E4M3FN},
+        [11] = {[1] = MAREY_F8_E4M3FNUZ},
+        [12] = {[1] = MAREY_F8_E5M2},
+        [13] = {[1] = MAREY_F8_E5M2FNUZ},
+        [14] = {[1] = MAREY_F8_E8M0FNU},
+    };
     if (dl->lanes != 1 || dl->bits % 8 != 0 || dl->bits > 128)
         return MAREY_DTYPE_NONE;
-    const Py_ssize_t size = dl->bits / 8;
-    switch (dl->code) {
-    case 0:
-        return integer_of(size, 1);
-    case 1:
-        return integer_of(size, 0);
-    case 2:
-        return size <= 8 ? of_float[size] : MAREY_DTYPE_NONE;
-    case 4:
-        return size == 2 ? MAREY_BF16 : MAREY_DTYPE_NONE;
-    case 5:
-        return size == 4 ? MAREY_C32 : size == 8 ? MAREY_C64 : MAREY_C128;
-    case 6:
-        return size == 1 ? MAREY_BOOL : MAREY_DTYPE_NONE;
-    default:
-        return dl->code >= FIRST_F8 && dl->code < FIRST_F8 + sizeof of_f8 / sizeof *of_f8 && size == 1
-                   ? of_f8[dl->code - FIRST_F8]
-                   : MAREY_DTYPE_NONE;
-    }
+    if (dl->code < 2)
+        return integer_of(dl->bits / 8, dl->code == 0);
+    return dl->code < sizeof types / sizeof *types ? types[dl->code][dl->bits / 8] : MAREY_DTYPE_NONE;
 }
 
 static int dlpack_place(PyObject *object, const struct dl_tensor *dl, struct marey_tensor *tensor)
@@ -502,11 +480,16 @@ static int of_any(struct native_state *state, PyObject *object, struct native_te
     return rc != 0 ? rc : of_dlpack(object, out);
 }
 
-int native_tensor_init(struct native_state *state, PyObject *object, struct native_tensor *out)
+static void make_empty(struct native_tensor *out)
 {
     out->owner = NULL;
     out->view.obj = NULL;
     out->tensor = (struct marey_tensor){.sizes = out->sizes, .strides = out->strides};
+}
+
+int native_tensor_init(struct native_state *state, PyObject *object, struct native_tensor *out)
+{
+    make_empty(out);
     const int rc = of_any(state, object, out);
     if (rc <= 0)
         native_tensor_fini(out);
@@ -517,9 +500,7 @@ int native_tensor_init_plain(struct native_state *state, PyObject *object, struc
 {
     struct native_dump *const dump = &state->dump;
     int is_cuda = 0;
-    out->owner = NULL;
-    out->view.obj = NULL;
-    out->tensor = (struct marey_tensor){.sizes = out->sizes, .strides = out->strides};
+    make_empty(out);
     int rc = know_torch(dump);
     rc = rc > 0 ? is_plain(dump, object, &is_cuda) : rc;
     PyObject *dtype = rc > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;

@@ -33,41 +33,15 @@ static const struct tools_state *state_of(PyObject *self)
 
 /* ---- DumpedTensor ---- */
 
-/* As the struct module says it; types that it has none for are integers of their width. */
+/* As the struct module writes it; types that it does not have are integers of their width. */
 static const char *format_of(enum marey_dtype dtype)
 {
-    switch (dtype) {
-    case MAREY_BOOL:
-        return "?";
-    case MAREY_I8:
-        return "b";
-    case MAREY_U16:
-    case MAREY_BF16:
-        return "H";
-    case MAREY_I16:
-        return "h";
-    case MAREY_U32:
-    case MAREY_C32:
-        return "I";
-    case MAREY_I32:
-        return "i";
-    case MAREY_U64:
-        return "Q";
-    case MAREY_I64:
-        return "q";
-    case MAREY_F16:
-        return "e";
-    case MAREY_F32:
-        return "f";
-    case MAREY_F64:
-        return "d";
-    case MAREY_C64:
-        return "Zf";
-    case MAREY_C128:
-        return "Zd";
-    default:
-        return "B";
-    }
+    static const char *const formats[MAREY_N_DTYPES] = {
+        [MAREY_BOOL] = "?", [MAREY_I8] = "b",   [MAREY_U16] = "H",  [MAREY_BF16] = "H",
+        [MAREY_I16] = "h",  [MAREY_U32] = "I",  [MAREY_C32] = "I",  [MAREY_I32] = "i",
+        [MAREY_U64] = "Q",  [MAREY_I64] = "q",  [MAREY_F16] = "e",  [MAREY_F32] = "f",
+        [MAREY_F64] = "d",  [MAREY_C64] = "Zf", [MAREY_C128] = "Zd"};
+    return formats[dtype] != NULL ? formats[dtype] : "B";
 }
 
 static int dumped_getbuffer(PyObject *object, Py_buffer *view, int flags)
@@ -114,17 +88,37 @@ static PyObject *dumped_dtype(PyObject *object, void *Py_UNUSED(unused))
     return PyUnicode_FromString(marey_dtype_name(((struct dumped *)object)->tensor.dtype));
 }
 
+/* A list of `n` items, each made by `make`. */
+static PyObject *list_of(size_t n, PyObject *(*make)(const void *ctx, size_t i), const void *ctx)
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        PyObject *item = make(ctx, i);
+        if (item == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return list;
+}
+
+/* The same as a tuple. */
+static PyObject *tuple_of(size_t n, PyObject *(*make)(const void *ctx, size_t i), const void *ctx)
+{
+    PyObject *list = list_of(n, make, ctx);
+    PyObject *tuple = list != NULL ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *make_size(const void *sizes, size_t i)
+{
+    return PyLong_FromLongLong(((const int64_t *)sizes)[i]);
+}
+
 static PyObject *sizes_tuple(const int64_t *sizes, uint32_t rank)
 {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)rank);
-    for (uint32_t i = 0; tuple != NULL && i < rank; i++) {
-        PyObject *size = PyLong_FromLongLong(sizes[i]);
-        if (size == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, i, size);
-    }
-    return tuple;
+    return tuple_of(rank, make_size, sizes);
 }
 
 static PyObject *dumped_shape(PyObject *object, void *Py_UNUSED(unused))
@@ -286,19 +280,11 @@ static PyObject *dumps_step(PyObject *object, PyObject *args)
 
 /* ---- values ---- */
 
-static PyObject *path_tuple(const struct marey_dumped_value *value)
+static PyObject *make_part(const void *parts, size_t i)
 {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)value->n_parts);
-    for (size_t i = 0; tuple != NULL && i < value->n_parts; i++) {
-        const struct marey_dump_part *part = &value->parts[i];
-        PyObject *item = part->key != NULL ? tools_text(part->key, part->key_len)
-                                           : PyLong_FromUnsignedLongLong(part->index);
-        if (item == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, item);
-    }
-    return tuple;
+    const struct marey_dump_part *part = (const struct marey_dump_part *)parts + i;
+    return part->key != NULL ? tools_text(part->key, part->key_len)
+                             : PyLong_FromUnsignedLongLong(part->index);
 }
 
 static PyObject *hex(const struct marey_digest *digest)
@@ -339,38 +325,33 @@ static PyObject *stats_dict(const struct marey_tensor_stats *stats)
         stats->mean, "std", stats->std, "l2", stats->l2, "histogram", histogram);
 }
 
-static PyObject *files_list(const struct marey_dumped_value *value)
+static PyObject *make_file(const void *files, size_t i)
 {
-    PyObject *list = PyList_New((Py_ssize_t)value->n_files);
-    for (size_t i = 0; list != NULL && i < value->n_files; i++) {
-        PyObject *path = PyUnicode_DecodeFSDefault(value->files[i]);
-        if (path == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, path);
-    }
-    return list;
+    return PyUnicode_DecodeFSDefault(((const char *const *)files)[i]);
 }
 
-static PyObject *value_dict(const struct marey_dumped_value *value)
+static PyObject *make_value(const void *values, size_t i)
 {
+    const struct marey_dumped_value *value = (const struct marey_dumped_value *)values + i;
     static const char *const kinds[] = {"tensor", "text", "literal", "dict", "list", "bytes"};
     static const char *const types[] = {"container", "json",   "binary", "image_rgb",  "image_bgr",
                                         "image_i",   "pickle", "npy",    "safetensors"};
     const int is_tensor = value->dtype != MAREY_DTYPE_NONE;
     return Py_BuildValue(
         "{sssNsNsKsssNsssNsNsNsKsNsNsNsNsNsNsN}", "tree",
-        value->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors", "path", path_tuple(value),
-        "name", tools_text(value->name, strlen(value->name)), "seq", (unsigned long long)value->seq,
-        "kind", kinds[value->kind], "text",
+        value->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors", "path",
+        tuple_of(value->n_parts, make_part, value->parts), "name",
+        tools_text(value->name, strlen(value->name)), "seq", (unsigned long long)value->seq, "kind",
+        kinds[value->kind], "text",
         value->text != NULL ? tools_text(value->text, value->text_len) : Py_NewRef(Py_None), "type",
         types[value->type], "dtype", text_or_none(is_tensor ? marey_dtype_name(value->dtype) : NULL),
         "shape", is_tensor ? sizes_tuple(value->sizes, value->rank) : Py_NewRef(Py_None), "strides",
         value->strides != NULL ? sizes_tuple(value->strides, value->rank) : Py_NewRef(Py_None),
         "bytes", (unsigned long long)value->n_bytes, "has_data",
         PyBool_FromLong(value->has_data != 0), "phase", text_or_none(value->phase), "source",
-        text_or_none(value->source), "digest", hex(value->digest), "stats", stats_dict(value->stats),
-        "missing", text_or_none(value->missing), "files", files_list(value));
+        text_or_none(value->source), "digest", hex(value->digest), "stats",
+        stats_dict(value->stats), "missing", text_or_none(value->missing), "files",
+        list_of(value->n_files, make_file, value->files));
 }
 
 /* values(i): a dictionary for each value of step i, in their order */
@@ -388,15 +369,7 @@ static PyObject *dumps_values(PyObject *object, PyObject *args)
     self->busy = 0;
     if (status != MAREY_OK)
         return tools_raise(state_of(object), status);
-    PyObject *list = PyList_New((Py_ssize_t)n);
-    for (size_t v = 0; list != NULL && v < n; v++) {
-        PyObject *dict = value_dict(&values[v]);
-        if (dict == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)v, dict);
-    }
-    return list;
+    return list_of(n, make_value, values);
 }
 
 /* get(i, v): the numbers of value v of step i */
@@ -441,19 +414,15 @@ static PyObject *dumps_release(PyObject *object, PyObject *args)
     return PyBool_FromLong(is_free);
 }
 
+static PyObject *make_note(const void *dumps, size_t i)
+{
+    return text_or_none(marey_dumps_note(dumps, i));
+}
+
 static PyObject *dumps_notes(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-    const struct dumps *self = (struct dumps *)object;
-    const size_t n = marey_dumps_n_notes(self->opened);
-    PyObject *list = PyList_New((Py_ssize_t)n);
-    for (size_t i = 0; list != NULL && i < n; i++) {
-        PyObject *note = text_or_none(marey_dumps_note(self->opened, i));
-        if (note == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, note);
-    }
-    return list;
+    const marey_dumps *const opened = ((struct dumps *)object)->opened;
+    return list_of(marey_dumps_n_notes(opened), make_note, opened);
 }
 
 static PyMethodDef dumps_methods[] = {

@@ -220,29 +220,17 @@ struct marey_dump_part *marey__dump_item_path(const struct marey__dump_step *ste
 }
 
 void marey__dump_item_name(const struct marey__dump_step *step, const struct marey__dump_item *item,
-                           struct marey__buf *out)
+                           bool is_dotted, struct marey__buf *out)
 {
     struct marey_dump_part few[MAREY__FEW_PARTS];
     size_t n_parts;
     struct marey_dump_part *const parts = marey__dump_item_path(step, item, few, &n_parts);
-    if (parts != NULL)
-        marey__name_put(out, item->tree, parts, n_parts);
-    else
+    if (parts == NULL)
         out->failed = true;
-    if (parts != few)
-        marey__free(parts);
-}
-
-void marey__dump_item_dotted(const struct marey__dump_step *step,
-                             const struct marey__dump_item *item, struct marey__buf *out)
-{
-    struct marey_dump_part few[MAREY__FEW_PARTS];
-    size_t n_parts;
-    struct marey_dump_part *const parts = marey__dump_item_path(step, item, few, &n_parts);
-    if (parts != NULL)
+    else if (is_dotted)
         marey__name_put_dotted(out, parts, n_parts);
     else
-        out->failed = true;
+        marey__name_put(out, item->tree, parts, n_parts);
     if (parts != few)
         marey__free(parts);
 }

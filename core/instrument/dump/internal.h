@@ -209,11 +209,9 @@ struct marey_dump_part *marey__dump_item_path(const struct marey__dump_step *ste
                                               const struct marey__dump_item *item,
                                               struct marey_dump_part few[MAREY__FEW_PARTS],
                                               size_t *n_parts);
-/* Its name, as container_internal.h has it, with no NUL. */
+/* Its name without a NUL, by marey__name_put() or marey__name_put_dotted(). */
 void marey__dump_item_name(const struct marey__dump_step *step, const struct marey__dump_item *item,
-                           struct marey__buf *out);
-void marey__dump_item_dotted(const struct marey__dump_step *step,
-                             const struct marey__dump_item *item, struct marey__buf *out);
+                           bool is_dotted, struct marey__buf *out);
 
 /* ---- dump_files.c ---- */
 

@@ -146,8 +146,8 @@ static marey_status write_tree(struct writer *w, enum marey_dump_tree tree)
 static void write_file(struct writer *w, struct marey__dump_item *item)
 {
     struct marey__buf path = {0}, dotted = {0};
-    marey__dump_item_name(w->step, item, &path);
-    marey__dump_item_dotted(w->step, item, &dotted);
+    marey__dump_item_name(w->step, item, false, &path);
+    marey__dump_item_name(w->step, item, true, &dotted);
     const struct marey__dump_side side = {.folder = &w->folder,
                                           .prefix = tree_prefixes[item->tree],
                                           .name = &dotted,

@@ -250,7 +250,7 @@ static struct marey__dump_mark mark(const struct writer *w)
 static marey_status put_tensor(struct writer *w, struct marey__dump_item *item)
 {
     struct marey__buf name = {0};
-    marey__dump_item_name(w->step, item, &name);
+    marey__dump_item_name(w->step, item, false, &name);
     const uint64_t before = w->table.n_bytes;
     item->offset = marey__safetensors_add(&w->table, name.data, name.len, &item->value.tensor);
     item->mark = mark(w);
@@ -275,7 +275,7 @@ static marey_status put_tensor(struct writer *w, struct marey__dump_item *item)
 static void put_files(struct writer *w, struct marey__dump_item *item)
 {
     struct marey__buf path = {0};
-    marey__dump_item_name(w->step, item, &path);
+    marey__dump_item_name(w->step, item, false, &path);
     if (mkdirat(marey__held_fd(&w->folder), w->name.data, 0755) != 0 && errno != EEXIST)
         path.failed = true;
     struct marey__held_file folder;
