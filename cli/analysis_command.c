@@ -52,14 +52,19 @@ bool analysis_command_check(const char *analysis)
            report_options_check(analysis);
 }
 
-int analysis_command_make(const char *analysis, char *const *paths, int n,
-                          struct marey_report_options *options, const bool *is_reported,
-                          marey_report **out)
+static void complete(struct marey_report_options *options)
 {
     options->settings = report_options_settings(0);
     options->n_jobs = given.jobs;
     options->progress = cli_progress;
     options->progress_ctx = (void *)"reading";
+}
+
+int analysis_command_make(const char *analysis, char *const *paths, int n,
+                          struct marey_report_options *options, const bool *is_reported,
+                          marey_report **out)
+{
+    complete(options);
     const marey_status status =
         marey_report_create_files(analysis, (const char *const *)paths, (size_t)n, options, out);
     cli_progress_end();
@@ -68,9 +73,47 @@ int analysis_command_make(const char *analysis, char *const *paths, int n,
     return is_reported != NULL && *is_reported ? CLI_BAD : cli_fail("%s", marey_last_error());
 }
 
+int analysis_command_open(const char *analysis, char *const *paths, int n,
+                          struct cli_recordings *recordings, marey_report **out)
+{
+    struct marey_report_options options = {0};
+    cli_use_jobs(given.jobs);
+    if (!cli_open(recordings, (char **)paths, n))
+        return CLI_BAD;
+    complete(&options);
+    const marey_status status =
+        marey_report_create(analysis, recordings->list, recordings->n, &options, out);
+    cli_progress_end();
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+}
+
 bool analysis_command_has_format(bool also_output)
 {
     return given.json || given.csv != NULL || given.markdown || (also_output && given.output != NULL);
+}
+
+const char *analysis_command_format(void)
+{
+    return given.json ? "json" : given.csv != NULL ? "csv" : given.markdown ? "markdown" : "text";
+}
+
+const char *analysis_command_output(void)
+{
+    return given.output;
+}
+
+int analysis_command_print(const marey_report *report, uint32_t limit, const char *unit, FILE *out)
+{
+    const struct marey_write_options wants = {
+        .text = {.width = cli_terminal_width(out),
+                 .color = cli_wants_color(out, given.color),
+                 .unit = unit},
+        .limit = given.csv == NULL ? limit : 0,
+        .table = given.csv != NULL && given.csv[0] != '\0' ? given.csv : NULL,
+    };
+    return marey_report_write(report, analysis_command_format(), &wants, out) == MAREY_OK
+               ? CLI_FINE
+               : cli_fail("%s", marey_last_error());
 }
 
 struct writing {
@@ -82,20 +125,7 @@ struct writing {
 static int print(void *ctx, FILE *out)
 {
     const struct writing *const writing = ctx;
-    const struct marey_write_options wants = {
-        .text = {.width = cli_terminal_width(out),
-                 .color = cli_wants_color(out, given.color),
-                 .unit = writing->unit},
-        .limit = given.csv == NULL ? writing->limit : 0,
-        .table = given.csv != NULL && given.csv[0] != '\0' ? given.csv : NULL,
-    };
-    const char *const format = given.json          ? "json"
-                               : given.csv != NULL ? "csv"
-                               : given.markdown    ? "markdown"
-                                                   : "text";
-    return marey_report_write(writing->report, format, &wants, out) == MAREY_OK
-               ? CLI_FINE
-               : cli_fail("%s", marey_last_error());
+    return analysis_command_print(writing->report, writing->limit, writing->unit, out);
 }
 
 int analysis_command_write(const marey_report *report, uint32_t limit, const char *unit)

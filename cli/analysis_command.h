@@ -1,6 +1,6 @@
 /*
- * Commands that are an analysis of the registry, marey scale and marey compare: options from its settings, a report of the paths, and
- * that in each format.
+ * Commands that print an analysis of the registry, such as marey compare: options from its settings, the report, each
+ * format.
  */
 #ifndef MAREY_CLI_ANALYSIS_COMMAND_H
 #define MAREY_CLI_ANALYSIS_COMMAND_H
@@ -21,6 +21,15 @@ int analysis_command_make(const char *analysis, char *const *paths, int n,
                           struct marey_report_options *options, const bool *is_reported,
                           marey_report **out);
 
+/* The same of the recordings and traces at these paths, which cli_open() opens and the caller closes. */
+int analysis_command_open(const char *analysis, char *const *paths, int n,
+                          struct cli_recordings *recordings, marey_report **out);
+
+/* "json", "csv", "markdown" or "text", by the options; the file of --output. */
+const char *analysis_command_format(void);
+const char *analysis_command_output(void);
+/* Print it in that format. */
+int analysis_command_print(const marey_report *report, uint32_t limit, const char *unit, FILE *out);
 /* Write it where --output says, in the format that was asked for; `limit` and `unit` for people, or 0 and NULL. */
 int analysis_command_write(const marey_report *report, uint32_t limit, const char *unit);
 /* Whether one of --json, --csv, --markdown, or with `also_output` --output, was given. */

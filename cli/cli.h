@@ -100,12 +100,13 @@ struct cli_command {
     int (*run)(int n_args, char **args);
 };
 
-extern struct cli_command cli_command_report, cli_command_scale, cli_command_compare;
+extern struct cli_command cli_command_breakdown, cli_command_report, cli_command_scale,
+    cli_command_compare;
 extern const struct cli_command cli_command_run, cli_command_attach, cli_command_top,
     cli_command_stacks, cli_command_watch, cli_command_export, cli_command_artifacts,
-    cli_command_breakdown, cli_command_import, cli_command_dump, cli_command_diff,
-    cli_command_doctor, cli_command_completion, cli_command_generate_py_spy_report,
-    cli_command_generate_flamegraph, cli_command_generate_scalability_report;
+    cli_command_import, cli_command_dump, cli_command_diff, cli_command_doctor,
+    cli_command_completion, cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
+    cli_command_generate_scalability_report;
 
 /* What SIGPIPE was set to when we were started; `marey run` gives it to its program. In main.c. */
 extern void (*cli_inherited_sigpipe)(int sig);

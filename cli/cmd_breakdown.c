@@ -1,126 +1,85 @@
-/* marey breakdown: computation, communication, other; what each device did in each nanosecond. */
+/* marey breakdown: computation, communication, copies and idle time of each device. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "analysis_command.h"
 
 static struct {
-    bool json, csv, print_rules, legacy;
-    const char *by, *window, *rules, *unit, *color, *output, *averages, *strategy;
-    uint32_t jobs;
-} given = {.color = "auto"};
+    bool print_rules, legacy;
+    const char *unit, *averages, *strategy;
+} given;
 
 static const struct cli_option options[] = {
-    {"by", 'b', CLI_CHOICE, "step|range|stream|process-group", &given.by,
-     "one more table: a row for each of these. Work belongs to the\n"
-     "step and to the ranges that it was launched in"},
-    {"window", 'w', CLI_CHOICE, "gpu_span|steps", &given.window,
-     "the time that the first line is of: from the first GPU work\n"
-     "to the last (default), or all steps, to the end of the last\n"
-     "work launched in each"},
-    {"rules", 0, CLI_TEXT, "FILE", &given.rules,
-     "rules that are asked before marey's own what computes,\n"
-     "communicates and copies"},
     {"print-rules", 0, CLI_FLAG, NULL, &given.print_rules, "print marey's own rules, as such a file"},
     {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
      "one unit for all times (default: what fits each)"},
-    {"json", 0, CLI_FLAG, NULL, &given.json,
-     "an object: summary, devices, by, idle, collectives, rules,\n"
-     "warnings. Times are whole nanoseconds"},
-    {"csv", 0, CLI_FLAG, NULL, &given.csv, "the table of devices, or the one of --by, as CSV"},
     {"legacy", 0, CLI_FLAG, NULL, &given.legacy,
-     "itwinai's computation_fraction as well, with what is wrong\n"
-     "with it. Of its own files of averages (AVERAGES.csv, or a\n"
-     "folder of them) that alone"},
+     "itwinai's computation_fraction as well, with its errors\n"
+     "explained. Its files of averages (AVERAGES.csv, or a folder of\n"
+     "them) give only that"},
     {"write-averages", 0, CLI_TEXT, "FILE", &given.averages,
      "write the averages that it is made of, as its CSV"},
-    {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
-     "what that file calls the strategy (default: unknown)"},
-    {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
-     "auto: when standard output is a terminal"},
-    {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
-     "processes to read at a time (default: as many as there are\n"
-     "cores)"},
+    {"strategy", 0, CLI_TEXT, "NAME", &given.strategy, "the strategy in that file (default: unknown)"},
 };
 
-static struct marey_text_options text_options(FILE *out)
-{
-    return (struct marey_text_options){.width = cli_terminal_width(out),
-                                       .color = cli_wants_color(out, given.color),
-                                       .unit = given.unit};
-}
+struct answer {
+    char **paths;
+    int n;
+    marey_report *report;
+    FILE *legacy; /* itwinai's fractions; NULL: not asked for */
+};
 
-static int exit_status(marey_status status)
+static bool is_format(const char *format)
 {
-    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+    return strcmp(analysis_command_format(), format) == 0;
 }
 
 /* ---- itwinai's fractions, which Python computes ---- */
 
-/* Into `out`, of recordings or of files of averages. */
-static int print_fractions(int n, char *const *paths, bool is_files, FILE *out)
+/* Of recordings or of files of averages. */
+static int print_fractions(const struct answer *answer, bool is_files, FILE *out)
 {
     struct cli_words words = {0};
     cli_add_word(&words, "fractions");
     cli_add_word(&words, "--width=%u", (unsigned)cli_terminal_width(out));
     if (is_files)
         cli_add_word(&words, "--files");
-    if (given.json || given.csv)
-        cli_add_word(&words, "--%s", given.json ? "json" : "csv");
-    return cli_python(&words, n, paths, out);
+    if (is_format("json") || is_format("csv"))
+        cli_add_word(&words, "--%s", analysis_command_format());
+    return cli_python(&words, answer->n, answer->paths, out);
 }
-
-struct paths {
-    char **list;
-    int n;
-};
 
 static int print_fractions_of_files(void *ctx, FILE *out)
 {
-    const struct paths *const paths = ctx;
-    if (given.json)
+    if (is_format("json"))
         fputs("{\n  \"legacy\": ", out);
-    const int status = print_fractions(paths->n, paths->list, true, out);
-    if (given.json)
+    const int status = print_fractions(ctx, true, out);
+    if (is_format("json"))
         fputs("}\n", out);
     return status;
 }
 
 static int print_averages(void *ctx, FILE *out)
 {
-    const struct paths *const paths = ctx;
+    const struct answer *const answer = ctx;
     struct cli_words words = {0};
     cli_add_word(&words, "averages");
     if (given.strategy != NULL)
         cli_add_word(&words, "--strategy=%s", given.strategy);
-    return cli_python(&words, paths->n, paths->list, out);
+    return cli_python(&words, answer->n, answer->paths, out);
 }
 
-static int tell_fractions(struct paths *paths)
-{
-    if (given.averages != NULL)
-        return cli_fail("--write-averages takes recordings or traces, not files of averages");
-    return cli_print_file(given.output, print_fractions_of_files, paths, NULL);
-}
-
-/* How many of the paths are files of averages. */
-static int count_averages(char **paths, int n)
+static int count_averages(const struct answer *answer)
 {
     int n_averages = 0;
-    for (int i = 0; given.legacy && i < n; i++)
-        n_averages += cli_is_csv(paths[i]);
+    for (int i = 0; given.legacy && i < answer->n; i++)
+        n_averages += cli_is_csv(answer->paths[i]);
     return n_averages;
 }
 
-/* ---- the breakdown ---- */
-
-struct answer {
-    marey_breakdown *breakdown;
-    FILE *legacy; /* itwinai's fractions; NULL: not asked for */
-};
+/* ---- the report ---- */
 
 static void copy(FILE *from, FILE *out)
 {
@@ -135,121 +94,107 @@ static int print_json(const struct answer *answer, FILE *out)
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *const whole = open_memstream(&text, &len);
-    if (whole == NULL)
+    FILE *const object = open_memstream(&text, &len);
+    if (object == NULL)
         return cli_fail("out of memory");
-    marey_status status = marey_breakdown_json(answer->breakdown, whole);
-    if (fclose(whole) != 0)
-        status = MAREY_ENOMEM;
-    while (status == MAREY_OK && len > 0 && strchr("\n}", text[len - 1]) != NULL)
+    int status = analysis_command_print(answer->report, 0, NULL, object);
+    if (fclose(object) != 0)
+        status = cli_fail("out of memory");
+    while (status == CLI_FINE && len > 0 && strchr("\n}", text[len - 1]) != NULL)
         if (text[--len] == '}')
             break;
-    if (status == MAREY_OK) {
+    if (status == CLI_FINE) {
         fwrite(text, 1, len, out);
         fputs(",\n  \"legacy\": ", out);
         copy(answer->legacy, out);
         fputs("}\n", out);
     }
     free(text);
-    return exit_status(status);
+    return status;
 }
 
 static int print_breakdown(void *ctx, FILE *out)
 {
     const struct answer *const answer = ctx;
-    const struct marey_text_options wants = text_options(out);
-    if (given.csv)
-        return exit_status(marey_present_csv(
-            marey_breakdown_table(answer->breakdown, given.by != NULL ? "by" : "devices"), out));
-    if (given.json && answer->legacy != NULL)
+    if (answer->legacy != NULL && is_format("json"))
         return print_json(answer, out);
-    const int status = exit_status(given.json ? marey_breakdown_json(answer->breakdown, out)
-                                              : marey_breakdown_text(answer->breakdown, &wants, out));
+    const int status = analysis_command_print(answer->report, 0, given.unit, out);
     if (status == CLI_FINE && answer->legacy != NULL)
         copy(answer->legacy, out);
     return status;
 }
 
 /* Python comes first: where it fails, nothing is printed. */
-static int print_with_fractions(struct answer *answer, struct paths *paths)
+static int print_with_fractions(struct answer *answer)
 {
     int status = CLI_FINE;
-    if (given.legacy && !given.csv) {
+    if (given.legacy && (is_format("json") || is_format("text"))) {
         answer->legacy = tmpfile();
         status = answer->legacy != NULL
-                     ? print_fractions(paths->n, paths->list, false, answer->legacy)
+                     ? print_fractions(answer, false, answer->legacy)
                      : cli_fail("cannot make a temporary file: %s", strerror(errno));
     }
     if (status == CLI_FINE)
-        status = cli_print_file(given.output, print_breakdown, answer, NULL);
+        status = cli_print_file(analysis_command_output(), print_breakdown, answer, NULL);
     if (answer->legacy != NULL)
         fclose(answer->legacy);
     return status;
 }
 
-static int break_down(const struct cli_recordings *recordings, struct paths *paths)
+static int break_down(struct answer *answer)
 {
-    const struct marey_breakdown_options wants = {
-        .rules = given.rules,
-        .by = given.by,
-        .window = given.window,
-        .n_jobs = given.jobs,
-        .progress = cli_progress,
-        .progress_ctx = (void *)"reading",
-    };
-    marey_breakdown *breakdown = NULL;
-    const marey_status status =
-        marey_breakdown_create(recordings->list, recordings->n, &wants, &breakdown);
-    cli_progress_end();
-    if (status != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    struct answer answer = {.breakdown = breakdown};
-    const int printed = print_with_fractions(&answer, paths);
-    marey_breakdown_destroy(breakdown);
-    return printed;
+    struct cli_recordings recordings = {0};
+    int status =
+        analysis_command_open("breakdown", answer->paths, answer->n, &recordings, &answer->report);
+    if (status == CLI_FINE)
+        status = print_with_fractions(answer);
+    if (status == CLI_FINE && given.averages != NULL)
+        status = cli_print_file(given.averages, print_averages, answer, NULL);
+    status = cli_tell_damage(&recordings, status);
+    marey_report_destroy(answer->report);
+    cli_close(&recordings);
+    return status;
 }
 
 static int run(int n_args, char **args)
 {
+    struct answer answer = {.paths = args, .n = n_args};
     if (given.print_rules)
         return fputs(marey_breakdown_rules(), stdout) >= 0
                    ? CLI_FINE
                    : cli_fail("cannot write: %s", strerror(errno));
     if (n_args == 0)
         return cli_fail("breakdown needs a recording or a trace: marey breakdown RUN.marey");
-    if (given.json && given.csv)
-        return cli_fail("--json and --csv exclude one another");
-    struct paths paths = {args, n_args};
-    const int n_averages = count_averages(args, n_args);
-    if (n_averages != 0 && n_averages != n_args)
-        return cli_fail(
-            "--legacy takes files of averages or recordings and traces, not both at once");
-    if (n_averages != 0)
-        return tell_fractions(&paths);
-    struct cli_recordings recordings;
-    cli_use_jobs(given.jobs);
-    if (!cli_open(&recordings, args, n_args))
+    if (!analysis_command_check("breakdown"))
         return CLI_BAD;
-    int status = break_down(&recordings, &paths);
-    if (status == CLI_FINE && given.averages != NULL)
-        status = cli_print_file(given.averages, print_averages, &paths, NULL);
-    status = cli_tell_damage(&recordings, status);
-    cli_close(&recordings);
-    return status;
+    const int n_averages = count_averages(&answer);
+    if (n_averages == 0)
+        return break_down(&answer);
+    if (n_averages != n_args)
+        return cli_fail("--legacy takes either files of averages or recordings and traces");
+    if (given.averages != NULL)
+        return cli_fail("--write-averages takes recordings or traces, not files of averages");
+    return cli_print_file(analysis_command_output(), print_fractions_of_files, &answer, NULL);
 }
 
-const struct cli_command cli_command_breakdown = {
+static void prepare(void)
+{
+    analysis_command_prepare(&cli_command_breakdown, "breakdown");
+}
+
+struct cli_command cli_command_breakdown = {
     .name = "breakdown",
     .usage = "RUN.marey|TRACE|FOLDER... [OPTIONS]",
-    .brief = "computation, communication, other: what devices did",
+    .brief = "computation, communication and idle time of devices",
     .about =
-        "Says for each GPU of each rank how long it computed, how long it communicated with\n"
-        "nothing computing beside it (exposed) and hidden behind computation, how long it only\n"
+        "Prints for each GPU of each rank how long it computed, how long it communicated with\n"
+        "nothing computing in parallel (exposed) and hidden by computation, how long it only\n"
         "copied, and how long it was idle, and why. Each nanosecond counts once, so the parts\n"
-        "add up to the whole. Of several ranks it tells how long they waited for one another.\n"
-        "Takes traces of PyTorch's profiler as they are, one file or a folder of ranks. A\n"
-        "program without a GPU is told by its ranges: those of category communication, copy,\n"
-        "data, idle and wait; it computes in the rest of its time.",
+        "add up to the total. With several ranks: how long they waited for one another. Reads\n"
+        "traces of PyTorch's profiler directly, one file or a folder of ranks. A program without\n"
+        "a GPU is broken down by its ranges of category communication, copy, data, idle and\n"
+        "wait; it computes in the rest of its time.",
+    .prepare = prepare,
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  marey breakdown trace.json.gz\n"

@@ -494,7 +494,8 @@ static int report(int n_args, char **args)
         return CLI_BAD;
     struct cli_recordings recordings;
     /* Grid and block sizes are in the arguments of a trace. */
-    if (!(section != NULL ? cli_open_whole : cli_open)(&recordings, args, n_args) ||
+    if (!(section != NULL && section->needs_arguments ? cli_open_whole : cli_open)(&recordings,
+                                                                                   args, n_args) ||
         !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     if (is_plain() && has_samples_alone(&recordings) && !report_options_turn_on("samples", &analysis))

@@ -44,8 +44,9 @@ static char letter_of(const char *name)
     static const struct {
         const char *name;
         char letter;
-    } letters[] = {{"sort", 's'}, {"filter", 'f'},   {"depth", 'd'},  {"measure", 'm'},
-                   {"kind", 'k'}, {"forecast", 'f'}, {"workers", 'w'}};
+    } letters[] = {{"sort", 's'},    {"filter", 'f'},   {"depth", 'd'},
+                   {"measure", 'm'}, {"kind", 'k'},     {"by", 'b'},
+                   {"window", 'w'},  {"forecast", 'f'}, {"workers", 'w'}};
     for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
         if (strcmp(letters[i].name, name) == 0)
             return letters[i].letter;

@@ -56,7 +56,8 @@ struct marey__analysis {
         marey_status (*write)(const marey_report *report, const struct marey_write_options *options,
                               FILE *out);
     } * formats;
-    /* Whether it makes a report of this file of another tool. NULL: of recordings only, or of any path (about.command). */
+    bool reads_paths; /* any path by itself, and no recordings */
+    /* Whether it makes a report of this file of another tool. NULL: of recordings, or `reads_paths`. */
     bool (*is_file)(const char *path);
     /*
      * Whether it is worth reading the recordings for; reads no events. `summary` is of the same recordings, or NULL. A NULL
@@ -71,6 +72,7 @@ struct marey__analysis {
         const char *table, *title; /* NULL: the name of the table */
     } * page;
     const char *page_key;
+    const char *page_setting; /* for the page, of an analysis that takes no filter; NULL: none */
     bool (*is_on_page)(const marey_report *report); /* whether it has something to show there. NULL: always */
 };
 

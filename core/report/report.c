@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "report/internal.h"
+#include <marey/import.h>
 
 /* ---- making ---- */
 
@@ -67,9 +68,27 @@ marey_status marey_report_create(const char *analysis, marey_recording *const *r
     const struct marey__request request = {
         .recordings = recordings, .n = n, .options = options != NULL ? options : &defaults};
     MAREY_TRY(marey_report_check(analysis, request.options->settings));
-    if (marey__analysis_find(analysis)->about.command != NULL)
+    if (marey__analysis_find(analysis)->reads_paths)
         return marey__fail(MAREY_EINVAL, "%s reads paths: use marey_report_create_files()", analysis);
     return marey__report_make(analysis, &request, out);
+}
+
+static marey_status make_of_opened(const struct marey__analysis *analysis, const char *const *paths,
+                                   size_t n, const struct marey_report_options *options,
+                                   marey_report **out)
+{
+    const struct marey_import_options how = {.keep_arguments = analysis->about.needs_arguments};
+    marey_recording **const recordings = marey__calloc(n + 1, sizeof *recordings);
+    marey_status status = recordings != NULL ? MAREY_OK : marey__no_memory();
+    size_t n_open = 0;
+    for (; status == MAREY_OK && n_open < n; n_open += status == MAREY_OK)
+        status = marey_open(paths[n_open], &how, &recordings[n_open]);
+    if (status == MAREY_OK)
+        status = marey_report_create(analysis->about.name, recordings, n, options, out);
+    while (n_open > 0)
+        marey_recording_close(recordings[--n_open]);
+    marey__free(recordings);
+    return status;
 }
 
 marey_status marey_report_create_files(const char *analysis, const char *const *paths, size_t n,
@@ -79,9 +98,9 @@ marey_status marey_report_create_files(const char *analysis, const char *const *
         .paths = paths, .n = n, .options = options != NULL ? options : &defaults};
     MAREY_TRY(marey_report_check(analysis, request.options->settings));
     const struct marey__analysis *const found = marey__analysis_find(analysis);
-    if (found->is_file == NULL && found->about.command == NULL)
-        return marey__fail(MAREY_EINVAL, "%s reads recordings only", analysis);
-    return marey__report_make(analysis, &request, out);
+    return found->is_file != NULL || found->reads_paths
+               ? marey__report_make(analysis, &request, out)
+               : make_of_opened(found, paths, n, request.options, out);
 }
 
 int marey_report_is_file(const char *analysis, const char *path)

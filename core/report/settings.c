@@ -64,7 +64,7 @@ static marey_status check_choice(const struct marey_setting *known, const char *
                        value != NULL ? value : "");
 }
 
-/* The setting "by" takes the words of the tables. */
+/* The setting "by" of an analysis without its own takes the words of the tables. */
 static marey_status check_by(const struct marey_analysis *about, const char *value)
 {
     struct marey__buf words = {0};
@@ -91,9 +91,9 @@ static marey_status check(const struct marey_analysis *about, const char *settin
 {
     const char *const equals = strchr(setting, '='), *const value =
                                                          equals != NULL ? equals + 1 : NULL;
-    if (has_name(setting, "by"))
-        return check_by(about, value);
     const struct marey_setting *const known = find(about, setting);
+    if (known == NULL && has_name(setting, "by"))
+        return check_by(about, value);
     if (known == NULL)
         return marey__fail(MAREY_EINVAL, "%s does not take the setting %.*s", about->name,
                            (int)strcspn(setting, "="), setting);

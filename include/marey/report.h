@@ -217,9 +217,10 @@ struct marey_analysis {
     const struct marey_table_definition *tables; /* as JSON has them */
     size_t n_tables;
     const char *csv; /* the table that CSV has by default */
-    /* The command that prints it, which reads paths: marey_report_create_files(). NULL: a switch of `marey report`. */
+    /* The command that prints it. NULL: a switch of `marey report`. */
     const char *command;
     int is_section; /* its switch adds it to the report of ranges: after the tables, in JSON as an object of its name */
+    int needs_arguments; /* of the events of traces: marey_import_options.keep_arguments */
 };
 /* Analysis number `i`; NULL after the last. */
 MAREY_API const struct marey_analysis *marey_analysis_at(size_t i);
@@ -252,7 +253,10 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_report_check(const char *analysis
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_report_create(const char *analysis, marey_recording *const *recordings, size_t n,
                     const struct marey_report_options *options, marey_report **out);
-/* The same of `n` files of other tools that the analysis reads by itself, as CUDA snapshots for "memory". */
+/*
+ * The same of `n` paths: recordings and traces as marey_open() takes them, or files that the analysis reads by itself, as
+ * CUDA snapshots for "memory". "scale" and "compare" take paths only.
+ */
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_report_create_files(const char *analysis, const char *const *paths, size_t n,
                           const struct marey_report_options *options, marey_report **out);

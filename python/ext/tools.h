@@ -9,7 +9,6 @@
  *     tools_report.c      Report: tables, notes, cost and text of an analysis; analyses()
  *     tools_table.c       Table: columns as lists, text, CSV, JSON, HTML
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
- *     tools_breakdown.c   breakdown(): what devices did
  *     tools_samples.c     which samples count, for exports
  *     tools_compare.c     compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
@@ -71,8 +70,6 @@ struct marey_samples_filter;
 /* Of a tuple (mode, idle, range, iterations, epochs, phase, thread, rank), which lends its texts. -1 with an exception. */
 int tools_samples_filter(PyObject *chosen, struct marey_samples_filter *filter);
 
-/* breakdown(paths, by, rules, window): the tables, and the answer as text and JSON. `rules` "": none. */
-PyObject *tools_breakdown(PyObject *module, PyObject *args);
 /* import_trace(paths, into, format): how many files, events and bytes, and the format. */
 PyObject *tools_import_trace(PyObject *module, PyObject *args);
 

@@ -69,8 +69,6 @@ static PyMethodDef tools_functions[] = {
     {"report_files", tools_report_files, METH_VARARGS,
      "report_files(analysis, paths, settings, groups=(), names=(), convert=None, /)\n--\n\n"
      "The report of paths, as marey_report_create_files() takes them."},
-    {"breakdown", tools_breakdown, METH_VARARGS,
-     "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
     {"import_trace", tools_import_trace, METH_VARARGS,
      "import_trace(paths, into, format, /)\n--\n\nFiles of other tools into a recording: files, "
      "events, bytes, format."},

@@ -1,9 +1,10 @@
-"""Computation, communication, other: what devices did in each nanosecond, as `marey breakdown` tells it."""
+"""Computation, communication, other: what devices did in each nanosecond, as `marey breakdown` prints it."""
 
 from __future__ import annotations
 
 import os
 
+from marey._report import Report, settings_of
 from marey._table import Table
 
 TYPE_CHECKING = False
@@ -11,19 +12,17 @@ if TYPE_CHECKING:  # see _start.py
     from collections.abc import Sequence
     from typing import Optional, Union
 
-    from marey import _tools
-
     Path = Union[str, os.PathLike[str]]
     Paths = Union[Path, Sequence[Path]]
 
 
 class Breakdown:
-    """The answer of marey.breakdown(). Prints as `marey breakdown` does; times in tables are whole nanoseconds."""
+    """The result of marey.breakdown(). Prints as `marey breakdown` does; times in tables are whole nanoseconds."""
 
-    def __init__(self, tables: dict[str, _tools.Table], text: str, json: str) -> None:
-        """Wrap what the extension found."""
-        self._tables = {name: Table(native) for name, native in tables.items()}
-        self._text, self._json = text, json
+    def __init__(self, report: Report) -> None:
+        """Wrap a report "breakdown"."""
+        self._tables = report.tables
+        self._text, self._json = report.text(), report.json()
 
     @property
     def summary(self) -> dict[str, dict[str, Optional[float]]]:
@@ -54,17 +53,17 @@ class Breakdown:
 
     @property
     def collectives(self) -> Table:
-        """What ranks did together: wait, transfer, bandwidth, who came last."""
+        """Collectives of the ranks: wait, transfer, bandwidth, straggler."""
         return self._tables["collectives"]
 
     @property
     def rules(self) -> Table:
-        """What each rule caught."""
+        """What each rule matched."""
         return self._tables["rules"]
 
     @property
     def warnings(self) -> list[str]:
-        """What to know when reading it."""
+        """Notes on the figures."""
         return list(self._tables["warnings"]["text"])
 
     def table(self, name: str) -> Table:
@@ -106,7 +105,8 @@ def breakdown(
     from marey import _tools
 
     paths = tuple(os.fspath(each) for each in ([path] if isinstance(path, (str, os.PathLike)) else path))
-    made = Breakdown(*_tools.breakdown(paths, by, "" if rules is None else rules, window))
+    settings = settings_of({"by": by, "rules": None if rules is None else os.fspath(rules), "window": window})
+    made = Breakdown(Report("breakdown", _tools.report_files("breakdown", paths, settings)))
     if legacy:
         from marey.itwinai._averages import WARNING, fractions
 

@@ -243,7 +243,7 @@ def expect_refusal(done: Any, part: str) -> None:
 
 def test_nothing_to_break_down(marey: Any, tmp_path: Path) -> None:
     empty = write_trace(tmp_path / "empty.json", [{"ph": "i", "name": "x", "pid": 1, "tid": 1, "ts": 1, "s": "g"}])
-    expect_refusal(marey("breakdown", empty), "no GPU work and no ranges")
+    expect_refusal(marey("breakdown", empty), "no GPU activity and no ranges")
 
 
 def test_no_events_at_all(marey: Any, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_planted_waits_of_a_process_group_are_found(marey, tmp_path):
     assert (first["wait_ns"], first["first"], first["last"]) == (4 * 150_000, 4, 0)
     assert (second["wait_ns"], second["late_ns"], second["last"]) == (0, 4 * 150_000, 4)
     text = marey("breakdown", "rank0.json", "rank1.json").stdout
-    assert "rank 1" in text and "collectives: of a rank on average" in text
+    assert "rank 1" in text and "collectives: mean per rank" in text
 
 
 def test_rules_of_the_user_give_reasons(marey, tmp_path):

@@ -151,4 +151,4 @@ def test_files_and_traces_are_not_mixed(marey, tmp_path):
     write_averages(tmp_path / "a.csv", [row_of("aten::mm", 3.0)])
     done = marey("breakdown", "--legacy", "a.csv", RANKS[0])
     assert done.returncode == 2
-    assert "not both at once" in done.stderr
+    assert "either files of averages or recordings" in done.stderr

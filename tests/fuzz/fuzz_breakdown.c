@@ -6,7 +6,6 @@
 
 #include "base/internal.h"
 #include "fuzz.h"
-#include <marey/breakdown.h>
 #include <marey/report.h>
 
 static uint64_t number(const marey_table *table, size_t row, const char *column)
@@ -31,18 +30,19 @@ static void check(const marey_table *table)
 
 static void break_down(marey_recording *recording, unsigned which)
 {
-    static const char *const bys[] = {NULL, "step", "range", "stream", "process-group"};
-    static const char *const windows[] = {"gpu_span", "steps"};
-    const struct marey_breakdown_options options = {
-        .by = bys[which % 5], .window = windows[which / 5 % 2], .n_jobs = 1};
-    marey_breakdown *breakdown = NULL;
+    static const char *const bys[] = {NULL, "by=step", "by=range", "by=stream", "by=process-group"};
+    static const char *const windows[] = {"window=gpu_span", "window=steps"};
+    const char *const settings[] = {windows[which / 5 % 2], bys[which % 5], NULL};
+    const struct marey_report_options options = {.settings = settings, .n_jobs = 1};
+    marey_report *breakdown = NULL;
     FILE *out = fopen("/dev/null", "w");
-    if (out != NULL && marey_breakdown_create(&recording, 1, &options, &breakdown) == MAREY_OK) {
-        check(marey_breakdown_table(breakdown, "devices"));
-        check(marey_breakdown_table(breakdown, "by"));
-        (void)marey_breakdown_text(breakdown, NULL, out);
-        (void)marey_breakdown_json(breakdown, out);
-        marey_breakdown_destroy(breakdown);
+    if (out != NULL &&
+        marey_report_create("breakdown", &recording, 1, &options, &breakdown) == MAREY_OK) {
+        check(marey_report_table(breakdown, "devices"));
+        check(marey_report_table(breakdown, "by"));
+        (void)!marey_report_write(breakdown, "text", NULL, out);
+        (void)!marey_report_write(breakdown, "json", NULL, out);
+        marey_report_destroy(breakdown);
     }
     if (out != NULL)
         fclose(out);

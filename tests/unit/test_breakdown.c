@@ -9,7 +9,7 @@
 
 #include "log_maker.h"
 #include "table_view.h"
-#include <marey/breakdown.h>
+#include <marey/report.h>
 
 enum { STEP = 1, OPERATOR, LAUNCH, GEMM, REDUCE, COPY, GROUP_A, GROUP_B, SEND };
 enum { MAIN = 0, FIRST_STREAM };
@@ -57,22 +57,22 @@ static int teardown(void **state)
 
 /* ---- looking into tables ---- */
 
-static struct marey_cell cell(marey_breakdown *b, const char *table, size_t row, const char *column)
+static struct marey_cell cell(marey_report *b, const char *table, size_t row, const char *column)
 {
-    return table_cell(marey_breakdown_table(b, table), row, column);
+    return table_cell(marey_report_table(b, table), row, column);
 }
 
-static uint64_t number(marey_breakdown *b, const char *table, size_t row, const char *column)
+static uint64_t number(marey_report *b, const char *table, size_t row, const char *column)
 {
-    return table_number(marey_breakdown_table(b, table), row, column);
+    return table_number(marey_report_table(b, table), row, column);
 }
 
-static size_t n_rows(marey_breakdown *b, const char *table)
+static size_t n_rows(marey_report *b, const char *table)
 {
-    return marey_table_n_rows(marey_breakdown_table(b, table));
+    return marey_table_n_rows(marey_report_table(b, table));
 }
 
-static bool has_warning(marey_breakdown *b, const char *part)
+static bool has_warning(marey_report *b, const char *part)
 {
     for (size_t row = 0; row < n_rows(b, "warnings"); row++)
         if (strstr(cell(b, "warnings", row, "text").as.text, part) != NULL)
@@ -85,8 +85,7 @@ struct numbers {
     uint64_t span, compute, comm_total, exposed_comm, hidden_comm, mem_total, exposed_mem, idle;
 };
 
-static void expect_numbers(marey_breakdown *b, const char *table, size_t row,
-                           const struct numbers *want)
+static void expect_numbers(marey_report *b, const char *table, size_t row, const struct numbers *want)
 {
     assert_int_equal(number(b, table, row, "span_ns"), want->span);
     assert_int_equal(number(b, table, row, "compute_ns"), want->compute);
@@ -99,7 +98,7 @@ static void expect_numbers(marey_breakdown *b, const char *table, size_t row,
     assert_int_equal(want->compute + want->exposed_comm + want->exposed_mem + want->idle, want->span);
 }
 
-static void expect_summary(marey_breakdown *b, uint64_t computation, uint64_t communication,
+static void expect_summary(marey_report *b, uint64_t computation, uint64_t communication,
                            uint64_t other)
 {
     const uint64_t want[] = {computation, communication, other};
@@ -111,14 +110,14 @@ static void expect_summary(marey_breakdown *b, uint64_t computation, uint64_t co
     }
 }
 
-static marey_breakdown *break_down(struct log_maker *log,
-                                   const struct marey_breakdown_options *options)
+static marey_report *break_down(struct log_maker *log, const char *setting)
 {
     marey_recording *recording = NULL;
-    marey_breakdown *b = NULL;
+    marey_report *b = NULL;
     log_put_end(log, "stop");
     assert_int_equal(log_open(log, &recording), MAREY_OK);
-    assert_int_equal(marey_breakdown_create(&recording, 1, options, &b), MAREY_OK);
+    const struct marey_report_options options = {.settings = (const char *const[]){setting, NULL}};
+    assert_int_equal(marey_report_create("breakdown", &recording, 1, &options, &b), MAREY_OK);
     log_close(recording); /* the breakdown stands alone */
     return b;
 }
@@ -152,7 +151,7 @@ static void put_worked_example(struct log_maker *log, uint64_t at)
 static void the_worked_example_is_exact(void **state)
 {
     put_worked_example(*state, 1000);
-    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.window = "steps"});
+    marey_report *b = break_down(*state, "window=steps");
     static const char *const atoms[] = {"atom_none_ns", "atom_c_ns",  "atom_n_ns",  "atom_cn_ns",
                                         "atom_m_ns",    "atom_cm_ns", "atom_nm_ns", "atom_cnm_ns"};
     static const uint64_t want[] = {15, 60, 30, 20, 15, 0, 10, 0};
@@ -169,13 +168,13 @@ static void the_worked_example_is_exact(void **state)
     assert_true(cell(b, "devices", 1, "concurrency").as.f64 == 175.0 / 135);
     assert_int_equal(number(b, "devices", 1, "n_work"), 7);
     expect_summary(b, 80, 40, 30);
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 static void what_rules_caught_is_told(void **state)
 {
     put_worked_example(*state, 1000);
-    marey_breakdown *b = break_down(*state, NULL);
+    marey_report *b = break_down(*state, NULL);
     const struct {
         const char *rule, *class;
         uint64_t count, ns;
@@ -190,7 +189,7 @@ static void what_rules_caught_is_told(void **state)
         assert_int_equal(number(b, "rules", i, "count"), want[i].count);
         assert_int_equal(number(b, "rules", i, "ns"), want[i].ns);
     }
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 /* ---- parts ---- */
@@ -237,7 +236,7 @@ static void put_two_steps(struct log_maker *log)
 static void work_belongs_to_the_step_that_launched_it(void **state)
 {
     put_two_steps(*state);
-    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.by = "step"});
+    marey_report *b = break_down(*state, "by=step");
     assert_int_equal(n_rows(b, "by"), 2);
     assert_int_equal(number(b, "by", 0, "step"), 5);
     assert_int_equal(number(b, "by", 1, "step"), 6);
@@ -249,18 +248,18 @@ static void work_belongs_to_the_step_that_launched_it(void **state)
     assert_string_equal(cell(b, "devices", 1, "window").as.text, "steps");
     expect_numbers(b, "devices", 1, &(struct numbers){200, 80, 110, 70, 40, 0, 0, 50});
     assert_true(has_warning(b, "launched outside of all steps: 1 of rank 0 ("));
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
-static size_t row_of(marey_breakdown *b, const char *column, const char *text)
+static size_t row_of(marey_report *b, const char *column, const char *text)
 {
-    return table_row(marey_breakdown_table(b, "by"), column, text);
+    return table_row(marey_report_table(b, "by"), column, text);
 }
 
 static void work_belongs_to_every_range_around_its_launch(void **state)
 {
     put_two_steps(*state);
-    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.by = "range"});
+    marey_report *b = break_down(*state, "by=range");
     assert_int_equal(n_rows(b, "by"), 2);
     /* Both steps, extended to their last work: [1000,1150) and [1100,1200). */
     expect_numbers(b, "by", row_of(b, "range", "train step"),
@@ -269,32 +268,31 @@ static void work_belongs_to_every_range_around_its_launch(void **state)
     expect_numbers(b, "by", row_of(b, "range", "aten::mm"),
                    &(struct numbers){120, 80, 0, 0, 0, 0, 0, 40});
     assert_int_equal(row_of(b, "range", "train step"), 0); /* most work first */
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 static void a_stream_has_its_own_work_alone(void **state)
 {
     put_two_steps(*state);
-    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.by = "stream"});
+    marey_report *b = break_down(*state, "by=stream");
     assert_int_equal(n_rows(b, "by"), 2);
     assert_int_equal(number(b, "by", 0, "stream"), 7);
     assert_string_equal(cell(b, "by", 0, "stream_name").as.text, "compute");
     expect_numbers(b, "by", 0, &(struct numbers){285, 85, 0, 0, 0, 0, 0, 200});
     expect_numbers(b, "by", 1, &(struct numbers){285, 0, 110, 110, 0, 0, 0, 175});
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 static void a_group_has_its_communication_beside_all_else(void **state)
 {
     put_two_steps(*state);
-    marey_breakdown *b =
-        break_down(*state, &(struct marey_breakdown_options){.by = "process-group"});
+    marey_report *b = break_down(*state, "by=process-group");
     assert_int_equal(n_rows(b, "by"), 2);
     expect_numbers(b, "by", row_of(b, "group", "data parallel"),
                    &(struct numbers){285, 85, 90, 60, 30, 0, 0, 140});
     expect_numbers(b, "by", row_of(b, "group", "tensor parallel"),
                    &(struct numbers){285, 85, 20, 10, 10, 0, 0, 190});
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 /* ---- why idle, and what ranks do together ---- */
@@ -302,7 +300,7 @@ static void a_group_has_its_communication_beside_all_else(void **state)
 static void the_reasons_add_up_to_the_idle_time(void **state)
 {
     put_two_steps(*state);
-    marey_breakdown *b = break_down(*state, NULL);
+    marey_report *b = break_down(*state, NULL);
     uint64_t idle = 0, in_steps = 0;
     for (size_t row = 0; row < n_rows(b, "idle"); row++)
         idle += number(b, "idle", row, "ns");
@@ -311,7 +309,7 @@ static void the_reasons_add_up_to_the_idle_time(void **state)
     assert_int_equal(idle, number(b, "devices", 0, "idle_ns"));
     assert_true(in_steps > 0);
     assert_int_equal(n_rows(b, "collectives"), 2);
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 /* ---- several devices and ranks ---- */
@@ -324,7 +322,7 @@ static void each_device_has_its_row(void **state)
         log_work(log, 100, GEMM, MAREY_WORK_KERNEL, 10 + d, 0, 0);
         log_put_words(log, FIRST_STREAM + d, 0);
     }
-    marey_breakdown *b = break_down(log, NULL);
+    marey_report *b = break_down(log, NULL);
     assert_int_equal(n_rows(b, "devices"), 10);
     for (size_t d = 0; d < 10; d++) {
         assert_int_equal(cell(b, "devices", d, "device").as.i64, d);
@@ -332,7 +330,7 @@ static void each_device_has_its_row(void **state)
         assert_true(cell(b, "devices", d, "overlap_ratio").is_null);
     }
     expect_summary(b, 145, 0, 0);
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 static void several_ranks_without_communication_are_doubted(void **state)
@@ -340,7 +338,7 @@ static void several_ranks_without_communication_are_doubted(void **state)
     (void)state;
     struct log_maker logs[2] = {{{0}}, {{0}}};
     marey_recording *recordings[2];
-    marey_breakdown *b = NULL;
+    marey_report *b = NULL;
     for (size_t rank = 0; rank < 2; rank++) {
         put_process(&logs[rank], rank == 0 ? "0" : "1", "-1");
         log_put_stream(&logs[rank], FIRST_STREAM, 0, 7, "");
@@ -349,7 +347,7 @@ static void several_ranks_without_communication_are_doubted(void **state)
         log_put_end(&logs[rank], "stop");
         assert_int_equal(log_open(&logs[rank], &recordings[rank]), MAREY_OK);
     }
-    assert_int_equal(marey_breakdown_create(recordings, 2, NULL, &b), MAREY_OK);
+    assert_int_equal(marey_report_create("breakdown", recordings, 2, NULL, &b), MAREY_OK);
     assert_int_equal(n_rows(b, "devices"), 2);
     assert_int_equal(cell(b, "devices", 1, "rank").as.i64, 1);
     expect_summary(b, 250, 0, 0);
@@ -358,7 +356,7 @@ static void several_ranks_without_communication_are_doubted(void **state)
         log_close(recordings[rank]);
         log_maker_fini(&logs[rank]);
     }
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 static void one_rank_of_many_is_told(void **state)
@@ -367,11 +365,11 @@ static void one_rank_of_many_is_told(void **state)
     struct log_maker log = {{0}};
     put_process(&log, "3", "128");
     put_worked_example(&log, 1000);
-    marey_breakdown *b = break_down(&log, NULL);
+    marey_report *b = break_down(&log, NULL);
     assert_true(has_warning(b, "Of 128 ranks 1 is here"));
     assert_false(has_warning(b, "nothing that communicates"));
     assert_int_equal(cell(b, "devices", 0, "rank").as.i64, 3);
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
     log_maker_fini(&log);
 }
 
@@ -388,13 +386,13 @@ static void a_process_without_gpu_is_told_by_its_ranges(void **state)
     log_begin(log, 1300, STEP);
     log_end(log, 1400, STEP);
     log_put_words(log, MAIN, 0);
-    marey_breakdown *b = break_down(log, &(struct marey_breakdown_options){.by = "step"});
+    marey_report *b = break_down(log, "by=step");
     assert_int_equal(cell(b, "devices", 0, "device").as.i64, -1);
     assert_string_equal(cell(b, "devices", 0, "window").as.text, "process_span");
     expect_numbers(b, "devices", 0, &(struct numbers){400, 350, 50, 50, 0, 0, 0, 0});
     expect_numbers(b, "devices", 1, &(struct numbers){200, 150, 50, 50, 0, 0, 0, 0});
     expect_numbers(b, "by", 0, &(struct numbers){200, 150, 50, 50, 0, 0, 0, 0});
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 /* Ranges of one name inside another of it count once. */
@@ -411,25 +409,26 @@ static void of_a_process_without_gpu_a_range_is_its_time(void **state)
     log_begin(log, 1300, STEP);
     log_end(log, 1400, STEP);
     log_put_words(log, MAIN, 0);
-    marey_breakdown *b = break_down(log, &(struct marey_breakdown_options){.by = "range"});
+    marey_report *b = break_down(log, "by=range");
     assert_int_equal(n_rows(b, "by"), 2);
     expect_numbers(b, "by", row_of(b, "range", "train step"),
                    &(struct numbers){300, 250, 50, 50, 0, 0, 0, 0});
     expect_numbers(b, "by", row_of(b, "range", "exchange"),
                    &(struct numbers){50, 0, 50, 50, 0, 0, 0, 0});
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 /* ---- no answer ---- */
 
-static void expect_failure(struct log_maker *log, const struct marey_breakdown_options *options,
-                           marey_status want, const char *part)
+static void expect_failure(struct log_maker *log, const char *setting, marey_status want,
+                           const char *part)
 {
     marey_recording *recording = NULL;
-    marey_breakdown *b = NULL;
+    marey_report *b = NULL;
     log_put_end(log, "stop");
     assert_int_equal(log_open(log, &recording), MAREY_OK);
-    assert_int_equal(marey_breakdown_create(&recording, 1, options, &b), want);
+    const struct marey_report_options options = {.settings = (const char *const[]){setting, NULL}};
+    assert_int_equal(marey_report_create("breakdown", &recording, 1, &options, &b), want);
     assert_null(b);
     assert_non_null(strstr(marey_last_error(), part));
     log_close(recording);
@@ -437,7 +436,7 @@ static void expect_failure(struct log_maker *log, const struct marey_breakdown_o
 
 static void nothing_to_break_down_is_a_sentence(void **state)
 {
-    expect_failure(*state, NULL, MAREY_EFORMAT, "no GPU work and no ranges");
+    expect_failure(*state, NULL, MAREY_EFORMAT, "no GPU activity and no ranges");
 }
 
 static void steps_must_be_there_where_asked_for(void **state)
@@ -446,27 +445,24 @@ static void steps_must_be_there_where_asked_for(void **state)
     log_put_stream(log, FIRST_STREAM, 0, 7, "");
     log_work(log, 100, GEMM, MAREY_WORK_KERNEL, 10, 0, 0);
     log_put_words(log, FIRST_STREAM, 0);
-    expect_failure(log, &(struct marey_breakdown_options){.window = "steps"}, MAREY_EFORMAT,
-                   "has no steps");
+    expect_failure(log, "window=steps", MAREY_EFORMAT, "has no steps");
 }
 
 static void wrong_options_are_told(void **state)
 {
-    expect_failure(*state, &(struct marey_breakdown_options){.by = "colour"}, MAREY_EINVAL, "colour");
-    expect_failure(*state, &(struct marey_breakdown_options){.window = "moon"}, MAREY_EINVAL, "moon");
-    expect_failure(*state, &(struct marey_breakdown_options){.rules = "/no/such/file"}, MAREY_EIO,
-                   "/no/such/file");
+    expect_failure(*state, "by=colour", MAREY_EINVAL, "colour");
+    expect_failure(*state, "window=moon", MAREY_EINVAL, "moon");
+    expect_failure(*state, "rules=/no/such/file", MAREY_EIO, "/no/such/file");
 }
 
 /* ---- text and JSON ---- */
 
-static char *printed(marey_breakdown *b, bool as_json)
+static char *printed(marey_report *b, bool as_json)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(as_json ? marey_breakdown_json(b, out) : marey_breakdown_text(b, NULL, out),
-                     MAREY_OK);
+    assert_int_equal(marey_report_write(b, as_json ? "json" : "text", NULL, out), MAREY_OK);
     fclose(out);
     return text;
 }
@@ -474,7 +470,7 @@ static char *printed(marey_breakdown *b, bool as_json)
 static void the_answer_begins_with_three_parts(void **state)
 {
     put_worked_example(*state, 1000);
-    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.window = "steps"});
+    marey_report *b = break_down(*state, "window=steps");
     char *text = printed(b, false), *json = printed(b, true);
     static const char first[] =
         "computation 80 ns (53.3 %), communication 40 ns (26.7 %), other 30 ns (20.0 %)\n";
@@ -487,26 +483,29 @@ static void the_answer_begins_with_three_parts(void **state)
                            "15, \"cm\": 0, \"nm\": 10, \"cnm\": 0}}"));
     free(text);
     free(json);
-    marey_breakdown_destroy(b);
+    marey_report_destroy(b);
 }
 
 /* ---- no memory ---- */
 
 static void every_failed_allocation_is_told(void **state)
 {
-    static const char *const bys[] = {NULL, "step", "range", "stream", "process-group"};
+    static const char *const bys[] = {NULL, "by=step", "by=range", "by=stream", "by=process-group"};
     marey_recording *recording = NULL;
     put_two_steps(*state);
     log_put_end(*state, "stop");
     assert_int_equal(log_open(*state, &recording), MAREY_OK);
     for (size_t i = 0; i < MAREY__COUNT_OF(bys); i++)
         for (uint64_t nth = 1;; nth++) {
-            marey_breakdown *b = NULL;
+            marey_report *b = NULL;
             marey__alloc_fail_nth(nth);
-            const marey_status status = marey_breakdown_create(
-                &recording, 1, &(struct marey_breakdown_options){.by = bys[i], .n_jobs = 1}, &b);
+            const marey_status status = marey_report_create(
+                "breakdown", &recording, 1,
+                &(struct marey_report_options){.settings = (const char *const[]){bys[i], NULL},
+                                               .n_jobs = 1},
+                &b);
             marey__alloc_fail_nth(0);
-            marey_breakdown_destroy(b);
+            marey_report_destroy(b);
             if (status == MAREY_OK)
                 break;
             assert_int_equal(status, MAREY_ENOMEM);

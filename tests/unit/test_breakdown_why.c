@@ -8,7 +8,7 @@
 
 #include "log_maker.h"
 #include "table_view.h"
-#include <marey/breakdown.h>
+#include <marey/report.h>
 
 enum { STEP = 1, OPERATOR, LAUNCH, DATA, GEMM, REDUCE };
 enum { MAIN = 0, STREAM };
@@ -67,7 +67,7 @@ static marey_recording *make_rank(const char *rank, uint64_t late)
 
 struct fixture {
     marey_recording *ranks[2];
-    marey_breakdown *b;
+    marey_report *b;
 };
 
 static int setup(void **state)
@@ -81,7 +81,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
-    marey_breakdown_destroy(f->b);
+    marey_report_destroy(f->b);
     log_close(f->ranks[0]);
     log_close(f->ranks[1]);
     free(f);
@@ -90,20 +90,20 @@ static int teardown(void **state)
 
 static void break_down(struct fixture *f, const char *window)
 {
-    const struct marey_breakdown_options options = {.window = window};
-    marey_breakdown_destroy(f->b);
-    assert_int_equal(marey_breakdown_create(f->ranks, 2, &options, &f->b), MAREY_OK);
+    const struct marey_report_options options = {.settings = (const char *const[]){window, NULL}};
+    marey_report_destroy(f->b);
+    assert_int_equal(marey_report_create("breakdown", f->ranks, 2, &options, &f->b), MAREY_OK);
 }
 
 static struct marey_cell cell(struct fixture *f, const char *table, size_t row, const char *column)
 {
-    return table_cell(marey_breakdown_table(f->b, table), row, column);
+    return table_cell(marey_report_table(f->b, table), row, column);
 }
 
 static uint64_t idle_us(struct fixture *f, int64_t rank, const char *reason)
 {
     uint64_t us = 0;
-    for (size_t i = 0; i < marey_table_n_rows(marey_breakdown_table(f->b, "idle")); i++)
+    for (size_t i = 0; i < marey_table_n_rows(marey_report_table(f->b, "idle")); i++)
         if (cell(f, "idle", i, "rank").as.i64 == rank &&
             (reason == NULL || strcmp(cell(f, "idle", i, "reason").as.text, reason) == 0))
             us += cell(f, "idle", i, "ns").as.u64 / US;
@@ -126,7 +126,7 @@ static void reasons_add_up_to_the_idle_time_of_the_span(void **state)
 static void reasons_add_up_to_the_idle_time_of_the_steps(void **state)
 {
     struct fixture *f = *state;
-    break_down(f, "steps");
+    break_down(f, "window=steps");
     assert_int_equal(idle_us(f, 0, "data_loading"), 3 * 300);
     assert_int_equal(idle_us(f, 0, "host_bound"), 3 * (300 + 20));
     assert_int_equal(idle_us(f, 0, "launch_latency"), 3 * 10);
@@ -134,7 +134,7 @@ static void reasons_add_up_to_the_idle_time_of_the_steps(void **state)
         assert_int_equal(idle_us(f, rank, NULL) * US,
                          cell(f, "devices", 2 * (size_t)rank + 1, "idle_ns").as.u64);
     uint64_t by_step = 0;
-    for (size_t i = 0; i < marey_table_n_rows(marey_breakdown_table(f->b, "idle_by_step")); i++)
+    for (size_t i = 0; i < marey_table_n_rows(marey_report_table(f->b, "idle_by_step")); i++)
         by_step += cell(f, "idle_by_step", i, "ns").as.u64 / US;
     assert_int_equal(by_step, idle_us(f, 0, NULL) + idle_us(f, 1, NULL));
 }
@@ -167,11 +167,8 @@ static void repeats_of_a_rank_are_not_compared(void **state)
 static void print(struct fixture *f, char *text, size_t size, bool is_json)
 {
     FILE *out = fmemopen(text, size, "w");
-    const struct marey_text_options options = {0};
     assert_non_null(out);
-    assert_int_equal(is_json ? marey_breakdown_json(f->b, out)
-                             : marey_breakdown_text(f->b, &options, out),
-                     MAREY_OK);
+    assert_int_equal(marey_report_write(f->b, is_json ? "json" : "text", NULL, out), MAREY_OK);
     fclose(out);
 }
 
@@ -185,7 +182,7 @@ static void the_answer_names_reasons_and_operators(void **state)
     assert_non_null(strstr(text, "enumerate(DataLoader) 100 %"));
     assert_non_null(strstr(text, "aten::mm"));
     assert_non_null(strstr(text, "rank 1 (h)  100 %"));
-    assert_non_null(strstr(text, "skew by the one clock of all"));
+    assert_non_null(strstr(text, "skew by one common clock"));
     print(f, text, sizeof text, true);
     assert_non_null(strstr(text, "\"idle_by_operator\": ["));
     assert_non_null(

@@ -340,12 +340,13 @@ static void clocks_of_hosts_are_aligned_by_what_they_do_together(void **state)
     add_call(b, MAREY_COLLECTIVE_BARRIER, 500000 + 123000, 500130 + 123000, 0);
     assert_int_equal(match_all(f), MAREY_OK);
     assert_int_equal(f->all.clocks, MAREY__CLOCKS_ALIGNED);
-    assert_int_equal(f->all.n_nodes, 2);
-    assert_int_equal(f->all.n_aligned_by, 21);
-    assert_false(f->all.has_drifted);
+    assert_int_equal(f->all.alignment.n_nodes, 2);
+    assert_int_equal(f->all.alignment.n_aligned_by, 21);
+    assert_false(f->all.alignment.has_drifted);
     const int64_t off = f->all.members[1].shift_ns + 123000;
-    assert_true(f->all.uncertainty_ns < 50);
-    assert_true(off <= (int64_t)f->all.uncertainty_ns && off >= -(int64_t)f->all.uncertainty_ns);
+    assert_true(f->all.alignment.uncertainty_ns < 50);
+    assert_true(off <= (int64_t)f->all.alignment.uncertainty_ns &&
+                off >= -(int64_t)f->all.alignment.uncertainty_ns);
     const uint64_t skew = table_number(f->collectives, 0, "skew_ns");
     assert_true(skew >= 150 && skew <= 250);
 }
@@ -357,8 +358,9 @@ static void clocks_that_run_apart_are_told(void **state)
     add_together(a, b, 10, 1000, 50);
     assert_int_equal(match_all(f), MAREY_OK);
     assert_int_equal(f->all.clocks, MAREY__CLOCKS_ALIGNED);
-    assert_true(f->all.has_drifted);
-    assert_true(f->all.uncertainty_ns >= 400); /* 19 times 50, less what one leaves open, halved */
+    assert_true(f->all.alignment.has_drifted);
+    assert_true(f->all.alignment.uncertainty_ns >=
+                400); /* 19 times 50, less what one leaves open, halved */
 }
 
 static void clocks_that_do_not_relate_give_no_skew(void **state)

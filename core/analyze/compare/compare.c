@@ -306,6 +306,7 @@ const struct marey__analysis marey__analysis_compare = {
               .n_tables = MAREY__N_COMPARED,
               .csv = "regions",
               .command = "compare"},
+    .reads_paths = true,
     .make = make,
     .text = marey__compare_text,
     .json = marey__compare_json,

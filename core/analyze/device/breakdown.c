@@ -1,11 +1,12 @@
 /*
- * A breakdown as a whole: every process is read and swept, several at a time, and the tables are made of what is left of
- * them. Processes that only help (loaders of data) are left out where others speak for the run.
+ * The breakdown: every process is read and swept, several at a time, then the tables are filled from the sums.
+ * Processes that only help others (data loaders) are left out.
  */
 #include <string.h>
 
 #include "analyze/device/internal.h"
 #include "analyze/walk/internal.h"
+#include "present/draw/internal.h"
 #include "read/internal.h"
 
 const char *const marey__window_names[2] = {"gpu_span", "steps"};
@@ -41,14 +42,15 @@ static void drop_work(struct marey__work_set *set)
     set->n_launches = set->launches_cap = set->n_ranges = set->ranges_cap = 0;
 }
 
-/* The window of the first line is what is explained. A process without devices is idle where it says so. */
-static marey_status ask_why_idle(const marey_breakdown *breakdown, struct marey__process_breakdown *p)
+/* Explains the window of the first line. A process without devices is idle where its ranges say so. */
+static marey_status find_idle(const struct marey__breakdown *breakdown,
+                              struct marey__process_breakdown *p)
 {
     const struct marey__work_set *set = &p->set;
     struct marey__idle_windows windows = {.whole = p->windows.spans,
                                           .stride = 1,
                                           .steps = set->n_steps != 0 ? p->windows.steps : NULL};
-    if (breakdown->window == MAREY__WINDOW_STEPS) {
+    if (breakdown->facts->window == MAREY__WINDOW_STEPS) {
         windows.whole = p->windows.united;
         windows.n_whole = p->windows.n_united;
         windows.stride = set->n_steps;
@@ -58,17 +60,17 @@ static marey_status ask_why_idle(const marey_breakdown *breakdown, struct marey_
     return marey__idle_find(&p->idle, set, &breakdown->rules, &windows);
 }
 
-static marey_status break_down_process(const marey_breakdown *breakdown,
+static marey_status break_down_process(const struct marey__breakdown *breakdown,
                                        struct marey__process_breakdown *p)
 {
-    const struct marey__work_options options = {.rules = &breakdown->rules,
-                                                .wants_ranges = breakdown->by == MAREY__BY_RANGE};
+    const struct marey__work_options options = {
+        .rules = &breakdown->rules, .wants_ranges = breakdown->facts->by == MAREY__BY_RANGE};
     MAREY_TRY(marey__work_set_read(&p->set, p->recording, p->process, &options));
-    MAREY__TRY_MEMORY(
-        marey__device_windows_make(&p->windows, &p->set) &&
-        marey__device_rows_make(&p->devices, &p->set, &p->windows) &&
-        marey__by_rows_make(&p->by, &p->set, &p->windows, breakdown->by, breakdown->window));
-    MAREY_TRY(ask_why_idle(breakdown, p));
+    MAREY__TRY_MEMORY(marey__device_windows_make(&p->windows, &p->set) &&
+                      marey__device_rows_make(&p->devices, &p->set, &p->windows) &&
+                      marey__by_rows_make(&p->by, &p->set, &p->windows, breakdown->facts->by,
+                                          breakdown->facts->window));
+    MAREY_TRY(find_idle(breakdown, p));
     MAREY__TRY_MEMORY(marey__collectives_keep(&p->set));
     count_outside(p);
     drop_work(&p->set);
@@ -88,13 +90,13 @@ static void free_process(struct marey__process_breakdown *p)
 
 static marey_status break_down_nth(void *ctx, size_t i)
 {
-    marey_breakdown *breakdown = ctx;
+    struct marey__breakdown *breakdown = ctx;
     struct marey__process_breakdown *p = &breakdown->processes[i];
     return p->is_left_out ? MAREY_OK : break_down_process(breakdown, p);
 }
 
-static marey_status read_processes(marey_breakdown *breakdown,
-                                   const struct marey_breakdown_options *options)
+static marey_status read_processes(struct marey__breakdown *breakdown,
+                                   const struct marey_report_options *options)
 {
     const struct marey__tasks tasks = {
         .run = break_down_nth,
@@ -119,7 +121,7 @@ bool marey__has_streams(const marey_recording *recording, size_t process)
 }
 
 /* Where some processes have streams of a GPU, the others need not even be read. */
-static void leave_out_hosts(marey_breakdown *breakdown)
+static void leave_out_hosts(struct marey__breakdown *breakdown)
 {
     bool any = false;
     for (size_t i = 0; i < breakdown->n_processes; i++)
@@ -140,7 +142,7 @@ static bool leads(const struct marey__process_breakdown *p)
 }
 
 /* Of processes without a GPU, those that take no steps and communicate nothing help those that do. */
-static void leave_out_helpers(marey_breakdown *breakdown)
+static void leave_out_helpers(struct marey__breakdown *breakdown)
 {
     bool any = false;
     for (size_t i = 0; i < breakdown->n_processes; i++)
@@ -152,46 +154,25 @@ static void leave_out_helpers(marey_breakdown *breakdown)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the report ---- */
 
-static marey_status take_options(marey_breakdown *breakdown,
-                                 const struct marey_breakdown_options *options)
-{
-    const char *by = options->by != NULL ? options->by : "",
-               *window = options->window != NULL ? options->window : marey__window_names[0];
-    size_t i = 0;
-    while (i < MAREY__COUNT_OF(marey__by_names) && strcmp(by, marey__by_names[i]) != 0)
-        i++;
-    if (i == MAREY__COUNT_OF(marey__by_names))
-        return marey__fail(
-            MAREY_EINVAL, "a breakdown is by step, range, stream or process-group, and not by '%s'",
-            by);
-    breakdown->by = (enum marey__by)i;
-    if (strcmp(window, marey__window_names[0]) != 0 && strcmp(window, marey__window_names[1]) != 0)
-        return marey__fail(MAREY_EINVAL, "the window is gpu_span or steps, and not '%s'", window);
-    breakdown->window =
-        strcmp(window, marey__window_names[1]) == 0 ? MAREY__WINDOW_STEPS : MAREY__WINDOW_SPAN;
-    return marey__rules_load(&breakdown->rules, options->rules);
-}
-
-static marey_status list_processes(marey_breakdown *breakdown, marey_recording *const *recordings,
-                                   size_t n)
+static marey_status list_processes(struct marey__breakdown *breakdown,
+                                   const struct marey__request *request)
 {
     size_t n_processes = 0;
-    for (size_t r = 0; r < n; r++)
-        n_processes += marey_recording_n_processes(recordings[r]);
+    for (size_t r = 0; r < request->n; r++)
+        n_processes += marey_recording_n_processes(request->recordings[r]);
     breakdown->processes = marey__calloc(n_processes + 1, sizeof *breakdown->processes);
-    breakdown->title = marey__recordings_title(recordings, n);
-    MAREY__TRY_MEMORY(breakdown->processes != NULL && breakdown->title != NULL);
-    for (size_t r = 0; r < n; r++)
-        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
+    MAREY__TRY_MEMORY(breakdown->processes != NULL);
+    for (size_t r = 0; r < request->n; r++)
+        for (size_t p = 0; p < marey_recording_n_processes(request->recordings[r]); p++)
             breakdown->processes[breakdown->n_processes++] =
-                (struct marey__process_breakdown){.recording = recordings[r], .process = p};
+                (struct marey__process_breakdown){.recording = request->recordings[r], .process = p};
     return MAREY_OK;
 }
 
-/* There must be something to tell, and steps where the window is theirs. */
-static marey_status check(const marey_breakdown *breakdown)
+/* Whether there is something to break down, and steps where they are asked for. */
+static marey_status check(const struct marey__breakdown *breakdown, const char *title)
 {
     bool has_rows = false, has_steps = false;
     for (size_t i = 0; i < breakdown->n_processes; i++) {
@@ -201,25 +182,26 @@ static marey_status check(const marey_breakdown *breakdown)
     }
     if (!has_rows)
         return marey__fail(MAREY_EFORMAT,
-                           "%s has no GPU work and no ranges: there is nothing to break down",
-                           breakdown->title);
-    if (has_steps || (breakdown->window == MAREY__WINDOW_SPAN && breakdown->by != MAREY__BY_STEP))
+                           "%s has no GPU activity and no ranges: there is nothing to break down",
+                           title);
+    if (has_steps ||
+        (breakdown->facts->window == MAREY__WINDOW_SPAN && breakdown->facts->by != MAREY__BY_STEP))
         return MAREY_OK;
     return marey__fail(
         MAREY_EFORMAT,
         "%s has no steps: they come from marey.iteration(), or from the schedule and "
         "step() of torch.profiler",
-        breakdown->title);
+        title);
 }
 
-static int32_t rank_of(const marey_breakdown *breakdown, size_t i)
+static int32_t rank_of(const struct marey__breakdown *breakdown, size_t i)
 {
     const struct marey__process_breakdown *p = &breakdown->processes[i];
     return marey_recording_process(p->recording, p->process)->rank;
 }
 
 /* Whether the recording that begins with process `i` has a rank that those from `first` on have, or an unknown one. */
-static bool is_another_job(const marey_breakdown *breakdown, size_t first, size_t i)
+static bool is_another_job(const struct marey__breakdown *breakdown, size_t first, size_t i)
 {
     const marey_recording *recording = breakdown->processes[i].recording;
     for (size_t own = i;
@@ -237,7 +219,7 @@ static bool is_another_job(const marey_breakdown *breakdown, size_t first, size_
  * What ranks did together. Recordings of different ranks are of one job, as files of a profiler are; where a rank comes
  * again, it is a repeat.
  */
-static marey_status match_collectives(marey_breakdown *breakdown)
+static marey_status match_collectives(struct marey__breakdown *breakdown)
 {
     uint32_t job = 0;
     size_t first = 0;
@@ -251,72 +233,128 @@ static marey_status match_collectives(marey_breakdown *breakdown)
             MAREY_TRY(marey__collectives_add(&breakdown->collectives, job, &p->set));
     }
     MAREY_TRY(marey__collectives_match(&breakdown->collectives));
-    breakdown->clocks = breakdown->collectives.clocks;
-    breakdown->n_nodes = breakdown->collectives.n_nodes;
-    breakdown->clocks_within_ns = breakdown->collectives.uncertainty_ns;
-    breakdown->n_aligned_by = breakdown->collectives.n_aligned_by;
-    breakdown->clocks_drift = breakdown->collectives.has_drifted;
+    breakdown->facts->clocks = breakdown->collectives.clocks;
+    breakdown->facts->alignment = breakdown->collectives.alignment;
     return MAREY_OK;
 }
 
-static marey_status run(marey_breakdown *breakdown, marey_recording *const *recordings, size_t n,
-                        const struct marey_breakdown_options *options)
+static marey_status run(struct marey__breakdown *breakdown, const marey_report *report,
+                        const struct marey__request *request)
 {
-    MAREY_TRY(take_options(breakdown, options));
-    MAREY_TRY(list_processes(breakdown, recordings, n));
+    MAREY_TRY(marey__rules_load(&breakdown->rules, marey__setting(request, "rules")));
+    MAREY_TRY(list_processes(breakdown, request));
     leave_out_hosts(breakdown);
-    MAREY_TRY(read_processes(breakdown, options));
+    MAREY_TRY(read_processes(breakdown, request->options));
     leave_out_helpers(breakdown);
-    MAREY_TRY(check(breakdown));
+    MAREY_TRY(check(breakdown, report->title));
     MAREY_TRY(match_collectives(breakdown));
-    return marey__breakdown_make_tables(breakdown, recordings, n);
+    return marey__breakdown_fill_tables(report->tables, breakdown, request);
 }
 
-/* What was only needed to make the tables. */
-static void free_making(marey_breakdown *breakdown)
+static void breakdown_fini(struct marey__breakdown *breakdown)
 {
     for (size_t i = 0; i < breakdown->n_processes; i++)
         free_process(&breakdown->processes[i]);
     marey__free(breakdown->processes);
     marey__collectives_fini(&breakdown->collectives);
     marey__rules_fini(&breakdown->rules);
-    breakdown->processes = NULL;
-    breakdown->n_processes = 0;
 }
 
-marey_status marey_breakdown_create(marey_recording *const *recordings, size_t n,
-                                    const struct marey_breakdown_options *options,
-                                    marey_breakdown **out)
+static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    static const struct marey_breakdown_options defaults;
-    marey_breakdown *breakdown = marey__calloc(1, sizeof *breakdown);
-    MAREY__TRY_MEMORY(breakdown != NULL);
-    marey__recordings_keep_events(recordings, n); /* idle times need a second visit */
-    const marey_status status = run(breakdown, recordings, n, options != NULL ? options : &defaults);
-    marey__recordings_drop_events(recordings, n);
-    free_making(breakdown);
-    if (status != MAREY_OK) {
-        marey_breakdown_destroy(breakdown);
-        return status;
-    }
-    *out = breakdown;
-    return MAREY_OK;
+    const char *const by = marey__setting(request, "by"), *const window =
+                                                              marey__setting(request, "window");
+    struct marey__breakdown_facts *const facts = marey__calloc(1, sizeof *facts);
+    struct marey__breakdown breakdown = {.facts = facts};
+    MAREY__TRY_MEMORY(facts != NULL);
+    report->data = facts;
+    for (size_t i = 1; by != NULL && i < MAREY__COUNT_OF(marey__by_names); i++)
+        if (strcmp(by, marey__by_names[i]) == 0)
+            facts->by = (enum marey__by)i;
+    facts->window = window != NULL && strcmp(window, marey__window_names[MAREY__WINDOW_STEPS]) == 0
+                        ? MAREY__WINDOW_STEPS
+                        : MAREY__WINDOW_SPAN;
+    report->csv = by != NULL ? "by" : NULL;
+    marey__recordings_keep_events(request->recordings, request->n); /* idle times visit them again */
+    const marey_status status = run(&breakdown, report, request);
+    marey__recordings_drop_events(request->recordings, request->n);
+    breakdown_fini(&breakdown);
+    return status;
 }
 
-void marey_breakdown_destroy(marey_breakdown *breakdown)
+/* ---- the entry ---- */
+
+static bool has_communication(marey_recording *recording, const struct marey_process *process)
 {
-    if (breakdown == NULL)
-        return;
-    for (size_t t = 0; t < MAREY__N_BROKEN; t++)
-        marey_table_destroy(breakdown->tables[t]);
-    marey__free(breakdown->title);
-    marey__free(breakdown);
+    for (uint32_t site = 1; site <= process->n_sites; site++)
+        if (strcmp(marey_recording_site(recording, process->index, site)->category,
+                   "communication") == 0)
+            return true;
+    return false;
 }
 
-marey_table *marey_breakdown_table(marey_breakdown *breakdown, const char *name)
+static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
 {
-    for (size_t t = 0; t < MAREY__N_BROKEN; t++)
-        if (breakdown->tables[t] != NULL && strcmp(marey_table_name(breakdown->tables[t]), name) == 0)
-            return breakdown->tables[t];
-    return NULL;
+    (void)summary;
+    for (size_t r = 0; r < n; r++)
+        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
+            if (marey__has_streams(recordings[r], p) ||
+                has_communication(recordings[r], marey_recording_process(recordings[r], p)))
+                return true;
+    return false;
 }
+
+/* Not where streams have no activity, or nothing communicated, after all. */
+static bool is_known(const marey_report *report)
+{
+    return !marey__cell_of(report->tables[MAREY__BREAKDOWN_SUMMARY], 0, "ns").is_null;
+}
+
+static const struct marey_setting settings[] = {
+    {"by", MAREY_SETTING_CHOICE, "step|range|stream|process-group",
+     "one more table: a row for each of these. GPU activity belongs\n"
+     "to the step and to the ranges that launched it"},
+    {"window", MAREY_SETTING_CHOICE, "gpu_span|steps",
+     "the time that the first line covers: from the first GPU\n"
+     "activity to the last (default), or all steps, to the end of\n"
+     "the last activity launched in each"},
+    {"rules", MAREY_SETTING_TEXT, "FILE",
+     "rules that come before marey's own: what computes,\n"
+     "communicates and copies"},
+};
+
+static const struct marey__page_table page_tables[] = {
+    {"summary", NULL},
+    {"devices", NULL},
+    {"by", NULL},
+    {"idle", NULL},
+    {"rules", NULL},
+    {"collectives", NULL},
+    {"collective_ranks", NULL},
+    {"warnings", NULL},
+    {NULL, NULL},
+};
+
+extern const struct marey__analysis marey__analysis_breakdown;
+const struct marey__analysis marey__analysis_breakdown = {
+    .about = {.name = "breakdown",
+              .help = "computation, communication, copies and idle time of devices, and why\n"
+                      "they are idle",
+              .needs = "'marey run --gpu' and 'marey run --mpi' record it, and a trace of "
+                       "torch.profiler has it",
+              .settings = settings,
+              .n_settings = MAREY__COUNT_OF(settings),
+              .tables = marey__breakdown_tables,
+              .n_tables = MAREY__N_BREAKDOWN_TABLES,
+              .csv = "devices",
+              .command = "breakdown"},
+    .make = make,
+    .destroy = marey__free,
+    .text = marey__breakdown_text,
+    .json = marey__breakdown_json,
+    .is_there = is_there,
+    .page = page_tables,
+    .page_key = "breakdown",
+    .page_setting = "by=step",
+    .is_on_page = is_known,
+};

@@ -81,12 +81,12 @@ static void put_dropped(marey_table *table, const struct tally *tally, const cha
                         whose(tally, who, sizeof who));
 }
 
-static void put_tallies(marey_table *table, const marey_breakdown *breakdown,
+static void put_tallies(marey_table *table, const struct marey__breakdown *breakdown,
                         const struct tallies *tallies)
 {
     char who[96];
     const bool needs_steps =
-        breakdown->by == MAREY__BY_STEP || breakdown->window == MAREY__WINDOW_STEPS;
+        breakdown->facts->by == MAREY__BY_STEP || breakdown->facts->window == MAREY__WINDOW_STEPS;
     const struct tally *t = &tallies->lost;
     if (t->n != 0)
         marey__put_note(table,
@@ -102,7 +102,7 @@ static void put_tallies(marey_table *table, const marey_breakdown *breakdown,
         marey__put_note(table, "No steps of %s: not in what is told by steps.",
                         whose(t, who, sizeof who));
     t = &tallies->unlinked;
-    if (t->n != 0 && (needs_steps || breakdown->by == MAREY__BY_RANGE))
+    if (t->n != 0 && (needs_steps || breakdown->facts->by == MAREY__BY_RANGE))
         marey__put_note(
             table,
             "GPU events whose launch is not in the trace: %" PRIu64 " of %" PRIu64 " of %s; %s.",
@@ -140,7 +140,7 @@ static void put_tallies(marey_table *table, const marey_breakdown *breakdown,
 
 /* ---- all of them ---- */
 
-static bool communicates(const marey_breakdown *breakdown)
+static bool communicates(const struct marey__breakdown *breakdown)
 {
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct marey__process_breakdown *p = &breakdown->processes[i];
@@ -151,7 +151,7 @@ static bool communicates(const marey_breakdown *breakdown)
     return false;
 }
 
-static void put_ranks(marey_table *table, const marey_breakdown *breakdown)
+static void put_ranks(marey_table *table, const struct marey__breakdown *breakdown)
 {
     int32_t world_size = 1, first_rank = -1;
     size_t n_ranks = 0;
@@ -178,7 +178,7 @@ static void put_ranks(marey_table *table, const marey_breakdown *breakdown)
                         n_ranks == 1 ? "is" : "are");
 }
 
-static void put_left_out(marey_table *table, const marey_breakdown *breakdown)
+static void put_left_out(marey_table *table, const struct marey__breakdown *breakdown)
 {
     size_t n = 0;
     for (size_t i = 0; i < breakdown->n_processes; i++)
@@ -195,13 +195,14 @@ static void put_left_out(marey_table *table, const marey_breakdown *breakdown)
             n);
 }
 
-void marey__breakdown_put_warnings(marey_table *table, const marey_breakdown *breakdown,
-                                   marey_recording *const *recordings, size_t n)
+void marey__breakdown_put_warnings(marey_table *table, const struct marey__breakdown *breakdown,
+                                   const struct marey__request *request)
 {
     struct tallies tallies = {0};
-    for (size_t r = 0; r < n; r++) {
+    for (size_t r = 0; r < request->n; r++) {
         const char *sentence;
-        for (size_t i = 0; (sentence = marey_recording_warning(recordings[r], i)) != NULL; i++)
+        for (size_t i = 0; (sentence = marey_recording_warning(request->recordings[r], i)) != NULL;
+             i++)
             marey__put_string(table, sentence);
     }
     for (size_t i = 0; i < breakdown->n_processes; i++) {

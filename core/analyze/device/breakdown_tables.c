@@ -1,60 +1,63 @@
-/* The tables of a breakdown. */
+/* The tables of the breakdown. */
 #include <string.h>
 
 #include "analyze/device/internal.h"
 
-#define TIME MAREY__NS_COLUMN
-
-/* Whose a row is, and what is in it: those of `devices`, and behind the first two of `by`. */
+/* The columns of `devices`, which follow the first one in `by`. */
 #define ROW_COLUMNS                                                                                \
-    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},                                               \
-        {"pid", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},                                            \
-        {"device", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},                                         \
-        {"window", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE}, TIME("span_ns", "span"),               \
-        TIME("compute_ns", "compute"), TIME("comm_total_ns", "communication"),                     \
-        TIME("exposed_comm_ns", "exposed"), TIME("hidden_comm_ns", "hidden"),                      \
-        TIME("mem_total_ns", "copies"), TIME("exposed_mem_ns", "exposed copies"),                  \
-        TIME("idle_ns", "idle"), TIME("busy_ns", "busy"),                                          \
-        TIME("sum_of_durations_ns", "sum of durations"),                                           \
-        {"concurrency", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},                                    \
-        {"overlap_ratio", "overlap", MAREY_TYPE_F64, MAREY_UNIT_SHARE},                            \
-        TIME("atom_none_ns", "none"), TIME("atom_c_ns", "C"), TIME("atom_n_ns", "N"),              \
-        TIME("atom_cn_ns", "C+N"), TIME("atom_m_ns", "M"), TIME("atom_cm_ns", "C+M"),              \
-        TIME("atom_nm_ns", "N+M"), TIME("atom_cnm_ns", "C+N+M"),                                   \
-    {                                                                                              \
-        "n_work", "work", MAREY_TYPE_U64, MAREY_UNIT_COUNT                                         \
-    }
+    NUMBER("rank"), NUMBER("pid"), NUMBER("device"), TEXT("window"), NS("span_ns", "span"),        \
+        NS("compute_ns", "compute"), NS("comm_total_ns", "communication"),                         \
+        NS("exposed_comm_ns", "exposed"), NS("hidden_comm_ns", "hidden"),                          \
+        NS("mem_total_ns", "copies"), NS("exposed_mem_ns", "exposed copies"),                      \
+        NS("idle_ns", "idle"), NS("busy_ns", "busy"),                                              \
+        NS("sum_of_durations_ns", "sum of durations"), REAL("concurrency", NULL),                  \
+        SHARE("overlap_ratio", "overlap"), NS("atom_none_ns", "none"), NS("atom_c_ns", "C"),       \
+        NS("atom_n_ns", "N"), NS("atom_cn_ns", "C+N"), NS("atom_m_ns", "M"),                       \
+        NS("atom_cm_ns", "C+M"), NS("atom_nm_ns", "N+M"), NS("atom_cnm_ns", "C+N+M"),              \
+        COUNT("n_work", "work")
 
-static const struct marey_column summary_columns[] = {
-    {"part", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    TIME("ns", "time"),
-    {"share", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE},
-};
+static const struct marey_column summary_columns[] = {TEXT("part"), NS("ns", "time"),
+                                                      SHARE("share", NULL)};
 static const struct marey_column device_columns[] = {ROW_COLUMNS};
-static const struct marey_column step_columns[] = {
-    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    ROW_COLUMNS,
-};
-static const struct marey_column range_columns[] = {
-    {"range", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    ROW_COLUMNS,
-};
+static const struct marey_column step_columns[] = {WHOLE("step"), ROW_COLUMNS};
+static const struct marey_column range_columns[] = {TEXT("range"), ROW_COLUMNS};
 static const struct marey_column stream_columns[] = {
-    {"stream", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    WHOLE("stream"),
     ROW_COLUMNS,
-    {"stream_name", "name", MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    COLUMN("stream_name", "name", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
 };
-static const struct marey_column group_columns[] = {
-    {"group", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    ROW_COLUMNS,
-};
+static const struct marey_column group_columns[] = {TEXT("group"), ROW_COLUMNS};
 static const struct marey_column rule_columns[] = {
-    {"rule", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"class", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"looks_at", "looks at", MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"pattern", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"count", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    TIME("ns", "time"),
+    TEXT("rule"),
+    TEXT("class"),
+    COLUMN("looks_at", "looks at", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    TEXT("pattern"),
+    COUNT("count", NULL),
+    NS("ns", "time"),
+};
+
+#define TABLE(name, columns, help)                                                                 \
+    {                                                                                              \
+        name, columns, MAREY__COUNT_OF(columns), NULL, help                                        \
+    }
+const struct marey_table_definition marey__breakdown_tables[MAREY__N_BREAKDOWN_TABLES] = {
+    [MAREY__BREAKDOWN_SUMMARY] = TABLE("summary", summary_columns, "all devices"),
+    [MAREY__BREAKDOWN_DEVICES] = TABLE("devices", device_columns, "a row for each device and window"),
+    [MAREY__BREAKDOWN_BY] =
+        {"by", NULL, 0, NULL,
+         "a row for each step, range, stream or process group: its name, then as "
+         "devices"},
+    [MAREY__BREAKDOWN_IDLE] = TABLE("idle", marey__idle_columns, "why devices were idle"),
+    [MAREY__BREAKDOWN_IDLE_OPERATORS] = TABLE("idle_by_operator", marey__idle_operator_columns,
+                                              "the same by the operator that was open"),
+    [MAREY__BREAKDOWN_IDLE_STEPS] =
+        TABLE("idle_by_step", marey__idle_step_columns, "the same by step"),
+    [MAREY__BREAKDOWN_COLLECTIVES] = TABLE("collectives", marey__collective_columns,
+                                           "wait, transfer and bandwidth of collectives"),
+    [MAREY__BREAKDOWN_COLLECTIVE_RANKS] =
+        TABLE("collective_ranks", marey__collective_rank_columns, "the same by rank"),
+    [MAREY__BREAKDOWN_RULES] = TABLE("rules", rule_columns, "what each rule matched"),
+    [MAREY__BREAKDOWN_WARNINGS] = TABLE("warnings", marey__warning_columns, "notes on the figures"),
 };
 
 /* ---- rows ---- */
@@ -75,14 +78,6 @@ static void put_whose(marey_table *table, const struct marey_process *process,
     marey__put_string(table, window);
 }
 
-static void put_known(marey_table *table, bool is_known, uint64_t ns)
-{
-    if (is_known)
-        marey_table_u64(table, ns);
-    else
-        marey_table_null(table);
-}
-
 /* Of a process that may communicate unrecorded, only copies and waits that were recorded are known. */
 static void put_unknown(marey_table *table, const struct marey__work_set *set,
                         const struct marey__device_row *row)
@@ -93,9 +88,9 @@ static void put_unknown(marey_table *table, const struct marey__work_set *set,
     marey_table_null(table); /* compute */
     for (size_t i = 0; i < 3; i++)
         marey_table_null(table); /* communication: total, exposed, hidden */
-    put_known(table, has_copies, copies);
-    put_known(table, has_copies, marey__exposed_mem_ns(&row->atoms));
-    put_known(table, has_waits, row->atoms.ns[0]);
+    marey__put_whole(table, copies, has_copies);
+    marey__put_whole(table, marey__exposed_mem_ns(&row->atoms), has_copies);
+    marey__put_whole(table, row->atoms.ns[0], has_waits);
     /* Busy, sum of durations, concurrency, overlap, the atoms, n_work. */
     for (size_t i = 0; i < 4 + MAREY__N_ATOMS + 1; i++)
         marey_table_null(table);
@@ -134,7 +129,7 @@ static const char *window_of(const struct marey__device_row *row)
                                                                 : marey__window_names[row->window];
 }
 
-static void fill_devices(marey_table *table, const marey_breakdown *breakdown)
+static void fill_devices(marey_table *table, const struct marey__breakdown *breakdown)
 {
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct marey__process_breakdown *p = &breakdown->processes[i];
@@ -159,18 +154,18 @@ static void put_by_row(marey_table *table, enum marey__by by, const struct marey
         marey_table_text(table, row->text, row->len);
 }
 
-static void fill_by(marey_table *table, const marey_breakdown *breakdown)
+static void fill_by(marey_table *table, const struct marey__breakdown *breakdown)
 {
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct marey__process_breakdown *p = &breakdown->processes[i];
         for (size_t r = 0; !p->is_left_out && r < p->by.n; r++)
-            put_by_row(table, breakdown->by, &p->set, &p->by.rows[r]);
+            put_by_row(table, breakdown->facts->by, &p->set, &p->by.rows[r]);
     }
 }
 
 /* ---- all devices together ---- */
 
-static void fill_summary(marey_table *table, const marey_breakdown *breakdown)
+static void fill_summary(marey_table *table, const struct marey__breakdown *breakdown)
 {
     uint64_t span = 0, computation = 0, communication = 0;
     bool is_known = true, is_other_known = true;
@@ -178,7 +173,7 @@ static void fill_summary(marey_table *table, const marey_breakdown *breakdown)
         const struct marey__process_breakdown *p = &breakdown->processes[i];
         for (size_t r = 0; !p->is_left_out && r < p->devices.n; r++) {
             const struct marey__device_row *row = &p->devices.rows[r];
-            if (row->window != breakdown->window)
+            if (row->window != breakdown->facts->window)
                 continue;
             is_known &= !p->set.is_unknown;
             is_other_known &= !p->set.is_unknown || p->set.n_waits != 0;
@@ -196,14 +191,14 @@ static void fill_summary(marey_table *table, const marey_breakdown *breakdown)
                  {"other", span - computation - communication, is_other_known}};
     for (size_t i = 0; i < MAREY__COUNT_OF(parts); i++) {
         marey__put_string(table, parts[i].part);
-        put_known(table, parts[i].is_known, parts[i].ns);
+        marey__put_whole(table, parts[i].ns, parts[i].is_known);
         marey__put_share(table, parts[i].ns, parts[i].is_known ? span : 0);
     }
 }
 
 /* ---- rules ---- */
 
-static void fill_rules(marey_table *table, const marey_breakdown *breakdown)
+static void fill_rules(marey_table *table, const struct marey__breakdown *breakdown)
 {
     for (size_t rule = 0; rule < breakdown->rules.n; rule++) {
         const struct marey__rule *what = &breakdown->rules.rules[rule];
@@ -229,42 +224,21 @@ static void fill_rules(marey_table *table, const marey_breakdown *breakdown)
 
 /* ---- all of them ---- */
 
-#define MAKE(table, name, columns)                                                                 \
-    marey_table_create(name, columns, MAREY__COUNT_OF(columns), &breakdown->tables[table])
-
-static marey_status make_by(marey_breakdown *breakdown)
+static marey_status create_by(enum marey__by by, marey_table **out)
 {
-    switch (breakdown->by) {
-    case MAREY__BY_STEP:
-        return MAKE(MAREY__BREAKDOWN_BY, "by", step_columns);
-    case MAREY__BY_RANGE:
-        return MAKE(MAREY__BREAKDOWN_BY, "by", range_columns);
-    case MAREY__BY_STREAM:
-        return MAKE(MAREY__BREAKDOWN_BY, "by", stream_columns);
-    case MAREY__BY_GROUP:
-        return MAKE(MAREY__BREAKDOWN_BY, "by", group_columns);
-    case MAREY__BY_NOTHING:
-        break;
-    }
-    return MAREY_OK;
+    static const struct {
+        const struct marey_column *columns;
+        size_t n;
+    } tables[] = {
+        [MAREY__BY_STEP] = {step_columns, MAREY__COUNT_OF(step_columns)},
+        [MAREY__BY_RANGE] = {range_columns, MAREY__COUNT_OF(range_columns)},
+        [MAREY__BY_STREAM] = {stream_columns, MAREY__COUNT_OF(stream_columns)},
+        [MAREY__BY_GROUP] = {group_columns, MAREY__COUNT_OF(group_columns)},
+    };
+    return marey_table_create("by", tables[by].columns, tables[by].n, out);
 }
 
-static marey_status make_tables(marey_breakdown *breakdown)
-{
-    MAREY_TRY(MAKE(MAREY__BREAKDOWN_SUMMARY, "summary", summary_columns));
-    MAREY_TRY(MAKE(MAREY__BREAKDOWN_DEVICES, "devices", device_columns));
-    MAREY_TRY(make_by(breakdown));
-    MAREY_TRY(MAKE(MAREY__BREAKDOWN_IDLE, "idle", marey__idle_columns));
-    MAREY_TRY(MAKE(MAREY__BREAKDOWN_IDLE_OPERATORS, "idle_by_operator", marey__idle_operator_columns));
-    MAREY_TRY(MAKE(MAREY__BREAKDOWN_IDLE_STEPS, "idle_by_step", marey__idle_step_columns));
-    MAREY_TRY(MAKE(MAREY__BREAKDOWN_COLLECTIVES, "collectives", marey__collective_columns));
-    MAREY_TRY(MAKE(MAREY__BREAKDOWN_COLLECTIVE_RANKS, "collective_ranks",
-                   marey__collective_rank_columns));
-    MAREY_TRY(MAKE(MAREY__BREAKDOWN_RULES, "rules", rule_columns));
-    return MAKE(MAREY__BREAKDOWN_WARNINGS, "warnings", marey__warning_columns);
-}
-
-static void fill_idle(marey_table *const *tables, const marey_breakdown *breakdown)
+static void fill_idle(marey_table *const *tables, const struct marey__breakdown *breakdown)
 {
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct marey__process_breakdown *p = &breakdown->processes[i];
@@ -276,23 +250,21 @@ static void fill_idle(marey_table *const *tables, const marey_breakdown *breakdo
     }
 }
 
-marey_status marey__breakdown_make_tables(marey_breakdown *breakdown,
-                                          marey_recording *const *recordings, size_t n)
+marey_status marey__breakdown_fill_tables(marey_table **tables,
+                                          const struct marey__breakdown *breakdown,
+                                          const struct marey__request *request)
 {
-    marey_table **tables = breakdown->tables;
-    MAREY_TRY(make_tables(breakdown));
     fill_summary(tables[MAREY__BREAKDOWN_SUMMARY], breakdown);
     fill_devices(tables[MAREY__BREAKDOWN_DEVICES], breakdown);
-    if (breakdown->by != MAREY__BY_NOTHING)
+    if (breakdown->facts->by != MAREY__BY_NOTHING) {
+        MAREY_TRY(create_by(breakdown->facts->by, &tables[MAREY__BREAKDOWN_BY]));
         fill_by(tables[MAREY__BREAKDOWN_BY], breakdown);
+    }
     fill_idle(tables, breakdown);
     marey__collectives_put(tables[MAREY__BREAKDOWN_COLLECTIVES], &breakdown->collectives);
     marey__collectives_put_ranks(tables[MAREY__BREAKDOWN_COLLECTIVE_RANKS], &breakdown->collectives);
     fill_rules(tables[MAREY__BREAKDOWN_RULES], breakdown);
-    marey__breakdown_put_warnings(tables[MAREY__BREAKDOWN_WARNINGS], breakdown, recordings, n);
+    marey__breakdown_put_warnings(tables[MAREY__BREAKDOWN_WARNINGS], breakdown, request);
     marey__collectives_put_warnings(tables[MAREY__BREAKDOWN_WARNINGS], &breakdown->collectives);
-    for (size_t t = 0; t < MAREY__N_BROKEN; t++)
-        if (tables[t] != NULL)
-            MAREY_TRY(marey_table_status(tables[t]));
     return MAREY_OK;
 }

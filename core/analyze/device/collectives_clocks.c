@@ -129,15 +129,15 @@ static bool shift(struct aligning *a)
                                    : (uint64_t)node->at_least - (uint64_t)node->at_most;
         worst_ns = MAREY__MAX(worst_ns, apart / 2 + 1);
         n = MAREY__MIN(n, node->n);
-        all->has_drifted |= node->at_least > node->at_most;
+        all->alignment.has_drifted |= node->at_least > node->at_most;
     }
     for (size_t i = 0; i < all->n_members; i++) {
         const struct node *node = &a->nodes[a->node_of[i]];
         all->members[i].shift_ns = node == &a->nodes[0] ? 0 : node->at_least / 2 + node->at_most / 2;
     }
-    all->n_nodes = a->n_nodes;
-    all->n_aligned_by = n;
-    all->uncertainty_ns = worst_ns;
+    all->alignment.n_nodes = a->n_nodes;
+    all->alignment.n_aligned_by = n;
+    all->alignment.uncertainty_ns = worst_ns;
     return true;
 }
 

@@ -585,6 +585,14 @@ enum marey__clocks {
     MAREY__CLOCKS_SAME,    /* one machine */
 };
 
+/* How the clocks of machines were aligned. */
+struct marey__alignment {
+    uint64_t n_nodes;
+    uint64_t uncertainty_ns; /* the largest of a machine */
+    uint64_t n_aligned_by;   /* collectives */
+    bool has_drifted;        /* clocks ran apart meanwhile */
+};
+
 /* One call on one rank. 72 bytes. */
 struct marey__rank_call {
     uint64_t begin_ns, end_ns; /* of its process's clock */
@@ -645,9 +653,7 @@ struct marey__collectives {
     struct marey__member_sum *sums; /* by member, then group */
     size_t n_sums, sums_cap;
     enum marey__clocks clocks;
-    /* Where they are aligned: machines, how far off one can be, by how many collectives; whether clocks ran apart meanwhile. */
-    uint64_t n_nodes, uncertainty_ns, n_aligned_by;
-    bool has_drifted;
+    struct marey__alignment alignment; /* of MAREY__CLOCKS_ALIGNED */
 };
 
 /*
@@ -679,11 +685,7 @@ void marey__collectives_put_warnings(marey_table *table, const struct marey__col
 /* Bus bandwidth is this times bytes over time, with `n` ranks: the convention of nccl-tests. */
 double marey__bus_factor(enum marey_collective what, uint32_t n);
 
-/* ==== breakdown_whole ==== */
-
-/*
- * breakdown_whole: the whole answer: processes put together, and its tables.
- */
+/* ==== breakdown ==== */
 
 /* What is known of one process. */
 struct marey__process_breakdown {
@@ -694,7 +696,7 @@ struct marey__process_breakdown {
     struct marey__device_rows devices, by;
     struct marey__idle idle;
     uint64_t n_work, n_outside, outside_ns; /* work, and that which was launched in no step */
-    bool is_left_out;                       /* it helps others, which speak for the run */
+    bool is_left_out;                       /* it helps others, such as a data loader */
 };
 
 enum marey__breakdown_table {
@@ -708,33 +710,41 @@ enum marey__breakdown_table {
     MAREY__BREAKDOWN_COLLECTIVE_RANKS,
     MAREY__BREAKDOWN_RULES,
     MAREY__BREAKDOWN_WARNINGS,
-    MAREY__N_BROKEN,
+    MAREY__N_BREAKDOWN_TABLES,
 };
+extern const struct marey_table_definition marey__breakdown_tables[MAREY__N_BREAKDOWN_TABLES];
 
-struct marey_breakdown {
-    char *title;
-    marey_table *tables[MAREY__N_BROKEN];
-    struct marey__rules rules;
+/* marey_report.data: the settings, and what the text says beyond the tables. */
+struct marey__breakdown_facts {
     enum marey__by by;
     enum marey__window window;
     enum marey__clocks clocks; /* by which collectives are compared */
-    uint64_t n_nodes, clocks_within_ns,
-        n_aligned_by; /* where they are aligned, as in struct marey__collectives */
-    bool clocks_drift;
-    /* While it is made. */
+    struct marey__alignment alignment;
+};
+
+/* A breakdown while it is made. */
+struct marey__breakdown {
+    struct marey__breakdown_facts *facts; /* of the report */
+    struct marey__rules rules;
     struct marey__process_breakdown *processes;
     size_t n_processes;
     struct marey__collectives collectives;
 };
 
-/* The tables from the processes; `recordings` for what they warn of themselves. */
-MAREY_WARN_UNUSED marey_status marey__breakdown_make_tables(marey_breakdown *breakdown,
-                                                            marey_recording *const *recordings,
-                                                            size_t n);
+MAREY_WARN_UNUSED marey_status marey__breakdown_fill_tables(marey_table **tables,
+                                                            const struct marey__breakdown *breakdown,
+                                                            const struct marey__request *request);
 /* Fill the table of warnings. In breakdown_notes.c. */
-void marey__breakdown_put_warnings(marey_table *table, const marey_breakdown *breakdown,
-                                   marey_recording *const *recordings, size_t n);
-/* As people and tables call them. */
+void marey__breakdown_put_warnings(marey_table *table, const struct marey__breakdown *breakdown,
+                                   const struct marey__request *request);
+/* In breakdown_text.c. */
+MAREY_WARN_UNUSED marey_status marey__breakdown_text(const marey_report *report,
+                                                     const struct marey_write_options *options,
+                                                     FILE *out);
+MAREY_WARN_UNUSED marey_status marey__breakdown_json(const marey_report *report,
+                                                     const struct marey_write_options *options,
+                                                     FILE *out);
+/* As tables and options call them. */
 extern const char *const marey__window_names[2];
 extern const char *const marey__by_names[5];
 

@@ -241,6 +241,7 @@ const struct marey__analysis marey__analysis_scale = {
               .n_tables = MAREY__N_SCALING_TABLES,
               .csv = "points",
               .command = "scale"},
+    .reads_paths = true,
     .make = make,
     .text = marey__scaling_text,
     .json = marey__scaling_json,

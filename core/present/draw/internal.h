@@ -36,14 +36,6 @@ marey_status marey__text_draw(const struct marey__text_view *view, FILE *out);
 void marey__text_number(struct marey__buf *buf, const struct marey_cell *cell,
                         const struct marey_column *column, const char *unit);
 
-/* ---- breakdown_why_out.c: parts of a breakdown; nothing where it has nothing of the kind ---- */
-
-struct marey_breakdown;
-marey_status marey__idle_draw(const struct marey_breakdown *b,
-                              const struct marey_text_options *options, FILE *out);
-marey_status marey__collectives_draw(const struct marey_breakdown *b,
-                                     const struct marey_text_options *options, FILE *out);
-
 /* ---- csv.c ---- */
 
 /* A string: quoted where it must be, valid UTF-8, without NUL; "'" comes before what would be a formula (= + - @). */

@@ -8,7 +8,7 @@
  *   tables --------------> page_index.c (one JSON of tables, processes, tracks)     --> write(2)
  *
  *   page_heat*.c, page_ranks.c   rank x step         page_thin.c   short ranges merged      page_tree.c   call trees
- *   page_reports.c, page_breakdown.c, page_calls.c, page_samples.c   data of single views
+ *   page_reports.c, page_calls.c, page_samples.c   data of single views
  *
  * Input: recordings. Output: a file. Sections of compressed events are written while the walk goes on, so memory
  * does not grow with events; the index comes last. viewer/ draws the page.
@@ -21,7 +21,6 @@
 #include "analyze/summary/internal.h"
 #include "present/export/internal.h"
 #include "report/internal.h"
-#include <marey/breakdown.h>
 #include <marey/page.h>
 #include <marey/samples_report.h>
 
@@ -188,7 +187,6 @@ struct marey__page {
     size_t n_processes;
     struct marey__page_packer *packer;
     marey_summary *summary;
-    marey_breakdown *breakdown;                 /* NULL: there is nothing to break down */
     marey_report *reports[MAREY__MAX_ANALYSES]; /* by analysis; NULL: nothing of the kind was recorded */
     struct marey__heat *heat;                   /* in page_heat.h */
     struct marey__buf heat_index; /* what the index says of it; empty where there is no map */
@@ -200,13 +198,6 @@ struct marey__page {
     struct marey__calls *samples; /* NULL: nothing was sampled */
     marey_report *sampled;        /* with it */
 };
-
-/* ---- page_breakdown.c ---- */
-
-/* Break the recordings down where they have GPU work or communication: others would not be worth reading twice for. */
-MAREY_WARN_UNUSED marey_status marey__page_break_down(struct marey__page *page);
-/* The tables, as one more list of the index. */
-void marey__page_put_breakdown(const struct marey__page *page, struct marey__buf *json);
 
 /* ---- page_reports.c ---- */
 

@@ -172,7 +172,6 @@ static marey_status put_data(struct marey__page *page)
                                     &tap, &page->summary));
     MAREY_TRY(walk_others(page));
     MAREY_TRY(marey__page_packer_stop(page->packer));
-    MAREY_TRY(marey__page_break_down(page));
     MAREY_TRY(marey__page_make_reports(page));
     MAREY_TRY(marey__page_profile(page));
     MAREY_TRY(marey__page_sample(page));
@@ -225,7 +224,6 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
         marey__page_process_fini(&page.processes[i]);
     marey__free(page.processes);
     marey_summary_destroy(page.summary);
-    marey_breakdown_destroy(page.breakdown);
     for (size_t i = 0; i < MAREY__MAX_ANALYSES; i++)
         marey_report_destroy(page.reports[i]);
     marey__page_free_calls(&page);

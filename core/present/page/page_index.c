@@ -238,7 +238,6 @@ marey_status marey__page_index(const struct marey__page *page, struct marey__buf
     marey__page_put_reports(page, false, json);
     marey__page_close(json, "],");
     marey__page_put_reports(page, true, json);
-    marey__page_put_breakdown(page, json);
     marey__page_put_calls(page, json);
     marey__page_put_samples(page, json);
     marey__page_put_heat(page, json);

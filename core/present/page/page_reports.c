@@ -23,7 +23,7 @@ static marey_status make(struct marey__page *page, const struct marey__analysis 
 {
     const char *const filter = page->options->summary.filter;
     struct marey__buf setting = {0};
-    const char *settings[2] = {NULL, NULL};
+    const char *settings[2] = {analysis->page_setting, NULL};
     if (filter != NULL && takes(analysis, "filter")) {
         marey__buf_printf(&setting, "filter=%s", filter);
         marey__buf_put(&setting, "", 1);

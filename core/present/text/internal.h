@@ -2,7 +2,7 @@
  * text: reports as people read them in a terminal, and as JSON.
  *
  *   summary_text.c, report_*.c   the summary: text, JSON, sorting, steps, ranks
- *   breakdown_out.c, breakdown_why_out.c, diff_out.c
+ *   diff_out.c, diff_json_out.c
  *   stacks_*_out.c, stack_groups.c   `marey stacks`          cost_text.c   lines that several reports share
  *
  * Tables are drawn by present/draw. Analyses with an entry in report/registry.c have their text in their own folder.
