@@ -55,10 +55,15 @@ static void set_going(int rc, const MPI_Request *request, marey_async flight,
         return rc;                                                                                 \
     })
 
+/* Of a name that is itself a macro, what it expands to. */
+#define TEXT_OF(name) TEXT_OF_EXPANDED(name)
+#define TEXT_OF_EXPANDED(name) #name
+
 #define NONBLOCKING(name, makeshift, what_, root_, params, args, in_, out_)                        \
     MPI_WRAPPER_OR(name, makeshift, (MPI_STRIP params, MPI_Request * request),                     \
                    (MPI_STRIP args, request), mpi_group_count(comm), {                             \
-                       static struct marey_site flying = MPI_SITE("MPI_" #name " (in flight)");    \
+                       static struct marey_site flying =                                           \
+                           MPI_SITE("MPI_" TEXT_OF(name) " (in flight)");                          \
                        TELL(what_, root_, in_, out_)                                               \
                        const marey_async flight = take_off(&flying);                               \
                        const int rc = real(MPI_STRIP args, request);                               \
@@ -71,22 +76,28 @@ BLOCKING(Barrier, NULL, BARRIER, NO_ROOT, (MPI_Comm comm), (comm), 0, 0)
 NONBLOCKING(Ibarrier, NULL, BARRIER, NO_ROOT, (MPI_Comm comm), (comm), 0, 0)
 NONBLOCKING(Comm_idup, NULL, OTHER, NO_ROOT, (MPI_Comm comm, MPI_Comm *copy), (comm, copy), 0, 0)
 
+/* The rows of mpi_collectives.h, with counts of int, then with counts of MPI_Count; see mpi_message.c. */
+#define COLLECTIVE(name, inonblocking, what_, root_, params, args, in_, out_)                      \
+    NARROWED(name, params, args)                                                                   \
+    BLOCKING(FULL(name), MAKESHIFT(name), what_, root_, params, args, in_, out_)                   \
+    NARROWED(inonblocking, (MPI_STRIP params, MPI_Request * request), (MPI_STRIP args, request))   \
+    NONBLOCKING(FULL(inonblocking), MAKESHIFT(inonblocking), what_, root_, params, args, in_, out_)
+
 #define COUNT int
 #define DISPLACEMENT int
-#define COLLECTIVE(name, inonblocking, what_, root_, params, args, in_, out_)                      \
-    BLOCKING(name, NULL, what_, root_, params, args, in_, out_)                                    \
-    NONBLOCKING(inonblocking, NULL, what_, root_, params, args, in_, out_)
+#define FULL(name) name
+#define MAKESHIFT(name) NULL
+#define NARROWED(name, params, args)
 #include "mpi_collectives.h"
 #undef COUNT
 #undef DISPLACEMENT
-#undef COLLECTIVE
+#undef FULL
+#undef MAKESHIFT
+#undef NARROWED
 
 #define COUNT MPI_Count
 #define DISPLACEMENT MPI_Aint
-#define COLLECTIVE(name, inonblocking, what_, root_, params, args, in_, out_)                      \
-    MPI_NARROWED(name, mpi_group_get(comm)->n_peers, params, args)                                 \
-    BLOCKING(name##_c, narrow_##name, what_, root_, params, args, in_, out_)                       \
-    MPI_NARROWED(inonblocking, mpi_group_get(comm)->n_peers,                                       \
-                 (MPI_STRIP params, MPI_Request * request), (MPI_STRIP args, request))             \
-    NONBLOCKING(inonblocking##_c, narrow_##inonblocking, what_, root_, params, args, in_, out_)
+#define FULL(name) name##_c
+#define MAKESHIFT(name) narrow_##name
+#define NARROWED(name, params, args) MPI_NARROWED(name, mpi_group_get(comm)->n_peers, params, args)
 #include "mpi_collectives.h"

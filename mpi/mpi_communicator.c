@@ -72,17 +72,8 @@ static MPI_Comm at(const MPI_Comm *comm)
  * The handle may come again for another one, whether anything is recorded or not. Nothing is told: ranks need not wait
  * for one another here.
  */
-#define FREE(name)                                                                                 \
-    MPI_WRAPPER(name, (MPI_Comm * comm), (comm), mpi_group_forget(at(comm)), {                     \
-        mpi_group_forget(at(comm));                                                                \
-        marey_begin_on(id);                                                                        \
-        const int rc = real(comm);                                                                 \
-        marey_end(id);                                                                             \
-        return rc;                                                                                 \
-    })
-
-FREE(Comm_free)
-FREE(Comm_disconnect)
+MPI_PLAIN(Comm_free, mpi_group_forget(at(comm)), (void)0, (MPI_Comm * comm), (comm))
+MPI_PLAIN(Comm_disconnect, mpi_group_forget(at(comm)), (void)0, (MPI_Comm * comm), (comm))
 
 MPI_WRAPPER(Comm_set_name, (MPI_Comm comm, const char *name), (comm, name), (void)0, {
     (void)id; /* no communication */

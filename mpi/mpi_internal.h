@@ -217,5 +217,15 @@ void mpi_tell_received(const struct mpi_group *g, const MPI_Status *status,
     }
 #define MPI_WRAPPER(name, params, args, else_, ...)                                                \
     MPI_WRAPPER_OR(name, NULL, params, args, else_, __VA_ARGS__)
+/* A range around the call; `before` it, and whether or not anything is recorded; `after` it. */
+#define MPI_PLAIN(name, before, after, params, args)                                               \
+    MPI_WRAPPER(name, params, args, before, {                                                      \
+        before;                                                                                    \
+        marey_begin_on(id);                                                                        \
+        const int rc = real args;                                                                  \
+        after;                                                                                     \
+        marey_end(id);                                                                             \
+        return rc;                                                                                 \
+    })
 
 #endif

@@ -29,18 +29,9 @@ static void begun(int rc)
     marey_communication_tell(&told);
 }
 
-#define INIT(name, params, args)                                                                   \
-    MPI_WRAPPER(name, params, args, (void)0, {                                                     \
-        marey_begin_on(id);                                                                        \
-        const int rc = real args;                                                                  \
-        begun(rc);                                                                                 \
-        marey_end(id);                                                                             \
-        return rc;                                                                                 \
-    })
-
-INIT(Init, (int *argc, char ***argv), (argc, argv))
-INIT(Init_thread, (int *argc, char ***argv, int required, int *provided),
-     (argc, argv, required, provided))
+MPI_PLAIN(Init, (void)0, begun(rc), (int *argc, char ***argv), (argc, argv))
+MPI_PLAIN(Init_thread, (void)0, begun(rc), (int *argc, char ***argv, int required, int *provided),
+          (argc, argv, required, provided))
 
 static void end(void)
 {

@@ -97,14 +97,18 @@ static void set_going(int rc, const MPI_Request *request, MPI_Comm comm,
         mpi_request_add(mpi_handle_at(request, 0), &started);
 }
 
+/* Begin the range and make the call with a status, ours where the program wants none; `g` and `rc` come of it. */
+#define CALL_WITH_STATUS(comm_, args)                                                              \
+    union own_status own;                                                                          \
+    struct marey_communication told;                                                               \
+    const struct mpi_group *const g = mpi_group_get(comm_);                                        \
+    marey_begin_on(id);                                                                            \
+    status = status_or_own(status, &own);                                                          \
+    const int rc = real args;
+
 #define RECEIVE(name, makeshift, comm_, params, args)                                              \
     MPI_WRAPPER_OR(name, makeshift, params, args, (void)0, {                                       \
-        union own_status own;                                                                      \
-        struct marey_communication told;                                                           \
-        const struct mpi_group *const g = mpi_group_get(comm_);                                    \
-        marey_begin_on(id);                                                                        \
-        status = status_or_own(status, &own);                                                      \
-        const int rc = real args;                                                                  \
+        CALL_WITH_STATUS(comm_, args)                                                              \
         mpi_tell_group(g, MAREY_COLLECTIVE_RECV, &told);                                           \
         if (rc == 0 && mpi_is_up())                                                                \
             mpi_tell_received(g, status, &told);                                                   \
@@ -132,12 +136,7 @@ static void set_going(int rc, const MPI_Request *request, MPI_Comm comm,
 /* The peer is the one that is sent to; there is room for one. */
 #define EXCHANGE(name, makeshift, in_, params, args)                                               \
     MPI_WRAPPER_OR(name, makeshift, params, args, (void)0, {                                       \
-        union own_status own;                                                                      \
-        struct marey_communication told;                                                           \
-        const struct mpi_group *const g = mpi_group_get(comm);                                     \
-        marey_begin_on(id);                                                                        \
-        status = status_or_own(status, &own);                                                      \
-        const int rc = real args;                                                                  \
+        CALL_WITH_STATUS(comm, args)                                                               \
         mpi_tell_group(g, MAREY_COLLECTIVE_OTHER, &told);                                          \
         if (rc == 0 && g->size > 0) {                                                              \
             mpi_tell_received(g, status, &told);                                                   \
@@ -149,38 +148,40 @@ static void set_going(int rc, const MPI_Request *request, MPI_Comm comm,
         return rc;                                                                                 \
     })
 
-#define COUNT int
-#define SENDING(name) SEND_BLOCKING(name, NULL)
-#define SENDING_ON(name) SEND_NONBLOCKING(name, NULL)
-#define RECEIVING(name, comm_, params, args) RECEIVE(name, NULL, comm_, params, args)
-#define RECEIVING_ON(name, comm_, peer_, params, args)                                             \
-    RECEIVE_NONBLOCKING(name, NULL, comm_, peer_, params, args)
-#define EXCHANGING(name, in_, params, args) EXCHANGE(name, NULL, in_, params, args)
-#include "mpi_messages.h"
-#undef COUNT
-#undef SENDING
-#undef SENDING_ON
-#undef RECEIVING
-#undef RECEIVING_ON
-#undef EXCHANGING
-
-#define NARROWED(name, params, args) MPI_NARROWED(name, 0, params, args)
-#define COUNT MPI_Count
+/*
+ * The rows of mpi_messages.h, with counts of int, then with counts of MPI_Count. FULL is the function's name, MAKESHIFT its
+ * replacement where MPI lacks it, defined by NARROWED.
+ */
 #define SENDING(name)                                                                              \
     NARROWED(name, SEND_PARAMS, SEND_ARGS)                                                         \
-    SEND_BLOCKING(name##_c, narrow_##name)
+    SEND_BLOCKING(FULL(name), MAKESHIFT(name))
 #define SENDING_ON(name)                                                                           \
     NARROWED(name, (MPI_STRIP SEND_PARAMS, MPI_Request * request), (MPI_STRIP SEND_ARGS, request)) \
-    SEND_NONBLOCKING(name##_c, narrow_##name)
+    SEND_NONBLOCKING(FULL(name), MAKESHIFT(name))
 #define RECEIVING(name, comm_, params, args)                                                       \
     NARROWED(name, params, args)                                                                   \
-    RECEIVE(name##_c, narrow_##name, comm_, params, args)
+    RECEIVE(FULL(name), MAKESHIFT(name), comm_, params, args)
 #define RECEIVING_ON(name, comm_, peer_, params, args)                                             \
     NARROWED(name, params, args)                                                                   \
-    RECEIVE_NONBLOCKING(name##_c, narrow_##name, comm_, peer_, params, args)
+    RECEIVE_NONBLOCKING(FULL(name), MAKESHIFT(name), comm_, peer_, params, args)
 #define EXCHANGING(name, in_, params, args)                                                        \
     NARROWED(name, params, args)                                                                   \
-    EXCHANGE(name##_c, narrow_##name, in_, params, args)
+    EXCHANGE(FULL(name), MAKESHIFT(name), in_, params, args)
+
+#define COUNT int
+#define FULL(name) name
+#define MAKESHIFT(name) NULL
+#define NARROWED(name, params, args)
+#include "mpi_messages.h"
+#undef COUNT
+#undef FULL
+#undef MAKESHIFT
+#undef NARROWED
+
+#define COUNT MPI_Count
+#define FULL(name) name##_c
+#define MAKESHIFT(name) narrow_##name
+#define NARROWED(name, params, args) MPI_NARROWED(name, 0, params, args)
 #include "mpi_messages.h"
 
 /* ---- probes ---- */
@@ -195,12 +196,7 @@ static void keep_message(const MPI_Message *message, MPI_Comm comm)
 /* `found` is whether there is a message by now, `keep` what is done with it. */
 #define PROBE(name, found, keep, params, args)                                                     \
     MPI_WRAPPER(name, params, args, (void)0, {                                                     \
-        union own_status own;                                                                      \
-        struct marey_communication told;                                                           \
-        const struct mpi_group *const g = mpi_group_get(comm);                                     \
-        marey_begin_on(id);                                                                        \
-        status = status_or_own(status, &own);                                                      \
-        const int rc = real args;                                                                  \
+        CALL_WITH_STATUS(comm, args)                                                               \
         if (rc == 0 && g->size > 0 && (found)) {                                                   \
             mpi_tell_group(g, MAREY_COLLECTIVE_OTHER, &told);                                      \
             told.peer = mpi_group_peer(g, source_of(status));                                      \

@@ -205,17 +205,8 @@ WAIT(Testsome, n, requests, statuses, statuses_ignore, n, some_ended(&w, *n_ende
 
 /* ---- requests that are used again and again, or not at all ---- */
 
-#define PLAIN(name, else_, params, args)                                                           \
-    MPI_WRAPPER(name, params, args, else_, {                                                       \
-        else_;                                                                                     \
-        marey_begin_on(id);                                                                        \
-        const int rc = real args;                                                                  \
-        marey_end(id);                                                                             \
-        return rc;                                                                                 \
-    })
-
-PLAIN(Start, (void)0, (MPI_Request * request), (request))
-PLAIN(Startall, (void)0, (int n, MPI_Request requests[]), (n, requests))
-PLAIN(Request_free, forget(1, request), (MPI_Request * request), (request))
-PLAIN(Request_get_status, (void)0, (MPI_Request request, int *flag, MPI_Status *status),
-      (request, flag, status))
+MPI_PLAIN(Start, (void)0, (void)0, (MPI_Request * request), (request))
+MPI_PLAIN(Startall, (void)0, (void)0, (int n, MPI_Request requests[]), (n, requests))
+MPI_PLAIN(Request_free, forget(1, request), (void)0, (MPI_Request * request), (request))
+MPI_PLAIN(Request_get_status, (void)0, (void)0,
+          (MPI_Request request, int *flag, MPI_Status *status), (request, flag, status))
