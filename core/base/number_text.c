@@ -233,16 +233,29 @@ char *marey__binary_text(char *out, uint64_t c, int32_t q, bool is_lower_closer)
     return digits_text(out, shortest(c, q, is_lower_closer));
 }
 
+/* Below 10^8. */
+static inline char *put_small(char *out, uint32_t value)
+{
+    const uint64_t digits = eight_digits(value);
+    const unsigned n_zeros = zeros_in_front(digits | UINT64_C(1) << 56); /* 0 has a digit */
+    put_word(out, (digits | ZEROS) >> 8 * n_zeros);
+    return out + 8 - n_zeros;
+}
+
 char *marey__u64_text(char *out, uint64_t value)
 {
-    if (value < 100000000) {
-        const uint64_t digits = eight_digits((uint32_t)value);
-        const unsigned n_zeros = value != 0 ? zeros_in_front(digits) : 7;
-        put_word(out, digits >> 8 * n_zeros | ZEROS);
-        return out + 8 - n_zeros;
+    enum { EIGHT_DIGITS = 100000000 };
+    if (value < EIGHT_DIGITS)
+        return put_small(out, (uint32_t)value);
+    const uint64_t high = value / EIGHT_DIGITS;
+    if (high < EIGHT_DIGITS) {
+        out = put_small(out, (uint32_t)high);
+    } else {
+        out = put_small(out, (uint32_t)(high / EIGHT_DIGITS));
+        put_word(out, eight_digits((uint32_t)(high % EIGHT_DIGITS)) | ZEROS);
+        out += 8;
     }
-    out = marey__u64_text(out, value / 100000000);
-    put_word(out, eight_digits((uint32_t)(value % 100000000)) | ZEROS);
+    put_word(out, eight_digits((uint32_t)(value % EIGHT_DIGITS)) | ZEROS);
     return out + 8;
 }
 

@@ -668,7 +668,7 @@ static void numbers_are_written_as_printf_would(void **state)
         for (int64_t d = -1; d <= 1; d++) {
             char ours[64], theirs[64];
             const uint64_t n = value + (uint64_t)d;
-            *marey__put_u64(ours, n) = '\0';
+            *marey__u64_text(ours, n) = '\0';
             snprintf(theirs, sizeof theirs, "%llu", (unsigned long long)n);
             assert_string_equal(ours, theirs);
             *marey__put_us(ours, n) = '\0';

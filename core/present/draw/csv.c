@@ -2,8 +2,11 @@
  * A table as RFC 4180 wants it: a line of names, then a line for each row; a null is an empty
  * field.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "present/draw/internal.h"
 
@@ -50,34 +53,22 @@ void marey__csv_put(struct marey__buf *line, const char *text, size_t len)
     marey__buf_fini(&valid);
 }
 
-static char *put_number(char *p, const struct marey_cell *cell, enum marey_type type)
-{
-    switch (type) {
-    case MAREY_TYPE_I64:
-        return marey__put_i64(p, cell->as.i64);
-    case MAREY_TYPE_F64:
-        return marey__put_f64_csv(p, cell->as.f64);
-    case MAREY_TYPE_U64:
-    case MAREY_TYPE_BOOL:
-        return marey__put_u64(p, cell->as.u64);
-    case MAREY_TYPE_TEXT:
-        break;
-    }
-    return p;
-}
-
 static void put_cell(struct marey__buf *line, const struct marey_cell *cell, enum marey_type type)
 {
-    char number[40];
+    char number[MAREY__NUMBER_ROOM];
     if (cell->is_null)
         return;
     if (type == MAREY_TYPE_TEXT)
         marey__csv_put(line, cell->as.text, cell->len);
+    else if (type == MAREY_TYPE_I64)
+        marey__buf_put_i64(line, cell->as.i64);
+    else if (type == MAREY_TYPE_F64)
+        marey__buf_put(line, number, (size_t)(marey__put_f64_csv(number, cell->as.f64) - number));
     else
-        marey__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
+        marey__buf_put_u64(line, cell->as.u64);
 }
 
-void marey__csv_header(const marey_table *table, struct marey__buf *line)
+static void put_header(const marey_table *table, struct marey__buf *line)
 {
     const size_t n_columns = marey_table_n_columns(table);
     for (size_t c = 0; c < n_columns; c++) {
@@ -87,7 +78,7 @@ void marey__csv_header(const marey_table *table, struct marey__buf *line)
     }
 }
 
-void marey__csv_row(const marey_table *table, size_t row, struct marey__buf *line)
+static void put_row(const marey_table *table, size_t row, struct marey__buf *line)
 {
     const size_t n_columns = marey_table_n_columns(table);
     for (size_t c = 0; c < n_columns; c++) {
@@ -101,10 +92,10 @@ marey_status marey__csv_rows(const marey_table *table, size_t max_rows, FILE *ou
 {
     struct marey__buf line = {0};
     const size_t n_rows = MAREY__MIN(marey_table_n_rows(table), max_rows);
-    marey__csv_header(table, &line);
+    put_header(table, &line);
     marey_status status = marey__buf_to_stream(&line, out);
     for (size_t row = 0; status == MAREY_OK && row < n_rows; row++) {
-        marey__csv_row(table, row, &line);
+        put_row(table, row, &line);
         status = marey__buf_to_stream(&line, out);
     }
     marey__buf_fini(&line);
@@ -114,4 +105,75 @@ marey_status marey__csv_rows(const marey_table *table, size_t max_rows, FILE *ou
 marey_status marey_present_csv(const marey_table *table, FILE *out)
 {
     return marey__csv_rows(table, SIZE_MAX, out);
+}
+
+/*
+ * ---- rows appended to a file while a program runs ----
+ *
+ * All rows go out by one write, so that a kill leaves whole lines. If it does cut one, the next rows begin a new line.
+ */
+
+/* Whether the file of `size` bytes begins with this line of names. */
+static marey_status check_header(int fd, off_t size, const struct marey__buf *header, const char *path)
+{
+    struct marey__buf found = {0};
+    char *start = marey__buf_extend(&found, header->len);
+    marey_status status = MAREY_OK;
+    if (start == NULL)
+        status = marey__no_memory();
+    else if (size < (off_t)header->len || pread(fd, start, header->len, 0) != (ssize_t)header->len ||
+             memcmp(start, header->data, header->len) != 0)
+        status = marey__fail(MAREY_EINVAL,
+                             "%s has other columns; move it away or choose another folder", path);
+    marey__buf_fini(&found);
+    return status;
+}
+
+/* What goes before the rows: the names, the end of a line that was cut, or nothing. */
+static marey_status begin_lines(int fd, off_t size, const marey_table *table, const char *path,
+                                struct marey__buf *lines)
+{
+    put_header(table, lines);
+    if (size == 0 || lines->failed)
+        return MAREY_OK;
+    MAREY_TRY(check_header(fd, size, lines, path));
+    char last = '\0';
+    if (pread(fd, &last, 1, size - 1) != 1)
+        return marey__fail_errno("read %s", path);
+    lines->len = 0;
+    if (last != '\n')
+        marey__buf_puts(lines, "\r\n");
+    return MAREY_OK;
+}
+
+static marey_status append(int fd, const marey_table *table, const char *path,
+                           struct marey__buf *lines)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return marey__fail_errno("ask for the size of %s", path);
+    MAREY_TRY(begin_lines(fd, about.st_size, table, path, lines));
+    for (size_t row = 0; row < marey_table_n_rows(table); row++)
+        put_row(table, row, lines);
+    MAREY__TRY_MEMORY(!lines->failed);
+    if (marey__write_all(fd, lines->data, lines->len))
+        return MAREY_OK;
+    const marey_status status = marey__fail_errno("write %s", path);
+    /* Half a line is worse than none; where even this is refused, the next rows begin a new line. */
+    (void)!ftruncate(fd, about.st_size);
+    return status;
+}
+
+marey_status marey_append_csv(const marey_table *table, const char *path)
+{
+    MAREY_TRY(marey_table_status(table));
+    const int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return marey__fail_errno("open %s", path);
+    struct marey__buf lines = {0};
+    marey_status status = append(fd, table, path, &lines);
+    marey__buf_fini(&lines);
+    if (close(fd) != 0 && status == MAREY_OK)
+        status = marey__fail_errno("close %s", path);
+    return status;
 }

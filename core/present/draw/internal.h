@@ -1,10 +1,10 @@
 /*
  * draw: tables and charts as text, CSV, JSON, Markdown, HTML and SVG.
  *
- *   text.c                         a table for a terminal; colours
- *   csv.c, json.c, markdown.c, html_table.c, xml.c, notes.c   the other formats; one escape function each
- *   chart*.c                       SVG charts with title, axes, units, legend and a description for screen readers
- *   out.c, out_writer.c, temporary.c   buffered output, numbers as text without printf, a writer thread
+ *   text.c                    a table for a terminal; colours; notes
+ *   csv.c, json.c, markup.c   the other formats (markup: XML, HTML, Markdown); one escape function each
+ *   chart*.c                  SVG charts with title, axes, units, legend and a description for screen readers
+ *   out.c                     buffered output with a writer thread, numbers as text without printf
  *
  * Input: marey_table. Output: bytes. Knows no analysis. The buffer or the stream reports out of memory.
  */
@@ -40,13 +40,10 @@ void marey__text_number(struct marey__buf *buf, const struct marey_cell *cell,
 
 /* A string: quoted where it must be, valid UTF-8, without NUL; "'" comes before what would be a formula (= + - @). */
 void marey__csv_put(struct marey__buf *line, const char *text, size_t len);
-/* The line of names, and the line of one row, each with its end. */
-void marey__csv_header(const marey_table *table, struct marey__buf *line);
-void marey__csv_row(const marey_table *table, size_t row, struct marey__buf *line);
 /* The line of names and the first rows. */
 MAREY_WARN_UNUSED marey_status marey__csv_rows(const marey_table *table, size_t max_rows, FILE *out);
 
-/* ---- xml.c ---- */
+/* ---- markup.c: XML, HTML, Markdown ---- */
 
 /*
  * `text` as XML holds it between tags and in quotes: valid UTF-8, & < > " ' escaped, and what no XML may hold, as most
@@ -54,12 +51,8 @@ MAREY_WARN_UNUSED marey_status marey__csv_rows(const marey_table *table, size_t 
  */
 void marey__xml_put(struct marey__buf *buf, const char *text, size_t len);
 
-/* ---- html_table.c ---- */
-
 /* The first rows of a table as HTML, everything escaped; where some are left out, a sentence below says how many. 0: all. */
 void marey__html_table(struct marey__buf *html, const marey_table *table, size_t max_rows);
-
-/* ---- markdown.c ---- */
 
 /* A text or the cell of a table: no bar, no line break, nothing that a renderer takes for HTML or emphasis. */
 void marey__markdown_put(struct marey__buf *line, const char *text, size_t len);
@@ -84,28 +77,19 @@ MAREY_WARN_UNUSED marey_status marey__json_report(marey_table *const *tables, si
 void marey__json_cell(struct marey__buf *line, const marey_table *table, size_t row, size_t column);
 void marey__json_row(struct marey__buf *line, const marey_table *table, size_t row);
 
-/* ---- out_writer.c: a thread that writes to a regular file ---- */
+/* ---- out.c: one large buffer in front of write(2), or two in turns in front of a thread that writes ---- */
 
 struct marey__writer {
     bool is_running;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     int fd;
-    const char *bytes; /* on their way, `len` of them; lent by whoever fills the buffers */
+    const char *bytes; /* being written, `len` of them; lent by the caller */
     size_t len;
     bool is_ending;
     int error; /* the first errno */
 };
-bool marey__writer_start(struct marey__writer *writer, int fd);
-/* Write `bytes`, which stay as they are until the next call returns. 0, or the errno of an earlier write. */
-int marey__writer_put(struct marey__writer *writer, const char *bytes, size_t len);
-/* Wait for what is on its way, then go on into `fd`. 0 or the errno. */
-int marey__writer_drain(struct marey__writer *writer, int fd);
-/* Wait for what is on its way and end the thread, if there is one. 0 or the errno. */
-int marey__writer_stop(struct marey__writer *writer);
-
-/* ---- output: one large buffer in front of write(2), or two in turns in front of the writer ---- */
 
 #define MAREY__OUT_BYTES (1u << 20)
 /* What one event of plain words may take in any format; a single reservation covers it. */
@@ -126,7 +110,7 @@ MAREY_WARN_UNUSED marey_status marey__out_init(struct marey__out *out, int fd);
 void marey__out_fini(struct marey__out *out);
 /* Hand what is there to write(2), or to the writer. */
 void marey__out_flush(struct marey__out *out);
-/* Flush, and wait until it is written; `status` then tells. */
+/* Flush, and wait until all is written; a failure is in `status`. */
 void marey__out_drain(struct marey__out *out);
 /* Drain, then go on into `fd`. */
 void marey__out_redirect(struct marey__out *out, int fd);
@@ -160,33 +144,25 @@ static inline char *marey__out_room(struct marey__out *out)
     return out->p;
 }
 
-/* ---- temporary.c ---- */
-
-/* Put the whole file, one of marey__temporary_open, into `out`. */
+/* Copy a whole file of marey__temporary_open into `out`. */
 MAREY_WARN_UNUSED marey_status marey__temporary_copy(int fd, struct marey__out *out);
 
-/* ---- numbers as text ---- */
+static inline void marey__out_put_u64(struct marey__out *out, uint64_t value)
+{
+    out->p = marey__u64_text(marey__out_room(out), value);
+}
 
-/*
- * Write at `p`, without a terminator, and return the place behind; up to 32 bytes from `p` on are
- * overwritten.
- */
-char *marey__put_u64(char *p, uint64_t value);
+/* ---- numbers as text: like marey__u64_text, up to MAREY__NUMBER_ROOM bytes ---- */
+
 /* Nanoseconds as microseconds with three decimals: 1234567 is 1234.567. */
 char *marey__put_us(char *p, uint64_t ns);
 /* The shortest text that reads back as `value`; "null" when it is not finite. */
 char *marey__put_f64(char *p, double value);
+void marey__json_put_f64(struct marey__buf *buf, double value);
 /* The same for CSV: nan, inf and -inf, which spreadsheets and pandas know. */
 char *marey__put_f64_csv(char *p, double value);
 
-static inline char *marey__put_i64(char *p, int64_t value)
-{
-    if (value < 0)
-        *p++ = '-';
-    return marey__put_u64(p, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
-}
-
-/* Lines of a report on their way to a terminal, and how it is told to write where colour is wanted. */
+/* ---- lines of a report for a terminal, with colours where these are wanted ---- */
 
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
@@ -211,7 +187,7 @@ static inline marey_status marey__lines_end(struct marey__lines *lines)
     return marey__buf_to_stream(&lines->line, lines->out);
 }
 
-/* notes.c: a line for each row of a table of texts; `apart`: with an empty line before the first. */
+/* text.c: a line for each row of a table of texts; `apart`: with an empty line before the first. */
 MAREY_WARN_UNUSED marey_status marey__lines_put_notes(struct marey__lines *lines,
                                                       const marey_table *notes);
 MAREY_WARN_UNUSED marey_status marey__lines_put_notes_apart(struct marey__lines *lines,
@@ -234,7 +210,7 @@ static inline marey_status marey__lines_close(struct marey__lines *lines, marey_
  * dark mode of the reader by a media query; there is no script in it. Every text is escaped.
  *
  *      struct marey__chart (lines)  --.
- *                                     >--  frame: chart.c, ticks: chart_axis.c  --  <svg>
+ *                                     >--  frame and ticks: chart.c  --  <svg>
  *      struct marey__bars           --'
  *
  * A chart appends to a buffer. Running out of memory shows there, as with any buffer.
@@ -340,8 +316,6 @@ void marey__plot_error_bar(struct marey__buf *svg, double x, double low, double 
 /* Text in the middle of `x`; `style` is a class of chart.css. */
 void marey__plot_text(struct marey__buf *svg, double x, double y, const char *style,
                       const char *text);
-
-/* ---- chart_axis.c ---- */
 
 /* Ends and ticks of an axis for values from `low` to `high`. */
 void marey__axis_fit(struct marey__axis *axis, double low, double high);

@@ -3,26 +3,20 @@
 
 #include "present/draw/internal.h"
 
-static char *put_number(char *p, const struct marey_cell *cell, enum marey_type type)
-{
-    if (type == MAREY_TYPE_I64)
-        return marey__put_i64(p, cell->as.i64);
-    if (type == MAREY_TYPE_F64)
-        return marey__put_f64(p, cell->as.f64); /* null when it is not finite */
-    return marey__put_u64(p, cell->as.u64);
-}
-
 static void put_value(struct marey__buf *line, const struct marey_cell *cell, enum marey_type type)
 {
-    char number[40];
     if (cell->is_null)
         marey__buf_puts(line, "null");
     else if (type == MAREY_TYPE_TEXT)
         marey__json_put(line, cell->as.text, cell->len);
     else if (type == MAREY_TYPE_BOOL)
         marey__buf_puts(line, cell->as.u64 != 0 ? "true" : "false");
+    else if (type == MAREY_TYPE_I64)
+        marey__buf_put_i64(line, cell->as.i64);
+    else if (type == MAREY_TYPE_F64)
+        marey__json_put_f64(line, cell->as.f64);
     else
-        marey__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
+        marey__buf_put_u64(line, cell->as.u64);
 }
 
 void marey__json_cell(struct marey__buf *line, const marey_table *table, size_t row, size_t column)

@@ -6,8 +6,88 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "present/draw/internal.h"
+
+/* ---- a thread that writes one buffer while the next is filled; a second one waits for the first ---- */
+
+static void *writer_main(void *arg)
+{
+    struct marey__writer *w = arg;
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
+        while (w->len == 0 && !w->is_ending)
+            pthread_cond_wait(&w->changed, &w->lock);
+        if (w->len == 0)
+            break;
+        const char *const bytes = w->bytes;
+        const size_t len = w->len;
+        const int fd = w->fd;
+        pthread_mutex_unlock(&w->lock);
+        const int error = marey__write_all(fd, bytes, len) ? 0 : errno;
+        pthread_mutex_lock(&w->lock);
+        w->error = w->error != 0 ? w->error : error;
+        w->len = 0;
+        pthread_cond_signal(&w->changed);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static bool writer_start(struct marey__writer *w, int fd)
+{
+    *w = (struct marey__writer){
+        .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    w->is_running = marey__thread_create(&w->thread, 0, writer_main, w) == 0;
+    return w->is_running;
+}
+
+/* The lock is held: wait until nothing is on its way. */
+static int wait_until_idle(struct marey__writer *w)
+{
+    while (w->len != 0)
+        pthread_cond_wait(&w->changed, &w->lock);
+    return w->error;
+}
+
+static int writer_put(struct marey__writer *w, const char *bytes, size_t len)
+{
+    pthread_mutex_lock(&w->lock);
+    const int error = wait_until_idle(w);
+    if (error == 0) {
+        w->bytes = bytes;
+        w->len = len;
+        pthread_cond_signal(&w->changed);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return error;
+}
+
+static int writer_drain(struct marey__writer *w, int fd)
+{
+    pthread_mutex_lock(&w->lock);
+    const int error = wait_until_idle(w);
+    w->fd = fd;
+    pthread_mutex_unlock(&w->lock);
+    return error;
+}
+
+static int writer_stop(struct marey__writer *w)
+{
+    if (!w->is_running)
+        return 0;
+    pthread_mutex_lock(&w->lock);
+    const int error = wait_until_idle(w);
+    w->is_ending = true;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    w->is_running = false;
+    return error;
+}
+
+/* ---- the buffer ---- */
 
 /* The writer pays where write(2) takes long: at a file on a disk, not at a pipe or /dev/null. */
 static void start_writer(struct marey__out *out)
@@ -16,7 +96,7 @@ static void start_writer(struct marey__out *out)
     if (fstat(out->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return;
     out->other = marey__alloc(MAREY__OUT_BYTES);
-    if (out->other != NULL && !marey__writer_start(&out->writer, out->fd)) {
+    if (out->other != NULL && !writer_start(&out->writer, out->fd)) {
         marey__free(out->other);
         out->other = NULL;
     }
@@ -40,7 +120,7 @@ marey_status marey__out_init(struct marey__out *out, int fd)
 
 void marey__out_fini(struct marey__out *out)
 {
-    marey__writer_stop(&out->writer);
+    writer_stop(&out->writer);
     marey__free(out->data);
     marey__free(out->other);
     *out = (struct marey__out){.fd = -1};
@@ -63,7 +143,7 @@ void marey__out_flush(struct marey__out *out)
         return;
     if (out->other != NULL) {
         char *const filled = out->data;
-        take_error(out, marey__writer_put(&out->writer, filled, len));
+        take_error(out, writer_put(&out->writer, filled, len));
         fill(out, out->other);
         out->other = filled;
     } else if (!marey__write_all(out->fd, out->data, len)) {
@@ -75,7 +155,7 @@ void marey__out_redirect(struct marey__out *out, int fd)
 {
     marey__out_flush(out);
     if (out->other != NULL)
-        take_error(out, marey__writer_drain(&out->writer, fd));
+        take_error(out, writer_drain(&out->writer, fd));
     out->fd = fd;
 }
 
@@ -87,7 +167,7 @@ void marey__out_drain(struct marey__out *out)
 void marey__out_finish(struct marey__out *out)
 {
     marey__out_flush(out);
-    take_error(out, marey__writer_stop(&out->writer));
+    take_error(out, writer_stop(&out->writer));
 }
 
 void marey__out_put(struct marey__out *out, const void *bytes, size_t len)
@@ -105,20 +185,20 @@ void marey__out_put(struct marey__out *out, const void *bytes, size_t len)
     }
 }
 
-/*
- * Eight digits of a value below 10^8, zeros in front, the first in the lowest byte: the value is
- * halved into two lanes of four digits, four of two, eight of one, all lanes at once. 10486 / 2^20
- * and 103 / 2^10 divide by 100 and by 10.
- */
-static inline uint64_t eight_digits(uint32_t value)
+marey_status marey__temporary_copy(int fd, struct marey__out *out)
 {
-    const uint64_t fours = value / 10000 | (uint64_t)(value % 10000) << 32;
-    const uint64_t hundreds = (fours * 10486 >> 20) & 0x0000007f0000007f;
-    const uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
-    const uint64_t tens = (twos * 103 >> 10) & 0x000f000f000f000f;
-    const uint64_t ones = tens | (twos - tens * 10) << 8;
-    return ones | 0x3030303030303030;
+    ssize_t n;
+    marey__out_flush(out); /* what comes next uses the whole buffer */
+    for (off_t at = 0; (n = pread(fd, out->data, MAREY__OUT_BYTES, at)) != 0; at += n) {
+        if (n < 0)
+            return marey__fail_errno("read the temporary file of the export");
+        out->p = out->data + n;
+        marey__out_flush(out);
+    }
+    return out->status;
 }
+
+/* ---- numbers ---- */
 
 /* ".000" to ".999" in a row. */
 #define TEN(h, t)                                                                                  \
@@ -130,55 +210,9 @@ static inline uint64_t eight_digits(uint32_t value)
 static const char thousandths[] = HUNDRED("0") HUNDRED("1") HUNDRED("2") HUNDRED("3") HUNDRED("4")
     HUNDRED("5") HUNDRED("6") HUNDRED("7") HUNDRED("8") HUNDRED("9");
 
-/* Decimal digits of a value below 10^8; 1233 / 4096 is the logarithm of 2. */
-static inline uint32_t n_digits(uint32_t value)
-{
-    static const uint32_t powers[] = {0,      10,      100,      1000,     10000,
-                                      100000, 1000000, 10000000, 100000000};
-    const uint32_t n = (32u - (uint32_t)__builtin_clz(value | 1)) * 1233 >> 12;
-    return n + (value >= powers[n]);
-}
-
-/*
- * Up to eight digits without zeros in front: all eight, moved down over the zeros in one shift.
- * Stores 8 bytes.
- */
-static inline char *put_small(char *p, uint32_t value)
-{
-    const uint32_t n = n_digits(value);
-    const uint64_t digits = eight_digits(value) >> (8 * (8 - n));
-    memcpy(p, &digits, sizeof digits);
-    return p + n;
-}
-
-#define EIGHT_DIGITS 100000000u
-
-static inline char *put_eight(char *p, uint32_t value)
-{
-    const uint64_t digits = eight_digits(value);
-    memcpy(p, &digits, sizeof digits);
-    return p + sizeof digits;
-}
-
-static inline char *put_u64(char *p, uint64_t value)
-{
-    if (value < EIGHT_DIGITS)
-        return put_small(p, (uint32_t)value);
-    const uint64_t high = value / EIGHT_DIGITS;
-    p = high < EIGHT_DIGITS ? put_small(p, (uint32_t)high)
-                            : put_eight(put_small(p, (uint32_t)(high / EIGHT_DIGITS)),
-                                        (uint32_t)(high % EIGHT_DIGITS));
-    return put_eight(p, (uint32_t)(value % EIGHT_DIGITS));
-}
-
-char *marey__put_u64(char *p, uint64_t value)
-{
-    return put_u64(p, value);
-}
-
 char *marey__put_us(char *p, uint64_t ns)
 {
-    p = put_u64(p, ns / 1000);
+    p = marey__u64_text(p, ns / 1000);
     memcpy(p, thousandths + 4 * (ns % 1000), 4);
     return p + 4;
 }
@@ -196,14 +230,14 @@ char *marey__put_f64(char *p, double value)
         memcpy(p, "null", 4);
         return p + 4;
     }
-    /* Most counters count: the integers of a double need no printf. */
+    /* Most counters count: without a point then. */
     if (value == (double)(int64_t)(fabs(value) < 0x1p53 ? value : 0))
-        return marey__put_i64(p, (int64_t)value);
-    int len = 0;
-    for (int precision = 15; precision <= 17; precision++) {
-        len = snprintf(p, 32, "%.*g", precision, value);
-        if (strtod(p, NULL) == value)
-            break;
-    }
-    return p + len;
+        return marey__i64_text(p, (int64_t)value);
+    return marey__f64_text(p, value);
+}
+
+void marey__json_put_f64(struct marey__buf *buf, double value)
+{
+    char number[MAREY__NUMBER_ROOM];
+    marey__buf_put(buf, number, (size_t)(marey__put_f64(number, value) - number));
 }

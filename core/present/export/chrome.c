@@ -262,7 +262,7 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
     marey__out_puts(&x->out, ",\"s\":\"t\",\"name\":\"marey: events lost\",\"args\":{");
     if (n_events != 0) {
         marey__out_puts(&x->out, "\"count\":");
-        marey__out_put(&x->out, count, (size_t)(marey__put_u64(count, n_events) - count));
+        marey__out_put(&x->out, count, (size_t)(marey__u64_text(count, n_events) - count));
     }
     marey__out_puts(&x->out, "}}");
 }

@@ -29,7 +29,7 @@ static void put_unsigned(struct marey__buf *buf, uint64_t value)
     const char *quote = value > INT64_MAX ? "\"" : "";
     char number[40];
     marey__buf_puts(buf, quote);
-    marey__buf_put(buf, number, (size_t)(marey__put_u64(number, value) - number));
+    marey__buf_put(buf, number, (size_t)(marey__u64_text(number, value) - number));
     marey__buf_puts(buf, quote);
 }
 
@@ -60,7 +60,7 @@ static void put_payload(struct marey__buf *buf, const struct marey__payload *pay
     switch (payload->type) {
     case MAREY_PAYLOAD_I64:
         marey__buf_put(buf, number,
-                       (size_t)(marey__put_i64(number, (int64_t)payload->bits) - number));
+                       (size_t)(marey__i64_text(number, (int64_t)payload->bits) - number));
         break;
     case MAREY_PAYLOAD_U64:
         put_unsigned(buf, payload->bits);

@@ -102,13 +102,13 @@ static void put_site(struct marey__export *x, uint32_t site)
 static void put_times(struct marey__export *x, uint64_t ns, uint64_t duration_ns, uint32_t depth)
 {
     char *p = marey__out_room(&x->out);
-    p = marey__put_u64(p, ns);
+    p = marey__u64_text(p, ns);
     *p++ = ',';
     if (duration_ns != no_duration)
-        p = marey__put_u64(p, duration_ns);
+        p = marey__u64_text(p, duration_ns);
     *p++ = ',';
     if (depth != no_depth)
-        p = marey__put_u64(p, depth);
+        p = marey__u64_text(p, depth);
     *p++ = ',';
     x->out.p = p;
 }
@@ -126,10 +126,10 @@ static void put_payload(struct marey__export *x, const struct marey__payload *pa
     double value;
     switch (payload->type) {
     case MAREY_PAYLOAD_I64:
-        x->out.p = marey__put_i64(p, (int64_t)payload->bits);
+        x->out.p = marey__i64_text(p, (int64_t)payload->bits);
         break;
     case MAREY_PAYLOAD_U64:
-        x->out.p = marey__put_u64(p, payload->bits);
+        x->out.p = marey__u64_text(p, payload->bits);
         break;
     case MAREY_PAYLOAD_F64:
         memcpy(&value, &payload->bits, sizeof value);
@@ -174,10 +174,10 @@ static void put_range(struct marey__export *x, const struct marey__export_lane *
     put_value(x, &payload, &details);
     marey__out_puts(&x->out, ",");
     if (payload.repeat != 0)
-        x->out.p = marey__put_u64(marey__out_room(&x->out), payload.repeat - 1);
+        x->out.p = marey__u64_text(marey__out_room(&x->out), payload.repeat - 1);
     marey__out_puts(&x->out, ",,,");
     if (details.correlation != 0)
-        x->out.p = marey__put_u64(marey__out_room(&x->out), details.correlation);
+        x->out.p = marey__u64_text(marey__out_room(&x->out), details.correlation);
     marey__out_puts(&x->out, ",\n");
 }
 
@@ -240,7 +240,7 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
     marey__out_puts(&x->out, ",,");
     put_times(x, MAREY__MAX(ns, lane->stack.last_ns), no_duration, no_depth);
     if (n_events != 0)
-        x->out.p = marey__put_u64(marey__out_room(&x->out), n_events);
+        x->out.p = marey__u64_text(marey__out_room(&x->out), n_events);
     marey__out_puts(&x->out, NO_MORE);
 }
 
@@ -267,9 +267,9 @@ static void put_stream(struct marey__export *x, const struct marey_lane_info *la
     char *p = marey__out_room(&x->out);
     *p++ = ',';
     *p++ = ',';
-    p = marey__put_i64(p, lane->device);
+    p = marey__i64_text(p, lane->device);
     *p++ = ',';
-    p = marey__put_i64(p, (int32_t)lane->stream);
+    p = marey__i64_text(p, (int32_t)lane->stream);
     *p++ = ',';
     x->out.p = p;
 }
@@ -296,7 +296,7 @@ static void on_flow(struct marey__export *x, struct marey__export_lane *lane, ui
         x->status = marey__no_memory();
     marey__buf_fini(&line);
     put_times(x, ns, no_duration, no_depth);
-    x->out.p = marey__put_u64(marey__out_room(&x->out), words[2]);
+    x->out.p = marey__u64_text(marey__out_room(&x->out), words[2]);
     if (is_stream)
         put_stream(x, lane->stack.info);
     marey__out_puts(&x->out, is_stream ? ",\n" : NO_MORE);
@@ -313,10 +313,10 @@ static void on_work(struct marey__export *x, struct marey__export_lane *lane,
     put_value(x, &work->payload, &details);
     put_stream(x, lane->stack.info);
     if (work->correlation != 0)
-        x->out.p = marey__put_u64(marey__out_room(&x->out), work->correlation);
+        x->out.p = marey__u64_text(marey__out_room(&x->out), work->correlation);
     marey__out_puts(&x->out, ",");
     if (work->bytes != 0)
-        x->out.p = marey__put_u64(marey__out_room(&x->out), work->bytes);
+        x->out.p = marey__u64_text(marey__out_room(&x->out), work->bytes);
     marey__out_puts(&x->out, "\n");
     for (uint32_t at = 0; (record = marey__next_record(&work->payload, &at)) != NULL;)
         if (marey_record_type_of(record[0]) == MAREY_RECORD_FLOW)
@@ -342,7 +342,7 @@ static void on_span(struct marey__export *x, const struct marey__span *span)
     put_times(x, span->begin_ns, span->is_open ? no_duration : span->end_ns - span->begin_ns,
               no_depth);
     if (!is_phase)
-        x->out.p = marey__put_u64(marey__out_room(&x->out), span->number);
+        x->out.p = marey__u64_text(marey__out_room(&x->out), span->number);
     marey__out_puts(&x->out, NO_MORE);
     if (line.failed)
         x->status = marey__no_memory();

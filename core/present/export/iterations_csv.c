@@ -15,7 +15,7 @@ struct writing {
 static void put_u64(struct marey__buf *buf, uint64_t value)
 {
     char digits[40];
-    marey__buf_put(buf, digits, (size_t)(marey__put_u64(digits, value) - digits));
+    marey__buf_put(buf, digits, (size_t)(marey__u64_text(digits, value) - digits));
 }
 
 /* "RANK,PID,ITERATION,WARMUP,CUT," */

@@ -137,11 +137,10 @@ static void put_signatures(struct marey__buf *json, const struct marey__calls *c
     marey__buf_puts(json, "[");
     for (size_t i = 0; i < calls->n_signatures; i++) {
         const struct marey__call_signature *const s = &calls->signatures[i];
-        char number[40];
         marey__buf_printf(json, "[%u,", s->function);
         marey__page_put_string(json, s->text);
         marey__buf_puts(json, ",");
-        marey__buf_put(json, number, (size_t)(marey__put_f64(number, s->elements) - number));
+        marey__json_put_f64(json, s->elements);
         marey__buf_puts(json, "],");
     }
     marey__page_close(json, "],");

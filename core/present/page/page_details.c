@@ -34,7 +34,6 @@ static bool has_room(struct marey__page_process *process)
 
 static void put_payload(struct marey__buf *texts, const struct marey__payload *payload)
 {
-    char number[40];
     double value;
     if (payload->type == MAREY_PAYLOAD_I64) {
         marey__buf_printf(texts, "%" PRId64, (int64_t)payload->bits);
@@ -42,7 +41,7 @@ static void put_payload(struct marey__buf *texts, const struct marey__payload *p
         marey__buf_printf(texts, "%" PRIu64, payload->bits);
     } else if (payload->type == MAREY_PAYLOAD_F64) {
         memcpy(&value, &payload->bits, sizeof value);
-        marey__buf_put(texts, number, (size_t)(marey__put_f64(number, value) - number));
+        marey__json_put_f64(texts, value);
     } else {
         marey__json_put(texts, payload->text, payload->len);
     }

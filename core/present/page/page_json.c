@@ -70,7 +70,6 @@ static void put_columns(struct marey__buf *json, const marey_table *table)
 
 static void put_cell(struct marey__buf *json, const struct marey_cell *cell, enum marey_type type)
 {
-    char number[40];
     if (cell->is_null)
         marey__buf_puts(json, "null");
     else if (type == MAREY_TYPE_TEXT)
@@ -78,7 +77,7 @@ static void put_cell(struct marey__buf *json, const struct marey_cell *cell, enu
     else if (type == MAREY_TYPE_I64)
         marey__page_put_i64(json, cell->as.i64);
     else if (type == MAREY_TYPE_F64)
-        marey__buf_put(json, number, (size_t)(marey__put_f64(number, cell->as.f64) - number));
+        marey__json_put_f64(json, cell->as.f64);
     else if (type == MAREY_TYPE_BOOL)
         marey__buf_puts(json, cell->as.u64 != 0 ? "true" : "false");
     else

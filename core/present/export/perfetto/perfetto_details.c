@@ -50,7 +50,7 @@ static void put_unsigned(struct marey__buf *buf, uint64_t value)
     if (value <= INT64_MAX)
         pb_uint(buf, ANNOTATION_UINT, value);
     else
-        pb_text(buf, ANNOTATION_STRING, digits, (size_t)(marey__put_u64(digits, value) - digits));
+        pb_text(buf, ANNOTATION_STRING, digits, (size_t)(marey__u64_text(digits, value) - digits));
 }
 
 /* A NaN goes as text too: viewers have it as null and show nothing. */

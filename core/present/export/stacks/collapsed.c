@@ -54,7 +54,7 @@ static void put_number(struct marey__buf *line, uint64_t value)
 {
     char number[40];
     marey__buf_puts(line, " ");
-    marey__buf_put(line, number, (size_t)(marey__put_u64(number, value) - number));
+    marey__buf_put(line, number, (size_t)(marey__u64_text(number, value) - number));
 }
 
 /* `path` holds the frames down to the node and is left as it is. */

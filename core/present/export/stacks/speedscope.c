@@ -157,9 +157,9 @@ static inline void put_event(struct marey__export *x, char type, uint32_t site, 
     frames->has_events = true;
     memcpy(p, open, sizeof open - 1);
     p[10] = type;
-    p = marey__put_u64(p + sizeof open - 1, frame);
+    p = marey__u64_text(p + sizeof open - 1, frame);
     memcpy(p, at, sizeof at - 1);
-    p = marey__put_u64(p + sizeof at - 1, ns - x->origin_ns);
+    p = marey__u64_text(p + sizeof at - 1, ns - x->origin_ns);
     *p++ = '}';
     x->out.p = p;
 }
