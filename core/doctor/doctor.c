@@ -1,9 +1,6 @@
 /* The order of things: where to look, the recording on trial, then one subject after the other into one table. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

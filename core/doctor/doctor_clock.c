@@ -1,7 +1,5 @@
 /* Which clock, how fine it is, and what it costs to read it and to record a range by it. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "doctor/internal.h"
 #include "record/internal.h"

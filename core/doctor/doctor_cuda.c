@@ -3,8 +3,6 @@
  * and whether their work can be traced. Each library is asked in a child process of its own, all of them at once.
  */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "doctor/internal.h"

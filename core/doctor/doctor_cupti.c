@@ -4,8 +4,6 @@
  * records of kernels are asked for, and given back. No context is made. The few types of NVIDIA's are declared here.
  */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "doctor/internal.h"
 

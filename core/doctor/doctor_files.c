@@ -1,7 +1,5 @@
 /* Where a recording would lie: can it be made, does its pool survive a kill, how much room is there. */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 

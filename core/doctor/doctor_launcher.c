@@ -1,7 +1,4 @@
 /* What a launcher or the user has set for the programs to come: rank, run, MAREY and its options. */
-#include <stdio.h>
-#include <string.h>
-
 #include "doctor/internal.h"
 #include "record/internal.h"
 #include <marey/switchboard.h>

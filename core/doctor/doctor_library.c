@@ -4,8 +4,6 @@
  */
 #include <dlfcn.h>
 #include <link.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "doctor/internal.h"

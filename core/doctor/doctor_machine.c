@@ -1,7 +1,5 @@
 /* Processors, memory, kernel, hypervisor: what figures measured here depend on. */
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 

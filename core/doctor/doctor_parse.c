@@ -4,7 +4,6 @@
  * beyond; every output has a size.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "doctor/internal.h"
 

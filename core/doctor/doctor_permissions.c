@@ -4,8 +4,6 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>

@@ -3,10 +3,6 @@
  * one of them is the period: a value that happens to stay the same over an update makes one distance twice as long, and
  * that one is not in the middle. A period is never known more finely than the reads lie apart.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "doctor/internal.h"
 
 void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns)

@@ -1,6 +1,4 @@
 /* Which interpreters are on the PATH, which of them have marey, and whether it is the same one as ours. */
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "doctor/internal.h"

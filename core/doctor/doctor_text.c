@@ -6,8 +6,6 @@
  *     limited  /dev/shm       67.1 MB, 67.1 MB free
  *                             -> give it more: docker run --shm-size=1g
  */
-#include <string.h>
-
 #include "doctor/internal.h"
 #include "present/draw/internal.h"
 

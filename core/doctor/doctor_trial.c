@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,5 @@
 /* Which marey this is, which other copies of libmarey a program might get instead, and what this build has. */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>

@@ -16,7 +16,6 @@
 #define MAREY_DOCTOR_INTERNAL_H
 
 #include <limits.h>
-#include <sys/types.h>
 
 #include "base/internal.h"
 #include <marey/doctor.h>

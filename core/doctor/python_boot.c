@@ -1,6 +1,4 @@
 /* Where the way into Python lies: the folder with our sitecustomize.py, and the package beside it. */
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "doctor/internal.h"

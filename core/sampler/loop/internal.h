@@ -18,8 +18,6 @@
 #define MAREY_SAMPLER_LOOP_INTERNAL_H
 
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <time.h>
 
 #include "base/internal.h"
@@ -29,7 +27,7 @@
 #include <marey/live.h>
 #include <marey/sampler.h>
 
-/* ---- batch.c: many places of a process, copied by one call ---- */
+/* ---- batches: many places of a process, copied by one call ---- */
 
 struct marey__batch {
     struct marey__remote_span *spans; /* n_bytes 0: it could not be read */
@@ -38,8 +36,6 @@ struct marey__batch {
     size_t n_bytes, bytes_cap;
 };
 #define MAREY__BATCH_NONE SIZE_MAX
-MAREY_WARN_UNUSED bool marey__batch_init(struct marey__batch *batch);
-void marey__batch_fini(struct marey__batch *batch);
 void marey__batch_clear(struct marey__batch *batch);
 /* The index of the place from now on; MAREY__BATCH_NONE when there is no room. */
 size_t marey__batch_add(struct marey__batch *batch, uint64_t at, size_t n_bytes);
@@ -290,29 +286,12 @@ bool marey__target_keep_up(struct marey__sampler_context *context, struct marey_
 /* Sums; the longest stop is the longest of both. */
 void marey__counts_add(struct marey_samples_counts *sum, const struct marey_samples_counts *more);
 
-/* ---- target_read.c ---- */
+/* ---- target_walk.c ---- */
 /* Put what is to be read of a thread into the batch. */
 void marey__thread_plan(struct marey__sampler_context *context, struct marey__target *target,
                         struct marey__target_thread *thread);
-/*
- * Have copies of all chunks that the copied thread state leads to; `*is_torn` when some had to be read only now. False: the
- * chain leads nowhere.
- */
-bool marey__places_refresh(struct marey__sampler_context *context, struct marey__target *target,
-                           struct marey__places *places, const uint8_t *state, bool *is_torn);
-/* The cframe at `at` is read from now on as well, as long as others do not take its place. */
-void marey__places_expect_cframe(struct marey__places *places, uint64_t at);
-/* The copy of the cframe at `at`, made now when there is none; NULL: it cannot be read. */
-const uint8_t *marey__places_cframe(struct marey__sampler_context *context,
-                                    struct marey__target *target, struct marey__places *places,
-                                    uint64_t at, bool *is_torn);
-/* A frame that was in no copy is at `at`: read it, and the next time with the others. NULL: it cannot be read. */
-const uint8_t *marey__places_stray(struct marey__sampler_context *context,
-                                   struct marey__target *target, struct marey__places *places,
-                                   uint64_t at, bool *is_torn);
 void marey__places_fini(struct marey__places *places);
 
-/* ---- target_walk.c ---- */
 enum marey__walked {
     MAREY__WALKED,
     MAREY__WALK_REJECTED, /* nothing can be made of it */
@@ -334,39 +313,15 @@ enum marey__walked marey__thread_walk(struct marey__sampler_context *context,
  */
 void marey__walk_meet(struct marey__target *target, const struct marey__walk *walk,
                       const struct marey__walk *before);
-/* The location of a frame; 0: its code cannot be read. */
-uint32_t marey__frame_location(struct marey__sampler_context *context, struct marey__target *target,
-                               const struct marey__walk_frame *frame);
 /* The stack of context->walk, which becomes the thread's; false: some frame is none. */
 bool marey__thread_resolve(struct marey__sampler_context *context, struct marey__target *target,
                            struct marey__target_thread *thread, uint32_t *stack);
 
-/* ---- target_tasks.c ---- */
 /* Put a mark with the name of the task that the thread runs around the frames of its coroutine, one of `n`. */
 void marey__walk_put_task(struct marey__sampler_context *context, struct marey__target *target,
                           uint64_t thread_state, const struct marey__walk_coroutine *coroutines,
                           size_t n);
-uint32_t marey__task_location(struct marey__sampler_context *context, struct marey__target *target,
-                              uint64_t name);
 void marey__task_names_fini(struct marey__task_names *names);
-
-/* ---- target_native.c ---- */
-struct marey__native_copy {
-    struct marey__unwind_input input;
-    bool is_there;
-    bool is_sure; /* set by marey__native_resolve: it is whole, and each frame was found by a rule */
-};
-/* While the thread is stopped: registers and stack, read with the rest of the batch from `first` on. */
-void marey__native_plan(struct marey__sampler_context *context, struct marey__target *target,
-                        pid_t tid, struct marey__native_copy *copy, size_t *index);
-/* The same of a thread that sleeps in a system call. Of its registers the kernel tells two, which most stacks need no more of. */
-void marey__native_plan_asleep(struct marey__sampler_context *context, struct marey__target *target,
-                               const struct marey__thread_state *state,
-                               struct marey__native_copy *copy, size_t *index);
-/* The merged stack; the thread's walk and context->runs are the Python side. Adds to `flags`. */
-uint32_t marey__native_resolve(struct marey__sampler_context *context, struct marey__target *target,
-                               const struct marey__target_thread *thread,
-                               struct marey__native_copy *copy, size_t index, uint32_t *flags);
 
 /* The processes of a sampler: those that were named, and their descendants. Inside of core/sampler. */
 

@@ -1,10 +1,7 @@
 /* What hangs on a sampler: it takes in each round, answers who asks, and knows when something last moved. */
 #include <errno.h>
 #include <math.h>
-#include <string.h>
-#include <time.h>
 
-#include "record/internal.h"
 #include "sampler/loop/internal.h"
 
 #define SECOND_NS UINT64_C(1000000000)

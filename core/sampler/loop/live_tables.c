@@ -1,9 +1,5 @@
 /* The last seconds as tables: by function, line, thread, process. Made in the sampler's thread, so nothing is done twice. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "sampler/loop/internal.h"
-#include "sampler/unwind/internal.h"
 
 enum { MOST_ROWS = 200 };
 

@@ -1,10 +1,8 @@
 /* Samplers as <marey/sampler.h> has them: options, life, counts. */
 #include <math.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 
-#include "record/internal.h"
 #include "sampler/loop/internal.h"
 #include <marey/recording.h>
 

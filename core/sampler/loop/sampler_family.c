@@ -14,13 +14,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "record/internal.h"
 #include "sampler/loop/internal.h"
 
 static const uint64_t ms_ns = 1000000;

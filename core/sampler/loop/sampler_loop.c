@@ -9,10 +9,7 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <time.h>
 
-#include "record/internal.h"
 #include "sampler/loop/internal.h"
 
 static const uint64_t second_ns = 1000000000;

@@ -2,9 +2,6 @@
  * The stacks of all threads of many processes, once: processes side by side, each by a thread with a context of its own.
  * Names go into one store under a lock, which is held for microseconds.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "sampler/loop/internal.h"
 
 enum { PATIENCE_NS = 900000000 /* nothing else is to be done meanwhile */ };

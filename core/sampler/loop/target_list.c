@@ -1,7 +1,4 @@
 /* The interpreters and threads of a process, and how what is known of it keeps up with what it becomes. */
-#include <string.h>
-
-#include "record/internal.h"
 #include "sampler/loop/internal.h"
 
 enum { MAX_INTERPRETERS = 64, MAX_THREADS = 8192 };

@@ -11,11 +11,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "record/internal.h"
 #include "sampler/loop/internal.h"
 
 /* A thread that ran a moment ago is taken to run on for so long, which is far less than a tick. */

@@ -14,19 +14,13 @@
  * The calling thread is the tracer: stop and go come from the same one.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "record/internal.h"
 #include "sampler/loop/internal.h"
 
 enum {

@@ -13,9 +13,6 @@
 #ifndef MAREY_SAMPLER_REMOTE_INTERNAL_H
 #define MAREY_SAMPLER_REMOTE_INTERNAL_H
 
-#include <string.h>
-#include <sys/types.h>
-
 #include "base/internal.h"
 
 struct marey__remote;

@@ -2,7 +2,6 @@
  * Why a process may not be read, and what to type. The kernel says EPERM and nothing else; what it looked at can be looked
  * at again: whose process it is, what Yama allows, which capabilities either has, filters of system calls, namespaces.
  */
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* Opening a process: who it is, where its Python is, which layout fits. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
  * file has the name. Where no file helps (deleted, stripped of its symbols), memory is searched (remote_scan.c).
  */
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "codec/internal.h"

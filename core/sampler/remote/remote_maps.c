@@ -1,7 +1,6 @@
 /* What a process has mapped, by /proc/PID/maps. Names of files in it may hold anything but a line's end. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "sampler/remote/internal.h"

@@ -1,6 +1,5 @@
 /* Who a process is, by /proc: parent, start, arguments, rank; and whether it still is. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "record/internal.h"
 #include "sampler/remote/internal.h"

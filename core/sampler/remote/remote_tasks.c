@@ -2,8 +2,6 @@
  * Which asyncio task a thread runs. From 3.14 on _asyncio has a section with a table of offsets; the module may be a file of
  * its own or part of the program, and it may be imported at any time, so that it is looked for again now and then.
  */
-#include <stdio.h>
-
 #include "sampler/remote/internal.h"
 
 enum {

@@ -6,7 +6,6 @@
  * the process itself knows, which from outside of a container is another one; /proc/PID/task/TID/status has both.
  */
 #include <dirent.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "sampler/remote/internal.h"

@@ -1,7 +1,4 @@
 /* The store: each thing once, by number, with a map or index for each kind. Numbers are never reused. */
-#include <string.h>
-
-#include "base/internal.h"
 #include "sampler/store/internal.h"
 
 enum { MOST = 1 << 28 }; /* things of a kind */

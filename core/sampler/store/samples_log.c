@@ -7,8 +7,6 @@
  * not pay.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <zstd.h>

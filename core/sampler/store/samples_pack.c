@@ -5,8 +5,6 @@
  * round before takes no byte, so what a round costs is its time. That is kept as precisely as one byte allows where a
  * process has one or two threads, and with one byte more where that is shared by many.
  */
-#include <string.h>
-
 #include "sampler/store/internal.h"
 
 static void put_tag(struct marey__buf *bytes, char tag)

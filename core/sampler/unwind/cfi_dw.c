@@ -3,7 +3,6 @@
 #include <elfutils/libdw.h>
 #include <gelf.h>
 #include <limits.h>
-#include <string.h>
 
 #include "sampler/unwind/internal.h"
 

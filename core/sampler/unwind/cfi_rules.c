@@ -3,8 +3,6 @@
  * a few hundred different rules, so that each rule is kept once. Some are programs of DWARF's operations (the linker's
  * stubs, signal frames); they see registers and the copied stack and nothing else.
  */
-#include <string.h>
-
 #include "sampler/unwind/internal.h"
 
 /* DWARF's operations, those that frames use. */

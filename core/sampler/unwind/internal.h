@@ -19,8 +19,6 @@
 #ifndef MAREY_SAMPLER_UNWIND_INTERNAL_H
 #define MAREY_SAMPLER_UNWIND_INTERNAL_H
 
-#include <sys/types.h>
-
 #include "base/internal.h"
 #include "codec/internal.h"
 

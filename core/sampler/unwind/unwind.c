@@ -1,5 +1,4 @@
 /* One process: what it has mapped, and what was found for the addresses that its stacks went through. */
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

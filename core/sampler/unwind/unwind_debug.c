@@ -2,8 +2,6 @@
  * Tables of symbols of a program: its own, and those that were taken out of it: in .gnu_debugdata (packed by xz), in a file
  * by build id or in one that .gnu_debuglink names. Files for debugging are looked for where the target would find them.
  */
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #ifdef MAREY_HAVE_LZMA

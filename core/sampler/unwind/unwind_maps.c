@@ -1,6 +1,4 @@
 /* What a process has mapped: the text of /proc/PID/maps, which may hold any path. */
-#include <string.h>
-
 #include "sampler/unwind/internal.h"
 
 static bool hexadecimal(const char **at, const char *end, char behind, uint64_t *out)

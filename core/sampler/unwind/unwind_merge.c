@@ -9,8 +9,6 @@
  *
  * Whatever does not fit, no Python frame is lost: it is put where it must be by order, and the sample is flagged.
  */
-#include <string.h>
-
 #include "sampler/unwind/internal.h"
 
 struct output {

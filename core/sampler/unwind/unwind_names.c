@@ -1,6 +1,4 @@
 /* An address becomes a name: by the symbols of its file, by perf-PID.map for generated code, else by where it is. */
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
  * Program files of the target: where their segments lie, what identifies them, where functions begin, which rules hold.
  * One list serves all processes of a sampler. Files are mapped, not read: of half a gigabyte of libtorch a few pages count.
  */
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 

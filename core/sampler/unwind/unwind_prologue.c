@@ -3,8 +3,6 @@
  * no frame pointer, but begin as everybody does: push registers, lower the stack pointer, store registers there. Read from
  * the start of the function up to where it is; at the first other instruction the frame is taken to be whole.
  */
-#include <string.h>
-
 #include "sampler/unwind/internal.h"
 
 #if defined(__x86_64__)

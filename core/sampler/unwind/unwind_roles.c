@@ -4,7 +4,6 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "sampler/unwind/internal.h"
 

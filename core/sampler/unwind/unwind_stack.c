@@ -9,8 +9,6 @@
  * All but the first are guesses; they have to point into code, right behind an instruction that calls. A frame says how
  * it was found.
  */
-#include <string.h>
-
 #include "sampler/unwind/internal.h"
 
 enum {

@@ -4,8 +4,6 @@
  * are in recordings: new ones are added, none is changed.
  */
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
