@@ -61,7 +61,7 @@ static void report_pool(const struct trial_job *job, int fd)
     }
 }
 
-/* What the recording itself says. Its note may have several lines; the first is the one about the pool. */
+/* The clock, by the recording itself. */
 static int report_recording(const struct trial_job *job, int fd)
 {
     marey_recording *recording;
@@ -70,8 +70,7 @@ static int report_recording(const struct trial_job *job, int fd)
     const bool has_log = marey_recording_n_processes(recording) == 1;
     if (has_log) {
         const struct marey_process *process = marey_recording_process(recording, 0);
-        dprintf(fd, "clock=%s\nnote=%.*s\n", process->clock, (int)strcspn(process->note, "\n"),
-                process->note);
+        dprintf(fd, "clock=%s\n", process->clock);
     }
     marey_recording_close(recording);
     return has_log ? 0 : 1;
@@ -150,7 +149,6 @@ static void take_answers(struct marey__trial *trial, const struct marey__probe *
     char text[64], trouble[128];
     marey__parse_field(probe->text, probe->len, "clock", trial->clock, sizeof trial->clock);
     marey__parse_field(probe->text, probe->len, "pool", trial->pool, sizeof trial->pool);
-    marey__parse_field(probe->text, probe->len, "note", trial->note, sizeof trial->note);
     marey__parse_field(probe->text, probe->len, "error", trial->error, sizeof trial->error);
     trial->range_ns = number_field(probe, "range_ns");
     trial->off_ns = number_field(probe, "off_ns");

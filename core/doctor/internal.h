@@ -39,7 +39,7 @@ struct marey__python {
 struct marey__trial {
     bool is_fine;
     char error[512]; /* the sentence when it is not */
-    char clock[16], pool[PATH_MAX], note[512];
+    char clock[16], pool[PATH_MAX];
     double range_ns, off_ns;
     double write_bytes_per_s; /* 0: not measured */
 };

@@ -5,6 +5,12 @@
  *
  * Ticks of this log are nanoseconds of CLOCK_MONOTONIC: what a round costs is some microseconds, and a clock of its own would
  * not pay.
+ *
+ * Entries of a block: a tag and numbers as LEB128. docs/formats/recording.md has the bytes.
+ *
+ * Rounds of a process lie in columns: first all times, then all changes, field by field. A thread that is as it was in the
+ * round before takes no byte, so what a round costs is its time. That is kept as precisely as one byte allows where a
+ * process has one or two threads, and with one byte more where that is shared by many.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -12,6 +18,228 @@
 #include <zstd.h>
 
 #include "sampler/store/internal.h"
+
+/* What became of a thread since the round before. */
+enum change_kind {
+    CHANGE_STACK = 1,
+    CHANGE_FLAGS = 2,
+    CHANGE_WAIT = 4,
+    CHANGE_GONE = 8,
+};
+struct samples_change {
+    uint32_t round; /* of the process in this block, from 0 */
+    uint32_t what;
+    struct marey_samples_seen now;
+};
+
+/* Rounds of one process that were not written yet. */
+struct marey__samples_run {
+    uint64_t *at_ns, *weights_ns; /* 0: the time since the round before */
+    size_t n_rounds, at_cap, weights_cap;
+    struct samples_change *changes;
+    size_t n_changes, changes_cap;
+    uint32_t *present; /* threads of the last round */
+    size_t n_present, present_cap;
+    uint64_t n_samples;
+    uint64_t last_ns; /* of the last round ever; 0: none */
+};
+
+/* What the last round said of a thread. */
+struct marey__samples_known {
+    struct marey_samples_seen seen;
+    uint64_t turn; /* of the round that it was seen in last; 0: it is not in this block */
+};
+
+/* ---- entries of a block ---- */
+
+static void put_tag(struct marey__buf *bytes, char tag)
+{
+    marey__buf_put(bytes, &tag, 1);
+}
+
+static void put_text(struct marey__buf *bytes, const char *text)
+{
+    const size_t len = strlen(text);
+    marey__buf_put_leb128(bytes, len);
+    marey__buf_put(bytes, text, len);
+}
+
+/* ---- definitions ---- */
+
+static void pack_process(struct marey__buf *out, const marey_samples *samples, uint32_t process)
+{
+    const struct marey_samples_process *const p = marey_samples_get_process(samples, process);
+    put_tag(out, 'M');
+    marey__buf_put_leb128(out, process);
+    marey__buf_put_leb128(out, (uint64_t)p->pid);
+    marey__buf_put_leb128(out, (uint64_t)p->ppid);
+    marey__buf_put_leb128(out, p->start_time);
+    marey__buf_put_leb128(out, (uint64_t)((int64_t)p->rank + 1));
+    marey__buf_put_leb128(out, (uint64_t)((int64_t)p->worker + 1));
+    marey__buf_put_leb128(out, p->python);
+    put_text(out, p->command);
+}
+
+static void pack_thread(struct marey__buf *out, const marey_samples *samples, uint32_t thread)
+{
+    const struct marey_samples_thread *const t = marey_samples_get_thread(samples, thread);
+    put_tag(out, 'T');
+    marey__buf_put_leb128(out, thread);
+    marey__buf_put_leb128(out, t->process);
+    marey__buf_put_leb128(out, (uint64_t)t->tid);
+    marey__buf_put_leb128(out, t->interpreter);
+    marey__buf_put_leb128(out, t->is_main != 0);
+    put_text(out, t->name);
+}
+
+static void pack_functions(struct marey__buf *out, const marey_samples *samples, uint32_t from)
+{
+    for (uint32_t i = from + 1; i <= marey_samples_n_functions(samples); i++) {
+        const struct marey_samples_function *const f = marey_samples_get_function(samples, i);
+        put_tag(out, 'F');
+        marey__buf_put_leb128(out, i);
+        marey__buf_put_leb128(out, (uint64_t)f->kind);
+        marey__buf_put_leb128(out, f->first_line);
+        put_text(out, f->name);
+        put_text(out, f->file);
+        put_text(out, f->module);
+    }
+}
+
+static void pack_locations(struct marey__buf *out, const marey_samples *samples, uint32_t from)
+{
+    const uint32_t n = marey_samples_n_locations(samples);
+    if (n <= from)
+        return;
+    put_tag(out, 'L');
+    marey__buf_put_leb128(out, (uint64_t)from + 1);
+    marey__buf_put_leb128(out, n - from);
+    for (uint32_t i = from + 1; i <= n; i++) {
+        const struct marey_samples_location l = marey_samples_get_location(samples, i);
+        marey__buf_put_leb128(out, l.function);
+        marey__buf_put_leb128(out, l.line);
+    }
+}
+
+/* A parent is most often the stack before. */
+static void pack_stacks(struct marey__buf *out, const marey_samples *samples, uint32_t from)
+{
+    const uint32_t n = marey_samples_n_stacks(samples);
+    if (n <= from)
+        return;
+    put_tag(out, 'K');
+    marey__buf_put_leb128(out, (uint64_t)from + 1);
+    marey__buf_put_leb128(out, n - from);
+    for (uint32_t i = from + 1; i <= n; i++) {
+        const struct marey_samples_stack k = marey_samples_get_stack(samples, i);
+        marey__buf_put_leb128(out, k.parent != 0 ? i - k.parent : 0);
+        marey__buf_put_leb128(out, k.location);
+    }
+}
+
+static void pack_counts(struct marey__buf *out, const marey_samples *samples, uint32_t process)
+{
+    const struct marey_samples_counts counts = marey_samples_get_counts(samples, process);
+    uint64_t all[sizeof counts / sizeof(uint64_t)]; /* in the order of the struct */
+    memcpy(all, &counts, sizeof all);
+    put_tag(out, 'O');
+    marey__buf_put_leb128(out, process);
+    marey__buf_put_leb128(out, MAREY__COUNT_OF(all));
+    for (size_t i = 0; i < MAREY__COUNT_OF(all); i++)
+        marey__buf_put_leb128(out, all[i]);
+}
+
+/* ---- rounds ---- */
+
+/* The largest power of two that is no larger; 0 for 0. */
+static unsigned log2_of(uint64_t value)
+{
+    return value > 1 ? 63u - (unsigned)__builtin_clzll(value) : 0;
+}
+
+/*
+ * Gaps between rounds are drawn at random, so their bits cannot be packed away. with units of 1/12 to 1/24 of the usual gap
+ * a time has some five and a half bits; three threads or more pay for seven bits besides.
+ */
+static unsigned shift_of(const struct marey__samples_run *run, unsigned most)
+{
+    enum { USUAL = 12, MORE = 7, MANY = 3, LEAST_FOR_MANY = 8 };
+    const uint64_t span = run->at_ns[run->n_rounds - 1] - run->at_ns[0];
+    unsigned shift = most;
+    if (run->n_rounds > 1)
+        shift = MAREY__MIN(most, log2_of(span / (run->n_rounds - 1) / USUAL));
+    if (run->n_samples < MANY * (uint64_t)run->n_rounds || shift <= LEAST_FOR_MANY)
+        return shift;
+    return MAREY__MAX(shift - MORE, (unsigned)LEAST_FOR_MANY);
+}
+
+static uint64_t in_units(uint64_t ns, unsigned shift)
+{
+    return (ns + (shift > 0 ? UINT64_C(1) << (shift - 1) : 0)) >> shift;
+}
+
+static void put_times(struct marey__buf *out, const struct marey__samples_run *run, unsigned shift)
+{
+    uint64_t before = 0;
+    marey__buf_put_leb128(out, shift);
+    marey__buf_put_leb128(out, run->n_rounds);
+    for (size_t i = 0; i < run->n_rounds; i++) {
+        const uint64_t at = in_units(run->at_ns[i], shift);
+        marey__buf_put_leb128(out, at - before);
+        before = at;
+    }
+}
+
+/* Where it changes what rounds stand for: samplers give all rounds one weight, or none. */
+static void put_weights(struct marey__buf *out, const struct marey__samples_run *run)
+{
+    size_t n = 0, before = 0;
+    for (size_t i = 0; i < run->n_rounds; i++)
+        n += run->weights_ns[i] != (i > 0 ? run->weights_ns[i - 1] : 0);
+    marey__buf_put_leb128(out, n);
+    for (size_t i = 0; i < run->n_rounds; i++)
+        if (run->weights_ns[i] != (i > 0 ? run->weights_ns[i - 1] : 0)) {
+            marey__buf_put_leb128(out, i - before);
+            marey__buf_put_leb128(out, run->weights_ns[i]);
+            before = i;
+        }
+}
+
+static void put_changes(struct marey__buf *out, const struct marey__samples_run *run)
+{
+    const struct samples_change *const changes = run->changes;
+    uint32_t before = 0;
+    marey__buf_put_leb128(out, run->n_changes);
+    for (size_t i = 0; i < run->n_changes; i++) {
+        marey__buf_put_leb128(out, changes[i].round - before);
+        before = changes[i].round;
+    }
+    for (size_t i = 0; i < run->n_changes; i++)
+        marey__buf_put_leb128(out, changes[i].now.thread);
+    for (size_t i = 0; i < run->n_changes; i++)
+        marey__buf_put_leb128(out, changes[i].what);
+    for (size_t i = 0; i < run->n_changes; i++)
+        if ((changes[i].what & CHANGE_STACK) != 0)
+            marey__buf_put_leb128(out, changes[i].now.stack);
+    for (size_t i = 0; i < run->n_changes; i++)
+        if ((changes[i].what & CHANGE_FLAGS) != 0)
+            marey__buf_put_leb128(out, changes[i].now.flags);
+    for (size_t i = 0; i < run->n_changes; i++)
+        if ((changes[i].what & CHANGE_WAIT) != 0)
+            marey__buf_put_leb128(out, changes[i].now.wait);
+}
+
+static void pack_run(struct marey__buf *out, const struct marey__samples_run *run, uint32_t process,
+                     unsigned most_shift)
+{
+    put_tag(out, 'A');
+    marey__buf_put_leb128(out, process);
+    put_times(out, run, shift_of(run, most_shift));
+    put_weights(out, run);
+    put_changes(out, run);
+}
+
+/* ---- the log ---- */
 
 enum {
     MOST_SHIFT = 16,        /* times are known to 33 us, one way or the other */
@@ -147,13 +375,13 @@ static void put_processes_and_threads(struct marey__samples_log *log)
     for (uint32_t i = 0; i < n_processes; i++) {
         const struct marey_samples_process *const p = marey_samples_get_process(s, i + 1);
         if (i >= log->n_processes || !is_told(&log->processes_told[i], p))
-            marey__samples_pack_process(&log->raw, s, i + 1);
+            pack_process(&log->raw, s, i + 1);
         log->processes_told[i] = *p;
     }
     for (uint32_t i = 0; i < n_threads; i++) {
         const char *const name = marey_samples_get_thread(s, i + 1)->name;
         if (i >= log->n_threads || log->thread_names[i] != name)
-            marey__samples_pack_thread(&log->raw, s, i + 1);
+            pack_thread(&log->raw, s, i + 1);
         log->thread_names[i] = name;
     }
     log->n_processes = n_processes;
@@ -164,9 +392,9 @@ static void put_definitions(struct marey__samples_log *log)
 {
     const marey_samples *const s = log->samples;
     put_processes_and_threads(log);
-    marey__samples_pack_functions(&log->raw, s, log->n_functions);
-    marey__samples_pack_locations(&log->raw, s, log->n_locations);
-    marey__samples_pack_stacks(&log->raw, s, log->n_stacks);
+    pack_functions(&log->raw, s, log->n_functions);
+    pack_locations(&log->raw, s, log->n_locations);
+    pack_stacks(&log->raw, s, log->n_stacks);
     log->n_functions = marey_samples_n_functions(s);
     log->n_locations = marey_samples_n_locations(s);
     log->n_stacks = marey_samples_n_stacks(s);
@@ -176,7 +404,7 @@ static void put_counts(struct marey__samples_log *log, uint64_t now_ns)
 {
     log->counted_ns = now_ns;
     for (uint32_t i = 0; i <= marey_samples_n_processes(log->samples); i++)
-        marey__samples_pack_counts(&log->raw, log->samples, i);
+        pack_counts(&log->raw, log->samples, i);
 }
 
 static void put_runs(struct marey__samples_log *log, struct marey__block *block)
@@ -185,8 +413,7 @@ static void put_runs(struct marey__samples_log *log, struct marey__block *block)
         struct marey__samples_run *const run = &log->runs[i];
         if (run->n_rounds == 0)
             continue;
-        const struct marey__samples_run_pack how = {(uint32_t)i + 1, log->most_shift};
-        marey__samples_pack_run(&log->raw, run, how);
+        pack_run(&log->raw, run, (uint32_t)i + 1, log->most_shift);
         if (block->first_tick == 0 || run->at_ns[0] < block->first_tick)
             block->first_tick = run->at_ns[0];
         block->last_tick = MAREY__MAX(block->last_tick, run->last_ns);
@@ -258,7 +485,7 @@ static bool put_change(struct marey__samples_log *log, struct marey__samples_run
                        uint32_t what, const struct marey_samples_seen *now)
 {
     if (!MAREY__PUSH(run->changes, run->n_changes, run->changes_cap,
-                     (struct marey__samples_change){(uint32_t)run->n_rounds, what, *now}))
+                     (struct samples_change){(uint32_t)run->n_rounds, what, *now}))
         return false;
     log->n_changes++;
     return true;
@@ -267,9 +494,8 @@ static bool put_change(struct marey__samples_log *log, struct marey__samples_run
 static bool put_new(struct marey__samples_log *log, struct marey__samples_run *run,
                     const struct marey_samples_seen *now)
 {
-    const uint32_t what = (now->stack != 0 ? MAREY__CHANGE_STACK : 0) |
-                          (now->flags != 0 ? MAREY__CHANGE_FLAGS : 0) |
-                          (now->wait != 0 ? MAREY__CHANGE_WAIT : 0);
+    const uint32_t what = (now->stack != 0 ? CHANGE_STACK : 0) |
+                          (now->flags != 0 ? CHANGE_FLAGS : 0) | (now->wait != 0 ? CHANGE_WAIT : 0);
     if (!marey__grow(&run->present, &run->present_cap, run->n_present + 1, sizeof *run->present) ||
         !put_change(log, run, what, now))
         return false;
@@ -287,9 +513,9 @@ static bool take_seen(struct marey__samples_log *log, struct marey__samples_run 
     known->turn = log->turn;
     if (is_new)
         return put_new(log, run, now);
-    const uint32_t what = (now->stack != before.stack ? MAREY__CHANGE_STACK : 0) |
-                          (now->flags != before.flags ? MAREY__CHANGE_FLAGS : 0) |
-                          (now->wait != before.wait ? MAREY__CHANGE_WAIT : 0);
+    const uint32_t what = (now->stack != before.stack ? CHANGE_STACK : 0) |
+                          (now->flags != before.flags ? CHANGE_FLAGS : 0) |
+                          (now->wait != before.wait ? CHANGE_WAIT : 0);
     return what == 0 || put_change(log, run, what, now);
 }
 
@@ -303,7 +529,7 @@ static bool put_gone(struct marey__samples_log *log, struct marey__samples_run *
             run->present[n++] = run->present[i];
             continue;
         }
-        if (!put_change(log, run, MAREY__CHANGE_GONE, &known->seen))
+        if (!put_change(log, run, CHANGE_GONE, &known->seen))
             return false;
         known->turn = 0;
     }
