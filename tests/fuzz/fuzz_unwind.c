@@ -44,7 +44,7 @@ static int file_of(const void *bytes, size_t len)
     return fd;
 }
 
-static int open_map(void *self, const struct marey__unwind_map *map)
+static int open_map(void *self, const struct marey__remote_map *map)
 {
     const struct program *const program = self;
     (void)map;

@@ -327,7 +327,7 @@ static void the_kernels_own_library_has_names(void **state)
     close_child();
 }
 
-static int fake_map(void *self, const struct marey__unwind_map *map);
+static int fake_map(void *self, const struct marey__remote_map *map);
 
 static void programs_that_cannot_be_opened_are_read_from_memory(void **state)
 {
@@ -403,18 +403,20 @@ static void lines_that_are_no_mappings_are_left_out(void **state)
                   "7f0000000000-7f0000001000 rw-p 00002000 00:00 0 \n"
                   "7f0000002000-7f0000003000 r-xp 00000000 00:00 0 [vdso]\n"
                   "7f0000004000-7f0000005000 r-xp 0000";
-    struct marey__unwind_map *maps = NULL;
-    size_t cap = 0, n = 0;
-    assert_true(marey__unwind_parse_maps(text, sizeof text - 1, &maps, &cap, &n));
-    assert_int_equal(n, 3);
-    assert_string_equal(maps[0].path, "/usr/bin/a b (deleted)");
+    struct marey__remote_maps parsed = {0};
+    marey__buf_put(&parsed.text, text, sizeof text - 1);
+    assert_true(marey__remote_maps_parse(&parsed));
+    assert_int_equal(parsed.n, 3);
+    const struct marey__remote_map *const maps = parsed.maps;
+    assert_string_equal(maps[0].path, "/usr/bin/a b");
+    assert_true(maps[0].is_deleted);
     assert_true(maps[0].is_executable);
     assert_int_equal(maps[0].inode, 123);
     assert_string_equal(maps[1].path, "");
     assert_int_equal(maps[1].offset, 0x2000);
     assert_false(maps[1].is_executable);
     assert_string_equal(maps[2].path, "[vdso]");
-    marey__free(maps);
+    marey__remote_maps_fini(&parsed);
 }
 
 /* ---- a made-up process: its mappings and its perf map ---- */
@@ -432,7 +434,7 @@ static bool fake_memory(void *self, uint64_t at, void *to, size_t n_bytes)
     (void)self, (void)at, (void)to, (void)n_bytes;
     return false;
 }
-static int fake_map(void *self, const struct marey__unwind_map *map)
+static int fake_map(void *self, const struct marey__remote_map *map)
 {
     (void)self, (void)map;
     return -1;

@@ -266,6 +266,8 @@ struct marey__remote_map {
     uint64_t begin, end, offset, inode;
     const char *path; /* "" for none; without the " (deleted)" */
     bool is_readable, is_writable, is_executable, is_deleted;
+    bool was_looked_for;            /* of unwind: `program` is set */
+    struct marey__program *program; /* of unwind: the file; NULL: none, or it cannot be read */
 };
 struct marey__remote_maps {
     struct marey__remote_map *maps;
@@ -273,9 +275,14 @@ struct marey__remote_maps {
     struct marey__buf text; /* the paths lie in it */
     char program[4096];     /* what /proc/PID/exe names, without the " (deleted)" */
 };
+/* Append the text of /proc/PID/maps; false with errno when it cannot be opened. Out of memory sets `out->failed`. */
+bool marey__remote_maps_text(pid_t pid, struct marey__buf *out);
 /* MAREY_EIO when it is gone or may not be read. */
 MAREY_WARN_UNUSED marey_status marey__remote_maps_read(pid_t pid, struct marey__remote_maps *out);
-/* Of a text as /proc/PID/maps has it, which is changed and kept; false without memory. */
+/*
+ * Parse `out->text`, of the form of /proc/PID/maps, which is changed and kept. Maps are in order of addresses; lines that
+ * are not mappings are left out. Returns false on out of memory.
+ */
 MAREY_WARN_UNUSED bool marey__remote_maps_parse(struct marey__remote_maps *out);
 void marey__remote_maps_fini(struct marey__remote_maps *maps);
 

@@ -1,36 +1,27 @@
-/* What a process has mapped, by /proc/PID/maps. Names of files in it may hold anything but a line's end. */
+/* The mappings of a process, by /proc/PID/maps. Names of files in it may hold anything but a line's end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "sampler/remote/internal.h"
 
-static bool take_hex(const char **at, uint64_t *out)
+/* A number of at most 64 bits and the character after it. */
+static bool take_hex(const char **at, char next, uint64_t *out)
 {
-    const char *c = *at;
+    const char *const begin = *at;
     uint64_t value = 0;
-    for (;; c++) {
-        unsigned digit;
-        if (*c >= '0' && *c <= '9')
-            digit = (unsigned)(*c - '0');
-        else if (*c >= 'a' && *c <= 'f')
-            digit = (unsigned)(*c - 'a') + 10;
-        else
+    for (;; ++*at) {
+        const int digit = **at >= '0' && **at <= '9'   ? **at - '0'
+                          : **at >= 'a' && **at <= 'f' ? **at - 'a' + 10
+                                                       : -1;
+        if (digit < 0)
             break;
-        value = value << 4 | digit;
+        if (value >> 60 != 0)
+            return false;
+        value = value << 4 | (uint64_t)digit;
     }
-    const bool is_there = c != *at;
-    *at = c;
     *out = value;
-    return is_there;
-}
-
-static bool take_char(const char **at, char c)
-{
-    if (**at != c)
-        return false;
-    ++*at;
-    return true;
+    return *at != begin && *(*at)++ == next;
 }
 
 /* "begin-end rwxp offset major:minor inode   path"; `line` ends in a NUL. */
@@ -38,25 +29,23 @@ static bool parse_line(char *line, struct marey__remote_map *out)
 {
     static const char deleted[] = " (deleted)";
     const char *at = line;
-    uint64_t major, minor;
-    if (!take_hex(&at, &out->begin) || !take_char(&at, '-') || !take_hex(&at, &out->end) ||
-        !take_char(&at, ' ') || strlen(at) < 5)
+    uint64_t device;
+    *out = (struct marey__remote_map){0};
+    if (!take_hex(&at, '-', &out->begin) || !take_hex(&at, ' ', &out->end) || strlen(at) < 5)
         return false;
     out->is_readable = at[0] == 'r';
     out->is_writable = at[1] == 'w';
     out->is_executable = at[2] == 'x';
-    at += 4;
-    if (!take_char(&at, ' ') || !take_hex(&at, &out->offset) || !take_char(&at, ' ') ||
-        !take_hex(&at, &major) || !take_char(&at, ':') || !take_hex(&at, &minor) ||
-        !take_char(&at, ' ') || !marey__parse_number(at, strlen(at), &out->inode))
+    at += 5;
+    if (!take_hex(&at, ' ', &out->offset) || !take_hex(&at, ':', &device) ||
+        !take_hex(&at, ' ', &device) || !marey__parse_number(at, strlen(at), &out->inode))
         return false;
     at += strspn(at, "0123456789");
     char *const path = line + (at - line) + strspn(at, " ");
-    const size_t len = strlen(path);
-    out->is_deleted =
-        len >= sizeof deleted && strcmp(path + len - (sizeof deleted - 1), deleted) == 0;
+    const size_t len = strlen(path), n = sizeof deleted - 1;
+    out->is_deleted = len > n && strcmp(path + len - n, deleted) == 0;
     if (out->is_deleted)
-        path[len - (sizeof deleted - 1)] = '\0';
+        path[len - n] = '\0';
     out->path = path;
     return out->begin < out->end;
 }
@@ -66,42 +55,45 @@ bool marey__remote_maps_parse(struct marey__remote_maps *out)
     marey__buf_put(&out->text, "", 1);
     if (out->text.failed)
         return false;
-    for (char *line = out->text.data; *line != '\0';) {
-        char *const end = strchrnul(line, '\n');
-        const bool is_last = *end == '\0';
+    /* A last line without an end was cut. */
+    for (char *line = out->text.data, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
         *end = '\0';
         if (!marey__grow(&out->maps, &out->cap, out->n + 1, sizeof *out->maps))
             return false;
-        if (parse_line(line, &out->maps[out->n]))
+        /* The kernel lists them in order. */
+        if (parse_line(line, &out->maps[out->n]) &&
+            (out->n == 0 || out->maps[out->n - 1].end <= out->maps[out->n].begin))
             out->n++;
-        line = is_last ? end : end + 1;
     }
+    return true;
+}
+
+bool marey__remote_maps_text(pid_t pid, struct marey__buf *out)
+{
+    enum { PIECE = 1 << 16 };
+    char path[64];
+    ssize_t got;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    do {
+        void *const room = marey__buf_extend(out, PIECE);
+        got = room != NULL ? read(fd, room, PIECE) : 0;
+        if (room != NULL)
+            out->len -= PIECE - (size_t)MAREY__MAX(got, 0);
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    close(fd);
     return true;
 }
 
 marey_status marey__remote_maps_read(pid_t pid, struct marey__remote_maps *out)
 {
-    char path[64];
-    ssize_t got;
     *out = (struct marey__remote_maps){0};
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (!marey__remote_maps_text(pid, &out->text))
         return errno == EACCES || errno == EPERM
                    ? marey__remote_explain_denial(pid)
                    : marey__fail(MAREY_EIO, "there is no process %d", (int)pid);
-    do {
-        void *const room = marey__buf_extend(&out->text, 1 << 16);
-        if (room == NULL) {
-            close(fd);
-            marey__remote_maps_fini(out);
-            return marey__no_memory();
-        }
-        out->text.len -= 1 << 16;
-        got = read(fd, room, 1 << 16);
-        out->text.len += got > 0 ? (size_t)got : 0;
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    close(fd);
     if (marey__remote_maps_parse(out))
         return MAREY_OK;
     marey__remote_maps_fini(out);

@@ -7,7 +7,7 @@
  *     marey__unwind_merge           native frames and Python's -> one list
  *     marey__unwind_symbol          for each new address
  *
- *   unwind.c, unwind_maps.c, unwind_process.c, unwind_program.c   mappings, bytes, program files
+ *   unwind.c, unwind_process.c, unwind_program.c   mappings, bytes, program files
  *   cfi_rules.c (cfi_dw.c, cfi_missing.c)   call frame information from .eh_frame by libdw, kept as compact rules
  *   unwind_stack.c, unwind_prologue.c       registers and a stack to frames; frame pointers and prologues without CFI
  *   unwind_names.c, unwind_debug.c, unwind_roles.c   addresses to names; CPython's own functions
@@ -21,6 +21,7 @@
 
 #include "base/internal.h"
 #include "codec/internal.h"
+#include "sampler/remote/internal.h"
 
 #if defined(__aarch64__)
 #define MAREY__UNWIND_REGISTERS 33 /* x0-x30, sp, pc: DWARF's numbers, pc behind them */
@@ -179,19 +180,11 @@ const char *marey__wait_text(uint32_t wait, char *to, size_t cap);
 
 struct marey__program;
 
-struct marey__unwind_map {
-    uint64_t start, end, offset, inode;
-    const char *path; /* in the text that was read; "" for none */
-    bool is_executable, is_readable, is_writable;
-    bool was_looked_for;            /* `program` is what there is */
-    struct marey__program *program; /* NULL: none, or it cannot be had */
-};
-
 struct marey__unwind_source {
     bool (*maps)(void *self, struct marey__buf *to); /* as /proc/PID/maps */
     bool (*memory)(void *self, uint64_t at, void *to, size_t n_bytes);
     int (*open_map)(void *self,
-                    const struct marey__unwind_map *map); /* a descriptor of what is mapped; -1: none */
+                    const struct marey__remote_map *map); /* a descriptor of what is mapped; -1: none */
     int (*open_path)(void *self, const char *path);       /* as the target sees paths; -1 */
     int (*open_perf_map)(void *self);                     /* -1 */
     void (*close)(void *self);
@@ -374,11 +367,9 @@ enum { MAREY__UNWIND_KNOWN = 4096 };
 struct marey__unwind {
     struct marey__unwind_source source;
     struct marey__unwind_files *files;
-    struct marey__buf text; /* of the mappings, cut into strings */
-    uint32_t text_sum;      /* as it was before it was cut */
-    bool wants_maps;        /* a stack was nowhere */
-    struct marey__unwind_map *maps;
-    size_t n_maps, maps_cap;
+    struct marey__remote_maps maps;
+    uint32_t maps_sum;                    /* checksum of their text */
+    bool wants_maps;                      /* a stack was in none of them */
     uint64_t maps_read_ns, maps_pause_ns; /* when last, and how long not again */
     struct marey__unwind_known *known;
     struct marey__unwind_counts counts;
@@ -388,14 +379,10 @@ struct marey__unwind {
     off_t jit_at; /* up to where the file was read */
 };
 
-/* Cut the text of /proc/PID/maps into mappings, in order of addresses; what is none is left out. False without memory. */
-MAREY_WARN_UNUSED bool marey__unwind_parse_maps(char *text, size_t len,
-                                                struct marey__unwind_map **maps, size_t *cap,
-                                                size_t *n);
 /* The mapping around `address`; NULL: nothing is mapped. */
-struct marey__unwind_map *marey__unwind_map_known(struct marey__unwind *unwind, uint64_t address);
+struct marey__remote_map *marey__unwind_map_known(struct marey__unwind *unwind, uint64_t address);
 /* The same, and the mappings are read again, now and then, when there is none: for addresses that must be somewhere. */
-struct marey__unwind_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address);
+struct marey__remote_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address);
 /* Read the mappings again when they are old, or when a stack was in none. */
 void marey__unwind_keep_up(struct marey__unwind *unwind);
 /* The program of code that is mapped, looked for once, and the address as that counts. NULL: it has none. */

@@ -18,24 +18,23 @@ static uint64_t now_ns(void)
 /* False: they cannot be read, or no memory; then nothing is mapped. */
 static bool read_maps(struct marey__unwind *unwind)
 {
-    struct marey__buf text = {0};
+    struct marey__remote_maps maps = {0};
     unwind->counts.n_maps_reads++;
     unwind->maps_read_ns = now_ns();
     unwind->wants_maps = false;
-    const bool is_read = unwind->source.maps(unwind->source.self, &text);
-    const uint32_t sum = marey__crc32c(0, text.data, text.len);
-    if (is_read && unwind->n_maps > 0 && text.len == unwind->text.len && sum == unwind->text_sum) {
-        marey__buf_fini(&text); /* Nothing has come or gone, and so all that was found still holds. */
+    const bool is_read = unwind->source.maps(unwind->source.self, &maps.text);
+    const uint32_t sum = marey__crc32c(0, maps.text.data, maps.text.len);
+    if (is_read && unwind->maps.n > 0 && maps.text.len + 1 == unwind->maps.text.len &&
+        sum == unwind->maps_sum) {
+        marey__remote_maps_fini(&maps); /* Nothing has come or gone: all that was found still holds. */
         return true;
     }
-    marey__buf_fini(&unwind->text);
-    unwind->text = text;
-    unwind->text_sum = sum;
-    unwind->n_maps = 0;
+    marey__remote_maps_fini(&unwind->maps);
+    unwind->maps = maps;
+    unwind->maps_sum = sum;
     /* An address that belonged to one library may belong to another now. */
     memset(unwind->known, 0, MAREY__UNWIND_KNOWN * sizeof *unwind->known);
-    return is_read && marey__unwind_parse_maps(text.data, text.len, &unwind->maps,
-                                               &unwind->maps_cap, &unwind->n_maps);
+    return is_read && marey__remote_maps_parse(&unwind->maps);
 }
 
 marey_status marey__unwind_create_from(const struct marey__unwind_source *source,
@@ -90,8 +89,7 @@ void marey__unwind_destroy(struct marey__unwind *unwind)
     forget_jit(unwind);
     marey__free(unwind->jit);
     marey__free(unwind->known);
-    marey__free(unwind->maps);
-    marey__buf_fini(&unwind->text);
+    marey__remote_maps_fini(&unwind->maps);
     unwind->source.close(unwind->source.self);
     marey__free(unwind);
 }
@@ -103,16 +101,17 @@ void marey__unwind_counts(const struct marey__unwind *unwind, struct marey__unwi
 
 /* ---- mappings ---- */
 
-struct marey__unwind_map *marey__unwind_map_known(struct marey__unwind *unwind, uint64_t address)
+struct marey__remote_map *marey__unwind_map_known(struct marey__unwind *unwind, uint64_t address)
 {
     size_t at;
-    MAREY__BISECT(at, 0, unwind->n_maps, unwind->maps[at].end <= address);
-    return at < unwind->n_maps && unwind->maps[at].start <= address ? &unwind->maps[at] : NULL;
+    MAREY__BISECT(at, 0, unwind->maps.n, unwind->maps.maps[at].end <= address);
+    return at < unwind->maps.n && unwind->maps.maps[at].begin <= address ? &unwind->maps.maps[at]
+                                                                         : NULL;
 }
 
-struct marey__unwind_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address)
+struct marey__remote_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address)
 {
-    struct marey__unwind_map *map = marey__unwind_map_known(unwind, address);
+    struct marey__remote_map *map = marey__unwind_map_known(unwind, address);
     if (map != NULL || now_ns() - unwind->maps_read_ns < unwind->maps_pause_ns)
         return map;
     if (read_maps(unwind))
@@ -124,7 +123,7 @@ struct marey__unwind_map *marey__unwind_map_at(struct marey__unwind *unwind, uin
 
 size_t marey__unwind_stack_size(struct marey__unwind *unwind, uint64_t sp, size_t cap)
 {
-    const struct marey__unwind_map *map = marey__unwind_map_known(unwind, sp);
+    const struct marey__remote_map *map = marey__unwind_map_known(unwind, sp);
     if (map ==
         NULL) { /* The first thread's stack grows down from what it was when the mappings were read. */
         map = marey__unwind_map_known(unwind, sp + cap);
@@ -147,26 +146,26 @@ void marey__unwind_keep_up(struct marey__unwind *unwind)
 
 /* ---- programs ---- */
 
-static bool is_part(const struct marey__unwind_map *map, const struct marey__unwind_map *other)
+static bool is_part(const struct marey__remote_map *map, const struct marey__remote_map *other)
 {
     return other->inode == map->inode && strcmp(other->path, map->path) == 0;
 }
 
 /* A file by that path may be a younger one: its first page is compared with what is mapped of it. */
-static bool is_same(struct marey__unwind *unwind, const struct marey__unwind_map *map,
+static bool is_same(struct marey__unwind *unwind, const struct marey__remote_map *map,
                     const struct marey__program *program)
 {
     uint8_t page[4096];
-    for (const struct marey__unwind_map *first = map;; first--) {
+    for (const struct marey__remote_map *first = map;; first--) {
         if (!is_part(map, first))
             break;
         if (first->offset == 0) {
             const size_t n = MAREY__MIN(sizeof page, program->len);
-            return unwind->source.memory(unwind->source.self, first->start, page, n)
+            return unwind->source.memory(unwind->source.self, first->begin, page, n)
                        ? memcmp(page, program->bytes, n) == 0
                        : program->inode == map->inode;
         }
-        if (first == unwind->maps)
+        if (first == unwind->maps.maps)
             break;
     }
     return program->inode == map->inode;
@@ -177,28 +176,28 @@ static bool is_same(struct marey__unwind *unwind, const struct marey__unwind_map
  * opened. What is written to is left out, and so are tables of symbols, which nobody maps.
  */
 static struct marey__program *copy_memory(struct marey__unwind *unwind,
-                                          const struct marey__unwind_map *map)
+                                          const struct marey__remote_map *map)
 {
-    const struct marey__unwind_map *first = map, *last = map;
-    while (first > unwind->maps && is_part(map, first - 1) && first->offset > first[-1].offset)
+    const struct marey__remote_map *first = map, *last = map;
+    while (first > unwind->maps.maps && is_part(map, first - 1) && first->offset > first[-1].offset)
         first--;
-    while (last + 1 < unwind->maps + unwind->n_maps && is_part(map, last + 1) &&
+    while (last + 1 < unwind->maps.maps + unwind->maps.n && is_part(map, last + 1) &&
            last->offset < last[1].offset)
         last++;
-    const uint64_t len = last->offset + (last->end - last->start);
+    const uint64_t len = last->offset + (last->end - last->begin);
     uint8_t *const bytes =
         first->offset == 0 && len <= MAX_COPY ? marey__calloc(1, (size_t)len) : NULL;
     if (bytes == NULL)
         return NULL;
-    for (const struct marey__unwind_map *part = first; part <= last; part++)
-        if (part->is_readable && !part->is_writable && part->offset + (part->end - part->start) <= len)
-            (void)unwind->source.memory(unwind->source.self, part->start, bytes + part->offset,
-                                        (size_t)(part->end - part->start));
+    for (const struct marey__remote_map *part = first; part <= last; part++)
+        if (part->is_readable && !part->is_writable && part->offset + (part->end - part->begin) <= len)
+            (void)unwind->source.memory(unwind->source.self, part->begin, bytes + part->offset,
+                                        (size_t)(part->end - part->begin));
     return marey__program_copy(unwind->files, bytes, (size_t)len, map->path);
 }
 
 static struct marey__program *look_for(struct marey__unwind *unwind,
-                                       const struct marey__unwind_map *map)
+                                       const struct marey__remote_map *map)
 {
     if (map->path[0] != '/')
         return strcmp(map->path, "[vdso]") == 0 ? copy_memory(unwind, map) : NULL;
@@ -213,7 +212,7 @@ static struct marey__program *look_for(struct marey__unwind *unwind,
 struct marey__program *marey__unwind_program_at(struct marey__unwind *unwind, uint64_t pc,
                                                 uint64_t *address)
 {
-    struct marey__unwind_map *const map = marey__unwind_map_known(unwind, pc);
+    struct marey__remote_map *const map = marey__unwind_map_known(unwind, pc);
     if (map == NULL || !map->is_executable)
         return NULL;
     if (!map->was_looked_for) {
@@ -221,7 +220,7 @@ struct marey__program *marey__unwind_program_at(struct marey__unwind *unwind, ui
         map->program = look_for(unwind, map);
     }
     if (map->program == NULL ||
-        !marey__program_address(map->program, pc - map->start + map->offset, address))
+        !marey__program_address(map->program, pc - map->begin + map->offset, address))
         return NULL;
     return map->program;
 }

@@ -25,24 +25,7 @@ struct process {
 static bool maps(void *self, struct marey__buf *to)
 {
     const struct process *const process = self;
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)process->pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    to->len = 0;
-    for (;;) {
-        char *const into = marey__buf_extend(to, 16384);
-        const ssize_t n = into != NULL ? read(fd, into, 16384) : -1;
-        if (into != NULL)
-            to->len -= 16384 - (size_t)MAREY__MAX(n, 0);
-        if (n < 0 && into != NULL && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-    }
-    close(fd);
-    return to->len > 0 && !to->failed;
+    return marey__remote_maps_text(process->pid, to) && to->len > 0 && !to->failed;
 }
 
 static bool memory(void *self, uint64_t at, void *to, size_t n_bytes)
@@ -74,14 +57,14 @@ static int open_path(void *self, const char *path)
 }
 
 /* By the mapping itself, which holds for deleted files too but takes privileges; else by its path. */
-static int open_map(void *self, const struct marey__unwind_map *map)
+static int open_map(void *self, const struct marey__remote_map *map)
 {
     const struct process *const process = self;
     char path[96];
     snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", (int)process->pid,
-             (unsigned long long)map->start, (unsigned long long)map->end);
+             (unsigned long long)map->begin, (unsigned long long)map->end);
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    return fd >= 0 ? fd : open_path(self, map->path);
+    return fd >= 0 || map->is_deleted ? fd : open_path(self, map->path);
 }
 
 /* Whether `fd` is a regular file of root or of the user that the process runs as, by the text of /proc/PID/status. */

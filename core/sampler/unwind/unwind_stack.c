@@ -78,7 +78,7 @@ static bool is_behind_call(struct marey__unwind *unwind, uint64_t pc,
         return false;
     const struct marey__program *const program = marey__unwind_program_at(unwind, pc - 1, &address);
     if (program == NULL) { /* Generated code: there is no file to look into, and memory has moved on. */
-        const struct marey__unwind_map *const map = marey__unwind_map_known(unwind, pc - 1);
+        const struct marey__remote_map *const map = marey__unwind_map_known(unwind, pc - 1);
         return map != NULL && map->is_executable && map->path[0] != '/';
     }
     const uint8_t *const code = marey__program_at(program, address + 1 - CALL_BYTES, CALL_BYTES);
@@ -156,7 +156,7 @@ struct walk {
 
 static bool is_code(struct marey__unwind *unwind, uint64_t pc)
 {
-    const struct marey__unwind_map *const map = pc > 4096 ? marey__unwind_map_at(unwind, pc) : NULL;
+    const struct marey__remote_map *const map = pc > 4096 ? marey__unwind_map_at(unwind, pc) : NULL;
     return map != NULL && map->is_executable;
 }
 
