@@ -191,6 +191,14 @@ void marey__put_process(marey_table *table, const struct marey_process *process)
 /* Null when there is no whole. */
 void marey__put_share(marey_table *table, uint64_t part_ns, uint64_t whole_ns);
 void marey__sort_by(marey_table *table, const char *column, int descending);
+/* An order of rows by name; a table is sorted by the first of these columns that it has. Lists end with an empty one. */
+struct marey__table_order {
+    const char *name, *columns[5];
+};
+/* `how` may have a '-' before the name, which reverses. */
+bool marey__table_order_is_known(const struct marey__table_order *orders, const char *how);
+/* Strings from A to Z, numbers from the largest. */
+void marey__table_order(marey_table *table, const struct marey__table_order *orders, const char *how);
 /* The column of a table of notes. */
 extern const struct marey_column marey__warning_columns[1];
 /* A process's notes, one per line; the process is named unless it is the only one. */

@@ -60,6 +60,33 @@ void marey__sort_by(marey_table *table, const char *column, int descending)
     marey_table_sort(table, (size_t)marey_table_find(table, column), descending);
 }
 
+static const struct marey__table_order *find_order(const struct marey__table_order *orders,
+                                                   const char *name)
+{
+    while (orders->name != NULL && strcmp(orders->name, name) != 0)
+        orders++;
+    return orders;
+}
+
+bool marey__table_order_is_known(const struct marey__table_order *orders, const char *how)
+{
+    return find_order(orders, how + (how[0] == '-'))->name != NULL;
+}
+
+void marey__table_order(marey_table *table, const struct marey__table_order *orders, const char *how)
+{
+    const bool is_reversed = how[0] == '-';
+    const struct marey__table_order *const order = find_order(orders, how + is_reversed);
+    for (size_t i = 0; i < MAREY__COUNT_OF(order->columns) && order->columns[i] != NULL; i++) {
+        const int column = marey_table_find(table, order->columns[i]);
+        if (column < 0)
+            continue;
+        const bool is_text = marey_table_column(table, (size_t)column)->type == MAREY_TYPE_TEXT;
+        marey_table_sort(table, (size_t)column, is_text == is_reversed);
+        return;
+    }
+}
+
 const struct marey_column marey__warning_columns[1] = {
     {"text", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE}};
 

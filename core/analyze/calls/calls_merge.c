@@ -49,15 +49,10 @@ static uint32_t number_key(struct marey__calls *calls, struct marey__names *keys
                            struct marey__buf *key, const char **kept, bool *is_new)
 {
     const size_t n = keys->n;
-    uint32_t number = key->failed ? MAREY__NO_NAME : marey__names_number(keys, key->data, key->len);
-    *is_new = number != MAREY__NO_NAME && keys->n > n;
-    if (*is_new) {
-        *kept = marey__arena_text(&calls->texts, key->data, key->len);
-        /* What points nowhere must not be found again. */
-        keys->names[number].text = *kept != NULL ? *kept : "";
-        keys->names[number].len = *kept != NULL ? key->len : 0;
-        number = *kept != NULL ? number : MAREY__NO_NAME;
-    }
+    const uint32_t number =
+        key->failed ? MAREY__NO_NAME : marey__names_keep(keys, &calls->texts, key->data, key->len);
+    *is_new = keys->n > n;
+    *kept = *is_new ? keys->names[number].text : NULL;
     marey__buf_fini(key);
     return number;
 }
@@ -205,20 +200,13 @@ static bool fold_nodes(struct marey__calls *into, const struct marey__calls *fro
 
 bool marey__calls_fold(struct marey__calls *into, const struct marey__calls *from, unsigned what)
 {
-    *into = (struct marey__calls){.other_paths = from->other_paths,
-                                  .widened = from->widened,
-                                  .cost_ps = from->cost_ps,
-                                  .flags = from->flags,
-                                  .n_profiles = from->n_profiles,
-                                  .n_killed = from->n_killed,
-                                  .n_running = from->n_running,
-                                  .n_refused = from->n_refused,
-                                  .has_gpu = from->has_gpu,
-                                  .from_ranges = from->from_ranges,
-                                  .n_functions = from->n_functions,
-                                  .n_signatures = from->n_signatures,
-                                  .n_threads = from->n_threads,
-                                  .n_nodes = 1};
+    *into = *from;
+    into->n_nodes = 1;
+    into->nodes = NULL;
+    into->functions_cap = into->signatures_cap = into->threads_cap = into->nodes_cap = 0;
+    into->texts = (struct marey__arena){0};
+    into->function_keys = into->signature_keys = into->thread_keys = (struct marey__names){0};
+    into->nodes_by_key = (struct marey__key_map){0};
     uint32_t *const map = marey__calloc(from->n_nodes, sizeof *map);
     into->functions = copy_of(from->functions, from->n_functions, sizeof *from->functions);
     into->signatures = copy_of(from->signatures, from->n_signatures, sizeof *from->signatures);

@@ -4,18 +4,6 @@
 
 #include "analyze/calls/internal.h"
 
-static void put_note(struct marey__calls_report *report, const char *fmt, ...) MAREY_PRINTF(2, 3);
-
-static void put_note(struct marey__calls_report *report, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    marey__put_string(report->tables[MAREY__CALLS_NOTES], text);
-}
-
 /* ---- labels ---- */
 
 /* Where the first parameter of a signature ends: at a comma that no bracket is around, or at the end. */
@@ -67,15 +55,6 @@ static void put_thread_name(marey_table *table, const struct marey__calls *calls
         marey__put_string(table, thread->name);
 }
 
-/* Samples have no counts. */
-static void put_count(marey_table *table, const struct marey__calls *calls, uint64_t n)
-{
-    if (calls->from_samples)
-        marey_table_null(table);
-    else
-        marey_table_u64(table, n);
-}
-
 static void put_path(marey_table *table, const struct marey__calls *calls, uint32_t i,
                      uint32_t depth, uint64_t whole_ns, uint64_t gpu_ns)
 {
@@ -87,14 +66,11 @@ static void put_path(marey_table *table, const struct marey__calls *calls, uint3
     marey__put_string(table, calls->signatures[node->signature].text);
     marey__calls_put_where(table, &calls->functions[node->function]);
     put_thread_name(table, calls, node->thread);
-    put_count(table, calls, node->calls);
+    marey__put_whole(table, node->calls, !calls->from_samples);
     marey_table_u64(table, node->self_ns);
     marey_table_u64(table, node->total_ns);
     marey__put_share(table, node->total_ns, whole_ns);
-    if (calls->has_gpu)
-        marey_table_u64(table, gpu_ns);
-    else
-        marey_table_null(table);
+    marey__put_whole(table, gpu_ns, calls->has_gpu);
 }
 
 bool marey__calls_put_paths(struct marey__calls_report *report)
@@ -151,12 +127,10 @@ static double per_element(const struct marey__calls *calls, const struct shape *
     return elements > 0 ? (double)shape->sum->total_ns / elements : 0;
 }
 
+/* Null unless it is positive. */
 static void put_real(marey_table *table, double value)
 {
-    if (value > 0)
-        marey_table_f64(table, value);
-    else
-        marey_table_null(table);
+    marey__put_real(table, value, value > 0);
 }
 
 static void put_shape(marey_table *table, const struct marey__calls *calls,
@@ -172,10 +146,7 @@ static void put_shape(marey_table *table, const struct marey__calls *calls,
     put_real(table, shape->sum->primitive != 0
                         ? (double)shape->sum->total_ns / (double)shape->sum->primitive
                         : 0);
-    if (elements > 0)
-        marey_table_u64(table, (uint64_t)elements);
-    else
-        marey_table_null(table);
+    marey__put_whole(table, (uint64_t)elements, elements > 0);
     put_real(table, of_element);
     put_real(table, best > 0 ? of_element / best : 0);
     marey__put_share(table, shape->sum->total_ns, shape->function_ns);
@@ -238,14 +209,11 @@ struct thread_sums {
 static void put_thread(marey_table *table, const struct marey__calls *calls,
                        const struct marey__call_thread *thread, const struct thread_sums *sums)
 {
-    if (thread->rank >= 0)
-        marey_table_i64(table, thread->rank);
-    else
-        marey_table_null(table);
+    marey__put_rank(table, thread->rank);
     marey_table_i64(table, thread->pid);
     marey_table_i64(table, thread->tid);
     marey__put_string(table, thread->name);
-    put_count(table, calls, sums->calls);
+    marey__put_whole(table, sums->calls, !calls->from_samples);
     marey_table_u64(table, sums->functions);
     marey_table_u64(table, sums->self_ns);
 }
@@ -281,16 +249,15 @@ static const char *timer_of(const struct marey__calls *calls)
 }
 
 /* Whose calls are not all here. A call is counted when it ends, and counts are written every 5 s. */
-static void put_missing(struct marey__calls_report *report, uint32_t n, const char *one,
-                        const char *several)
+static void put_missing(marey_table *notes, uint32_t n, const char *one, const char *several)
 {
     if (n == 1)
-        put_note(report,
-                 "%s: its last calls, up to 5 s of them, and those that were under way are missing",
-                 one);
+        marey__put_note(
+            notes,
+            "%s: its last calls, up to 5 s of them, and those that were under way are missing", one);
     else if (n > 1)
-        put_note(
-            report,
+        marey__put_note(
+            notes,
             "%u %s: their last calls, up to 5 s of them, and those that were under way are missing",
             n, several);
 }
@@ -298,42 +265,46 @@ static void put_missing(struct marey__calls_report *report, uint32_t n, const ch
 static void put_notes(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
-    put_missing(report, calls->n_killed, "the process died, by a kill or _exit",
+    marey_table *const notes = report->tables[MAREY__CALLS_NOTES];
+    put_missing(notes, calls->n_killed, "the process died, by a kill or _exit",
                 "processes died, by a kill or _exit");
-    put_missing(report, calls->n_running, "the process still runs", "processes still run");
-    put_missing(report, calls->n_refused, "the process could not write its log to the end",
+    put_missing(notes, calls->n_running, "the process still runs", "processes still run");
+    put_missing(notes, calls->n_refused, "the process could not write its log to the end",
                 "processes could not write their logs to the end");
     if (calls->from_ranges)
-        put_note(report, "nothing was profiled: these are the ranges of the recording");
+        marey__put_note(notes, "nothing was profiled: these are the ranges of the recording");
     if (calls->from_samples)
-        put_note(report, "no calls were profiled: these are samples, which have no call counts; "
-                         "'marey run --calls' counts calls");
+        marey__put_note(notes,
+                        "no calls were profiled: these are samples, which have no call counts; "
+                        "'marey run --calls' counts calls");
     if (calls->startup_ns != 0)
-        put_note(report, "left out: %.3g s of imports at start-up; --startup shows them",
-                 (double)calls->startup_ns / 1e9);
+        marey__put_note(notes, "left out: %.3g s of imports at start-up; --startup shows them",
+                        (double)calls->startup_ns / 1e9);
     if (calls->n_too_deep != 0)
-        put_note(report, "ranges left out, nested too deep: %llu",
-                 (unsigned long long)calls->n_too_deep);
+        marey__put_note(notes, "ranges left out, nested too deep: %llu",
+                        (unsigned long long)calls->n_too_deep);
     if (calls->idle_ns != 0)
-        put_note(report,
-                 "left out: %.3g s of idle processes and workers; 'marey report --samples "
-                 "--idle' shows them",
-                 (double)calls->idle_ns / 1e9);
+        marey__put_note(notes,
+                        "left out: %.3g s of idle processes and workers; 'marey report --samples "
+                        "--idle' shows them",
+                        (double)calls->idle_ns / 1e9);
     if (calls->other_paths != 0)
-        put_note(report,
-                 "the paths of %llu calls were not followed, because the profile's memory was used "
-                 "up: counts and self times are exact, their callers and totals are not known; "
-                 "give it more (calls.memory)",
-                 (unsigned long long)calls->other_paths);
+        marey__put_note(
+            notes,
+            "the paths of %llu calls were not followed, because the profile's memory was used "
+            "up: counts and self times are exact, their callers and totals are not known; "
+            "give it more (calls.memory)",
+            (unsigned long long)calls->other_paths);
     if (calls->widened != 0)
-        put_note(report,
-                 "calls whose signature stands for several, as the function had too many: %llu",
-                 (unsigned long long)calls->widened);
+        marey__put_note(
+            notes, "calls whose signature stands for several, as the function had too many: %llu",
+            (unsigned long long)calls->widened);
     if (calls->n_profiles > 1 && calls->n_threads != 0)
-        put_note(report, "%u profiles are added up", calls->n_profiles);
+        marey__put_note(notes, "%u profiles are added up", calls->n_profiles);
     if (report->subtracted_ns != 0)
-        put_note(report, "the cost of measuring, %.3g us for a call, is taken out of these times",
-                 (double)calls->cost_ps / 1e6);
+        marey__put_note(notes,
+                        "the cost of measuring, %.3g us for a call, is taken out of these times",
+                        (double)calls->cost_ps / 1e6);
 }
 
 void marey__calls_put_totals(struct marey__calls_report *report,
@@ -350,8 +321,8 @@ void marey__calls_put_totals(struct marey__calls_report *report,
         all.self_ns += sum->self_ns;
         n_functions += sum->calls != 0;
     }
-    put_count(table, calls, all.calls);
-    put_count(table, calls, all.primitive);
+    marey__put_whole(table, all.calls, !calls->from_samples);
+    marey__put_whole(table, all.primitive, !calls->from_samples);
     marey_table_u64(table, n_functions);
     marey_table_u64(table, calls->n_signatures - 1);
     marey_table_u64(table, calls->n_nodes - 1);
@@ -359,10 +330,7 @@ void marey__calls_put_totals(struct marey__calls_report *report,
     marey_table_u64(table, all.self_ns);
     marey_table_u64(table, calls->other_paths);
     marey_table_u64(table, calls->widened);
-    if (calls->cost_ps != 0)
-        marey_table_f64(table, (double)calls->cost_ps / 1000);
-    else
-        marey_table_null(table);
+    marey__put_real(table, (double)calls->cost_ps / 1000, calls->cost_ps != 0);
     marey_table_u64(table, report->subtracted_ns);
     marey__put_string(table, timer_of(calls));
     marey__put_string(table, calls->from_ranges    ? "ranges"

@@ -59,6 +59,14 @@ static void *define(struct reading *r, struct marey__sparse *in, uint64_t number
     return at;
 }
 
+/* NO_CALL, on out of memory, becomes 0: not defined. */
+static bool set_number(struct reading *r, struct number *at, uint32_t is)
+{
+    r->failed |= is == MAREY__NO_CALL;
+    at->is = is + 1;
+    return !r->failed;
+}
+
 /* What a number stands for, `none` for 0; MAREY__NO_CALL when it was not defined. */
 static uint32_t look_up(const struct reading *r, const struct marey__sparse *in, uint64_t number,
                         uint32_t none)
@@ -130,10 +138,7 @@ static bool take_function(struct reading *r, const struct marey__calls_entry *e,
     };
     if (at == NULL || r->failed)
         return false;
-    const uint32_t number = marey__calls_function(r->calls, &function);
-    r->failed |= number == MAREY__NO_CALL;
-    at->is = number + 1; /* of no memory it is 0, which is nothing */
-    return !r->failed;
+    return set_number(r, at, marey__calls_function(r->calls, &function));
 }
 
 static bool take_signature(struct reading *r, const struct marey__calls_entry *e,
@@ -147,10 +152,7 @@ static bool take_signature(struct reading *r, const struct marey__calls_entry *e
         .function = function, .elements = (double)e->numbers[2], .text = text_of(r, scratch, e, 0)};
     if (at == NULL || r->failed)
         return false;
-    const uint32_t number = marey__calls_signature(r->calls, &signature);
-    r->failed |= number == MAREY__NO_CALL;
-    at->is = number + 1;
-    return !r->failed;
+    return set_number(r, at, marey__calls_signature(r->calls, &signature));
 }
 
 static bool take_thread(struct reading *r, const struct marey__calls_entry *e,
@@ -163,10 +165,7 @@ static bool take_thread(struct reading *r, const struct marey__calls_entry *e,
                                               .name = text_of(r, scratch, e, 0)};
     if (at == NULL || r->failed)
         return false;
-    const uint32_t number = marey__calls_thread(r->calls, &thread, r->process_key);
-    r->failed |= number == MAREY__NO_CALL;
-    at->is = number + 1;
-    return !r->failed;
+    return set_number(r, at, marey__calls_thread(r->calls, &thread, r->process_key));
 }
 
 static bool take_node(struct reading *r, const struct marey__calls_entry *e)
@@ -292,9 +291,9 @@ static void profile_fini(struct profile *profile)
     marey__sparse_fini(&profile->nodes);
 }
 
-static uint32_t find_node(void *ctx, uint64_t profile, uint64_t node)
+/* The node of the tree that a profile of the process calls `node`; 0: none. */
+static uint32_t find_node(struct reading *r, uint64_t profile, uint64_t node)
 {
-    struct reading *const r = ctx;
     for (size_t i = 0; i < r->n_profiles; i++)
         if (r->profiles[i].number == profile) {
             r->now = &r->profiles[i];
@@ -302,6 +301,121 @@ static uint32_t find_node(void *ctx, uint64_t profile, uint64_t node)
             return found != NULL ? found->is : 0;
         }
     return 0;
+}
+
+/*
+ * ---- GPU time ----
+ *
+ * A record CALL_NODE after a LAUNCH has the node of the profile that launched; the work of that correlation, whenever it
+ * comes and on any stream, is time of that node.
+ */
+
+struct launch {
+    uint64_t correlation;
+    uint32_t node; /* of the tree */
+};
+
+struct work {
+    uint64_t correlation, ns;
+};
+
+struct gpu_reading {
+    struct reading *reading;
+    struct launch *launches;
+    struct work *works;
+    size_t n_launches, launches_cap, n_works, works_cap;
+    uint64_t *last; /* by lane: the correlation that was launched last; 0: none */
+};
+
+static bool take_launch(struct gpu_reading *r, uint32_t lane, const uint64_t *words)
+{
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (type == MAREY_RECORD_LAUNCH)
+        r->last[lane] = words[1];
+    if (type != MAREY_RECORD_CALL_NODE || r->last[lane] == 0)
+        return true;
+    const uint32_t node = find_node(r->reading, words[1], words[2]);
+    if (node == 0)
+        return true; /* of a block that is damaged */
+    if (!MAREY__PUSH(r->launches, r->n_launches, r->launches_cap,
+                     (struct launch){r->last[lane], node}))
+        return false;
+    r->last[lane] = 0;
+    return true;
+}
+
+static bool take_work(struct gpu_reading *r, const struct marey_batch *batch, const uint64_t *words)
+{
+    if (marey_record_type_of(words[0]) != MAREY_RECORD_GPU || words[3] == 0 ||
+        !marey__is_work(marey_record_work_kind(words[1])))
+        return true;
+    return MAREY__PUSH(r->works, r->n_works, r->works_cap,
+                       (struct work){words[3], marey_batch_duration_ns(batch, words[2])});
+}
+
+static marey_status visit_gpu(void *ctx, const struct marey_batch *batch)
+{
+    struct gpu_reading *const r = ctx;
+    const bool is_stream = batch->lane->kind == MAREY_LANE_GPU;
+    for (size_t i = 0; i < batch->n;) {
+        const uint64_t *const words = &batch->words[i];
+        const bool is_record = marey_word_kind(words[0]) == MAREY_KIND_RECORD;
+        if (is_record &&
+            !(is_stream ? take_work(r, batch, words) : take_launch(r, batch->lane->lane, words)))
+            return marey__no_memory();
+        i += is_record ? marey_record_length(words[0]) : 1;
+    }
+    return MAREY_OK;
+}
+
+static int by_correlation(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct launch *)a)->correlation,
+                   y = ((const struct launch *)b)->correlation;
+    return x < y ? -1 : x > y;
+}
+
+static void add_up(struct gpu_reading *r, struct marey__calls *calls)
+{
+    if (r->n_launches == 0)
+        return;
+    qsort(r->launches, r->n_launches, sizeof *r->launches, by_correlation);
+    for (size_t i = 0; i < r->n_works; i++) {
+        const struct launch key = {.correlation = r->works[i].correlation};
+        const struct launch *const found =
+            bsearch(&key, r->launches, r->n_launches, sizeof *r->launches, by_correlation);
+        if (found != NULL)
+            calls->nodes[found->node].gpu_ns += r->works[i].ns;
+    }
+    calls->has_gpu = true;
+}
+
+static bool has_streams(const marey_recording *recording, const struct marey_process *process)
+{
+    for (uint32_t i = 0; i < process->n_lanes; i++)
+        if (marey_recording_lane(recording, process->index, i)->kind == MAREY_LANE_GPU)
+            return true;
+    return false;
+}
+
+static marey_status read_gpu(struct marey__calls *calls, marey_recording *recording,
+                             struct reading *reading)
+{
+    const struct marey_process *const process = reading->process;
+    struct gpu_reading r = {.reading = reading};
+    if (!has_streams(recording, process))
+        return MAREY_OK;
+    /* A recording that still grows may show lanes that opened after we looked; numbers have a limit. */
+    r.last = marey__calloc((size_t)MAREY__MAX_LANES, sizeof *r.last);
+    MAREY__TRY_MEMORY(r.last != NULL);
+    const marey_status status =
+        marey__recording_visit_in_order(recording, process->index, visit_gpu, &r);
+    if (status == MAREY_OK)
+        add_up(&r, calls);
+    marey__free(r.last);
+    marey__free(r.launches);
+    marey__free(r.works);
+    return status;
 }
 
 static void count_end(struct marey__calls *calls, const char *end)
@@ -323,7 +437,7 @@ static marey_status read_process(struct marey__calls *calls, marey_recording *re
                         .max_number = MAREY__MIN(size * 103, (uint64_t)MAX_NUMBER)};
     marey_status status = marey__recording_visit_calls(recording, process, take_block, &r);
     if (status == MAREY_OK && r.n_profiles != 0)
-        status = marey__calls_read_gpu(calls, recording, r.process, find_node, &r);
+        status = read_gpu(calls, recording, &r);
     if (r.n_profiles != 0)
         count_end(calls, r.process->end);
     for (size_t i = 0; i < r.n_profiles; i++) {

@@ -5,39 +5,14 @@
 #include "analyze/samples/internal.h"
 #include <marey/samples_report.h>
 
-/* Columns that rows may be sorted by, as people call them; a table sorts by those that it has. */
-static const struct {
-    const char *name, *columns[2];
-} sorts[] = {
-    {"self", {"self_ns", "total_ns"}},  {"total", {"total_ns", "self_ns"}},
-    {"calls", {"calls", "self_ns"}},    {"percall", {"total_per_call_ns", "per_call_ns"}},
-    {"name", {"function", "function"}},
+static const struct marey__table_order orders[] = {
+    {"self", {"self_ns", "total_ns"}},
+    {"total", {"total_ns", "self_ns"}},
+    {"calls", {"calls", "self_ns"}},
+    {"percall", {"total_per_call_ns", "per_call_ns"}},
+    {"name", {"function"}},
+    {0},
 };
-
-static bool find_sort(const char *name, size_t *which)
-{
-    for (*which = 0; *which < MAREY__COUNT_OF(sorts); ++*which)
-        if (strcmp(sorts[*which].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* Names from A to Z, everything else from the largest on, unless it is turned round. */
-static void sort_table(marey_table *table, const char *sort)
-{
-    size_t which;
-    const bool is_reversed = sort[0] == '-';
-    if (!find_sort(sort + is_reversed, &which))
-        return;
-    for (size_t i = 0; i < 2; i++) {
-        const int column = marey_table_find(table, sorts[which].columns[i]);
-        if (column < 0)
-            continue;
-        const bool is_text = marey_table_column(table, (size_t)column)->type == MAREY_TYPE_TEXT;
-        marey_table_sort(table, (size_t)column, is_text == is_reversed);
-        return;
-    }
-}
 
 static void sort_tables(struct marey__calls_report *report)
 {
@@ -46,12 +21,13 @@ static void sort_tables(struct marey__calls_report *report)
     static const enum marey__calls_table pairs[] = {MAREY__CALLS_CALLERS, MAREY__CALLS_CALLEES};
     const char *const sort = report->options.sort;
     for (size_t i = 0; i < MAREY__COUNT_OF(plain); i++)
-        sort_table(report->tables[plain[i]], sort);
+        marey__table_order(report->tables[plain[i]], orders, sort);
     /* By function, and within one as asked; the sort is stable. */
     for (size_t i = 0; i < MAREY__COUNT_OF(pairs); i++) {
-        sort_table(report->tables[pairs[i]],
-                   strcmp(sort, "percall") == 0 || strcmp(sort, "-percall") == 0 ? "total" : sort);
-        sort_table(report->tables[pairs[i]], "name");
+        marey__table_order(report->tables[pairs[i]], orders,
+                           strcmp(sort, "percall") == 0 || strcmp(sort, "-percall") == 0 ? "total"
+                                                                                         : sort);
+        marey__table_order(report->tables[pairs[i]], orders, "name");
     }
 }
 
@@ -97,9 +73,8 @@ static marey_status take_settings(struct marey__calls_report *calls, marey_repor
     const char *const by = marey__setting(request, "by"), *sort = marey__setting(request, "sort"),
                       *const callers = marey__setting(request, "callers"),
                       *const callees = marey__setting(request, "callees");
-    size_t which;
     sort = sort != NULL ? sort : "self";
-    if (!find_sort(sort + (sort[0] == '-'), &which))
+    if (!marey__table_order_is_known(orders, sort))
         return marey__fail(
             MAREY_EINVAL,
             "calls cannot be sorted by '%s'; it may be self, total, calls, percall or name", sort);

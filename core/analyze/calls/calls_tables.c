@@ -92,43 +92,29 @@ static bool is_wanted(const struct marey__calls_report *report, uint32_t functio
 void marey__calls_put_where(marey_table *table, const struct marey__call_function *function)
 {
     marey__put_string(table, function->file);
-    if (function->line != 0)
-        marey_table_u64(table, function->line);
-    else
-        marey_table_null(table);
+    marey__put_whole(table, function->line, function->line != 0);
 }
 
 /* Nanoseconds for each of `n`; null for none. */
 static void put_mean(marey_table *table, uint64_t ns, uint64_t n)
 {
-    if (n != 0)
-        marey_table_f64(table, (double)ns / (double)n);
-    else
-        marey_table_null(table);
-}
-
-static void put_known(marey_table *table, uint64_t ns, bool is_known)
-{
-    if (is_known)
-        marey_table_u64(table, ns);
-    else
-        marey_table_null(table);
+    marey__put_real(table, (double)ns / (double)n, n != 0);
 }
 
 static void put_sums(marey_table *table, const struct marey__calls_report *report,
                      const struct marey__call_sum *sum, uint64_t whole_ns)
 {
     const bool is_counted = !report->calls.from_samples;
-    put_known(table, sum->calls, is_counted);
-    put_known(table, sum->primitive, is_counted);
-    put_known(table, sum->resumes, is_counted);
+    marey__put_whole(table, sum->calls, is_counted);
+    marey__put_whole(table, sum->primitive, is_counted);
+    marey__put_whole(table, sum->resumes, is_counted);
     marey_table_u64(table, sum->self_ns);
     put_mean(table, sum->self_ns, is_counted ? sum->calls : 0);
     marey_table_u64(table, sum->total_ns);
     put_mean(table, sum->total_ns, is_counted ? sum->primitive : 0);
-    put_known(table, sum->max_ns, sum->max_ns != 0);
+    marey__put_whole(table, sum->max_ns, sum->max_ns != 0);
     marey__put_share(table, sum->self_ns, whole_ns);
-    put_known(table, sum->gpu_ns, report->calls.has_gpu);
+    marey__put_whole(table, sum->gpu_ns, report->calls.has_gpu);
 }
 
 static void put_entities(struct marey__calls_report *report, enum marey__calls_table which,
@@ -149,8 +135,8 @@ static void put_entities(struct marey__calls_report *report, enum marey__calls_t
         marey__put_string(table, function->name);
         if (sums->by_signature) {
             marey__put_string(table, calls->signatures[signature].text);
-            put_known(table, (uint64_t)calls->signatures[signature].elements,
-                      calls->signatures[signature].elements > 0);
+            marey__put_whole(table, (uint64_t)calls->signatures[signature].elements,
+                             calls->signatures[signature].elements > 0);
         }
         marey__calls_put_where(table, function);
         marey__put_string(table, function->module);
@@ -186,8 +172,8 @@ static void put_pair(struct marey__calls_report *report, enum marey__calls_table
         marey__calls_put_where(table,
                                &calls->functions[marey__entity_function(sums, calls, both[i])]);
     }
-    put_known(table, edge->sum.calls, !calls->from_samples);
-    put_known(table, edge->sum.primitive, !calls->from_samples);
+    marey__put_whole(table, edge->sum.calls, !calls->from_samples);
+    marey__put_whole(table, edge->sum.primitive, !calls->from_samples);
     marey_table_u64(table, edge->sum.self_ns);
     marey_table_u64(table, edge->sum.total_ns);
     marey__put_share(table, edge->sum.total_ns, sums->entities[of].total_ns);

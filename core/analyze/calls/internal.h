@@ -1,10 +1,9 @@
 /*
  * calls: which functions ran, how often and how long, called from where and with which arguments.
  *
- *   calls_read.c     CALLS blocks of recordings             \
+ *   calls_read.c     CALLS blocks of recordings, GPU time   \
  *   samples_tree.c   stack samples, where there are none     > one tree: struct marey__calls
  *   calls_ranges.c   ranges, where there is neither         /
- *   calls_gpu.c      GPU activity, by the path that launched it
  *        |
  *   calls_merge.c    the tree: strings to numbers, paths to nodes, merged over processes
  *   calls_walk.c     what follows from it: outermost calls, callers, sums of callees
@@ -117,16 +116,6 @@ MAREY_WARN_UNUSED marey_status marey__calls_read_samples(struct marey__calls *ca
 MAREY_WARN_UNUSED marey_status marey__calls_add_ranges(struct marey__calls *calls,
                                                        marey_recording *recording, size_t process,
                                                        uint64_t key);
-
-/* ---- calls_gpu.c ---- */
-
-/* The node of the tree that a profile of the process at hand calls `node`; 0: none. */
-typedef uint32_t marey__call_finder(void *ctx, uint64_t profile, uint64_t node);
-/* GPU work of a process to the nodes that launched it. */
-MAREY_WARN_UNUSED marey_status marey__calls_read_gpu(struct marey__calls *calls,
-                                                     marey_recording *recording,
-                                                     const struct marey_process *process,
-                                                     marey__call_finder *find, void *find_ctx);
 
 /* ---- calls_merge.c ---- */
 
@@ -269,7 +258,5 @@ void marey__calls_put_where(marey_table *table, const struct marey__call_functio
 MAREY_WARN_UNUSED bool marey__calls_put_threads(struct marey__calls_report *report);
 void marey__calls_put_totals(struct marey__calls_report *report,
                              const struct marey__call_sums *by_function);
-
-/* ---- calls_ranges.c ---- */
 
 #endif

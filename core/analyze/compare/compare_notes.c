@@ -5,13 +5,6 @@
 
 #include "analyze/compare/internal.h"
 
-static void put_note(marey_table *warnings, struct marey__buf *line)
-{
-    if (!line->failed)
-        marey_table_text(warnings, line->data, line->len);
-    line->len = 0;
-}
-
 /* ---- the machines ---- */
 
 static const struct {
@@ -48,8 +41,7 @@ static const char *known_text(const struct marey__compared_runs *side, size_t of
     return NULL;
 }
 
-static void note_machines(marey_table *warnings, const struct marey__comparison *c,
-                          struct marey__buf *line)
+static void note_machines(marey_table *warnings, const struct marey__comparison *c)
 {
     for (size_t t = 0; t < MAREY__COUNT_OF(texts); t++) {
         const char *a = known_text(&c->sides[MAREY__A], texts[t].offset, NULL);
@@ -58,8 +50,7 @@ static void note_machines(marey_table *warnings, const struct marey__comparison 
             b = known_text(&c->sides[MAREY__A], texts[t].offset, a);
         if (b == NULL)
             continue;
-        marey__buf_printf(line, "%s is not the same in all runs: %s and %s", texts[t].what, a, b);
-        put_note(warnings, line);
+        marey__put_note(warnings, "%s is not the same in all runs: %s and %s", texts[t].what, a, b);
     }
 }
 
@@ -74,35 +65,31 @@ static double highest_load(const struct marey__compared_runs *side)
     return highest;
 }
 
-static void note_load(marey_table *warnings, const struct marey__comparison *c,
-                      struct marey__buf *line)
+static void note_load(marey_table *warnings, const struct marey__comparison *c)
 {
     const double a = highest_load(&c->sides[MAREY__A]), b = highest_load(&c->sides[MAREY__B]);
     if (a < 0 || b < 0 || fabs(a - b) < 1)
         return;
-    marey__buf_printf(line,
-                      "the machine's load was %.1f at the start of A and %.1f of B: "
-                      "something else ran beside one of them",
-                      a, b);
-    put_note(warnings, line);
+    marey__put_note(warnings,
+                    "the machine's load was %.1f at the start of A and %.1f of B: "
+                    "something else ran beside one of them",
+                    a, b);
 }
 
 /* ---- the runs ---- */
 
-static void note_runs(marey_table *warnings, const struct marey__comparison *c,
-                      struct marey__buf *line)
+static void note_runs(marey_table *warnings, const struct marey__comparison *c)
 {
     const size_t a = c->sides[MAREY__A].n, b = c->sides[MAREY__B].n;
     if (a == 1 && b == 1)
-        marey__buf_puts(line, "one run on each side: what differs from run to run is not in the "
-                              "intervals; 'marey run --repeat 5' records several");
+        marey__put_note(warnings,
+                        "one run on each side: what differs from run to run is not in the "
+                        "intervals; 'marey run --repeat 5' records several");
     else if (a < 4 || b < 4)
-        marey__buf_printf(line,
-                          "%zu and %zu runs are few: the intervals are wide; from 5 on each side "
-                          "they are dependable",
-                          a, b);
-    if (line->len != 0)
-        put_note(warnings, line);
+        marey__put_note(warnings,
+                        "%zu and %zu runs are few: the intervals are wide; from 5 on each side "
+                        "they are dependable",
+                        a, b);
 }
 
 static double edge(const struct marey__compared_runs *side, bool wants_last)
@@ -116,8 +103,7 @@ static double edge(const struct marey__compared_runs *side, bool wants_last)
     return at;
 }
 
-static void note_order(marey_table *warnings, const struct marey__comparison *c,
-                       struct marey__buf *line)
+static void note_order(marey_table *warnings, const struct marey__comparison *c)
 {
     const struct marey__compared_runs *a = &c->sides[MAREY__A], *b = &c->sides[MAREY__B];
     const double last_a = edge(a, true), first_b = edge(b, false), last_b = edge(b, true),
@@ -125,15 +111,13 @@ static void note_order(marey_table *warnings, const struct marey__comparison *c,
     if (a->n < 2 || b->n < 2 || last_a == 0 || first_b == 0 ||
         !(last_a < first_b || last_b < first_a))
         return;
-    marey__buf_printf(line,
-                      "all runs of %s came before those of %s: a machine that got slower meanwhile "
-                      "looks like a change; run them in turns to be sure",
-                      last_a < first_b ? "A" : "B", last_a < first_b ? "B" : "A");
-    put_note(warnings, line);
+    marey__put_note(warnings,
+                    "all runs of %s came before those of %s: a machine that got slower meanwhile "
+                    "looks like a change; run them in turns to be sure",
+                    last_a < first_b ? "A" : "B", last_a < first_b ? "B" : "A");
 }
 
-static void note_iterations(marey_table *warnings, const struct marey__comparison *c,
-                            struct marey__buf *line)
+static void note_iterations(marey_table *warnings, const struct marey__comparison *c)
 {
     if (c->names.n == 0)
         return;
@@ -141,32 +125,29 @@ static void note_iterations(marey_table *warnings, const struct marey__compariso
                b = c->sides[MAREY__B].runs[0].n_iterations != 0;
     if (a == b)
         return;
-    marey__buf_printf(line,
-                      "side %s counts iterations and side %s does not: times by iteration stand "
-                      "against times of single calls",
-                      a ? "A" : "B", a ? "B" : "A");
-    put_note(warnings, line);
+    marey__put_note(warnings,
+                    "side %s counts iterations and side %s does not: times by iteration stand "
+                    "against times of single calls",
+                    a ? "A" : "B", a ? "B" : "A");
 }
 
-static void note_sums(marey_table *warnings, const struct marey__comparison *c,
-                      struct marey__buf *line)
+static void note_sums(marey_table *warnings, const struct marey__comparison *c)
 {
     const bool a = c->sides[MAREY__A].runs[0].has_sums, b = c->sides[MAREY__B].runs[0].has_sums;
     if (!a && !b)
         return;
     if (a && b)
-        marey__buf_puts(line, "both sides are profiles, which have sums instead of single calls: "
-                              "what a region took in the whole run is compared");
+        marey__put_note(warnings,
+                        "both sides are profiles, which have sums instead of single calls: "
+                        "what a region took in the whole run is compared");
     else
-        marey__buf_printf(line,
-                          "side %s is a profile, which has sums instead of single calls, and side "
-                          "%s is none: what a region took in a run stands against single times",
-                          a ? "A" : "B", a ? "B" : "A");
-    put_note(warnings, line);
+        marey__put_note(warnings,
+                        "side %s is a profile, which has sums instead of single calls, and side "
+                        "%s is none: what a region took in a run stands against single times",
+                        a ? "A" : "B", a ? "B" : "A");
 }
 
-static void note_loss(marey_table *warnings, const struct marey__comparison *c,
-                      struct marey__buf *line)
+static void note_loss(marey_table *warnings, const struct marey__comparison *c)
 {
     for (size_t i = 0; i < c->n_sources; i++) {
         marey_recording *recording = c->sources[i].recording;
@@ -174,21 +155,18 @@ static void note_loss(marey_table *warnings, const struct marey__comparison *c,
         for (size_t p = 0; recording != NULL && p < marey_recording_n_processes(recording); p++)
             n_lost += marey_recording_process(recording, p)->lost_events;
         if (n_lost != 0) {
-            marey__buf_printf(line, "%s lost %llu events; iterations around there are left out",
-                              c->sources[i].path, (unsigned long long)n_lost);
-            put_note(warnings, line);
+            marey__put_note(warnings, "%s lost %llu events; iterations around there are left out",
+                            c->sources[i].path, (unsigned long long)n_lost);
         }
         if (recording != NULL && marey_recording_is_damaged(recording)) {
-            marey__buf_printf(line, "%s is damaged; this is what could be read of it",
-                              c->sources[i].path);
-            put_note(warnings, line);
+            marey__put_note(warnings, "%s is damaged; this is what could be read of it",
+                            c->sources[i].path);
         }
     }
 }
 
 /* A run that failed may have stopped early, and looks fast then. */
-static void note_failed(marey_table *warnings, const struct marey__comparison *c,
-                        struct marey__buf *line)
+static void note_failed(marey_table *warnings, const struct marey__comparison *c)
 {
     for (size_t s = 0; s < 2; s++) {
         const struct marey__compared_run *failed = NULL;
@@ -200,27 +178,24 @@ static void note_failed(marey_table *warnings, const struct marey__comparison *c
             }
         if (failed == NULL)
             continue;
-        marey__buf_printf(line,
-                          "%zu of %zu runs of %s failed (%s: %s%s): they may have done less work",
-                          n, c->sides[s].n, s == MAREY__A ? "A" : "B", failed->path,
-                          failed->exit_status[0] == 's' ? "" : "exit status ", failed->exit_status);
-        put_note(warnings, line);
+        marey__put_note(warnings,
+                        "%zu of %zu runs of %s failed (%s: %s%s): they may have done less work", n,
+                        c->sides[s].n, s == MAREY__A ? "A" : "B", failed->path,
+                        failed->exit_status[0] == 's' ? "" : "exit status ", failed->exit_status);
     }
 }
 
-static void note_functions(marey_table *warnings, const struct marey__comparison *c,
-                           struct marey__buf *line)
+static void note_functions(marey_table *warnings, const struct marey__comparison *c)
 {
     const struct marey__compared_run *const a = &c->sides[MAREY__A].runs[0], *const b =
                                                                                  &c->sides[MAREY__B]
                                                                                       .runs[0];
     if (!(a->has_samples && b->has_calls) && !(a->has_calls && b->has_samples))
         return;
-    marey__buf_printf(line,
-                      "functions of %s are sampled and those of %s are from a call profile, which "
-                      "slows calls down: record both sides the same way",
-                      a->has_samples ? "A" : "B", a->has_samples ? "B" : "A");
-    put_note(warnings, line);
+    marey__put_note(warnings,
+                    "functions of %s are sampled and those of %s are from a call profile, which "
+                    "slows calls down: record both sides the same way",
+                    a->has_samples ? "A" : "B", a->has_samples ? "B" : "A");
 }
 
 /* Mean per run: sides may have different numbers of runs. */
@@ -235,8 +210,7 @@ static double left_out_s(const struct marey__compared_runs *side, size_t offset)
     return side->n != 0 ? ns / (double)side->n / 1e9 : 0;
 }
 
-static void note_left_out(marey_table *warnings, const struct marey__comparison *c,
-                          struct marey__buf *line)
+static void note_left_out(marey_table *warnings, const struct marey__comparison *c)
 {
     static const struct {
         const char *what, *option;
@@ -250,25 +224,22 @@ static void note_left_out(marey_table *warnings, const struct marey__comparison 
                      b = left_out_s(&c->sides[MAREY__B], kinds[k].offset);
         if (a <= 0 && b <= 0)
             continue;
-        marey__buf_printf(
-            line, "functions are without %s, %.3g s per run of A and %.3g s of B; %s shows them",
+        marey__put_note(
+            warnings, "functions are without %s, %.3g s per run of A and %.3g s of B; %s shows them",
             kinds[k].what, a, b, kinds[k].option);
-        put_note(warnings, line);
     }
 }
 
 void marey__comparison_notes(marey_table *warnings, const struct marey__comparison *c)
 {
-    struct marey__buf line = {0};
-    note_runs(warnings, c, &line);
-    note_order(warnings, c, &line);
-    note_iterations(warnings, c, &line);
-    note_sums(warnings, c, &line);
-    note_failed(warnings, c, &line);
-    note_functions(warnings, c, &line);
-    note_left_out(warnings, c, &line);
-    note_machines(warnings, c, &line);
-    note_load(warnings, c, &line);
-    note_loss(warnings, c, &line);
-    marey__buf_fini(&line);
+    note_runs(warnings, c);
+    note_order(warnings, c);
+    note_iterations(warnings, c);
+    note_sums(warnings, c);
+    note_failed(warnings, c);
+    note_functions(warnings, c);
+    note_left_out(warnings, c);
+    note_machines(warnings, c);
+    note_load(warnings, c);
+    note_loss(warnings, c);
 }

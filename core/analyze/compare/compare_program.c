@@ -53,9 +53,7 @@ static void put_name(struct marey__buf *text, const struct marey__call_function 
 static bool add_function(struct marey__comparison *c, struct marey__compared_run *run,
                          const struct marey__buf *text, double ns)
 {
-    const char *const kept = marey__arena_text(&c->texts, text->data, text->len);
-    const uint32_t name =
-        kept != NULL ? marey__names_number(&c->function_names, kept, text->len) : MAREY__NO_NAME;
+    const uint32_t name = marey__names_keep(&c->function_names, &c->texts, text->data, text->len);
     if (name == MAREY__NO_NAME ||
         !marey__grow(&run->functions, &run->functions_cap, (size_t)name + 1, sizeof *run->functions))
         return false;

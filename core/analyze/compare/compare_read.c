@@ -1,4 +1,4 @@
-/* One process of a recording to digests of its regions. */
+/* Recordings to runs: the times of each process by region, and the runs that they belong to. */
 #include <string.h>
 
 #include "analyze/compare/internal.h"
@@ -79,6 +79,102 @@ static bool digest_series(struct marey__process_times *times, const struct marey
     return ok;
 }
 
+/*
+ * ---- calls of ranges ----
+ *
+ * In programs without iterations each call is an observation. A name keeps a million calls at most; beyond, every second
+ * one is dropped, then every second of those. A profile has sums over calls, or over samples, and no single ones. There a
+ * name has one observation for the whole run, all of its time.
+ */
+
+enum { MAX_CALLS = 1 << 20 };
+
+struct calls {
+    float *ns;
+    size_t n, cap;
+    uint64_t count, stride; /* one of `stride` is kept; 0 stands for 1 */
+    double total_ns;
+    bool is_sum; /* some stand for several */
+};
+
+static void thin_out(struct calls *calls)
+{
+    calls->n /= 2;
+    for (size_t i = 0; i < calls->n; i++)
+        calls->ns[i] = calls->ns[2 * i];
+    calls->stride *= 2;
+}
+
+static bool take_call(void *ctx, const struct marey__lane_walk *lane,
+                      const struct marey__frame *frame, uint64_t end_ns)
+{
+    struct calls *calls = (struct calls *)ctx + frame->name;
+    uint64_t duration_ns = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0;
+    /* Of sums the outermost has it all. */
+    if (frame->repeat != 0 && !lane->tree.nodes[frame->node].is_outermost)
+        duration_ns = 0;
+    calls->stride += calls->stride == 0;
+    calls->total_ns += (double)duration_ns;
+    calls->is_sum |= frame->repeat != 0;
+    if (calls->count++ % calls->stride != 0)
+        return true;
+    if (!MAREY__PUSH(calls->ns, calls->n, calls->cap, (float)duration_ns))
+        return false;
+    if (calls->n == MAX_CALLS)
+        thin_out(calls);
+    return true;
+}
+
+static bool digest_calls(struct marey__process_times *times, const struct marey__names *names,
+                         const struct calls *calls, const char *filter)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < names->n; i++)
+        most = MAREY__MAX(most, calls[i].n);
+    uint32_t *scratch = marey__calloc(most, sizeof *scratch);
+    bool ok = scratch != NULL;
+    for (size_t i = 0; ok && i < names->n; i++) {
+        const float sum = (float)calls[i].total_ns;
+        times->has_sums |= calls[i].is_sum;
+        if (calls[i].n != 0 && marey__name_matches(filter, names->names[i].text, names->names[i].len))
+            ok = marey__process_times_add(
+                times, &names->names[i], calls[i].is_sum ? &sum : calls[i].ns,
+                calls[i].is_sum ? 1 : calls[i].n, calls[i].total_ns, scratch);
+    }
+    marey__free(scratch);
+    return ok;
+}
+
+static marey_status walk_calls(struct marey__process_walk *walk, struct marey__process_times *times,
+                               const char *filter)
+{
+    static const struct marey__walk_tap tap = {.call = take_call};
+    struct calls *calls = marey__calloc(walk->names.n, sizeof *calls);
+    marey_status status = calls != NULL ? MAREY_OK : MAREY_ENOMEM;
+    if (status == MAREY_OK) {
+        walk->tap = &tap;
+        walk->tap_ctx = calls;
+        status = marey__process_walk_run(walk);
+    }
+    if (status == MAREY_OK && !digest_calls(times, &walk->names, calls, filter))
+        status = MAREY_ENOMEM;
+    for (size_t i = 0; calls != NULL && i < walk->names.n; i++)
+        marey__free(calls[i].ns);
+    marey__free(calls);
+    return status == MAREY_ENOMEM ? marey__no_memory() : status;
+}
+
+static marey_status read_calls(struct marey__process_times *times, marey_recording *recording,
+                               size_t process, const struct marey__compare_options *options)
+{
+    struct marey__process_walk walk;
+    marey_status status = marey__process_walk_init(&walk, recording, process);
+    if (status == MAREY_OK)
+        status = walk_calls(&walk, times, options->filter);
+    marey__process_walk_fini(&walk);
+    return status;
+}
+
 marey_status marey__process_times_read(struct marey__process_times *times, marey_recording *recording,
                                        size_t process, const struct marey__compare_options *options)
 {
@@ -87,11 +183,87 @@ marey_status marey__process_times_read(struct marey__process_times *times, marey
     MAREY_TRY(marey__series_read(&series, recording, process, 0));
     marey_status status = MAREY_OK;
     if (series.n_iterations == 0)
-        status = marey__process_times_of_calls(times, recording, process, options);
+        status = read_calls(times, recording, process, options);
     else if (!digest_series(times, &series, options))
         status = marey__no_memory();
     marey__series_fini(&series);
     if (status != MAREY_OK)
         marey__process_times_fini(times);
     return status;
+}
+
+/* ---- runs ---- */
+
+struct marey__compared_run *marey__runs_add(struct marey__compared_runs *side)
+{
+    if (!marey__grow(&side->runs, &side->cap, side->n + 1, sizeof *side->runs))
+        return NULL;
+    struct marey__compared_run *run = &side->runs[side->n++];
+    *run = (struct marey__compared_run){.path = "", .id = "", .exit_status = "", .world_size = -1};
+    return run;
+}
+
+struct marey__compared_run *marey__runs_find(struct marey__compared_runs *side, const char *path,
+                                             const struct marey_process *process)
+{
+    for (size_t i = 0; i < side->n; i++)
+        if (side->runs[i].path == path && strcmp(side->runs[i].id, process->run_id) == 0)
+            return &side->runs[i];
+    struct marey__compared_run *run = marey__runs_add(side);
+    if (run == NULL)
+        return NULL;
+    run->path = path;
+    run->id = process->run_id;
+    run->first = process;
+    run->start = (double)process->start_unix_ns / 1e9;
+    run->world_size = process->world_size;
+    return run;
+}
+
+void marey__runs_fini(struct marey__compared_runs *side)
+{
+    for (size_t i = 0; i < side->n; i++) {
+        marey__free(side->runs[i].regions);
+        marey__free(side->runs[i].functions);
+    }
+    marey__free(side->runs);
+    *side = (struct marey__compared_runs){0};
+}
+
+/* The region of this name, made when new; NULL on out of memory. */
+static struct marey__run_region *region_of(struct marey__compared_run *run, uint32_t name)
+{
+    if (!marey__grow(&run->regions, &run->cap, (size_t)name + 1, sizeof *run->regions))
+        return NULL;
+    while (run->n_regions <= name)
+        run->regions[run->n_regions++] = (struct marey__run_region){0};
+    return &run->regions[name];
+}
+
+/* Ranks count alike: the run's time is the mean of theirs. */
+static void average(struct marey__run_region *region, const struct marey__digest *digest,
+                    double weight_ns)
+{
+    marey__digest_average(&region->digest, digest, region->n_processes);
+    region->n_processes++;
+    region->weight_ns += (weight_ns - region->weight_ns) / (double)region->n_processes;
+}
+
+bool marey__run_take(struct marey__compared_run *run, struct marey__names *names,
+                     const struct marey__process_times *times)
+{
+    for (size_t i = 0; i < times->n_regions; i++) {
+        const struct marey__region_times *from = &times->regions[i];
+        const uint32_t name = marey__names_number(names, from->text, from->len);
+        struct marey__run_region *region = name != MAREY__NO_NAME ? region_of(run, name) : NULL;
+        if (region == NULL)
+            return false;
+        average(region, &from->digest, from->weight_ns);
+    }
+    if (times->n_iterations != 0)
+        average(&run->whole, &times->whole, times->whole_ns);
+    run->n_iterations = MAREY__MAX(run->n_iterations, times->n_iterations);
+    run->n_left_out = MAREY__MAX(run->n_left_out, times->n_left_out);
+    run->has_sums |= times->has_sums;
+    return true;
 }

@@ -53,11 +53,9 @@ static marey_status wrong(const struct stats *stats, const char *words)
 
 static struct values *values_of(struct stats *stats, const char *name, size_t len)
 {
-    if (len == strlen(MAREY__WHOLE) && memcmp(name, MAREY__WHOLE, len) == 0)
+    if (marey__text_is(name, len, MAREY__WHOLE))
         return &stats->whole;
-    const char *kept = marey__arena_text(stats->texts, name, len);
-    const uint32_t number =
-        kept != NULL ? marey__names_number(stats->names, kept, len) : MAREY__NO_NAME;
+    const uint32_t number = marey__names_keep(stats->names, stats->texts, name, len);
     if (number == MAREY__NO_NAME ||
         !marey__grow(&stats->regions, &stats->cap, (size_t)number + 1, sizeof *stats->regions))
         return NULL;
@@ -311,20 +309,19 @@ marey_status marey__stats_read(struct marey__compared_runs *side, struct marey__
                                struct marey__arena *texts, const char *path,
                                const struct marey__compare_options *options)
 {
-    enum { STEP = 1 << 20 };
     struct marey__buf text = {0};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : 1;
-    while (n > 0 && !text.failed) {
-        char *room = marey__buf_extend(&text, STEP);
-        n = room != NULL ? read(fd, room, STEP) : 0;
-        text.len -= room != NULL ? (size_t)(STEP - (n > 0 ? n : 0)) : 0;
+    marey__byte_source *source = NULL;
+    const char *bytes;
+    size_t len = 1;
+    marey_status status = marey__bytes_open(path, &source);
+    while (status == MAREY_OK && len != 0 && !text.failed) {
+        status = marey__bytes_next(source, &bytes, &len);
+        if (status == MAREY_OK)
+            marey__buf_put(&text, bytes, len);
     }
-    marey_status status = n < 0         ? marey__fail_errno("read %s", path)
-                          : text.failed ? marey__no_memory()
-                                        : MAREY_OK;
-    if (fd >= 0)
-        close(fd);
+    marey__bytes_close(source);
+    if (status == MAREY_OK && text.failed)
+        status = marey__no_memory();
     if (status == MAREY_OK)
         status = marey__stats_parse(side, names, texts, path, text.data, text.len, options);
     marey__buf_fini(&text);

@@ -5,37 +5,45 @@
 
 #include "analyze/compare/internal.h"
 
-#define PERCENT(name, title)                                                                       \
-    {                                                                                              \
-        name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE                                               \
-    }
+#define QUANTILE(name) MEAN(name, NULL)
+#define PERCENT(name, title) REAL(name, title)
 
 static const struct marey_column change_columns[] = {
     MAREY__NAME_COLUMN,
-    {"a_ns", "A", MAREY_TYPE_F64, MAREY_UNIT_NS},
-    {"b_ns", "B", MAREY_TYPE_F64, MAREY_UNIT_NS},
+    MEAN("a_ns", "A"),
+    MEAN("b_ns", "B"),
     PERCENT("change_percent", "change %"),
     PERCENT("low_percent", "from %"),
     PERCENT("high_percent", "to %"),
-    {"verdict", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    TEXT("verdict"),
     PERCENT("effect_percent", "of the iteration %"),
-    {"reason", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"n_a", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"n_b", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    TEXT("reason"),
+    COUNT("n_a", NULL),
+    COUNT("n_b", NULL),
 };
 static const struct marey_column only_columns[] = {
     MAREY__NAME_COLUMN,
-    {"side", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"time_ns", "time", MAREY_TYPE_F64, MAREY_UNIT_NS},
+    TEXT("side"),
+    MEAN("time_ns", "time"),
 };
 static const struct marey_column run_columns[] = {
-    {"side", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"path", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"run_id", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"n_processes", "processes", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"n_iterations", "iterations", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"n_left_out", "left out", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    TEXT("side"),
+    TEXT("path"),
+    TEXT("run_id"),
+    COUNT("n_processes", "processes"),
+    COUNT("n_iterations", "iterations"),
+    COUNT("n_left_out", "left out"),
 };
+
+static const struct marey_column quantile_columns[] = {
+    MAREY__NAME_COLUMN, TEXT("side"),    WHOLE("run"),    QUANTILE("q0"),  QUANTILE("q1"),
+    QUANTILE("q2"),     QUANTILE("q3"),  QUANTILE("q4"),  QUANTILE("q5"),  QUANTILE("q6"),
+    QUANTILE("q7"),     QUANTILE("q8"),  QUANTILE("q9"),  QUANTILE("q10"), QUANTILE("q11"),
+    QUANTILE("q12"),    QUANTILE("q13"), QUANTILE("q14"), QUANTILE("q15"), QUANTILE("q16"),
+    QUANTILE("q17"),    QUANTILE("q18"), QUANTILE("q19"), QUANTILE("q20"), QUANTILE("q21"),
+    QUANTILE("q22"),    QUANTILE("q23"), QUANTILE("q24"), QUANTILE("q25"), QUANTILE("q26"),
+    QUANTILE("q27"),    QUANTILE("q28"), QUANTILE("q29"), QUANTILE("q30"), QUANTILE("q31"),
+    QUANTILE("q32")};
 
 #define CHANGES(name, help)                                                                        \
     {                                                                                              \
@@ -58,7 +66,7 @@ const struct marey_table_definition marey__compare_tables[MAREY__N_COMPARED] = {
                               "the runs that were read"},
     [MAREY__COMPARED_WARNINGS] = {"warnings", marey__warning_columns, 1, NULL,
                                   "machines that differ, drifts, single runs"},
-    [MAREY__COMPARED_QUANTILES] = {"quantiles", marey__quantile_columns, MAREY__N_QUANTILE_COLUMNS,
+    [MAREY__COMPARED_QUANTILES] = {"quantiles", quantile_columns, MAREY__COUNT_OF(quantile_columns),
                                    NULL,
                                    "how times are distributed in each run: the smallest, then each "
                                    "1/32 quantile, the largest; not in JSON"},
@@ -115,10 +123,7 @@ static void pick(struct picked *into, const struct marey__compared_runs *side, e
 
 static void put_number(marey_table *table, double value)
 {
-    if (isfinite(value))
-        marey_table_f64(table, value);
-    else
-        marey_table_null(table);
+    marey__put_real(table, value, true);
 }
 
 static void put_change(marey_table *table, const char *name, size_t len,
@@ -279,6 +284,33 @@ static marey_status make_changes(struct making *m)
     return expect_rows(m);
 }
 
+/* ---- the distribution of times in each run, for pages to draw ---- */
+
+static void put_region(marey_table *table, const char *name, size_t len, const char *side,
+                       size_t run, const struct marey__run_region *region)
+{
+    if (region->n_processes == 0)
+        return;
+    marey_table_text(table, name, len);
+    marey__put_string(table, side);
+    marey_table_u64(table, run);
+    for (size_t q = 0; q < MAREY__QUANTILES; q++)
+        marey_table_f64(table, (double)region->digest.quantiles[q]);
+}
+
+static void put_quantiles(marey_table *table, const struct marey__comparison *c)
+{
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < c->sides[s].n; i++) {
+            const struct marey__compared_run *run = &c->sides[s].runs[i];
+            const char *side = s == MAREY__A ? "A" : "B";
+            put_region(table, MAREY__WHOLE, strlen(MAREY__WHOLE), side, i, &run->whole);
+            for (size_t r = 0; r < run->n_regions; r++)
+                put_region(table, c->names.names[r].text, c->names.names[r].len, side, i,
+                           &run->regions[r]);
+        }
+}
+
 /* ---- all tables ---- */
 
 static void put_runs(marey_table *table, const struct marey__comparison *c)
@@ -300,7 +332,7 @@ static marey_status make_all(struct making *m)
     MAREY_TRY(make_changes(m));
     put_runs(m->c->tables[MAREY__COMPARED_RUNS], m->c);
     marey__comparison_notes(m->c->tables[MAREY__COMPARED_WARNINGS], m->c);
-    marey__comparison_quantiles(m->c->tables[MAREY__COMPARED_QUANTILES], m->c);
+    put_quantiles(m->c->tables[MAREY__COMPARED_QUANTILES], m->c);
     return MAREY_OK;
 }
 

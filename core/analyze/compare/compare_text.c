@@ -13,19 +13,12 @@ enum { MAX_ONLY = 10 };
 struct answer {
     const marey_report *report;
     const struct marey_write_options *options;
-    struct marey__buf line;
-    FILE *out;
+    struct marey__lines lines;
 };
 
 static marey_table *table_of(const struct answer *answer, enum marey__comparison_table table)
 {
     return answer->report->tables[table];
-}
-
-static marey_status end_line(struct answer *answer)
-{
-    marey__buf_puts(&answer->line, "\n");
-    return marey__buf_to_stream(&answer->line, answer->out);
 }
 
 /* ---- the sentence ---- */
@@ -124,14 +117,8 @@ void marey__compare_sentence(const marey_report *report, struct marey__buf *line
 
 #define DRAWN(of, whole)                                                                           \
     {                                                                                              \
-        {of, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE}, {"A", NULL, MAREY_TYPE_F64, MAREY_UNIT_NS},  \
-            {"B", NULL, MAREY_TYPE_F64, MAREY_UNIT_NS},                                            \
-            {"change", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},                                    \
-            {"95 % interval", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},                             \
-            {"verdict", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},                                   \
-        {                                                                                          \
-            whole, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                          \
-        }                                                                                          \
+        TEXT(of), MEAN("A", NULL), MEAN("B", NULL), TEXT("change"), TEXT("95 % interval"),         \
+            TEXT("verdict"), TEXT(whole)                                                           \
     }
 static const struct marey_column regions_drawn[] = DRAWN("region", "of the iteration"),
                                  program_drawn[] = DRAWN("program", "of the program"),
@@ -171,14 +158,6 @@ static void add_interval(marey_table *drawn, struct marey__buf *text, const mare
     marey_table_text(drawn, text->data, text->failed ? 0 : text->len);
 }
 
-static void add_time(marey_table *drawn, const struct marey_cell *cell)
-{
-    if (cell->is_null)
-        marey_table_null(drawn);
-    else
-        marey_table_f64(drawn, cell->as.f64);
-}
-
 static void add_row(marey_table *drawn, struct marey__buf *text, const marey_table *from, size_t row)
 {
     const struct marey_cell name = marey__cell_of(from, row, "name"),
@@ -188,8 +167,8 @@ static void add_row(marey_table *drawn, struct marey__buf *text, const marey_tab
                             verdict = marey__cell_of(from, row, "verdict"),
                             effect = marey__cell_of(from, row, "effect_percent");
     marey_table_text(drawn, name.as.text, name.len);
-    add_time(drawn, &a);
-    add_time(drawn, &b);
+    marey__put_real(drawn, a.as.f64, !a.is_null);
+    marey__put_real(drawn, b.as.f64, !b.is_null);
     add_percent(drawn, text, &change);
     add_interval(drawn, text, from, row);
     marey_table_text(drawn, verdict.as.text, verdict.len);
@@ -245,7 +224,7 @@ static marey_status draw_tables(struct answer *answer, drawer *draw)
         if (status == MAREY_OK && marey_table_n_rows(drawings[i].drawn) != 0) {
             status = draw(answer, &drawings[i]);
             if (status == MAREY_OK)
-                status = end_line(answer);
+                status = marey__lines_end(&answer->lines);
         }
         marey_table_destroy(drawings[i].drawn);
     }
@@ -259,7 +238,7 @@ static marey_status put_below(struct answer *answer, const char *bullet, const c
 {
     const marey_table *only = table_of(answer, MAREY__COMPARED_ONLY),
                       *warnings = table_of(answer, MAREY__COMPARED_WARNINGS);
-    struct marey__buf *line = &answer->line;
+    struct marey__buf *line = &answer->lines.line;
     static const enum marey__comparison_table long_ones[] = {MAREY__COMPARED_REGIONS,
                                                              MAREY__COMPARED_FUNCTIONS};
     for (size_t i = 0; i < MAREY__COUNT_OF(long_ones); i++) {
@@ -269,7 +248,7 @@ static marey_status put_below(struct answer *answer, const char *bullet, const c
             continue;
         marey__buf_printf(line, "%s... and %zu more%s; --all shows them", bullet, n - shown,
                           i == 1 ? " functions" : "");
-        MAREY_TRY(end_line(answer));
+        MAREY_TRY(marey__lines_end(&answer->lines));
     }
     for (size_t row = 0; row < marey_table_n_rows(only) && row < MAX_ONLY; row++) {
         const struct marey_cell name = marey__cell_of(only, row, "name");
@@ -278,18 +257,18 @@ static marey_status put_below(struct answer *answer, const char *bullet, const c
         marey__buf_puts(line, ", ");
         marey__text_duration(line, marey__cell_of(only, row, "time_ns").as.f64,
                              answer->options->text.unit);
-        MAREY_TRY(end_line(answer));
+        MAREY_TRY(marey__lines_end(&answer->lines));
     }
     if (marey_table_n_rows(only) > MAX_ONLY) {
         marey__buf_printf(line, "%s... and %zu more on one side only", bullet,
                           marey_table_n_rows(only) - MAX_ONLY);
-        MAREY_TRY(end_line(answer));
+        MAREY_TRY(marey__lines_end(&answer->lines));
     }
     for (size_t row = 0; row < marey_table_n_rows(warnings); row++) {
         const struct marey_cell text = marey_table_cell(warnings, row, 0);
         marey__buf_printf(line, "%s%snote:%s ", bullet, style, plain);
         marey__text_put(line, text.as.text, text.len, 0);
-        MAREY_TRY(end_line(answer));
+        MAREY_TRY(marey__lines_end(&answer->lines));
     }
     return MAREY_OK;
 }
@@ -305,25 +284,25 @@ static marey_status draw_text(struct answer *answer, const struct drawing *drawi
         .n_rows = marey_table_n_rows(drawing->drawn),
         .hide = drawing->n_columns < N_DRAWN ? last : NULL,
     };
-    return marey__text_draw(&view, answer->out);
+    return marey__text_draw(&view, answer->lines.out);
 }
 
 static marey_status put_text(struct answer *answer)
 {
-    const bool color = answer->options->text.color != 0;
-    marey__buf_puts(&answer->line, color ? BOLD : "");
-    marey__compare_sentence(answer->report, &answer->line);
-    marey__buf_puts(&answer->line, color ? PLAIN "\n" : "\n");
-    MAREY_TRY(end_line(answer));
+    marey__buf_puts(&answer->lines.line, marey__style(&answer->lines, BOLD));
+    marey__compare_sentence(answer->report, &answer->lines.line);
+    marey__buf_printf(&answer->lines.line, "%s\n", marey__style(&answer->lines, PLAIN));
+    MAREY_TRY(marey__lines_end(&answer->lines));
     MAREY_TRY(draw_tables(answer, draw_text));
-    return put_below(answer, "", color ? YELLOW : "", color ? PLAIN : "");
+    return put_below(answer, "", marey__style(&answer->lines, YELLOW),
+                     marey__style(&answer->lines, PLAIN));
 }
 
 /* ---- Markdown ---- */
 
 static marey_status put_markdown_row(struct answer *answer, const struct drawing *drawing, size_t row)
 {
-    struct marey__buf *line = &answer->line;
+    struct marey__buf *line = &answer->lines.line;
     for (size_t i = 0; i < drawing->n_columns; i++) {
         const struct marey_cell cell = marey_table_cell(drawing->drawn, row, i);
         marey__buf_puts(line, i == 0 ? "| " : " | ");
@@ -335,19 +314,19 @@ static marey_status put_markdown_row(struct answer *answer, const struct drawing
             marey__markdown_put(line, cell.as.text, cell.len);
     }
     marey__buf_puts(line, " |");
-    return end_line(answer);
+    return marey__lines_end(&answer->lines);
 }
 
 static marey_status draw_markdown(struct answer *answer, const struct drawing *drawing)
 {
-    struct marey__buf *line = &answer->line;
+    struct marey__buf *line = &answer->lines.line;
     for (size_t i = 0; i < drawing->n_columns; i++)
         marey__buf_printf(line, "%s%s", i == 0 ? "| " : " | ", drawing->columns[i].name);
     marey__buf_puts(line, " |\n");
     for (size_t i = 0; i < drawing->n_columns; i++)
         marey__buf_puts(line, drawing->columns[i].type == MAREY_TYPE_TEXT ? "|---" : "|---:");
     marey__buf_puts(line, "|");
-    MAREY_TRY(end_line(answer));
+    MAREY_TRY(marey__lines_end(&answer->lines));
     for (size_t row = 0; row < marey_table_n_rows(drawing->drawn); row++)
         MAREY_TRY(put_markdown_row(answer, drawing, row));
     return MAREY_OK;
@@ -355,10 +334,10 @@ static marey_status draw_markdown(struct answer *answer, const struct drawing *d
 
 static marey_status put_markdown(struct answer *answer)
 {
-    marey__buf_puts(&answer->line, "**");
-    marey__compare_sentence(answer->report, &answer->line);
-    marey__buf_puts(&answer->line, "**\n");
-    MAREY_TRY(end_line(answer));
+    marey__buf_puts(&answer->lines.line, "**");
+    marey__compare_sentence(answer->report, &answer->lines.line);
+    marey__buf_puts(&answer->lines.line, "**\n");
+    MAREY_TRY(marey__lines_end(&answer->lines));
     MAREY_TRY(draw_tables(answer, draw_markdown));
     return put_below(answer, "- ", "", "");
 }
@@ -369,15 +348,13 @@ static marey_status put_json(struct answer *answer)
 {
     const marey_table *warnings = table_of(answer, MAREY__COMPARED_WARNINGS),
                       *iteration = table_of(answer, MAREY__COMPARED_ITERATION);
-    struct marey__buf *line = &answer->line, sentence = {0};
-    marey__compare_sentence(answer->report, &answer->line);
-    sentence = *line;
-    *line = (struct marey__buf){0};
+    struct marey__buf *line = &answer->lines.line, sentence = {0};
+    marey__compare_sentence(answer->report, &sentence);
     marey__buf_puts(line, "{\n  \"summary\": ");
     marey__json_put(line, sentence.data, sentence.failed ? 0 : sentence.len);
+    line->failed |= sentence.failed;
     marey__buf_fini(&sentence);
-    marey__buf_puts(line, ",\n");
-    marey__buf_puts(line, "  \"iteration\": ");
+    marey__buf_puts(line, ",\n  \"iteration\": ");
     if (marey_table_n_rows(iteration) != 0)
         marey__json_row(line, iteration, 0);
     else
@@ -385,9 +362,9 @@ static marey_status put_json(struct answer *answer)
     marey__buf_puts(line, ",\n");
     for (size_t t = 0; t < MAREY__COMPARED_WARNINGS; t++)
         if (t != MAREY__COMPARED_ITERATION)
-            MAREY_TRY(marey__json_named_rows(line, answer->report->tables[t], answer->out));
+            MAREY_TRY(marey__json_named_rows(line, answer->report->tables[t], answer->lines.out));
     marey__json_last_texts(line, warnings);
-    return marey__buf_to_stream(line, answer->out);
+    return marey__buf_to_stream(line, answer->lines.out);
 }
 
 /* ---- all of them ---- */
@@ -397,12 +374,10 @@ typedef marey_status putter(struct answer *answer);
 static marey_status put_answer(const marey_report *report,
                                const struct marey_write_options *options, FILE *out, putter *put)
 {
-    struct answer answer = {.report = report, .options = options, .out = out};
-    marey_status status = put(&answer);
-    marey__buf_fini(&answer.line);
-    if (status == MAREY_OK && fflush(out) != 0)
-        status = marey__fail_errno("write the comparison");
-    return status;
+    struct answer answer = {.report = report,
+                            .options = options,
+                            .lines = {.out = out, .has_color = options->text.color != 0}};
+    return marey__lines_close(&answer.lines, put(&answer));
 }
 
 marey_status marey__compare_text(const marey_report *report,

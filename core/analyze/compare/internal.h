@@ -2,9 +2,9 @@
  * compare: two sets of runs: what changed, by how much, and how certain that is.
  *
  *   compare_read.c, compare_stats.c, compare_program.c   recordings, files of statistics, whole programs
- *   compare_digest.c      times of a run to medians of the run and of its blocks
- *   compare_change.c, compare_rank.c   two digests to a change with an interval and a verdict
- *   compare.c, compare_runs.c, compare_tables.c, compare_notes.c, compare_quantiles.c, compare_calls.c   runs to tables
+ *   compare_rank.c        times of a run to a digest: medians of the run and of its blocks; intervals
+ *   compare_change.c      two digests to a change with an interval and a verdict
+ *   compare.c, compare_tables.c, compare_notes.c   runs to tables
  *
  * Statistics work on logarithms of times, because changes are ratios and noise grows with duration.
  *
@@ -30,7 +30,7 @@ struct marey__compare_options {
     bool idle, startup;
 };
 
-/* ---- compare_digest.c: what is kept of a series ---- */
+/* ---- compare_rank.c: digests of a series of times ---- */
 
 enum {
     MAREY__BLOCKS = 16,       /* of a run; coarser ones are averages of neighbours */
@@ -94,9 +94,7 @@ struct marey__run_digest {
     double start;
 };
 
-/* Fill in the change and its verdict; or say that there is none to be had, and why. */
-void marey__change_set(struct marey_change *out, const struct marey__change_interval *interval,
-                       double smallest);
+/* There is no change to report, and why. */
 void marey__change_set_unknown(struct marey_change *out, const char *reason);
 
 MAREY_WARN_UNUSED marey_status marey__change_of_runs(const struct marey__run_digest *a, size_t n_a,
@@ -104,7 +102,7 @@ MAREY_WARN_UNUSED marey_status marey__change_of_runs(const struct marey__run_dig
                                                      double smallest_percent,
                                                      struct marey_change *out);
 
-/* ---- compare_read.c, compare_calls.c: one process to digests ---- */
+/* ---- compare_read.c: one process to digests ---- */
 
 struct marey__region_times {
     const char *text; /* lent by the recording */
@@ -133,12 +131,8 @@ void marey__process_times_fini(struct marey__process_times *times);
 MAREY_WARN_UNUSED bool marey__process_times_add(struct marey__process_times *times,
                                                 const struct marey__name *name, const float *ns,
                                                 size_t n, double weight_ns, uint32_t *scratch);
-/* Every call of every range, for a process without iterations. */
-MAREY_WARN_UNUSED marey_status
-marey__process_times_of_calls(struct marey__process_times *times, marey_recording *recording,
-                              size_t process, const struct marey__compare_options *options);
 
-/* ---- compare_runs.c: processes to runs ---- */
+/* ---- compare_read.c: processes to runs ---- */
 
 struct marey__run_region {
     size_t n_processes; /* 0: the run does not have it */
@@ -179,9 +173,6 @@ struct marey__compared_run *marey__runs_find(struct marey__compared_runs *side, 
 /* Take what a process gave into the run; names get numbers. */
 MAREY_WARN_UNUSED bool marey__run_take(struct marey__compared_run *run, struct marey__names *names,
                                        const struct marey__process_times *times);
-/* The region's place in the run, made when new; NULL without memory. */
-struct marey__run_region *marey__run_region(struct marey__compared_run *run, uint32_t name);
-
 /* ---- compare_stats.c: a file of stats to runs ---- */
 
 /* Whether the file looks like one: it begins with a brace. */
@@ -244,10 +235,6 @@ MAREY_WARN_UNUSED marey_status marey__runs_add_functions(struct marey__compariso
 
 MAREY_WARN_UNUSED marey_status marey__comparison_make_tables(
     struct marey__comparison *c, const struct marey__compare_options *options);
-/* compare_quantiles.c: how the times of each region are distributed in each run. */
-enum { MAREY__N_QUANTILE_COLUMNS = 3 + MAREY__QUANTILES };
-extern const struct marey_column marey__quantile_columns[MAREY__N_QUANTILE_COLUMNS];
-void marey__comparison_quantiles(marey_table *table, const struct marey__comparison *c);
 /* What the two sides' machines and runs have that makes a comparison doubtful. */
 void marey__comparison_notes(marey_table *warnings, const struct marey__comparison *c);
 

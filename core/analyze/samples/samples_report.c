@@ -110,37 +110,13 @@ static const struct marey_table_definition definitions[MAREY__N_SAMPLES_TABLES] 
 
 /* ---- order ---- */
 
-/* Columns that rows may be sorted by, as people call them; a table sorts by the first that it has. */
-static const struct sort {
-    const char *name, *columns[5];
-} sorts[] = {
+static const struct marey__table_order orders[] = {
     {"self", {"self_ns", "held_ns"}},
     {"total", {"total_ns", "self_ns", "held_ns"}},
     {"samples", {"samples", "held_ns"}},
     {"name", {"function", "file", "module", "thread", "name"}},
+    {0},
 };
-
-static const struct sort *find_sort(const char *name)
-{
-    for (size_t i = 0; i < MAREY__COUNT_OF(sorts); i++)
-        if (strcmp(sorts[i].name, name) == 0)
-            return &sorts[i];
-    return NULL;
-}
-
-static void sort_table(marey_table *table, const char *how)
-{
-    const bool is_reversed = how[0] == '-';
-    const struct sort *const sort = find_sort(how + is_reversed);
-    for (size_t i = 0; i < MAREY__COUNT_OF(sort->columns) && sort->columns[i] != NULL; i++) {
-        const int column = marey_table_find(table, sort->columns[i]);
-        if (column < 0)
-            continue;
-        const bool is_text = marey_table_column(table, (size_t)column)->type == MAREY_TYPE_TEXT;
-        marey_table_sort(table, (size_t)column, is_text == is_reversed);
-        return;
-    }
-}
 
 /* ---- the report ---- */
 
@@ -152,7 +128,7 @@ static marey_status make_tables(struct marey__samples_report *r)
     marey__samples_put_totals(r);
     MAREY__TRY_MEMORY(marey__samples_put_notes(r));
     for (size_t i = 0; i < MAREY__SAMPLES_AUDIT; i++)
-        sort_table(r->tables[i], r->options.sort);
+        marey__table_order(r->tables[i], orders, r->options.sort);
     return MAREY_OK;
 }
 
@@ -189,7 +165,7 @@ static marey_status take_settings(struct marey__samples_report *r, marey_report 
     r->options.library = marey__setting(request, "library");
     r->options.names = marey__setting(request, "filter");
     r->options.native = marey__setting_is_on(request, "native");
-    if (find_sort(r->options.sort + (r->options.sort[0] == '-')) == NULL)
+    if (!marey__table_order_is_known(orders, r->options.sort))
         return marey__fail(
             MAREY_EINVAL, "samples cannot be sorted by '%s'; it may be self, total, samples or name",
             r->options.sort);
