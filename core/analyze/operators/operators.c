@@ -56,10 +56,10 @@ static bool shapes_of(struct marey__operators *operators, marey__torch_id id, ui
         const char *text = marey__torch_text(operators->trace, id, &len);
         struct marey__buf shapes = {0};
         marey__shapes_put(&shapes, text, len);
-        const char *copy =
-            shapes.failed ? NULL : marey__arena_text(&operators->arena, shapes.data, shapes.len);
         const uint32_t made =
-            copy != NULL ? marey__names_number(&operators->texts, copy, shapes.len) : MAREY__NO_NAME;
+            shapes.failed
+                ? MAREY__NO_NAME
+                : marey__names_keep(&operators->texts, &operators->arena, shapes.data, shapes.len);
         marey__buf_fini(&shapes);
         if (made == MAREY__NO_NAME)
             return false;

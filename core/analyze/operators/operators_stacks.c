@@ -40,10 +40,8 @@ static bool add_entries(struct marey__operators *operators, const char *text, si
         at += n + 1;
         if (n == 0 || !is_shown(&entry))
             continue;
-        if (!marey__grow(&operators->entries, &operators->entries_cap, operators->n_entries + 1,
-                         sizeof entry))
+        if (!MAREY__PUSH(operators->entries, operators->n_entries, operators->entries_cap, entry))
             return false;
-        operators->entries[operators->n_entries++] = entry;
         stack->n++;
     }
     return true;
@@ -59,11 +57,11 @@ static bool find_top(struct marey__operators *operators, struct marey__torch_sta
         marey__buf_put(&text, ";", i > 0);
         marey__buf_put(&text, entry->text, entry->len);
     }
-    const char *copy = text.failed ? NULL : marey__arena_text(&operators->arena, text.data, text.len);
-    if (copy != NULL)
-        stack->top = marey__names_number(&operators->texts, copy, text.len);
+    stack->top = text.failed
+                     ? MAREY__NO_NAME
+                     : marey__names_keep(&operators->texts, &operators->arena, text.data, text.len);
     marey__buf_fini(&text);
-    return copy != NULL && stack->top != MAREY__NO_NAME;
+    return stack->top != MAREY__NO_NAME;
 }
 
 /* The stack of a text of the trace, made when new. */
@@ -75,10 +73,8 @@ static bool stack_of(struct marey__operators *operators, marey__torch_id id, uin
         struct marey__torch_stack stack = {.first = (uint32_t)operators->n_entries};
         if (operators->n_entries + len >= UINT32_MAX ||
             !add_entries(operators, text, len, &stack) || !find_top(operators, &stack) ||
-            !marey__grow(&operators->stacks, &operators->stacks_cap, operators->n_stacks + 1,
-                         sizeof stack))
+            !MAREY__PUSH(operators->stacks, operators->n_stacks, operators->stacks_cap, stack))
             return false;
-        operators->stacks[operators->n_stacks++] = stack;
         operators->stack_of[id] = (uint32_t)operators->n_stacks;
     }
     *number = operators->stack_of[id] - 1;

@@ -1,39 +1,32 @@
 /* The rows in the order that is asked for, and as a table. */
+#include <stddef.h>
 #include <string.h>
 
 #include "analyze/operators/internal.h"
 
+#define FIELD(name) offsetof(struct marey__operator, name)
+
 /* ---- keys to sort by ---- */
 
-enum sort_key {
-    CPU_TIME,
-    CPU_TIME_TOTAL,
-    SELF_CPU_TIME_TOTAL,
-    DEVICE_TIME,
-    DEVICE_TIME_TOTAL,
-    SELF_DEVICE_TIME_TOTAL,
-    CPU_MEMORY_USAGE,
-    SELF_CPU_MEMORY_USAGE,
-    DEVICE_MEMORY_USAGE,
-    SELF_DEVICE_MEMORY_USAGE,
-    CALLS,
-    FLOPS,
-    N_SORT_KEYS,
-};
+enum key_type { TIME_OR_BYTES, TIME_PER_CALL, COUNTED };
 
-static const char *const sort_keys[N_SORT_KEYS] = {
-    [CPU_TIME] = "cpu_time",
-    [CPU_TIME_TOTAL] = "cpu_time_total",
-    [SELF_CPU_TIME_TOTAL] = "self_cpu_time_total",
-    [DEVICE_TIME] = "device_time",
-    [DEVICE_TIME_TOTAL] = "device_time_total",
-    [SELF_DEVICE_TIME_TOTAL] = "self_device_time_total",
-    [CPU_MEMORY_USAGE] = "cpu_memory_usage",
-    [SELF_CPU_MEMORY_USAGE] = "self_cpu_memory_usage",
-    [DEVICE_MEMORY_USAGE] = "device_memory_usage",
-    [SELF_DEVICE_MEMORY_USAGE] = "self_device_memory_usage",
-    [CALLS] = "count",
-    [FLOPS] = "flops",
+static const struct sort_key {
+    const char *name;
+    size_t field; /* of struct marey__operator */
+    enum key_type type;
+} sort_keys[] = {
+    {"cpu_time", FIELD(cpu_ns), TIME_PER_CALL},
+    {"cpu_time_total", FIELD(cpu_ns), TIME_OR_BYTES},
+    {"self_cpu_time_total", FIELD(self_cpu_ns), TIME_OR_BYTES},
+    {"device_time", FIELD(device_ns), TIME_PER_CALL},
+    {"device_time_total", FIELD(device_ns), TIME_OR_BYTES},
+    {"self_device_time_total", FIELD(self_device_ns), TIME_OR_BYTES},
+    {"cpu_memory_usage", FIELD(cpu_bytes), TIME_OR_BYTES},
+    {"self_cpu_memory_usage", FIELD(self_cpu_bytes), TIME_OR_BYTES},
+    {"device_memory_usage", FIELD(device_bytes), TIME_OR_BYTES},
+    {"self_device_memory_usage", FIELD(self_device_bytes), TIME_OR_BYTES},
+    {"count", FIELD(n_calls), COUNTED},
+    {"flops", FIELD(flops), COUNTED},
 };
 
 /* Whether `key` is `known`, with one of the words for a device in place of "device". */
@@ -52,17 +45,17 @@ static bool is_key(const char *key, const char *known)
     return false;
 }
 
-static enum sort_key find_key(const char *key)
+static const struct sort_key *find_key(const char *key)
 {
-    unsigned i = 0;
-    while (i < N_SORT_KEYS && !is_key(key, sort_keys[i]))
-        i++;
-    return (enum sort_key)i;
+    for (size_t i = 0; i < MAREY__COUNT_OF(sort_keys); i++)
+        if (is_key(key, sort_keys[i].name))
+            return &sort_keys[i];
+    return NULL;
 }
 
 marey_status marey__operators_check_sort(const char *key)
 {
-    if (find_key(key) != N_SORT_KEYS)
+    if (find_key(key) != NULL)
         return MAREY_OK;
     return marey__fail(
         MAREY_EINVAL,
@@ -72,24 +65,14 @@ marey_status marey__operators_check_sort(const char *key)
         key);
 }
 
-static double key_of(const struct marey__operator *row, enum sort_key key)
+static double key_of(const struct marey__operator *row, const struct sort_key *key)
 {
-    const double n = row->n_calls > 0 ? (double)row->n_calls : 1;
-    const double values[N_SORT_KEYS] = {
-        [CPU_TIME] = (double)row->cpu_ns / n,
-        [CPU_TIME_TOTAL] = (double)row->cpu_ns,
-        [SELF_CPU_TIME_TOTAL] = (double)row->self_cpu_ns,
-        [DEVICE_TIME] = (double)row->device_ns / n,
-        [DEVICE_TIME_TOTAL] = (double)row->device_ns,
-        [SELF_DEVICE_TIME_TOTAL] = (double)row->self_device_ns,
-        [CPU_MEMORY_USAGE] = (double)row->cpu_bytes,
-        [SELF_CPU_MEMORY_USAGE] = (double)row->self_cpu_bytes,
-        [DEVICE_MEMORY_USAGE] = (double)row->device_bytes,
-        [SELF_DEVICE_MEMORY_USAGE] = (double)row->self_device_bytes,
-        [CALLS] = (double)row->n_calls,
-        [FLOPS] = (double)row->flops,
-    };
-    return values[key];
+    uint64_t bits;
+    memcpy(&bits, (const char *)row + key->field, sizeof bits);
+    if (key->type == COUNTED)
+        return (double)bits;
+    const double value = (double)(int64_t)bits;
+    return key->type == TIME_PER_CALL && row->n_calls > 0 ? value / (double)row->n_calls : value;
 }
 
 /* ---- sorting ---- */
@@ -114,9 +97,10 @@ static bool comes_before(const void *a, const void *b)
 
 bool marey__operators_sort(struct marey__operators *operators, const char *word)
 {
-    const enum sort_key key =
-        word != NULL ? find_key(word)
-                     : (operators->has_device_time ? SELF_DEVICE_TIME_TOTAL : SELF_CPU_TIME_TOTAL);
+    const struct sort_key *const key =
+        find_key(word != NULL                 ? word
+                 : operators->has_device_time ? "self_device_time_total"
+                                              : "self_cpu_time_total");
     const size_t n = operators->n_rows;
     struct sorted *order = marey__alloc((n + 1) * sizeof *order);
     struct marey__operator *rows = marey__alloc((n + 1) * sizeof *rows);

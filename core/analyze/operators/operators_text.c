@@ -2,11 +2,14 @@
  * The table of operators in the layout of torch: columns of fixed widths, right-aligned, two blanks between, a rule of
  * dashes above and below. One thing differs: torch writes FLOPs under "Source Location" and the source under FLOPs.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyze/operators/internal.h"
 #include "present/draw/internal.h"
+
+#define FIELD(name) offsetof(struct marey__operator, name)
 
 enum {
     WIDTH = 12, /* of a column of numbers */
@@ -187,10 +190,43 @@ static marey_status end_line(struct layout *layout, FILE *out)
     return marey__buf_to_stream(&layout->line, out);
 }
 
+/* Columns of numbers, as torch orders them. */
+static const struct column {
+    const char *title; /* %s: the device */
+    enum { ALWAYS, WITH_DEVICE, WITH_MEMORY, WITH_DEVICE_MEMORY } when;
+    enum { SHARE_OF_ALL, TIME, TIME_PER_CALL, MEMORY, CALLS } what;
+    size_t field; /* of struct marey__operator */
+} columns[] = {
+    {"Self CPU %%", ALWAYS, SHARE_OF_ALL, FIELD(self_cpu_ns)},
+    {"Self CPU", ALWAYS, TIME, FIELD(self_cpu_ns)},
+    {"CPU total %%", ALWAYS, SHARE_OF_ALL, FIELD(cpu_ns)},
+    {"CPU total", ALWAYS, TIME, FIELD(cpu_ns)},
+    {"CPU time avg", ALWAYS, TIME_PER_CALL, FIELD(cpu_ns)},
+    {"Self %s", WITH_DEVICE, TIME, FIELD(self_device_ns)},
+    {"Self %s %%", WITH_DEVICE, SHARE_OF_ALL, FIELD(self_device_ns)},
+    {"%s total", WITH_DEVICE, TIME, FIELD(device_ns)},
+    {"%s time avg", WITH_DEVICE, TIME_PER_CALL, FIELD(device_ns)},
+    {"CPU Mem", WITH_MEMORY, MEMORY, FIELD(cpu_bytes)},
+    {"Self CPU Mem", WITH_MEMORY, MEMORY, FIELD(self_cpu_bytes)},
+    {"%s Mem", WITH_DEVICE_MEMORY, MEMORY, FIELD(device_bytes)},
+    {"Self %s Mem", WITH_DEVICE_MEMORY, MEMORY, FIELD(self_device_bytes)},
+    {"# of Calls", ALWAYS, CALLS, FIELD(n_calls)},
+};
+
+static bool is_shown(const struct layout *layout, const struct column *column)
+{
+    return column->when == ALWAYS ||
+           (column->when == WITH_DEVICE && layout->operators->has_device_time) ||
+           (column->when == WITH_MEMORY && layout->has_memory) ||
+           (column->when == WITH_DEVICE_MEMORY && layout->has_device_memory);
+}
+
 static size_t n_numbers(const struct layout *layout)
 {
-    return 5 + (layout->operators->has_device_time ? 4 : 0) + (layout->has_memory ? 2 : 0) +
-           (layout->has_device_memory ? 2 : 0) + 1;
+    size_t n = 0;
+    for (size_t i = 0; i < MAREY__COUNT_OF(columns); i++)
+        n += is_shown(layout, &columns[i]);
+    return n;
 }
 
 static void put_dashes(struct marey__buf *line, size_t n)
@@ -215,35 +251,15 @@ static marey_status put_rule(struct layout *layout, FILE *out)
     return end_line(layout, out);
 }
 
-static void put_device_title(struct layout *layout, const char *before, const char *behind)
-{
-    char title[32];
-    snprintf(title, sizeof title, "%s%s%s", before, layout->device, behind);
-    put_word(layout, title);
-}
-
 static marey_status put_titles(struct layout *layout, FILE *out)
 {
-    static const char *const host[] = {"Self CPU %", "Self CPU", "CPU total %", "CPU total",
-                                       "CPU time avg"};
     put_cell(layout, "Name", 4, layout->name_width, false);
-    for (size_t i = 0; i < MAREY__COUNT_OF(host); i++)
-        put_word(layout, host[i]);
-    if (layout->operators->has_device_time) {
-        put_device_title(layout, "Self ", "");
-        put_device_title(layout, "Self ", " %");
-        put_device_title(layout, "", " total");
-        put_device_title(layout, "", " time avg");
+    for (size_t i = 0; i < MAREY__COUNT_OF(columns); i++) {
+        char title[32];
+        snprintf(title, sizeof title, columns[i].title, layout->device);
+        if (is_shown(layout, &columns[i]))
+            put_word(layout, title);
     }
-    if (layout->has_memory) {
-        put_word(layout, "CPU Mem");
-        put_word(layout, "Self CPU Mem");
-    }
-    if (layout->has_device_memory) {
-        put_device_title(layout, "", " Mem");
-        put_device_title(layout, "Self ", " Mem");
-    }
-    put_word(layout, "# of Calls");
     if (layout->operators->has_shapes)
         put_cell(layout, "Input Shapes", 12, layout->shapes_width, false);
     if (layout->operators->has_stacks)
@@ -264,32 +280,31 @@ static void put_name(struct layout *layout, const struct marey__operator *row)
     put_cell(layout, layout->text.data, layout->text.len, layout->name_width, false);
 }
 
-static void put_numbers(struct layout *layout, const struct marey__operator *row)
+static void put_number(struct layout *layout, const struct column *column,
+                       const struct marey__operator *row)
 {
-    const struct marey__operators *operators = layout->operators;
-    const double n = (double)row->n_calls;
-    char calls[32];
-    put_share(layout, row->self_cpu_ns, operators->sum_cpu_ns);
-    put_time(layout, (double)row->self_cpu_ns);
-    put_share(layout, row->cpu_ns, operators->sum_cpu_ns);
-    put_time(layout, (double)row->cpu_ns);
-    put_time(layout, (double)row->cpu_ns / n);
-    if (operators->has_device_time) {
-        put_time(layout, (double)row->self_device_ns);
-        put_share(layout, row->self_device_ns, operators->sum_device_ns);
-        put_time(layout, (double)row->device_ns);
-        put_time(layout, (double)row->device_ns / n);
+    char text[32];
+    int64_t number;
+    memcpy(&number, (const char *)row + column->field, sizeof number);
+    switch (column->what) {
+    case SHARE_OF_ALL:
+        put_share(layout, number,
+                  column->when == ALWAYS ? layout->operators->sum_cpu_ns
+                                         : layout->operators->sum_device_ns);
+        break;
+    case TIME:
+        put_time(layout, (double)number);
+        break;
+    case TIME_PER_CALL:
+        put_time(layout, (double)number / (double)row->n_calls);
+        break;
+    case MEMORY:
+        put_memory(layout, number);
+        break;
+    default:
+        snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+        put_word(layout, text);
     }
-    if (layout->has_memory) {
-        put_memory(layout, row->cpu_bytes);
-        put_memory(layout, row->self_cpu_bytes);
-    }
-    if (layout->has_device_memory) {
-        put_memory(layout, row->device_bytes);
-        put_memory(layout, row->self_device_bytes);
-    }
-    snprintf(calls, sizeof calls, "%llu", (unsigned long long)row->n_calls);
-    put_word(layout, calls);
 }
 
 /* Of what is too long the end is the telling part. */
@@ -319,7 +334,9 @@ static marey_status put_row(struct layout *layout, const struct marey__operator 
 {
     const struct marey__operators *operators = layout->operators;
     put_name(layout, row);
-    put_numbers(layout, row);
+    for (size_t i = 0; i < MAREY__COUNT_OF(columns); i++)
+        if (is_shown(layout, &columns[i]))
+            put_number(layout, &columns[i], row);
     if (operators->has_shapes) {
         const struct marey__operator_text shapes = marey__operator_shapes(operators, row);
         show(layout, shapes.text, shapes.len);
