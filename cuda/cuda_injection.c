@@ -1,4 +1,4 @@
-/* The driver of CUDA calls this while it is initialised, in whatever program that is: the moment to start tracing. */
+/* The driver of CUDA calls this while it is initialised, in any program: start tracing now. */
 #include <marey/gpu.h>
 
 MAREY_API int InitializeInjection(void);

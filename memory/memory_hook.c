@@ -1,6 +1,6 @@
 /*
  * The functions that the program calls. Each lets the allocator behind us do its work, and counts bytes; one allocation of
- * many is told to libmarey, with its stack.
+ * many is reported to libmarey, with its stack.
  *
  * Called from anywhere: before constructors, within the loader, between fork and exec, in threads that end.
  */
@@ -14,7 +14,7 @@
 #include <marey/memory.h>
 
 static __thread struct marey_memory_thread thread;
-static const uint8_t *marks; /* NULL: nothing was told so far. Release */
+static const uint8_t *marks; /* NULL: nothing was sampled so far. Release */
 static int is_off = 1; /* until all is loaded, and for good where the allocator is not for us */
 
 enum { MAX_FRAMES = 32 };
@@ -84,7 +84,7 @@ MAREY_API void free(void *block)
         next.free(block);
 }
 
-/* A block that was told is freed and another allocated, wherever it lies. Should that fail, the old one is lost to us. */
+/* A sampled block is freed and another allocated, at any address. Should that fail, the old one is lost to us. */
 static inline __attribute__((always_inline)) void *resized(void *block, size_t bytes)
 {
     const size_t early_bytes = block != NULL ? early_size(block) : 0;

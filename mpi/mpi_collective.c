@@ -23,7 +23,7 @@ static marey_async take_off(struct marey_site *site)
     return marey_async_begin(marey_site_id(site));
 }
 
-/* `rc` is what the call that starts it gave; its bytes are told there, and not again by the wait. */
+/* `rc` is what the call that starts it gave; its bytes are recorded there, and not again by the wait. */
 static void set_going(int rc, const MPI_Request *request, marey_async flight,
                       const struct marey_communication *told)
 {

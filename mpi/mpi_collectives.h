@@ -1,5 +1,5 @@
 /*
- * The collectives, one row each. Whoever includes this defines
+ * The collectives, one row each. A file that includes this defines
  *
  *   COLLECTIVE(name, nonblocking name, what, root, parameters, arguments, bytes given, bytes got)
  *

@@ -1,6 +1,6 @@
 /*
  * Communicators are made by all their ranks together, which takes time and gives them their names. `parent` takes part
- * as a whole, but where a group alone is asked.
+ * as a whole, except where only a group is asked.
  */
 #include "mpi_internal.h"
 
@@ -69,7 +69,7 @@ static MPI_Comm at(const MPI_Comm *comm)
 }
 
 /*
- * The handle may come again for another one, whether anything is recorded or not. Nothing is told: ranks need not wait
+ * The handle may come again for another one, whether anything is recorded or not. Nothing is recorded: ranks need not wait
  * for one another here.
  */
 MPI_PLAIN(Comm_free, mpi_group_forget(at(comm)), (void)0, (MPI_Comm * comm), (comm))

@@ -280,7 +280,7 @@ void mpi_group_forget(MPI_Comm comm)
     pthread_mutex_unlock(&groups.lock);
 }
 
-/* ---- what is told ---- */
+/* ---- what is recorded ---- */
 
 static struct mpi_name *name_of(const struct mpi_group *group)
 {

@@ -70,7 +70,7 @@ extern struct mpi_dialect mpi_dialect;
 /* Whether the MPI was found and is one whose handles we know; else calls are passed on and that is all. */
 bool mpi_is_known(void);
 
-/* Where a wrapper keeps the function that it stands for. */
+/* Where a wrapper keeps the function behind it. */
 struct mpi_slot {
     void *real;        /* release; loaded with acquire. Any thread finds the same */
     void *makeshift;   /* what to call where MPI lacks it; NULL: nothing */
@@ -165,7 +165,7 @@ char *mpi_ranks_text(const int *ranks, int n);
 
 /* A nonblocking operation that is under way. */
 struct mpi_started {
-    struct marey_communication told; /* as its wait shall tell it */
+    struct marey_communication told; /* as its wait records it */
     MPI_Comm comm;                   /* of a receive, whose peer is known at the end */
     marey_async flight;              /* 0: none */
     uint64_t number;                 /* from 1; set by mpi_request_add() */

@@ -1,10 +1,10 @@
 /*
  * Which MPI the program has. Nothing here is linked with one: libmarey-mpi is preloaded into launchers and shells too,
- * where no MPI is. It may also be one that was loaded later and for its user alone, as Python does it, so that it is not
+ * where no MPI is. It may also be one that was loaded later and only for its user, as Python does it, so that it is not
  * found by name; then it is found among all that is loaded.
  *
  * Two dialects are spoken: that of Open MPI, and that of MPICH, which Intel's, Cray's and MVAPICH follow. What stands here
- * of them stands in their mpi.h; tests/mpi compares.
+ * of them is in their mpi.h; tests/mpi compares.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -127,7 +127,7 @@ static bool learn_dialect(void)
         return false;
     }
     bool is_known = false;
-    /* Not by the words alone: a library for MPI's standard interface says MPICH too, and has other handles. */
+    /* Not only by the words: a library for MPI's standard interface says MPICH too, and has other handles. */
     if (find("ompi_mpi_comm_world") != NULL)
         is_known = learn_open_mpi();
     else if (find("MPI_Abi_get_version") == NULL &&

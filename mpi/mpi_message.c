@@ -1,5 +1,5 @@
 /*
- * Messages: sends, receives and probes. Who sent and how much came is known when a receive ends, so it is told then; a
+ * Messages: sends, receives and probes. Who sent and how much came is known when a receive ends, so it is recorded then; a
  * status of our own takes the place of one that the program does not want.
  */
 #include <limits.h>

@@ -1,5 +1,5 @@
 /*
- * Messages between two ranks, one row each. Whoever includes this defines COUNT, and
+ * Messages between two ranks, one row each. A file that includes this defines COUNT, and
  *
  *   SENDING(name)       as MPI_Send
  *   SENDING_ON(name)    as MPI_Isend

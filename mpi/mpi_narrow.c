@@ -1,4 +1,4 @@
-/* Counts of 64 bits as ints, for calls that an older MPI has with ints alone. */
+/* Counts of 64 bits as ints, for calls that an older MPI has with ints only. */
 #include <limits.h>
 #include <stdlib.h>
 

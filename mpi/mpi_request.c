@@ -39,7 +39,7 @@ static struct entry *take_spare(void)
     return entry;
 }
 
-/* Take it out; the lock is held. Nobody will tell us any more when it ended, if it has not. */
+/* Take it out; the lock is held. Its end will not be seen any more, if it has not ended. */
 static void drop(struct entry **link)
 {
     struct entry *entry = *link;

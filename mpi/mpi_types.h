@@ -2,8 +2,8 @@
  * The few types of MPI that the wrappers name. No mpi.h: each MPI has its own, and one libmarey-mpi serves all of them.
  *
  * A handle is a pointer in Open MPI and an int in MPICH and its relatives. Here it is a word that is passed on as it
- * came: whoever takes an int takes the lower half of the same register or stack slot, so nothing is lost either way. An
- * array of handles, or of statuses, is looked at through mpi_handle_at() and mpi_status_at() alone, which know the
+ * came: a function that takes an int takes the lower half of the same register or stack slot, so nothing is lost either way. An
+ * array of handles, or of statuses, is read only through mpi_handle_at() and mpi_status_at(), which know the
  * size of an element.
  */
 #ifndef MAREY_MPI_TYPES_H

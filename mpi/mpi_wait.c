@@ -1,6 +1,6 @@
 /*
  * Waits and tests: where nonblocking operations end. What was started is looked up before the call, for it takes the
- * handles away, and told behind it, when MPI has said who sent and how much.
+ * handles away, and recorded after it, when MPI has said who sent and how much.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static MPI_Status *statuses_for(struct watch *w, MPI_Status *given, const MPI_St
 /* ---- behind ---- */
 
 /*
- * Several at once: what they have in common, and the sum of their bytes. A collective among them would have to be told
+ * Several at once: what they have in common, and the sum of their bytes. A collective among them would have to be recorded
  * with its number, and there is room for one.
  */
 static void add(struct watch *w, const struct marey_communication *one)

@@ -1,6 +1,6 @@
 /*
  * inject: libmarey-nvtx.so, which `marey run --nvtx` makes the NVTX tool of a program. What the program and its
- * libraries tell NVTX becomes events of the recording.
+ * libraries pass to NVTX becomes events of the recording.
  *
  *   NVTX ── inject_entry.c    puts our functions into the tables of each object that has NVTX inside
  *      '--- inject_calls.c, inject_handles.c    those functions
@@ -83,7 +83,7 @@ void inject_domain_name(struct inject_domain *domain, uint32_t number, const cha
 const struct inject_name *inject_name_get(struct inject_domain *domain, const char *text, size_t len);
 /* The same for a string that is registered, and may have a part that varies. Falls back on other names; NULL without memory. */
 struct inject_name *inject_name_register(struct inject_domain *domain, const char *text);
-/* What stands for names when there are too many. NULL without memory. */
+/* The folded form of a name, used when there are too many. NULL without memory. */
 struct inject_name *inject_name_folded(struct inject_domain *domain, const char *text, size_t len);
 
 /* The site of a name as an event looks like. `color` 0: none. No lock once it is known. Never 0. */
@@ -271,7 +271,7 @@ static inline void *inject_next_domain(const struct inject_domain *domain)
 
 /* Its number of a range that is `ours` (0: not in the recording); what the program is told. */
 uint64_t inject_next_started(uint64_t ours, uint64_t theirs);
-/* What of a range that the program was told is ours; 0: nothing. */
+/* Our part of a range number that the program has; 0: nothing. */
 static inline marey_async inject_next_ours(uint64_t range)
 {
     return range >> 63 != 0 ? 0 : range;

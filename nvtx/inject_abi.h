@@ -1,5 +1,5 @@
 /*
- * inject_abi.h: of NVTX, version 3, what a tool has to know: numbers and layouts that stand still between programs and
+ * inject_abi.h: of NVTX, version 3, what a tool has to know: numbers and layouts that are fixed between programs and
  * tools. Each object that was compiled with NVTX's headers has tables of function pointers, one table for a module of
  * NVTX; a tool is given them once for each such object and puts its functions there.
  */
@@ -40,7 +40,7 @@ enum {
     NVTX_PAYLOAD_EXTENDED = (int32_t)0xdfbd0009, /* `u64` is the address of `n_payloads` of them */
 };
 
-/* What is told of a range or a mark. */
+/* The attributes of a range or a mark. */
 struct nvtx_event {
     uint16_t version, bytes;
     uint32_t category; /* 0: none */

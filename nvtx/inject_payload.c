@@ -1,5 +1,5 @@
 /*
- * Payloads that are more than a number: bytes, and a schema that says what they are. NCCL tells of its calls so: which
+ * Payloads that are more than a number: bytes, and a schema that says what they are. NCCL describes its calls so: which
  * communicator, how many bytes. They become text, "Message size [bytes] = 4096, Root = 0".
  *
  * A schema is what the program says of its own bytes, so it is believed as far as the bytes go: what would lie outside
@@ -179,7 +179,7 @@ static bool is_message(const struct inject_schema_entry *entry)
     return (entry->flags & NVTX_FLAG_MESSAGE) != 0;
 }
 
-/* One value of a type that is no number by itself. */
+/* One value of a type that is not a plain number. */
 static void put_nested(struct text *text, const struct inject_schema *schema, const char *data,
                        unsigned depth)
 {
@@ -242,7 +242,7 @@ static size_t alignment_of(const struct inject_schema *schema, size_t bytes)
     return schema->alignment != 0 && schema->alignment < natural ? schema->alignment : natural;
 }
 
-/* False when it cannot be told, or lies outside of the bytes. `numbers` are those of the entries before. */
+/* False when it is not known, or lies outside of the bytes. `numbers` are those of the entries before. */
 static bool find_place(const struct inject_schema *schema, size_t i, const uint64_t *numbers,
                        size_t behind, size_t bytes, struct place *place)
 {

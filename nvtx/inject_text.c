@@ -24,7 +24,7 @@ size_t inject_text_cut(const char *text, size_t len)
     return len;
 }
 
-/* The bytes of `c`; what is no character becomes U+FFFD. */
+/* The bytes of `c`; what is not a character becomes U+FFFD. */
 static size_t encode(uint32_t c, char into[4])
 {
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))

@@ -59,7 +59,7 @@ bool calls_table_set(struct calls_table *table, const void *key, uint32_t number
     return true;
 }
 
-/* Those behind it move up, so that no search ends early. */
+/* Later entries move up, so that no search ends early. */
 void calls_table_remove(struct calls_table *table, const void *key)
 {
     const size_t mask = table->n_entries - 1;
@@ -102,7 +102,7 @@ static void code_is_gone(void *code)
     }
 }
 
-/* Have it tell when it goes; where it cannot, it stays. */
+/* Have it call us when it goes; where it cannot, it stays. */
 static void watch_code(struct calls_profile *profile, PyObject *code)
 {
     void *extra = NULL;
@@ -341,7 +341,8 @@ static uint32_t define_builtin(struct calls_profile *profile, const PyMethodDef 
         PyErr_Clear();
         name = PyUnicode_FromFormat("<%s>", own_name(key));
     }
-    PyObject *const own = PyUnicode_FromFormat("%s", own_name(key)); /* %s takes what is no UTF-8 */
+    PyObject *const own =
+        PyUnicode_FromFormat("%s", own_name(key)); /* %s takes bytes that are not UTF-8 */
     PyObject *const file = PyUnicode_FromString("~");
     PyObject *const module =
         PyCFunction_Check(callable) ? module_name((PyCFunctionObject *)callable) : NULL;

@@ -107,7 +107,7 @@ static struct marey_calls_thread *thread_in(struct calls_profile *profile)
 
 /* ---- the user's clock ---- */
 
-/* Its time in ticks: units of timer_unit, or nanoseconds of a float. 0, told once, when it fails. */
+/* Its time in ticks: units of timer_unit, or nanoseconds of a float. 0, and a message once, when it fails. */
 static uint64_t user_time(struct calls_profile *profile)
 {
     PyObject *type, *value, *traceback;
@@ -182,7 +182,7 @@ static uint32_t sign(struct calls_profile *profile, uint32_t function, const str
     return signature;
 }
 
-/* ---- what the sources tell ---- */
+/* ---- what the sources call ---- */
 
 /* The program's own clock and formatters are not counted. */
 static bool is_ours(void)
@@ -239,7 +239,7 @@ void calls_end_code(PyObject *code)
     }
 }
 
-/* Of those who watch some modules, built-ins are told when a watched function calls them. */
+/* Profiles of some modules count built-ins that a watched function calls. */
 static bool wants_builtins(const struct calls_profile *profile)
 {
     return profile != NULL && profile->with_builtins;
@@ -343,7 +343,7 @@ int calls_disable(struct calls_profile *profile)
 {
     if (profile->slot < 0)
         return 0;
-    /* A clock that disables its own profile has no time to tell. */
+    /* A clock that disables its own profile has no time to give. */
     const uint64_t now = profile->timer != NULL && !is_in_timer ? user_time(profile) : 0;
     if (profile->slot < 0)
         return 0; /* the clock has disabled it */

@@ -11,7 +11,7 @@
  * profile by comparing that profile's id with the one it has in the slot.
  *
  * Functions are found by the address of their code object, or of their PyMethodDef. Nothing of the program is kept alive for
- * that: a code object tells us when it goes (by its extra data), and its number is then free for one of the same texts. Of a
+ * that: a code object calls us when it goes (by its extra data), and its number is then free for one of the same texts. Of a
  * built-in function its module or type is kept, because it has no such way.
  */
 #ifndef MAREY_PYTHON_CALLS_HOOK_H
@@ -120,7 +120,7 @@ int calls_numbers_init(struct calls_profile *profile);
 void calls_numbers_fini(struct calls_profile *profile);
 /* The number of a Python function, made where it is new; `globals` may be NULL. 0 without memory. Leaves no exception. */
 uint32_t calls_function_of_code(struct calls_profile *profile, PyObject *code, PyObject *globals);
-/* The same of a built-in, which `key` stands for; `self` is what a method descriptor is called on, else NULL. */
+/* The same of a built-in, which `key` identifies; `self` is what a method descriptor is called on, else NULL. */
 uint32_t calls_function_of_builtin(struct calls_profile *profile, const PyMethodDef *key,
                                    PyObject *callable, PyObject *self);
 
@@ -141,7 +141,7 @@ void calls_begin_signed(struct calls_profile *one, struct marey_calls_thread *th
 void calls_end_code(PyObject *code);
 void calls_begin_builtin(const PyMethodDef *key, PyObject *callable, PyObject *self);
 void calls_end_builtin(const PyMethodDef *key);
-/* Whether any profile that is on watches this code; false: it need not be told of again. */
+/* Whether any profile that is on watches this code; false: its events may be disabled. */
 bool calls_is_watched(PyObject *code, PyObject *globals);
 
 /* Whether a profile with signatures is on. */
@@ -165,7 +165,7 @@ extern PyMethodDef calls_source_functions[];
 /* ---- calls_numba.c ---- */
 
 /*
- * The arguments of the call that numba tells of, as calls_sign_frame() wants them, as many as `room`; lent until numba's function
+ * The arguments of the call that numba reports, as calls_sign_frame() wants them, as many as `room`; lent until numba's function
  * returns. False: not known. Leaves no exception; one that is set stays set.
  */
 bool calls_compiled_locals(PyObject *code, PyObject **locals, size_t room);

@@ -16,7 +16,7 @@ static struct {
     int tool;             /* -1: none */
     PyObject *monitoring; /* sys.monitoring */
     PyObject *disable;    /* what disables an event at its place */
-    PyObject *missing;    /* stands for no argument */
+    PyObject *missing;    /* the value for no argument */
     bool has_disabled;    /* some event, somewhere */
 } source = {.tool = -1};
 
@@ -49,7 +49,7 @@ static inline struct calls_frame frame_of(PyObject *code, const _PyInterpreterFr
                                 .is_resumed = is_resumed};
 }
 
-/* A function that numba has compiled is told of without a frame of its own. */
+/* A function that numba has compiled is reported without its own frame. */
 static inline bool is_of(const _PyInterpreterFrame *frame, const PyObject *code)
 {
 #if PY_VERSION_HEX >= 0x030d0000

@@ -1,7 +1,7 @@
 /*
  * calls_numba.c: what functions that numba has compiled are called with.
  *
- * numba tells profilers of such a call by a frame of the function's code, or by an event without one; the arguments are in
+ * numba reports such a call to profilers by a frame of the function's code, or by an event without one; the arguments are in
  * neither (what locals there may be are the caller's). So while a profile with signatures is on, the class of numba's
  * dispatchers has a __call__ that keeps the arguments at hand, and goes on with numba's own.
  */

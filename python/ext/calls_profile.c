@@ -30,7 +30,7 @@ static int set_modules(struct calls_profile *self, PyObject *modules)
         return -1;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++)
         if (!PyUnicode_Check(PyTuple_GET_ITEM(names, i))) {
-            PyErr_Format(PyExc_TypeError, "modules are names, and %R is none",
+            PyErr_Format(PyExc_TypeError, "modules are names, and %R is not a name",
                          PyTuple_GET_ITEM(names, i));
             Py_DECREF(names);
             return -1;
@@ -98,7 +98,7 @@ static int profile_init(PyObject *object, PyObject *args, PyObject *kwargs)
                                      &a.most, &a.requires_grad))
         return -1;
     if (a.level < CALLS_NONE || a.level > CALLS_LAYOUT) {
-        PyErr_Format(PyExc_ValueError, "%d is no level of signatures", a.level);
+        PyErr_Format(PyExc_ValueError, "%d is not a level of signatures", a.level);
         return -1;
     }
     if (!is_main()) {

@@ -2,7 +2,7 @@
  * calls_setprofile.c: calls by the profile hook, which each thread has for itself; Python 3.10 and 3.11.
  *
  * Threads that are there get it when a profile is enabled; those that threading starts later, by threading.setprofile().
- * Whoever held the hook gets it back.
+ * The previous holder of the hook gets it back.
  */
 #include "calls_hook.h"
 
@@ -93,7 +93,7 @@ static inline struct calls_frame frame_of(PyFrameObject *frame, bool goes_on)
                                 .is_resumed = goes_on};
 }
 
-/* A module or the body of a class, or a function that numba has compiled: numba takes the flag from those it tells of. */
+/* A module or the body of a class, or a function that numba has compiled: numba takes the flag from those it reports. */
 static inline bool is_unusual(const struct calls_frame *frame)
 {
     return (((PyCodeObject *)frame->code)->co_flags & CO_OPTIMIZED) == 0;

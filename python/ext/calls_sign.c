@@ -62,7 +62,7 @@ static PyObject *value_of(PyCodeObject *code, PyObject *const *locals, uint32_t 
 
 /* ---- frames ---- */
 
-/* `self` is told by its type alone, which names the method. */
+/* `self` is described by its type only, which names the method. */
 static bool is_self(const struct calls_signer *signer, const struct calls_parameters *parameters)
 {
     return parameters->n > 0 && PyTuple_GET_ITEM(parameters->names, 0) == signer->names[NAME_SELF] &&

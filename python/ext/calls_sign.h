@@ -8,14 +8,14 @@
  * signature is, so a call whose function saw the same words last costs a few loads and compares. Text is made of words,
  * once for each signature.
  *
- * No Python code and no code of an object runs here. Types are told by their address, arrays of numpy and the built-in
+ * No Python code and no code of an object runs here. Types are known by their address, arrays of numpy and the built-in
  * containers are read through their C structures, all others through getters that are written in C and belong to a type
  * that is known by address. The one exception is asked for by the user: a formatter (marey.profiler.register). While it
  * runs calls_sign_is_formatting is set on that thread, and the hook is to return at once. Besides, an allocation made here
- * may be the moment at which Python (before 3.12) collects garbage, as any allocation may be; what the collector
+ * may be where Python (before 3.12) collects garbage, as any allocation may be; what the collector
  * calls enters the hook again, as from anywhere else, and finds everything here in order.
  *
- * With the GIL, all of it. A type is known by its address only while it lives: a weak reference tells of its end, so that
+ * With the GIL, all of it. A type is known by its address only while it lives: a weak reference reports its end, so that
  * a type which gets the address of a dead one is another type, and nothing of the program is kept alive.
  */
 #ifndef MAREY_PYTHON_CALLS_SIGN_H
@@ -29,7 +29,7 @@
 
 struct marey_calls;
 
-/* What does not fit is cut, and told as "..." at the end of the signature. */
+/* What does not fit is cut, and shown as "..." at the end of the signature. */
 enum { CALLS_SIGN_WORDS = 64 };
 
 enum calls_level {
@@ -48,7 +48,7 @@ struct calls_sign_options {
     enum calls_level level;
     uint32_t depth;       /* how far containers are looked into; 0: 2 */
     uint32_t most;        /* signatures of one function before shapes are widened; 0: 64 */
-    bool requires_grad;   /* tell whether tensors of torch require gradients */
+    bool requires_grad;   /* show whether tensors of torch require gradients */
     PyObject *formatters; /* lent; dict: type -> callable, of marey.profiler.register; NULL: none */
     calls_sign_define *define; /* never NULL */
     void (*count_widened)(
@@ -73,7 +73,7 @@ extern uint32_t calls_sign_n_formatting;
 /*
  * The words of a call that begins. `locals` are the frame's fast locals, all of them, as they lie in the frame (3.11 and
  * later: localsplus; before: f_localsplus), all lent; parameters that are cells are found here. A parameter that has no
- * value any more, as in a generator that goes on, is told as such: sign at the first start of a generator and keep the number.
+ * value any more, as in a generator that goes on, is marked as such: sign at the first start of a generator and keep the number.
  * Returns how many words, at most CALLS_SIGN_WORDS. Never fails and leaves no exception; one that is set stays set.
  */
 size_t calls_sign_frame(struct calls_signer *signer, PyCodeObject *code, PyObject *const *locals,
@@ -81,8 +81,8 @@ size_t calls_sign_frame(struct calls_signer *signer, PyCodeObject *code, PyObjec
 
 /*
  * The number of these words for a function, by options.define at first sight. Past the cap the shapes that differ are
- * told as ranges ("shape=(64..127, 768)"), and past a quarter more of those as one signature, "other shapes".
- * `code` is that of calls_sign_frame(), whose values still live. 0: no signature, when memory is short, and for code that is no
+ * shown as ranges ("shape=(64..127, 768)"), and past a quarter more of those as one signature, "other shapes".
+ * `code` is that of calls_sign_frame(), whose values still live. 0: no signature, when memory is short, and for code that is not a
  * function (modules, bodies of classes). Leaves no exception.
  */
 uint32_t calls_sign_number(struct calls_signer *signer, struct marey_calls *calls, uint32_t function,

@@ -2,7 +2,7 @@
  * Arrays: dtype and shape.
  *
  * numpy.ndarray and whatever derives from it are read through the structures that numpy's public headers declare; a class
- * that overrides `shape` is not asked. The usual dtypes are told by numpy's number of them. All others (byte order, text,
+ * that overrides `shape` is not asked. The usual dtypes are known by their numbers in numpy. All others (byte order, text,
  * times, records, types of other packages) get a text, once for each object that describes one.
  *
  * Other libraries' arrays are asked through getters that are written in C, called from the very type that declares them.

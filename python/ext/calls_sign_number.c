@@ -4,7 +4,7 @@
  *     last     the words of the last call: most calls end here
  *     memo     64 places by hash, each with the words that came last to it
  *     exact    every signature of its own, up to the cap, by hash
- *     wide     signatures that stand for several
+ *     wide     signatures that cover several
  *
  * Past the cap, words that are new are widened. Sizes in which known signatures of the same build differ, or this one from
  * them, become a range between powers of two, so that a function called with ten thousand lengths has a row for each
@@ -17,9 +17,9 @@ enum { DEFAULT_MOST = 64, MEMO = 64 };
 
 struct entry {
     uint64_t *words; /* owned; NULL: free */
-    char *text;      /* owned; of exact ones alone */
+    char *text;      /* owned; of exact ones only */
     uint64_t hash;
-    uint64_t wide; /* which words stand for a range */
+    uint64_t wide; /* which words represent a range */
     uint32_t n_words, number;
     bool is_wide;
 };
@@ -51,7 +51,7 @@ static bool is_same(const struct entry *entry, uint64_t hash, const uint64_t *wo
 }
 
 /*
- * The same for the few words of a call, where a call of memcmp() would cost more. One by one: words that were stored a moment
+ * The same for the few words of a call, where a call of memcmp() would cost more. One by one: words that were stored a few cycles
  * ago are there at once when they are loaded as they were stored, and not when two are loaded together.
  */
 static bool has_same_words(const uint64_t *a, const uint64_t *b, size_t n)

@@ -61,7 +61,7 @@ static const char *name_of(const struct reader *in, uint64_t word)
     return is_known ? calls_type_name(type->type) : "...";
 }
 
-/* A size, which may stand for a range of them. */
+/* A size, which may represent a range of them. */
 static uint64_t append_size(struct reader *in, uint32_t at)
 {
     const uint64_t size = at < in->n ? in->words[at] : SIZE_UNKNOWN;
@@ -117,7 +117,7 @@ static void append_array(struct reader *in, double times)
 static void append_table(struct reader *in, enum calls_kind kind, double times)
 {
     const struct calls_container_word word = container_of_word(next(in));
-    const uint32_t rows_at = in->at++; /* told last */
+    const uint32_t rows_at = in->at++; /* shown last */
     double columns = 0;
     append(in->out, kind == KIND_FRAME ? "(dtypes=[" : "(dtype=");
     for (uint32_t i = 0; i < word.n_first; i++) {

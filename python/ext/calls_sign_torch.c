@@ -4,10 +4,10 @@
  * a look, and both are asked of the library first, by functions that it exports:
  *
  *   a mode of __torch_function__ (torch.set_default_device() is one) makes getters call Python. It is switched
- *   off on this thread for the moment, as torch._C.DisableTorchFunction does.
- *   torch.jit.trace writes what is asked of a tensor into its graph. Then tensors are told by their type alone.
+ *   off on this thread for that time, as torch._C.DisableTorchFunction does.
+ *   torch.jit.trace writes what is asked of a tensor into its graph. Then tensors are described by their type only.
  *
- * Where one of these functions is missing, tensors are told by their type alone as well.
+ * Where one of these functions is missing, tensors are described by their type only as well.
  */
 #include "calls_signer.h"
 

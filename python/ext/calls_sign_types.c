@@ -119,7 +119,7 @@ static void table_remove(struct calls_signer *signer, uint32_t at)
          next = (next + 1) & signer->type_mask) {
         const uint32_t home = place_of(signer, signer->types[table[next]].type);
         if (((next - home) & signer->type_mask) < ((next - at) & signer->type_mask))
-            continue; /* it would stand before the place where it is looked for */
+            continue; /* it would come before the place where its search starts */
         table[at] = table[next];
         at = next;
     }

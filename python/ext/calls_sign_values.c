@@ -1,5 +1,5 @@
 /*
- * Values that are no arrays. Containers of exactly the built-in types are looked into by their structures: nothing is
+ * Values that are not arrays. Containers of exactly the built-in types are looked into by their structures: nothing is
  * hashed, compared or iterated by Python's protocols. Only the first elements are looked at, so that a long list costs as
  * much as a short one.
  */
@@ -12,12 +12,12 @@ enum { MAX_LOOKS = 8, MAX_ALTERNATIVES = 3, MAX_SET_SLOTS = 64 };
 
 /* ---- elements ---- */
 
-/* Elements that are alike are told once: where the words of each that differs begin. */
+/* Elements that are alike are shown once: where the words of each that differs begin. */
 struct alternatives {
     uint32_t at[MAX_ALTERNATIVES + 1]; /* and where the last one ends */
     uint32_t n;
     bool has_more;
-    const PyTypeObject *plain; /* the type of an element that was put, of which nothing but its type is told */
+    const PyTypeObject *plain; /* the type of an element that was put, of which only its type is shown */
 };
 
 __attribute__((noinline)) static void
@@ -203,7 +203,7 @@ static uint32_t name_of(struct calls_signer *signer, enum calls_kind kind, PyObj
                : 0;
 }
 
-/* What the user's function says of the value. When it raises that is told once, and its type is all that is known. */
+/* What the user's function says of the value. When it raises, that is printed once, and only its type is known. */
 static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t type_word)
 {
     PyObject *const formatter = calls_type_of(signer, type_word)->detail;

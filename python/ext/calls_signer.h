@@ -4,7 +4,7 @@
  *     calls_sign.c          a frame's arguments, one after the other
  *     calls_sign_types.c    types by number, and which way each is read
  *     calls_sign_values.c   containers, classes, callables, values with a formatter
- *     calls_sign_arrays.c   numpy; what others tell by getters in C
+ *     calls_sign_arrays.c   numpy; arrays of others, by getters in C
  *     calls_sign_torch.c    tensors of torch
  *     calls_sign_pandas.c   tables of pandas
  *     calls_sign_text.c     words to text
@@ -16,7 +16,7 @@
  *     array        type, array word, a size for each dimension
  *     list, set    type, container word, length, words of elements   elements that are alike once
  *     dict         type, container word, length, words of keys, words of values
- *     tuple        type, container word, length, words of each element; a long one is told like a list
+ *     tuple        type, container word, length, words of each element; a long one is described like a list
  *     class        type, type of that class
  *     named        type, text                                   functions, and what has a formatter
  *     table        type, container word, rows, then dtype and number of columns in a word for each dtype
@@ -55,18 +55,18 @@ enum calls_kind {
  * does not fit into the table.
  */
 enum { WORD_INDEX_BITS = 20, WORD_COUNT_BITS = 36 };
-#define WORD_PLAIN (UINT64_C(1) << 56)   /* the type alone; no words follow */
-#define WORD_DELETED (UINT64_C(1) << 57) /* alone: a parameter without a value */
-#define WORD_CUT (UINT64_C(1) << 58)     /* alone and last: more did not fit */
+#define WORD_PLAIN (UINT64_C(1) << 56)   /* only the type; no words follow */
+#define WORD_DELETED (UINT64_C(1) << 57) /* by itself: a parameter without a value */
+#define WORD_CUT (UINT64_C(1) << 58)     /* by itself and last: more did not fit */
 #define WORD_INDEX(word) ((uint32_t)((word) & ((1u << WORD_INDEX_BITS) - 1)))
 
 /* The array word. A dtype below DTYPE_TEXT is a type_num of numpy, else a text. */
 enum { DTYPE_TEXT = 1 << 16, NO_SHAPE = 255 };
 struct calls_array_word {
     uint32_t dtype;
-    uint8_t n_dims; /* NO_SHAPE: not told */
+    uint8_t n_dims; /* NO_SHAPE: not shown */
     uint8_t flags;
-    uint16_t device; /* a text; 0: not told */
+    uint16_t device; /* a text; 0: not shown */
 };
 enum { ARRAY_LAYOUT = 1, ARRAY_C = 2, ARRAY_F = 4, ARRAY_READONLY = 8, ARRAY_GRAD = 16 };
 
@@ -75,7 +75,7 @@ struct calls_container_word {
     uint16_t n_first;  /* how many elements or keys follow */
     uint16_t n_second; /* and values of a dict */
     uint16_t has_more; /* there are more kinds of elements */
-    uint16_t is_each;  /* each element of a tuple is told */
+    uint16_t is_each;  /* each element of a tuple is shown */
 };
 
 /* A size that is no number, as where torch or JAX trace a program; or a length that is not told. */
@@ -112,7 +112,7 @@ static inline struct calls_container_word container_of_word(uint64_t bits)
 
 struct calls_type {
     PyTypeObject *type; /* lent while it lives; NULL: free */
-    PyObject *weak;     /* owned; tells of its end; NULL for types that are never freed */
+    PyObject *weak;     /* owned; reports its end; NULL for types that are never freed */
     PyObject *detail;   /* owned; a formatter, or what reads a value of the type; NULL: none */
     uint64_t word;
     enum calls_kind kind;
@@ -167,7 +167,7 @@ struct calls_signer {
     struct calls_type_slot slots[TYPE_SLOTS];
     struct calls_type_slot other;            /* of types that do not fit */
     PyObject *names[CALLS_N_NAMES];          /* owned, interned */
-    struct calls_type *types;                /* [0] stands for those that do not fit */
+    struct calls_type *types;                /* [0] is for those that do not fit */
     uint32_t n_types, room_types, free_type; /* free ones are a list through word; 0 ends it */
     uint32_t *type_table;                    /* by address: indices, 0: free */
     uint32_t type_mask, n_live;
@@ -220,7 +220,7 @@ struct calls_put {
     struct calls_signer *signer;
     uint64_t *words;
     uint32_t n;
-    bool is_cut; /* a word did not fit: the value is told by its type alone */
+    bool is_cut; /* a word did not fit: the value is described by its type only */
 };
 
 static inline void calls_put(struct calls_put *put, uint64_t word)
@@ -293,7 +293,7 @@ typedef uint32_t calls_make_text(struct calls_signer *signer, PyObject *object);
 uint32_t calls_dtype_by_object(struct calls_signer *signer, PyObject *object, calls_make_text *make);
 /* Its name. */
 const char *calls_dtype_name(const struct calls_signer *signer, uint32_t dtype);
-/* Put an array word and the sizes of a tuple, whose elements may be anything. False when it is no tuple. */
+/* Put an array word and the sizes of a tuple, whose elements may be anything. False when it is not a tuple. */
 bool calls_put_shape(struct calls_put *put, struct calls_array_word word, PyObject *shape);
 void calls_descrs_fini(struct calls_signer *signer);
 
@@ -306,10 +306,10 @@ struct calls_text {
     uint64_t sizes;  /* a bit for each word that is a dimension, a length or rows */
     double elements; /* of arrays; of containers where there is no array */
 };
-/* What words mean; the sizes of `wide` are told as the range that they stand for. */
+/* What words mean; the sizes of `wide` are shown as the range that they represent. */
 void calls_text_make(struct calls_signer *signer, PyCodeObject *code, const uint64_t *words,
                      size_t n_words, uint64_t wide, struct calls_text *out);
-/* The least and the largest of the sizes that are told together. */
+/* The least and the largest of the sizes that share a range. */
 static inline uint64_t calls_range_first(uint64_t size)
 {
     return size == 0 ? 0 : UINT64_C(1) << (63 - __builtin_clzll(size));

@@ -85,7 +85,7 @@ struct native_dump {
 struct native_phases {
     PyObject *vocabulary; /* dict: name -> (Range, text of an annotation); NULL before marey/_phases.py */
     PyObject *make;       /* makes what is in it */
-    PyObject *now;        /* the phase that goes on, whoever began it: str or bytes; NULL: none */
+    PyObject *now;        /* the current phase: str or bytes; NULL: none */
     PyObject *annotate; /* makes the annotation of a phase; NULL: none is wanted */
     struct native_entered *stack;
     size_t depth, room;
@@ -105,7 +105,7 @@ struct native_state {
     PyObject *stopwatch;  /* the one Stopwatch */
     PyObject *measured;   /* dict: name -> Measurement */
     int strict;           /* misuse of the stopwatch raises */
-    int told_of_print;    /* a report could not be printed, and that was told */
+    int told_of_print;    /* a report could not be printed, and that was reported */
     int warned_of_range;  /* of a range() that is a statement */
     PyObject *ready;      /* an awaitable that is done */
     PyObject *handles;    /* a ContextVar: the open async ranges of a task, see native_async.c */
@@ -352,7 +352,7 @@ int native_truth(PyObject *value, uint32_t *out);
 /* The id of a site through the dictionary; its place, when it is new, is the caller's. -1 and an exception otherwise. */
 int native_id_of_site(struct native_state *state, const struct native_site_key *key, marey_id *id);
 
-/* The id of a name alone, through the caches. -1 and an exception when it is no name. */
+/* The id of a bare name, through the caches. -1 and an exception when it is not a name. */
 int native_id_slow(struct native_state *state, PyObject *given, marey_id *id);
 
 static inline size_t native_slot_of(PyObject *key)

@@ -7,7 +7,7 @@
 
 #include <marey/iteration.h>
 
-/* Who counts: the argument `at`, a str that is told to the user, or the package's own functions. NULL for an exception. */
+/* Who counts: the argument `at`, a str that messages show, or the package's own functions. NULL for an exception. */
 static const char *driver_of(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py_ssize_t at)
 {
     marey_id id;

@@ -1,7 +1,7 @@
 /*
  * native_memory.c: what Python allocates, and what it runs when something is allocated, for <marey/memory.h>.
  *
- * Small objects do not go through malloc: Python cuts them out of arenas. While memory is measured, we stand in front of its
+ * Small objects do not go through malloc: Python cuts them out of arenas. While memory is measured, our allocator is in front of its
  * allocators for them, as tracemalloc does. They are called with the GIL held, so one count serves all threads. What is
  * larger goes on to malloc, and is counted there where malloc is hooked.
  *
@@ -143,7 +143,7 @@ static struct front {
     PyMemAllocatorEx behind;
 } fronts[2];                             /* of PYMEM_DOMAIN_MEM and PYMEM_DOMAIN_OBJ */
 static struct marey_memory_thread count; /* guarded by the GIL */
-static const uint8_t *marks;             /* NULL until something was told */
+static const uint8_t *marks;             /* NULL until something was sampled */
 static size_t most_bytes = SIZE_MAX;     /* of what is counted here */
 
 static void *taken(void *block, size_t bytes)

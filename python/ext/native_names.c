@@ -159,11 +159,12 @@ static int color_of_text(PyObject *color, unsigned *out)
     }
     const size_t digits = text[0] == '#' ? strspn(text + 1, "0123456789abcdefABCDEF") : 0;
     if ((digits != 6 && digits != 8) || text[1 + digits] != '\0') {
-        PyErr_Format(PyExc_ValueError,
-                     "%R is no colour: give 0xAARRGGBB, \"#rrggbb\", \"#aarrggbb\", or one of red, "
-                     "green, blue, "
-                     "orange, purple, yellow, cyan, grey",
-                     color);
+        PyErr_Format(
+            PyExc_ValueError,
+            "%R is not a colour: give 0xAARRGGBB, \"#rrggbb\", \"#aarrggbb\", or one of red, "
+            "green, blue, "
+            "orange, purple, yellow, cyan, grey",
+            color);
         return -1;
     }
     *out = (unsigned)strtoul(text + 1, NULL, 16) | (digits == 6 ? 0xff000000u : 0);

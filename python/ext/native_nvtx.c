@@ -142,7 +142,7 @@ static PyMethodDef nvtx_methods[] = {
      "disable($self, /)\n--\n\n"
      "Switch it off. Ranges that this thread has open through it are ended."},
     {"reset", nvtx_disable, METH_NOARGS,
-     "reset($self, /)\n--\n\nSwitch it off and forget what it was told, as disable() does."},
+     "reset($self, /)\n--\n\nSwitch it off and forget its options, as disable() does."},
     {"range_push", NATIVE_FASTCALL(nvtx_range_push),
      "range_push($self, /, range_name)\n--\n\n"
      "Wait for the GPU if asked to, then begin a range on this thread. Nothing while off."},

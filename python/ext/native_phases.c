@@ -106,12 +106,12 @@ static int make_pair(struct native_state *state, PyObject *name)
     return rc;
 }
 
-/* The pair (range, text) of a name, lent. NULL and an exception for a name that is no phase. */
+/* The pair (range, text) of a name, lent. NULL and an exception for a name that is not a phase. */
 static PyObject *find(struct native_state *state, PyObject *name)
 {
     PyObject *vocabulary = state->phases.vocabulary;
     if (vocabulary == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "nobody has said which phases there are");
+        PyErr_SetString(PyExc_RuntimeError, "no phases are configured");
         return NULL;
     }
     PyObject *pair = PyDict_GetItemWithError(vocabulary, name);

@@ -378,7 +378,8 @@ PyDoc_STRVAR(
     range_function_doc,
     "range(name, category=None, color=None, payload=None, domain=None)\n--\n\n"
     "A named stretch of time: `with marey.range(\"forward\"):`, `async with`, or a decorator.\n\n"
-    "The same name gives the same object. `@marey.range` alone takes the function's qualified "
+    "The same name gives the same object. `@marey.range` without arguments takes the function's "
+    "qualified "
     "name.\n"
     "Keep what varies out of the name and in the payload (an int, a float or a text). `domain` "
     "names the library that speaks.");

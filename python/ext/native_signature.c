@@ -43,7 +43,7 @@ struct signer {
     uint64_t widened; /* calls */
 };
 
-/* A signer stands in for a profile: it is all that its callbacks need. */
+/* A signer takes the place of a profile: its callbacks need nothing else. */
 static uint32_t define(struct marey_calls *calls, uint32_t function, const char *text,
                        size_t length, double elements)
 {
@@ -139,7 +139,7 @@ static PyMethodDef signer_methods[] = {
     {"texts", signer_texts, METH_NOARGS,
      "texts($self, /)\n--\n\n(text, elements) of each signature; the first has number 1."},
     {"widened", signer_widened, METH_NOARGS,
-     "widened($self, /)\n--\n\nHow many calls had a signature that stands for several."},
+     "widened($self, /)\n--\n\nHow many calls had a signature that covers several."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -2,11 +2,11 @@
  * native_stopwatch.c: Stopwatch, the stopwatch of <marey/stopwatch.h>.
  *
  * There is one instance, whose switch, options and results are the process's, in libmarey: a method that was taken before
- * enable() works after it, and a measurement may start in C and end here. `strict` alone is Python's: what libmarey
- * counts and tells once raises then.
+ * enable() works after it, and a measurement may start in C and end here. Only `strict` is Python's: misuse that libmarey
+ * counts and reports once raises then.
  *
  * Reports that are due go where print() writes, which is not C's stdout: libmarey hands them to printer(), and finish
- * prints them when libmarey is through. What files, pandas and other ranks are told is in marey/_stopwatch.py.
+ * prints them when libmarey is through. Output to files, pandas and other ranks is in marey/_stopwatch.py.
  */
 #include "native.h"
 
@@ -108,7 +108,7 @@ static PyObject *by_package(const char *function, PyObject *const *args, Py_ssiz
 }
 
 /*
- * A report that is due. A training loop does not end because nobody reads its output: that is told once and left at
+ * A report that is due. A training loop does not end because nobody reads its output: that is printed once and left at
  * that. -1 and an exception for what is meant to end it, such as KeyboardInterrupt, and for all of them when strict.
  */
 static int print_due(struct native_state *state, PyObject *report)
@@ -320,7 +320,7 @@ static int usage_argument(PyObject *value, uint32_t *mask)
     return rc;
 }
 
-/* All that this kernel tells; libmarey has said what it does not. */
+/* All that this kernel reports; libmarey has printed what it does not. */
 static marey_status measure_all(marey_id id)
 {
     uint32_t mask = 0;
@@ -408,7 +408,7 @@ static PyMethodDef stopwatch_methods[] = {
      "report is printed every\nprint_every_n_iters measured ones. gpu=\"sync\", or do_cuda_sync, "
      "waits for the GPU at both ends of a measurement;\ngpu=\"events\" lets the GPU note the "
      "times, "
-     "and nobody waits. With strict, misuse raises instead of being told once."},
+     "and nobody waits. With strict, misuse raises instead of being printed once."},
     {"disable", stopwatch_disable, METH_NOARGS,
      "disable($self, /)\n--\n\n"
      "Switch it off. Results stay readable; measurements that run are dropped."},

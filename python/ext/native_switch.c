@@ -54,7 +54,7 @@ static PyObject *switch_enabled(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     return PyBool_FromLong(marey_enabled());
 }
 
-/* An int in a C int; `missing` stands for an argument that was not given. -1 and an exception otherwise. */
+/* An int in a C int; `missing` is used for an argument that was not given. -1 and an exception otherwise. */
 static int int_of(PyObject *value, int missing, int *out)
 {
     const long number = value != NULL ? PyLong_AsLong(value) : missing;
@@ -78,7 +78,7 @@ static PyObject *switch_set_rank(PyObject *Py_UNUSED(module), PyObject *const *a
         int_of(values[0], -1, &rank) < 0 || int_of(values[1], -1, &world_size) < 0)
         return NULL;
     if (rank < 0) {
-        PyErr_Format(PyExc_ValueError, "ranks count from 0, so %d is none", rank);
+        PyErr_Format(PyExc_ValueError, "ranks count from 0, so %d is not a rank", rank);
         return NULL;
     }
     marey_set_rank(rank, world_size);
@@ -104,7 +104,7 @@ static PyObject *switch_allow_attach(PyObject *module, PyObject *const *args, Py
         (value != NULL && value != Py_None && int_of(value, 0, &pid) < 0))
         return NULL;
     if (value != NULL && value != Py_None && pid <= 0) {
-        PyErr_Format(PyExc_ValueError, "%d is no process id; None allows any process", pid);
+        PyErr_Format(PyExc_ValueError, "%d is not a process id; None allows any process", pid);
         return NULL;
     }
     const marey_status status = marey_allow_attach(pid);
@@ -185,7 +185,7 @@ PyMethodDef native_switch_functions[] = {
      "set_worker($module, number, /)\n--\n\nSay which worker of a data loader this process is."},
     {"allow_attach", NATIVE_FASTCALL(switch_allow_attach),
      "allow_attach($module, /, pid=None)\n--\n\n"
-     "Let a sampling profiler of the same user attach to this process; pid: that one alone."},
+     "Let a sampling profiler of the same user attach to this process; pid: only that one."},
     {"run_id", switch_run_id, METH_NOARGS,
      "run_id($module, /)\n--\n\n"
      "What processes of one run share, as the launcher says it; None when it does not."},

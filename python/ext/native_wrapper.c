@@ -4,7 +4,7 @@
  * A plain function becomes a Wrapper: an object that is called by vectorcall, begins the range, calls the function and
  * ends the range, whether the function returns or raises. With the method-descriptor flag and tp_descr_get it works as
  * a method without a bound object on the call path. Generators, coroutines and async generators get a wrapper of their
- * own kind, written in Python (marey/_resume.py), so that inspect still tells them for what they are.
+ * own kind, written in Python (marey/_resume.py), so that inspect still recognizes them.
  */
 #include "native.h"
 

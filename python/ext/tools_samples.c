@@ -8,7 +8,7 @@
 int tools_samples_filter(PyObject *chosen, struct marey_samples_filter *filter)
 {
     if (!PyTuple_Check(chosen)) {
-        PyErr_SetString(PyExc_TypeError, "what chooses samples is no tuple");
+        PyErr_SetString(PyExc_TypeError, "the choice of samples is not a tuple");
         return -1;
     }
     return PyArg_ParseTuple(chosen, "zpzzzzzzzp:samples", &filter->mode, &filter->idle,

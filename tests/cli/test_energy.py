@@ -297,13 +297,13 @@ def test_a_buffer_that_is_empty_at_first_is_looked_at_again(marey, nvml, counter
         (
             ["error TotalEnergyConsumption 3"],
             ("Instant", 3),
-            "tells no energy counter (not supported): its energy is su",
+            "has no energy counter (not supported): its energy is su",
         ),
-        (["error TotalEnergyConsumption 4"], ("Instant", 3), "tells no energy counter (no permission)"),
+        (["error TotalEnergyConsumption 4"], ("Instant", 3), "has no energy counter (no permission)"),
         (
             ["error Instant 3", "error PowerUsage 4"],
             ("Throttle", 1),
-            "tells no power (no permission): only its energy c",
+            "has no power reading (no permission): only its energy c",
         ),
         (["error MemoryInfo 4"], ("Instant", 3), "memory_used is not read: no permission"),
         (
@@ -313,10 +313,10 @@ def test_a_buffer_that_is_empty_at_first_is_looked_at_again(marey, nvml, counter
         ),
         (["error Instant 15 4"], ("Instant", 4), 'is lost: NVML says "GPU is lost" (error 15)'),
         (["error ClockInfo 9"], ("ClockInfo", 1), 'is lost: NVML says "Driver Not Loaded" (error 9)'),
-        (["error Instant 999 3"], ("Instant", 7), "tells no power (Unknown Error)"),
+        (["error Instant 999 3"], ("Instant", 7), "has no power reading (Unknown Error)"),
         (["counter reset"], ("Instant", 4), "began again, as when the driver is loaded anew"),
         (["counter wrap"], ("Instant", 4), "wrapped at 2^32 mJ"),
-        (["counter stuck", "watts 2000 0 1"], ("Instant", 16), "stands still: while it does, its energy is summed up"),
+        (["counter stuck", "watts 2000 0 1"], ("Instant", 16), "does not move: until it does, its energy is summed up"),
     ],
 )
 def test_a_fault_is_one_sentence_and_the_program_goes_on(marey, nvml, until, script, wait, words):
@@ -339,7 +339,7 @@ def test_no_driver_is_one_sentence(marey, nvml, tmp_path):
 def test_an_old_nvml_gives_what_it_has(marey, nvml, counters, until):
     command, log = until("PowerUsage", 3)
     done = marey("run", "-q", "--energy", "-o", "run.marey", *command, env=nvml(log, library="nvml_standin_old"))
-    assert "tells no energy counter (not supported)" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert "has no energy counter (not supported)" in done.stderr and len(done.stderr.splitlines()) == 1
     found = counters("run.marey")
     assert found["GPU 0 power (W)"] and found["GPU 0 utilization (%)"]
     assert not any("energy" in name or "SM active" in name for name in found)

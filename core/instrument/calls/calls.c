@@ -206,7 +206,7 @@ static struct marey_calls_thread *forking_thread(const struct marey_calls *calls
     return found;
 }
 
-/* The child has one thread, and nothing to tell of so far. Who held a profile's lock is not there any more. */
+/* The child has one thread, and nothing to report so far. The thread that held a profile's lock does not exist here. */
 static void start_anew(struct marey_calls *calls)
 {
     struct marey_calls_thread *const left = forking_thread(calls);

@@ -74,7 +74,7 @@ marey_status marey_calls_record(struct marey_calls *calls)
     if (is_free) {
         marey__calls_append_reset(calls);
         set_recorded(calls);
-        write_now(); /* whoever reads the log of a process that is killed soon knows what is missing */
+        write_now(); /* so that a reader of the log of a process that is killed soon knows what is missing */
     }
     pthread_mutex_unlock(&recorded.lock);
     if (!is_free)

@@ -19,7 +19,7 @@ struct row_set {
     struct marey__key_map by_names;
 };
 
-/* A node of any thread; parents stand before their children. */
+/* A node of any thread; parents come before their children. */
 struct visit {
     const struct marey__calls_node *node;
     uint32_t parent, first_child, next_sibling; /* from 1; 0: none */
@@ -42,7 +42,7 @@ static uint32_t row_of(struct row_set *set, const struct marey_calls_row *key)
 
 /* ---- the tree as an array ---- */
 
-/* Where nodes stand in the array, by number. */
+/* The index of a node in the array, by number. */
 static marey_status gather_nodes(struct marey_calls *calls, struct walk *walk, uint32_t **places)
 {
     size_t n = 0;

@@ -117,7 +117,7 @@ static struct marey__calls_node *add_node(struct marey_calls_thread *thread, uin
     return node;
 }
 
-/* The node of a path for which there is no room: one for each function and signature, whoever called it. */
+/* The node of a path for which there is no room: one for each function and signature, for all callers. */
 static struct marey__calls_node *other_child(struct marey_calls_thread *thread, uint32_t function,
                                              uint32_t signature)
 {
@@ -212,7 +212,7 @@ static inline void pop(struct marey_calls_thread *thread, uint64_t now)
     const uint64_t self = total > frame->callees ? total - frame->callees : 0;
     const uint32_t sequence = thread->sequence;
     __atomic_store_n(&thread->sequence, sequence + 1, __ATOMIC_RELAXED);
-    /* Release, each: whoever sees one of these sees that the sequence is odd. */
+    /* Release, each: a reader that sees one of these sees that the sequence is odd. */
     __atomic_store_n(&sums->calls, sums->calls + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&sums->self, sums->self + self, __ATOMIC_RELEASE);
     __atomic_store_n(&sums->total, sums->total + total, __ATOMIC_RELEASE);
@@ -228,7 +228,7 @@ static inline void pop(struct marey_calls_thread *thread, uint64_t now)
     thread->top->callees += total;
 }
 
-/* The function that ends is not the innermost: some that began after it never told of their end, or it is not there. */
+/* The function that ends is not the innermost: some that began after it never reported their end, or it is not there. */
 __attribute__((noinline)) static void pop_to(struct marey_calls_thread *thread, uint32_t function,
                                              uint64_t now)
 {
@@ -260,7 +260,7 @@ __attribute__((noinline)) static void enter_slowly(struct marey_calls_thread *th
         frame->start = now_here(thread);
 }
 
-/* Whatever is not as usual is told apart first and goes elsewhere, so that the usual way calls nothing and saves no registers. */
+/* Unusual cases are recognized first and go elsewhere, so that the usual way calls nothing and saves no registers. */
 void marey_calls_enter(struct marey_calls_thread *thread, uint32_t function, uint32_t signature)
 {
     struct marey__calls_node *const node = thread->top->node->last_child;

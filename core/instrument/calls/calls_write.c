@@ -309,7 +309,7 @@ marey_status marey_calls_write(struct marey_calls *calls, int fd)
     const int own = marey__raise_fd(dup(fd));
     if (own < 0)
         return marey__fail_errno("write a profile");
-    const off_t at = lseek(own, 0, SEEK_CUR); /* what stands before it stays when a write fails */
+    const off_t at = lseek(own, 0, SEEK_CUR); /* bytes before it stay when a write fails */
     struct marey__log log;
     marey__log_adopt(&log, own, at > 0 ? (uint64_t)at : 0);
     const marey_status status = append_all(calls, &log);

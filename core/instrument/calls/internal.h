@@ -8,7 +8,7 @@
  * Input: function entries and exits from the Python extension. Output: blocks of the log, written by the flush
  * thread. Knows nothing of Python objects: functions and signatures are numbers with names.
  *
- * Ownership: A thread's stack and hash table are its own. It alone writes its nodes; writers of a log read them. A
+ * Ownership: A thread's stack and hash table are its own. Only it writes its nodes; writers of a log read them. A
  * node is complete once n_nodes counts it; its sums are guarded by the thread's sequence number, which is odd while they
  * change, so a reader gets consistent sums or tries again, and the thread never waits. Functions, signatures and the list
  * of threads change under the profile's lock, which the hot path does not take.
@@ -63,7 +63,7 @@ struct marey_calls_thread {
     struct marey__calls_frame *top, *limit; /* the innermost; the last that there is room for */
     uint32_t sequence;                      /* odd while sums change; release */
     uint8_t timer;                          /* enum marey__calls_timer */
-    struct marey__calls_frame *stack;       /* its first is no call */
+    struct marey__calls_frame *stack;       /* its first is not a call */
     size_t n_stack;
     uint64_t n_skipped; /* entered while the stack could not grow */
     struct marey__calls_node root;
@@ -140,7 +140,7 @@ void marey__calls_tree_fini(struct marey_calls_thread *thread);
 void marey__calls_tree_settle(struct marey_calls_thread *thread, uint64_t now);
 /* The present, by the thread's timer; also asked by another thread. */
 uint64_t marey__calls_now(struct marey_calls_thread *thread);
-/* The sums of one moment; false when the thread changed them at each try. */
+/* Sums that belong together; false when the thread changed them at each try. */
 bool marey__calls_sums_get(const struct marey_calls_thread *thread,
                            const struct marey__calls_node *node, struct marey__calls_sums *out);
 
@@ -158,7 +158,7 @@ marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *l
 
 /* ---- calls_record.c ---- */
 
-/* The profile that is being recorded, if it is this one, is no longer. */
+/* This profile is not recorded any more. */
 void marey__calls_record_forget(struct marey_calls *calls);
 /* A thread of the profile came to be, in itself. */
 void marey__calls_record_thread(struct marey_calls_thread *thread);

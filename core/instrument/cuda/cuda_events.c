@@ -148,7 +148,7 @@ static marey__gpu_span handle_of(const struct span *span)
     return (span->turn << INDEX_BITS | (uint32_t)(span - gpu.spans)) + 1;
 }
 
-/* The lock is held. NULL for what is no open span. */
+/* The lock is held. NULL for a handle of no open span. */
 static struct span *open_span(marey__gpu_span handle)
 {
     const uint32_t i = (handle - 1) & (MAREY__GPU_MAX_SPANS - 1);

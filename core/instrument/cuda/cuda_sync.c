@@ -18,7 +18,7 @@ typedef const char *error_string_fn(int); /* const char *cudaGetErrorString(cuda
 static struct {
     pthread_mutex_t lock;              /* guards the search and `state` */
     sync_fn *sync;                     /* release; loaded with acquire. Set once */
-    error_string_fn *error_string;     /* may be NULL; stands still once `sync` is seen */
+    error_string_fn *error_string;     /* may be NULL; constant once `sync` is seen */
     unsigned long long n_loads_before; /* the loader's count at the last search. Relaxed */
     char state[256];
 } cuda = {.lock = PTHREAD_MUTEX_INITIALIZER};

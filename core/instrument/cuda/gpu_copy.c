@@ -21,7 +21,7 @@ enum {
     MAX_DEVICES = 32,
     SLOT_BYTES = 16 << 20,
     N_SLOTS = 4,
-    EVENT_FLAGS = 1 | 2, /* whoever waits sleeps; no times */
+    EVENT_FLAGS = 1 | 2, /* a waiting thread sleeps; no times */
     STREAM_NON_BLOCKING = 1,
     HOST_PORTABLE = 1,
     MEMORY_DEVICE = 2, /* CU_MEMORYTYPE_DEVICE */
@@ -258,7 +258,7 @@ static marey_status begin_in(void *ctx, void *stream, const struct marey__gpu_re
     if (error == MAREY__CUDA_CAPTURE_IMPLICIT || (error == 0 && is_capturing != 0))
         return marey__fail(MAREY_EUNAVAILABLE, "its stream is being captured into a graph");
     if (error != 0)
-        return refused("tell the state of a stream", error);
+        return refused("read the state of a stream", error);
     struct place *place = NULL;
     marey_status st = get_place(ctx, &place);
     struct marey__gpu_copy *const copy = st == MAREY_OK ? take(place, &st) : NULL;
@@ -289,7 +289,7 @@ marey_status marey__gpu_copy_begin(const struct marey__gpu_region *region, void 
     if (error == MAREY__CUDA_CAPTURE_IMPLICIT)
         return marey__fail(MAREY_EUNAVAILABLE, "its stream is being captured into a graph");
     if (error != 0)
-        return refused("tell the context of a stream", error);
+        return refused("find the context of a stream", error);
     if (!marey__driver_enter(driver, ctx, &is_entered))
         return marey__fail(MAREY_EIO, "CUDA cannot switch to the context of a stream");
     /* While the program captures a graph in another stream, what we make must not spoil that. */

@@ -1,6 +1,6 @@
 /*
- * The driver library of CUDA, as far as spans need it. Whoever uses a GPU has it loaded, whatever lies above it (torch, a
- * runtime that was linked statically, numba), and its calls leave the runtime's last error alone, which the program may
+ * The driver library of CUDA, as far as spans need it. A program that uses a GPU has it loaded, by any library (torch, a
+ * runtime that was linked statically, numba), and its calls do not change the runtime's last error, which the program may
  * want to ask for. It is never loaded by us, so that a program that uses no GPU stays one.
  */
 #include <dlfcn.h>
@@ -15,7 +15,7 @@ static struct {
     const struct marey__driver *found; /* release; loaded with acquire. Set once */
     unsigned long long n_loads_before; /* the loader's count at the last search. Relaxed */
     bool is_old;                       /* it is loaded and lacks a function. Under the lock */
-    void *library;                     /* stands still once `found` is seen */
+    void *library;                     /* constant once `found` is seen */
     struct marey__driver driver;
 } search = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

@@ -1,6 +1,6 @@
 /*
  * Counters of energy. They only ever rise, but for three accidents: a counter of few bits wraps, a driver that is loaded
- * again begins at zero, and some stand still. What comes out never falls and never jumps.
+ * again begins at zero, and some stop moving. The result never falls and never jumps.
  */
 #include "instrument/energy/internal.h"
 

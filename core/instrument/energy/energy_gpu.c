@@ -1,6 +1,6 @@
 /*
  * One GPU. Each quantity is read until NVML says that it never will be: then it is missing, with the reason, and the rest
- * goes on. Power and energy are what one came for, so their loss is told; the rest stands in the text energy_sources.
+ * goes on. The loss of power and energy is reported; the rest is in the text energy_sources.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,13 +81,12 @@ static void miss(struct marey__energy_gpu *gpu, enum marey__energy_read what, in
     else
         snprintf(why, size, "%s", marey__nvml_words(gpu->nvml, error));
     if (what == MAREY__READ_ENERGY)
-        marey__energy_tell("GPU %" PRIu32
-                           " (%s) tells no energy counter (%s): its energy is summed "
+        marey__energy_tell("GPU %" PRIu32 " (%s) has no energy counter (%s): its energy is summed "
                            "up from power",
                            gpu->number, gpu->node->uuid, why);
     else if (what == MAREY__READ_POWER)
         marey__energy_tell("GPU %" PRIu32
-                           " (%s) tells no power (%s): only its energy counter is read",
+                           " (%s) has no power reading (%s): only its energy counter is read",
                            gpu->number, gpu->node->uuid, why);
     else if (!is_unknown_here)
         marey__energy_tell("GPU %" PRIu32 " (%s): %s is not read: %s", gpu->number, gpu->node->uuid,
@@ -188,7 +187,7 @@ static void tell_count(const struct marey__energy_gpu *gpu, enum marey__count_ne
             gpu->number, gpu->node->uuid);
     else if (news == MAREY__COUNT_STUCK && !was_stuck)
         marey__energy_tell("the energy counter of GPU %" PRIu32
-                           " (%s) stands still: while it does, its "
+                           " (%s) does not move: until it does, its "
                            "energy is summed up from power",
                            gpu->number, gpu->node->uuid);
     else if (news == MAREY__COUNT_WRAPPED)

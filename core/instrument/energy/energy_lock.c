@@ -1,9 +1,9 @@
 /*
- * One process of a machine measures for a recording. Whose turn it is, a lock on a file in the recording's folder tells,
- * which the kernel gives up when its owner dies: whoever asks next has it. The owner takes the file away at the end; so
- * whoever got a lock looks whether the file still has its name, and else asks anew.
+ * One process of a machine measures for a recording. A lock on a file in the recording's folder decides which one,
+ * which the kernel releases when its owner dies: the next process that asks gets it. The owner takes the file away at the end; so
+ * a process that got a lock checks whether the file still has its name, and else asks anew.
  *
- * The file is also where each who stands in line writes down which GPUs it may use, a line of its own: the owner measures
+ * Each waiting process also writes a line into the file with the GPUs it may use: the owner measures
  * those of all.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@ static void sign_in(int fd)
                         ? snprintf(line, sizeof line, "=%.*s\n", (int)strcspn(visible, "\n"), visible)
                         : snprintf(line, sizeof line, "*\n");
     if (len < (int)sizeof line && !marey__write_all(fd, line, (size_t)len))
-        errno = 0; /* a full disk: then it is not told, and the devices of the owner are measured */
+        errno = 0; /* a full disk: then only the devices of the owner are measured */
 }
 
 static void leave(struct marey__energy_lock *lock)

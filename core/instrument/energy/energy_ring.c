@@ -170,7 +170,7 @@ void marey__energy_ring_read(struct marey__energy_gpu *gpu)
         return;
     }
     ring->n_looks = MOST_LOOKS;
-    marey__energy_gpu_power(gpu, look.now.monotonic_ns); /* which also tells whether the GPU is lost */
+    marey__energy_gpu_power(gpu, look.now.monotonic_ns); /* which also finds out whether the GPU is lost */
 }
 
 /* A quarter of it is in hand, should the thread oversleep. */

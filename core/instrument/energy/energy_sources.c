@@ -1,5 +1,5 @@
 /*
- * What there is to measure: the zones of RAPL, and of the machine's GPUs those that somebody who stands in line for the
+ * What there is to measure: the zones of RAPL, and of the machine's GPUs those that a process waiting for the
  * recording may use. All of it in the thread, under the lock that keeps forks away.
  */
 #include <inttypes.h>
@@ -151,7 +151,7 @@ static void add_visible(struct marey__energy_session *s, const char *visible)
         add_gpu(s, &devices[i]);
 }
 
-/* Those of everybody who stands in line, or has since the last look. */
+/* GPUs of all waiting processes, or of those that came since the last call. */
 void marey__energy_sources_add(struct marey__energy_session *s)
 {
     char line[4200];

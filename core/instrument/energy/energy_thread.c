@@ -1,5 +1,5 @@
 /*
- * The thread `marey-energy`: waits for its turn, opens what there is, reads by a timetable until it is told to end.
+ * The thread `marey-energy`: waits for its turn, opens what there is, reads by a timetable until it has to end.
  *
  * It sleeps until the next reading is due, by the clock and not for a time, so that what a reading takes does not add up.
  * Foreign code (NVML) may hang for good. Then stop() leaves the thread to itself: it may write nothing more, and frees the
@@ -179,7 +179,7 @@ static void measure(struct marey__energy_session *s)
 }
 
 /*
- * Ask once a second, which costs nothing to speak of; whoever measures may end at any time. The first time also if the
+ * Ask once a second, which costs nothing to speak of; the measuring process may end at any time. The first time also if the
  * program has ended by then, so that the shortest one is measured too.
  */
 static bool wait_for_turn(struct marey__energy_session *s)

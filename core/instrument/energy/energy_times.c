@@ -77,7 +77,7 @@ bool marey__pace_can_afford(const struct marey__energy_session *s, enum marey__d
 
 /* ---- the timetable ---- */
 
-/* Between readings of the energy counters: the least; and the most where epochs are told, whose edges come first. */
+/* Between readings of the energy counters: the least; and the most where there are epochs, whose edges come first. */
 #define COUNT_NS (4 * MAREY__SECOND_NS)
 #define COUNT_BETWEEN_EDGES_NS (30 * MAREY__SECOND_NS)
 

@@ -1,5 +1,5 @@
 /*
- * How busy a GPU was. Both sources tell means: the driver's ring of samples those of short periods, GPM that between any two
+ * How busy a GPU was. Both sources give means: the driver's ring of samples those of short periods, GPM that between any two
  * looks. What is written is the mean since the value before, at the time of the look: a lane's events are in order of time,
  * and a sample's own stamp would lie before what is there already.
  */
@@ -22,7 +22,7 @@ static int read_last(struct marey__energy_gpu *gpu)
 
 /*
  * Look at the samples since the last look: their mean, NaN where there are none yet. Their stamps are some clock's of the
- * driver's own, so they are compared with one another alone.
+ * driver's own, so they are compared with one another only.
  */
 static int look_at_samples(struct marey__energy_gpu *gpu, double *mean)
 {

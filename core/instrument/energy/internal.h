@@ -5,7 +5,7 @@
  *   energy_sources.c  what can be measured here              energy_times.c    when each counter is read
  *   energy_lock.c     which process of a machine measures for a recording
  *   energy_gpu.c, energy_ring.c, energy_util.c   one GPU: counters, the driver's power samples, utilization
- *   energy_count.c    an energy counter that may wrap, restart or stand still
+ *   energy_count.c    an energy counter that may wrap, restart or stop moving
  *   powercap.c        the kernel's RAPL counters             nvml.c            NVIDIA's library, opened at run time
  *   visible.c         which GPUs CUDA_VISIBLE_DEVICES names
  *
@@ -317,7 +317,7 @@ void marey__zone_describe(const struct marey__zone *zone, struct marey__buf *out
 /* The device of a zone by the names of its folder ("intel-rapl:0:1") and in its file `name`; false: none of ours. */
 MAREY_PRIVATE_API bool marey__zone_device(const char *folder, const char *name,
                                           const char *parent_name, char *out, size_t size);
-/* A number alone in a file, maybe with a newline. */
+/* A file that is a number and nothing else, maybe with a newline. */
 MAREY_PRIVATE_API bool marey__zone_number(const char *text, size_t len, uint64_t *out);
 
 /* ---- energy_lock.c ---- */
@@ -333,7 +333,7 @@ enum marey__energy_turn marey__energy_lock_try(struct marey__energy_lock *lock, 
 /* A marey__finalize_cleaner. */
 void marey__energy_lock_clean(const char *path, const char *name);
 void marey__energy_lock_release(struct marey__energy_lock *lock);
-/* The next CUDA_VISIBLE_DEVICES of those who stand in line, from `*at` on; false when there are no more. */
+/* The next CUDA_VISIBLE_DEVICES of the waiting processes, from `*at` on; false when there are no more. */
 bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, char *out,
                              size_t size, bool *is_set);
 
@@ -413,7 +413,7 @@ struct marey__energy_session {
     uint64_t power_hz; /* as the options ask; 0: the default */
     int local_rank;
     uint32_t state;        /* enum session_state, a futex; changes under `voice` */
-    bool should_end;       /* told together with the bell */
+    bool should_end;       /* set before the bell rings */
     bool is_opening;       /* NVML is being opened, which takes longer than a reading. Relaxed */
     bool is_stuck;         /* a fork has waited for it in vain; who forks has energy.lock */
     pthread_mutex_t calls; /* held by the thread while it is in foreign code; a fork waits for it */
@@ -432,7 +432,7 @@ struct marey__energy_session {
     struct marey__due due[MAREY__N_DUES];
     struct marey__energy_order order;
     size_t n_rings;   /* GPUs whose power comes from a ring */
-    bool has_edges;   /* epochs are told */
+    bool has_edges;   /* there are epochs */
     uint32_t n_edges; /* as many as are taken care of */
     uint64_t edge_ns;
     uint64_t began_ns,
@@ -455,7 +455,7 @@ void marey__energy_put_text(const char *key, struct marey__buf *text);
 
 /* Open NVML and RAPL, find the GPUs and read each once. */
 void marey__energy_sources_open(struct marey__energy_session *s);
-/* Those GPUs that others who stand in line have named since the last look. */
+/* GPUs that other waiting processes have named since the last call. */
 void marey__energy_sources_add(struct marey__energy_session *s);
 /* Read a last time, and say what was read how. */
 void marey__energy_sources_close(struct marey__energy_session *s);
@@ -470,7 +470,7 @@ marey__energy_reader marey__energy_read_power; /* one by one, ring or not */
 /* Of all GPUs, and plan the next time by what it took. */
 void marey__energy_read_paced(struct marey__energy_session *s, enum marey__due_kind kind,
                               uint64_t now_ns);
-/* All of one GPU, which tells what each takes. */
+/* All of one GPU, which measures the cost of each. */
 void marey__energy_read_first(struct marey__energy_session *s, struct marey__energy_gpu *gpu);
 
 void marey__energy_times_init(struct marey__energy_session *s);

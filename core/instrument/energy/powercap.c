@@ -1,6 +1,6 @@
 /*
  * Energy of processors: the kernel shows the RAPL counters of Intel and AMD as files of microjoules. Since 2020 they are
- * for root alone unless somebody says otherwise. Packages and their DRAM are taken; cores and graphics are parts of a package.
+ * for root only unless somebody changes that. Packages and their DRAM are taken; cores and graphics are parts of a package.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -154,7 +154,7 @@ void marey__zone_read(struct marey__zone *zone, uint64_t now_ns)
     zone->count.most_j = most_watts * seconds;
     const enum marey__count_news news = marey__count_take(&zone->count, value);
     if (news == MAREY__COUNT_STUCK && !was_stuck)
-        marey__energy_tell("the energy counter of %s stands still: its energy is not known",
+        marey__energy_tell("the energy counter of %s does not move: its energy is not known",
                            zone->device);
     else if (news == MAREY__COUNT_RESET)
         marey__energy_tell(

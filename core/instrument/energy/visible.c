@@ -55,7 +55,7 @@ static bool find_number(const struct entry *entry, const struct marey__node_gpu 
     return true;
 }
 
-/* A UUID or the begin of one, which must fit one device alone. Hexadecimal digits may be of either case. */
+/* A UUID or the start of one, which must fit one device only. Hexadecimal digits may be of either case. */
 static bool find_uuid(const struct entry *entry, const struct marey__node_gpu *gpus, size_t n_gpus,
                       struct marey__visible_device *out)
 {

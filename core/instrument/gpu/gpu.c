@@ -306,7 +306,7 @@ void marey__gpu_give_up(void)
     pthread_mutex_unlock(&gpu->lock);
 }
 
-/* The driver holds locks of its own here: whoever waits for it must not be waited for, as the thread with orders may. */
+/* The driver holds its locks here: do not wait for a thread that waits for the driver, such as the thread with orders. */
 void marey_gpu_injected(void)
 {
     if (!__atomic_load_n(&gpu->is_armed, __ATOMIC_RELAXED))

@@ -23,7 +23,7 @@ static struct {
 } calls[MAREY__CUPTI_RUNTIME + 1][MAX_CALLS];
 
 /*
- * What is worth a range. A star stands for anything; what begins with a plus gives work to a GPU, with
+ * What is worth a range. A star matches anything; a name with a plus in front gives work to a GPU, one with
  * an equals sign asks for memory or gives it back. */
 static const char *const runtime_calls[] = {"+cudaLaunch*",
                                             "+cudaMemcpy*",
@@ -50,7 +50,7 @@ static const char *const driver_calls[] = {
     "cuMemUnmap",        "cuGraphInstantiate*", "cuModuleLoad*",      "cuLibraryLoad*",
     "cuCtxSynchronize",  "cuStreamSynchronize", "cuEventSynchronize", "cuStreamWaitEvent"};
 
-/* Length of the name without what tells variants apart: cudaLaunchKernel_ptsz_v7000 is cudaLaunchKernel. */
+/* Length of the name without the suffix of a variant: cudaLaunchKernel_ptsz_v7000 is cudaLaunchKernel. */
 static size_t plain_length(const char *name)
 {
     size_t len = strlen(name);
@@ -68,7 +68,7 @@ static bool fits(const char *pattern, const char *name, size_t len)
                    : len == n && memcmp(pattern, name, n) == 0;
 }
 
-/* A call of the driver that does next to nothing, and its number; both stand still once found. */
+/* A call of the driver that does next to nothing, and its number; both constant once found. */
 #define IDLE_CALL "cuDeviceGetCount"
 static uint32_t idle_call;
 static int (*call_idle)(int *count);
@@ -105,12 +105,12 @@ static void choose_all(const struct marey__cupti *cupti)
         }
 }
 
-/* Calls whose begin was told and whose end was not, on all threads; sequentially consistent with `tells`. */
+/* Calls whose begin was recorded and whose end was not, on all threads; sequentially consistent with `tells`. */
 static uint32_t n_open;
 
 void marey__gpu_calls_enable(const struct marey__cupti *cupti, void *subscriber)
 {
-    __atomic_store_n(&n_open, 0, __ATOMIC_SEQ_CST); /* CUPTI tells no end of a call from before */
+    __atomic_store_n(&n_open, 0, __ATOMIC_SEQ_CST); /* CUPTI reports no end of a call from before */
     static bool is_chosen;                          /* the turn is held */
     if (!is_chosen)
         choose_all(cupti);
@@ -127,7 +127,7 @@ void marey__gpu_calls_enable(const struct marey__cupti *cupti, void *subscriber)
 
 /*
  * Of this thread: calls of the runtime that are open, in the session in which they began; and the site of the call whose
- * begin was told, so that its end is told too, and no other's.
+ * begin was recorded, so that its end is recorded too, and no other's.
  */
 static __thread struct {
     uint32_t session, n_open;
@@ -152,14 +152,14 @@ static bool is_inside_runtime(int domain, bool begins)
 
 /* ---- the end of a session: calls of our own ---- */
 
-/* Why this thread makes the idle call, until CUPTI tells of it. */
+/* Why this thread makes the idle call, until CUPTI reports it. */
 static __thread struct {
     enum { OTHERS, MARKS, FINALIZES, MEASURES } why;
     const struct marey__cupti *cupti;
     uint64_t bound;
 } own __attribute__((tls_model("initial-exec")));
 
-/* False: CUPTI did not tell of it. */
+/* False: CUPTI did not report it. */
 static bool make_idle_call(int why, const struct marey__cupti *cupti)
 {
     int n_devices;
@@ -188,7 +188,7 @@ bool marey__gpu_finalize_in_call(const struct marey__cupti *cupti, void *subscri
            make_idle_call(FINALIZES, cupti);
 }
 
-/* CUPTI numbers all calls in one row, so that this one's number parts those before it from those behind it. */
+/* CUPTI numbers all calls in one row, so that this one's number separates earlier calls from later ones. */
 static void mark(uint32_t number)
 {
     int expected = MAREY__GPU_ALL_CALLS;

@@ -103,7 +103,7 @@ static void decode_set(const uint8_t *r, struct work *out)
     out->kind = MAREY_WORK_SET;
 }
 
-/* A wait of the host has no stream, or all of them; it is told on the stream's lane of the number CUPTI gives. */
+/* A wait of the host has no stream, or all of them; it goes to the lane of the stream number that CUPTI gives. */
 static void decode_sync(const uint8_t *r, struct work *out)
 {
     *out = (struct work){.begin = u64(r + MAREY__SYNC_START),

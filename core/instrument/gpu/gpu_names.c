@@ -49,7 +49,7 @@ static marey_id site_of(const char *name, const char *category)
 
 typedef char *demangler(const char *mangled, char *out, size_t *len, int *status);
 
-/* The C++ library's, which whoever has kernels has somewhere; NULL: names stay mangled. */
+/* The C++ library's, which a program with kernels has loaded; NULL: names stay mangled. */
 static demangler *find_demangler(void)
 {
     static demangler *found;

@@ -1,9 +1,9 @@
 /*
- * Orders: CUPTI is taken and given back by a thread, while whoever wants that goes on.
+ * Orders: CUPTI is taken and given back by a thread, while the caller goes on.
  *
  *   start, stop later  -- order, under gpu.lock -->  thread  -- under gpu.turn -->  CUPTI
  *
- * There is a thread while there are orders. A stop is done before a start that stands beside it, because it was ordered
+ * There is a thread while there are orders. A stop is done before a start that waits with it, because it was ordered
  * before it: a start that comes while tracing is on is refused, and a stop takes away a start that has not begun.
  */
 #include <sys/prctl.h>

@@ -35,7 +35,7 @@ static bool enter(enum part before, enum part now)
     return is_served && now != ACTIVE;
 }
 
-/* What follows an active part directly, without a warm-up, is no new one: tracing just goes on. */
+/* What follows an active part directly, without a warm-up, is not a new one: tracing just goes on. */
 static void iteration_finished(const struct marey__iteration_event *iteration)
 {
     (void)iteration;

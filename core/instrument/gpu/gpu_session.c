@@ -210,7 +210,7 @@ void marey__gpu_keep(void)
 
 /*
  * Give CUPTI back. Without this the program stays slower than it was: CUPTI leaves its hooks in the driver. While other
- * threads are in CUDA it is safe at the end of a call alone, so a call is made for it.
+ * threads are in CUDA it is safe only at the end of a call, so a call is made for it.
  */
 static void finalize(const struct marey__cupti *cupti)
 {

@@ -97,7 +97,7 @@ enum marey__cupti_field {
     MAREY__MEMORY_STREAM = 60,
 };
 
-/* What a callback is told of a call. */
+/* A call, as callbacks get it. */
 struct marey__cupti_call {
     int site; /* 0 it begins, 1 it ends */
     const char *function_name;
@@ -185,10 +185,10 @@ struct marey__gpu {
     bool is_injected; /* CUDA is being initialised: its driver must not be called. Relaxed */
     bool awaits_context; /* records are enabled with the first call of a context. Acquire and release */
 
-    bool wants_syncs; /* streams that wait are told too, at the price of each launch. Relaxed */
-    const struct marey__cupti *cupti; /* relaxed: CUPTI's threads read it, and it stands still once it is set */
+    bool wants_syncs; /* waits of streams are recorded too, which slows each launch. Relaxed */
+    const struct marey__cupti *cupti; /* relaxed: CUPTI's threads read it, and it is constant once it is set */
     int tells;                        /* an enum marey__gpu_calls. Atomic */
-    uint64_t before; /* with EARLIER_CALLS: the first call that is not told, with bit 32; else 0. Relaxed */
+    uint64_t before; /* with EARLIER_CALLS: the first call that is not recorded, with bit 32; else 0. Relaxed */
     void *context;      /* of CUDA, in which work was launched last. Relaxed */
     uint64_t keep_from; /* ticks; earlier work is thrown away, UINT64_MAX all. Relaxed */
     uint64_t own_until; /* ticks; earlier activity may be ours, UINT64_MAX while it is. Relaxed */
@@ -236,7 +236,7 @@ static inline bool marey__gpu_is_earlier(uint32_t correlation)
  * if `is_kept`.
  */
 marey_status marey__gpu_acquire(bool is_kept);
-/* As the user and the recording's reader are told of a failure that nobody waits for. */
+/* Print a failure that no caller waits for, and note it in the recording. */
 void marey__gpu_report_failure(void);
 /* The session cannot go on: report the last failure and record no more. */
 void marey__gpu_give_up(void);
@@ -246,7 +246,7 @@ void marey__gpu_note_losses(void);
 void marey__gpu_pause_note(void);
 
 /* ---- gpu_session.c: CUPTI is ours; the turn is held ---- */
-/* Records are kept from now on if `is_kept`, else thrown away. In a pause none is started, and that is no failure. */
+/* Records are kept from now on if `is_kept`, else thrown away. In a pause none is started, which is not a failure. */
 marey_status marey__gpu_session_start(bool is_kept);
 /* What is waited for before CUPTI is given back: the current device's work, that of a context, or none at exit. */
 struct marey__gpu_ending {
@@ -296,7 +296,7 @@ marey__cupti_callback marey__gpu_call;
 uint64_t marey__gpu_calls_mark(void);
 /* Calls of this thread are marey's own, and not recorded, until it says otherwise. */
 void marey__gpu_calls_set_own(bool is_own);
-/* No call is told any more, and those that were have ended, unless one takes longer than a tenth of a second. */
+/* No call is recorded any more, and those that were have ended, unless one takes longer than a tenth of a second. */
 void marey__gpu_calls_end(void);
 /* Call something of the driver and finalize CUPTI at the end of that call. False when it did not come to that. */
 bool marey__gpu_finalize_in_call(const struct marey__cupti *cupti, void *subscriber);

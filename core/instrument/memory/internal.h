@@ -38,7 +38,7 @@ void marey__memory_open_beside(void);
 /* Zeroed memory that a forked child finds zeroed again; NULL when there is none. Never given back. */
 void *marey__memory_map(size_t bytes);
 
-/* ---- memory_blocks.c: blocks that were told, by address ---- */
+/* ---- memory_blocks.c: sampled blocks, by address ---- */
 
 /* Make the tables; false without memory. Again after that: nothing. */
 bool marey__blocks_open(void);
@@ -93,7 +93,7 @@ struct marey__memory_counts {
     uint64_t ticks;   /* spent on telling */
     uint64_t n_allocations; /* of all, estimated from the samples */
 };
-/* Begin to tell; an interval of 0 stands for the default, which may double, and 1 for every allocation. */
+/* Begin to sample; an interval of 0 is the default, which may double, and 1 samples every allocation. */
 void marey__memory_sample_start(uint64_t interval);
 uint64_t marey__memory_interval(void);
 /* Once in a while, by the flush thread: the interval doubles where too many are told. */

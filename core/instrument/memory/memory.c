@@ -9,7 +9,7 @@
 enum { PERIOD_NS = 100000000 }; /* between two readings of resident memory */
 
 static struct {
-    pthread_mutex_t lock; /* of who makes records: the flush thread, or whoever stops. Guards the next two */
+    pthread_mutex_t lock; /* of the thread that makes records: the flush thread, or one that stops. Guards the next two */
     uint64_t read_ns, adapted_ns; /* when resident memory was read last; 0: not in this recording */
     bool is_wanted;
     int64_t owner;       /* the process that is measured; a raw clone() is not */
@@ -162,7 +162,7 @@ static void configure(const struct marey__settings *s)
         switch_on(own);
 }
 
-/* Whether something was told that nobody has opened a recording for. */
+/* Whether something was sampled before a recording was opened. */
 static bool is_waiting(void)
 {
     return __atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_PENDING &&
@@ -183,7 +183,7 @@ static void stop(void)
     pthread_mutex_unlock(&memory.lock);
 }
 
-/* The tables are wiped in the child: it tells of what it allocates itself, into a recording of its own. */
+/* The tables are wiped in the child: it samples its own allocations, into its own recording. */
 static void after_fork(bool in_child)
 {
     if (!in_child)

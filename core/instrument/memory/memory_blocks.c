@@ -1,5 +1,5 @@
 /*
- * Blocks that were told, by address: a table in shards, each with a lock that is held for some loads and stores, and the
+ * Sampled blocks, by address: a table in shards, each with a lock that is held for some loads and stores, and the
  * marks, which let nearly every free() go by without looking in here.
  */
 #include <sched.h>

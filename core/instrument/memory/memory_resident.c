@@ -1,4 +1,4 @@
-/* How much of the machine's memory the process holds, as the kernel tells it, and how much it may hold. */
+/* How much of the machine's memory the process holds, as the kernel reports it, and how much it may hold. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

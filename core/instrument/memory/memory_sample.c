@@ -1,11 +1,11 @@
-/* Which allocations are told: drawn so that each byte has the same chance, and handed to the queue with a stack. */
+/* Which allocations are sampled: drawn so that each byte has the same chance, and handed to the queue with a stack. */
 #include <math.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "instrument/memory/internal.h"
 
-enum { EVERY = 1 }; /* the interval that tells every allocation */
+enum { EVERY = 1 }; /* the interval that samples every allocation */
 
 static struct {
     uint64_t interval; /* bytes; relaxed. Stored by a start and by the flush thread */
@@ -15,9 +15,9 @@ static struct {
     uint64_t n_seen, ticks_seen;        /* of these at the last look; the flush thread's */
 } sampling = {.interval = MAREY__MEMORY_INTERVAL};
 
-/* This thread is in here: a signal handler that allocates meanwhile is not told of. */
+/* This thread is in here: allocations of a signal handler meanwhile are not sampled. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
-/* When the thread began to tell of the allocation that is due. */
+/* When the thread began to record the allocation that is due. */
 static __thread uint64_t began __attribute__((tls_model("initial-exec")));
 /* The thread is marey's own. */
 static __thread bool is_ours __attribute__((tls_model("initial-exec")));
@@ -146,7 +146,7 @@ static void keep_going(void)
     }
 }
 
-/* Room for an entry. Where every allocation is told, the writer is waited for. */
+/* Room for an entry. Where every allocation is sampled, it waits for the writer. */
 static struct marey__memory_entry *claim(uint64_t *ticket)
 {
     enum { TRIES = 1000, EACH_US = 100 };

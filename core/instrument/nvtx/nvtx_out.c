@@ -16,7 +16,7 @@
 
 /* What a site is to the tool. */
 struct site {
-    bool is_known;             /* release; loaded with acquire. The rest stands still then */
+    bool is_known;             /* release; loaded with acquire. The rest is constant then */
     nvtxDomainHandle_t domain; /* NULL: the default one */
     nvtxStringHandle_t name;   /* NULL: the tool registers no strings */
     uint32_t category;         /* 0: none */
@@ -54,7 +54,7 @@ static nvtxDomainHandle_t get_domain(const char *name)
     return sites.domain_handles[n];
 }
 
-/* The lock is held. A category has one number in all domains; each domain that uses it is told its name. */
+/* The lock is held. A category has one number in all domains; each domain that uses it gets its name. */
 static uint32_t get_category(nvtxDomainHandle_t domain, const char *name)
 {
     if (name[0] == '\0')

@@ -33,7 +33,7 @@ static const char *variable(const char *name)
 }
 
 /*
- * libmarey-nvtx, which records what the program tells NVTX, is no tool for our own ranges: they are in the recording. But
+ * libmarey-nvtx, which records the program's calls of NVTX, is not a tool for our own ranges: they are in the recording. But
  * it may have been put before another one, and lets our calls through to that.
  */
 static const char *injection_path(void)

@@ -14,7 +14,7 @@
 #include "record/internal.h"
 #include <marey/range.h>
 
-/* Begin a range that goes on this thread's stack, whoever asks for it. `payload` may be NULL. */
+/* Begin a range that goes on this thread's stack. `payload` may be NULL. */
 void marey__range_begin_entry(marey__entry entry, const struct marey_payload *payload);
 /* End what was taken from the stack; 0 does nothing. */
 void marey__range_end_entry(marey__entry entry);

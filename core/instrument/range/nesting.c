@@ -1,5 +1,5 @@
 /*
- * Nesting, checked on request. Each thread keeps a stack of what it has begun; an end that does not fit is told with both
+ * Nesting, checked on request. Each thread keeps a stack of what it has begun; an end that does not fit is reported with both
  * names, the stack, the thread and where the range was begun, and takes no effect.
  */
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * Ranges, marks and counters: each is one word or one record in this thread's lane. Begin and end are two stores and a
- * clock read away from the caller. Whoever else wants to know of them, a check of nesting or an NVTX tool, costs the
- * usual case nothing: that is told by one comparison of the enable word, which was loaded anyway.
+ * clock read away from the caller. Their other users, a check of nesting or an NVTX tool, cost the
+ * usual case nothing: one comparison of the enable word decides, which was loaded anyway.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "instrument/range/internal.h"
 
 /*
- * The bits that say where a range goes; with the first alone, it takes the quick way. The wrapper's is among them
+ * The bits that say where a range goes; with only the first, it takes the quick way. The wrapper's is among them
  * because it keeps a stack, which is right only with all ranges on it.
  */
 #define PLACES (MAREY_ON_RECORD | MAREY_ON_CHECKED | MAREY_ON_NVTX | MAREY_ON_WRAPPER)
@@ -160,7 +160,7 @@ void marey_pop(void)
 
 /* ---- async ---- */
 
-/* The number is of this process; the site sits in the low bits, so that the end can tell it without a table. */
+/* The number is of this process; the site sits in the low bits, so that the end finds it without a table. */
 static marey_async next_async(marey_id id)
 {
     static uint64_t n;
@@ -196,7 +196,7 @@ void marey_async_end(marey_async range)
         marey__nvtx_async_end(range);
 }
 
-/* ---- into the recording alone ---- */
+/* ---- into the recording only ---- */
 
 void marey_put_begin(marey_id id)
 {

@@ -84,7 +84,7 @@ marey_status marey_nvtx_pop_id_on(marey_id id)
 
 uint64_t marey_nvtx_register(const char *name, size_t len)
 {
-    marey_nvtx_attach(); /* whoever registers names may have set up a tool just before */
+    marey_nvtx_attach(); /* a program that registers names may have set up a tool just before */
     return marey__handle_of(name, len);
 }
 

@@ -47,7 +47,7 @@ enum marey__stopwatch_mode {
     MAREY__WATCH_STALE = 1u << 6,     /* from before a reset: the owner starts it anew */
     MAREY__WATCH_TAKEN = 1u << 7,     /* another thread stopped it; still in its thread's chain */
     MAREY__WATCH_OVERLAPS = 1u << 8,  /* it started inside one that stopped before it */
-    MAREY__WATCH_ABSENT = 1u << 9,    /* stands for the cells of ids that have none */
+    MAREY__WATCH_ABSENT = 1u << 9,    /* the cell of ids that have none */
     /* What ends with the measurement that runs. */
     MAREY__WATCH_OF_ONE_RUN = MAREY__WATCH_STRADDLES | MAREY__WATCH_OVERLAPS,
 };
@@ -102,7 +102,7 @@ struct marey__stopwatch_slot {
     struct marey__stopwatch_periods periods;
     struct marey__stopwatch_sum gpu; /* nanoseconds */
     uint32_t n_gone;                 /* threads that ended and had measured it */
-    uint32_t usage;      /* enum marey_stopwatch_usage. Loaded relaxed by whoever starts it */
+    uint32_t usage;      /* enum marey_stopwatch_usage. Loaded relaxed by a thread that starts it */
     uint32_t usage_ever; /* what was asked for since it was enabled */
     struct marey__usage gone_usage; /* of threads that ended */
     uint64_t n_gpu;                 /* spans on the GPU that were ended */
@@ -130,7 +130,7 @@ struct marey__stopwatch_state {
     pthread_mutex_t lock; /* guards everything below */
     struct marey_stopwatch_options options;
     uint32_t mode; /* of new cells */
-    bool is_tsc; /* which clock; stands still while it is on. Relaxed, as any thread that starts loads it */
+    bool is_tsc; /* which clock; constant while it is on. Relaxed, as any thread that starts loads it */
     struct marey__moment begun; /* when it was enabled, on both clocks */
     double tick_ns;             /* what a tick is worth as far as is known; 0: not yet */
     uint64_t tick_baseline_ns;  /* from how long a time that is known */

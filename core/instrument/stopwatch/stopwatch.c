@@ -12,7 +12,7 @@
 
 /* ---- as a range ---- */
 
-/* One that lies across others: those begun after it stay open. A tool's ranges nest; it is told of an end all the same. */
+/* One that lies across others: those begun after it stay open. A tool's ranges nest; it gets the end all the same. */
 static void end_of(marey_id id, uint32_t on)
 {
     const uint64_t words[] = {id};
@@ -111,7 +111,7 @@ add_slowly(marey_id id, struct marey__stopwatch_cell *cell, uint64_t ticks)
  * Add an interval the quick way; what is rare takes the slow one. No call returns here, so that nothing is saved.
  *
  * The bucket is that of the interval before: a store whose address comes from a clock that has just been read holds up
- * the next read, and cost a quarter more. Whoever reads the sketch counts `latest` in.
+ * the next read, and cost a quarter more. Readers of the sketch count `latest` in.
  */
 static inline marey_status add_quickly(marey_id id, struct marey__stopwatch_cell *cell, uint64_t ticks)
 {

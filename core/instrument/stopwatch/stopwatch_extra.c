@@ -11,7 +11,7 @@ static struct marey__stopwatch_extra *extra_get(struct marey__stopwatch_cell *ce
 {
     if (cell->extra == NULL) {
         struct marey__stopwatch_extra *const extra = marey__calloc(1, sizeof *extra);
-        marey__stopwatch_lock(); /* whoever reads the sums looks here */
+        marey__stopwatch_lock(); /* readers of the sums look here */
         cell->extra = extra;
         marey__stopwatch_unlock();
     }

@@ -81,7 +81,7 @@ static int by_key(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sort them, and make one of those that share a key. Returns how many values they stand for. */
+/* Sort them, and make one of those that share a key. Returns how many values they represent. */
 static uint64_t order_points(struct marey__spread *s)
 {
     uint64_t count = 0;

@@ -13,7 +13,7 @@ static marey_status check_options(const struct marey_stopwatch_options *o)
     return MAREY_OK;
 }
 
-/* A machine without CUDA is no mistake of the program's: it is told, and time is measured. */
+/* A machine without CUDA is not a mistake of the program: print it, and measure time. */
 static void leave_out_gpu(struct marey_stopwatch_options *o)
 {
     if (o->gpu != MAREY_GPU_EVENTS || marey__gpu_check() == MAREY_OK)

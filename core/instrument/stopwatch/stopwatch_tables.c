@@ -179,7 +179,7 @@ static marey_status put_once(marey_table *table, double tick_ns)
     return MAREY_OK;
 }
 
-/* The kernel counts the machine's processor time in ticks of 10 ms: over less than 50 of them it tells nothing. */
+/* The kernel counts the machine's processor time in ticks of 10 ms: over less than 50 of them it is not usable. */
 #define MACHINE_TRUSTED_NS UINT64_C(500000000)
 
 static void put_count(marey_table *table, bool is_measured, uint64_t n)
