@@ -206,16 +206,15 @@ struct marey__pool_copy {
     uint64_t n_lost, lost_first_tick, lost_last_tick;
     bool is_found, is_broken; /* broken: the log could not be written to its end */
     uint64_t broken_tick;     /* since when, 0: unknown; and why */
-    char failure[512];
+    char *failure;
 };
 
-/* Where words are: a block of the log, or a chunk of its pool's copy. 40 bytes for some 4000 words. */
+/* Where words are: a block of the log, or a chunk of its pool's copy. 32 bytes for some 4000 words. */
 struct marey__piece {
     uint64_t at; /* the block's offset, or the chunk's number */
     uint64_t first_tick;
     uint32_t lane, sequence;
-    uint32_t n_words;
-    bool is_in_pool;
+    uint32_t n_words : 31, is_in_pool : 1;
     uint32_t next; /* of the lane, from 1; 0: none */
 };
 

@@ -288,7 +288,7 @@ static bool count_block(struct marey__log_scan *scan, const struct marey__block 
         .first_tick = block->first_tick,
         .lane = block->lane,
         .sequence = block->sequence,
-        .n_words = block->raw_len / 8,
+        .n_words = (block->raw_len / 8) & INT32_MAX,
     };
     return block->raw_len > MAREY__MAX_WORDS_BYTES ||
            marey__log_count_words(scan, &piece, block->last_tick, block->n_events);

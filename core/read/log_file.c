@@ -71,7 +71,7 @@ static marey_status count_pool(struct marey__log_scan *scan)
             .first_tick = chunk->base_tick,
             .lane = chunk->lane,
             .sequence = chunk->sequence,
-            .n_words = (uint32_t)chunk->n_words,
+            .n_words = (uint32_t)chunk->n_words & INT32_MAX,
             .is_in_pool = true,
         };
         MAREY__TRY_MEMORY(marey__log_count_words(scan, &piece, chunk->last_tick, chunk->n_events));
@@ -138,7 +138,9 @@ static const char *guess_end(const struct marey__log_scan *scan)
 static void note_failure(struct marey__log_scan *scan)
 {
     const struct marey__log_file *log = scan->log;
-    const char *why = scan->failure != NULL ? scan->failure : log->pool.failure;
+    const char *why = scan->failure != NULL       ? scan->failure
+                      : log->pool.failure != NULL ? log->pool.failure
+                                                  : "";
     const uint64_t tick =
         scan->failed_tick != NULL ? strtoull(scan->failed_tick, NULL, 10) : log->pool.broken_tick;
     if (strcmp(log->info.end, "write failed") != 0)

@@ -54,7 +54,7 @@ static bool open_pool(const char *path, uint64_t id, uint64_t inode, struct pool
     copy->is_found = true;
     copy->is_broken = head.is_broken != 0;
     copy->broken_tick = head.broken_tick;
-    memcpy(copy->failure, head.failure, sizeof copy->failure - 1);
+    copy->failure = marey__strndup(head.failure, strnlen(head.failure, sizeof head.failure));
     copy->n_lost = head.n_lost;
     copy->lost_first_tick = head.lost_first_tick;
     copy->lost_last_tick = head.lost_last_tick;
@@ -179,5 +179,6 @@ void marey__pool_copy_fini(struct marey__pool_copy *copy)
 {
     marey__free(copy->chunks);
     marey__free(copy->words);
+    marey__free(copy->failure);
     *copy = (struct marey__pool_copy){0};
 }
