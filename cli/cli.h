@@ -187,8 +187,6 @@ bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t
 
 /* 1234567 as "1.2 million", 12345 as "12,345". Returned in `into`. */
 const char *cli_count(uint64_t n, char *into, size_t size);
-/* A duration with three digits: "2.31 s", "48.2 ms". */
-const char *cli_duration(uint64_t ns, char *into, size_t size);
 
 /*
  * Progress on stderr when that is a terminal; `ctx` is what is being done: "reading". `end` wipes

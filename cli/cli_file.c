@@ -169,11 +169,10 @@ static bool copy_to_target(const struct output *out)
 static void tell_written(const struct output *out, const char *next)
 {
     struct stat st;
-    char quoted[4096];
+    char quoted[4096], bytes[32];
     if (out->target != DIRECT && fstat(out->fd, &st) == 0)
-        cli_say("wrote %s (%.1f %s); %s", cli_quote(out->path, quoted, sizeof quoted),
-                (double)st.st_size / (st.st_size < 100000 ? 1e3 : 1e6),
-                st.st_size < 100000 ? "kB" : "MB", next);
+        cli_say("wrote %s (%s); %s", cli_quote(out->path, quoted, sizeof quoted),
+                marey_text_number((double)st.st_size, MAREY_UNIT_BYTES, bytes, sizeof bytes), next);
 }
 
 /* Put the file in its place where `status` is fine, else leave the old one. Returns the exit status. */

@@ -117,8 +117,8 @@ void cli_print_runs(const struct cli_recordings *recordings, FILE *out)
             char wall[32], cpu[32], command[256];
             cli_quote(run->command, command, sizeof command);
             fprintf(out, "run: wall time %s, CPU time %s, %s%s: %s\n",
-                    cli_duration(run->wall_ns, wall, sizeof wall),
-                    cli_duration(run->cpu_ns, cpu, sizeof cpu),
+                    marey_text_number((double)run->wall_ns, MAREY_UNIT_NS, wall, sizeof wall),
+                    marey_text_number((double)run->cpu_ns, MAREY_UNIT_NS, cpu, sizeof cpu),
                     strncmp(run->exit_status, "signal", 6) == 0 ? "" : "exit status ",
                     run->exit_status, command);
         }

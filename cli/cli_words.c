@@ -235,18 +235,3 @@ uint32_t cli_terminal_width(FILE *out)
         return 0;
     return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 80;
 }
-
-const char *cli_duration(uint64_t ns, char *into, size_t size)
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    double value = (double)ns;
-    size_t unit = 0;
-    for (; value >= 999.5 && unit < 3; unit++)
-        value /= 1000;
-    snprintf(into, size, "%.*f %s",
-             value >= 99.95 || unit == 0 ? 0
-             : value >= 9.995            ? 1
-                                         : 2,
-             value, units[unit]);
-    return into;
-}

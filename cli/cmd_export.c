@@ -349,10 +349,10 @@ static marey_status export_to(const struct cli_recordings *recordings,
     char left_out[32];
     if (status == MAREY_OK && startup_ns != 0 && !given.quiet)
         cli_say("left out %s of imports at start-up; --startup shows them",
-                cli_duration(startup_ns, left_out, sizeof left_out));
+                marey_text_number((double)startup_ns, MAREY_UNIT_NS, left_out, sizeof left_out));
     if (status == MAREY_OK && idle_ns != 0 && !given.quiet)
         cli_say("left out %s of idle processes and workers; --idle shows them",
-                cli_duration(idle_ns, left_out, sizeof left_out));
+                marey_text_number((double)idle_ns, MAREY_UNIT_NS, left_out, sizeof left_out));
     if (status == MAREY_OK)
         cli_say_left_out(n_too_deep, "range", "nested too deep");
     if (status == MAREY_OK)

@@ -94,13 +94,12 @@ static double now(void)
 
 static void say_imported(const struct marey_import_result *result, const char *path, double seconds)
 {
-    char quoted[PATH_MAX], events[32];
-    const double bytes = (double)result->n_bytes;
-    cli_say("imported %s event%s of %llu file%s (%s, %.1f %s) in %.1f s; next: marey report %s",
+    char quoted[PATH_MAX], events[32], bytes[32];
+    cli_say("imported %s event%s of %llu file%s (%s, %s) in %.1f s; next: marey report %s",
             cli_count(result->n_events, events, sizeof events), result->n_events == 1 ? "" : "s",
             (unsigned long long)result->n_files, result->n_files == 1 ? "" : "s", result->format,
-            bytes / (bytes < 100000 ? 1e3 : 1e6), bytes < 100000 ? "kB" : "MB", seconds,
-            cli_quote(path, quoted, sizeof quoted));
+            marey_text_number((double)result->n_bytes, MAREY_UNIT_BYTES, bytes, sizeof bytes),
+            seconds, cli_quote(path, quoted, sizeof quoted));
 }
 
 static int import(int n_args, char **args)

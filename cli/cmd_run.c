@@ -182,8 +182,8 @@ static void say_no_events(const struct run_target *target, char *const *program,
     if (!given.quiet)
         cli_say(
             "recorded wall time (%s) and CPU time (%s) only; next: marey compare %s OTHER.marey",
-            cli_duration(end->wall_ns, wall, sizeof wall),
-            cli_duration(end->cpu_ns, cpu, sizeof cpu), quoted);
+            marey_text_number((double)end->wall_ns, MAREY_UNIT_NS, wall, sizeof wall),
+            marey_text_number((double)end->cpu_ns, MAREY_UNIT_NS, cpu, sizeof cpu), quoted);
 }
 
 static void say_recorded(marey_recording *recording, const char *path, uint64_t n_events)

@@ -549,15 +549,27 @@ static inline bool marey__sketch_add_known(struct marey__sketch *sketch, uint64_
 
 /* ---- text_units.c: numbers as people read them ---- */
 
-/* Three digits that count and a unit: "1.23 ms". With `unit` ("ns", "us", "ms", "s") the bare number in that unit. */
+/* Three significant digits and a unit: "1.23 ms". With `unit` ("ns", "us", "ms", "s") the number in that unit, without it. */
 MAREY_PRIVATE_API void marey__text_duration(struct marey__buf *buf, double ns, const char *unit);
 /* "950", "1.20 M". */
 MAREY_PRIVATE_API void marey__text_amount(struct marey__buf *buf, double n);
+/* "12.3 samples/s". */
+MAREY_PRIVATE_API void marey__text_rate(struct marey__buf *buf, double rate, const char *thing);
 /* "2.10 MB". */
 MAREY_PRIVATE_API void marey__text_bytes(struct marey__buf *buf, double n);
 /* "12.3 %". */
 MAREY_PRIVATE_API void marey__text_share(struct marey__buf *buf, double share);
-/* "1 thread", "2 threads"; past ten thousand "1.20 M events". `thing` takes an s, or an es behind an s. */
+/*
+ * Four significant digits, and all of those before the point: 9.919, 123457, 0.0001235. Integers stay as they are. Values
+ * just below one, such as a cosine, keep more digits.
+ */
+MAREY_PRIVATE_API void marey__text_real(struct marey__buf *buf, double value);
+/* "1.234 kJ". */
+MAREY_PRIVATE_API void marey__text_joules(struct marey__buf *buf, double joules);
+/* By the unit of a column: one of the above, or a local date. */
+MAREY_PRIVATE_API void marey__text_in_unit(struct marey__buf *buf, double value,
+                                           enum marey_unit unit);
+/* "1 thread", "2 threads"; from ten thousand on "1.20 M events". `thing` gets an s, or es after an s. */
 MAREY_PRIVATE_API void marey__text_count_of(struct marey__buf *buf, uint64_t n, const char *thing);
 
 /*

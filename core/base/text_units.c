@@ -1,6 +1,10 @@
-/* Numbers and texts as people read them. Plain ASCII, so that LANG=C shows it too. */
-#include <inttypes.h>
+/*
+ * Numbers and texts as people read them: the one place that chooses units and digits. Plain ASCII, so that LANG=C shows
+ * them too.
+ */
+#include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/internal.h"
 
@@ -9,47 +13,34 @@ struct unit {
     double size;
 };
 
-/* Three digits that count: 1.23, 12.3, 123. `limit` is where the next unit takes over. */
-static void put_three_digits(struct marey__buf *buf, double value, const char *unit)
+/* Decimals that make three significant digits: 1.23, 12.3, 123. */
+static int decimals_of(double value)
 {
-    const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-    marey__buf_printf(buf, "%.*f %s", decimals, value, unit);
+    return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 }
 
-/*
- * In the largest unit that leaves at least one before the point; of the smallest only whole ones.
- */
+/* In the largest unit that leaves at least one before the point; in the smallest without decimals. */
 static void put_in_units(struct marey__buf *buf, double value, const struct unit *units, size_t n)
 {
     size_t u = 0;
     while (u + 1 < n && value >= units[u + 1].size * 0.9995)
         u++;
-    if (u == 0)
-        marey__buf_printf(buf, "%.0f %s", value, units[0].name);
-    else
-        put_three_digits(buf, value / units[u].size, units[u].name);
+    const double scaled = value / units[u].size;
+    marey__buf_printf(buf, "%.*f %s", u == 0 ? 0 : decimals_of(scaled), scaled, units[u].name);
 }
 
 void marey__text_duration(struct marey__buf *buf, double ns, const char *unit)
 {
-    static const struct unit units[] = {{"ns", 1},  {"us", 1e3},        {"ms", 1e6},
-                                        {"s", 1e9}, {"min", 60e9 * 10}, {"h", 3600e9 * 2}};
-    static const struct unit fixed[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    if (unit == NULL) {
-        /*
-         * Minutes take over at ten of them and hours at two: people read 95 s and 90 min more
-         * easily.
-         */
-        if (ns >= units[4].size)
-            put_three_digits(buf, ns / (ns >= units[5].size ? 3600e9 : 60e9),
-                             ns >= units[5].size ? "h" : "min");
-        else
-            put_in_units(buf, ns, units, 4);
-        return;
-    }
-    for (size_t u = 0; u < MAREY__COUNT_OF(fixed); u++)
-        if (strcmp(unit, fixed[u].name) == 0)
-            marey__buf_printf(buf, "%.*f", u == 0 ? 0 : u == 3 ? 6 : 3, ns / fixed[u].size);
+    static const struct unit units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    static const struct unit minutes[] = {{"", 0}, {"min", 60e9}}, hours[] = {{"", 0}, {"h", 3600e9}};
+    /* Minutes start at ten and hours at two: people read 95 s and 90 min more easily. */
+    if (unit == NULL && ns >= 600e9)
+        put_in_units(buf, ns, ns >= 7200e9 ? hours : minutes, 2);
+    else if (unit == NULL)
+        put_in_units(buf, ns, units, MAREY__COUNT_OF(units));
+    for (size_t u = 0; unit != NULL && u < MAREY__COUNT_OF(units); u++)
+        if (strcmp(unit, units[u].name) == 0)
+            marey__buf_printf(buf, "%.*f", u == 0 ? 0 : u == 3 ? 6 : 3, ns / units[u].size);
 }
 
 void marey__text_amount(struct marey__buf *buf, double n)
@@ -61,11 +52,20 @@ void marey__text_amount(struct marey__buf *buf, double n)
         put_in_units(buf, n, units, MAREY__COUNT_OF(units));
 }
 
+void marey__text_rate(struct marey__buf *buf, double rate, const char *thing)
+{
+    if (rate < 10000)
+        marey__buf_printf(buf, "%.*f", decimals_of(rate), rate);
+    else
+        marey__text_amount(buf, rate);
+    marey__buf_printf(buf, " %s/s", thing);
+}
+
 void marey__text_bytes(struct marey__buf *buf, double n)
 {
     static const struct unit units[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
     marey__buf_puts(buf, n < 0 ? "-" : "");
-    put_in_units(buf, n < 0 ? -n : n, units, MAREY__COUNT_OF(units));
+    put_in_units(buf, fabs(n), units, MAREY__COUNT_OF(units));
 }
 
 void marey__text_share(struct marey__buf *buf, double share)
@@ -78,12 +78,64 @@ void marey__text_share(struct marey__buf *buf, double share)
                       percent);
 }
 
+void marey__text_real(struct marey__buf *buf, double value)
+{
+    const double size = fabs(value);
+    if (size < 1e15 && (size >= 1000 || value == floor(value)))
+        marey__buf_printf(buf, "%.0f", value);
+    else
+        marey__buf_printf(buf, size > 0.999 && size < 1 ? "%.6g" : "%.4g", value);
+}
+
+void marey__text_joules(struct marey__buf *buf, double joules)
+{
+    static const struct unit units[] = {{"J", 1}, {"kJ", 1e3}, {"MJ", 1e6}};
+    size_t u = 0;
+    while (u + 1 < MAREY__COUNT_OF(units) && joules >= units[u + 1].size * 0.99995)
+        u++;
+    marey__text_real(buf, joules / units[u].size);
+    marey__buf_printf(buf, " %s", units[u].name);
+}
+
 void marey__text_count_of(struct marey__buf *buf, uint64_t n, const char *thing)
 {
     const size_t len = strlen(thing);
     const char *plural = len != 0 && thing[len - 1] == 's' ? "es" : "s";
     marey__text_amount(buf, (double)n);
     marey__buf_printf(buf, " %s%s", thing, n == 1 ? "" : plural);
+}
+
+static void put_date(struct marey__buf *buf, double unix_ns)
+{
+    const time_t seconds = (time_t)(unix_ns / 1e9);
+    struct tm tm;
+    char text[40];
+    if (localtime_r(&seconds, &tm) != NULL &&
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) != 0)
+        marey__buf_puts(buf, text);
+}
+
+void marey__text_in_unit(struct marey__buf *buf, double value, enum marey_unit unit)
+{
+    if (unit == MAREY_UNIT_NS)
+        marey__text_duration(buf, value, NULL);
+    else if (unit == MAREY_UNIT_SHARE)
+        marey__text_share(buf, value);
+    else if (unit == MAREY_UNIT_BYTES)
+        marey__text_bytes(buf, value);
+    else if (unit == MAREY_UNIT_UNIX_NS)
+        put_date(buf, value);
+    else
+        marey__text_real(buf, value);
+}
+
+const char *marey_text_number(double value, enum marey_unit unit, char *into, size_t size)
+{
+    struct marey__buf text = {0};
+    marey__text_in_unit(&text, value, unit);
+    snprintf(into, size, "%.*s", text.failed ? 0 : (int)text.len, text.data);
+    marey__buf_fini(&text);
+    return into;
 }
 
 /* ---- texts from outside ---- */

@@ -70,7 +70,7 @@ static void put_amount(struct marey__buf *value, double amount, const char *unit
     else if (strcmp(unit, "ns") == 0)
         marey__text_duration(value, amount, NULL);
     else if (strcmp(unit, "count") == 0)
-        marey__buf_printf(value, "%.0f", amount);
+        marey__text_real(value, amount);
     else
         marey__text_bytes(value, amount);
     marey__buf_puts(value, strcmp(unit, "bytes/s") == 0 ? "/s" : "");

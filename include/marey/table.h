@@ -28,8 +28,14 @@ enum marey_unit {
     MAREY_UNIT_NS, /* nanoseconds; drawn in the unit that fits */
     MAREY_UNIT_BYTES,
     MAREY_UNIT_SHARE,   /* 0..1, drawn as percent */
-    MAREY_UNIT_UNIX_NS, /* a moment: nanoseconds since 1970 */
+    MAREY_UNIT_UNIX_NS, /* a date: nanoseconds since 1970 */
 };
+
+/*
+ * `value` as reports show it: "1.23 ms", "2.10 MB", "12.3 %"; without a unit as four digits. Returned in `into`, of `size`
+ * bytes. Any thread.
+ */
+MAREY_API const char *marey_text_number(double value, enum marey_unit unit, char *into, size_t size);
 
 struct marey_column {
     const char *name;  /* as JSON and CSV call it: total_ns */

@@ -51,7 +51,7 @@ def test_the_answer_for_people_begins_with_joules(marey, run):
     done = marey("report", run, "--energy")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("energy, 2 GPUs: ")
-    assert " J for a sample" in done.stdout.splitlines()[0]
+    assert " J per training sample" in done.stdout.splitlines()[0]
     assert "\nepochs\n" in done.stdout
 
 

@@ -19,15 +19,14 @@ struct answer {
 
 /* ---- the first lines ---- */
 
-/* "1.23 kJ": three digits that count. */
-static void put_joules(struct marey__buf *line, double joules)
+static void put_cell(struct marey__buf *line, const char *before, struct marey_cell cell,
+                     const char *after)
 {
-    if (joules >= 999500)
-        marey__buf_printf(line, "%.4g MJ", joules / 1e6);
-    else if (joules >= 999.95)
-        marey__buf_printf(line, "%.4g kJ", joules / 1e3);
-    else
-        marey__buf_printf(line, "%.4g J", joules);
+    if (cell.is_null)
+        return;
+    marey__buf_puts(line, before);
+    marey__text_real(line, cell.as.f64);
+    marey__buf_puts(line, after);
 }
 
 static void put_kind(struct marey__buf *line, const marey_table *runs, size_t row)
@@ -48,10 +47,6 @@ static marey_status put_run(struct answer *answer, const marey_table *runs, size
 {
     struct marey__buf *line = &answer->lines.line;
     const struct marey_cell joules = marey__cell_of(runs, row, "joules"),
-                            mean = marey__cell_of(runs, row, "mean_w"),
-                            peak = marey__cell_of(runs, row, "peak_w"),
-                            sample = marey__cell_of(runs, row, "joules_per_sample"),
-                            co2 = marey__cell_of(runs, row, "co2_g"),
                             note = marey__cell_of(runs, row, "note");
     marey__buf_puts(line, "energy");
     if (!is_alone)
@@ -64,19 +59,16 @@ static marey_status put_run(struct answer *answer, const marey_table *runs, size
         return marey__lines_end(&answer->lines);
     }
     marey__buf_puts(line, marey__style(&answer->lines, BOLD));
-    put_joules(line, joules.as.f64);
+    marey__text_joules(line, joules.as.f64);
     marey__buf_puts(line, marey__style(&answer->lines, PLAIN));
     marey__buf_puts(line, " ± ");
-    put_joules(line, marey__cell_of(runs, row, "plus_minus_j").as.f64);
+    marey__text_joules(line, marey__cell_of(runs, row, "plus_minus_j").as.f64);
     marey__buf_puts(line, " in ");
     marey__text_duration(line, (double)marey__cell_of(runs, row, "duration_ns").as.u64, NULL);
-    marey__buf_printf(line, ", mean %.4g W", mean.as.f64);
-    if (!peak.is_null)
-        marey__buf_printf(line, ", peak %.4g W", peak.as.f64);
-    if (!sample.is_null)
-        marey__buf_printf(line, ", %.4g J for a sample", sample.as.f64);
-    if (!co2.is_null)
-        marey__buf_printf(line, ", %.4g g CO2", co2.as.f64);
+    put_cell(line, ", mean ", marey__cell_of(runs, row, "mean_w"), " W");
+    put_cell(line, ", peak ", marey__cell_of(runs, row, "peak_w"), " W");
+    put_cell(line, ", ", marey__cell_of(runs, row, "joules_per_sample"), " J per training sample");
+    put_cell(line, ", ", marey__cell_of(runs, row, "co2_g"), " g CO2");
     if (note.len != 0)
         marey__buf_printf(line, " (%s)", note.as.text);
     return marey__lines_end(&answer->lines);
@@ -100,12 +92,12 @@ static marey_status put_runs(struct answer *answer)
         marey__buf_printf(
             line, "mean of %" PRIu64 " runs, %s: %s", marey__cell_of(repeats, row, "runs").as.u64,
             marey__cell_of(repeats, row, "kind").as.text, marey__style(&answer->lines, BOLD));
-        put_joules(line, marey__cell_of(repeats, row, "mean_j").as.f64);
+        marey__text_joules(line, marey__cell_of(repeats, row, "mean_j").as.f64);
         marey__buf_printf(line, "%s, with 95 %% confidence between ",
                           marey__style(&answer->lines, PLAIN));
-        put_joules(line, marey__cell_of(repeats, row, "low_j").as.f64);
+        marey__text_joules(line, marey__cell_of(repeats, row, "low_j").as.f64);
         marey__buf_puts(line, " and ");
-        put_joules(line, marey__cell_of(repeats, row, "high_j").as.f64);
+        marey__text_joules(line, marey__cell_of(repeats, row, "high_j").as.f64);
         MAREY_TRY(marey__lines_end(&answer->lines));
     }
     return MAREY_OK;

@@ -65,8 +65,9 @@ static marey_status put_run(struct answer *answer, size_t row)
     }
     marey__buf_puts(line, ")");
     if (!rate.is_null) {
-        marey__buf_printf(line, rate.as.f64 < 1e4 ? ", %.4g samples/s" : ", %.0f samples/s",
-                          rate.as.f64);
+        marey__buf_puts(line, ", ");
+        marey__text_real(line, rate.as.f64);
+        marey__buf_puts(line, " samples/s");
     }
     return marey__lines_end(&answer->lines);
 }

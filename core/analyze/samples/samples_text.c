@@ -221,9 +221,11 @@ static void put_audit(struct marey__buf *line, const marey_table *audit, size_t 
     const struct marey_cell rate = marey__cell_of(audit, row, "rate_hz"),
                             achieved = marey__cell_of(audit, row, "achieved_hz");
     if (!achieved.is_null)
-        marey__buf_printf(line, "%.4g", achieved.as.f64);
-    if (!achieved.is_null && !rate.is_null)
-        marey__buf_printf(line, " of %.4g", rate.as.f64);
+        marey__text_real(line, achieved.as.f64);
+    if (!achieved.is_null && !rate.is_null) {
+        marey__buf_puts(line, " of ");
+        marey__text_real(line, rate.as.f64);
+    }
     marey__buf_puts(line, achieved.is_null ? "" : " Hz, ");
     put_percent(line, audit, row, "missed_share");
     marey__buf_puts(line, " missed, ");

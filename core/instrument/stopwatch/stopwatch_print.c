@@ -235,8 +235,11 @@ static void put_iteration_line(struct marey__buf *out, const struct lines *itera
     put_time(out, iteration, 0, "p50_ns");
     marey__buf_puts(out, "  p99");
     put_time(out, iteration, 0, "p99_ns");
-    if (!rate.is_null)
-        marey__buf_printf(out, "  %.4g samples/s", rate.as.f64);
+    if (!rate.is_null) {
+        marey__buf_puts(out, "  ");
+        marey__text_real(out, rate.as.f64);
+        marey__buf_puts(out, " samples/s");
+    }
     marey__buf_puts(out, "\n");
 }
 

@@ -28,16 +28,6 @@ struct layout {
 
 /* ---- cells ---- */
 
-static void put_moment(struct marey__buf *buf, uint64_t unix_ns)
-{
-    const time_t seconds = (time_t)(unix_ns / 1000000000u);
-    struct tm tm;
-    char text[40];
-    if (localtime_r(&seconds, &tm) != NULL &&
-        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) != 0)
-        marey__buf_puts(buf, text);
-}
-
 static double number_of(const struct marey_cell *cell, enum marey_type type)
 {
     if (type == MAREY_TYPE_F64)
@@ -45,24 +35,11 @@ static double number_of(const struct marey_cell *cell, enum marey_type type)
     return type == MAREY_TYPE_I64 ? (double)cell->as.i64 : (double)cell->as.u64;
 }
 
-/*
- * Four digits, and all of those before the point: 9.919, 123457, 0.0001235. Whole numbers stay as they are. What is just below
- * one, as a cosine, keeps more, lest it look like one.
- */
-static void put_real(struct marey__buf *buf, double value)
-{
-    const double size = fabs(value);
-    if (size < 1e15 && (size >= 1000 || value == floor(value)))
-        marey__buf_printf(buf, "%.0f", value);
-    else
-        marey__buf_printf(buf, size > 0.999 && size < 1 ? "%.6g" : "%.4g", value);
-}
-
 static void put_plain_number(struct marey__buf *buf, const struct marey_cell *cell,
                              enum marey_type type)
 {
     if (type == MAREY_TYPE_F64)
-        put_real(buf, cell->as.f64);
+        marey__text_real(buf, cell->as.f64);
     else if (type == MAREY_TYPE_I64)
         marey__buf_printf(buf, "%lld", (long long)cell->as.i64);
     else if (type == MAREY_TYPE_BOOL)
@@ -84,14 +61,10 @@ void marey__text_number(struct marey__buf *buf, const struct marey_cell *cell,
 {
     if (column->unit == MAREY_UNIT_NS)
         marey__text_duration(buf, number_of(cell, column->type), unit);
-    else if (column->unit == MAREY_UNIT_SHARE)
-        marey__text_share(buf, number_of(cell, column->type));
-    else if (column->unit == MAREY_UNIT_BYTES)
-        marey__text_bytes(buf, number_of(cell, column->type));
-    else if (column->unit == MAREY_UNIT_UNIX_NS)
-        put_moment(buf, cell->as.u64);
-    else
+    else if (column->unit == MAREY_UNIT_NONE || column->unit == MAREY_UNIT_COUNT)
         put_plain_number(buf, cell, column->type);
+    else
+        marey__text_in_unit(buf, number_of(cell, column->type), column->unit);
 }
 
 /* Units stand below one another: a shorter one is filled up. */

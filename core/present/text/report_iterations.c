@@ -30,16 +30,6 @@ static void put_ns(struct marey__buf *line, const char *before, struct marey_cel
     marey__text_duration(line, (double)ns.as.u64, NULL);
 }
 
-/* Three digits that count, "8.00 M" from ten thousand on. */
-static void put_rate(struct marey__buf *line, double rate, const char *unit)
-{
-    if (rate < 10000)
-        marey__buf_printf(line, "%.*f", rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0, rate);
-    else
-        marey__text_amount(line, rate);
-    marey__buf_printf(line, " %s/s", unit);
-}
-
 /* "iterations: 98 and 2 of warm-up, mean 1.00 ms, ..." */
 static marey_status put_times(marey_summary *summary, struct marey__buf *line, FILE *out)
 {
@@ -76,10 +66,10 @@ static marey_status put_throughput(marey_summary *summary, struct marey__buf *li
     if (rate.is_null)
         return MAREY_OK;
     marey__buf_puts(line, "  throughput: ");
-    put_rate(line, rate.as.f64, "iterations");
+    marey__text_rate(line, rate.as.f64, "iterations");
     if (!samples.is_null) {
         marey__buf_puts(line, ", ");
-        put_rate(line, samples.as.f64, "samples");
+        marey__text_rate(line, samples.as.f64, "samples");
     }
     if (!data.is_null) {
         marey__buf_puts(line, ", ");
