@@ -135,7 +135,7 @@ def test_colours_that_are(color):
 
 @pytest.mark.parametrize("color", ["reddish", "#12345", "#gggggg", "", "#1234567"])
 def test_colours_that_are_none(color):
-    with pytest.raises(ValueError, match="no colour"):
+    with pytest.raises(ValueError, match="not a colour"):
         marey.range("coloured", color=color)
 
 
