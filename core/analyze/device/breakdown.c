@@ -27,21 +27,6 @@ static void count_outside(struct marey__process_breakdown *p)
         }
 }
 
-/* What only the sweeps need. */
-static void drop_work(struct marey__work_set *set)
-{
-    for (size_t d = 0; d < set->n_devices; d++) {
-        marey__free(set->devices[d].work);
-        set->devices[d].work = NULL;
-        set->devices[d].n_work = set->devices[d].work_cap = 0;
-    }
-    marey__free(set->launches);
-    marey__free(set->ranges);
-    set->launches = NULL;
-    set->ranges = NULL;
-    set->n_launches = set->launches_cap = set->n_ranges = set->ranges_cap = 0;
-}
-
 /* Explains the window of the first line. A process without devices is idle where its ranges say so. */
 static marey_status find_idle(const struct marey__breakdown *breakdown,
                               struct marey__process_breakdown *p)
@@ -73,7 +58,7 @@ static marey_status break_down_process(const struct marey__breakdown *breakdown,
     MAREY_TRY(find_idle(breakdown, p));
     MAREY__TRY_MEMORY(marey__collectives_keep(&p->set));
     count_outside(p);
-    drop_work(&p->set);
+    marey__work_set_drop_work(&p->set);
     return MAREY_OK;
 }
 

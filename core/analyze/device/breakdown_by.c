@@ -40,8 +40,8 @@ static struct part *add_part(struct parts *p, const struct marey__interval *wind
     if (!marey__grow(&p->parts, &p->cap, p->n + 1, sizeof *p->parts))
         return NULL;
     struct part *part = &p->parts[p->n++];
-    *part = (struct part){.span_ns = marey__intervals_length(windows, n_windows)};
-    marey__sweep_begin(&part->sweep, windows, n_windows);
+    *part = (struct part){.span_ns = marey__intervals_length(windows, n_windows),
+                          .sweep = {.windows = windows, .n_windows = n_windows}};
     return part;
 }
 
@@ -59,16 +59,16 @@ static bool put_rows(struct marey__device_rows *rows, struct parts *p, enum mare
         marey__sweep_finish(&part->sweep);
         if (part->sweep.atoms.n_work == 0 && !keeps_empty)
             continue;
-        if (!marey__grow(&rows->rows, &rows->cap, rows->n + 1, sizeof *rows->rows))
+        if (!MAREY__PUSH(rows->rows, rows->n, rows->cap,
+                         (struct marey__device_row){.device = p->device->device,
+                                                    .window = window,
+                                                    .span_ns = part->span_ns,
+                                                    .atoms = part->sweep.atoms,
+                                                    .number = part->number,
+                                                    .lane = part->lane,
+                                                    .text = part->text,
+                                                    .len = part->len}))
             return false;
-        rows->rows[rows->n++] = (struct marey__device_row){.device = p->device->device,
-                                                           .window = window,
-                                                           .span_ns = part->span_ns,
-                                                           .atoms = part->sweep.atoms,
-                                                           .number = part->number,
-                                                           .lane = part->lane,
-                                                           .text = part->text,
-                                                           .len = part->len};
     }
     return true;
 }
@@ -79,14 +79,8 @@ static bool put_rows(struct marey__device_rows *rows, struct parts *p, enum mare
 static void add_to_host_steps(struct parts *p, const struct marey__work *work)
 {
     const struct marey__step *steps = p->set->steps;
-    size_t from = 0, to = p->n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (steps[middle].end_ns <= work->begin_ns)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    MAREY__BISECT(from, 0, p->n, steps[from].end_ns <= work->begin_ns);
     for (; from < p->n && steps[from].begin_ns < work->end_ns; from++)
         add_work(&p->parts[from], work);
 }
@@ -166,8 +160,7 @@ static size_t group_part(struct parts *p, struct marey__names *names, const stru
     const struct marey__work_set *set = p->set;
     const uint32_t group =
         work->collective != MAREY__NO_INDEX ? set->collectives[work->collective].what.group : 0;
-    const struct marey_site_info *site =
-        marey_recording_site(set->recording, set->process->index, group);
+    const struct marey_site_info *site = marey__work_site(set, group);
     const bool is_known = group != 0 && site->name_len != 0;
     const uint32_t number = marey__names_number(names, is_known ? site->name : unknown,
                                                 is_known ? site->name_len : strlen(unknown));
@@ -246,8 +239,7 @@ static bool range_names_init(struct range_names *r, const struct marey__work_set
     if (r->name_of == NULL || r->end_ns == NULL)
         return false;
     for (size_t i = 0; i < set->n_ranges; i++) {
-        const struct marey_site_info *site =
-            marey_recording_site(set->recording, set->process->index, set->ranges[i].site);
+        const struct marey_site_info *site = marey__work_site(set, set->ranges[i].site);
         r->name_of[i] = MAREY__NO_NAME;
         if (marey__is_runtime_call(site))
             continue;
@@ -266,11 +258,9 @@ static bool touch(struct range_names *r, uint32_t range, uint64_t end_ns)
 {
     if (r->name_of[range] == MAREY__NO_NAME)
         return true;
-    if (r->end_ns[range] == 0) {
-        if (!MAREY__PUSH(r->touched, r->n_touched, r->touched_cap,
-                         (struct touched){r->name_of[range], range}))
-            return false;
-    }
+    if (r->end_ns[range] == 0 && !MAREY__PUSH(r->touched, r->n_touched, r->touched_cap,
+                                              (struct touched){r->name_of[range], range}))
+        return false;
     r->end_ns[range] = MAREY__MAX(r->end_ns[range], end_ns);
     return true;
 }

@@ -1,8 +1,162 @@
-/* The calls of each process that ranks do together. */
+/*
+ * The calls of each process that are compared with other ranks: of a device its own times, also of kernels that only
+ * their name identifies; of the host its own collectives.
+ *
+ * An operation that is started and waited for later is two ranges of the host with one number in their group; the first
+ * has the bytes (docs/formats/recording.md). It is one call, from the begin of the first to the end of the other.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/device/internal.h"
+
+/* ---- an operation and the wait for it ---- */
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static bool is_numbered(const struct marey__collective_call *call)
+{
+    return call->is_on_host && call->what.sequence != UINT64_MAX && call->what.group != 0;
+}
+
+static int compare_operation(const struct marey__collective_call *x,
+                             const struct marey__collective_call *y)
+{
+    if (x->what.group != y->what.group)
+        return compare(x->what.group, y->what.group);
+    if (x->what.what != y->what.what)
+        return compare(x->what.what, y->what.what);
+    return compare(x->what.sequence, y->what.sequence);
+}
+
+static int by_operation(const void *a, const void *b)
+{
+    const struct marey__collective_call *x = *(struct marey__collective_call *const *)a,
+                                        *y = *(struct marey__collective_call *const *)b;
+    const int order = compare_operation(x, y);
+    return order != 0 ? order : compare(x->begin_ns, y->begin_ns);
+}
+
+static bool is_wait_for(const struct marey__collective_call *call,
+                        const struct marey__collective_call *start)
+{
+    return compare_operation(call, start) == 0 && call->site != start->site &&
+           call->what.bytes_in == 0 && call->what.bytes_out == 0;
+}
+
+/* The others move up. */
+static void drop_joined(struct marey__work_set *set)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_collectives; i++)
+        if (!set->collectives[i].is_joined)
+            set->collectives[n++] = set->collectives[i];
+    set->n_collectives = n;
+}
+
+static bool join(struct marey__work_set *set)
+{
+    struct marey__collective_call **calls = marey__calloc(set->n_collectives + 1, sizeof *calls);
+    size_t n = 0;
+    if (calls == NULL)
+        return false;
+    for (size_t i = 0; i < set->n_collectives; i++)
+        if (is_numbered(&set->collectives[i]))
+            calls[n++] = &set->collectives[i];
+    qsort(calls, n, sizeof *calls, by_operation);
+    struct marey__collective_call *start = n > 0 ? calls[0] : NULL;
+    for (size_t i = 1; i < n; i++) {
+        if (is_wait_for(calls[i], start)) {
+            start->end_ns = MAREY__MAX(start->end_ns, calls[i]->end_ns);
+            calls[i]->is_joined = true;
+        } else {
+            start = calls[i];
+        }
+    }
+    marey__free(calls);
+    drop_joined(set);
+    return true;
+}
+
+/* ---- which calls are compared ---- */
+
+/* How the kernels of NCCL and its relatives are named. Theirs for sends serves all-to-all as well. */
+static enum marey_collective guess(const struct marey_site_info *site)
+{
+    static const struct {
+        const char *part;
+        enum marey_collective what;
+    } parts[] = {
+        {"AllReduce", MAREY_COLLECTIVE_ALL_REDUCE},
+        {"AllGather", MAREY_COLLECTIVE_ALL_GATHER},
+        {"ReduceScatter", MAREY_COLLECTIVE_REDUCE_SCATTER},
+        {"AllToAll", MAREY_COLLECTIVE_ALL_TO_ALL},
+        {"Broadcast", MAREY_COLLECTIVE_BROADCAST},
+        {"Reduce_", MAREY_COLLECTIVE_REDUCE},
+    };
+    for (size_t i = 0; i < MAREY__COUNT_OF(parts); i++)
+        if (strstr(site->name, parts[i].part) != NULL)
+            return parts[i].what;
+    return MAREY_COLLECTIVE_OTHER;
+}
+
+/*
+ * Those that the host tells while a device does them: with launched work, which has a copy of its own, and those of
+ * NCCL, whose calls return at once. The others move up.
+ */
+static bool drop_superseded(struct marey__work_set *set)
+{
+    uint8_t *is_launched = marey__calloc(set->n_collectives + 1, 1);
+    if (is_launched == NULL)
+        return false;
+    for (size_t i = 0; i < set->n_launches; i++)
+        if (set->launches[i].collective != MAREY__NO_INDEX)
+            is_launched[set->launches[i].collective] = 1;
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_collectives; i++) {
+        const struct marey__collective_call *call = &set->collectives[i];
+        const char *const name = marey__work_site(set, call->site)->name;
+        if (!call->is_on_host || (!is_launched[i] && strcasestr(name, "nccl") == NULL))
+            set->collectives[n++] = *call;
+    }
+    set->n_collectives = n;
+    marey__free(is_launched);
+    return true;
+}
+
+/* Kernels of which nothing but the name says that they communicate. */
+static bool add_untold(struct marey__work_set *set, const struct marey__device_work *device)
+{
+    for (size_t i = 0; i < device->n_work; i++) {
+        const struct marey__work *work = &device->work[i];
+        if (work->class != MAREY__COMMUNICATES || work->collective != MAREY__NO_INDEX)
+            continue;
+        const struct marey__collective_call call = {
+            .what = {.what = guess(marey__work_site(set, work->site)),
+                     .sequence = UINT64_MAX,
+                     .peer = -1},
+            .begin_ns = work->begin_ns,
+            .end_ns = work->end_ns,
+            .site = work->site,
+        };
+        if (marey__work_set_add_collective(set, &call) == MAREY__NO_INDEX)
+            return false;
+    }
+    return true;
+}
+
+bool marey__collectives_keep(struct marey__work_set *set)
+{
+    if (!drop_superseded(set) || !join(set))
+        return false;
+    for (size_t i = 0; i < set->n_devices; i++)
+        if (set->devices[i].device >= 0 && !add_untold(set, &set->devices[i]))
+            return false;
+    return true;
+}
 
 /* ---- what is taken ---- */
 
@@ -15,7 +169,7 @@ struct taking {
 
 static const struct marey_site_info *site_of(const struct taking *t, uint32_t site)
 {
-    return marey_recording_site(t->set->recording, t->set->process->index, site);
+    return marey__work_site(t->set, site);
 }
 
 static bool is_between_two(enum marey_collective what)
@@ -35,24 +189,15 @@ static void put_what(const struct taking *t, struct marey__buf *buf)
     marey__buf_put(buf, site->name, strcspn(site->name, "("));
 }
 
-/* The number of a text that is copied when new; MAREY__NO_NAME without memory. */
+/* The number of a string that is copied when new; MAREY__NO_NAME on out of memory. Finishes it. */
 static uint32_t number_of(struct marey__collectives *all, struct marey__names *names,
                           struct marey__buf *text)
 {
-    if (text->failed)
-        return MAREY__NO_NAME;
-    const size_t n = names->n;
     const uint32_t number =
-        marey__names_number(names, text->data != NULL ? text->data : "", text->len);
-    if (number != n)
-        return number;
-    const char *kept =
-        marey__arena_text(&all->texts, text->data != NULL ? text->data : "", text->len);
-    if (kept == NULL) {
-        names->n--; /* it is never looked up again: the caller gives up */
-        return MAREY__NO_NAME;
-    }
-    names->names[number].text = kept;
+        text->failed
+            ? MAREY__NO_NAME
+            : marey__names_keep(names, &all->texts, text->data != NULL ? text->data : "", text->len);
+    marey__buf_fini(text);
     return number;
 }
 
@@ -66,9 +211,7 @@ static uint32_t find_group(const struct taking *t)
         if (site->domain[0] != '\0')
             marey__buf_printf(&text, " %s", site->domain);
     }
-    const uint32_t number = number_of(t->all, &t->all->groups, &text);
-    marey__buf_fini(&text);
-    return number;
+    return number_of(t->all, &t->all->groups, &text);
 }
 
 /* The kind of the call, made when new; MAREY__NO_NAME without memory. */
@@ -84,14 +227,10 @@ static uint32_t find_kind(const struct taking *t)
     put_what(t, &key);
     const size_t n = all->keys.n;
     const uint32_t number = number_of(all, &all->keys, &key);
-    marey__buf_fini(&key);
-    if (number == MAREY__NO_NAME)
+    if (number == MAREY__NO_NAME ||
+        !marey__grow(&all->kinds, &all->kinds_cap, all->keys.n, sizeof *all->kinds))
         return MAREY__NO_NAME;
-    if (number == n) {
-        if (!marey__grow(&all->kinds, &all->kinds_cap, n + 1, sizeof *all->kinds)) {
-            all->keys.n--;
-            return MAREY__NO_NAME;
-        }
+    if (number == n)
         all->kinds[number] = (struct marey__collective_kind){
             .what = all->keys.names[number].text + what,
             .group = group,
@@ -99,7 +238,6 @@ static uint32_t find_kind(const struct taking *t)
             .is_between_two = is_between_two(t->call->what.what),
             .slowest = MAREY__NO_INDEX,
         };
-    }
     struct marey__collective_kind *kind = &all->kinds[number];
     kind->group_size = MAREY__MAX(kind->group_size, t->call->what.group_size);
     kind->is_by_order |= t->call->what.sequence == UINT64_MAX;
@@ -110,10 +248,7 @@ static bool take(const struct taking *t)
 {
     struct marey__collectives *all = t->all;
     const uint32_t kind = find_kind(t);
-    if (kind == MAREY__NO_NAME ||
-        !marey__grow(&all->calls, &all->calls_cap, all->n_calls + 1, sizeof *all->calls))
-        return false;
-    all->calls[all->n_calls++] = (struct marey__rank_call){
+    const struct marey__rank_call call = {
         .begin_ns = t->call->begin_ns,
         .end_ns = MAREY__MAX(t->call->begin_ns, t->call->end_ns),
         .bytes = MAREY__MAX(t->call->what.bytes_in, t->call->what.bytes_out),
@@ -121,15 +256,14 @@ static bool take(const struct taking *t)
         .kind = kind,
         .member = (uint32_t)all->n_members - 1,
     };
-    return true;
+    return kind != MAREY__NO_NAME && MAREY__PUSH(all->calls, all->n_calls, all->calls_cap, call);
 }
 
 marey_status marey__collectives_add(struct marey__collectives *all, uint32_t job,
                                     const struct marey__work_set *set)
 {
-    MAREY__TRY_MEMORY(
-        marey__grow(&all->members, &all->members_cap, all->n_members + 1, sizeof *all->members));
-    all->members[all->n_members++] = (struct marey__member){set->process, job};
+    MAREY__TRY_MEMORY(MAREY__PUSH(all->members, all->n_members, all->members_cap,
+                                  (struct marey__member){set->process, job}));
     for (size_t i = 0; i < set->n_collectives; i++) {
         const struct taking t = {.all = all, .set = set, .call = &set->collectives[i]};
         MAREY__TRY_MEMORY(take(&t));

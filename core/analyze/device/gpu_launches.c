@@ -44,8 +44,7 @@ static bool name_ranges(struct marey__gpu_process *p)
     if (p->range_names == NULL)
         return false;
     for (size_t i = 0; i < set->n_ranges; i++) {
-        const struct marey_site_info *site =
-            marey_recording_site(set->recording, set->process->index, set->ranges[i].site);
+        const struct marey_site_info *site = marey__work_site(set, set->ranges[i].site);
         p->range_names[i] = MAREY__NO_NAME;
         if (marey__is_runtime_call(site))
             continue;

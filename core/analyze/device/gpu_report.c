@@ -38,27 +38,6 @@ static bool find_busy(struct marey__gpu_process *p)
     return done;
 }
 
-/* What only the sums need. */
-static void drop_work(struct marey__gpu_process *p)
-{
-    struct marey__work_set *set = &p->set;
-    for (size_t d = 0; d < set->n_devices; d++) {
-        marey__free(set->devices[d].work);
-        set->devices[d].work = NULL;
-        set->devices[d].n_work = set->devices[d].work_cap = 0;
-    }
-    marey__free(set->launches);
-    marey__free(set->ranges);
-    marey__free(set->facts);
-    set->launches = NULL;
-    set->ranges = NULL;
-    set->facts = NULL;
-    marey__free(p->launched);
-    marey__free(p->range_names);
-    p->launched = NULL;
-    p->range_names = NULL;
-}
-
 static marey_status read_process(const struct marey__gpu_report *report, struct marey__gpu_process *p)
 {
     const struct marey__work_options options = {
@@ -72,7 +51,11 @@ static marey_status read_process(const struct marey__gpu_report *report, struct 
     MAREY__TRY_MEMORY(marey__gpu_sum_work(p) && find_busy(p) && marey__gpu_sum_launches(p) &&
                       marey__gpu_sum_waits(p, report->max_gaps));
     MAREY_TRY(marey__gpu_explain_gaps(p, &report->rules));
-    drop_work(p);
+    marey__work_set_drop_work(&p->set);
+    marey__free(p->launched);
+    marey__free(p->range_names);
+    p->launched = NULL;
+    p->range_names = NULL;
     return MAREY_OK;
 }
 

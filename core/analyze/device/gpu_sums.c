@@ -51,8 +51,7 @@ static bool sum_one(struct marey__gpu_process *p, const struct marey__work *work
     const struct marey__work_set *set = &p->set;
     const struct marey__work_facts *facts =
         work->facts != MAREY__NO_INDEX ? &set->facts[work->facts] : &none;
-    const struct marey_site_info *site =
-        marey_recording_site(set->recording, set->process->index, work->site);
+    const struct marey_site_info *site = marey__work_site(set, work->site);
     const uint64_t ns = work->end_ns - work->begin_ns;
     const uint32_t name = marey__names_number(&p->names, site->name, site->name_len);
     struct marey__gpu_sum *sum =

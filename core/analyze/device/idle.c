@@ -27,8 +27,7 @@ struct device {
 
 bool marey__idle_name(struct marey__idle_finder *finder, uint32_t site, uint32_t *out)
 {
-    const struct marey_site_info *info =
-        marey_recording_site(finder->set->recording, finder->set->process->index, site);
+    const struct marey_site_info *info = marey__work_site(finder->set, site);
     *out = MAREY__NO_NAME;
     if (site == 0 || !marey__is_operator(info))
         return true;
@@ -47,14 +46,8 @@ static const struct marey__launch_call *launch_of(const struct marey__work_set *
 /* The time from `begin_ns` to the end of the gap is queued; where a queue was full, that is the reason. */
 static bool add_queued(const struct device *device, struct marey__idle_time *time, uint64_t end_ns)
 {
-    size_t low = 0, high = device->n_full; /* the first full time that ends behind the begin */
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (device->full[middle].end_ns <= time->begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first full time that ends after the begin */
+    MAREY__BISECT(low, 0, device->n_full, device->full[low].end_ns <= time->begin_ns);
     while (time->begin_ns < end_ns) {
         const struct marey__interval *full = low < device->n_full ? &device->full[low] : NULL;
         const bool is_full = full != NULL && full->begin_ns <= time->begin_ns;
@@ -130,17 +123,10 @@ static bool add_part(const struct device *device, const struct gap *gap, uint64_
     struct marey__idle_finder *finder = device->finder;
     if (end_ns <= gap->begin_ns)
         return true;
-    if (!marey__grow(&finder->parts, &finder->parts_cap, finder->n_parts + 1, sizeof *finder->parts))
-        return false;
-    finder->gaps[finder->n_gaps - 1].other_lane =
+    const struct marey__idle_part part = {gap->begin_ns, end_ns, lane, (uint32_t)finder->n_gaps - 1};
+    finder->gaps[part.gap].other_lane =
         find_other_lane(finder, lane, launch_of(finder->set, gap->last));
-    finder->parts[finder->n_parts++] = (struct marey__idle_part){
-        .begin_ns = gap->begin_ns,
-        .end_ns = end_ns,
-        .lane = lane,
-        .gap = (uint32_t)finder->n_gaps - 1,
-    };
-    return true;
+    return MAREY__PUSH(finder->parts, finder->n_parts, finder->parts_cap, part);
 }
 
 static bool add_unknown(const struct device *device, const struct gap *gap,
@@ -156,11 +142,12 @@ static bool add_unknown(const struct device *device, const struct gap *gap,
 static bool add_gap(const struct device *device, const struct gap *gap)
 {
     struct marey__idle_finder *finder = device->finder;
-    if (!marey__grow(&finder->gaps, &finder->gaps_cap, finder->n_gaps + 1, sizeof *finder->gaps))
+    if (!MAREY__PUSH(
+            finder->gaps, finder->n_gaps, finder->gaps_cap,
+            (struct marey__idle_gap){.device = device->number, .other_lane = MAREY__NO_INDEX}))
         return false;
-    struct marey__idle_gap *stored = &finder->gaps[finder->n_gaps++];
-    *stored = (struct marey__idle_gap){.device = device->number, .other_lane = MAREY__NO_INDEX};
-    const struct marey__idle_time time = {.gap = stored, .gap_number = (uint32_t)finder->n_gaps - 1};
+    const struct marey__idle_time time = {.gap = &finder->gaps[finder->n_gaps - 1],
+                                          .gap_number = (uint32_t)finder->n_gaps - 1};
     if (device->work->device < 0)
         return device->main_lane == MAREY__NO_INDEX
                    ? add_unknown(device, gap, time)

@@ -60,8 +60,7 @@ static const struct site *look_at(struct host *host, uint32_t number)
     if (site->is_known)
         return site;
     const struct marey__work_set *set = host->finder->set;
-    const struct marey_site_info *info =
-        marey_recording_site(set->recording, set->process->index, number);
+    const struct marey_site_info *info = marey__work_site(set, number);
     site->rule = marey__idle_rule_of(host->finder->rules, info);
     site->is_known = marey__idle_name(host->finder, number, &site->name);
     return site->is_known ? site : NULL;

@@ -23,14 +23,8 @@ static void add_to_steps(struct marey__idle_finder *finder, const struct marey__
 {
     const size_t n = finder->idle->n_steps, first = time->gap->device * n;
     const struct marey__interval *windows = finder->windows->steps + first;
-    size_t low = 0, high = n; /* the windows before `low` begin before the time ends */
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (windows[middle].begin_ns < time->end_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the windows before it begin before the time ends */
+    MAREY__BISECT(low, 0, n, windows[low].begin_ns < time->end_ns);
     uint64_t *step_ns = finder->idle->devices[time->gap->device].step_ns;
     while (low-- > 0 && finder->latest_ns[first + low] > time->begin_ns) {
         const uint64_t begin = MAREY__MAX(windows[low].begin_ns, time->begin_ns),
@@ -48,14 +42,8 @@ static uint64_t wanted_ns(const struct marey__idle_finder *finder, const struct 
     const struct marey__interval *whole = windows->whole + windows->stride * device;
     const size_t n = windows->n_whole != NULL ? windows->n_whole[device] : 1;
     uint64_t ns = 0;
-    size_t low = 0, high = n; /* the first that ends behind the begin */
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (whole[middle].end_ns <= time->begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first that ends after the begin */
+    MAREY__BISECT(low, 0, n, whole[low].end_ns <= time->begin_ns);
     for (; low < n && whole[low].begin_ns < time->end_ns; low++)
         ns += MAREY__MIN(time->end_ns, whole[low].end_ns) -
               MAREY__MAX(time->begin_ns, whole[low].begin_ns);

@@ -1,39 +1,64 @@
-/* Why devices were idle, as tables. */
+/* Reasons of idle time: their names, the rules that find them, and tables. */
+#include <string.h>
+
 #include "analyze/device/internal.h"
 
-#define DEVICE_COLUMN                                                                              \
-    {                                                                                              \
-        "device", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE                                            \
+const struct marey__idle_words marey__idle_words[MAREY__N_IDLE_REASONS] = {
+    [MAREY__IDLE_HOST] = {"host_bound", "host-bound"},
+    [MAREY__IDLE_DATA] = {"data_loading", "data loading"},
+    [MAREY__IDLE_SYNCHRONISE] = {"synchronise", "synchronise"},
+    [MAREY__IDLE_ALLOCATE] = {"allocation", "allocation"},
+    [MAREY__IDLE_OPTIMIZER] = {"optimizer", "optimizer"},
+    [MAREY__IDLE_COMMUNICATE] = {"host_communication", "communication of the host"},
+    [MAREY__IDLE_LOAD] = {"code_loading", "loading code"},
+    [MAREY__IDLE_PROFILER] = {"profiler", "the profiler itself"},
+    [MAREY__IDLE_WAIT] = {"wait", "waiting"},
+    [MAREY__IDLE_LATENCY] = {"launch_latency", "launch latency"},
+    [MAREY__IDLE_LAUNCH_CALL] = {"launch_call", "in a long launch call"},
+    [MAREY__IDLE_KERNEL_GAP] = {"kernel_gap", "between kernels"},
+    [MAREY__IDLE_QUEUED] = {"queued", "queued behind something"},
+    [MAREY__IDLE_QUEUE_FULL] = {"queue_full", "launch queue full"},
+    [MAREY__IDLE_UNKNOWN] = {"unknown", "not known"},
+};
+
+uint16_t marey__idle_rule_of(const struct marey__rules *rules, const struct marey_site_info *site)
+{
+    for (size_t i = 0; i < rules->n_idle; i++) {
+        const struct marey__rule *rule = &rules->idle[i];
+        if (rule->look == MAREY__LOOK_RANGE
+                ? marey__pattern_fits(rule->pattern, site->name, site->name_len)
+                : marey__pattern_fits(rule->pattern, site->category, strlen(site->category)))
+            return (uint16_t)i;
     }
-#define REASON_COLUMN                                                                              \
-    {                                                                                              \
-        "reason", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                           \
-    }
+    return MAREY__NO_IDLE_RULE;
+}
+
+bool marey__is_operator(const struct marey_site_info *site)
+{
+    return !marey__is_runtime_call(site) && strncmp(site->name, "ProfilerStep", 12) != 0;
+}
+
+/* ---- tables ---- */
+
+#define DEVICE_COLUMNS NUMBER("rank"), NUMBER("pid"), NUMBER("device")
 
 const struct marey_column marey__idle_columns[MAREY__N_IDLE_COLUMNS] = {
-    MAREY__RANK_COLUMN,
-    MAREY__PID_COLUMN,
-    DEVICE_COLUMN,
-    REASON_COLUMN,
-    MAREY__COUNT_COLUMN,
-    MAREY__NS_COLUMN("ns", "time"),
-    MAREY__SHARE_COLUMN("of idle"),
+    DEVICE_COLUMNS,
+    TEXT("reason"),
+    COUNT("count", NULL),
+    NS("ns", "time"),
+    SHARE("share", "of idle"),
 };
 
 const struct marey_column marey__idle_operator_columns[MAREY__N_IDLE_OPERATOR_COLUMNS] = {
-    MAREY__RANK_COLUMN,
-    MAREY__PID_COLUMN,
-    DEVICE_COLUMN,
-    REASON_COLUMN,
-    {"operator", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    MAREY__COUNT_COLUMN,
-    MAREY__NS_COLUMN("ns", "time"),
+    DEVICE_COLUMNS, TEXT("reason"), TEXT("operator"), COUNT("count", NULL), NS("ns", "time"),
 };
 
 const struct marey_column marey__idle_step_columns[MAREY__N_IDLE_STEP_COLUMNS] = {
-    MAREY__RANK_COLUMN, MAREY__PID_COLUMN,
-    DEVICE_COLUMN,      {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    REASON_COLUMN,      MAREY__NS_COLUMN("ns", "time"),
+    DEVICE_COLUMNS,
+    WHOLE("step"),
+    TEXT("reason"),
+    NS("ns", "time"),
 };
 
 static void put_device(marey_table *table, const struct marey_process *process,

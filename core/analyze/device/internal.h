@@ -52,7 +52,7 @@ struct marey__rule {
 struct marey__rules {
     struct marey__rule *rules;
     size_t n, cap;
-    struct marey__rule *idle; /* which ranges tell why nothing was launched: idle_rules.c */
+    struct marey__rule *idle; /* which ranges tell why nothing was launched: idle_tables.c */
     size_t n_idle, idle_cap;
     struct marey__arena texts;
 };
@@ -153,7 +153,7 @@ struct marey__collective_call {
     uint64_t begin_ns, end_ns; /* of the work, or of the range on the host */
     uint32_t site;             /* of that */
     bool is_on_host;
-    bool is_joined; /* it is the wait for an earlier one, and part of that: collectives_join.c */
+    bool is_joined; /* it is the wait for an earlier one, and part of that: collectives.c */
 };
 
 /* A device of one process, or its host. Work is in order of begin; zero-length and negative work is left out. */
@@ -229,6 +229,14 @@ static inline uint32_t marey__step_of(const struct marey__work_set *set,
                                                                : work->begin_ns);
 }
 
+static inline const struct marey_site_info *marey__work_site(const struct marey__work_set *set,
+                                                             uint32_t site)
+{
+    return marey_recording_site(set->recording, set->process->index, site);
+}
+/* Free work, launches, ranges and facts once they are summed up. */
+void marey__work_set_drop_work(struct marey__work_set *set);
+
 /* Whether a process has a stream of a GPU. */
 bool marey__has_streams(const marey_recording *recording, size_t process);
 
@@ -242,6 +250,12 @@ bool marey__is_runtime_call(const struct marey_site_info *site);
 uint32_t marey__work_set_communicate(struct marey__work_set *set, uint32_t said,
                                      const uint64_t *words, uint64_t begin_ns, uint32_t site,
                                      bool is_on_host);
+/* Append a collective; returns its index, or MAREY__NO_INDEX on out of memory. */
+uint32_t marey__work_set_add_collective(struct marey__work_set *set,
+                                        const struct marey__collective_call *call);
+/* Append an open range; returns its index plus one, or 0 on out of memory. */
+uint32_t marey__work_set_add_range(struct marey__work_set *set, const struct marey__frame *call,
+                                   uint32_t parent);
 /* The device, made when new; NULL without memory. Devices are asked for in ascending order. */
 struct marey__device_work *marey__work_set_device(struct marey__work_set *set, int32_t device);
 /* Put work in order and find each one's launch; then the class of each. False without memory. In work_link.c. */
@@ -382,8 +396,7 @@ static inline uint64_t marey__hidden_comm_ns(const struct marey__atoms *atoms)
  *   idle_queue.c ── when so much was launched ahead that the call blocked
  *   idle_host.c ── what the launching thread did before that call: one more visit of the log
  *   idle_sums.c ── sums by reason, by step, by operator
- *   idle_rules.c ── which names of ranges tell a reason
- *   idle_tables.c
+ *   idle_tables.c ── names of reasons, rules that find them, tables
  *
  *   device   ██████                       ██████      work
  *   thread         ─[aten::mm]──[ launch ]─
@@ -562,7 +575,7 @@ bool marey__is_operator(const struct marey_site_info *site);
 /*
  * collectives: what ranks do together, matched over all of them.
  *
- *   collectives_keep.c, collectives_join.c, collectives.c ── the calls of each process
+ *   collectives.c ── the calls of each process
  *   collectives_match.c ── which of them are one collective
  *   collectives_clocks.c ── what they tell of the clocks of hosts
  *   collectives_tables.c
@@ -661,8 +674,6 @@ struct marey__collectives {
  * memory.
  */
 MAREY_WARN_UNUSED bool marey__collectives_keep(struct marey__work_set *set);
-/* Make one of an operation and the wait for it. False without memory. */
-MAREY_WARN_UNUSED bool marey__collectives_join(struct marey__work_set *set);
 /* Take the calls of a process; the recordings lend their texts until the tables are made. Starts from zeroes. */
 MAREY_WARN_UNUSED marey_status marey__collectives_add(struct marey__collectives *all, uint32_t job,
                                                       const struct marey__work_set *set);

@@ -45,35 +45,33 @@ struct marey__device_work *marey__work_set_device(struct marey__work_set *set, i
     return &set->devices[n];
 }
 
+uint32_t marey__work_set_add_collective(struct marey__work_set *set,
+                                        const struct marey__collective_call *call)
+{
+    return set->n_collectives != MAREY__NO_INDEX &&
+                   MAREY__PUSH(set->collectives, set->n_collectives, set->collectives_cap, *call)
+               ? (uint32_t)(set->n_collectives - 1)
+               : MAREY__NO_INDEX;
+}
+
 uint32_t marey__work_set_communicate(struct marey__work_set *set, uint32_t said,
                                      const uint64_t *words, uint64_t begin_ns, uint32_t site,
                                      bool is_on_host)
 {
-    if (said == MAREY__NO_INDEX) {
-        if (set->n_collectives == MAREY__NO_INDEX ||
-            !marey__grow(&set->collectives, &set->collectives_cap, set->n_collectives + 1,
-                         sizeof *set->collectives))
-            return MAREY__NO_INDEX;
-        said = (uint32_t)set->n_collectives++;
-    }
-    struct marey__collective_call *call = &set->collectives[said];
-    *call = (struct marey__collective_call){
+    struct marey__collective_call call = {
         .begin_ns = begin_ns, .end_ns = begin_ns, .site = site, .is_on_host = is_on_host};
-    marey_record_communication(words, &call->what);
+    marey_record_communication(words, &call.what);
+    if (said == MAREY__NO_INDEX)
+        return marey__work_set_add_collective(set, &call);
+    set->collectives[said] = call;
     return said;
 }
 
 uint32_t marey__step_at(const struct marey__work_set *set, uint64_t ns)
 {
-    size_t from = 0, to = set->n_steps; /* the last one that has begun lies before `from` in the end */
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (set->steps[middle].begin_ns <= ns)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from > 0 && ns < set->steps[from - 1].end_ns ? (uint32_t)(from - 1) : MAREY__NO_INDEX;
+    size_t n; /* that have begun */
+    MAREY__BISECT(n, 0, set->n_steps, set->steps[n].begin_ns <= ns);
+    return n > 0 && ns < set->steps[n - 1].end_ns ? (uint32_t)(n - 1) : MAREY__NO_INDEX;
 }
 
 bool marey__is_runtime_call(const struct marey_site_info *site)
@@ -83,16 +81,29 @@ bool marey__is_runtime_call(const struct marey_site_info *site)
            marey__pattern_fits("driver", site->category, len);
 }
 
-void marey__work_set_fini(struct marey__work_set *set)
+void marey__work_set_drop_work(struct marey__work_set *set)
 {
-    for (size_t i = 0; i < set->n_devices; i++)
-        marey__free(set->devices[i].work);
-    marey__free(set->devices);
+    for (size_t d = 0; d < set->n_devices; d++) {
+        marey__free(set->devices[d].work);
+        set->devices[d].work = NULL;
+        set->devices[d].n_work = set->devices[d].work_cap = 0;
+    }
     marey__free(set->launches);
-    marey__free(set->collectives);
-    marey__free(set->steps);
     marey__free(set->ranges);
     marey__free(set->facts);
+    set->launches = NULL;
+    set->ranges = NULL;
+    set->facts = NULL;
+    set->n_launches = set->launches_cap = set->n_ranges = set->ranges_cap = 0;
+    set->n_facts = set->facts_cap = 0;
+}
+
+void marey__work_set_fini(struct marey__work_set *set)
+{
+    marey__work_set_drop_work(set);
+    marey__free(set->devices);
+    marey__free(set->collectives);
+    marey__free(set->steps);
     marey__names_fini(&set->shapes);
     marey__arena_fini(&set->shape_texts);
     marey__free(set->caught);
@@ -170,11 +181,20 @@ static bool is_runtime(struct reader *r, uint32_t site)
 {
     site = site <= r->set->process->n_sites ? site : 0;
     if (r->is_runtime[site] == 0) {
-        const struct marey_site_info *info =
-            marey_recording_site(r->set->recording, r->set->process->index, site);
+        const struct marey_site_info *info = marey__work_site(r->set, site);
         r->is_runtime[site] = marey__is_runtime_call(info) ? 2 : 1;
     }
     return r->is_runtime[site] == 2;
+}
+
+uint32_t marey__work_set_add_range(struct marey__work_set *set, const struct marey__frame *call,
+                                   uint32_t parent)
+{
+    const struct marey__host_range range = {call->start_ns, call->start_ns, call->site, parent};
+    return set->n_ranges != MAREY__NO_INDEX &&
+                   MAREY__PUSH(set->ranges, set->n_ranges, set->ranges_cap, range)
+               ? (uint32_t)set->n_ranges
+               : 0;
 }
 
 /* Keep the ranges that are open, as far as they are not kept yet. The innermost's index in `*range`. */
@@ -187,16 +207,10 @@ static bool keep_ranges(struct reader *r, struct marey__lane_stack *lane, uint32
         first--;
     uint32_t parent = first > 0 ? lane->open[first - 1].range - 1 : MAREY__NO_INDEX;
     for (size_t i = first; i < n_open; i++) {
-        if (set->n_ranges == MAREY__NO_INDEX ||
-            !marey__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
+        lane->open[i].range = marey__work_set_add_range(set, &lane->open[i], parent);
+        if (lane->open[i].range == 0)
             return false;
-        struct marey__frame *call = &lane->open[i];
-        set->ranges[set->n_ranges] = (struct marey__host_range){.begin_ns = call->start_ns,
-                                                                .end_ns = call->start_ns,
-                                                                .site = call->site,
-                                                                .parent = parent};
-        parent = (uint32_t)set->n_ranges++;
-        call->range = parent + 1;
+        parent = lane->open[i].range - 1;
     }
     *range = parent;
     return true;
@@ -284,13 +298,10 @@ static bool take_progress(struct reader *r, uint32_t lane, const uint64_t *words
     struct marey__span span;
     if (!marey__progress_take(&r->progress, words, ns, &span) || span.kind != MAREY__SPAN_ITERATION)
         return true;
-    if (set->n_steps == MAREY__NO_INDEX ||
-        !marey__grow(&set->steps, &set->steps_cap, set->n_steps + 1, sizeof *set->steps))
-        return false;
-    set->steps[set->n_steps++] =
-        (struct marey__step){.begin_ns = span.begin_ns, .end_ns = span.end_ns, .number = span.number};
     set->step_lane = lane;
-    return true;
+    return set->n_steps != MAREY__NO_INDEX &&
+           MAREY__PUSH(set->steps, set->n_steps, set->steps_cap,
+                       (struct marey__step){span.begin_ns, span.end_ns, span.number});
 }
 
 static bool step_is_before(const void *a, const void *b)

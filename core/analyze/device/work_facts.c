@@ -129,8 +129,7 @@ bool marey__work_facts_take(struct marey__work_set *set, struct marey__work *wor
     if (site == 0 || site > set->process->n_sites)
         return true;
     if (site_shapes[site] == 0) {
-        const struct marey_site_info *info =
-            marey_recording_site(set->recording, set->process->index, site);
+        const struct marey_site_info *info = marey__work_site(set, site);
         struct marey__launch_shape shape;
         site_shapes[site] = NO_SHAPE;
         if (marey__launch_shape_read(info->name, info->name_len, &shape)) {

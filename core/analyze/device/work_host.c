@@ -85,20 +85,12 @@ static bool open_range(void *ctx, struct marey__lane_stack *lane, struct marey__
                        const uint64_t *words, size_t n)
 {
     struct host *host = ctx;
-    struct marey__work_set *set = host->set;
     (void)words, (void)n;
     if (!host->wants_ranges || !is_main(host, lane))
         return true;
-    if (set->n_ranges == MAREY__NO_INDEX ||
-        !marey__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
-        return false;
-    set->ranges[set->n_ranges] = (struct marey__host_range){
-        .begin_ns = call->start_ns,
-        .end_ns = call->start_ns,
-        .site = call->site,
-        .parent = lane->n_open != 0 ? marey__stack_top(lane)->range - 1 : MAREY__NO_INDEX};
-    call->range = (uint32_t)++set->n_ranges;
-    return true;
+    call->range = marey__work_set_add_range(
+        host->set, call, lane->n_open != 0 ? marey__stack_top(lane)->range - 1 : MAREY__NO_INDEX);
+    return call->range != 0;
 }
 
 /* A range, or an async one, that is over: what its rule makes of it. */
@@ -120,9 +112,7 @@ static bool take_range(struct host *host, struct marey__work *work, bool is_main
 static const char *category_of(const struct host *host, uint32_t site)
 {
     const struct marey__work_set *set = host->set;
-    return site <= set->process->n_sites
-               ? marey_recording_site(set->recording, set->process->index, site)->category
-               : "";
+    return site <= set->process->n_sites ? marey__work_site(set, site)->category : "";
 }
 
 static bool is_annotation(const struct host *host, uint32_t site)

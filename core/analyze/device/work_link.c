@@ -37,24 +37,11 @@ static struct key *make_keys(const struct marey__work_set *set)
     return keys;
 }
 
-/* How many of the keys are not behind this one. */
-static size_t count_up_to(const struct key *keys, size_t n, const struct key *last)
-{
-    size_t from = 0, to = n;
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (key_is_before(last, &keys[middle]))
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return from;
-}
-
 static uint32_t find_launch(const struct key *keys, size_t n, const struct marey__work *work)
 {
     const struct key last = {.correlation = work->correlation, .begin_ns = work->begin_ns};
-    const size_t i = count_up_to(keys, n, &last);
+    size_t i; /* keys that are not after `last` */
+    MAREY__BISECT(i, 0, n, !key_is_before(&last, &keys[i]));
     if (work->correlation == 0)
         return MAREY__NO_INDEX;
     if (i > 0 && keys[i - 1].correlation == work->correlation)
@@ -97,18 +84,13 @@ static bool take_from_host(struct marey__work_set *set, struct marey__work *work
         work->launch != MAREY__NO_INDEX ? set->launches[work->launch].collective : MAREY__NO_INDEX;
     if (of_host == MAREY__NO_INDEX)
         return true;
-    if (set->n_collectives == MAREY__NO_INDEX ||
-        !marey__grow(&set->collectives, &set->collectives_cap, set->n_collectives + 1,
-                     sizeof *set->collectives))
-        return false;
-    struct marey__collective_call *call = &set->collectives[set->n_collectives];
-    *call = set->collectives[of_host];
-    call->begin_ns = work->begin_ns;
-    call->end_ns = work->end_ns;
-    call->site = work->site;
-    call->is_on_host = false;
-    work->collective = (uint32_t)set->n_collectives++;
-    return true;
+    struct marey__collective_call call = set->collectives[of_host];
+    call.begin_ns = work->begin_ns;
+    call.end_ns = work->end_ns;
+    call.site = work->site;
+    call.is_on_host = false;
+    work->collective = marey__work_set_add_collective(set, &call);
+    return work->collective != MAREY__NO_INDEX;
 }
 
 static bool classify_device(struct marey__work_set *set, struct marey__device_work *device,
