@@ -22,15 +22,6 @@ static_assert(HEAD_ROOM + TAIL_FAST + 64 <= MAREY__OUT_EVENT, "a plain range fit
 
 /* ---- objects that name things ---- */
 
-void marey__chrome_put_buf(struct marey__export *x, struct marey__buf *buf)
-{
-    if (buf->failed)
-        x->status = marey__no_memory();
-    else
-        marey__out_put(&x->out, buf->data, buf->len);
-    marey__buf_fini(buf);
-}
-
 static void on_start(struct marey__export *x)
 {
     struct marey__buf buf = {0};
@@ -48,7 +39,7 @@ static void on_start(struct marey__export *x)
     if (chrome->is_kineto)
         marey__chrome_kineto_head(x, &buf);
     marey__buf_puts(&buf, "\"traceEvents\":[");
-    marey__chrome_put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
 }
 
 static void on_finish(struct marey__export *x)
@@ -88,7 +79,7 @@ static void put_process_meta(struct marey__export *x)
     marey__chrome_open_meta(&buf, x->pid, 0, "process_sort_index", "sort_index");
     marey__buf_printf(&buf, "%u}}", x->process_number);
     marey__buf_fini(&name);
-    marey__chrome_put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
 }
 
 static void put_lane_meta(struct marey__export *x, const struct marey__export_lane *lane)
@@ -103,7 +94,7 @@ static void put_lane_meta(struct marey__export *x, const struct marey__export_la
     marey__chrome_open_meta(&buf, x->pid, marey__export_tid(x, lane), "thread_sort_index",
                             "sort_index");
     marey__buf_printf(&buf, "%u}}", lane->stack.info->lane);
-    marey__chrome_put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
 }
 
 /* ,"name":"forward","cat":"model"} */
@@ -240,34 +231,36 @@ static void on_counter(struct marey__export *x, struct marey__export_lane *lane,
     marey__out_puts(&x->out, "}}");
 }
 
-static void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                     uint32_t site, uint64_t handle, bool begins)
+static void on_async(struct marey__export *x, struct marey__export_lane *lane,
+                     const struct marey__async_half *half)
 {
     char id[64];
     const int len =
-        snprintf(id, sizeof id, ",\"id2\":{\"local\":\"0x%llx\"}", (unsigned long long)handle);
-    x->out.p = marey__chrome_head(x, lane, ns, begins ? 'b' : 'e');
+        snprintf(id, sizeof id, ",\"id2\":{\"local\":\"0x%llx\"}", (unsigned long long)half->handle);
+    x->out.p = marey__chrome_head(x, lane, half->ns, half->is_begin ? 'b' : 'e');
     marey__out_put(&x->out, id, (size_t)len);
-    marey__chrome_open_tail(x, site);
+    marey__chrome_open_tail(x, half->name);
     /* Begin and end find one another by category as well; a site that has none shares one. */
-    marey__out_puts(&x->out,
-                    marey__export_site(x, site)->category[0] != '\0' ? "}" : ",\"cat\":\"async\"}");
+    marey__out_puts(&x->out, marey__export_site(x, half->name)->category[0] != '\0'
+                                 ? "}"
+                                 : ",\"cat\":\"async\"}");
 }
 
 static void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                     uint64_t n_events)
 {
-    char count[40];
     x->out.p = marey__chrome_head(x, lane, MAREY__MAX(ns, lane->stack.last_ns), 'i');
     marey__out_puts(&x->out, ",\"s\":\"t\",\"name\":\"marey: events lost\",\"args\":{");
     if (n_events != 0) {
         marey__out_puts(&x->out, "\"count\":");
-        marey__out_put(&x->out, count, (size_t)(marey__u64_text(count, n_events) - count));
+        marey__out_put_u64(&x->out, n_events);
     }
     marey__out_puts(&x->out, "}}");
 }
 
-MAREY__EXPORT_BATCH(open_lane, marey__walk_no_begin, NULL);
+static const struct marey__walker walker = {
+    .end = on_end, .mark = on_mark, .counter = on_counter, .async = on_async, .lost = on_lost};
+MAREY__EXPORT_BATCH(open_lane);
 
 /* ---- iterations, epochs, phases: a thread of its own for each kind ---- */
 
@@ -285,12 +278,11 @@ static void put_span_thread(struct marey__export *x, enum marey__span_kind kind)
     marey__buf_printf(&buf, "\"%s\"}},", marey__span_track(kind));
     marey__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_sort_index", "sort_index");
     marey__buf_printf(&buf, "%d}}", (int)kind - 3);
-    marey__chrome_put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
 }
 
 static void put_span_args(struct marey__buf *buf, const struct marey__span *span)
 {
-    char number[40];
     const char *comma = "";
     if (span->kind == MAREY__SPAN_PHASE)
         return;
@@ -301,7 +293,7 @@ static void put_span_args(struct marey__buf *buf, const struct marey__span *span
     }
     if (span->samples > 0) {
         marey__buf_printf(buf, "%s\"samples\":", comma);
-        marey__buf_put(buf, number, (size_t)(marey__put_f64(number, span->samples) - number));
+        marey__json_put_f64(buf, span->samples);
     }
     marey__buf_puts(buf, "}");
 }
@@ -334,7 +326,7 @@ static void on_span(struct marey__export *x, const struct marey__span *span)
     put_span_args(&buf, span);
     marey__buf_puts(&buf, "}");
     marey__buf_fini(&name);
-    marey__chrome_put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
 }
 
 /* A range left open is a begin without an end, which viewers draw to the end of the trace. */

@@ -57,8 +57,6 @@ void marey__chrome_open_tail(struct marey__export *x, uint32_t site);
 /* `{"ph":"M",...,"name":WHAT,"args":{KEY:` and, when the caller has put a value, its end. */
 void marey__chrome_open_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
                              const char *key);
-/* Put all of it out and free it. */
-void marey__chrome_put_buf(struct marey__export *x, struct marey__buf *buf);
 
 /* A range, whole. */
 void marey__chrome_range(struct marey__export *x, const struct marey__export_lane *lane,

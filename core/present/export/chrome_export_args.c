@@ -27,9 +27,8 @@ static void put_key(struct marey__buf *buf, const char *key)
 static void put_unsigned(struct marey__buf *buf, uint64_t value)
 {
     const char *quote = value > INT64_MAX ? "\"" : "";
-    char number[40];
     marey__buf_puts(buf, quote);
-    marey__buf_put(buf, number, (size_t)(marey__u64_text(number, value) - number));
+    marey__buf_put_u64(buf, value);
     marey__buf_puts(buf, quote);
 }
 
@@ -59,8 +58,7 @@ static void put_payload(struct marey__buf *buf, const struct marey__payload *pay
     put_key(buf, "payload");
     switch (payload->type) {
     case MAREY_PAYLOAD_I64:
-        marey__buf_put(buf, number,
-                       (size_t)(marey__i64_text(number, (int64_t)payload->bits) - number));
+        marey__buf_put_i64(buf, (int64_t)payload->bits);
         break;
     case MAREY_PAYLOAD_U64:
         put_unsigned(buf, payload->bits);
@@ -140,10 +138,7 @@ static void open_args(struct marey__buf *buf)
 static void close_args(struct marey__export *x, struct marey__buf *buf)
 {
     marey__buf_puts(buf, "}");
-    if (buf->failed)
-        x->status = marey__no_memory();
-    else
-        marey__out_put(&x->out, buf->data, buf->len);
+    marey__export_put(x, buf);
 }
 
 void marey__chrome_args(struct marey__export *x, const struct marey__payload *payload, bool is_cut)

@@ -133,7 +133,7 @@ static bool open_stream(struct marey__export *x, struct marey__export_lane *lane
     marey__buf_puts(&buf, "}},");
     marey__chrome_open_meta(&buf, pid, stream, "thread_sort_index", "sort_index");
     marey__buf_printf(&buf, "%d}}", stream);
-    marey__chrome_put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
     return x->status == MAREY_OK;
 }
 

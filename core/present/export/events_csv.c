@@ -137,8 +137,7 @@ static void put_payload(struct marey__export *x, const struct marey__payload *pa
         break;
     case MAREY_PAYLOAD_TEXT:
         marey__csv_put(&buf, payload->text, payload->len);
-        marey__out_put(&x->out, buf.data, buf.len);
-        marey__buf_fini(&buf);
+        marey__export_put_last(x, &buf);
         break;
     default:
         break;
@@ -174,10 +173,10 @@ static void put_range(struct marey__export *x, const struct marey__export_lane *
     put_value(x, &payload, &details);
     marey__out_puts(&x->out, ",");
     if (payload.repeat != 0)
-        x->out.p = marey__u64_text(marey__out_room(&x->out), payload.repeat - 1);
+        marey__out_put_u64(&x->out, payload.repeat - 1);
     marey__out_puts(&x->out, ",,,");
     if (details.correlation != 0)
-        x->out.p = marey__u64_text(marey__out_room(&x->out), details.correlation);
+        marey__out_put_u64(&x->out, details.correlation);
     marey__out_puts(&x->out, ",\n");
 }
 
@@ -218,18 +217,12 @@ static void put_async(struct marey__export *x, const struct marey__async_half *b
     marey__out_puts(&x->out, NO_MORE);
 }
 
-static void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                     uint32_t site, uint64_t handle, bool begins)
+static void on_async(struct marey__export *x, struct marey__export_lane *lane,
+                     const struct marey__async_half *half)
 {
-    const struct marey__async_half half = {
-        .handle = handle,
-        .ns = ns,
-        .name = site,
-        .lane = lane->stack.info->lane,
-        .is_begin = begins,
-    };
+    (void)lane;
     struct marey__async_half begin, end;
-    if (marey__export_async(x, &half, &begin, &end))
+    if (marey__export_async(x, half, &begin, &end))
         put_async(x, &begin, end.ns > begin.ns ? end.ns - begin.ns : 0);
 }
 
@@ -240,11 +233,17 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
     marey__out_puts(&x->out, ",,");
     put_times(x, MAREY__MAX(ns, lane->stack.last_ns), no_duration, no_depth);
     if (n_events != 0)
-        x->out.p = marey__u64_text(marey__out_room(&x->out), n_events);
+        marey__out_put_u64(&x->out, n_events);
     marey__out_puts(&x->out, NO_MORE);
 }
 
-MAREY__EXPORT_BATCH(open_lane, marey__walk_no_begin, marey__walk_no_stack);
+static const struct marey__walker walker = {.end = on_end,
+                                            .mark = on_mark,
+                                            .counter = on_counter,
+                                            .async = on_async,
+                                            .lost = on_lost,
+                                            .may_overlap = true};
+MAREY__EXPORT_BATCH(open_lane);
 
 /* ---- streams and flows ---- */
 
@@ -255,10 +254,7 @@ static void put_stream_start(struct marey__export *x, const char *kind, uint32_t
     marey__buf_puts(&line, kind);
     put_process(x, &line);
     marey__buf_puts(&line, ",,");
-    marey__out_put(&x->out, line.data, line.len);
-    if (line.failed)
-        x->status = marey__no_memory();
-    marey__buf_fini(&line);
+    marey__export_put_last(x, &line);
     put_site(x, site);
 }
 
@@ -291,12 +287,9 @@ static void on_flow(struct marey__export *x, struct marey__export_lane *lane, ui
     }
     marey__csv_put(&line, site->name, site->name_len);
     marey__buf_printf(&line, ",%s,", words[3] < MAREY__COUNT_OF(ends) ? ends[words[3]] : "");
-    marey__out_put(&x->out, line.data, line.len);
-    if (line.failed)
-        x->status = marey__no_memory();
-    marey__buf_fini(&line);
+    marey__export_put_last(x, &line);
     put_times(x, ns, no_duration, no_depth);
-    x->out.p = marey__u64_text(marey__out_room(&x->out), words[2]);
+    marey__out_put_u64(&x->out, words[2]);
     if (is_stream)
         put_stream(x, lane->stack.info);
     marey__out_puts(&x->out, is_stream ? ",\n" : NO_MORE);
@@ -313,10 +306,10 @@ static void on_work(struct marey__export *x, struct marey__export_lane *lane,
     put_value(x, &work->payload, &details);
     put_stream(x, lane->stack.info);
     if (work->correlation != 0)
-        x->out.p = marey__u64_text(marey__out_room(&x->out), work->correlation);
+        marey__out_put_u64(&x->out, work->correlation);
     marey__out_puts(&x->out, ",");
     if (work->bytes != 0)
-        x->out.p = marey__u64_text(marey__out_room(&x->out), work->bytes);
+        marey__out_put_u64(&x->out, work->bytes);
     marey__out_puts(&x->out, "\n");
     for (uint32_t at = 0; (record = marey__next_record(&work->payload, &at)) != NULL;)
         if (marey_record_type_of(record[0]) == MAREY_RECORD_FLOW)
@@ -338,15 +331,12 @@ static void on_span(struct marey__export *x, const struct marey__span *span)
         marey__buf_puts(&line, kinds[span->kind]);
     }
     marey__buf_printf(&line, ",%s,", (span->flags & MAREY__ITERATION_WARMUP) != 0 ? "warmup" : "");
-    marey__out_put(&x->out, line.data, line.len);
+    marey__export_put_last(x, &line);
     put_times(x, span->begin_ns, span->is_open ? no_duration : span->end_ns - span->begin_ns,
               no_depth);
     if (!is_phase)
-        x->out.p = marey__u64_text(marey__out_room(&x->out), span->number);
+        marey__out_put_u64(&x->out, span->number);
     marey__out_puts(&x->out, NO_MORE);
-    if (line.failed)
-        x->status = marey__no_memory();
-    marey__buf_fini(&line);
 }
 
 static void put_left_open(struct marey__export *x, const struct marey__export_lane *lane,

@@ -15,6 +15,20 @@ bool marey__export_lane_has_room(struct marey__export *x, struct marey__export_l
     return has_room;
 }
 
+void marey__export_put(struct marey__export *x, const struct marey__buf *buf)
+{
+    if (buf->failed)
+        x->status = marey__no_memory();
+    else
+        marey__out_put(&x->out, buf->data, buf->len);
+}
+
+void marey__export_put_last(struct marey__export *x, struct marey__buf *buf)
+{
+    marey__export_put(x, buf);
+    marey__buf_fini(buf);
+}
+
 bool marey__export_async(struct marey__export *x, const struct marey__async_half *half,
                          struct marey__async_half *begin, struct marey__async_half *end)
 {

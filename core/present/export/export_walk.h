@@ -10,7 +10,7 @@
 
 #include "present/export/internal.h"
 
-/* What a format does with events. Timestamps never go back within a lane. */
+/* What a format does with events; NULL: nothing. Timestamps never go back within a lane. */
 struct marey__walker {
     /* Called before the range is on the stack. */
     void (*begin)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
@@ -25,16 +25,18 @@ struct marey__walker {
                  uint32_t site, const struct marey__payload *payload);
     void (*counter)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                     uint32_t site, double value);
-    void (*async)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                  uint32_t site, uint64_t handle, bool begins);
+    /* `name` is the site. */
+    void (*async)(struct marey__export *x, struct marey__export_lane *lane,
+                  const struct marey__async_half *half);
     /* Events of this lane are missing here; 0: their number is unknown. */
     void (*lost)(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                  uint64_t n_events);
-    /* As that of a marey__lane_visitor. NULL: ranges must nest in this format. */
+    /* As that of a marey__lane_visitor. */
     void (*take_out)(struct marey__export *x, struct marey__export_lane *lane, size_t depth,
                      uint64_t shared_ns, bool is_done);
     /* `begin` gets the records that follow the begin of a range and describe it; else they are complete at its end. */
     bool looks_ahead;
+    bool may_overlap; /* else ranges must nest in this format, unless it has take_out */
 };
 
 /* Sites the reader knows have a slot of their own; slot 0 is for all others. */
@@ -130,7 +132,7 @@ MAREY__INLINE void marey__walk_begin_with(struct marey__export *x, struct marey_
         has_any = payload.n_words != 0 || frame->repeat != 0;
     }
     payload.repeat = frame->repeat;
-    if (!marey__is_skipped(x, frame->site))
+    if (walker->begin != NULL && !marey__is_skipped(x, frame->site))
         walker->begin(x, lane, frame->start_ns, frame->site, has_any ? &payload : NULL);
     if (words != NULL)
         frame->payload = marey__export_lane_keep(x, lane, &payload);
@@ -148,7 +150,7 @@ MAREY__INLINE bool marey__walk_on_begin(void *ctx, struct marey__lane_stack *sta
         !(walker->looks_ahead && n > 1 && marey_word_kind(words[1]) == MAREY_KIND_RECORD);
     if (MAREY_UNLIKELY(!is_plain))
         marey__walk_begin_with(x, lane, frame, words, n, walker);
-    else if (!marey__is_skipped(x, frame->site))
+    else if (walker->begin != NULL && !marey__is_skipped(x, frame->site))
         walker->begin(x, lane, frame->start_ns, frame->site, NULL);
     return true;
 }
@@ -171,7 +173,7 @@ MAREY__INLINE bool marey__walk_on_mark(void *ctx, struct marey__lane_stack *stac
 {
     const struct marey__export_visit *visit = ctx;
     ns = MAREY__MAX(ns, stack->last_ns);
-    if (!marey__is_skipped(visit->x, site))
+    if (visit->walker->mark != NULL && !marey__is_skipped(visit->x, site))
         visit->walker->mark(visit->x, marey__export_lane_of(stack), ns, site, NULL);
     return true;
 }
@@ -180,7 +182,8 @@ MAREY__INLINE bool marey__walk_on_gap(void *ctx, struct marey__lane_stack *stack
                                       uint64_t n_events)
 {
     const struct marey__export_visit *visit = ctx;
-    visit->walker->lost(visit->x, marey__export_lane_of(stack), ns, n_events);
+    if (visit->walker->lost != NULL)
+        visit->walker->lost(visit->x, marey__export_lane_of(stack), ns, n_events);
     return true;
 }
 
@@ -232,15 +235,21 @@ MAREY__INLINE bool marey__walk_on_record(void *ctx, struct marey__lane_stack *st
     const uint32_t site = marey_record_site(words[1]);
     if (marey__is_skipped(x, site))
         return true;
-    if (type == MAREY_RECORD_MARK) {
+    if (type == MAREY_RECORD_MARK && walker->mark != NULL) {
         const struct marey__payload payload = marey__record_payload(words, len);
         walker->mark(x, lane, ns, site, &payload);
-    } else if (type == MAREY_RECORD_COUNTER) {
+    } else if (type == MAREY_RECORD_COUNTER && walker->counter != NULL) {
         double value;
         memcpy(&value, &words[2], sizeof value);
         walker->counter(x, lane, ns, site, value);
-    } else if (type == MAREY_RECORD_ASYNC_BEGIN || type == MAREY_RECORD_ASYNC_END) {
-        walker->async(x, lane, ns, site, words[2], type == MAREY_RECORD_ASYNC_BEGIN);
+    } else if ((type == MAREY_RECORD_ASYNC_BEGIN || type == MAREY_RECORD_ASYNC_END) &&
+               walker->async != NULL) {
+        const struct marey__async_half half = {.handle = words[2],
+                                               .ns = ns,
+                                               .name = site,
+                                               .lane = stack->info->lane,
+                                               .is_begin = type == MAREY_RECORD_ASYNC_BEGIN};
+        walker->async(x, lane, &half);
     } else if (type == MAREY_RECORD_FLOW && x->format->flow != NULL) {
         x->format->flow(x, lane, ns, words);
     } /* else of a later version */
@@ -259,7 +268,7 @@ MAREY__INLINE marey_status marey__walk(struct marey__export *x, struct marey__ex
         .gap = marey__walk_on_gap,
         .take_out = marey__walk_on_take_out,
         .covered = marey__walk_on_covered,
-        .must_nest = walker->take_out == NULL,
+        .must_nest = walker->take_out == NULL && !walker->may_overlap,
     };
     struct marey__export_visit visit = {x, walker};
     struct marey_batch shifted = *batch;
@@ -267,14 +276,6 @@ MAREY__INLINE marey_status marey__walk(struct marey__export *x, struct marey__ex
     if (!marey__replay_batch(&x->replay, &lane->stack, &shifted, &visitor, &visit))
         return marey__no_memory();
     return x->status != MAREY_OK ? x->status : x->out.status;
-}
-
-/* For formats that write a range when it ends. */
-MAREY__INLINE void marey__walk_no_begin(struct marey__export *x, struct marey__export_lane *lane,
-                                        uint64_t ns, uint32_t site,
-                                        const struct marey__payload *payload)
-{
-    (void)x, (void)lane, (void)ns, (void)site, (void)payload;
 }
 
 /* Call `put` for each range of the process that never ended, outermost first; `depth` is its own. */
@@ -292,40 +293,11 @@ marey__walk_left_open(struct marey__export *x,
     }
 }
 
-/* For formats in which ranges may overlap and that keep no stack of their own. */
-MAREY__INLINE void marey__walk_no_stack(struct marey__export *x, struct marey__export_lane *lane,
-                                        size_t depth, uint64_t shared_ns, bool is_done)
-{
-    (void)x, (void)lane, (void)depth, (void)shared_ns, (void)is_done;
-}
-
-/* A format that looks ahead defines this before it includes us. */
-#ifndef MAREY__LOOKS_AHEAD
-#define MAREY__LOOKS_AHEAD false
-#endif
-
 /*
- * Define a format's `walker` from its own on_end, on_mark, on_counter, on_async and on_lost.
- * `take_out_` is NULL where ranges must nest.
+ * Define the batch function `on_batch` that most formats have, from their `walker`. `open_lane_` prepares a lane before
+ * its first event: it sets lane->own, or x->status and returns false.
  */
-#define MAREY__EXPORT_WALKER(on_begin_, take_out_)                                                 \
-    static const struct marey__walker walker = {                                                   \
-        .begin = on_begin_,                                                                        \
-        .looks_ahead = MAREY__LOOKS_AHEAD,                                                         \
-        .end = on_end,                                                                             \
-        .mark = on_mark,                                                                           \
-        .counter = on_counter,                                                                     \
-        .async = on_async,                                                                         \
-        .lost = on_lost,                                                                           \
-        .take_out = take_out_,                                                                     \
-    }
-
-/*
- * The same, and the batch function `on_batch` that most formats have. `open_lane_` prepares a lane
- * before its first event: it sets lane->own, or x->status and returns false.
- */
-#define MAREY__EXPORT_BATCH(open_lane_, on_begin_, take_out_)                                      \
-    MAREY__EXPORT_WALKER(on_begin_, take_out_);                                                    \
+#define MAREY__EXPORT_BATCH(open_lane_)                                                            \
     static marey_status on_batch(struct marey__export *x, struct marey__export_lane *lane,         \
                                  const struct marey_batch *batch)                                  \
     {                                                                                              \

@@ -227,6 +227,10 @@ void marey__span_name(const struct marey__export *x, struct marey__buf *buf,
 /* Whether the process has had none of this kind before; it has from now on. */
 bool marey__span_is_first(struct marey__export *x, enum marey__span_kind kind);
 
+/* Put the buffer into the file; out of memory goes to x->status. The second function also frees it. */
+void marey__export_put(struct marey__export *x, const struct marey__buf *buf);
+void marey__export_put_last(struct marey__export *x, struct marey__buf *buf);
+
 /* Process `number`, as process_number counts; NULL past the last. */
 const struct marey_process *marey__export_nth(const struct marey__export *x, uint32_t number);
 

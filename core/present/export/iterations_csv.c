@@ -12,18 +12,12 @@ struct writing {
     marey_status status;
 };
 
-static void put_u64(struct marey__buf *buf, uint64_t value)
-{
-    char digits[40];
-    marey__buf_put(buf, digits, (size_t)(marey__u64_text(digits, value) - digits));
-}
-
 /* "RANK,PID,ITERATION,WARMUP,CUT," */
 static void put_head(struct writing *writing, const struct marey__span *span)
 {
     struct marey__buf *lines = &writing->lines;
     marey__buf_put(lines, writing->process.data, writing->process.len);
-    put_u64(lines, span->number);
+    marey__buf_put_u64(lines, span->number);
     marey__buf_puts(lines, (span->flags & MAREY__ITERATION_WARMUP) != 0 ? ",1," : ",0,");
     marey__buf_puts(lines, (span->flags & MAREY__ITERATION_CUT) != 0 ? "1," : "0,");
 }
@@ -34,7 +28,7 @@ static void put_whole(struct writing *writing, const struct marey__span *span)
     struct marey__buf *lines = &writing->lines;
     put_head(writing, span);
     marey__buf_puts(lines, MAREY__WHOLE_ITERATION ",");
-    put_u64(lines, span->end_ns - span->begin_ns);
+    marey__buf_put_u64(lines, span->end_ns - span->begin_ns);
     marey__buf_puts(lines, ",");
     if (span->samples > 0)
         marey__buf_put(lines, number, (size_t)(marey__put_f64_csv(number, span->samples) - number));
@@ -55,7 +49,7 @@ static bool take_span(void *ctx, const struct marey__span *span,
         put_head(writing, span);
         marey__csv_put(&writing->lines, name->text, name->len);
         marey__buf_puts(&writing->lines, ",");
-        put_u64(&writing->lines, iteration->times[iteration->ran[i]].ns);
+        marey__buf_put_u64(&writing->lines, iteration->times[iteration->ran[i]].ns);
         marey__buf_puts(&writing->lines, ",\r\n");
     }
     writing->status = marey__buf_to_stream(&writing->lines, writing->out);

@@ -41,7 +41,7 @@ static void on_start(struct marey__export *x)
     if (x->options->about != NULL)
         marey__buf_printf(&buf, "\"marey\":%s,\n", x->options->about);
     marey__buf_printf(&buf, "\"traceName\":\"marey %s\",\n\"traceEvents\":[", marey_version());
-    marey__chrome_put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
 }
 
 static void on_finish(struct marey__export *x)
@@ -99,7 +99,7 @@ static marey_status on_process(struct marey__export *x)
     marey__buf_puts(&buf, "\"CPU\"}}");
     buf.failed |= name.failed;
     marey__buf_fini(&name);
-    marey__chrome_put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
     return x->status;
 }
 
@@ -116,7 +116,7 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
     marey__buf_puts(&buf, "}}");
     buf.failed |= name.failed;
     marey__buf_fini(&name);
-    marey__chrome_put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
     return x->status == MAREY_OK;
 }
 
@@ -229,15 +229,6 @@ struct event {
     uint64_t number, around; /* its own, and that of the operator around it */
 };
 
-static void put_text(struct marey__export *x, struct marey__buf *buf)
-{
-    if (buf->failed)
-        x->status = marey__no_memory();
-    else
-        marey__out_put(&x->out, buf->data, buf->len);
-    buf->len = 0;
-}
-
 static bool is_step(const struct marey_site_info *site, const struct marey__payload *payload)
 {
     return is_category(site, "step") &&
@@ -260,7 +251,7 @@ static void put_name(struct marey__export *x, const struct event *event)
     marey__json_put(buf, name.data, name.len);
     buf->failed |= name.failed;
     marey__buf_fini(&name);
-    put_text(x, buf);
+    marey__export_put(x, buf);
 }
 
 static void put_args(struct marey__export *x, const struct event *event)
@@ -278,7 +269,7 @@ static void put_args(struct marey__export *x, const struct event *event)
     if (is_operator && event->payload->type == MAREY_PAYLOAD_TEXT)
         put_operator_args(buf, event->payload);
     marey__buf_puts(buf, "}");
-    put_text(x, buf);
+    marey__export_put(x, buf);
 }
 
 static void put_event(struct marey__export *x, const struct marey__export_lane *lane,
@@ -311,26 +302,13 @@ static inline void on_end(struct marey__export *x, struct marey__export_lane *la
     put_event(x, lane, &event);
 }
 
-static void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                    uint32_t site, const struct marey__payload *payload)
-{
-    (void)x, (void)lane, (void)ns, (void)site, (void)payload;
-}
-
-static void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                       uint32_t site, double value)
-{
-    (void)x, (void)lane, (void)ns, (void)site, (void)value;
-}
-
-static void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                     uint32_t site, uint64_t handle, bool begins)
+static void on_async(struct marey__export *x, struct marey__export_lane *lane,
+                     const struct marey__async_half *half)
 {
     static const struct marey__payload nothing;
-    const struct marey__async_half half = {
-        .handle = handle, .ns = ns, .name = site, .lane = lane->stack.info->lane, .is_begin = begins};
+    (void)lane;
     struct marey__async_half begin, end;
-    if (!marey__export_async(x, &half, &begin, &end) || !is_inside(x, begin.ns, end.ns))
+    if (!marey__export_async(x, half, &begin, &end) || !is_inside(x, begin.ns, end.ns))
         return;
     const struct event event = {
         .start_ns = begin.ns,
@@ -342,13 +320,8 @@ static void on_async(struct marey__export *x, struct marey__export_lane *lane, u
     put_event(x, &x->lanes[begin.lane], &event);
 }
 
-static void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                    uint64_t n_events)
-{
-    (void)x, (void)lane, (void)ns, (void)n_events;
-}
-
-MAREY__EXPORT_BATCH(open_lane, on_begin, NULL);
+static const struct marey__walker walker = {.begin = on_begin, .end = on_end, .async = on_async};
+MAREY__EXPORT_BATCH(open_lane);
 
 /* ---- work ---- */
 

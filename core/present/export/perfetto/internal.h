@@ -11,8 +11,6 @@
 #ifndef MAREY_PERFETTO_INTERNAL_H
 #define MAREY_PERFETTO_INTERNAL_H
 
-/* What is said of a range right behind its begin goes into the packet of that begin. */
-#define MAREY__LOOKS_AHEAD true
 #include "present/export/export_walk.h"
 #include "present/export/perfetto/perfetto_proto.h"
 

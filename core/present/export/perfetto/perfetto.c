@@ -143,19 +143,19 @@ static void on_counter(struct marey__export *x, struct marey__export_lane *lane,
     marey__perfetto_close(x, event);
 }
 
-static void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                     uint32_t site, uint64_t handle, bool begins)
+static void on_async(struct marey__export *x, struct marey__export_lane *lane,
+                     const struct marey__async_half *half)
 {
-    const uint32_t slot = marey__site_slot(x, site);
-    const uint64_t uuid = marey__perfetto_async_uuid(x, handle);
-    if (begins) {
+    const uint32_t slot = marey__site_slot(x, half->name);
+    const uint64_t uuid = marey__perfetto_async_uuid(x, half->handle);
+    if (half->is_begin) {
         marey__perfetto_async(x, slot, uuid);
         if (!sequence_knows(lane->own, slot))
             marey__perfetto_intern(x, lane, slot);
     }
     const struct marey__perfetto_event event =
-        marey__perfetto_open(x, lane, ns, begins ? TYPE_BEGIN : TYPE_END);
-    if (begins)
+        marey__perfetto_open(x, lane, half->ns, half->is_begin ? TYPE_BEGIN : TYPE_END);
+    if (half->is_begin)
         marey__perfetto_site(x, slot);
     pb_uint(&x->texts, EVENT_TRACK_UUID, uuid);
     marey__perfetto_close(x, event);
@@ -172,7 +172,14 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
     marey__perfetto_close(x, event);
 }
 
-MAREY__EXPORT_BATCH(marey__perfetto_lane, on_begin, NULL);
+static const struct marey__walker walker = {.begin = on_begin,
+                                            .end = on_end,
+                                            .mark = on_mark,
+                                            .counter = on_counter,
+                                            .async = on_async,
+                                            .lost = on_lost,
+                                            .looks_ahead = true};
+MAREY__EXPORT_BATCH(marey__perfetto_lane);
 
 marey_status marey__perfetto_batch(struct marey__export *x, struct marey__export_lane *lane,
                                    const struct marey_batch *batch)

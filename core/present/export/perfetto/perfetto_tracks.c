@@ -18,10 +18,7 @@ size_t marey__perfetto_packet(struct marey__export *x, uint32_t sequence_id)
 void marey__perfetto_packet_done(struct marey__export *x, size_t opened)
 {
     pb_close(&x->texts, opened);
-    if (x->texts.failed)
-        x->status = marey__no_memory();
-    else
-        marey__out_put(&x->out, x->texts.data, x->texts.len);
+    marey__export_put(x, &x->texts);
 }
 
 /* ---- clocks ---- */

@@ -225,18 +225,12 @@ static void put_async(struct marey__export *x, const struct marey__async_half *b
                         marey__db_site(x, db, begin->name), begin->ns - x->origin_ns, duration_ns);
 }
 
-static void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                     uint32_t site, uint64_t handle, bool begins)
+static void on_async(struct marey__export *x, struct marey__export_lane *lane,
+                     const struct marey__async_half *half)
 {
-    const struct marey__async_half half = {
-        .handle = handle,
-        .ns = ns,
-        .name = site,
-        .lane = lane->stack.info->lane,
-        .is_begin = begins,
-    };
+    (void)lane;
     struct marey__async_half begin, end;
-    if (!is_left_out(x, site) && marey__export_async(x, &half, &begin, &end))
+    if (!is_left_out(x, half->name) && marey__export_async(x, half, &begin, &end))
         put_async(x, &begin, &end);
 }
 
@@ -296,7 +290,13 @@ static void on_flow(struct marey__export *x, struct marey__export_lane *lane, ui
         marey__db_put_flow(x, db_of(x), lane->stack.info, around, ns, words);
 }
 
-MAREY__EXPORT_WALKER(on_begin, on_take_out);
+static const struct marey__walker walker = {.begin = on_begin,
+                                            .end = on_end,
+                                            .mark = on_mark,
+                                            .counter = on_counter,
+                                            .async = on_async,
+                                            .lost = on_lost,
+                                            .take_out = on_take_out};
 
 static marey_status on_batch(struct marey__export *x, struct marey__export_lane *lane,
                              const struct marey_batch *batch)

@@ -52,9 +52,8 @@ void marey__collapsed_name(struct marey__buf *buf, const char *text, size_t len)
 
 static void put_number(struct marey__buf *line, uint64_t value)
 {
-    char number[40];
     marey__buf_puts(line, " ");
-    marey__buf_put(line, number, (size_t)(marey__u64_text(number, value) - number));
+    marey__buf_put_u64(line, value);
 }
 
 /* `path` holds the frames down to the node and is left as it is. */

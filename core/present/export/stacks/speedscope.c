@@ -37,15 +37,6 @@ static marey_status no_memory(struct marey__export *x)
     return x->status = marey__no_memory();
 }
 
-static void put_buf(struct marey__export *x, struct marey__buf *buf)
-{
-    if (buf->failed)
-        no_memory(x);
-    else
-        marey__out_put(&x->out, buf->data, buf->len);
-    marey__buf_fini(buf);
-}
-
 /* ---- frames ---- */
 
 /* The number of a site's frame; sites that agree in name, file and line share one. UINT32_MAX without memory. */
@@ -143,7 +134,7 @@ static void open_profile(struct marey__export *x, struct marey__export_lane *lan
     }
     marey__buf_printf(&buf, ",\"unit\":\"nanoseconds\",\"startValue\":%llu,\"events\":[",
                       (unsigned long long)(ns - x->origin_ns));
-    put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
 }
 
 static inline void put_event(struct marey__export *x, char type, uint32_t site, uint64_t ns)
@@ -192,7 +183,7 @@ static void on_lane_done(struct marey__export *x, struct marey__export_lane *lan
         put_profile_name(x, lane, &buf);
     }
     marey__buf_puts(&buf, "}");
-    put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
 }
 
 /* ---- events ---- */
@@ -213,32 +204,8 @@ static inline void on_end(struct marey__export *x, struct marey__export_lane *la
     put_event(x, 'C', range->site, ns);
 }
 
-/* What is no range has no place in a stack. */
-static inline void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                           uint32_t site, const struct marey__payload *payload)
-{
-    (void)x, (void)lane, (void)ns, (void)site, (void)payload;
-}
-
-static inline void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                              uint32_t site, double value)
-{
-    (void)x, (void)lane, (void)ns, (void)site, (void)value;
-}
-
-static inline void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                            uint32_t site, uint64_t handle, bool begins)
-{
-    (void)x, (void)lane, (void)ns, (void)site, (void)handle, (void)begins;
-}
-
-static inline void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                           uint64_t n_events)
-{
-    (void)x, (void)lane, (void)ns, (void)n_events;
-}
-
-MAREY__EXPORT_WALKER(on_begin, NULL);
+/* Only ranges have a place in a stack. */
+static const struct marey__walker walker = {.begin = on_begin, .end = on_end};
 
 static marey_status on_batch(struct marey__export *x, struct marey__export_lane *lane,
                              const struct marey_batch *batch)
@@ -279,7 +246,7 @@ static void on_start(struct marey__export *x)
                       "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
                       "\"exporter\":\"marey %s\",\"profiles\":[",
                       marey_version());
-    put_buf(x, &buf);
+    marey__export_put_last(x, &buf);
 }
 
 static marey_status on_process(struct marey__export *x)
@@ -299,7 +266,7 @@ static void on_finish(struct marey__export *x)
         struct marey__buf buf = {0};
         marey__buf_puts(&buf, i == 0 ? "\n" : ",\n");
         put_frame(&buf, frames->sites[i]);
-        put_buf(x, &buf);
+        marey__export_put_last(x, &buf);
     }
     marey__out_puts(&x->out, "\n]}}\n");
 }
