@@ -4,6 +4,61 @@
 
 #include "instrument/dump/internal.h"
 
+/* ---- options of images, which are lent for the call that adds a value ---- */
+
+static void *duplicate(const void *bytes, size_t len, bool *ok)
+{
+    if (bytes == NULL || len == 0)
+        return NULL;
+    void *const copy = marey__alloc(len);
+    *ok = *ok && copy != NULL;
+    return copy != NULL ? memcpy(copy, bytes, len) : NULL;
+}
+
+/* The mask, row-major, with its sizes. */
+static bool duplicate_mask(struct marey_tensor *mask)
+{
+    bool ok = true;
+    const struct marey_tensor from = *mask;
+    mask->data = NULL;
+    mask->sizes = duplicate(from.sizes, from.rank * sizeof *from.sizes, &ok);
+    if (from.data == NULL)
+        return ok;
+    void *const data = marey__alloc(marey_tensor_bytes(&from) + 1);
+    mask->data = data;
+    mask->strides = NULL;
+    return ok && data != NULL && marey_tensor_gather(&from, data) == MAREY_OK;
+}
+
+static void destroy_image_options(struct marey_image_options *options)
+{
+    if (options == NULL)
+        return;
+    marey__free((void *)(uintptr_t)options->boxes);
+    marey__free((void *)(uintptr_t)options->points);
+    marey__free((void *)(uintptr_t)options->mask.data);
+    marey__free((void *)(uintptr_t)options->mask.sizes);
+    marey__free(options);
+}
+
+static marey_status copy_image_options(const struct marey_image_options *options,
+                                       struct marey_image_options **out)
+{
+    if (options->mask.data != NULL)
+        MAREY_TRY(marey_tensor_check(&options->mask));
+    bool ok = true;
+    struct marey_image_options *const copy = duplicate(options, sizeof *options, &ok);
+    MAREY__TRY_MEMORY(copy != NULL);
+    copy->boxes = duplicate(options->boxes, options->n_boxes * sizeof *options->boxes, &ok);
+    copy->points = duplicate(options->points, options->n_points * sizeof *options->points, &ok);
+    if (!duplicate_mask(&copy->mask) || !ok) {
+        destroy_image_options(copy);
+        return marey__no_memory();
+    }
+    *out = copy;
+    return MAREY_OK;
+}
+
 /* ---- what is copied beside the data: one allocation holds it all ---- */
 
 static bool is_literal(const char *text, size_t len)
@@ -113,7 +168,7 @@ marey_status marey__dump_item_create(const struct marey_dump_value *value,
     else
         item->value.tensor = (struct marey_tensor){0};
     const marey_status st =
-        value->image != NULL ? marey__image_options_copy(value->image, &item->image) : MAREY_OK;
+        value->image != NULL ? copy_image_options(value->image, &item->image) : MAREY_OK;
     if (st == MAREY_OK)
         *out = item;
     else
@@ -145,7 +200,7 @@ void marey__dump_item_destroy(struct marey__dump_item *item)
     if (item->measure != NULL)
         marey__dump_measure_fini(item->measure);
     marey__free(item->measure);
-    marey__image_options_destroy(item->image);
+    destroy_image_options(item->image);
     marey__dump_files_fini(&item->files);
     marey__free(item);
 }

@@ -2,6 +2,7 @@
  * Files of one value each: .bin, .png, .npy, .safetensors, .json, .pkl. Both layouts have them; they differ in folder, in
  * what stands in front of the name, and in the small text beside .bin and .png that ACCV-Lab's readers want.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -127,7 +128,61 @@ static marey_status save_safetensors(struct side *s)
     return st;
 }
 
-/* ---- pictures ---- */
+/* ---- images: libmarey-tools makes them, which is opened with the first one and stays ---- */
+
+static struct {
+    pthread_mutex_t lock; /* guards the search */
+    const struct marey__dump_images *found;
+    struct marey__dump_images table;
+} image_library = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void marey__dump_images_set(const struct marey__dump_images *table)
+{
+    pthread_mutex_lock(&image_library.lock);
+    image_library.found = table;
+    pthread_mutex_unlock(&image_library.lock);
+}
+
+static void *open_tools(void)
+{
+    static const char name[] = "libmarey-tools.so.0";
+    char path[PATH_MAX + 32];
+    const char *const mine = marey_library_path(), *const slash = strrchr(mine, '/');
+    snprintf(path, sizeof path, "%.*s%s", slash != NULL ? (int)(slash + 1 - mine) : 0, mine, name);
+    void *const beside = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return beside != NULL ? beside : dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+static const struct marey__dump_images *find_library(void)
+{
+    struct marey__dump_images *const t = &image_library.table;
+    void *const library = open_tools();
+    if (library == NULL)
+        return NULL;
+    *(void **)&t->create = dlsym(library, "marey_images_create");
+    *(void **)&t->destroy = dlsym(library, "marey_images_destroy");
+    *(void **)&t->count = dlsym(library, "marey_images_count");
+    *(void **)&t->get = dlsym(library, "marey_images_get");
+    *(void **)&t->axes = dlsym(library, "marey_images_axes");
+    *(void **)&t->pack = dlsym(library, "marey_png_pack");
+    *(void **)&t->free_png = dlsym(library, "marey_png_free");
+    return t->create && t->destroy && t->count && t->get && t->axes && t->pack && t->free_png ? t
+                                                                                              : NULL;
+}
+
+static marey_status find_images(const struct marey__dump_images **out)
+{
+    pthread_mutex_lock(&image_library.lock);
+    if (image_library.found == NULL)
+        image_library.found = find_library();
+    *out = image_library.found;
+    pthread_mutex_unlock(&image_library.lock);
+    return *out != NULL
+               ? MAREY_OK
+               : marey__fail(MAREY_EUNAVAILABLE,
+                             "pictures are drawn by libmarey-tools.so.0, which is not beside %s",
+                             marey_library_path());
+}
 
 static marey_status save_picture(struct side *s, const struct marey__dump_images *lib,
                                  const struct marey_image *image, const char *suffix)
@@ -164,7 +219,7 @@ static marey_status save_pictures(struct side *s)
     static const struct marey_image_options accvlab = {.truncates = 1};
     const bool is_accvlab = s->where->has_meta && s->item->image == NULL;
     const struct marey__dump_images *lib;
-    MAREY_TRY(marey__dump_images_get(&lib));
+    MAREY_TRY(find_images(&lib));
     marey_images *images;
     MAREY_TRY(lib->create(&s->item->value.tensor, marey__image_type(s->item->value.type),
                           is_accvlab ? &accvlab : s->item->image, &images));

@@ -8,7 +8,7 @@
  *   dump.c          the API: adding, flushing, counting      dump_switch.c   on and off, options, fork, exit
  *   dump_memory.c   the memory budget of copies              dump_measure.c  statistics and digests of a value
  *   dump_flight.c   the last steps, kept until something happens
- *   dump_gpu.c      copies out of GPU memory                 dump_images.c   PNG, through libmarey-tools
+ *   dump_gpu.c      copies out of GPU memory                 dump_sides.c    a value in files of its own
  *
  * Input: tensors as pointers with layout. Output: files (docs/formats/dump.md). marey__dump.lock guards the state,
  * the current step and the queue. A step that was taken from the queue belongs to its writer.
@@ -99,7 +99,7 @@ void marey__dump_memory_keep(size_t limit);
 void marey__dump_memory_before_fork(void);
 void marey__dump_memory_after_fork(void);
 
-/* ---- dump_images.c ---- */
+/* ---- dump_sides.c ---- */
 
 /* What libmarey-tools does; <marey/image.h> says it. */
 struct marey__dump_images {
@@ -113,14 +113,8 @@ struct marey__dump_images {
                          void **bytes, size_t *len);
     void (*free_png)(void *bytes);
 };
-/* Open libmarey-tools beside this library. MAREY_EUNAVAILABLE when it is not there. */
-MAREY_WARN_UNUSED marey_status marey__dump_images_get(const struct marey__dump_images **out);
 /* For programs that are linked with all of it, as tests are; lent for good. NULL: it is looked for. */
 void marey__dump_images_set(const struct marey__dump_images *table);
-
-MAREY_WARN_UNUSED marey_status marey__image_options_copy(const struct marey_image_options *options,
-                                                         struct marey_image_options **out);
-void marey__image_options_destroy(struct marey_image_options *options);
 
 /* ---- dump_item.c: a value and its copy ---- */
 

@@ -2,7 +2,7 @@
  * container: the bytes of dumps, as docs/formats/dump.md describes them, for writers.
  *
  *   dump_names.c                  paths as names, names of files
- *   npy_write.c, safetensors_write.c, bin_write.c   headers; the caller writes the data
+ *   headers_write.c               headers; the caller writes the data
  *   json_tensor.c                 a tensor as nested lists
  *   manifest_write.c              the lines of a manifest
  *
@@ -62,15 +62,13 @@ MAREY_PRIVATE_API void marey__file_name_put(struct marey__buf *out, const char *
 MAREY_PRIVATE_API void marey__step_name_put(struct marey__buf *out, uint64_t step, int64_t rank,
                                             uint64_t pid);
 
-/* ---- npy_write.c ---- */
+/* ---- headers_write.c ---- */
 
 /* The header of a .npy, in front of marey_tensor_bytes() of row-major data; always a multiple of 64 bytes. */
 MAREY_PRIVATE_API void marey__npy_header_put(struct marey__buf *out,
                                              const struct marey_tensor *tensor);
 /* ".npy"; for a type that numpy does not have ".bf16.npy", so that the name tells. Lent for ever. */
 MAREY_PRIVATE_API const char *marey__npy_suffix(enum marey_dtype dtype);
-
-/* ---- safetensors_write.c ---- */
 
 enum {
     MAREY__SAFETENSORS_PAGE = 4096,
@@ -134,7 +132,7 @@ MAREY_PRIVATE_API void marey__json_double_put(struct marey__buf *out, double val
 MAREY_PRIVATE_API void marey__json_python_string_put(struct marey__buf *out, const char *text,
                                                      size_t len);
 
-/* ---- bin_write.c: the texts beside .bin and .png of ACCV-Lab ---- */
+/* ---- headers_write.c: the JSON beside .bin and .png of ACCV-Lab ---- */
 
 MAREY_PRIVATE_API void marey__bin_meta_put(struct marey__buf *out, const struct marey_tensor *tensor);
 /* `dtype`: of the numbers that were drawn; `format`: "RGB", "BGR", "Intensity". */

@@ -1,7 +1,13 @@
-/* The order of execution, and what differs first in it. */
+/*
+ * The order of execution, the first difference in it, and operations: the part of a path before "in" and "out", as in
+ * "layer1.norm.in[0]" and "layer1.norm.out". One whose inputs agree and whose outputs do not introduces the difference;
+ * others pass it on.
+ */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/internal.h"
 #include "tensor/diff/internal.h"
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -73,6 +79,217 @@ static void tell_names(struct marey_diff *diff)
                          diff->n_by_status[MAREY_DIFF_EXTRA]);
 }
 
+/* ---- operations ---- */
+
+/* In the backward pass gradients of outputs come in, and those of inputs and parameters go out. */
+static const struct {
+    const char *word;
+    enum marey__diff_role role;
+} words[] = {
+    {"in", MAREY__DIFF_INPUT},       {"input", MAREY__DIFF_INPUT},
+    {"inputs", MAREY__DIFF_INPUT},   {"param", MAREY__DIFF_INPUT},
+    {"grad_out", MAREY__DIFF_INPUT}, {"grad_output", MAREY__DIFF_INPUT},
+    {"out", MAREY__DIFF_OUTPUT},     {"output", MAREY__DIFF_OUTPUT},
+    {"outputs", MAREY__DIFF_OUTPUT}, {"grad", MAREY__DIFF_OUTPUT},
+    {"grad_in", MAREY__DIFF_OUTPUT}, {"grad_input", MAREY__DIFF_OUTPUT},
+};
+
+static enum marey__diff_role role_of_part(const char *part, size_t len)
+{
+    while (len > 0 && part[len - 1] >= '0' && part[len - 1] <= '9')
+        len--; /* "in0" */
+    for (size_t i = 0; i < MAREY__COUNT_OF(words); i++)
+        if (strlen(words[i].word) == len && memcmp(words[i].word, part, len) == 0)
+            return words[i].role;
+    return MAREY__DIFF_NO_ROLE;
+}
+
+/* The last part that is such a word. */
+enum marey__diff_role marey__diff_role(const char *path, size_t *len)
+{
+    enum marey__diff_role role = MAREY__DIFF_NO_ROLE;
+    for (size_t begin = 0; path[begin] != '\0';) {
+        const size_t n = strcspn(path + begin, ".[");
+        const enum marey__diff_role found = role_of_part(path + begin, n);
+        if (found != MAREY__DIFF_NO_ROLE) {
+            role = found;
+            *len = begin > 0 ? begin - 1 : 0;
+        }
+        begin += n;
+        begin += path[begin] != '\0';
+    }
+    return role;
+}
+
+/* Relative: RMSE over the reference's RMS; infinite where NaNs or infinities differ. */
+static double error_of(const struct marey__diff_result *result)
+{
+    if (result->status == MAREY_DIFF_SAME)
+        return 0;
+    if (!result->has_diff)
+        return NAN;
+    if (isinf(result->diff.needs_abs))
+        return INFINITY; /* NaN or an infinity on one side */
+    return isnan(result->diff.snr_db) ? INFINITY : pow(10, -result->diff.snr_db / 20);
+}
+
+struct operation {
+    const struct marey__diff_result *first_out; /* of those that differ */
+    uint64_t step;
+    int64_t rank;
+    const char *name; /* in a path */
+    size_t len;
+    uint32_t phase_order;
+    bool differs;                /* something of it */
+    bool has_input, is_innocent; /* an input differs already */
+    double error_in, error_out;
+};
+
+struct part {
+    const struct marey__diff_result *result;
+    enum marey__diff_role role;
+    size_t len;
+};
+
+/* Those of one operation stand together, its phases one behind the other. */
+static int by_operation(const void *pa, const void *pb)
+{
+    const struct part *a = pa, *b = pb;
+    const struct marey__diff_result *ra = a->result, *rb = b->result;
+    if (ra->step != rb->step)
+        return ra->step < rb->step ? -1 : 1;
+    if (ra->rank != rb->rank)
+        return ra->rank < rb->rank ? -1 : 1;
+    const int order = memcmp(ra->path, rb->path, MAREY__MIN(a->len, b->len));
+    if (order != 0)
+        return order;
+    if (a->len != b->len)
+        return a->len < b->len ? -1 : 1;
+    if (ra->phase_order != rb->phase_order)
+        return ra->phase_order < rb->phase_order ? -1 : 1;
+    return (ra > rb) - (ra < rb);
+}
+
+/* In whatever phase. */
+static bool same_operation(const struct operation *op, const struct part *part)
+{
+    return op->step == part->result->step && op->rank == part->result->rank &&
+           op->len == part->len && memcmp(op->name, part->result->path, op->len) == 0;
+}
+
+static void take_part(struct marey_diff *diff, struct operation *op, const struct part *part)
+{
+    const struct marey__diff_result *result = part->result;
+    const bool differs = marey__diff_counts(diff, result->status);
+    const double error = error_of(result);
+    op->differs |= differs;
+    if (part->role == MAREY__DIFF_INPUT) {
+        op->has_input = true;
+        op->is_innocent |= differs || result->status == MAREY_DIFF_UNKNOWN;
+        op->error_in = fmax(op->error_in, error);
+    } else {
+        op->error_out = fmax(op->error_out, error);
+        if (differs && op->first_out == NULL)
+            op->first_out = result;
+    }
+}
+
+static int by_first_out(const void *pa, const void *pb)
+{
+    const struct operation *a = pa, *b = pb;
+    return (a->first_out > b->first_out) - (a->first_out < b->first_out);
+}
+
+static const struct marey_column columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__RANK_COLUMN,
+    {"phase", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"operation", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"output", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"error_in", "input error", MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"error_out", "output error", MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"growth", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
+};
+
+static void put_operation(marey_table *table, const struct operation *op)
+{
+    const struct marey__diff_result *out = op->first_out;
+    marey_table_u64(table, op->step);
+    marey__put_rank(table, op->rank);
+    marey__diff_put_text(table, out->phase);
+    marey_table_u64(table, out->seq);
+    marey_table_text(table, op->name, op->len);
+    marey__put_string(table, out->path);
+    marey__diff_put_number(table, op->error_in);
+    marey__diff_put_number(table, op->error_out);
+    marey__diff_put_number(table, op->error_in > 0 ? op->error_out / op->error_in : NAN);
+}
+
+static size_t find_parts(const struct marey_diff *diff, struct part *parts)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < diff->n; i++) {
+        struct part part = {.result = &diff->results[i]};
+        part.role = marey__diff_role(part.result->path, &part.len);
+        if (part.role != MAREY__DIFF_NO_ROLE)
+            parts[n++] = part;
+    }
+    return n;
+}
+
+/* Operations that make a difference, out of parts that are sorted; how many. */
+static size_t find_operations(struct marey_diff *diff, const struct part *parts, size_t n_parts,
+                              struct operation *operations)
+{
+    size_t n = 0;
+    struct operation op = {0};
+    for (size_t i = 0; i < n_parts;) {
+        const struct marey__diff_result *result = parts[i].result;
+        /* Gradients are made of what went through it forward, which came in as much as they did. */
+        const bool came_in = i != 0 && same_operation(&op, &parts[i]) && op.differs;
+        op = (struct operation){.step = result->step,
+                                .rank = result->rank,
+                                .phase_order = result->phase_order,
+                                .name = result->path,
+                                .len = parts[i].len,
+                                .differs = came_in,
+                                .is_innocent = came_in};
+        for (; i < n_parts && same_operation(&op, &parts[i]) &&
+               parts[i].result->phase_order == op.phase_order;
+             i++)
+            take_part(diff, &op, &parts[i]);
+        if (op.has_input && !op.is_innocent && op.first_out != NULL)
+            operations[n++] = op;
+    }
+    return n;
+}
+
+static marey_status make_operations(struct marey_diff *diff)
+{
+    marey_table **table = &diff->tables[MAREY__DIFF_OPERATIONS];
+    MAREY_TRY(marey_table_create("operations", columns, MAREY__COUNT_OF(columns), table));
+    struct part *parts = marey__alloc((diff->n + 1) * sizeof *parts);
+    struct operation *operations = marey__alloc((diff->n + 1) * sizeof *operations);
+    marey_status status = MAREY_OK;
+    if (parts != NULL && operations != NULL) {
+        const size_t n_parts = find_parts(diff, parts);
+        qsort(parts, n_parts, sizeof *parts, by_operation);
+        const size_t n = find_operations(diff, parts, n_parts, operations);
+        qsort(operations, n, sizeof *operations, by_first_out);
+        for (size_t i = 0; i < n; i++)
+            put_operation(*table, &operations[i]);
+        status = marey_table_status(*table);
+    } else {
+        status = marey__no_memory();
+    }
+    marey__free(parts);
+    marey__free(operations);
+    return status;
+}
+
+/* ---- all ---- */
+
 marey_status marey__diff_conclude(struct marey_diff *diff)
 {
     if (diff->n != 0)
@@ -80,6 +297,6 @@ marey_status marey__diff_conclude(struct marey_diff *diff)
     tell_what_was_compared(diff);
     tell_names(diff);
     MAREY_TRY(marey__diff_tables(diff));
-    MAREY_TRY(marey__diff_operations(diff));
+    MAREY_TRY(make_operations(diff));
     return marey_table_status(diff->tables[MAREY__DIFF_WARNINGS]);
 }

@@ -228,8 +228,6 @@ MAREY_WARN_UNUSED marey_status marey__diff_judge_kept(const struct marey__diff_c
                                                       size_t ia, size_t ib,
                                                       struct marey__diff_result *out);
 
-/* ---- diff_untyped.c ---- */
-
 /*
  * The numbers of value `ib` of B, or `ia` of A, that are compared. A JSON without types may have shortened floats: those that read
  * back to a number of the other side's type become it. `*made` is to be freed by marey__free().
@@ -267,9 +265,6 @@ const struct marey__diff_result *marey__diff_first(const struct marey_diff *diff
 enum marey__diff_role { MAREY__DIFF_NO_ROLE, MAREY__DIFF_INPUT, MAREY__DIFF_OUTPUT };
 /* What a path is to an operation, whose name is the first `*len` bytes of it. */
 enum marey__diff_role marey__diff_role(const char *path, size_t *len);
-/* Relative: RMSE over the reference's RMS; infinite where NaNs or infinities differ. */
-double marey__diff_error(const struct marey__diff_result *result);
-MAREY_WARN_UNUSED marey_status marey__diff_operations(struct marey_diff *diff);
 
 /* ---- diff_tables.c ---- */
 

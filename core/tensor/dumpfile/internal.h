@@ -3,8 +3,8 @@
  *
  *   dumps.c, dumps_find.c     steps below a path, read on demand (<marey/dumpfile.h>)
  *   step_values.c, step_load.c   the values of a step and where their numbers are
- *   manifest_read.c, manifest_value.c, tree_read.c   manifests and trees
- *   value_read.c, safetensors_read.c, npy_read.c, bin_read.c   the numbers of a value
+ *   manifest_read.c, tree_read.c   manifests and trees
+ *   value_read.c, safetensors_read.c, npy_read.c   the numbers of a value
  *   json_numbers.c            nested lists of numbers as a tensor
  *   file_map.c                files in memory, parts of large ones
  *
@@ -52,7 +52,7 @@ MAREY_WARN_UNUSED marey_status marey__numbers_reopen(const struct marey__numbers
 MAREY_WARN_UNUSED marey_status marey__numbers_load(const struct marey__numbers_file *file,
                                                    uint64_t at, void *into, uint64_t n);
 
-/* ---- shape.c: a tensor as a file describes it ---- */
+/* ---- value_read.c: a tensor as a file describes it ---- */
 
 struct marey__shape {
     enum marey_dtype dtype;
@@ -235,11 +235,4 @@ MAREY_WARN_UNUSED marey_status marey__manifest_parse(struct marey_dumps *dumps,
 MAREY_WARN_UNUSED marey_status marey__manifest_head(struct marey__dumpfile_step *step,
                                                     const char *text, size_t len,
                                                     uint64_t *data_start);
-/*
- * manifest_value.c: a line of a value, or the last one, which sets *is_end. False with the reader's mistake. The step's
- * tensors begin with byte `data_start` of its file.
- */
-bool marey__manifest_value_read(struct marey__json *json, struct marey_dumps *dumps,
-                                struct marey__dumpfile_step *step, uint64_t data_start, bool *is_end);
-
 #endif

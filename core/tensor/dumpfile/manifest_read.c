@@ -3,6 +3,9 @@
  * that does not end; the others count.
  */
 #include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/internal.h"
@@ -94,6 +97,411 @@ marey_status marey__manifest_head(struct marey__dumpfile_step *step, const char 
     return status;
 }
 
+/* ---- a line of a value ---- */
+
+struct line {
+    struct marey__dumpfile_step *step;
+    struct marey__buf name;
+    uint64_t seq;
+    bool has_seq, has_shape, has_strides, has_offset, has_digest, has_stats, is_end, has_value;
+    enum marey_dump_tree tree;
+    enum marey_dump_type type;
+    enum marey_dump_kind kind;
+    struct marey__shape shape, strides;
+    uint64_t offset, n_bytes;
+    char *phase, *source, *missing, *text; /* of the step's memory */
+    size_t text_len;
+    struct marey_digest digest;
+    struct marey_digest *blocks;
+    size_t n_blocks, blocks_cap;
+    struct marey_tensor_stats stats;
+    char **files;
+    size_t n_files, files_cap;
+};
+
+static bool no_memory(struct marey__json *json)
+{
+    marey__json_fail_memory(json);
+    return false;
+}
+
+/* Note a mistake unless `is_fine`, which is returned. */
+static bool check(struct marey__json *json, bool is_fine, const char *mistake)
+{
+    if (!is_fine)
+        marey__json_fail(json, mistake);
+    return is_fine;
+}
+
+static bool line_text(struct marey__json *json, struct line *line, char **out)
+{
+    if (marey__json_peek(json) == 'n')
+        return marey__json_skip(json);
+    if (!marey__json_string(json))
+        return false;
+    *out = marey__step_text(line->step, json->text, json->text_len);
+    return *out != NULL || no_memory(json);
+}
+
+static bool line_name(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    if (!marey__json_string(json))
+        return false;
+    line->name.len = 0;
+    marey__buf_put(&line->name, json->text, json->text_len + 1);
+    return !line->name.failed || no_memory(json);
+}
+
+#define LINE(NAME, CALL)                                                                           \
+    static bool line_##NAME(struct marey__json *json, void *into)                                  \
+    {                                                                                              \
+        struct line *const line = into;                                                            \
+        return CALL;                                                                               \
+    }
+LINE(seq, line->has_seq = marey__json_count(json, &line->seq))
+LINE(shape, line->has_shape = marey__shape_read(json, &line->shape))
+LINE(offset, line->has_offset = marey__json_count(json, &line->offset))
+LINE(bytes, marey__json_count(json, &line->n_bytes))
+LINE(phase, line_text(json, line, &line->phase))
+LINE(source, line_text(json, line, &line->source))
+LINE(missing, line_text(json, line, &line->missing))
+
+static bool line_type(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    if (!marey__json_string(json))
+        return false;
+    int i = 0;
+    while (i < MAREY_N_DUMP_TYPES &&
+           strcmp(marey__dump_type_name((enum marey_dump_type)i), json->text) != 0)
+        i++;
+    line->type = (enum marey_dump_type)i;
+    return check(json, i < MAREY_N_DUMP_TYPES, "an unknown type");
+}
+
+static bool line_tree(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    if (!marey__json_string(json))
+        return false;
+    const bool is_gradients = marey__json_is(json, "gradients");
+    line->tree = is_gradients ? MAREY_DUMP_GRADIENTS : MAREY_DUMP_TENSORS;
+    return check(json, is_gradients || marey__json_is(json, "tensors"), "an unknown tree");
+}
+
+static bool line_dtype(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    if (!marey__json_string(json))
+        return false;
+    line->shape.dtype = marey_dtype_find(json->text);
+    return check(json, line->shape.dtype != MAREY_DTYPE_NONE, "an unknown dtype");
+}
+
+/* Strides may be negative. */
+static bool line_strides(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    enum marey__json_token token;
+    line->has_strides = true;
+    line->strides.rank = 0;
+    if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of strides is missing"))
+        return false;
+    while (marey__json_next_item(json, &token)) {
+        const bool is_whole =
+            token == MAREY__JSON_NUMBER && json->text_len == strspn(json->text, "-0123456789");
+        int64_t *const stride = &line->strides.sizes[line->strides.rank];
+        if (!check(json,
+                   is_whole && line->strides.rank < MAREY_MAX_RANK &&
+                       marey__decimal(json->text, json->text_len, 0, stride),
+                   "strides that are not integers"))
+            return false;
+        line->strides.rank++;
+    }
+    return json->mistake == NULL;
+}
+
+static bool line_end(struct marey__json *json, void *into)
+{
+    const enum marey__json_token token = marey__json_next(json);
+    ((struct line *)into)->is_end = token == MAREY__JSON_TRUE;
+    return marey__json_skip_from(json, token);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool read_digest(const struct marey__json *json, struct marey_digest *out)
+{
+    bool is_fine = json->text_len == 2 * sizeof out->bytes;
+    for (size_t i = 0; is_fine && i < sizeof out->bytes; i++) {
+        const int high = hex_digit(json->text[2 * i]), low = hex_digit(json->text[2 * i + 1]);
+        is_fine = high >= 0 && low >= 0;
+        out->bytes[i] = (uint8_t)(high * 16 + low);
+    }
+    return is_fine;
+}
+
+static const char no_digest[] = "a digest without 32 digits";
+
+static bool line_digest(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    line->has_digest = true;
+    return marey__json_string(json) && check(json, read_digest(json, &line->digest), no_digest);
+}
+
+static bool line_blocks(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    enum marey__json_token token;
+    if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of digests is missing"))
+        return false;
+    line->n_blocks = 0;
+    while (marey__json_next_item(json, &token)) {
+        if (!marey__grow(&line->blocks, &line->blocks_cap, line->n_blocks + 1, sizeof *line->blocks))
+            return no_memory(json);
+        if (!check(json,
+                   token == MAREY__JSON_STRING && read_digest(json, &line->blocks[line->n_blocks]),
+                   no_digest))
+            return false;
+        line->n_blocks++;
+    }
+    return json->mistake == NULL;
+}
+
+/* Names only: a file elsewhere is not part of this step. */
+static bool line_files(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    enum marey__json_token token;
+    if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of files is missing"))
+        return false;
+    line->n_files = 0;
+    while (marey__json_next_item(json, &token)) {
+        char path[PATH_MAX];
+        const char *const name = json->text;
+        const int n = token == MAREY__JSON_STRING
+                          ? snprintf(path, sizeof path, "%s/%s", line->step->stem, name)
+                          : -1;
+        if (!check(json,
+                   n >= 0 && (size_t)n < sizeof path && strlen(name) == json->text_len &&
+                       strchr(name, '/') == NULL && name[0] != '.',
+                   "a file name that is not allowed"))
+            return false;
+        if (!marey__grow(&line->files, &line->files_cap, line->n_files + 1, sizeof *line->files) ||
+            (line->files[line->n_files] = marey__step_text(line->step, path, (size_t)n)) == NULL)
+            return no_memory(json);
+        line->n_files++;
+    }
+    return json->mistake == NULL;
+}
+
+static bool line_value(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    const char first = marey__json_peek(json);
+    const char *const text = json->at;
+    line->has_value = true;
+    line->kind = first == '"'   ? MAREY_DUMP_TEXT
+                 : first == '{' ? MAREY_DUMP_DICT
+                 : first == '[' ? MAREY_DUMP_LIST
+                                : MAREY_DUMP_LITERAL;
+    if (line->kind == MAREY_DUMP_TEXT) {
+        const bool is_fine = line_text(json, line, &line->text);
+        line->text_len = is_fine ? json->text_len : 0;
+        return is_fine;
+    }
+    if (!marey__json_skip(json))
+        return false;
+    if (line->kind != MAREY_DUMP_LITERAL)
+        return true;
+    line->text_len = (size_t)(json->at - text);
+    line->text = marey__step_text(line->step, text, line->text_len);
+    return line->text != NULL || no_memory(json);
+}
+
+/* ---- statistics ---- */
+
+/* NaN and infinities are strings. */
+static bool read_double(struct marey__json *json, double *out)
+{
+    const enum marey__json_token token = marey__json_next(json);
+    const bool is_word = token == MAREY__JSON_STRING &&
+                         (marey__json_is(json, "NaN") || marey__json_is(json, "Infinity") ||
+                          marey__json_is(json, "-Infinity"));
+    return check(json,
+                 (is_word || token == MAREY__JSON_NUMBER) &&
+                     marey__decimal_double(json->text, json->text_len, out),
+                 "a number is missing");
+}
+
+static bool read_histogram(struct marey__json *json, struct marey_tensor_stats *stats)
+{
+    if (!marey__json_expect(json, MAREY__JSON_OBJECT, "a histogram that is not an object"))
+        return false;
+    while (marey__json_next_key(json)) {
+        uint64_t bin;
+        if (!check(json,
+                   marey__parse_number(json->text, json->text_len, &bin) && bin < MAREY_STATS_BINS,
+                   "a histogram has no such bin") ||
+            !marey__json_count(json, &stats->histogram[bin]))
+            return false;
+    }
+    return json->mistake == NULL;
+}
+
+static bool line_stats(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    line->has_stats = true;
+    if (!marey__json_expect(json, MAREY__JSON_OBJECT, "statistics that are not an object"))
+        return false;
+    while (marey__json_next_key(json)) {
+        const struct marey__stats_field *field = marey__stats_fields();
+        while (field->key != NULL && !marey__json_is(json, field->key))
+            field++;
+        void *const at = (char *)&line->stats + field->offset;
+        if (!(marey__json_is(json, "histogram") ? read_histogram(json, &line->stats)
+              : field->key == NULL              ? marey__json_skip(json)
+              : field->is_real                  ? read_double(json, at)
+                                                : marey__json_count(json, at)))
+            return false;
+    }
+    return json->mistake == NULL;
+}
+
+/* ---- the whole line ---- */
+
+static const struct marey__json_key line_keys[] = {{"seq", line_seq},
+                                                   {"tree", line_tree},
+                                                   {"name", line_name},
+                                                   {"type", line_type},
+                                                   {"dtype", line_dtype},
+                                                   {"shape", line_shape},
+                                                   {"strides", line_strides},
+                                                   {"offset", line_offset},
+                                                   {"bytes", line_bytes},
+                                                   {"phase", line_phase},
+                                                   {"source", line_source},
+                                                   {"digest", line_digest},
+                                                   {"blocks", line_blocks},
+                                                   {"stats", line_stats},
+                                                   {"missing", line_missing},
+                                                   {"files", line_files},
+                                                   {"value", line_value},
+                                                   {"end", line_end},
+                                                   {NULL, NULL}};
+
+/* Copies of what stays with the value. Returns false on out of memory. */
+static bool keep(struct line *line, struct marey_dumped_value *value)
+{
+    struct marey__dumpfile_step *const step = line->step;
+    const bool has_strides = line->has_strides && line->strides.rank == line->shape.rank;
+    value->n_blocks = line->n_blocks;
+    return (line->n_blocks == 0 ||
+            (value->blocks = marey__step_copy(step, line->blocks,
+                                              line->n_blocks * sizeof *line->blocks)) != NULL) &&
+           (!line->has_digest ||
+            (value->digest = marey__step_copy(step, &line->digest, sizeof line->digest)) != NULL) &&
+           (!line->has_stats ||
+            (value->stats = marey__step_copy(step, &line->stats, sizeof line->stats)) != NULL) &&
+           (!has_strides ||
+            (value->strides = marey__step_copy(step, line->strides.sizes,
+                                               line->shape.rank * sizeof *value->strides)) != NULL);
+}
+
+/* Where the numbers are: in the container, if that has all of them; in files; or nowhere. */
+static void find_numbers(struct marey_dumps *dumps, const struct line *line, uint64_t data_start)
+{
+    struct marey__dumpfile_step *const step = line->step;
+    struct marey_dumped_value *const value = marey__step_last(step);
+    if (line->has_offset) {
+        const uint64_t len = step->file.len - MAREY__MIN(step->file.len, data_start);
+        const bool is_there = line->offset <= len && value->n_bytes <= len - line->offset &&
+                              value->n_bytes == line->n_bytes;
+        if (is_there) {
+            marey__step_inside(step, step->n_values - 1, data_start + line->offset);
+        } else {
+            value->missing = "unfinished";
+            marey__dumps_note(dumps, "%s: the numbers of '%s' are not all in the file", step->path,
+                              value->name);
+        }
+    } else if (line->n_files > 0 && line->has_shape) {
+        step->places[step->n_values - 1].has_numbers = line->type != MAREY_DUMP_PICKLE;
+    }
+}
+
+static marey_status put_value(struct marey_dumps *dumps, struct line *line, uint64_t data_start)
+{
+    struct marey__dumpfile_step *const step = line->step;
+    struct marey__path path = {0};
+    MAREY_TRY(marey__name_parse(line->name.data, line->name.len - 1, &path));
+    const marey_status added = marey__step_add(step, path.tree, path.parts, path.n_parts, NULL);
+    marey__path_fini(&path);
+    MAREY_TRY(added);
+    struct marey_dumped_value *const value = marey__step_last(step);
+    value->seq = line->seq;
+    value->phase = line->phase;
+    value->source = line->source;
+    value->missing = line->missing;
+    if (line->has_value) {
+        value->kind = line->kind;
+        value->text = line->text;
+        value->text_len = line->text_len;
+        return MAREY_OK;
+    }
+    value->kind = line->has_shape ? MAREY_DUMP_TENSOR : MAREY_DUMP_BYTES;
+    value->type = line->type;
+    MAREY__TRY_MEMORY(keep(line, value));
+    MAREY_TRY(marey__step_files(step, line->files, line->n_files));
+    if (line->has_shape)
+        MAREY_TRY(marey__step_shape(step, &line->shape));
+    find_numbers(dumps, line, data_start);
+    return MAREY_OK;
+}
+
+/* What is wrong with a line that can be read; NULL: nothing. */
+static const char *mistake_of(const struct line *line)
+{
+    uint64_t n_bytes;
+    if (!line->has_seq || line->name.len == 0)
+        return "a value without its number or name";
+    if (line->has_offset && !line->has_shape)
+        return "numbers without a shape";
+    if (line->has_shape && line->shape.dtype == MAREY_DTYPE_NONE)
+        return "a shape without a dtype";
+    if (line->has_shape && !marey__shape_bytes(&line->shape, &n_bytes))
+        return "a shape of too many bytes";
+    return NULL;
+}
+
+/* A line of a value, or the last one, which sets *is_end. Returns false with the reader's mistake. */
+static bool read_value(struct marey__json *json, struct marey_dumps *dumps,
+                       struct marey__dumpfile_step *step, uint64_t data_start, bool *is_end)
+{
+    struct line line = {.step = step};
+    bool is_fine = marey__json_object(json, line_keys, &line) && marey__json_end(json);
+    *is_end = is_fine && line.is_end;
+    if (is_fine && !line.is_end) {
+        const char *const mistake = mistake_of(&line);
+        const marey_status status =
+            mistake == NULL ? put_value(dumps, &line, data_start) : MAREY_EFORMAT;
+        is_fine = check(json, status == MAREY_OK, mistake != NULL ? mistake : "an invalid name");
+        if (status == MAREY_ENOMEM)
+            marey__json_fail_memory(json);
+    }
+    marey__buf_fini(&line.name);
+    marey__free(line.blocks);
+    marey__free(line.files);
+    return is_fine;
+}
+
 /* ---- all lines ---- */
 
 /* A line that cannot be read is noted and left out. MAREY_ENOMEM. */
@@ -104,7 +512,7 @@ static marey_status read_line(struct marey_dumps *dumps, struct marey__dumpfile_
     struct marey__json json;
     marey_status status = MAREY_OK;
     marey__json_init_text(&json, text, len, MAREY__DUMP_JSON);
-    if (!marey__manifest_value_read(&json, dumps, step, data_start, is_end)) {
+    if (!read_value(&json, dumps, step, data_start, is_end)) {
         if (json.status == MAREY_ENOMEM)
             status = marey__json_status(&json, step->path, "a manifest");
         else

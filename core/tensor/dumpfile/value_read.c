@@ -8,6 +8,41 @@
 #include "tensor/dumpfile/internal.h"
 #include <marey/image.h>
 
+/* ---- sizes: as JSON, and as bytes ---- */
+
+bool marey__shape_read(struct marey__json *json, struct marey__shape *out)
+{
+    out->rank = 0;
+    if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of sizes is missing"))
+        return false;
+    while (marey__json_peek(json) != ']') {
+        uint64_t size;
+        if (!marey__json_count(json, &size))
+            return false;
+        if (out->rank == MAREY_MAX_RANK) {
+            marey__json_fail(json, "there are more than 64 axes");
+            return false;
+        }
+        out->sizes[out->rank++] = (int64_t)size;
+    }
+    return marey__json_next(json) == MAREY__JSON_ARRAY_END;
+}
+
+bool marey__shape_bytes(const struct marey__shape *shape, uint64_t *out)
+{
+    uint64_t n = marey_dtype_size(shape->dtype);
+    bool is_empty = false;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        is_empty |= shape->sizes[i] == 0;
+    for (uint32_t i = 0; i < shape->rank && !is_empty; i++)
+        if (__builtin_mul_overflow(n, (uint64_t)shape->sizes[i], &n) || n > INT64_MAX)
+            return false;
+    *out = is_empty ? 0 : n;
+    return true;
+}
+
+/* ---- files ---- */
+
 /* What a file turned out to hold. */
 struct found {
     struct marey__shape shape;
@@ -141,7 +176,52 @@ static marey_status read_safetensors(const char *path, bool wants_data, struct f
     return wants_data ? load(&file, found->at, found) : MAREY_OK;
 }
 
-/* ---- .bin ---- */
+/* ---- .bin, and the .meta.json beside it ---- */
+
+struct meta {
+    struct marey__shape shape;
+    bool has_shape;
+};
+
+static bool meta_shape(struct marey__json *json, void *into)
+{
+    struct meta *const meta = into;
+    return meta->has_shape = marey__shape_read(json, &meta->shape);
+}
+
+static bool meta_dtype(struct marey__json *json, void *into)
+{
+    struct meta *const meta = into;
+    if (!marey__json_string(json))
+        return false;
+    meta->shape.dtype = marey_dtype_find(json->text);
+    if (meta->shape.dtype == MAREY_DTYPE_NONE)
+        marey__json_fail(json, "an unknown type");
+    return json->mistake == NULL;
+}
+
+marey_status marey__bin_meta_parse(const char *path, const char *text, size_t len,
+                                   struct marey__shape *out)
+{
+    static const struct marey__json_key keys[] = {
+        {"file_data_shape", meta_shape}, {"file_data_dtype", meta_dtype}, {NULL, NULL}};
+    struct marey__json json;
+    struct meta meta = {0};
+    uint64_t n_bytes;
+    marey_status status = MAREY_OK;
+    marey__json_init_text(&json, text, len, MAREY__DUMP_JSON);
+    if (marey__json_object(&json, keys, &meta) && marey__json_end(&json) &&
+        (!meta.has_shape || meta.shape.dtype == MAREY_DTYPE_NONE))
+        marey__json_fail(&json, "file_data_shape or file_data_dtype is missing");
+    if (json.mistake != NULL)
+        status = marey__json_status(&json, path, "the description of a .bin");
+    else if (!marey__shape_bytes(&meta.shape, &n_bytes))
+        status = marey__fail(MAREY_EFORMAT, "%s has a shape of too many bytes", path);
+    else
+        *out = meta.shape;
+    marey__json_fini(&json);
+    return status;
+}
 
 static marey_status read_meta(const char *path, struct marey__shape *out)
 {

@@ -1,10 +1,9 @@
 /*
  * image: tensors as images, images as PNG files.
  *
- *   image_make.c, color_map.c   numbers to pixels
+ *   image_make.c                numbers to pixels
  *   draw.c                      boxes, points and masks
- *   image_difference.c          two images against each other
- *   png_write.c, png_read.c     files                  image_list.c   what callers get
+ *   png_write.c, png_read.c     files                  image_list.c   images, colour maps, differences
  *
  * Input: tensors, PNG files. Output: images, PNG files. Knows no dump.
  */
@@ -38,7 +37,6 @@ void marey__image_values(enum marey_dtype dtype, const void *from, size_t n, dou
 /* MAREY_EINVAL for what is no tensor, or one whose elements are not single numbers. */
 MAREY_WARN_UNUSED marey_status marey__image_check(const struct marey_tensor *tensor);
 
-/* ---- color_map.c ---- */
 /* Three bytes for each of 256 steps. */
 void marey__color_map_fill(enum marey_color_map map, uint8_t table[256][3]);
 

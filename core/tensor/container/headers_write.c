@@ -1,10 +1,41 @@
-/* The header of a safetensors file. Its entries must tile the data, so that alignment takes entries of its own. */
+/* What files of tensors have besides the data: the headers of .npy and .safetensors, the JSON beside .bin and .png. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tensor/container/internal.h"
 #include "tensor/kernels/internal.h"
+
+/* ---- .npy, version 1.0 ---- */
+
+const char *marey__npy_suffix(enum marey_dtype dtype)
+{
+    return marey__dtype_get(dtype)->npy_suffix;
+}
+
+void marey__npy_header_put(struct marey__buf *out, const struct marey_tensor *tensor)
+{
+    static const char magic[] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, 0, 0};
+    const size_t start = out->len;
+    marey__buf_put(out, magic, sizeof magic);
+    marey__buf_printf(out, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                      marey__dtype_get(tensor->dtype)->numpy);
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        marey__buf_printf(out, "%s%" PRId64 "%s", i > 0 ? " " : "", tensor->sizes[i],
+                          i + 1 < tensor->rank || i == 0 ? "," : "");
+    marey__buf_puts(out, "), }");
+    while ((out->len - start) % 64 != 63 && !out->failed)
+        marey__buf_put(out, " ", 1);
+    marey__buf_put(out, "\n", 1);
+    if (out->failed)
+        return;
+    const size_t n = out->len - start - sizeof magic;
+    out->data[start + 8] = (char)(n & 255);
+    out->data[start + 9] = (char)(n >> 8);
+}
+
+/* ---- .safetensors: entries must tile the data, so that alignment takes entries of its own ---- */
 
 static void put_entry(struct marey__safetensors *file, const char *name, size_t len,
                       const struct marey_tensor *tensor, uint64_t n_bytes)
@@ -80,4 +111,35 @@ void marey__safetensors_fini(struct marey__safetensors *file)
 {
     marey__buf_fini(&file->entries);
     *file = (struct marey__safetensors){0};
+}
+
+/* ---- what ACCV-Lab's readers want beside a .bin and a .png ---- */
+
+void marey__bin_meta_put(struct marey__buf *out, const struct marey_tensor *tensor)
+{
+    marey__buf_puts(out, "{\n  \"file_data_shape\": [");
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        marey__buf_printf(out, "%s\n    %" PRId64, i > 0 ? "," : "", tensor->sizes[i]);
+    marey__buf_printf(out, "%s],\n  \"file_data_dtype\": \"torch.%s\"\n}",
+                      tensor->rank > 0 ? "\n  " : "", marey_dtype_name(tensor->dtype));
+}
+
+void marey__image_meta_put(struct marey__buf *out, enum marey_dtype dtype, double min, double max,
+                           const char *format)
+{
+    const double range[] = {min, max};
+    int64_t integers[] = {0, 0};
+    const bool is_integer =
+        dtype >= MAREY_U8 && dtype <= MAREY_I64 && fabs(min) < 0x1p63 && fabs(max) < 0x1p63;
+    for (int i = 0; i < 2 && is_integer; i++)
+        integers[i] = (int64_t)range[i];
+    const struct marey_tensor both = {.data = is_integer ? (const void *)integers : range,
+                                      .dtype = is_integer ? MAREY_I64 : MAREY_F64,
+                                      .rank = 1,
+                                      .sizes = (const int64_t[]){2}};
+    const struct marey__json_style style = {.nan = MAREY__NAN_WORD, .level = 1, .is_python = true};
+    marey__buf_puts(out, "{\n  \"original_range\": ");
+    if (marey__json_tensor_put(out, &both, &style) != MAREY_OK)
+        out->failed = true;
+    marey__buf_printf(out, ",\n  \"image_format\": \"%s\"\n}", format);
 }
