@@ -117,8 +117,7 @@ static uint64_t duration_of(struct marey__chrome *chrome)
 
 static bool ends_with(const struct marey__chrome_value *text, const char *end)
 {
-    const size_t len = strlen(end);
-    return text->len >= len && memcmp(text->at + text->len - len, end, len) == 0;
+    return marey__ends_with(text->at, text->len, end);
 }
 
 /* Work of a GPU by its category, of today and of years ago; 0: none. */

@@ -2,8 +2,8 @@
  * kineto: Kineto and Chrome traces: JSON objects, one per event, in a list that may be gigabytes long.
  *
  *   kineto_file.c      the file: header and the loop over its events, for both consumers
- *   chrome_event.c, chrome_args.c   one event: where its values are; the arguments that matter
- *   chrome_in.c, chrome_put.c, chrome_work.c, chrome_sites.c, chrome_threads.c   events to the sink
+ *   chrome_event.c     one event: where its values are; the arguments that matter
+ *   chrome_in.c, chrome_put.c, chrome_work.c, chrome_threads.c   events to the sink
  *   torch_*.c          a torch.profiler trace in memory: operators, kernels, allocations with shapes and stacks
  *
  * Input: a file, plain or gzip. Output: events through the sink, or rows of a torch trace: some 100 bytes per event
@@ -63,8 +63,6 @@ bool marey__chrome_begins(const struct marey__chrome_value *value, const char *t
 bool marey__chrome_ns(const struct marey__chrome_value *value, int64_t *ns);
 bool marey__chrome_integer(const struct marey__chrome_value *value, int64_t *out);
 
-/* ---- chrome_args.c ---- */
-
 struct marey__chrome_args {
     struct marey__chrome_value device, stream, correlation, bytes;
     struct marey__chrome_value collective, in_elements, out_elements, type, group_size, group_name,
@@ -99,6 +97,16 @@ struct marey__kineto_header {
     bool has_overflown; /* viztracer's buffer was full */
 };
 void marey__kineto_header_fini(struct marey__kineto_header *header);
+
+/* A key of a JSON object, and the field of a struct that its value goes to: an int64_t (-1: not a number), bool or char *. */
+struct marey__kineto_field {
+    const char *key; /* NULL after the last */
+    enum { MAREY__KINETO_INTEGER, MAREY__KINETO_FLAG, MAREY__KINETO_TEXT } type;
+    size_t offset;
+};
+/* Read the value of the key just read into its field of `into`; false when no field has the key. */
+bool marey__kineto_read_field(struct marey__json *json, const struct marey__kineto_field *fields,
+                              void *into);
 
 struct marey__kineto_file {
     const char *name; /* in messages */
@@ -190,8 +198,6 @@ void marey__chrome_name_process(struct marey__chrome *chrome, const char *name, 
 /* Tell the sink all names, ranks, times and devices that are known by now. */
 void marey__chrome_identify(struct marey__chrome *chrome);
 void marey__chrome_free_threads(struct marey__chrome *chrome);
-
-/* ---- chrome_sites.c ---- */
 
 /* A text without escapes, lent until the next call. */
 struct marey__chrome_value marey__chrome_text(struct marey__chrome *chrome,
@@ -384,10 +390,11 @@ int64_t marey__torch_rank(const struct marey__torch_trace *trace);
 /* The id of a text, made when new. False without memory, or when there are too many. */
 bool marey__torch_intern(struct marey__torch_strings *strings, const char *text, size_t len,
                          marey__torch_id *id);
-bool marey__torch_strings_init(struct marey__torch_strings *strings);
-void marey__torch_strings_fini(struct marey__torch_strings *strings);
-/* Put rows in order and note where each thread's begin. False without memory. */
-bool marey__torch_sort(struct marey__torch_trace *trace);
+/* -1 for what is too large. */
+static inline int32_t marey__torch_small(int64_t number)
+{
+    return number >= INT32_MIN && number <= INT32_MAX ? (int32_t)number : -1;
+}
 
 /* What the files of the reader share while a trace is read. */
 
@@ -404,8 +411,5 @@ struct marey__torch_reader {
 
 /* torch_event.c: the event to a row of the trace, where it is of a kind that is wanted. */
 void marey__torch_put_event(struct marey__torch_reader *reader);
-
-/* torch_header.c: the value of the key that was read, where it is marey's own; else false. `reader` is the reader. */
-bool marey__torch_read_key(void *reader);
 
 #endif

@@ -6,6 +6,7 @@
  * wrong ends the reading.
  */
 #include <inttypes.h>
+#include <stddef.h>
 
 #include "codec/json_chars.h"
 #include "import/kineto/internal.h"
@@ -81,37 +82,61 @@ static void read_text(struct marey__json *json, char **field)
     marey__json_skip_from(json, token);
 }
 
-static void read_distributed(struct marey__json *json, struct marey__kineto_header *header)
+bool marey__kineto_read_field(struct marey__json *json, const struct marey__kineto_field *fields,
+                              void *into)
 {
-    if (!marey__json_enter(json, MAREY__JSON_OBJECT))
-        return;
-    while (marey__json_next_key(json)) {
-        if (marey__json_is(json, "rank"))
-            header->rank = marey__json_read_integer(json, -1);
-        else if (marey__json_is(json, "world_size"))
-            header->world_size = marey__json_read_integer(json, -1);
-        else if (marey__json_is(json, "backend"))
-            read_text(json, &header->backend);
-        else
-            marey__json_skip(json);
-    }
+    while (fields->key != NULL && !marey__json_is(json, fields->key))
+        fields++;
+    char *const at = (char *)into + fields->offset;
+    if (fields->key == NULL)
+        return false;
+    if (fields->type == MAREY__KINETO_INTEGER)
+        *(int64_t *)(void *)at = marey__json_read_integer(json, -1);
+    else if (fields->type == MAREY__KINETO_FLAG)
+        *(bool *)(void *)at = marey__json_read_flag(json);
+    else
+        read_text(json, (char **)(void *)at);
+    return true;
 }
 
-static void read_device(struct marey__json *json, struct marey__kineto_device *device)
+/* After the brace of an object: these fields; others are skipped. */
+static void read_fields(struct marey__json *json, const struct marey__kineto_field *fields, void *into)
 {
-    while (marey__json_next_key(json)) {
-        if (marey__json_is(json, "id"))
-            device->id = marey__json_read_integer(json, -1);
-        else if (marey__json_is(json, "totalGlobalMem"))
-            device->total_memory = marey__json_read_integer(json, -1);
-        else if (marey__json_is(json, "numSms"))
-            device->n_processors = marey__json_read_integer(json, -1);
-        else if (marey__json_is(json, "name"))
-            read_text(json, &device->name);
-        else
+    while (marey__json_next_key(json))
+        if (!marey__kineto_read_field(json, fields, into))
             marey__json_skip(json);
-    }
 }
+
+#define HEADER(key, type, field)                                                                   \
+    {                                                                                              \
+        key, MAREY__KINETO_##type, offsetof(struct marey__kineto_header, field)                    \
+    }
+#define DEVICE(key, type, field)                                                                   \
+    {                                                                                              \
+        key, MAREY__KINETO_##type, offsetof(struct marey__kineto_device, field)                    \
+    }
+static const struct marey__kineto_field distributed_fields[] = {
+    HEADER("rank", INTEGER, rank),
+    HEADER("world_size", INTEGER, world_size),
+    HEADER("backend", TEXT, backend),
+    {0},
+};
+static const struct marey__kineto_field device_fields[] = {
+    DEVICE("id", INTEGER, id),
+    DEVICE("totalGlobalMem", INTEGER, total_memory),
+    DEVICE("numSms", INTEGER, n_processors),
+    DEVICE("name", TEXT, name),
+    {0},
+};
+static const struct marey__kineto_field viztracer_fields[] = {
+    HEADER("overflow", FLAG, has_overflown),
+    {0},
+};
+static const struct marey__kineto_field header_fields[] = {
+    HEADER("host_name", TEXT, host),        HEADER("record_shapes", FLAG, has_shapes),
+    HEADER("with_stack", FLAG, has_stacks), HEADER("profile_memory", FLAG, has_memory),
+    HEADER("with_flops", FLAG, has_flops),  {0},
+};
 
 static void read_devices(struct marey__json *json, struct marey__kineto_header *header)
 {
@@ -121,7 +146,7 @@ static void read_devices(struct marey__json *json, struct marey__kineto_header *
     while (marey__json_next_item(json, &token)) {
         struct marey__kineto_device device = {.id = -1, .total_memory = -1, .n_processors = -1};
         if (token == MAREY__JSON_OBJECT)
-            read_device(json, &device);
+            read_fields(json, device_fields, &device);
         else
             marey__json_skip_from(json, token);
         if (header->n_devices < MAX_DEVICES && token == MAREY__JSON_OBJECT &&
@@ -129,18 +154,6 @@ static void read_devices(struct marey__json *json, struct marey__kineto_header *
             header->devices[header->n_devices++] = device;
         else
             marey__free(device.name);
-    }
-}
-
-static void read_viztracer(struct marey__json *json, struct marey__kineto_header *header)
-{
-    if (!marey__json_enter(json, MAREY__JSON_OBJECT))
-        return;
-    while (marey__json_next_key(json)) {
-        if (marey__json_is(json, "overflow"))
-            header->has_overflown |= marey__json_read_flag(json);
-        else
-            marey__json_skip(json);
     }
 }
 
@@ -159,22 +172,15 @@ static void read_key(struct marey__kineto_file *file)
         const int64_t base_ns = marey__json_read_integer(json, 0);
         header->base_ns = base_ns > 0 ? base_ns : 0;
     } else if (marey__json_is(json, "distributedInfo")) {
-        read_distributed(json, header);
+        if (marey__json_enter(json, MAREY__JSON_OBJECT))
+            read_fields(json, distributed_fields, header);
     } else if (marey__json_is(json, "deviceProperties")) {
         read_devices(json, header);
     } else if (marey__json_is(json, "viztracer_metadata")) {
-        read_viztracer(json, header);
-    } else if (marey__json_is(json, "host_name")) {
-        read_text(json, &header->host);
-    } else if (marey__json_is(json, "record_shapes")) {
-        header->has_shapes = marey__json_read_flag(json);
-    } else if (marey__json_is(json, "with_stack")) {
-        header->has_stacks = marey__json_read_flag(json);
-    } else if (marey__json_is(json, "profile_memory")) {
-        header->has_memory = marey__json_read_flag(json);
-    } else if (marey__json_is(json, "with_flops")) {
-        header->has_flops = marey__json_read_flag(json);
-    } else if (file->read_key == NULL || !file->read_key(file->ctx)) {
+        if (marey__json_enter(json, MAREY__JSON_OBJECT))
+            read_fields(json, viztracer_fields, header);
+    } else if (!marey__kineto_read_field(json, header_fields, header) &&
+               (file->read_key == NULL || !file->read_key(file->ctx))) {
         marey__json_skip(json);
     }
 }

@@ -80,10 +80,9 @@ static uint32_t thread_of(struct marey__torch_reader *reader)
 
 /* ---- kinds ---- */
 
-static bool ends_with(const struct marey__chrome_value *value, const char *text)
+static bool ends_with(const struct marey__chrome_value *value, const char *end)
 {
-    const size_t len = strlen(text);
-    return value->len >= len && memcmp(value->at + value->len - len, text, len) == 0;
+    return marey__ends_with(value->at, value->len, end);
 }
 
 /* The kind of an event by its category; MAREY__TORCH_N_KINDS: it is none of ours. */
@@ -162,10 +161,6 @@ static void put_row(struct marey__torch_reader *reader)
         return;
     if (!read_ns(&event->dur, &duration) || duration < 0)
         duration = 0;
-    if (!marey__grow(&trace->events, &trace->events_cap, trace->n_events + 1, sizeof *trace->events)) {
-        fail_memory(reader);
-        return;
-    }
     struct marey__torch_event row = {.begin_ns = begin,
                                      .end_ns = begin + duration,
                                      .name = intern(reader, &event->name),
@@ -173,12 +168,8 @@ static void put_row(struct marey__torch_reader *reader)
                                      .order = reader->n_events,
                                      .kind = (uint8_t)kind};
     take_arguments(reader, &row);
-    trace->events[trace->n_events++] = row;
-}
-
-static int32_t small(int64_t number)
-{
-    return number >= INT32_MIN && number <= INT32_MAX ? (int32_t)number : -1;
+    if (!MAREY__PUSH(trace->events, trace->n_events, trace->events_cap, row))
+        fail_memory(reader);
 }
 
 static void put_memory(struct marey__torch_reader *reader)
@@ -193,22 +184,20 @@ static void put_memory(struct marey__torch_reader *reader)
         return;
     }
     marey__chrome_parse_args(&args, &reader->file.event.args);
-    if (!marey__grow(&trace->memory, &trace->memory_cap, trace->n_memory + 1, sizeof *trace->memory)) {
-        fail_memory(reader);
-        return;
-    }
-    trace->memory[trace->n_memory++] = (struct marey__torch_memory){
+    const struct marey__torch_memory row = {
         .ns = ns,
         .address = (uint64_t)integer_or(&args.address, 0),
         .bytes = integer_or(&args.signed_bytes, 0),
         .total_allocated = integer_or(&args.allocated, 0),
         .total_reserved = integer_or(&args.reserved, 0),
-        .device_type = small(integer_or(&args.device_type, 0)),
-        .device_id = small(integer_or(&args.device_id, -1)),
+        .device_type = marey__torch_small(integer_or(&args.device_type, 0)),
+        .device_id = marey__torch_small(integer_or(&args.device_id, -1)),
         .stack = reader->options.without_arguments ? 0 : intern(reader, &args.stack),
         .thread = thread_of(reader),
         .order = reader->n_events,
     };
+    if (!MAREY__PUSH(trace->memory, trace->n_memory, trace->memory_cap, row))
+        fail_memory(reader);
 }
 
 static void name_thread(struct marey__torch_reader *reader)

@@ -1,5 +1,188 @@
-/* A trace from its first byte to its last, into memory. */
+/* A torch trace in memory: its strings, the key "marey", reading from the first byte to the last, the public functions. */
+#include <string.h>
+
+#include "base/internal.h"
+#include "codec/internal.h"
 #include "import/kineto/internal.h"
+#include "import/sink/internal.h"
+#include "record/internal.h"
+#include <marey/torch_trace.h>
+
+enum { MAX_STRINGS = 1 << 30, ROLE_FIELDS = 7 };
+
+/* ---- equal strings once: the stacks of a trace are most of its bytes, and few of them differ ---- */
+
+static bool strings_init(struct marey__torch_strings *strings)
+{
+    marey__torch_id empty;
+    strings->seed = marey__identity_random();
+    return marey__torch_intern(strings, "", 0, &empty);
+}
+
+static void strings_fini(struct marey__torch_strings *strings)
+{
+    marey__free(strings->bytes);
+    marey__free(strings->spans);
+    marey__index_fini(&strings->by_hash);
+}
+
+/* The id of the text plus 1; 0 when it has none. */
+static uint32_t find(const struct marey__torch_strings *strings, uint32_t hash, const char *text,
+                     size_t len)
+{
+    uint32_t number;
+    for (size_t at = hash; (number = marey__index_next(&strings->by_hash, hash, &at)) != 0;) {
+        const struct marey__torch_span *span = &strings->spans[number - 1];
+        if (span->len == len && memcmp(strings->bytes + span->at, text, len) == 0)
+            break;
+    }
+    return number;
+}
+
+/* The text at the end of the bytes, with a NUL behind it. */
+static bool append(struct marey__torch_strings *strings, uint32_t hash, const char *text, size_t len)
+{
+    if (strings->n >= MAX_STRINGS || len >= UINT32_MAX ||
+        !marey__grow(&strings->spans, &strings->spans_cap, strings->n + 1, sizeof *strings->spans) ||
+        !marey__grow(&strings->bytes, &strings->bytes_cap, strings->n_bytes + len + 1, 1) ||
+        !marey__index_put(&strings->by_hash, hash, (uint32_t)strings->n + 1))
+        return false;
+    strings->spans[strings->n++] =
+        (struct marey__torch_span){.at = strings->n_bytes, .len = (uint32_t)len};
+    memcpy(strings->bytes + strings->n_bytes, text, len);
+    strings->bytes[strings->n_bytes + len] = '\0';
+    strings->n_bytes += len + 1;
+    return true;
+}
+
+bool marey__torch_intern(struct marey__torch_strings *strings, const char *text, size_t len,
+                         marey__torch_id *id)
+{
+    const uint32_t hash = (uint32_t)marey__hash_bytes(strings->seed, text, len);
+    const uint32_t number = find(strings, hash, text, len);
+    if (number == 0 && !append(strings, hash, text, len))
+        return false;
+    *id = number != 0 ? number - 1 : (uint32_t)strings->n - 1;
+    return true;
+}
+
+marey__torch_id marey__torch_find(const struct marey__torch_trace *trace, const char *text, size_t len)
+{
+    const struct marey__torch_strings *strings = &trace->strings;
+    const uint32_t hash = (uint32_t)marey__hash_bytes(strings->seed, text, len);
+    const uint32_t number = find(strings, hash, text, len);
+    return number != 0 ? number - 1 : 0;
+}
+
+/* ---- the key "marey" of our own callback: ranks, steps and roles (docs/formats/torch-trace.md) ---- */
+
+static marey__torch_id intern(struct marey__torch_reader *reader)
+{
+    marey__torch_id id = 0;
+    const struct marey__json *json = &reader->file.json;
+    if (!marey__torch_intern(&reader->trace->strings, json->text, json->text_len, &id))
+        reader->has_failed = true;
+    return id;
+}
+
+static bool find_role(const struct marey__json *json, uint8_t *kind)
+{
+    static const char *const names[] = {
+        [MAREY__TORCH_PARAMETER] = "parameter",
+        [MAREY__TORCH_GRADIENT] = "gradient",
+        [MAREY__TORCH_OPTIMIZER_STATE] = "optimizer_state",
+        [MAREY__TORCH_INPUT] = "input",
+    };
+    for (uint8_t i = 0; i < MAREY__COUNT_OF(names); i++)
+        if (marey__json_is(json, names[i])) {
+            *kind = i;
+            return true;
+        }
+    return false;
+}
+
+/* ["parameter", address, bytes, device type, device id, Unix ns, "name"]; what is longer is of a later version. */
+static void read_role(struct marey__torch_reader *reader)
+{
+    struct marey__torch_trace *trace = reader->trace;
+    struct marey__torch_role role = {0};
+    int64_t numbers[ROLE_FIELDS] = {0};
+    bool is_known = false;
+    struct marey__json *json = &reader->file.json;
+    enum marey__json_token token;
+    for (size_t i = 0; marey__json_next_item(json, &token); i++) {
+        if (i == 0)
+            is_known = token == MAREY__JSON_STRING && find_role(json, &role.kind);
+        else if (i == ROLE_FIELDS - 1 && token == MAREY__JSON_STRING)
+            role.name = intern(reader);
+        else if (i < ROLE_FIELDS)
+            numbers[i] = marey__json_integer(json, token, 0);
+        marey__json_skip_from(json, token);
+    }
+    if (!is_known || numbers[1] == 0)
+        return;
+    role.address = (uint64_t)numbers[1];
+    role.bytes = numbers[2];
+    role.device_type = marey__torch_small(numbers[3]);
+    role.device_id = marey__torch_small(numbers[4]);
+    role.ns = numbers[5];
+    if (!MAREY__PUSH(trace->roles, trace->n_roles, trace->roles_cap, role))
+        reader->has_failed = true;
+}
+
+static void read_roles(struct marey__torch_reader *reader)
+{
+    struct marey__json *json = &reader->file.json;
+    enum marey__json_token token;
+    if (!marey__json_enter(json, MAREY__JSON_ARRAY))
+        return;
+    while (!reader->has_failed && marey__json_next_item(json, &token)) {
+        if (token == MAREY__JSON_ARRAY)
+            read_role(reader);
+        else
+            marey__json_skip_from(json, token);
+    }
+}
+
+static void read_why(struct marey__torch_reader *reader)
+{
+    struct marey__json *json = &reader->file.json;
+    const enum marey__json_token token = marey__json_next(json);
+    reader->trace->why = token == MAREY__JSON_STRING ? intern(reader) : 0;
+    marey__json_skip_from(json, token);
+}
+
+static bool read_key(void *ctx)
+{
+    static const struct marey__kineto_field fields[] = {
+        {"rank", MAREY__KINETO_INTEGER, offsetof(struct marey__torch_trace, marey_rank)},
+        {"world_size", MAREY__KINETO_INTEGER, offsetof(struct marey__torch_trace, marey_world_size)},
+        {"step", MAREY__KINETO_INTEGER, offsetof(struct marey__torch_trace, marey_step)},
+        {"steps", MAREY__KINETO_INTEGER, offsetof(struct marey__torch_trace, marey_steps)},
+        {"partial", MAREY__KINETO_FLAG, offsetof(struct marey__torch_trace, is_partial)},
+        {0},
+    };
+    struct marey__torch_reader *reader = ctx;
+    struct marey__json *json = &reader->file.json;
+    struct marey__torch_trace *trace = reader->trace;
+    if (!marey__json_is(json, "marey") && !marey__json_is(json, MAREY__OLD_ABOUT))
+        return false;
+    if (!marey__json_enter(json, MAREY__JSON_OBJECT))
+        return true;
+    while (marey__json_next_key(json)) {
+        if (marey__kineto_read_field(json, fields, trace))
+            continue;
+        if (marey__json_is(json, "why"))
+            read_why(reader);
+        else if (marey__json_is(json, "roles"))
+            read_roles(reader);
+        else
+            marey__json_skip(json);
+    }
+    return true;
+}
+
+/* ---- reading ---- */
 
 static bool wants_more(void *ctx)
 {
@@ -49,6 +232,39 @@ static uint64_t count_rows(const struct marey__torch_trace *trace)
     return n;
 }
 
+/* ---- order: a trace is a few long runs that are in order already: operators, python functions, kernels ---- */
+
+static bool event_before(const void *a, const void *b)
+{
+    const struct marey__torch_event *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread;
+    if (x->begin_ns != y->begin_ns)
+        return x->begin_ns < y->begin_ns;
+    return x->end_ns != y->end_ns ? x->end_ns > y->end_ns : x->order < y->order;
+}
+
+static bool memory_before(const void *a, const void *b)
+{
+    const struct marey__torch_memory *x = a, *y = b;
+    return x->ns != y->ns ? x->ns < y->ns : x->order < y->order;
+}
+
+/* Put rows in order and note where each thread's begin. Returns false on out of memory. */
+static bool sort_rows(struct marey__torch_trace *trace)
+{
+    if (!marey__sort_runs(trace->events, trace->n_events, sizeof *trace->events, event_before) ||
+        !marey__sort_runs(trace->memory, trace->n_memory, sizeof *trace->memory, memory_before))
+        return false;
+    for (size_t i = 0; i < trace->n_events; i++) {
+        struct marey__torch_thread *thread = &trace->threads[trace->events[i].thread];
+        if (thread->end == 0)
+            thread->begin = i;
+        thread->end = i + 1;
+    }
+    return true;
+}
+
 static marey_status finish(struct marey__torch_reader *reader)
 {
     struct marey__torch_trace *trace = reader->trace;
@@ -66,7 +282,7 @@ static marey_status finish(struct marey__torch_reader *reader)
     }
     trace->n_bytes = marey__bytes_total(reader->file.json.bytes);
     add_base(trace);
-    return marey__torch_sort(trace) ? MAREY_OK : marey__no_memory();
+    return sort_rows(trace) ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- opening ---- */
@@ -77,7 +293,7 @@ static struct marey__torch_trace *create_trace(void)
     if (trace == NULL)
         return NULL;
     trace->marey_rank = trace->marey_world_size = trace->marey_step = trace->marey_steps = -1;
-    if (marey__torch_strings_init(&trace->strings))
+    if (strings_init(&trace->strings))
         return trace;
     marey__torch_free(trace);
     return NULL;
@@ -101,7 +317,7 @@ marey_status marey__torch_read_bytes(const char *name, struct marey__byte_source
                                                    .header = &reader->trace->header,
                                                    .put = put,
                                                    .wants_more = wants_more,
-                                                   .read_key = marey__torch_read_key,
+                                                   .read_key = read_key,
                                                    .ctx = reader};
         status = marey__kineto_file_read(&reader->file, bytes);
         if (status == MAREY_OK)
@@ -149,7 +365,7 @@ void marey__torch_free(struct marey__torch_trace *trace)
     marey__kineto_header_fini(&trace->header);
     marey__free(trace->roles);
     marey__free(trace->damage);
-    marey__torch_strings_fini(&trace->strings);
+    strings_fini(&trace->strings);
     marey__free(trace);
 }
 
@@ -158,4 +374,54 @@ int64_t marey__torch_rank(const struct marey__torch_trace *trace)
     if (trace->marey_rank >= 0)
         return trace->marey_rank;
     return trace->header.rank >= 0 ? trace->header.rank : 0;
+}
+
+/* ---- the public functions ---- */
+
+marey_status marey_torch_trace_open(const char *path, const struct marey_torch_trace_options *options,
+                                    marey_torch_trace **out)
+{
+    const struct marey__torch_options wants = {
+        .progress = options != NULL ? options->progress : NULL,
+        .progress_ctx = options != NULL ? options->progress_ctx : NULL};
+    return marey__torch_read(path, &wants, out);
+}
+
+void marey_torch_trace_close(marey_torch_trace *trace)
+{
+    marey__torch_free(trace);
+}
+
+void marey_torch_trace_describe(const marey_torch_trace *trace, struct marey_torch_trace_facts *facts)
+{
+    *facts = (struct marey_torch_trace_facts){
+        .rank = marey__torch_rank(trace),
+        .world_size =
+            trace->marey_world_size >= 0 ? trace->marey_world_size : trace->header.world_size,
+        .n_events = trace->n_events,
+        .n_operators = trace->n_by_kind[MAREY__TORCH_OP],
+        .n_allocations = trace->n_memory,
+        .n_bytes = trace->n_bytes,
+        .has_memory = trace->n_memory > 0,
+        .has_flops = trace->header.has_flops,
+        .is_partial = trace->is_partial,
+        .why = marey__torch_text(trace, trace->why, NULL),
+        .damage = trace->damage,
+    };
+    for (size_t i = 0; i < trace->n_events; i++) {
+        const struct marey__torch_event *event = &trace->events[i];
+        if (marey__torch_on_device(event->kind)) {
+            facts->n_device_events++;
+            facts->has_device_time |= event->end_ns > event->begin_ns;
+        }
+        facts->has_shapes |= event->shapes != 0;
+        facts->has_stacks |= event->stack != 0;
+    }
+}
+
+marey_status marey_torch_trace_pack(const char *path, int fd,
+                                    const struct marey_torch_trace_options *options)
+{
+    return marey__gzip_file(path, fd, options != NULL ? options->progress : NULL,
+                            options != NULL ? options->progress_ctx : NULL);
 }
