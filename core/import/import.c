@@ -28,8 +28,7 @@ static const struct marey_import_options defaults;
 
 static bool ends_with(const char *text, const char *end)
 {
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && memcmp(text + n - m, end, m) == 0;
+    return marey__ends_with(text, strlen(text), end);
 }
 
 /* Others write a meta.json too; ours says what it is in its first line. */
@@ -212,7 +211,7 @@ static marey_status read_temporary(struct marey__import_files *files, const char
                                    const struct marey_import_options *options, marey_recording **out)
 {
     struct marey__log_store *store = NULL;
-    MAREY_TRY(marey__log_store_open_temporary(&store));
+    MAREY_TRY(marey__log_store_open(NULL, &store));
     marey_status status = marey__import_files_read(files, store, options);
     if (status == MAREY_OK)
         status = marey__log_store_read(store, path, out);

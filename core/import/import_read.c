@@ -72,7 +72,7 @@ static void set_ranks(const marey__sink *sink, struct marey__import_file *file)
     marey__sink_process *process;
     int32_t said = -1;
     for (size_t i = 0; (process = marey__sink_process_at(sink, i)) != NULL; i++)
-        said = said < 0 ? marey__sink_rank(process) : said;
+        said = said < 0 ? process->rank : said;
     for (size_t i = 0; said < 0 && (process = marey__sink_process_at(sink, i)) != NULL; i++)
         marey__sink_identify(process, &named);
     file->rank = said >= 0 ? said : file->named_rank;
@@ -88,7 +88,7 @@ static marey_status read_into(struct reading *reading, marey__sink *sink)
                                    .options = reading->jobs->options};
     MAREY_TRY(file->format->read(&import));
     MAREY_TRY(marey__sink_status(sink));
-    file->n_events = marey__sink_n_events(sink);
+    file->n_events = sink->n_events;
     file->n_bytes = marey__bytes_total(reading->bytes);
     if (file->n_events == 0)
         return marey__fail(MAREY_EFORMAT, "%s (%s) has no events in it", file->path,
@@ -106,7 +106,7 @@ static marey_status write_out(struct reading *reading, marey__sink **sink)
     if (is_first) {
         jobs->kept = *sink;
         jobs->kept_reading = (struct reading){.jobs = jobs, .file = reading->file, .may_tell = true};
-        jobs->kept->tick_ctx = &jobs->kept_reading;
+        jobs->kept->options.tick_ctx = &jobs->kept_reading;
         reading->is_kept = true;
         *sink = NULL;
     }
@@ -132,7 +132,7 @@ static marey_status read_file(struct reading *reading, bool *concerns_all)
     if (status == MAREY_OK)
         status = write_out(reading, &sink);
     else
-        *concerns_all = status == MAREY_ENOMEM || marey__sink_has_failed(sink);
+        *concerns_all = status == MAREY_ENOMEM || sink->status != MAREY_OK;
     marey__sink_destroy(sink);
     return status;
 }

@@ -63,7 +63,7 @@ static uint64_t import_and_read(const struct marey__import_format *format, const
     if (marey__bytes_open_memory(data, size, &bytes) != MAREY_OK)
         return 0;
     marey__bytes_cut(bytes, cut);
-    if (marey__log_store_open_temporary(&store) != MAREY_OK)
+    if (marey__log_store_open(NULL, &store) != MAREY_OK)
         abort();
     const marey_status status = read_bytes(format, bytes, store);
     MAREY_ASSERT(status == MAREY_OK || (status == MAREY_EFORMAT && marey_last_error()[0] != '\0'));

@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct marey__log_store *store = NULL;
     marey__sink *sink = NULL;
     marey_recording *recording = NULL;
-    if (marey__log_store_open_temporary(&store) != MAREY_OK)
+    if (marey__log_store_open(NULL, &store) != MAREY_OK)
         return 0;
     const struct marey__sink_options options = {.store = store,
                                                 .memory_bytes = 500 + 100 * take(&bytes, 1)};

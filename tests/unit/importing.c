@@ -37,7 +37,7 @@ marey_status import_bytes(const struct marey__import_format *format, const void 
     marey_status status = marey__bytes_open_memory(bytes, len, &source);
     if (status == MAREY_OK) {
         marey__bytes_cut(source, cut);
-        status = marey__log_store_open_temporary(&store);
+        status = marey__log_store_open(NULL, &store);
     }
     if (status == MAREY_OK)
         status = read_bytes(format, source, store);

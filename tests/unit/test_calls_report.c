@@ -259,16 +259,7 @@ static void processes_are_added_up_and_threads_stay_apart(void **state)
     assert_int_equal(marey_table_n_rows(functions), 6);
     check_sums(functions, table_row(functions, "function", "fib"), 10, 2, 172, 172);
     assert_int_equal(marey_table_n_rows(marey_report_table(report, "threads")), 2);
-    struct marey__calls folded;
     assert_int_equal(calls_of(report)->n_nodes, 25);
-    assert_true(marey__calls_fold(&folded, calls_of(report), MAREY__FOLD_THREADS));
-    assert_int_equal(folded.n_nodes, 13);
-    assert_int_equal(folded.nodes[1].total_ns, 2000);
-    marey__calls_fini(&folded);
-    assert_true(
-        marey__calls_fold(&folded, calls_of(report), MAREY__FOLD_THREADS | MAREY__FOLD_SIGNATURES));
-    assert_int_equal(folded.n_nodes, 11);
-    marey__calls_fini(&folded);
     marey_report_destroy(report);
     log_close(both[0]);
     log_close(both[1]);

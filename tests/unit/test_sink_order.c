@@ -26,7 +26,7 @@ struct fixture {
 
 static void open_sink(struct fixture *f, uint64_t memory_bytes)
 {
-    assert_int_equal(marey__log_store_open_temporary(&f->store), MAREY_OK);
+    assert_int_equal(marey__log_store_open(NULL, &f->store), MAREY_OK);
     const struct marey__sink_options options = {.store = f->store,
                                                 .memory_bytes = memory_bytes,
                                                 .command = "trace.json",
@@ -356,7 +356,7 @@ static void iterations_end_before_the_next_begin(void **state)
                                                                .id = i});
     slice(&f, "A", 2, 10);
     slice(&f, "B", 10, 20);
-    assert_int_equal(marey__sink_n_events(f.sink), 5);
+    assert_int_equal(f.sink->n_events, 5);
     expect_drawn(&f, "0[0 A(2 A)10 0]10 1[10 B(10 B)20 1]20 2[20 2]20");
 }
 
@@ -628,7 +628,7 @@ static marey_status import_some(struct marey__log_store *store, uint64_t memory_
 static marey_status import_and_read(uint64_t memory_bytes, marey_recording **out)
 {
     struct marey__log_store *store = NULL;
-    MAREY_TRY(marey__log_store_open_temporary(&store));
+    MAREY_TRY(marey__log_store_open(NULL, &store));
     marey_status status = import_some(store, memory_bytes, 40);
     if (status == MAREY_OK)
         status = marey__log_store_read(store, "x", out);
@@ -664,7 +664,7 @@ static void a_full_disk_is_told(void **state)
     signal(SIGXFSZ, SIG_IGN);
     for (uint64_t memory_bytes = 0; memory_bytes < 5000; memory_bytes += 4000) {
         struct marey__log_store *store;
-        assert_int_equal(marey__log_store_open_temporary(&store), MAREY_OK);
+        assert_int_equal(marey__log_store_open(NULL, &store), MAREY_OK);
         setrlimit(RLIMIT_FSIZE, &tiny);
         const marey_status status = import_some(store, memory_bytes, 900);
         setrlimit(RLIMIT_FSIZE, &before);

@@ -175,55 +175,6 @@ void marey__call_node_add(struct marey__call_node *into, const struct marey__cal
 
 /* ---- ways of looking at it ---- */
 
-static void *copy_of(const void *array, size_t n, size_t size)
-{
-    void *const copy = marey__alloc((n + 1) * size);
-    if (copy != NULL && n != 0)
-        memcpy(copy, array, n * size);
-    return copy;
-}
-
-static bool fold_nodes(struct marey__calls *into, const struct marey__calls *from, unsigned what,
-                       uint32_t *map)
-{
-    for (size_t i = 1; i < from->n_nodes; i++) {
-        const struct marey__call_node *const node = &from->nodes[i];
-        map[i] = marey__calls_node(into, map[node->parent], node->function,
-                                   (what & MAREY__FOLD_SIGNATURES) != 0 ? 0 : node->signature,
-                                   (what & MAREY__FOLD_THREADS) != 0 ? 0 : node->thread);
-        if (map[i] == 0)
-            return false;
-        marey__call_node_add(&into->nodes[map[i]], node);
-    }
-    return true;
-}
-
-bool marey__calls_fold(struct marey__calls *into, const struct marey__calls *from, unsigned what)
-{
-    *into = *from;
-    into->n_nodes = 1;
-    into->nodes = NULL;
-    into->functions_cap = into->signatures_cap = into->threads_cap = into->nodes_cap = 0;
-    into->texts = (struct marey__arena){0};
-    into->function_keys = into->signature_keys = into->thread_keys = (struct marey__names){0};
-    into->nodes_by_key = (struct marey__key_map){0};
-    uint32_t *const map = marey__calloc(from->n_nodes, sizeof *map);
-    into->functions = copy_of(from->functions, from->n_functions, sizeof *from->functions);
-    into->signatures = copy_of(from->signatures, from->n_signatures, sizeof *from->signatures);
-    into->threads = copy_of(from->threads, from->n_threads, sizeof *from->threads);
-    bool done = map != NULL && into->functions != NULL && into->signatures != NULL &&
-                into->threads != NULL &&
-                marey__grow(&into->nodes, &into->nodes_cap, 1, sizeof *into->nodes);
-    if (done) {
-        into->nodes[0] = (struct marey__call_node){0};
-        done = fold_nodes(into, from, what, map);
-    }
-    marey__free(map);
-    if (!done)
-        marey__calls_fini(into);
-    return done;
-}
-
 static uint64_t take_away(uint64_t *from, double ns)
 {
     const uint64_t part = ns < (double)*from ? (uint64_t)ns : *from;

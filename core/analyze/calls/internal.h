@@ -136,13 +136,6 @@ uint32_t marey__calls_node(struct marey__calls *calls, uint32_t parent, uint32_t
 void marey__call_node_add(struct marey__call_node *into, const struct marey__call_node *from);
 
 /*
- * The same tree with some differences forgotten: nodes that are then equal become one. Texts are lent by `from`, numbers
- * of functions, signatures and threads stay. False without memory, with `into` finished.
- */
-enum marey__calls_fold { MAREY__FOLD_THREADS = 1, MAREY__FOLD_SIGNATURES = 2 };
-MAREY_WARN_UNUSED bool marey__calls_fold(struct marey__calls *into, const struct marey__calls *from,
-                                         unsigned what);
-/*
  * Take the profiler's own cost out of the times: half of a call's lies in it, half in what it was called from. Times do not
  * go below 0. Returns how many nanoseconds were taken.
  */

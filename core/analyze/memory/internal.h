@@ -323,28 +323,6 @@ marey__memory_main_device(const struct marey__memory_timeline *timeline);
 int64_t marey__memory_change_ns(const struct marey__memory_timeline *timeline,
                                 const struct marey__memory_change *change);
 
-/* ---- what was there at one instant: memory_timeline.c ---- */
-
-/* Blocks of one category that were made at one place, or have one name. */
-struct marey__memory_group {
-    marey__torch_id stack, name;
-    uint8_t category;
-    int64_t bytes;
-    uint64_t count;
-};
-struct marey__memory_alive {
-    int64_t bytes, by_category[MAREY_MEMORY_N_CATEGORIES];
-    uint64_t count, count_by_category[MAREY_MEMORY_N_CATEGORIES];
-    struct marey__memory_group *groups; /* the largest first */
-    size_t n_groups;
-};
-/* After change number `change` of the device; its peak_change for the peak. MAREY_ENOMEM. */
-MAREY_WARN_UNUSED marey_status marey__memory_alive_init(struct marey__memory_alive *alive,
-                                                        const struct marey__memory_timeline *timeline,
-                                                        const struct marey__memory_device *device,
-                                                        size_t change);
-void marey__memory_alive_fini(struct marey__memory_alive *alive);
-
 /* ---- inside ---- */
 
 /* Blocks and devices of the trace's events and roles, in no order that is promised. False without memory. */

@@ -9,7 +9,7 @@
 static bool wants_more(void *ctx)
 {
     const struct marey__chrome *chrome = ctx;
-    return !chrome->has_failed && !marey__sink_has_failed(chrome->import->sink);
+    return !chrome->has_failed && chrome->import->sink->status == MAREY_OK;
 }
 
 static bool put(void *ctx)
@@ -70,7 +70,7 @@ static marey_status finish(struct marey__chrome *chrome)
     const bool is_damaged = damage->len > 0;
     marey__buf_put(damage, "", 1);
     MAREY__TRY_MEMORY(!damage->failed);
-    if (marey__sink_n_events(import->sink) == 0) {
+    if (import->sink->n_events == 0) {
         if (is_damaged)
             return marey__fail(MAREY_EFORMAT, "%s; it has no events before that", damage->data);
         return marey__fail(MAREY_EFORMAT,

@@ -282,7 +282,7 @@ static void identify_process(struct marey__chrome *chrome, const struct marey__c
                                                   .host = chrome->header.host,
                                                   .command = name_of(chrome, process)};
     marey__sink_identify(process->process, &identity);
-    marey__sink_shift(process->process, (uint64_t)chrome->header.base_ns);
+    process->process->shift_ns = (uint64_t)chrome->header.base_ns;
 }
 
 void marey__chrome_identify(struct marey__chrome *chrome)
@@ -296,7 +296,7 @@ void marey__chrome_identify(struct marey__chrome *chrome)
                                                   .host = chrome->header.host,
                                                   .gpu = name_devices(chrome)};
     marey__sink_identify(chrome->main, &identity);
-    marey__sink_shift(chrome->main, (uint64_t)chrome->header.base_ns);
+    chrome->main->shift_ns = (uint64_t)chrome->header.base_ns;
     for (size_t i = 0; i < chrome->n_processes; i++)
         identify_process(chrome, &chrome->processes[i]);
     name_lanes(chrome);

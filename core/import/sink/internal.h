@@ -59,10 +59,6 @@ struct marey__sink_identity {
 marey__sink_process *marey__sink_process_get(marey__sink *sink, uint64_t key);
 /* Say who it is; fields that are NULL, or negative, keep what they were. */
 void marey__sink_identify(marey__sink_process *process, const struct marey__sink_identity *identity);
-/* All its times, of events to come too, count from `ns`: some files tell at their end since when. 0 before it is said. */
-void marey__sink_shift(marey__sink_process *process, uint64_t ns);
-/* What to add to its times for those since 1970, where they are on another clock. */
-void marey__sink_set_wall(marey__sink_process *process, int64_t to_unix_ns);
 /*
  * A sentence for people about this process, shown by every report; each different one once. What could not be read of a
  * damaged file is told here: the answer is given from the rest.
@@ -117,14 +113,6 @@ struct marey__sink_event {
 /* Take one event. A failure (memory, a full disk) is kept: marey__sink_status tells, and later events are ignored. */
 void marey__sink_put(marey__sink_process *process, const struct marey__sink_event *event);
 MAREY_WARN_UNUSED marey_status marey__sink_status(const marey__sink *sink);
-/* Whether it failed, without a sentence. */
-bool marey__sink_has_failed(const marey__sink *sink);
-
-/* Events so far, of all processes. */
-uint64_t marey__sink_n_events(const marey__sink *sink);
-
-/* The process's rank, or -1, so that whoever knows better by the file's name may say so. */
-int32_t marey__sink_rank(const marey__sink_process *process);
 /* Processes so far, in the order in which they came; NULL past the last. */
 marey__sink_process *marey__sink_process_at(const marey__sink *sink, size_t i);
 /* The first that has events, that is the first that gets a log; NULL: none. */
@@ -132,11 +120,10 @@ marey__sink_process *marey__sink_process_with_events(const marey__sink *sink);
 
 /* ---- log_store.c: the logs of one recording in the making ---- */
 
-/* For several sinks in several threads. They lie in a file without a name, in `folder` (lent) where that can be had. */
+/* For several sinks in several threads. They lie in a file without a name, in `folder` (lent; NULL: that of temporary files) where that can be had. */
 struct marey__log_store;
 MAREY_WARN_UNUSED marey_status marey__log_store_open(const char *folder,
                                                      struct marey__log_store **out);
-MAREY_WARN_UNUSED marey_status marey__log_store_open_temporary(struct marey__log_store **out);
 /* The logs as a recording called `name`, which keeps the file; the store is then only to be closed. */
 MAREY_WARN_UNUSED marey_status marey__log_store_read(struct marey__log_store *store,
                                                      const char *name, marey_recording **out);
@@ -224,16 +211,13 @@ struct marey__sink_process {
     size_t n_extras, extras_cap;
     uint64_t n_events;
     uint64_t first_ns;
-    uint64_t shift_ns;  /* to add to all times */
-    int64_t to_unix_ns; /* and besides, for the wall clock */
+    uint64_t shift_ns;  /* to add to all times; some files have it at their end */
+    int64_t to_unix_ns; /* to add to that for Unix time, where times are on another clock */
     uint64_t n_other_names, n_other_lanes, n_long_arguments, n_misplaced; /* told when it is written */
 };
 
 struct marey__sink {
-    struct marey__log_store *store;
-    const char *command, *source, *run_id; /* lent */
-    void (*tick)(void *ctx, double written);
-    void *tick_ctx;
+    struct marey__sink_options options;
     uint64_t n_written; /* events */
     uint64_t seed;
     uint64_t budget, held; /* bytes of entries and extras */
@@ -243,7 +227,7 @@ struct marey__sink {
     marey__sink_process *last; /* that was asked for */
     int spill_fd;              /* -1: nothing was spilled */
     uint64_t spill_size;
-    uint64_t n_events;
+    uint64_t n_events; /* of all processes */
     marey_status status;
     char failure[512]; /* its sentence */
 };
@@ -253,6 +237,10 @@ enum { MAREY__TICK_EVENTS = 1 << 14 };
 
 /* Remember the first failure with the sentence that was just left. */
 void marey__sink_fail(marey__sink *sink, marey_status status);
+static inline void marey__sink_fail_memory(marey__sink_process *process)
+{
+    marey__sink_fail(process->sink, marey__no_memory());
+}
 
 /* ---- sink_spill.c ---- */
 

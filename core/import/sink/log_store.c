@@ -38,11 +38,6 @@ marey_status marey__log_store_open(const char *folder, struct marey__log_store *
     return MAREY_OK;
 }
 
-marey_status marey__log_store_open_temporary(struct marey__log_store **out)
-{
-    return marey__log_store_open(NULL, out);
-}
-
 void marey__log_store_close(struct marey__log_store *store)
 {
     if (store == NULL)

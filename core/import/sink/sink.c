@@ -14,12 +14,7 @@ marey_status marey__sink_create(const struct marey__sink_options *options, marey
 {
     marey__sink *sink = marey__calloc(1, sizeof *sink);
     MAREY__TRY_MEMORY(sink != NULL);
-    sink->store = options->store;
-    sink->command = options->command;
-    sink->source = options->source;
-    sink->run_id = options->run_id;
-    sink->tick = options->tick;
-    sink->tick_ctx = options->tick_ctx;
+    sink->options = *options;
     sink->seed = marey__identity_random();
     /* Sorting a lane takes as much again, and one lane may be all there is. */
     sink->budget = (options->memory_bytes != 0 ? options->memory_bytes : UINT64_C(256) << 20) / 2;
@@ -44,16 +39,6 @@ static void fail_memory(marey__sink *sink)
 marey_status marey__sink_status(const marey__sink *sink)
 {
     return sink->status == MAREY_OK ? MAREY_OK : marey__fail(sink->status, "%s", sink->failure);
-}
-
-bool marey__sink_has_failed(const marey__sink *sink)
-{
-    return sink->status != MAREY_OK;
-}
-
-uint64_t marey__sink_n_events(const marey__sink *sink)
-{
-    return sink->n_events;
 }
 
 marey_status marey__sink_finish(marey__sink *sink)
@@ -115,11 +100,6 @@ marey__sink_process *marey__sink_process_with_events(const marey__sink *sink)
     return NULL;
 }
 
-int32_t marey__sink_rank(const marey__sink_process *process)
-{
-    return process->rank;
-}
-
 static void set_text(marey__sink_process *process, char **field, const char *text)
 {
     if (text == NULL)
@@ -149,16 +129,6 @@ void marey__sink_identify(marey__sink_process *process, const struct marey__sink
     set_text(process, &process->backend, identity->backend);
     set_text(process, &process->gpu, identity->gpu);
     set_text(process, &process->run_id, identity->run_id);
-}
-
-void marey__sink_shift(marey__sink_process *process, uint64_t ns)
-{
-    process->shift_ns = ns;
-}
-
-void marey__sink_set_wall(marey__sink_process *process, int64_t to_unix_ns)
-{
-    process->to_unix_ns = to_unix_ns;
 }
 
 void marey__sink_note(marey__sink_process *process, const char *fmt, ...)

@@ -3,11 +3,6 @@
 
 #include "import/sink/internal.h"
 
-static void fail_memory(marey__sink_process *process)
-{
-    marey__sink_fail(process->sink, marey__no_memory());
-}
-
 /* ---- sites ---- */
 
 /* The four texts of a site, in the order of its entry. */
@@ -89,13 +84,13 @@ static uint32_t add_site(marey__sink_process *process, const struct texts *texts
         return MAREY__SITE_OTHER;
     }
     if (!prepare_site(process)) {
-        fail_memory(process);
+        marey__sink_fail_memory(process);
         return MAREY__SITE_OTHER;
     }
     const uint32_t id = (uint32_t)process->n_sites + 1;
     put_site(process, id, texts, site);
     if (process->sites.failed || !marey__index_put(&process->sites_index, hash, id))
-        fail_memory(process);
+        marey__sink_fail_memory(process);
     return id;
 }
 
@@ -131,7 +126,7 @@ static uint32_t add_lane(marey__sink_process *process, enum marey_lane_kind kind
     if (!marey__grow(&process->lanes, &process->lanes_cap, process->n_lanes + 1,
                      sizeof *process->lanes) ||
         !marey__index_put(&process->lanes_index, hash, (uint32_t)process->n_lanes + 1)) {
-        fail_memory(process);
+        marey__sink_fail_memory(process);
         return 0;
     }
     process->lanes[process->n_lanes] = (struct marey__sink_lane){.tid = tid, .kind = kind};
@@ -175,7 +170,7 @@ void marey__sink_name_lane(marey__sink_process *process, uint32_t lane, const ch
     len = MAREY__MIN(len, (size_t)NAME_MAX_BYTES);
     char *copy = marey__strndup(name, len);
     if (copy == NULL) {
-        fail_memory(process);
+        marey__sink_fail_memory(process);
         return;
     }
     marey__free(named->name);

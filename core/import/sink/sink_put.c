@@ -3,11 +3,6 @@
 
 #include "import/sink/internal.h"
 
-static void fail_memory(marey__sink_process *process)
-{
-    marey__sink_fail(process->sink, marey__no_memory());
-}
-
 static uint32_t tag_of(enum marey__sink_class class, enum marey_kind kind, uint32_t site)
 {
     return (uint32_t) class << 24 | marey__tag(kind, site);
@@ -29,7 +24,7 @@ static uint64_t *extend(marey__sink_process *process, size_t n)
         if (process->n_extras + n > UINT32_MAX ||
             !marey__grow(&process->extras, &process->extras_cap, process->n_extras + n,
                          sizeof *process->extras)) {
-            fail_memory(process);
+            marey__sink_fail_memory(process);
             return NULL;
         }
         process->sink->held += (process->extras_cap - before) * sizeof *process->extras;
@@ -109,7 +104,7 @@ static void add_entry(marey__sink_process *process, uint32_t number,
     struct marey__sink_lane *lane = &process->lanes[number];
     if (MAREY_UNLIKELY(lane->n == lane->cap)) {
         if (!marey__grow(&lane->entries, &lane->cap, lane->n + 1, sizeof *entry)) {
-            fail_memory(process);
+            marey__sink_fail_memory(process);
             return;
         }
         sink->held += (lane->cap - lane->n) * sizeof *entry;
@@ -260,6 +255,6 @@ void marey__sink_put(marey__sink_process *process, const struct marey__sink_even
     else
         put_on_thread(process, event);
     const marey__sink *sink = process->sink;
-    if (MAREY_UNLIKELY(sink->n_events % MAREY__TICK_EVENTS == 0) && sink->tick != NULL)
-        sink->tick(sink->tick_ctx, 0);
+    if (MAREY_UNLIKELY(sink->n_events % MAREY__TICK_EVENTS == 0) && sink->options.tick != NULL)
+        sink->options.tick(sink->options.tick_ctx, 0);
 }

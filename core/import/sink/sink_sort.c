@@ -52,15 +52,9 @@ static void insert(entry *at, size_t sorted, size_t n)
 /* How many of `n` sorted ones do not come behind `one`. */
 static size_t count_not_behind(const entry *at, size_t n, const entry *one)
 {
-    size_t low = 0;
-    while (low < n) {
-        const size_t middle = low + (n - low) / 2;
-        if (marey__entry_is_before(one, &at[middle]))
-            n = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    size_t i;
+    MAREY__BISECT(i, 0, n, !marey__entry_is_before(one, &at[i]));
+    return i;
 }
 
 /* Merge `n_left` and the `n_right` behind them. */

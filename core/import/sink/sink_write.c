@@ -24,9 +24,9 @@ static marey_status write_identity(struct marey__log *log, const marey__sink_pro
     } texts[] = {
         {MAREY__KEY_VERSION, MAREY_VERSION},
         {MAREY__KEY_HOST, first_text(process->host, NULL)},
-        {MAREY__KEY_COMMAND, first_text(process->command, sink->command)},
-        {MAREY__KEY_SOURCE, first_text(process->source, sink->source)},
-        {MAREY__KEY_RUN_ID, first_text(process->run_id, sink->run_id)},
+        {MAREY__KEY_COMMAND, first_text(process->command, sink->options.command)},
+        {MAREY__KEY_SOURCE, first_text(process->source, sink->options.source)},
+        {MAREY__KEY_RUN_ID, first_text(process->run_id, sink->options.run_id)},
         {MAREY__KEY_BACKEND, first_text(process->backend, NULL)},
         {MAREY__KEY_GPU, first_text(process->gpu, NULL)},
         {MAREY__KEY_CLOCK, "trace"},
@@ -121,8 +121,9 @@ struct turns {
 
 static void count_written(marey__sink *sink)
 {
-    if (++sink->n_written % MAREY__TICK_EVENTS == 0 && sink->tick != NULL)
-        sink->tick(sink->tick_ctx, (double)sink->n_written / (double)(sink->n_events + 1));
+    if (++sink->n_written % MAREY__TICK_EVENTS == 0 && sink->options.tick != NULL)
+        sink->options.tick(sink->options.tick_ctx,
+                           (double)sink->n_written / (double)(sink->n_events + 1));
 }
 
 /* Write a lane until a block of it is full; `*done` when it has no more. */
@@ -237,7 +238,7 @@ marey_status marey__sink_write(marey__sink *sink, marey__sink_process *process)
     struct marey__sink_log log = {.packer = marey__packer_create()};
     MAREY__TRY_MEMORY(log.packer != NULL);
     name_log(process, name, sizeof name);
-    marey_status status = marey__log_store_begin(sink->store, &log.log);
+    marey_status status = marey__log_store_begin(sink->options.store, &log.log);
     if (status == MAREY_OK) {
         status = write_identity(&log.log, process);
         if (status == MAREY_OK)
@@ -246,7 +247,7 @@ marey_status marey__sink_write(marey__sink *sink, marey__sink_process *process)
             status = write_sites(&log.log, process);
         if (status == MAREY_OK)
             status = write_log(&log, process);
-        status = marey__log_store_end(sink->store, name, &log.log, status);
+        status = marey__log_store_end(sink->options.store, name, &log.log, status);
     }
     marey__packer_destroy(log.packer);
     return status;

@@ -142,7 +142,7 @@ static marey_status lay_all(struct laying *l, marey_recording **out)
     l->roots = marey__calloc(l->calls.n_threads + 1, sizeof *l->roots);
     MAREY__TRY_MEMORY(l->frame_of != NULL && l->path_of != NULL && l->roots != NULL &&
                       marey__paths_init(&l->paths) && make_paths(l));
-    MAREY_TRY(marey__log_store_open_temporary(&store));
+    MAREY_TRY(marey__log_store_open(NULL, &store));
     marey_status status = lay_threads(l, store);
     if (status == MAREY_OK)
         status = marey__log_store_read(store, marey_recording_name(l->recordings[0]), out);

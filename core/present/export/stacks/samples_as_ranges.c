@@ -105,8 +105,8 @@ static bool meet_thread(struct laying *l, uint32_t number, struct thread *thread
                                                   .command = p->command,
                                                   .host = p->host};
     marey__sink_identify(thread->process, &identity);
-    marey__sink_set_wall(thread->process,
-                         marey_recording_process(source->recording, source->log)->mono_to_unix_ns);
+    thread->process->to_unix_ns =
+        marey_recording_process(source->recording, source->log)->mono_to_unix_ns;
     thread->lane = marey__sink_thread(thread->process, tid_of(l, number, t));
     name_lane(l, thread, t);
     return true;
@@ -225,7 +225,7 @@ static marey_status lay_all(struct laying *l, const struct marey_samples_filter 
                             const char *name, marey_recording **out)
 {
     struct marey__log_store *store = NULL;
-    MAREY_TRY(marey__log_store_open_temporary(&store));
+    MAREY_TRY(marey__log_store_open(NULL, &store));
     const struct marey__sink_options options = {
         .store = store, .source = MAREY__SAMPLES_SOURCE, .run_id = "samples"};
     marey_status status = marey__sink_create(&options, &l->sink);
