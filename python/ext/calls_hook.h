@@ -5,7 +5,7 @@
  *                  └──> calls_setprofile.c, before: the profile hook of each thread
  *                            '──> calls_hook.c: which profiles are on, this thread in each ──> marey_calls_enter, marey_calls_leave
  *                                 calls_functions.c: code objects and built-ins to numbers
- *   calls_profile.c: the type behind marey.Profile; calls_stats.c: its tables; calls_cost.c: what a call costs
+ *   calls_profile.c: the type behind marey.Profile, and the cost of a call; calls_stats.c: its tables
  *
  * All of it happens with the GIL. Up to CALLS_PROFILES profiles are on at a time, each in a slot; a thread finds itself in a
  * profile by comparing that profile's id with the one it has in the slot.
@@ -111,6 +111,19 @@ static inline uint32_t calls_table_get(const struct calls_table *table, const vo
     }
 }
 
+/* The end of a call in the one plain profile, by the key of its function. False: take the long way. */
+static inline bool calls_end_plain(const void *key)
+{
+    const struct calls_profile *const one = calls_hook.one;
+    struct marey_calls_thread *const thread = calls_plain(one);
+    if (MAREY_UNLIKELY(thread == NULL))
+        return false;
+    const uint32_t function = calls_table_get(&one->functions, key);
+    if (MAREY_LIKELY(function != 0))
+        marey_calls_leave(thread, function);
+    return true;
+}
+
 /* Put a number in, or in place of the one that is there; false without memory. */
 bool calls_table_set(struct calls_table *table, const void *key, uint32_t number);
 void calls_table_remove(struct calls_table *table, const void *key);
@@ -179,11 +192,6 @@ void calls_numba_leave(void);
 PyObject *calls_module(void);
 /* What has to be there before the first profile is on: the ends of the interpreter and of forks. -1 and an exception. */
 int calls_prepare(void);
-
-/* The type Profiler, lent. */
-PyTypeObject *calls_type(void);
-
-/* ---- calls_cost.c ---- */
 
 /* Tell the profile what a call costs, measured once in a process where nothing is in the way. Leaves no exception. */
 void calls_tell_cost(struct calls_profile *profile);

@@ -128,18 +128,6 @@ static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size
     Py_RETURN_NONE;
 }
 
-static inline bool end_plain(PyObject *code)
-{
-    const struct calls_profile *const one = calls_hook.one;
-    struct marey_calls_thread *const thread = calls_plain(one);
-    if (MAREY_UNLIKELY(thread == NULL))
-        return false;
-    const uint32_t function = calls_table_get(&one->functions, code);
-    if (MAREY_LIKELY(function != 0))
-        marey_calls_leave(thread, function);
-    return true;
-}
-
 __attribute__((noinline)) static PyObject *return_slowly(PyObject *code)
 {
     calls_end_code(code);
@@ -149,7 +137,7 @@ __attribute__((noinline)) static PyObject *return_slowly(PyObject *code)
 static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                            PyObject *Py_UNUSED(names))
 {
-    if (MAREY_LIKELY(end_plain(args[0])))
+    if (MAREY_LIKELY(calls_end_plain(args[0])))
         Py_RETURN_NONE;
     return return_slowly(args[0]);
 }
@@ -157,7 +145,7 @@ static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, siz
 static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                            PyObject *Py_UNUSED(names))
 {
-    if (!end_plain(args[0]))
+    if (!calls_end_plain(args[0]))
         calls_end_code(args[0]);
     Py_RETURN_NONE;
 }
@@ -201,17 +189,8 @@ static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, s
                              PyObject *Py_UNUSED(names))
 {
     const PyMethodDef *const key = method_of(args[2], args[3]);
-    if (key == NULL)
-        Py_RETURN_NONE;
-    const struct calls_profile *const one = calls_hook.one;
-    struct marey_calls_thread *const thread = calls_plain(one);
-    if (MAREY_LIKELY(thread != NULL)) {
-        const uint32_t function = calls_table_get(&one->functions, key);
-        if (MAREY_LIKELY(function != 0))
-            marey_calls_leave(thread, function);
-        Py_RETURN_NONE;
-    }
-    calls_end_builtin(key);
+    if (key != NULL && !calls_end_plain(key))
+        calls_end_builtin(key);
     Py_RETURN_NONE;
 }
 

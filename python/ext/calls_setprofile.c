@@ -136,20 +136,6 @@ static void begin_python(PyFrameObject *frame)
         marey_calls_enter(thread, function, 0);
 }
 
-static void end_python(PyFrameObject *frame)
-{
-    const struct calls_profile *const one = calls_hook.one;
-    struct marey_calls_thread *const thread = calls_plain(one);
-    PyObject *const code = code_of(frame);
-    if (MAREY_LIKELY(thread != NULL)) {
-        const uint32_t function = calls_table_get(&one->functions, code);
-        if (MAREY_LIKELY(function != 0))
-            marey_calls_leave(thread, function);
-        return;
-    }
-    calls_end_code(code);
-}
-
 static void begin_builtin(PyFrameObject *frame, PyObject *callable)
 {
     const PyMethodDef *const key = ((PyCFunctionObject *)callable)->m_ml;
@@ -166,20 +152,6 @@ static void begin_builtin(PyFrameObject *frame, PyObject *callable)
         calls_begin_builtin(key, callable, NULL);
 }
 
-static void end_builtin(PyObject *callable)
-{
-    const PyMethodDef *const key = ((PyCFunctionObject *)callable)->m_ml;
-    const struct calls_profile *const one = calls_hook.one;
-    struct marey_calls_thread *const thread = calls_plain(one);
-    if (MAREY_LIKELY(thread != NULL)) {
-        const uint32_t function = calls_table_get(&one->functions, key);
-        if (MAREY_LIKELY(function != 0))
-            marey_calls_leave(thread, function);
-        return;
-    }
-    calls_end_builtin(key);
-}
-
 static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, PyObject *arg)
 {
     switch (what) {
@@ -187,7 +159,8 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
         begin_python(frame);
         break;
     case PyTrace_RETURN:
-        end_python(frame);
+        if (!calls_end_plain(code_of(frame)))
+            calls_end_code(code_of(frame));
         break;
     case PyTrace_C_CALL:
         if (PyCFunction_Check(arg))
@@ -195,8 +168,8 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
         break;
     case PyTrace_C_RETURN:
     case PyTrace_C_EXCEPTION:
-        if (PyCFunction_Check(arg))
-            end_builtin(arg);
+        if (PyCFunction_Check(arg) && !calls_end_plain(((PyCFunctionObject *)arg)->m_ml))
+            calls_end_builtin(((PyCFunctionObject *)arg)->m_ml);
         break;
     default:
         break;

@@ -78,27 +78,25 @@ uint32_t calls_dtype_by_object(struct calls_signer *signer, PyObject *object, ca
 enum { NUMPY_LONG = 7, NUMPY_ULONG = 8, NUMPY_LONGLONG = 9, NUMPY_ULONGLONG = 10 };
 enum { NUMPY_OBJECT = 17, NUMPY_HALF = 23, NUMPY_USER = 256, NUMPY_NEW_STYLE = 2056 };
 
-static const char *const numpy_names[] = {
-    "bool",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "int64",
-    "uint64",
-    "float32",
-    "float64",
-    "float128",
-    "complex64",
-    "complex128",
-    "complex256",
-    "object",
-    [NUMPY_HALF] = "float16",
-};
+static const char *const numpy_names[] = {"bool",
+                                          "int8",
+                                          "uint8",
+                                          "int16",
+                                          "uint16",
+                                          "int32",
+                                          "uint32",
+                                          "int64",
+                                          "uint64",
+                                          "int64",
+                                          "uint64",
+                                          "float32",
+                                          "float64",
+                                          "float128",
+                                          "complex64",
+                                          "complex128",
+                                          "complex256",
+                                          "object",
+                                          [NUMPY_HALF] = "float16"};
 
 static PyTypeObject *numpy_dtype_type(PyObject *descr)
 {

@@ -346,6 +346,8 @@ PyObject *native_raise(const struct native_state *state, marey_status status);
 PyObject *native_result(const struct native_state *state, marey_status status);
 /* A str or bytes; NULL stays NULL, and so does None. -1 and a TypeError otherwise. */
 int native_optional_name(PyObject **name);
+/* An int from `least` up. -1 and an exception otherwise, a ValueError with `rule` for one that is below. */
+int native_count(PyObject *value, long long least, const char *rule, uint64_t *out);
 /* A truth value as a bit; 0 for NULL. -1 and an exception otherwise. */
 int native_truth(PyObject *value, uint32_t *out);
 

@@ -54,14 +54,10 @@ static PyObject *iteration_finish(PyObject *module, PyObject *const *args, Py_ss
 
 static PyObject *iteration_set_warmup(PyObject *Py_UNUSED(module), PyObject *count)
 {
-    const long long n = PyLong_AsLongLong(count);
-    if (n == -1 && PyErr_Occurred())
+    uint64_t n;
+    if (native_count(count, 0, "warm-up is 0 or more iterations", &n) < 0)
         return NULL;
-    if (n < 0) {
-        PyErr_Format(PyExc_ValueError, "warm-up is 0 or more iterations, not %R", count);
-        return NULL;
-    }
-    marey_iteration_set_warmup((uint64_t)n);
+    marey_iteration_set_warmup(n);
     Py_RETURN_NONE;
 }
 
@@ -75,14 +71,10 @@ static PyObject *epoch_begin(PyObject *Py_UNUSED(module), PyObject *args)
         marey_epoch_begin();
         Py_RETURN_NONE;
     }
-    const long long n = PyLong_AsLongLong(number);
-    if (n == -1 && PyErr_Occurred())
+    uint64_t n;
+    if (native_count(number, 0, "epochs are numbered from 0", &n) < 0)
         return NULL;
-    if (n < 0) {
-        PyErr_Format(PyExc_ValueError, "epochs are numbered from 0, not %R", number);
-        return NULL;
-    }
-    marey_epoch_begin_at((uint64_t)n);
+    marey_epoch_begin_at(n);
     Py_RETURN_NONE;
 }
 

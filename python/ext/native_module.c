@@ -61,6 +61,19 @@ int native_arguments(const char *function, const char *const *names, Py_ssize_t 
     return 0;
 }
 
+int native_count(PyObject *value, long long least, const char *rule, uint64_t *out)
+{
+    const long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    if (number < least) {
+        PyErr_Format(PyExc_ValueError, "%s, not %R", rule, value);
+        return -1;
+    }
+    *out = (uint64_t)number;
+    return 0;
+}
+
 int native_truth(PyObject *value, uint32_t *out)
 {
     const int truth = value != NULL ? PyObject_IsTrue(value) : 0;

@@ -173,24 +173,6 @@ static PyObject *stopwatch_n_measured(PyObject *Py_UNUSED(self), PyObject *Py_UN
 
 /* ---- the switch ---- */
 
-/* An int from `least` up; `missing` when it is not given. -1 and an exception otherwise. */
-static int count_argument(PyObject *value, const char *name, long long least, uint64_t missing,
-                          uint64_t *out)
-{
-    *out = missing;
-    if (value == NULL)
-        return 0;
-    const long long number = PyLong_AsLongLong(value);
-    if (number == -1 && PyErr_Occurred())
-        return -1;
-    if (number < least) {
-        PyErr_Format(PyExc_ValueError, "%s is %lld or more, not %R", name, least, value);
-        return -1;
-    }
-    *out = (uint64_t)number;
-    return 0;
-}
-
 static int gpu_argument(PyObject *value, uint32_t do_cuda_sync, enum marey_stopwatch_gpu *out)
 {
     *out = do_cuda_sync ? MAREY_GPU_SYNC : MAREY_GPU_NONE;
@@ -216,8 +198,10 @@ static int enable_arguments(PyObject *const *values, struct marey_stopwatch_opti
 {
     PyObject *const print_every = values[1] != Py_None ? values[1] : NULL;
     uint32_t do_cuda_sync;
-    if (count_argument(values[0], "num_warmup_iters", 0, 0, &options->warmup) < 0 ||
-        count_argument(print_every, "print_every_n_iters", 1, 0, &options->print_every) < 0 ||
+    if ((values[0] != NULL &&
+         native_count(values[0], 0, "num_warmup_iters is 0 or more", &options->warmup) < 0) ||
+        (print_every != NULL && native_count(print_every, 1, "print_every_n_iters is 1 or more",
+                                             &options->print_every) < 0) ||
         native_truth(values[2], &do_cuda_sync) < 0 ||
         gpu_argument(values[3], do_cuda_sync, &options->gpu) < 0 ||
         native_truth(values[4], strict) < 0 || native_truth(values[5], &options->sync_one_time) < 0)

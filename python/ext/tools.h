@@ -43,6 +43,9 @@ PyTypeObject *tools_dumped_type(PyObject *module);
 /* A Table over `table`, which is lent by `owner`; the Table keeps that alive. */
 PyObject *tools_table_create(const struct tools_state *state, marey_table *table, PyObject *owner);
 
+/* A Table that takes `table`. */
+PyObject *tools_table_own(const struct tools_state *state, marey_table *table);
+
 /* "ns", "bytes", ...; "" for none. */
 const char *tools_unit_name(enum marey_unit unit);
 

@@ -5,13 +5,6 @@
 
 #include <marey/doctor.h>
 
-#define CAPSULE "marey._tools.findings"
-
-static void destroy_findings(PyObject *capsule)
-{
-    marey_table_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
-}
-
 static PyObject *findings_text(const struct tools_state *state, const marey_table *findings)
 {
     struct tools_sink sink;
@@ -39,13 +32,7 @@ PyObject *tools_doctor(PyObject *module, PyObject *args)
     if (status != MAREY_OK)
         return tools_raise(state, status);
 
-    PyObject *owner = PyCapsule_New(findings, CAPSULE, destroy_findings);
-    if (owner == NULL) {
-        marey_table_destroy(findings);
-        return NULL;
-    }
-    PyObject *table = tools_table_create(state, findings, owner);
-    Py_DECREF(owner); /* the table keeps it, or there is none */
+    PyObject *table = tools_table_own(state, findings);
     PyObject *text = table != NULL ? findings_text(state, findings) : NULL;
     if (text == NULL) {
         Py_XDECREF(table);

@@ -48,13 +48,28 @@ PyObject *tools_sink_finish(struct tools_sink *sink, const struct tools_state *s
     return text;
 }
 
+static const char table_capsule[] = "marey.table";
+
+static void table_free(PyObject *capsule)
+{
+    marey_table_destroy(PyCapsule_GetPointer(capsule, table_capsule));
+}
+
+PyObject *tools_table_own(const struct tools_state *state, marey_table *table)
+{
+    PyObject *owner = PyCapsule_New(table, table_capsule, table_free);
+    if (owner == NULL) {
+        marey_table_destroy(table);
+        return NULL;
+    }
+    PyObject *made = tools_table_create(state, table, owner);
+    Py_DECREF(owner); /* the Table keeps it, or there is none */
+    return made;
+}
+
 static int add(PyObject *module, const char *name, PyTypeObject *type)
 {
-    PyObject *object = (PyObject *)type;
-    if (PyModule_AddObject(module, name, Py_NewRef(object)) == 0)
-        return 0;
-    Py_DECREF(object);
-    return -1;
+    return PyModule_AddObjectRef(module, name, (PyObject *)type);
 }
 
 static PyMethodDef tools_functions[] = {

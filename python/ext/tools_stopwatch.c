@@ -7,26 +7,7 @@
 
 #include <marey/stopwatch.h>
 
-static const char table_capsule[] = "marey.table";
 static const char merged_capsule[] = "marey.merged";
-
-static void table_free(PyObject *capsule)
-{
-    marey_table_destroy(PyCapsule_GetPointer(capsule, table_capsule));
-}
-
-/* A Table that owns its table. */
-static PyObject *table_own(const struct tools_state *state, marey_table *table)
-{
-    PyObject *owner = PyCapsule_New(table, table_capsule, table_free);
-    if (owner == NULL) {
-        marey_table_destroy(table);
-        return NULL;
-    }
-    PyObject *made = tools_table_create(state, table, owner);
-    Py_DECREF(owner);
-    return made;
-}
 
 PyObject *tools_stopwatch_table(PyObject *module, PyObject *name)
 {
@@ -36,7 +17,7 @@ PyObject *tools_stopwatch_table(PyObject *module, PyObject *name)
     if (text == NULL)
         return NULL;
     const marey_status status = marey_stopwatch_table(text, &table);
-    return status == MAREY_OK ? table_own(state, table) : tools_raise(state, status);
+    return status == MAREY_OK ? tools_table_own(state, table) : tools_raise(state, status);
 }
 
 /* ---- all ranks ---- */
@@ -109,5 +90,5 @@ PyObject *tools_stopwatch_merged_table(PyObject *module, PyObject *args)
         return NULL;
     marey_table *table;
     const marey_status status = marey_stopwatch_merged_table(merged, name, &table);
-    return status == MAREY_OK ? table_own(state, table) : tools_raise(state, status);
+    return status == MAREY_OK ? tools_table_own(state, table) : tools_raise(state, status);
 }

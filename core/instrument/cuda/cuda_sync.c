@@ -23,12 +23,8 @@ static struct {
     char state[256];
 } cuda = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static const char *const runtimes[] = {
-    "libcudart.so.13",
-    "libcudart.so.12",
-    "libcudart.so.11.0",
-    "libcudart.so",
-};
+static const char *const runtimes[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0",
+                                       "libcudart.so"};
 
 static int read_load_count(struct dl_phdr_info *info, size_t size, void *ctx)
 {

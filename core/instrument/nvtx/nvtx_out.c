@@ -27,9 +27,11 @@ enum { PAGE_SITES = 1024, N_PAGES = MAREY__SITE_LIMIT / PAGE_SITES };
 static struct {
     pthread_mutex_t lock;        /* guards what is written below */
     struct site *pages[N_PAGES]; /* release; loaded with acquire */
-    const char **domains;        /* names, lent by the sites; their handles lie beside them */
-    nvtxDomainHandle_t *domain_handles;
-    size_t n_domains, cap_domains, cap_handles;
+    struct domain {
+        const char *name; /* lent by the sites */
+        nvtxDomainHandle_t handle;
+    } * domains;
+    size_t n_domains, cap_domains;
     const char **categories; /* names, lent by the sites; the number is the place, from 1 */
     size_t n_categories, cap_categories;
 } sites = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -42,16 +44,13 @@ static nvtxDomainHandle_t get_domain(const char *name)
     if (name[0] == '\0')
         return NULL;
     for (size_t i = 0; i < sites.n_domains; i++)
-        if (strcmp(sites.domains[i], name) == 0)
-            return sites.domain_handles[i];
-    const size_t n = sites.n_domains;
-    if (!marey__grow(&sites.domains, &sites.cap_domains, n + 1, sizeof *sites.domains) ||
-        !marey__grow(&sites.domain_handles, &sites.cap_handles, n + 1, sizeof *sites.domain_handles))
+        if (strcmp(sites.domains[i].name, name) == 0)
+            return sites.domains[i].handle;
+    if (!marey__grow(&sites.domains, &sites.cap_domains, sites.n_domains + 1, sizeof *sites.domains))
         return NULL;
-    sites.domains[n] = name;
-    sites.domain_handles[n] = nvtxDomainCreateA(name);
-    sites.n_domains++;
-    return sites.domain_handles[n];
+    struct domain *const domain = &sites.domains[sites.n_domains++];
+    *domain = (struct domain){name, nvtxDomainCreateA(name)};
+    return domain->handle;
 }
 
 /* The lock is held. A category has one number in all domains; each domain that uses it gets its name. */
@@ -62,11 +61,9 @@ static uint32_t get_category(nvtxDomainHandle_t domain, const char *name)
     size_t i = 0;
     while (i < sites.n_categories && strcmp(sites.categories[i], name) != 0)
         i++;
-    if (i == sites.n_categories) {
-        if (!marey__grow(&sites.categories, &sites.cap_categories, i + 1, sizeof *sites.categories))
-            return 0;
-        sites.categories[sites.n_categories++] = name;
-    }
+    if (i == sites.n_categories &&
+        !MAREY__PUSH(sites.categories, sites.n_categories, sites.cap_categories, name))
+        return 0;
     if (domain != NULL)
         nvtxDomainNameCategoryA(domain, (uint32_t)i + 1, name);
     else
