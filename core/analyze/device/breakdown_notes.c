@@ -1,4 +1,4 @@
-/* What to know when reading a breakdown: what is missing, what was guessed, what cannot be right. */
+/* Notes of the breakdown: what is missing, guessed or doubtful. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 /* ---- the same of several processes ---- */
 
-/* Processes that something is to be said of; with a thousand ranks it is said once. */
+/* Processes that a note is about; with a thousand ranks it is one note. */
 struct tally {
     size_t n_processes;
     char first[48];     /* "rank 3" */
@@ -28,114 +28,115 @@ static void count(struct tally *tally, const struct marey__process_breakdown *p,
 }
 
 /* "rank 3", "rank 3 and 1 other", "rank 3 and 12 others". */
-static const char *whose(const struct tally *tally, char *into, size_t size)
+static void whose(const struct tally *tally, char *into, size_t size)
 {
     const size_t n = tally->n_processes;
     if (n > 1)
         snprintf(into, size, "%s and %zu other%s", tally->first, n - 1, n == 2 ? "" : "s");
     else
         snprintf(into, size, "%s", tally->first);
-    return into;
 }
 
-struct tallies {
-    struct tally too_deep, unmatched, negative, stepless, unlinked, outside, unknown, rest, full,
-        lost;
+enum {
+    LOST,
+    TOO_DEEP,
+    UNMATCHED,
+    NEGATIVE,
+    STEPLESS,
+    UNLINKED,
+    OUTSIDE,
+    FULL,
+    UNKNOWN,
+    REST,
+    N_TALLIES
 };
 
-static void count_process(struct tallies *tallies, const struct marey__process_breakdown *p)
+static void count_process(struct tally tallies[N_TALLIES], const struct marey__process_breakdown *p)
 {
-    uint64_t n_unlinked = 0;
-    for (size_t d = 0; d < p->set.n_devices; d++)
-        n_unlinked += p->set.devices[d].device >= 0 ? p->set.devices[d].n_unlinked : 0;
-    if (p->set.process->lost_events != 0)
-        count(&tallies->lost, p, p->set.process->lost_events, 0, 0);
-    if (p->set.n_too_deep != 0)
-        count(&tallies->too_deep, p, p->set.n_too_deep, 0, 0);
-    if (p->set.n_unmatched != 0)
-        count(&tallies->unmatched, p, p->set.n_unmatched, 0, 0);
-    if (p->set.n_negative != 0)
-        count(&tallies->negative, p, p->set.n_negative, 0, 0);
-    if (n_unlinked != 0)
-        count(&tallies->unlinked, p, n_unlinked, p->n_work, 0);
-    if (p->set.n_steps == 0)
-        count(&tallies->stepless, p, 0, 0, 0);
-    else if (p->n_outside != 0)
-        count(&tallies->outside, p, p->n_outside, 0, p->outside_ns);
-    if (p->set.is_unknown)
-        count(&tallies->unknown, p, 0, 0, 0);
-    else if (p->devices.rows[0].device < 0 && p->set.process->source[0] == '\0')
-        count(&tallies->rest, p, 0, 0, 0);
-    uint64_t full_ns = 0;
+    const struct marey__work_set *const set = &p->set;
+    uint64_t n_unlinked = 0, full_ns = 0;
+    for (size_t d = 0; d < set->n_devices; d++)
+        n_unlinked += set->devices[d].device >= 0 ? set->devices[d].n_unlinked : 0;
     for (size_t d = 0; d < p->idle.n_devices; d++)
         full_ns += p->idle.devices[d].queue_full_ns;
-    if (full_ns != 0)
-        count(&tallies->full, p, 0, 0, full_ns);
-}
-
-static void put_dropped(marey_table *table, const struct tally *tally, const char *events)
-{
-    char who[96];
-    if (tally->n != 0)
-        marey__put_note(table, "%s: %" PRIu64 " of %s, left out.", events, tally->n,
-                        whose(tally, who, sizeof who));
+    const struct {
+        bool is_there;
+        uint64_t n, of, ns;
+    } found[N_TALLIES] = {
+        [LOST] = {set->process->lost_events != 0, set->process->lost_events},
+        [TOO_DEEP] = {set->n_too_deep != 0, set->n_too_deep},
+        [UNMATCHED] = {set->n_unmatched != 0, set->n_unmatched},
+        [NEGATIVE] = {set->n_negative != 0, set->n_negative},
+        [STEPLESS] = {set->n_steps == 0},
+        [UNLINKED] = {n_unlinked != 0, n_unlinked, p->n_work},
+        [OUTSIDE] = {set->n_steps != 0 && p->n_outside != 0, p->n_outside, 0, p->outside_ns},
+        [FULL] = {full_ns != 0, 0, 0, full_ns},
+        [UNKNOWN] = {set->is_unknown},
+        [REST] = {!set->is_unknown && p->devices.rows[0].device < 0 &&
+                  set->process->source[0] == '\0'},
+    };
+    for (size_t i = 0; i < N_TALLIES; i++)
+        if (found[i].is_there)
+            count(&tallies[i], p, found[i].n, found[i].of, found[i].ns);
 }
 
 static void put_tallies(marey_table *table, const struct marey__breakdown *breakdown,
-                        const struct tallies *tallies)
+                        const struct tally tallies[N_TALLIES])
 {
-    char who[96];
-    const bool needs_steps =
-        breakdown->facts->by == MAREY__BY_STEP || breakdown->facts->window == MAREY__WINDOW_STEPS;
-    const struct tally *t = &tallies->lost;
-    if (t->n != 0)
-        marey__put_note(table,
-                        "Events that were not recorded: %" PRIu64
-                        " of %s; the times are too small by these.",
-                        t->n, whose(t, who, sizeof who));
-    put_dropped(table, &tallies->too_deep, "Ranges nested too deep");
-    put_dropped(table, &tallies->unmatched,
-                "Async events while too many async ranges were in flight");
-    put_dropped(table, &tallies->negative, "GPU events that end before they begin");
-    t = &tallies->stepless;
-    if (needs_steps && t->n_processes != 0)
-        marey__put_note(table, "No steps of %s: not in what is told by steps.",
-                        whose(t, who, sizeof who));
-    t = &tallies->unlinked;
-    if (t->n != 0 && (needs_steps || breakdown->facts->by == MAREY__BY_RANGE))
-        marey__put_note(
-            table,
-            "GPU events whose launch is not in the trace: %" PRIu64 " of %" PRIu64 " of %s; %s.",
-            t->n, t->of, whose(t, who, sizeof who),
-            needs_steps ? "they count to the step in which they began" : "they are in no range");
-    t = &tallies->outside;
-    if (t->n != 0 && needs_steps)
-        marey__put_note(table,
-                        "GPU events launched outside of all steps: %" PRIu64 " of %s (%.6f s).",
-                        t->n, whose(t, who, sizeof who), (double)t->ns / 1e9);
-    t = &tallies->full;
-    if (t->n_processes != 0)
-        marey__put_note(
-            table,
-            "A stream of %s had %d launches waiting for %.6f s: the call that launches blocks "
-            "then, "
-            "and the GPU is what is behind.",
-            whose(t, who, sizeof who), MAREY__LAUNCH_QUEUE, (double)t->ns / 1e9);
-    t = &tallies->unknown;
-    if (t->n_processes != 0)
-        marey__put_note(
-            table,
-            "Computation and communication are unknown for %s: no GPU activity, operator or range "
-            "that communicates was recorded. 'marey run --gpu', 'marey run --mpi' and marey.torch "
-            "(trace_distributed, trace_ddp) record them.",
-            whose(t, who, sizeof who));
-    t = &tallies->rest;
-    if (t->n_processes != 0)
-        marey__put_note(
-            table,
-            "Computation of %s is the time of the main thread outside the ranges that communicate, "
-            "copy or wait; communication that no range covers is part of it.",
-            whose(t, who, sizeof who));
+    static const char *const dropped[] = {
+        [TOO_DEEP] = "Ranges nested too deep",
+        [UNMATCHED] = "Async events while too many async ranges were in flight",
+        [NEGATIVE] = "GPU events that end before they begin",
+    };
+    const bool by_range = breakdown->facts->by == MAREY__BY_RANGE,
+               needs_steps = breakdown->facts->by == MAREY__BY_STEP ||
+                             breakdown->facts->window == MAREY__WINDOW_STEPS;
+    for (size_t i = 0; i < N_TALLIES; i++) {
+        const struct tally *const t = &tallies[i];
+        const double seconds = (double)t->ns / 1e9;
+        char who[96];
+        if (t->n_processes == 0)
+            continue;
+        whose(t, who, sizeof who);
+        if (i == LOST)
+            marey__put_note(table,
+                            "Events that were not recorded: %" PRIu64
+                            " of %s; the times are too small by these.",
+                            t->n, who);
+        else if (i == TOO_DEEP || i == UNMATCHED || i == NEGATIVE)
+            marey__put_note(table, "%s: %" PRIu64 " of %s, left out.", dropped[i], t->n, who);
+        else if (i == STEPLESS && needs_steps)
+            marey__put_note(table, "No steps of %s: not in what is shown by step.", who);
+        else if (i == UNLINKED && (needs_steps || by_range))
+            marey__put_note(table,
+                            "GPU events whose launch is not in the trace: %" PRIu64 " of %" PRIu64
+                            " of %s; %s.",
+                            t->n, t->of, who,
+                            needs_steps ? "they count in the step in which they began"
+                                        : "they are in no range");
+        else if (i == OUTSIDE && needs_steps)
+            marey__put_note(table,
+                            "GPU events launched outside of all steps: %" PRIu64 " of %s (%.6f s).",
+                            t->n, who, seconds);
+        else if (i == FULL)
+            marey__put_note(table,
+                            "A stream of %s had %d launches waiting for %.6f s: then the call that "
+                            "launches blocks, and the GPU is the bottleneck.",
+                            who, MAREY__LAUNCH_QUEUE, seconds);
+        else if (i == UNKNOWN)
+            marey__put_note(
+                table,
+                "Computation and communication are unknown for %s: no GPU activity, operator or "
+                "range that communicates was recorded. 'marey run --gpu', 'marey run --mpi' and "
+                "marey.torch (trace_distributed, trace_ddp) record them.",
+                who);
+        else if (i == REST)
+            marey__put_note(
+                table,
+                "Computation of %s is the time of the main thread outside the ranges that "
+                "communicate, copy or wait; communication that no range covers is part of it.",
+                who);
+    }
 }
 
 /* ---- all of them ---- */
@@ -170,9 +171,9 @@ static void put_ranks(marey_table *table, const struct marey__breakdown *breakdo
     if ((world_size > 1 || has_several) && !is_unknown && !communicates(breakdown))
         marey__put_note(
             table,
-            "There are several ranks, and nothing that communicates was found: the kernels that "
-            "do may have names that no rule knows. Look for them in marey report, and add a rule "
-            "(--rules FILE; --print-rules shows what there is).");
+            "There are several ranks, and nothing that communicates was found: no rule may match "
+            "the names of their kernels. Find these in marey report, and add a rule "
+            "(--rules FILE; --print-rules prints the existing ones).");
     if (n_ranks != 0 && (size_t)world_size > n_ranks)
         marey__put_note(table, "Of %d ranks %zu %s here.", world_size, n_ranks,
                         n_ranks == 1 ? "is" : "are");
@@ -198,7 +199,7 @@ static void put_left_out(marey_table *table, const struct marey__breakdown *brea
 void marey__breakdown_put_warnings(marey_table *table, const struct marey__breakdown *breakdown,
                                    const struct marey__request *request)
 {
-    struct tallies tallies = {0};
+    struct tally tallies[N_TALLIES] = {0};
     for (size_t r = 0; r < request->n; r++) {
         const char *sentence;
         for (size_t i = 0; (sentence = marey_recording_warning(request->recordings[r], i)) != NULL;
@@ -210,9 +211,9 @@ void marey__breakdown_put_warnings(marey_table *table, const struct marey__break
         if (p->is_left_out || p->devices.n == 0)
             continue;
         marey__put_notes(table, p->set.process, breakdown->n_processes == 1);
-        count_process(&tallies, p);
+        count_process(tallies, p);
     }
     put_ranks(table, breakdown);
-    put_tallies(table, breakdown, &tallies);
+    put_tallies(table, breakdown, tallies);
     put_left_out(table, breakdown);
 }

@@ -79,48 +79,28 @@ static void put_whose(marey_table *table, const struct marey_process *process,
 }
 
 /* Of a process that may communicate unrecorded, only copies and waits that were recorded are known. */
-static void put_unknown(marey_table *table, const struct marey__work_set *set,
-                        const struct marey__device_row *row)
-{
-    const uint64_t copies = sum_of(&row->atoms, MAREY__COPIES);
-    const bool has_copies = copies != 0, has_waits = set->n_waits != 0;
-    marey_table_u64(table, row->span_ns);
-    marey_table_null(table); /* compute */
-    for (size_t i = 0; i < 3; i++)
-        marey_table_null(table); /* communication: total, exposed, hidden */
-    marey__put_whole(table, copies, has_copies);
-    marey__put_whole(table, marey__exposed_mem_ns(&row->atoms), has_copies);
-    marey__put_whole(table, row->atoms.ns[0], has_waits);
-    /* Busy, sum of durations, concurrency, overlap, the atoms, n_work. */
-    for (size_t i = 0; i < 4 + MAREY__N_ATOMS + 1; i++)
-        marey_table_null(table);
-}
-
 static void put_numbers(marey_table *table, const struct marey__work_set *set,
                         const struct marey__device_row *row)
 {
-    const struct marey__atoms *atoms = &row->atoms;
-    if (set->is_unknown) {
-        put_unknown(table, set, row);
-        return;
-    }
-    const uint64_t comm = sum_of(atoms, MAREY__COMMUNICATES),
+    const struct marey__atoms *const atoms = &row->atoms;
+    const uint64_t comm = sum_of(atoms, MAREY__COMMUNICATES), copies = sum_of(atoms, MAREY__COPIES),
                    busy = sum_of(atoms, MAREY__COMPUTES | MAREY__COMMUNICATES | MAREY__COPIES);
+    const bool is_known = !set->is_unknown, has_copies = is_known || copies != 0;
     marey_table_u64(table, row->span_ns);
-    marey_table_u64(table, marey__computing_ns(atoms));
-    marey_table_u64(table, comm);
-    marey_table_u64(table, marey__exposed_comm_ns(atoms));
-    marey_table_u64(table, marey__hidden_comm_ns(atoms));
-    marey_table_u64(table, sum_of(atoms, MAREY__COPIES));
-    marey_table_u64(table, marey__exposed_mem_ns(atoms));
-    marey_table_u64(table, atoms->ns[0]);
-    marey_table_u64(table, busy);
-    marey_table_u64(table, atoms->sum_of_durations_ns);
-    marey__put_share(table, atoms->sum_of_durations_ns, busy);
-    marey__put_share(table, marey__hidden_comm_ns(atoms), comm);
+    marey__put_whole(table, marey__computing_ns(atoms), is_known);
+    marey__put_whole(table, comm, is_known);
+    marey__put_whole(table, marey__exposed_comm_ns(atoms), is_known);
+    marey__put_whole(table, marey__hidden_comm_ns(atoms), is_known);
+    marey__put_whole(table, copies, has_copies);
+    marey__put_whole(table, marey__exposed_mem_ns(atoms), has_copies);
+    marey__put_whole(table, atoms->ns[0], is_known || set->n_waits != 0);
+    marey__put_whole(table, busy, is_known);
+    marey__put_whole(table, atoms->sum_of_durations_ns, is_known);
+    marey__put_share(table, atoms->sum_of_durations_ns, is_known ? busy : 0);
+    marey__put_share(table, marey__hidden_comm_ns(atoms), is_known ? comm : 0);
     for (size_t atom = 0; atom < MAREY__N_ATOMS; atom++)
-        marey_table_u64(table, atoms->ns[atom]);
-    marey_table_u64(table, atoms->n_work);
+        marey__put_whole(table, atoms->ns[atom], is_known);
+    marey__put_whole(table, atoms->n_work, is_known);
 }
 
 static const char *window_of(const struct marey__device_row *row)

@@ -17,22 +17,6 @@ struct waits {
     uint64_t number; /* of the gap, from 1, over all devices */
 };
 
-/* Of work that begins at the same time, what was launched first is what ended the gap. */
-static const struct marey__work *find_next(const struct marey__work_set *set,
-                                           const struct marey__device_work *device, size_t i)
-{
-    const struct marey__work *next = &device->work[i];
-    for (size_t j = i + 1; j < device->n_work && device->work[j].begin_ns == next->begin_ns; j++) {
-        const struct marey__work *other = &device->work[j];
-        if (other->class == MAREY__IGNORED || other->launch == MAREY__NO_INDEX)
-            continue;
-        if (next->launch == MAREY__NO_INDEX ||
-            set->launches[other->launch].begin_ns < set->launches[next->launch].begin_ns)
-            next = other;
-    }
-    return next;
-}
-
 /* ---- waits ---- */
 
 static void add_to_ranges(const struct waits *waits, const struct marey__launch_call *launch,
@@ -118,7 +102,7 @@ static void find_gaps(struct waits *waits)
         if (work->class == MAREY__IGNORED)
             continue;
         if (last != NULL && work->begin_ns > last->end_ns) {
-            const struct marey__work *next = find_next(set, device, i);
+            const struct marey__work *next = marey__first_launched(set, device, i);
             waits->number++;
             add_wait(waits, next, last->end_ns);
             keep_gap(waits, last, next, last->end_ns);

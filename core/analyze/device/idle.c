@@ -173,9 +173,8 @@ static bool is_launched_before(const struct marey__work_set *set, const struct m
     return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns : a->lane < b->lane;
 }
 
-/* Of the work that begins with work[i], what was launched first. */
-static const struct marey__work *find_next(const struct marey__work_set *set,
-                                           const struct marey__device_work *device, size_t i)
+const struct marey__work *marey__first_launched(const struct marey__work_set *set,
+                                                const struct marey__device_work *device, size_t i)
 {
     const struct marey__work *next = &device->work[i];
     for (size_t j = i + 1; j < device->n_work && device->work[j].begin_ns == next->begin_ns; j++)
@@ -214,7 +213,7 @@ static bool find_gaps(const struct device *device)
         if (w->class == MAREY__IGNORED)
             continue;
         if (w->begin_ns > gap.begin_ns) {
-            gap.next = find_next(set, work, i);
+            gap.next = marey__first_launched(set, work, i);
             gap.end_ns = w->begin_ns;
             if (!add_gap(device, &gap))
                 return false;

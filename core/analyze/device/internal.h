@@ -318,7 +318,7 @@ void marey__sweep_begin(struct marey__sweep *sweep, const struct marey__interval
 void marey__sweep_add(struct marey__sweep *sweep, uint64_t begin_ns, uint64_t end_ns, uint8_t class);
 void marey__sweep_finish(struct marey__sweep *sweep);
 
-/* ---- breakdown_rows.c, breakdown_by.c: one process ---- */
+/* ---- breakdown_rows.c: one process ---- */
 
 enum marey__window { MAREY__WINDOW_SPAN, MAREY__WINDOW_STEPS };
 
@@ -499,6 +499,10 @@ void marey__idle_put_operators(marey_table *table, const struct marey__work_set 
 void marey__idle_put_steps(marey_table *table, const struct marey__work_set *set,
                            const struct marey__idle *idle);
 
+/* The work that ended a gap: of the work that begins with work[i], what was launched first. */
+const struct marey__work *marey__first_launched(const struct marey__work_set *set,
+                                                const struct marey__device_work *device, size_t i);
+
 /* ---- inside ---- */
 
 /* A gap of which some part is to be told by the host. */
@@ -576,8 +580,7 @@ bool marey__is_operator(const struct marey_site_info *site);
  * collectives: what ranks do together, matched over all of them.
  *
  *   collectives.c ── the calls of each process
- *   collectives_match.c ── which of them are one collective
- *   collectives_clocks.c ── what they tell of the clocks of hosts
+ *   collectives_match.c ── which of them are one collective, and how the clocks of hosts relate
  *   collectives_tables.c
  *
  *   rank 0   ──────[ wait ███████ transfer ]──
@@ -680,10 +683,6 @@ MAREY_WARN_UNUSED marey_status marey__collectives_add(struct marey__collectives 
 /* Once all are there. */
 MAREY_WARN_UNUSED marey_status marey__collectives_match(struct marey__collectives *all);
 void marey__collectives_fini(struct marey__collectives *all);
-/* How many calls from calls[i] on are one collective, once they are sorted. */
-size_t marey__collective_length(const struct marey__collectives *all, size_t i);
-/* collectives_clocks.c: bring the clocks of several hosts together, where calls, which are sorted, tell enough. */
-MAREY_WARN_UNUSED marey_status marey__collectives_align(struct marey__collectives *all);
 
 enum { MAREY__N_COLLECTIVE_COLUMNS = 13, MAREY__N_COLLECTIVE_RANK_COLUMNS = 9 };
 extern const struct marey_column marey__collective_columns[MAREY__N_COLLECTIVE_COLUMNS];
