@@ -260,7 +260,7 @@ static bool break_down_streams(struct marey__device_rows *rows, struct parts *p,
 
 /* ---- process groups ---- */
 
-/* The part of the group that this communication is of; SIZE_MAX without memory. */
+/* The part of the group that this communication is of; SIZE_MAX on out of memory. */
 static size_t group_part(struct parts *p, struct marey__names *names, const struct marey__work *work)
 {
     static const char unknown[] = "(unknown)";
@@ -320,7 +320,7 @@ struct touched {
 /* The ranges of a process by name, and those of them that the device at hand has work of. */
 struct range_names {
     struct marey__names names;
-    uint32_t *name_of; /* by range; MAREY__NO_NAME: a call of a runtime, which tells nothing */
+    uint32_t *name_of; /* by range; MAREY__NO_NAME: a call of a runtime */
     uint64_t *end_ns; /* by range: its own, or of the last work launched in it; 0: it launched none */
     uint32_t *part_of; /* by name; MAREY__NO_INDEX: none of its ranges is touched */
     struct touched *touched;

@@ -104,8 +104,8 @@ static enum marey_collective guess(const struct marey_site_info *site)
 }
 
 /*
- * Those that the host tells while a device does them: with launched work, which has a copy of its own, and those of
- * NCCL, whose calls return at once. The others move up.
+ * Drop records of the host about collectives that a device does: those with launched work, which has a copy of the
+ * record, and those of NCCL, whose calls return at once.
  */
 static bool drop_superseded(struct marey__work_set *set)
 {
@@ -127,8 +127,8 @@ static bool drop_superseded(struct marey__work_set *set)
     return true;
 }
 
-/* Kernels of which nothing but the name says that they communicate. */
-static bool add_untold(struct marey__work_set *set, const struct marey__device_work *device)
+/* Kernels that communicate by their name only. */
+static bool add_unrecorded(struct marey__work_set *set, const struct marey__device_work *device)
 {
     for (size_t i = 0; i < device->n_work; i++) {
         const struct marey__work *work = &device->work[i];
@@ -153,7 +153,7 @@ bool marey__collectives_keep(struct marey__work_set *set)
     if (!drop_superseded(set) || !join(set))
         return false;
     for (size_t i = 0; i < set->n_devices; i++)
-        if (set->devices[i].device >= 0 && !add_untold(set, &set->devices[i]))
+        if (set->devices[i].device >= 0 && !add_unrecorded(set, &set->devices[i]))
             return false;
     return true;
 }
@@ -214,7 +214,7 @@ static uint32_t find_group(const struct taking *t)
     return number_of(t->all, &t->all->groups, &text);
 }
 
-/* The kind of the call, made when new; MAREY__NO_NAME without memory. */
+/* The kind of the call, made when new; MAREY__NO_NAME on out of memory. */
 static uint32_t find_kind(const struct taking *t)
 {
     struct marey__collectives *all = t->all;

@@ -13,7 +13,7 @@ static int compare(uint64_t a, uint64_t b)
 
 /* ---- clocks ---- */
 
-/* A moment of a process's clock on the one that all share, as far as they do. */
+/* A timestamp of a process on the common clock, where there is one. */
 static uint64_t common_ns(const struct marey__collectives *all, const struct marey__rank_call *call,
                           uint64_t ns)
 {

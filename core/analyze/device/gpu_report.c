@@ -43,7 +43,7 @@ static marey_status read_process(const struct marey__gpu_report *report, struct 
     const struct marey__work_options options = {
         .rules = &report->rules, .wants_ranges = true, .wants_facts = true};
     MAREY_TRY(marey__work_set_read(&p->set, p->recording, p->process, &options));
-    /* Where its streams did nothing, what is told is its threads. */
+    /* Streams without activity: the set has the threads of the process instead. */
     if (p->set.n_devices == 0 || p->set.devices[0].device < 0) {
         marey__work_set_fini(&p->set);
         return MAREY_OK;
@@ -107,7 +107,7 @@ static marey_status read_processes(struct marey__gpu_report *report,
 
 /* ---- put together ---- */
 
-/* The numbers of texts in the report's own list; NULL without memory. */
+/* The numbers of texts in the report's own list; NULL on out of memory. */
 static uint32_t *map_names(struct marey__names *into, const struct marey__names *from)
 {
     uint32_t *map = marey__calloc(from->n + 1, sizeof *map);

@@ -29,7 +29,7 @@ enum {
 
 struct marey__gpu_sum {
     struct marey__sketch calls;
-    uint64_t bytes, bytes_ns; /* of those that tell their bytes */
+    uint64_t bytes, bytes_ns; /* of activity whose bytes are known */
     uint32_t name, kind;
     uint32_t shape; /* or MAREY__NO_INDEX */
 };
@@ -40,10 +40,10 @@ struct marey__gpu_sums {
     struct marey__gpu_sum *sums;
     size_t n, cap;
 };
-/* The sum of these three, made when new; NULL without memory. */
+/* The sum of these three, made when new; NULL on out of memory. */
 struct marey__gpu_sum *marey__gpu_sum_of(struct marey__gpu_sums *sums, uint32_t name, uint32_t kind,
                                          uint32_t shape);
-/* Add `from` to that sum; its sketch may be gone afterwards. False without memory. */
+/* Add `from` to that sum; its sketch may be gone afterwards. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__gpu_sums_add(struct marey__gpu_sums *sums, uint32_t name,
                                            uint32_t shape, struct marey__gpu_sum *from);
 void marey__gpu_sums_fini(struct marey__gpu_sums *sums);
@@ -125,14 +125,14 @@ struct marey__gpu_process {
 /* What work was launched in no range is called. */
 extern const char marey__no_range[];
 
-/* These take the set's work; false without memory. */
+/* These take the set's work; false on out of memory. */
 MAREY_WARN_UNUSED bool marey__gpu_sum_work(struct marey__gpu_process *p);
 MAREY_WARN_UNUSED bool marey__gpu_sum_launches(struct marey__gpu_process *p);
 MAREY_WARN_UNUSED bool marey__gpu_sum_waits(struct marey__gpu_process *p, size_t max_gaps);
 /* Why the longest gaps are. */
 MAREY_WARN_UNUSED marey_status marey__gpu_explain_gaps(struct marey__gpu_process *p,
                                                        const struct marey__rules *rules);
-/* The entry of a name in an array by name, made when new; NULL without memory. */
+/* The entry of a name in an array by name, made when new; NULL on out of memory. */
 struct marey__launching *marey__launching_of(struct marey__launching **ranges, size_t *n,
                                              size_t *cap, uint32_t name);
 

@@ -4,7 +4,7 @@
  *   device   [ a ]              [ b ]        b was launched when a had ended: the device waited for the host
  *   thread             [launch]
  *
- * A wait is of the range that launched what ended it, as far as it lies behind that range's begin.
+ * A wait belongs to the range that launched the next activity, as far as it is within that range.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static void find_gaps(struct waits *waits)
     }
 }
 
-/* "train > forward > aten::mm", freed with marey__free; NULL without memory, or where there is none. */
+/* "train > forward > aten::mm", freed with marey__free; NULL on out of memory, or where there is none. */
 static char *path_of(const struct marey__gpu_process *p, uint32_t launch, bool *failed)
 {
     const struct marey__work_set *set = &p->set;
@@ -169,7 +169,7 @@ static void take_reason(struct marey__gpu_gap *gap, const uint64_t *ns)
         }
 }
 
-/* The gaps take the place of steps, in order of their begin: what each is due to is then told apart. */
+/* The gaps take the place of steps, in order of their begin, so each gets its own reasons. */
 struct explaining {
     struct marey__gpu_gap **order;
     struct marey__interval *windows; /* by device, then gap */

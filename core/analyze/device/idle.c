@@ -8,11 +8,11 @@
 
 #include "analyze/device/internal.h"
 
-/* One gap, and what stands on its sides. */
+/* One gap and the work around it. */
 struct gap {
     uint64_t begin_ns, end_ns;
     const struct marey__work *last; /* ended where it begins; NULL: none before it */
-    const struct marey__work *next; /* begins where it ends; NULL: none behind it */
+    const struct marey__work *next; /* begins where it ends; NULL: none after it */
 };
 
 /* A device while its gaps are found. */
@@ -106,7 +106,7 @@ static uint32_t find_sibling(struct marey__idle_finder *finder, uint32_t lane)
     return finder->siblings[lane] - 1;
 }
 
-/* Whom the launching thread is relieved by where it has no range: another lane of its own, or who launched before. */
+/* The lane to ask where the launching thread has no range open: another lane of that thread, or the previous launcher. */
 static uint32_t find_other_lane(struct marey__idle_finder *finder, uint32_t lane,
                                 const struct marey__launch_call *before)
 {
@@ -152,7 +152,7 @@ static bool add_gap(const struct device *device, const struct gap *gap)
         return device->main_lane == MAREY__NO_INDEX
                    ? add_unknown(device, gap, time)
                    : add_part(device, gap, gap->end_ns, device->main_lane);
-    /* Behind the last work, whoever launched that one is asked. */
+    /* After the last work, its launcher is asked. */
     const struct marey__launch_call *launch =
         launch_of(finder->set, gap->next != NULL ? gap->next : gap->last);
     if (launch == NULL)

@@ -3,7 +3,7 @@
  * of a thread is added to the parts of gaps that it lies in.
  *
  * A thread that launches may have been asleep before: the thread of torch that runs backwards is woken by the one that
- * ran forwards. Where it has no range open, whoever launched before it is asked, by a second visit.
+ * ran forwards. Where it has no range open, the previous launcher is asked, by a second visit.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ struct slice {
 struct lane {
     struct slice *slices; /* NULL: nothing is asked of this thread */
     size_t n_slices;
-    struct frame *frames; /* the first stands for the thread itself */
+    struct frame *frames; /* the first is the thread itself */
     size_t n_frames, frames_cap;
     uint64_t since_ns; /* up to here all is added */
 };
@@ -53,7 +53,7 @@ enum { LEFT_PER_GAP = 4, LEFT_AT_LEAST = 4096 };
 
 /* ---- sites ---- */
 
-/* NULL without memory. */
+/* NULL on out of memory. */
 static const struct site *look_at(struct host *host, uint32_t number)
 {
     struct site *site = &host->sites[number < host->n_sites ? number : 0];
@@ -83,7 +83,7 @@ static bool push(struct host *host, struct lane *lane, uint32_t number)
 
 /* ---- stretches ---- */
 
-/* A thread without a range tells nothing: somebody else may. False without memory, `*is_kept` when it is kept. */
+/* A thread without a range explains nothing: keep the part for another one. Returns false on out of memory. */
 static bool keep_for_other(struct host *host, const struct marey__idle_part *part, bool *is_kept)
 {
     const uint32_t other = host->finder->gaps[part->gap].other_lane;
@@ -106,7 +106,7 @@ static enum marey__idle_reason reason_of(const struct marey__idle_finder *finder
         return (enum marey__idle_reason)finder->rules->idle[rule].class;
     if (finder->set->devices[gap->device].device >= 0)
         return MAREY__IDLE_HOST;
-    /* The process itself: it waits in a range that a rule of the user's leaves out, or tells nothing. */
+    /* The process itself: it waits in a range that a user's rule ignores, or the reason is unknown. */
     return lane->n_frames > 1 ? MAREY__IDLE_WAIT : MAREY__IDLE_UNKNOWN;
 }
 
@@ -220,7 +220,7 @@ static void sort_parts(const struct marey__idle_finder *finder)
         qsort_r(finder->parts, finder->n_parts, sizeof *parts, by_lane, finder->gaps);
 }
 
-/* A slice for each thread and device that has parts. False without memory. */
+/* A slice for each thread and device that has parts. Returns false on out of memory. */
 static bool cut_slices(struct host *host)
 {
     const struct marey__idle_finder *finder = host->finder;

@@ -52,12 +52,12 @@ struct marey__rule {
 struct marey__rules {
     struct marey__rule *rules;
     size_t n, cap;
-    struct marey__rule *idle; /* which ranges tell why nothing was launched: idle_tables.c */
+    struct marey__rule *idle; /* rules about idle time: idle_tables.c */
     size_t n_idle, idle_cap;
     struct marey__arena texts;
 };
 
-/* The rules of the file at `path` (NULL: none), then marey's own. Fini takes a half-made one, and what failed. */
+/* The rules of the file at `path` (NULL: none), then marey's own. fini() accepts a partially initialized object. */
 MAREY_WARN_UNUSED marey_status marey__rules_load(struct marey__rules *rules, const char *path);
 void marey__rules_fini(struct marey__rules *rules);
 /* Add those of a text; `source` is what sentences call it. In rules_parse.c. */
@@ -71,7 +71,7 @@ const char *marey__collective_name(enum marey_collective what);
 /* Whether a pattern is in a text, or with * and ? in it, is all of it. Letters of either case are one. */
 bool marey__pattern_fits(const char *pattern, const char *text, size_t len);
 
-/* What a rule looks at. */
+/* What a rule checks. */
 struct marey__rule_subject {
     const struct marey_site_info *site;
     uint8_t kind; /* enum marey_work_kind or MAREY__KIND_RANGE */
@@ -82,7 +82,7 @@ struct marey__rule_subject {
 uint16_t marey__rules_find(const struct marey__rules *rules,
                            const struct marey__rule_subject *subject);
 
-/* What a rule caught. */
+/* What a rule matched. */
 struct marey__caught {
     uint64_t count, ns;
 };
@@ -138,7 +138,7 @@ struct marey__launch_call {
     uint64_t correlation;
     uint32_t lane; /* its thread */
     uint32_t site; /* cudaLaunchKernel; 0: outside all ranges */
-    uint32_t around; /* site of the innermost range around it that is no runtime call: the operator; 0: none */
+    uint32_t around; /* site of the innermost range around it other than runtime calls: the operator; 0: none */
     uint32_t range; /* the innermost in marey__work_set.ranges, where these are kept; else MAREY__NO_INDEX */
     uint32_t collective; /* of the innermost range around it that has one; else MAREY__NO_INDEX */
     uint32_t chained;    /* another launch of the same call, or MAREY__NO_INDEX */
@@ -177,7 +177,7 @@ struct marey__host_range {
     uint32_t parent; /* in this list, before it; MAREY__NO_INDEX: none */
 };
 
-/* What a process did. Zeroed and then read; fini takes a half-made one. */
+/* What a process did. Zeroed and then read; fini() accepts a partially initialized object. */
 struct marey__work_set {
     marey_recording *recording;
     const struct marey_process *process;
@@ -189,7 +189,7 @@ struct marey__work_set {
     size_t n_collectives, collectives_cap;
     struct marey__step *steps; /* in order of begin; they do not overlap */
     size_t n_steps, steps_cap;
-    uint32_t step_lane;               /* the thread that told the last one */
+    uint32_t step_lane;               /* the thread that recorded the last one */
     uint64_t first_ns, last_ns;       /* of all its events; both 0 without any */
     struct marey__host_range *ranges; /* where asked for */
     size_t n_ranges, ranges_cap;
@@ -201,16 +201,16 @@ struct marey__work_set {
     uint64_t n_too_deep;          /* ranges left out, nested too deep */
     uint64_t n_unmatched; /* begins and ends of async ranges, more being in flight than can wait */
     uint64_t n_negative;  /* GPU work that ends before it begins, of all devices: left out */
-    uint64_t n_ignored_kinds; /* records of GPU lanes that are no work: annotations, synchronisation */
+    uint64_t n_ignored_kinds; /* other records of GPU lanes: annotations, synchronisation */
     int64_t main_tid;         /* of a process without GPU work: the thread that computes */
     uint64_t n_waits;         /* of that: ranges in which it waits */
-    bool is_unknown;          /* of that: nothing recorded tells computation from communication */
+    bool is_unknown;          /* of that: computation cannot be separated from communication */
 };
 
 struct marey__work_options {
     const struct marey__rules *rules;
     bool wants_ranges; /* keep them in marey__work_set.ranges */
-    /* Keep them in marey__work_set.facts, and work of no length with the rest: whoever counts work wants all of it. */
+    /* Keep them in marey__work_set.facts, and work of zero length too, for counts. */
     bool wants_facts;
 };
 
@@ -221,7 +221,7 @@ void marey__work_set_fini(struct marey__work_set *set);
 
 /* The step under way at `ns`, in `set->steps`; MAREY__NO_INDEX for none. */
 uint32_t marey__step_at(const struct marey__work_set *set, uint64_t ns);
-/* The step that work belongs to: that of its launch, or where none is known of its own begin. */
+/* The step that work belongs to: that of its launch, else that of its begin. */
 static inline uint32_t marey__step_of(const struct marey__work_set *set,
                                       const struct marey__work *work)
 {
@@ -244,8 +244,8 @@ bool marey__has_streams(const marey_recording *recording, size_t process);
 bool marey__is_runtime_call(const struct marey_site_info *site);
 
 /*
- * Inside of reading. A record COMMUNICATION of something that began at `begin_ns`, in place of what was `said` of it
- * before (MAREY__NO_INDEX: nothing): its index, or MAREY__NO_INDEX without memory.
+ * While reading: a record COMMUNICATION of something that began at `begin_ns`. It replaces record `said`
+ * (MAREY__NO_INDEX: none). Returns its index, or MAREY__NO_INDEX on out of memory.
  */
 uint32_t marey__work_set_communicate(struct marey__work_set *set, uint32_t said,
                                      const uint64_t *words, uint64_t begin_ns, uint32_t site,
@@ -256,22 +256,22 @@ uint32_t marey__work_set_add_collective(struct marey__work_set *set,
 /* Append an open range; returns its index plus one, or 0 on out of memory. */
 uint32_t marey__work_set_add_range(struct marey__work_set *set, const struct marey__frame *call,
                                    uint32_t parent);
-/* The device, made when new; NULL without memory. Devices are asked for in ascending order. */
+/* The device, made when new; NULL on out of memory. Devices are asked for in ascending order. */
 struct marey__device_work *marey__work_set_device(struct marey__work_set *set, int32_t device);
-/* Put work in order and find each one's launch; then the class of each. False without memory. In work_link.c. */
+/* Put work in order and find each one's launch; then the class of each. Returns false on out of memory. In work_link.c. */
 MAREY_WARN_UNUSED bool marey__work_set_link(struct marey__work_set *set);
 MAREY_WARN_UNUSED bool marey__work_set_classify(struct marey__work_set *set,
                                                 struct marey__classifier *classifier);
 /* Work in order of begin: for marey__sort_runs. */
 bool marey__work_is_before(const void *a, const void *b);
-/* The shape that a JSON object in Kineto's words tells. False when it tells none. In work_facts.c. */
+/* The shape in a JSON object with Kineto's keys. Returns false when it has none. In work_facts.c. */
 MAREY_WARN_UNUSED bool marey__launch_shape_read(const char *text, size_t len,
                                                 struct marey__launch_shape *shape);
 /* Shape number `i` of `shapes`. */
 struct marey__launch_shape marey__launch_shape_at(const struct marey__names *shapes, uint32_t i);
 /*
- * Inside of reading: a piece of work has so many bytes, and a shape by the site of its details; arguments that come
- * behind it tell one, too. False without memory. `site_shapes`, by site, remembers those that were read, plus one.
+ * While reading: take bytes and shape of a piece of work from its record, the site of its details, or the arguments that
+ * follow it. Returns false on out of memory. `site_shapes`, by site, caches shapes, plus one.
  */
 MAREY_WARN_UNUSED bool marey__work_facts_take(struct marey__work_set *set, struct marey__work *work,
                                               const uint64_t *words, uint32_t *site_shapes);
@@ -289,7 +289,7 @@ struct marey__interval {
     uint64_t begin_ns, end_ns;
 };
 
-/* Intervals in any order as their union: in order, none touching another. False without memory. */
+/* Intervals in any order as their union: in order, none touching another. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__intervals_unite(struct marey__interval *intervals, size_t *n);
 /* How long all are together; of a union. */
 uint64_t marey__intervals_length(const struct marey__interval *intervals, size_t n);
@@ -359,11 +359,11 @@ enum marey__by {
     MAREY__BY_GROUP
 };
 
-/* A row for each device and window. False without memory. */
+/* A row for each device and window. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__device_rows_make(struct marey__device_rows *rows,
                                                const struct marey__work_set *set,
                                                const struct marey__device_windows *windows);
-/* A row for each step, range, stream or group of each device. False without memory. */
+/* A row for each step, range, stream or group of each device. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__by_rows_make(struct marey__device_rows *rows,
                                            const struct marey__work_set *set,
                                            const struct marey__device_windows *windows,
@@ -505,7 +505,7 @@ const struct marey__work *marey__first_launched(const struct marey__work_set *se
 
 /* ---- inside ---- */
 
-/* A gap of which some part is to be told by the host. */
+/* A gap that the host explains in part. */
 struct marey__idle_gap {
     uint32_t device; /* in the work set */
     uint32_t other_lane; /* whom to ask where the launching thread has no range open; MAREY__NO_INDEX: nobody */
@@ -550,20 +550,20 @@ struct marey__idle_time {
     uint32_t name; /* of the operator */
     uint64_t begin_ns, end_ns;
 };
-/* False without memory. */
+/* Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__idle_add(struct marey__idle_finder *finder,
                                        const struct marey__idle_time *time);
-/* The rows of all devices from the sums. False without memory. */
+/* The rows of all devices from the sums. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__idle_make_rows(struct marey__idle_finder *finder);
 
 /* Have the parts explained by their threads' ranges. */
 MAREY_WARN_UNUSED marey_status marey__idle_ask_host(struct marey__idle_finder *finder);
 
-/* The number of an operator's name, MAREY__NO_NAME for a site that names none. False without memory. */
+/* The number of an operator's name, MAREY__NO_NAME for a site that names none. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__idle_name(struct marey__idle_finder *finder, uint32_t site,
                                         uint32_t *out);
 
-/* The times in which a launch queue of the device was full, in order, freed with marey__free. False without memory. */
+/* The times in which a launch queue of the device was full, in order, freed with marey__free. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__idle_find_full(const struct marey__work_set *set,
                                              const struct marey__device_work *device,
                                              struct marey__interval **out, size_t *n_out);
@@ -642,7 +642,7 @@ struct marey__collective_kind {
     uint64_t bytes, transfer_ns, skew_ns; /* sums */
     double wait_ns;                       /* a sum of means over ranks */
     uint64_t timed_bytes, timed_ns;       /* of those whose bytes and transfer are known */
-    uint64_t n_apart;                     /* no moment is in all of them */
+    uint64_t n_apart;                     /* not all of them overlap */
     uint64_t n_short;                     /* some rank that has others of the kind is missing */
     uint64_t n_lone;                      /* calls that no other rank has */
     uint32_t slowest; /* member whom others waited for longest; MAREY__NO_INDEX: none */

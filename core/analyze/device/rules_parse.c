@@ -164,7 +164,7 @@ static marey_status take_line(struct marey__rules *rules, const struct place *pl
     if (name.len == 0 || name.text[0] == '#')
         return MAREY_OK;
     if (memchr(name.text, '\0', (size_t)(pattern.text + pattern.len - name.text)) != NULL)
-        return marey__fail(MAREY_EFORMAT, "%s, line %zu: this is no text", place->source,
+        return marey__fail(MAREY_EFORMAT, "%s, line %zu: not a text line", place->source,
                            place->line);
     if (pattern.len == 0)
         return bad_line(
@@ -210,7 +210,7 @@ static marey_status read_all(int fd, const char *path, struct marey__buf *text)
         if (n == 0)
             return text->failed ? marey__no_memory() : MAREY_OK;
         if (text->len + (size_t)n > MAX_FILE)
-            return marey__fail(MAREY_EFORMAT, "%s is no file of rules: it has more than %d bytes",
+            return marey__fail(MAREY_EFORMAT, "%s is not a file of rules: it has more than %d bytes",
                                path, MAX_FILE);
         marey__buf_put(text, part, (size_t)n);
     }

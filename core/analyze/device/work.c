@@ -1,7 +1,7 @@
 /*
  * From a process's log to what its devices did, who launched it and in which step.
  *
- *   records GPU, on lanes of streams         work, with the record COMMUNICATION behind it
+ *   records GPU, on lanes of streams         work, with the record COMMUNICATION after it
  *   records LAUNCH, on lanes of threads      a launch by the range that is open; it ends with that range
  *   records COMMUNICATION, on threads        a collective of the range that is open
  *   records ITERATION                        steps
@@ -20,7 +20,7 @@ enum { MAX_AROUND = 256, MAX_KEPT = 256 };
 struct stream {
     struct marey__work *work;
     size_t n, cap;
-    bool is_last_kept; /* what comes behind the latest record is about work that is here */
+    bool is_last_kept; /* records after the latest one are about work that is kept */
 };
 
 struct reader {
@@ -351,7 +351,7 @@ static bool place_is_before(const void *a, const void *b)
     return x->device != y->device ? x->device < y->device : x->lane < y->lane;
 }
 
-/* The streams that have work, by device; NULL without memory. */
+/* The streams that have work, by device; NULL on out of memory. */
 static struct place *order_streams(const struct reader *r, size_t *n)
 {
     const struct marey__work_set *set = r->set;
@@ -368,7 +368,7 @@ static struct place *order_streams(const struct reader *r, size_t *n)
     return places;
 }
 
-/* The streams of each device behind one another. */
+/* Append the streams of each device. */
 static bool gather_streams(struct reader *r)
 {
     size_t n;
@@ -407,7 +407,7 @@ static marey_status read_log(struct reader *r)
         status = marey__no_memory();
     if (status == MAREY_OK)
         status = marey__range_walk(&walk);
-    /* A step that began before the first event begins with the log; rounding may put a word behind its end. */
+    /* A step that began before the first event begins with the log; rounding may put an event after its end. */
     set->first_ns = MAREY__MIN(walk.first_ns, set->process->first_ns);
     set->last_ns = MAREY__MAX(walk.last_ns, set->process->last_ns);
     set->n_too_deep = walk.replay.n_too_deep;

@@ -79,7 +79,7 @@ static uint32_t number_of(struct marey__work_set *set, const struct marey__launc
 
 /* ---- facts ---- */
 
-/* Those of a piece of work, made when it has none; NULL without memory. */
+/* Those of a piece of work, made when it has none; NULL on out of memory. */
 static struct marey__work_facts *facts_of(struct marey__work_set *set, struct marey__work *work)
 {
     if (work->facts != MAREY__NO_INDEX)

@@ -61,7 +61,7 @@ static uint32_t find_lane(const struct marey__work_set *set, const int64_t *tid)
     return MAREY__NO_INDEX;
 }
 
-/* The thread that gave the process its number; else the one that told the steps; else the first. */
+/* The thread that gave the process its number; else the one that recorded the steps; else the first. */
 static void find_main_thread(struct host *host)
 {
     struct marey__work_set *set = host->set;
