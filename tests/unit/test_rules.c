@@ -231,13 +231,13 @@ static void a_bad_line_is_named(void **state)
     }
 }
 
-static void what_is_no_text_is_refused(void **state)
+static void bytes_that_are_not_text_are_refused(void **state)
 {
     static const char text[] = "a copy name x\0y";
     struct marey__rules rules = {0};
     (void)state;
     assert_int_equal(marey__rules_parse(&rules, "here", text, sizeof text - 1), MAREY_EFORMAT);
-    assert_non_null(strstr(marey_last_error(), "no text"));
+    assert_non_null(strstr(marey_last_error(), "not a text line"));
     marey__rules_fini(&rules);
     assert_int_equal(marey__rules_load(&rules, "/"), MAREY_EIO);
     marey__rules_fini(&rules);
@@ -275,7 +275,7 @@ int main(void)
         cmocka_unit_test(ones_own_rules_come_first),
         TEST(mareys_rules_are_a_file_of_rules),
         cmocka_unit_test(a_bad_line_is_named),
-        cmocka_unit_test(what_is_no_text_is_refused),
+        cmocka_unit_test(bytes_that_are_not_text_are_refused),
         cmocka_unit_test(every_failed_allocation_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
