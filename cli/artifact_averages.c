@@ -1,6 +1,4 @@
 /* marey artifacts: the table of operators, and stacks for flame graphs. */
-#include <stdio.h>
-
 #include "artifacts.h"
 
 /* The operators of the trace; false, with a sentence said, when they cannot be had. */

@@ -1,6 +1,5 @@
 /* marey artifacts: memory over time, and the allocator's snapshot. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "artifacts.h"
 #include <marey/memory_timeline.h>

@@ -1,7 +1,5 @@
 /* marey artifacts: the trace itself, packed. */
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "artifacts.h"
 

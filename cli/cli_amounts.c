@@ -1,7 +1,5 @@
 /* Amounts and process ids, as people type them. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 

@@ -2,9 +2,6 @@
  * The options of a recording, as the command needs them one by one. The library says them in a text
  * of one line each: key=VALUES, blanks, the meaning and the default in parentheses.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "cli.h"
 
 bool cli_next_key(const char **at, struct cli_key *key)

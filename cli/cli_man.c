@@ -4,8 +4,6 @@
  */
 #include <ctype.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cli.h"
 

@@ -1,8 +1,4 @@
 /* The parser of options and the printer of help: two readers of one table. cli_man.c and completion*.c are others. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 /* ---- finding ---- */

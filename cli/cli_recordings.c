@@ -1,7 +1,4 @@
 /* Recordings named on the command line. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 static uint32_t jobs;

@@ -1,8 +1,4 @@
 /* A sampler for a command: made from options, run in a thread. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sampling.h"
 
 /* ---- making one ---- */

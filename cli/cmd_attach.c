@@ -1,13 +1,8 @@
 /* marey attach: sample Python processes that run already, into a recording. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "run.h"
-#include "sampling.h"
 
 static struct {
     const char *output, *rate, *duration, *max_slowdown;

@@ -1,7 +1,5 @@
 /* marey completion: a script for a shell, so that it can complete marey's commands. */
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "completion.h"
 

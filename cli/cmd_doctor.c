@@ -1,6 +1,4 @@
 /* marey doctor: what can be measured here, and what to do about what cannot. */
-#include <stdio.h>
-
 #include "cli.h"
 
 static struct {

@@ -2,9 +2,6 @@
  * Commands of itwinai, with its options. generate-flamegraph is 'marey export'; generate-py-spy-report with a table of
  * marey is 'marey report'; the rest is Python's, marey/itwinai/_report.py.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 /* Run another command with these arguments, as if they had been typed. */

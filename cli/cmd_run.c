@@ -2,14 +2,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "run.h"
-#include "sampling.h"
 
 static struct {
     const char *output, *options, *gpu_schedule, *memory_sample, *calls, *sample;

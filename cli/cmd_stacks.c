@@ -1,8 +1,4 @@
 /* marey stacks: all threads of Python processes, once; equal stacks together. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "cli.h"
 #include "sampling.h"
 
 static struct {

@@ -4,11 +4,7 @@
  */
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "cli.h"
 #include "sampling.h"
 #include "terminal.h"
 #include "top.h"

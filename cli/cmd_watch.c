@@ -5,12 +5,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "cli.h"
 #include "sampling.h"
 
 enum { LOOK_HZ = 10, ASK_MS = 200, MOST_PROCESSES = 4096 };

@@ -3,8 +3,6 @@
  * it offers is cut back to where bash believes that the word begins. It needs no package bash-completion, and
  * where that is there, programs behind `marey run` are completed as they are without it.
  */
-#include <stdio.h>
-
 #include "completion.h"
 
 /* The parts that are the same for every table. */

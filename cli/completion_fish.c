@@ -1,6 +1,4 @@
 /* Completion for fish: one `complete` for each option, which holds where its command is the one on the line. */
-#include <stdio.h>
-
 #include "completion.h"
 
 /* Inside single quotes fish knows these two escapes. */

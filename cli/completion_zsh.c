@@ -1,6 +1,4 @@
 /* Completion for zsh: a description of each option that zsh's own _arguments reads. */
-#include <stdio.h>
-
 #include "completion.h"
 
 /* What the text of a description means to _arguments, _values and _describe. */

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cli.h"
 #include "report_options.h"

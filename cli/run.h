@@ -6,9 +6,6 @@
 #define MAREY_CLI_RUN_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "sampling.h"
 

@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "run.h"
 
 static const int passed_on[] = {

@@ -4,13 +4,9 @@
  * the front of PYTHONPATH.
  */
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "run.h"
 
 /* ---- the run's name ---- */

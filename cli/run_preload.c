@@ -5,12 +5,8 @@
  * NVTX_INJECTION64_PATH named before, MAREY_NVTX_NEXT.
  */
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "run.h"
 
 #define AWKWARD " :$"

@@ -3,8 +3,6 @@
  * was told to leave PYTHONPATH alone, by which recording enters it.
  */
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "run.h"

@@ -5,7 +5,6 @@
  * Whatever goes wrong here is told, and the program goes on.
  */
 #include "run.h"
-#include "sampling.h"
 
 bool run_sample_prepare(struct run_sample *sample, const char *recording, const char *rate,
                         bool native)

@@ -3,13 +3,9 @@
  * path costs nothing; nothing that is not a recording is ever deleted.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "run.h"
 
 /* ---- a name ---- */

@@ -6,8 +6,6 @@
 #define MAREY_CLI_SAMPLING_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <sys/types.h>
 
 #include "cli.h"
 

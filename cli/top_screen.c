@@ -2,10 +2,6 @@
  * The screen of `marey top`: a line on what is seen, the table, a line of keys. Where there is little room the table keeps
  * most of it.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 #include "top.h"
 
