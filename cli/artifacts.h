@@ -12,22 +12,8 @@ struct artifacts {
     struct marey_torch_trace_facts facts; /* of it */
     struct stat read;                     /* the source before it was read */
     int64_t rank;
-    const char *sort, *metric; /* as given; NULL: what fits the trace */
-    uint32_t n_rows, stack_depth;
     marey_report **operators; /* of the trace: made by the first that wants them, and shared */
 };
-
-/* One thing that can be made of a trace. */
-struct artifact {
-    const char *name; /* for --only */
-    const char *needs; /* what a trace without it was recorded without: "allocations (profile_memory=True)" */
-    bool reads; /* it is made of the events; the others take the file as it is */
-    bool (*is_there)(const struct artifacts *job); /* the trace has what it takes; NULL: every one */
-    int (*make)(const struct artifacts *job); /* a status of the command; what failed is said */
-};
-
-extern const struct artifact artifact_trace, artifact_averages, artifact_stacks, artifact_timeline,
-    artifact_snapshot;
 
 /*
  * Make the file NAME in the directory, and say where on standard output. It is written under another name first, so that

@@ -1,14 +1,16 @@
 /*
- * marey artifacts: the files that people want of a trace of torch.profiler. Each is a row of the table below and is made on
- * its own: one that fails is told, the others are written.
+ * marey artifacts: files made of a trace of torch.profiler. Each is a row of a table and is made separately: when one
+ * fails, the others are still written.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "artifacts.h"
+#include <marey/memory_timeline.h>
 
 static struct {
     const char *output, *rank, *only, *sort, *metric;
@@ -44,8 +46,182 @@ static const struct cli_option options[] = {
      "and a file that is not a trace stay"},
 };
 
-static const struct artifact *const artifacts[] = {
-    &artifact_trace, &artifact_averages, &artifact_stacks, &artifact_timeline, &artifact_snapshot,
+/* ---- the trace itself, compressed ---- */
+
+static marey_status pack(void *ctx, int fd)
+{
+    const struct artifacts *job = ctx;
+    const struct marey_torch_trace_options wants = {.progress = cli_progress,
+                                                    .progress_ctx = (void *)"packing"};
+    const marey_status status = marey_torch_trace_pack(job->source, fd, &wants);
+    cli_progress_end();
+    return status;
+}
+
+static int make_trace(const struct artifacts *job)
+{
+    const char *const base = basename(job->source);
+    const bool has_suffix = strlen(base) > 3 && cli_ends_with(base, ".gz", 3);
+    char name[NAME_MAX];
+    if (job->facts.damage != NULL)
+        return CLI_BAD; /* which was said */
+    if (snprintf(name, sizeof name, "%s%s", base, has_suffix ? "" : ".gz") >= (int)sizeof name)
+        return cli_fail("the name of %s is too long", job->source);
+    return artifacts_write(job, name, pack, (void *)job);
+}
+
+/* ---- operators ---- */
+
+/* The operators of the trace; false, with a sentence said, when they cannot be had. */
+static bool has_operators(const struct artifacts *job)
+{
+    char depth[32], sort[64];
+    snprintf(depth, sizeof depth, "stack-depth=%u", (unsigned)given.stack_depth);
+    snprintf(sort, sizeof sort, "sort=%s", given.sort != NULL ? given.sort : "");
+    const char *const settings[] = {depth, given.sort != NULL ? sort : NULL, NULL};
+    const struct marey_report_options wants = {.settings = settings};
+    if (*job->operators == NULL &&
+        marey_operators_report(job->trace, &wants, job->operators) != MAREY_OK)
+        cli_fail("%s: %s", job->source, marey_last_error());
+    return *job->operators != NULL;
+}
+
+static marey_status print_text(void *ctx, FILE *out)
+{
+    const struct artifacts *job = ctx;
+    const struct marey_write_options wants = {.limit = given.rows};
+    return marey_report_write(*job->operators, "text", &wants, out);
+}
+
+static marey_status print_csv(void *ctx, FILE *out)
+{
+    const struct artifacts *job = ctx;
+    return marey_report_write(*job->operators, "csv", NULL, out);
+}
+
+static marey_status print_json(void *ctx, FILE *out)
+{
+    const struct artifacts *job = ctx;
+    return marey_present_json(marey_report_table(*job->operators, "operators"), out);
+}
+
+static int make_averages(const struct artifacts *job)
+{
+    static const struct {
+        const char *name;
+        marey_status (*print)(void *ctx, FILE *out);
+    } files[] = {
+        {"key_averages.txt", print_text},
+        {"key_averages.csv", print_csv},
+        {"key_averages.json", print_json},
+    };
+    if (!has_operators(job))
+        return CLI_BAD;
+    int status = CLI_FINE;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (artifacts_print(job, files[i].name, files[i].print, (void *)job) != CLI_FINE)
+            status = CLI_BAD;
+    /* What documentation of the profiler calls it. */
+    if (job->rank == 0 &&
+        artifacts_print_plain(job, files[0].name, files[0].print, (void *)job) != CLI_FINE)
+        status = CLI_BAD;
+    return status;
+}
+
+static marey_status print_stacks(void *ctx, FILE *out)
+{
+    const struct artifacts *job = ctx;
+    return marey_operators_stacks(*job->operators, given.metric, out);
+}
+
+static bool has_stacks(const struct artifacts *job)
+{
+    return job->facts.has_stacks;
+}
+
+static int make_stacks(const struct artifacts *job)
+{
+    if (!has_operators(job))
+        return CLI_BAD;
+    return artifacts_print(job, "stacks.txt", print_stacks, (void *)job);
+}
+
+/* ---- memory over time, and the allocator's snapshot ---- */
+
+struct memory_file {
+    const marey_memory_timeline *timeline;
+    enum marey_memory_file kind;
+    const char *title;
+};
+
+static marey_status write_memory(void *ctx, int fd)
+{
+    const struct memory_file *file = ctx;
+    return marey_memory_timeline_write(file->timeline, file->kind, file->title, fd);
+}
+
+struct named_file {
+    enum marey_memory_file kind;
+    const char *name;
+};
+
+/* Each on its own: what failed is said, and the others are made. */
+static int make_files(const struct artifacts *job, const struct named_file *files, size_t n)
+{
+    marey_memory_timeline *timeline;
+    char title[64], name[128];
+    int status = CLI_FINE;
+    if (marey_memory_timeline_create(job->trace, &timeline) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
+    snprintf(title, sizeof title, "Memory of rank %" PRId64, job->rank);
+    for (size_t i = 0; i < n; i++) {
+        struct memory_file file = {.timeline = timeline, .kind = files[i].kind, .title = title};
+        const int made = artifacts_write(job, artifacts_name(job, files[i].name, name, sizeof name),
+                                         write_memory, &file);
+        status = made != CLI_FINE ? made : status;
+    }
+    marey_memory_timeline_destroy(timeline);
+    return status;
+}
+
+static bool has_memory(const struct artifacts *job)
+{
+    return job->facts.n_allocations > 0;
+}
+
+static int make_timeline(const struct artifacts *job)
+{
+    static const struct named_file files[] = {
+        {MAREY_MEMORY_PAGE, "memory-timeline.html"},
+        {MAREY_MEMORY_JSON, "memory-timeline.json.gz"},
+        {MAREY_MEMORY_RAW, "memory-timeline.raw.json.gz"},
+    };
+    return make_files(job, files, sizeof files / sizeof files[0]);
+}
+
+static int make_snapshot(const struct artifacts *job)
+{
+    static const struct named_file file = {MAREY_MEMORY_SNAPSHOT, "memory_snapshot.pickle"};
+    return make_files(job, &file, 1);
+}
+
+/* ---- the table of artifacts ---- */
+
+#define NEEDS_MEMORY "allocations (profile_memory=True)"
+
+/* The trace comes first: everything else can be made of it again. */
+static const struct artifact {
+    const char *name;  /* for --only */
+    const char *needs; /* what a trace without it was recorded without */
+    bool (*is_there)(const struct artifacts *job); /* whether the trace has the data; NULL: always */
+    int (*make)(const struct artifacts *job); /* returns an exit status, after printing what failed */
+} artifacts[] = {
+    {"trace", NULL, NULL, make_trace},
+    {"averages", NULL, NULL, make_averages},
+    {"stacks", "stacks (with_stack=True, and torch's _ExperimentalConfig(verbose=True))",
+     has_stacks, make_stacks},
+    {"timeline", NEEDS_MEMORY, has_memory, make_timeline},
+    {"snapshot", NEEDS_MEMORY, has_memory, make_snapshot},
 };
 #define N_ARTIFACTS (sizeof artifacts / sizeof artifacts[0])
 
@@ -58,7 +234,7 @@ static bool choose(const char *list, uint32_t *chosen)
         const size_t len = strcspn(at, ",");
         size_t i = 0;
         while (i < N_ARTIFACTS &&
-               !(strlen(artifacts[i]->name) == len && memcmp(artifacts[i]->name, at, len) == 0))
+               !(strlen(artifacts[i].name) == len && memcmp(artifacts[i].name, at, len) == 0))
             i++;
         if (i == N_ARTIFACTS && len > 0) {
             cli_fail("there is no artifact '%.*s'; see 'marey artifacts --help'", (int)len, at);
@@ -70,14 +246,6 @@ static bool choose(const char *list, uint32_t *chosen)
     if (*chosen == 0)
         cli_fail("--only names no artifact; see 'marey artifacts --help'");
     return *chosen != 0;
-}
-
-static bool wants_reading(uint32_t chosen)
-{
-    bool reads = false;
-    for (size_t i = 0; i < N_ARTIFACTS; i++)
-        reads |= (chosen & 1u << i) != 0 && artifacts[i]->reads;
-    return reads;
 }
 
 /* ---- the directory ---- */
@@ -126,7 +294,7 @@ static int read_trace(struct artifacts *job)
 
 static int make_one(const struct artifacts *job, const struct artifact *artifact)
 {
-    if (artifact->reads && job->trace == NULL)
+    if (job->trace == NULL)
         return CLI_BAD; /* that it cannot be read was said */
     if (artifact->is_there == NULL || artifact->is_there(job))
         return artifact->make(job);
@@ -155,17 +323,16 @@ static int delete_source(const struct artifacts *job)
     return CLI_FINE;
 }
 
-/* All that is chosen. The trace comes first: it is what everything else can be made of again. */
 static int make_all(struct artifacts *job, uint32_t chosen)
 {
-    int status = wants_reading(chosen) ? read_trace(job) : CLI_FINE;
+    int status = chosen != 0 ? read_trace(job) : CLI_FINE;
     bool is_packed = false;
     for (size_t i = 0; i < N_ARTIFACTS; i++) {
         if ((chosen & 1u << i) == 0)
             continue;
-        const int made = make_one(job, artifacts[i]);
+        const int made = make_one(job, &artifacts[i]);
         status = made != CLI_FINE ? made : status;
-        is_packed |= made == CLI_FINE && artifacts[i] == &artifact_trace;
+        is_packed |= made == CLI_FINE && i == 0;
     }
     marey_report_destroy(*job->operators);
     marey_torch_trace_close(job->trace);
@@ -195,11 +362,7 @@ static bool can_sort(const char *key)
 
 static int run(int n_args, char **args)
 {
-    struct artifacts job = {.directory = given.output,
-                            .sort = given.sort,
-                            .metric = given.metric,
-                            .n_rows = given.rows,
-                            .stack_depth = given.stack_depth};
+    struct artifacts job = {.directory = given.output};
     marey_report *operators = NULL;
     uint32_t chosen = given.only == NULL ? UINT32_MAX : 0;
     if (n_args != 1)
