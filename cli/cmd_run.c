@@ -242,14 +242,60 @@ static int not_started(const struct run_target *target, const char *program, int
     return CLI_NOT_STARTED;
 }
 
+/* ---- samples ---- */
+
+/*
+ * A thread of ours samples the program and its descendants. It starts with the program, which is not a Python yet and may
+ * never be one: children of launchers are sampled. Failures are printed, and the program goes on.
+ */
+struct run_sample {
+    marey_sampler *sampler; /* NULL: none is asked for */
+    struct sampling sampling;
+};
+
+static bool prepare_sampler(struct run_sample *sample, const char *recording, const char *rate,
+                            bool native)
+{
+    struct marey_sampler_options wants = {
+        .size = sizeof wants, .path = recording, .native = native, .patience_ms = UINT32_MAX};
+    *sample = (struct run_sample){0};
+    if (rate[0] != '\0' && !cli_rate("sample", rate, &wants.rate_hz))
+        return false;
+    if (marey_sampler_create(&wants, &sample->sampler) == MAREY_OK)
+        return true;
+    cli_say("%s", marey_last_error());
+    return false;
+}
+
+static void begin_sampling(void *ctx, pid_t pid)
+{
+    struct run_sample *sample = ctx;
+    if (marey_sampler_add(sample->sampler, pid) != MAREY_OK)
+        cli_say("%s", marey_last_error());
+    else
+        sampling_start(&sample->sampling, sample->sampler);
+}
+
+static uint64_t end_sampling(struct run_sample *sample)
+{
+    struct marey_sampler_counts counts = {0};
+    sampling_stop(&sample->sampling);
+    if (sample->sampling.status != MAREY_OK)
+        cli_say("%s", sample->sampling.error);
+    marey_sampler_counts_get(sample->sampler, &counts, sizeof counts);
+    marey_sampler_destroy(sample->sampler);
+    sample->sampler = NULL;
+    return counts.all.samples;
+}
+
 /* As run_child, with samples taken beside where they are asked for. */
 static int run_sampled(const char *recording, char **program, struct run_end *end)
 {
     struct run_sample sample;
-    if (given.sample == NULL || !run_sample_prepare(&sample, recording, given.sample, given.native))
+    if (given.sample == NULL || !prepare_sampler(&sample, recording, given.sample, given.native))
         return run_child(program, end, NULL, NULL);
-    const int error = run_child(program, end, run_sample_begin, &sample);
-    n_sampled += run_sample_end(&sample);
+    const int error = run_child(program, end, begin_sampling, &sample);
+    n_sampled += end_sampling(&sample);
     return error;
 }
 

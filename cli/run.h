@@ -66,30 +66,10 @@ bool run_find_beside(const char *name, const char *option, char into[PATH_MAX]);
 /* Make libmarey-nvtx the program's NVTX tool, in our own environment. False, with a sentence said, when it cannot be. */
 bool run_nvtx(void);
 
-/* ---- run_python.c: is it Python, and will it listen? ---- */
-
 /* Whether the program is a Python interpreter, or a launcher of one. */
 bool run_is_python(char *const *program);
-/*
- * The script or module a Python command line runs, or NULL when it is no Python or has none. Lent.
- */
-const char *run_python_script(char *const *program);
 /* The option (-I, -E, -S) that keeps this interpreter from reading PYTHONPATH, or 0. */
 char run_python_deaf(char *const *program);
-
-/* ---- run_sample.c: samples of the program ---- */
-
-struct run_sample {
-    marey_sampler *sampler; /* NULL: none is asked for */
-    struct sampling sampling;
-};
-/* Make a sampler that writes to `recording`; `rate` as --sample has it. False with a sentence said. */
-bool run_sample_prepare(struct run_sample *sample, const char *recording, const char *rate,
-                        bool native);
-/* A run_started: sample what was started. */
-void run_sample_begin(void *sample, pid_t pid);
-/* The program has ended: close the recording's log. How many samples there are. */
-uint64_t run_sample_end(struct run_sample *sample);
 
 /* ---- run_child.c: the program ---- */
 
