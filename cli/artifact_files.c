@@ -17,7 +17,7 @@ struct file {
     char *path, *hidden; /* its name in the end, and until then */
     marey_status (*write)(void *ctx, int fd);
     void *ctx;
-    const int *error; /* an errno that `write` met itself; NULL, or 0: the library tells what failed */
+    const int *error; /* an errno that `write` met itself; NULL, or 0: marey_last_error() has what failed */
 };
 
 static const char *why(const struct file *file)
@@ -52,7 +52,7 @@ static int write_and_rename(const struct artifacts *job, const struct file *file
     int failed = status == MAREY_OK ? CLI_FINE : cli_fail("%s: %s", file->path, why(file));
     if (failed == CLI_FINE && !has_name && !give_name(fd, file->hidden))
         failed = cli_fail("cannot write %s: %s", file->path, strerror(errno));
-    /* Some file systems tell of a full disk only here. */
+    /* Some file systems report a full disk only here. */
     if (close(fd) != 0 && failed == CLI_FINE)
         failed = cli_fail("cannot write %s: %s", file->path, strerror(errno));
     if (failed == CLI_FINE && rename(file->hidden, file->path) != 0)

@@ -86,7 +86,7 @@ struct cli_term {
 
 struct cli_command {
     const char *name;
-    const char *usage; /* behind "marey NAME" */
+    const char *usage; /* after "marey NAME" */
     const char *brief; /* one line in `marey --help` */
     const char *about; /* paragraphs in its own help */
     const char *terms; /* the title of a list in its help: "Formats"; NULL: none */
@@ -96,8 +96,8 @@ struct cli_command {
     size_t n_options;
     const char *examples; /* lines, and what they do */
     const char *exits; /* its exit statuses, where there is more to say than `marey --help` does */
-    int *divider; /* set to how many arguments stand before "--", for two lists of them; NULL: it ends the options */
-    bool is_of_itwinai;     /* a command that itwinai has: listed behind our own */
+    int *divider; /* set to how many arguments come before "--", for two lists of them; NULL: it ends the options */
+    bool is_of_itwinai;     /* a command that itwinai has: listed after our own */
     bool stops_at_argument; /* options end at the first argument: the rest is another program's */
     int (*run)(int n_args, char **args);
 };
@@ -113,7 +113,7 @@ extern const struct cli_command cli_command_run, cli_command_attach, cli_command
 /* What SIGPIPE was set to when we were started; `marey run` gives it to its program. In main.c. */
 extern void (*cli_inherited_sigpipe)(int sig);
 
-/* Every command, then NULL; and what stands above them all, described as if it were one. In main.c. */
+/* Every command, then NULL; and the program itself, described as a command. In main.c. */
 extern const struct cli_command *const cli_commands[];
 extern const struct cli_command cli_program;
 

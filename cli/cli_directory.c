@@ -101,14 +101,14 @@ bool cli_may_hold_recording(const char *path, const char *quoted)
 {
     const enum cli_existing existing = cli_look_at(path);
     if (existing == CLI_IS_NO_DIR)
-        cli_fail("%s is there already and no directory; choose another name with -o", quoted);
+        cli_fail("%s exists and is not a directory; choose another name with -o", quoted);
     else if (existing == CLI_IS_OTHER_DIR)
         cli_fail("%s is not empty and holds more than a recording; choose another name with -o",
                  quoted);
     return existing != CLI_IS_NO_DIR && existing != CLI_IS_OTHER_DIR;
 }
 
-/* Called for recordings alone, that is for directories in which every file is ours. */
+/* Called only for recordings, that is for directories in which every file is ours. */
 bool cli_empty_recording(const char *path)
 {
     bool failed = false;

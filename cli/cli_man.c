@@ -52,7 +52,7 @@ static void print_bold(const char *text)
     fputs("\\fR", stdout);
 }
 
-/* Lines as they stand. */
+/* Lines without filling. */
 static void print_lines(const char *text)
 {
     puts(".EX");
@@ -74,7 +74,7 @@ static void print_upper(const char *text)
 
 /* ---- options ---- */
 
-/* Words that are typed as they stand are bold, names of values in italics. */
+/* Words to type literally are bold, names of values in italics. */
 static void print_value(const struct cli_option *option)
 {
     const char *const font = cli_kind(option) == CLI_CHOICE ? "\\fB" : "\\fI";
@@ -116,7 +116,7 @@ static void print_options(const struct cli_command *command)
     static bool ignored;
     static const struct cli_option common[] = {
         {"help", 'h', CLI_FLAG, NULL, &ignored, "show a short help and exit"},
-        {"version", 'V', CLI_FLAG, NULL, &ignored, "say which marey this is and exit"},
+        {"version", 'V', CLI_FLAG, NULL, &ignored, "print the version and exit"},
     };
     puts(".SH OPTIONS");
     for (size_t i = 0; i < command->n_options; i++) {

@@ -217,7 +217,7 @@ void cli_term_choices(bool (*at)(size_t i, struct cli_term *term), char *into, s
 #define HELP_WIDTH 90
 #define HELP_INDENT 10
 
-/* An option with many choices takes several lines, each broken behind one of them. Returns the width of the last. */
+/* An option with many choices takes several lines, each broken after one of them. Returns the width of the last. */
 static int print_left(const char *left, int len)
 {
     while (len > HELP_WIDTH) {

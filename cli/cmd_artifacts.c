@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output, "write there; made when it is not there"},
     {"rank", 0, CLI_TEXT, "R", &given.rank, "the rank in names of files (default: the trace's own)"},
     {"only", 0, CLI_TEXT, "LIST", &given.only,
-     "these alone, with commas between: trace, averages, stacks,\n"
+     "only these, with commas between: trace, averages, stacks,\n"
      "timeline, snapshot\n"
      "(default: all that the trace has data for)"},
     {"sort", 's', CLI_TEXT, "KEY", &given.sort,
@@ -386,7 +386,7 @@ static int run(int n_args, char **args)
         return cli_fail("cannot open %s: %s", job.source, strerror(errno));
     if (!S_ISREG(job.read.st_mode))
         return cli_fail("cannot read %s: it is not a regular file", job.source);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error, like a full disk */
     if (!make_directory(given.output))
         return cli_fail("cannot make the directory %s: %s", given.output, strerror(errno));
     /* A packed trace that is where it ought to be stays there. */

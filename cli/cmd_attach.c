@@ -24,11 +24,11 @@ static const struct cli_option options[] = {
      "true (default: up to 250 Hz)"},
     {"snapshot", 0, CLI_FLAG, NULL, &given.snapshot,
      "stop nothing; a stack that changed meanwhile is marked, and one\n"
-     "sample of a hundred is exact, to tell the error (default: above)"},
+     "sample of a hundred is exact, to check the error (default: above)"},
     {"native", 'n', CLI_FLAG, NULL, &given.native,
      "frames of C and C++ as well; each sample stops its thread"},
     {"no-children", 0, CLI_FLAG, NULL, &given.no_children,
-     "these processes alone, not those that they start"},
+     "only these processes, not those that they start"},
     {"max-slowdown", 0, CLI_TEXT, "PERCENT", &given.max_slowdown,
      "of its time that a process may be kept stopped; fewer samples\n"
      "are taken where that would be more (default: 0.5%)"},

@@ -153,7 +153,7 @@ const struct cli_command cli_command_completion = {
         "scripts where shells look for them; this is for other places.",
     .examples =
         "  source <(marey completion bash)            in this shell; in ~/.bashrc for good\n"
-        "  source <(marey completion zsh)             in ~/.zshrc, behind compinit\n"
+        "  source <(marey completion zsh)             in ~/.zshrc, after compinit\n"
         "  marey completion fish | source             in ~/.config/fish/config.fish",
     .run = completion,
 };

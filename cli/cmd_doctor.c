@@ -12,7 +12,7 @@ static const struct cli_option options[] = {
      "an object: version, abi, can_record, and findings, a list of\n"
      "subject, thing, state, value, amount, unit, advice"},
     {"measure", 0, CLI_FLAG, NULL, &given.measure,
-     "also write up to 64 MiB, for 0.3 s at most, and tell the speed"},
+     "also write up to 64 MiB, for 0.3 s at most, and report the speed"},
     {"wait", 'w', CLI_COUNT, "SECONDS", &given.wait,
      "how long libraries and interpreters, all together, may take to\n"
      "answer (default: 1)"},
@@ -53,7 +53,7 @@ const struct cli_command cli_command_doctor = {
     .usage = "[RUN_DIR] [OPTIONS]",
     .brief = "what can be measured here, and what is missing",
     .about =
-        "Tells what can be measured on this machine, how finely, at what cost, and what is\n"
+        "Reports what can be measured on this machine, how finely, at what cost, and what is\n"
         "missing, each with what to do: clock, machine, files, permissions, NVTX, CUDA,\n"
         "Python, sampling, versions, launcher. A small recording is made in RUN_DIR, or in the\n"
         "current directory, and removed again. No CUDA context is made and no network used.",

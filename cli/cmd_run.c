@@ -26,8 +26,8 @@ static const struct cli_option options[] = {
      "and again, R times in all (default: for ever)"},
     {"calls", 0, CLI_MAYBE, "MODULE,...", &given.calls,
      "profile Python's functions: how often each was called, how\n"
-     "long it took, by whom and with which arguments; of these\n"
-     "modules and packages alone, others then cost nothing"},
+     "long it took, by whom and with which arguments; only of\n"
+     "these modules and packages, others then cost nothing"},
     {"sample", 0, CLI_MAYBE, "HZ", &given.sample,
      "sample what Python's threads do, in the program and in all\n"
      "that it starts, HZ times a second (default: 100); nothing of\n"
@@ -35,7 +35,7 @@ static const struct cli_option options[] = {
     {"native", 0, CLI_FLAG, NULL, &given.native, "with --sample, frames of C and C++ as well"},
     {"mpi", 0, CLI_FLAG, NULL, &given.mpi,
      "record MPI's calls: a range for each, with what it sends and\n"
-     "gets; in front of mpirun or behind it"},
+     "gets; before mpirun or after it"},
     {"energy", 0, CLI_FLAG, NULL, &given.energy,
      "record power, energy and utilization of the GPUs that the\n"
      "program may use, and of the processors where that is allowed"},
@@ -49,10 +49,10 @@ static const struct cli_option options[] = {
      "with --memory, bytes between two samples (default: 512KiB, or\n"
      "more where that would be many); 1: every allocation"},
     {"nvtx", 0, CLI_FLAG, NULL, &given.nvtx,
-     "record what the program and its libraries tell NVTX: ranges\n"
-     "and marks of PyTorch, NCCL, DALI, ...; no GPU is needed"},
+     "record NVTX ranges and marks of the program and its\n"
+     "libraries (PyTorch, NCCL, DALI, ...); no GPU is needed"},
     {"options", 0, CLI_TEXT, "KEY=VALUE,...", &given.options,
-     "how to record; they go into MAREY_OPTIONS, behind what is\n"
+     "how to record; they go into MAREY_OPTIONS, after what is\n"
      "there. 'marey run --options help' lists them"},
     {"repeat", 0, CLI_COUNT, "N", &given.repeat,
      "run it N times, one after the other, into one recording:\n"
@@ -63,7 +63,7 @@ static const struct cli_option options[] = {
 static uint64_t n_sampled; /* of all repeats */
 static bool wants_energy;
 
-/* MAREY_OPTIONS, then what our own options stand for, then --options, which win by being last. Free what comes back. */
+/* MAREY_OPTIONS, then what our own options mean, then --options, which win by being last. Free what comes back. */
 static char *joined_options(void)
 {
     char hz[16], modules[1024];
@@ -417,7 +417,7 @@ const struct cli_command cli_command_run = {
     .about =
         "Runs a program with recording switched on, for it and for the processes it starts:\n"
         "Python programs without any change, others when they are linked with libmarey. Works\n"
-        "in front of torchrun, mpirun and srun, and behind them. Signals go to the program;\n"
+        "before torchrun, mpirun and srun, and after them. Signals go to the program;\n"
         "its exit status is passed on. Whatever way it ends, what it recorded is kept.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],

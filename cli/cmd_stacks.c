@@ -11,7 +11,7 @@ static const struct cli_option options[] = {
      "an object: processes, groups of equal stacks with their threads\n"
      "and frames, failures"},
     {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
-    {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "of these processes alone"},
+    {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
     {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
      "auto: when standard output is a terminal"},
 };
@@ -46,7 +46,7 @@ const struct cli_command cli_command_stacks = {
     .brief = "what every thread of Python processes does now, once",
     .about =
         "Prints the stack of each thread of Python processes and of their children, with what\n"
-        "it waits for. Threads with equal stacks stand together: of many ranks one sees where\n"
+        "it waits for. Threads with equal stacks are grouped: of many ranks one sees where\n"
         "most are, and which are elsewhere. A thread is stopped for some 50 us while it is read.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],

@@ -23,7 +23,7 @@ static const struct cli_option options[] = {
      "sort by the time of a function with all that it calls"},
     {"idle", 0, CLI_FLAG, NULL, &given.idle,
      "time counts on all threads; else on main threads, and on others\n"
-     "while they are on a processor"},
+     "while they are on a CPU core"},
     {"window", 'w', CLI_TEXT, "TIME", &given.window, "of the last seconds (default: 5s)"},
     {"rate", 'r', CLI_TEXT, "HZ", &given.rate, "samples a second of each process (default: 100)"},
     {"once", 0, CLI_FLAG, NULL, &given.once,
@@ -31,7 +31,7 @@ static const struct cli_option options[] = {
     {"limit", 'l', CLI_COUNT, "N", &given.limit,
      "rows at most, where there is no terminal (default: 20)"},
     {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
-    {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "these processes alone"},
+    {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
     {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
      "auto: when standard output is a terminal"},
 };
@@ -198,7 +198,7 @@ const struct cli_command cli_command_top = {
         "Shows where Python processes and those that they start have been in the last seconds, by\n"
         "function, line, thread or rank. Keys: f functions, l lines, t threads, r ranks, s sort "
         "by\n"
-        "self, o by total, i idle threads too, p pause, q quit. Where standard output is no\n"
+        "self, o by total, i idle threads too, p pause, q quit. Where standard output is not a\n"
         "terminal, a table a second is printed.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],

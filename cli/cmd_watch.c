@@ -20,13 +20,13 @@ static const struct cli_option options[] = {
     {"stall", 's', CLI_TEXT, "TIME", &given.stall,
      "how long nothing may move: 60s, 5m (default: 60s)"},
     {"busy", 0, CLI_FLAG, NULL, &given.busy,
-     "stacks alone count, whatever processors do: for threads that\n"
+     "only stacks count, whatever processors do: for threads that\n"
      "spin until a GPU or another rank answers"},
-    {"once", 0, CLI_FLAG, NULL, &given.once, "end with status 1 behind the first stall"},
+    {"once", 0, CLI_FLAG, NULL, &given.once, "end with status 1 after the first stall"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "append stacks to this file (default: standard output)"},
     {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
-    {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "these processes alone"},
+    {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
     {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
      "auto: when standard output is a terminal"},
 };
@@ -93,7 +93,7 @@ static int tell_stall(const struct watch *watch)
 
 /* ---- waiting ---- */
 
-/* Each stall is told once: it is over when something moves. */
+/* Each stall is reported once: it ends when something moves. */
 static int wait_for_stalls(struct watch *watch)
 {
     bool is_told = false;

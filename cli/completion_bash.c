@@ -1,7 +1,7 @@
 /*
  * Completion for bash, 4.2 or later. Bash breaks words at "=", so the script first puts them together again; what
  * it offers is cut back to where bash believes that the word begins. It needs no package bash-completion, and
- * where that is there, programs behind `marey run` are completed as they are without it.
+ * where that is there, programs after `marey run` are completed as they are without it.
  */
 #include "completion.h"
 
@@ -124,7 +124,7 @@ static const char driver[] =
     "    else\n"
     "        _marey_in_command \"${words[1]}\"\n"
     "    fi\n"
-    "    # Bash replaces what stands behind the last \"=\".\n"
+    "    # Bash replaces the text after the last \"=\".\n"
     "    local before=${cur%\"${cur##*=}\"}\n"
     "    [[ $COMP_WORDBREAKS != *=* || -z $before || ${#COMPREPLY[@]} == 0 ]] ||\n"
     "        COMPREPLY=(\"${COMPREPLY[@]#\"$before\"}\")\n"

@@ -7,7 +7,7 @@
 static const char helpers[] =
     "# Completion of marey for fish, printed by `marey completion fish`.\n"
     "\n"
-    "# Is one of these commands on the line, and no program behind it yet?\n"
+    "# Is one of these commands on the line, and no program after it yet?\n"
     "function __marey_in\n"
     "    set -l words (commandline -opc)\n"
     "    test (count $words) -ge 2; and contains -- $words[2] $argv; and not count "
@@ -142,8 +142,8 @@ void completion_print_fish(void)
     puts("complete -c marey -n 'test (count (commandline -opc)) -eq 1' -l help -s h -d 'list the "
          "commands and exit'\n"
          "complete -c marey -n 'test (count (commandline -opc)) -eq 1' -l version -s V"
-         " -d 'say which marey this is and exit'\n"
-         "complete -c marey -n 'test (count (commandline -opc)) -eq 1' -a help -d 'tell about a "
+         " -d 'print the version and exit'\n"
+         "complete -c marey -n 'test (count (commandline -opc)) -eq 1' -a help -d 'describe a "
          "command'\n"
          "complete -c marey -n 'count (__marey_program) >/dev/null' -a "
          "'(__marey_complete_program)'");

@@ -82,7 +82,7 @@ static void print_commands(void)
         completion_print_quoted(cli_commands[i]->brief, "\\:");
         puts("'");
     }
-    puts("        'help:tell about a command'\n    )");
+    puts("        'help:describe a command'\n    )");
 }
 
 void completion_print_zsh(void)
@@ -97,7 +97,7 @@ void completion_print_zsh(void)
     print_commands();
     puts("    _arguments -C \\\n"
          "        '(- *)'{-h,--help}'[list the commands and exit]' \\\n"
-         "        '(- *)'{-V,--version}'[say which marey this is and exit]' \\\n"
+         "        '(- *)'{-V,--version}'[print the version and exit]' \\\n"
          "        '1: :->command' '*:: :->arguments' && ret=0\n"
          "    case $state in\n"
          "    command) _describe -t commands command commands && ret=0 ;;\n"

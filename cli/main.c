@@ -1,7 +1,7 @@
 /*
  * marey: the command line. `marey run` measures a program, `marey report` says where its time went,
  * `marey export` hands the events to another viewer. This file has the table of commands and picks
- * one; each has a file of its own.
+ * one; each has its file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ const struct cli_command cli_program = {
     .name = "marey",
     .usage = "COMMAND ...",
     .brief = "where the time of a training program goes",
-    .about = "Records what a training program does and tells where its time goes.",
+    .about = "Records what a training program does and reports where its time goes.",
     .examples = "  marey run -- python train.py             records into train.marey\n"
                 "  marey report train.marey                 the table: which range took how long\n"
                 "  marey export train.marey --to perfetto   the timeline, for ui.perfetto.dev\n"
@@ -72,7 +72,7 @@ static void print_overview(void)
     printf(
         "\nA first look:\n%s\n\n"
         "Which command for which question, and what each costs: docs/guide/which-instrument.md.\n"
-        "'marey COMMAND --help' tells about one command, 'marey --version' which marey this is.\n"
+        "'marey COMMAND --help' describes one command, 'marey --version' prints the version.\n"
         "Exit status: %s\n",
         cli_program.examples, cli_program.exits);
 }

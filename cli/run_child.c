@@ -29,7 +29,7 @@ static void signals_to_take(sigset_t *set)
         sigaddset(set, passed_on[i]);
 }
 
-/* posix_spawn tells why an exec failed, and does not copy our address space. */
+/* posix_spawn reports why an exec failed, and does not copy our address space. */
 static int spawn(char *const *program, const sigset_t *mask, pid_t *pid)
 {
     extern char **environ;
@@ -48,7 +48,7 @@ static int spawn(char *const *program, const sigset_t *mask, pid_t *pid)
 }
 
 /*
- * Whether the program has ended. Only looked at: a sampler in another of our threads stops the program for moments, and
+ * Whether the program has ended. Without reaping: a sampler in another of our threads stops the program briefly, and
  * what waitpid took away of that, the sampler would never hear of.
  */
 static bool has_ended(pid_t pid)
@@ -99,7 +99,7 @@ int run_child(char *const *program, struct run_end *end, run_started *started, v
     sigset_t taken, before;
     pid_t pid;
     signals_to_take(&taken);
-    /* Somebody may have left it ignored, and then no program's end would be told. By default it is ignored too: where
+    /* Somebody may have left it ignored, and then nobody would learn of a program's end. By default it is ignored too: where
      * anybody sets that again, what is pending is lost. */
     sigaction(SIGCHLD, &handled, NULL);
     sigprocmask(SIG_BLOCK, &taken, &before);

@@ -11,7 +11,7 @@
 
 /* ---- the run's name ---- */
 
-/* As libmarey finds it where it is not told, in the same words. torchrun says "none" by default. */
+/* As libmarey finds it by itself, with the same strings. torchrun says "none" by default. */
 bool run_launch_id(char into[RUN_ID_MAX])
 {
     const char *elastic = cli_env("TORCHELASTIC_RUN_ID"), *mpi = cli_env("PMIX_NAMESPACE");
@@ -51,7 +51,7 @@ static void name_by_parent(char into[RUN_ID_MAX])
 }
 
 /*
- * The program is told, so that processes that lose the launcher's variables on the way still belong
+ * Set for the program, so that processes that lose the launcher's variables on the way still belong
  * to the run. Inside a recorded program the run has its name already.
  */
 static void set_run_id(void)
@@ -70,7 +70,7 @@ static void set_run_id(void)
     setenv("MAREY_RUN_ID", id, 0);
 }
 
-/* Numbers behind one name: ranks of a launcher, each with a 'marey run' of its own, agree on them. */
+/* Numbers after one name: ranks of a launcher, each with its own 'marey run', agree on them. */
 void run_environment_repeat(uint32_t repeat)
 {
     static char base[RUN_ID_MAX - 12]; /* libmarey keeps RUN_ID_MAX - 1 bytes of the whole */
@@ -82,7 +82,7 @@ void run_environment_repeat(uint32_t repeat)
     setenv("MAREY_RUN_ID", id, 1);
 }
 
-/* Our rank among several; -1 when there are no several. */
+/* Our rank among several; -1 if we are the only one. */
 static long rank_of_many(void)
 {
     static const char *const sizes[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
@@ -120,7 +120,7 @@ static void prepend_python_path(const char *dir)
 }
 
 /*
- * For an interpreter that has no marey of its own the package beside the folder is offered, which serves if it was
+ * For an interpreter without marey the package beside the folder is offered, which serves if it was
  * built for the same Python.
  */
 static void set_python_path(void)

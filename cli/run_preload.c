@@ -11,7 +11,7 @@
 
 #define AWKWARD " :$"
 
-/* The folder of libmarey, links resolved; "" when that cannot be told. */
+/* The folder of libmarey, links resolved; "" when it is unknown. */
 static void library_folder(char into[PATH_MAX])
 {
     if (realpath(marey_library_path(), into) == NULL || strrchr(into, '/') == NULL)
@@ -96,7 +96,7 @@ bool run_inject_cuda(void)
     return true;
 }
 
-/* Nsight Systems knows its own handles only, so nobody may stand before it. */
+/* Nsight Systems knows its own handles only, so it must be the first tool. */
 static bool is_nsight(const char *tool)
 {
     return cli_env("NSYS_PROFILING_SESSION_ID") != NULL ||

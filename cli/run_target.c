@@ -152,7 +152,7 @@ static bool is_of_this_launch(const char *path)
     char id[RUN_ID_MAX];
     marey_recording *recording = NULL;
     if (!run_launch_id(id))
-        return true; /* nobody can tell */
+        return true; /* it cannot be known */
     if (marey_recording_open(path, &recording) != MAREY_OK)
         return false;
     bool is_ours = true;

@@ -21,7 +21,7 @@ struct sampling {
     marey_sampler *sampler;
     pthread_t thread;
     bool is_running;
-    marey_status status; /* of its end; read it behind sampling_stop */
+    marey_status status; /* of its end; read it after sampling_stop */
     char error[512];
 };
 /* Begin. False, with a sentence said, when no thread can be had. */

@@ -121,7 +121,7 @@ void terminal_size(uint32_t *columns, uint32_t *rows)
     *rows = is_told && size.ws_row > 0 ? size.ws_row : 24;
 }
 
-/* Each line wipes what was behind it, so that nothing flickers. The last row has no line end: it would scroll. */
+/* Each line clears the rest of its row, so that nothing flickers. The last row has no line end: it would scroll. */
 void terminal_show(const char *text, size_t len)
 {
     uint32_t columns, rows, row = 0;

@@ -15,7 +15,7 @@
 bool terminal_is_there(void);
 
 /*
- * Take the terminal. Signals are then taken by terminal_wait alone: threads that are started later inherit that they are
+ * Take the terminal. Signals are then taken only by terminal_wait: threads that are started later inherit that they are
  * blocked. False where it cannot be had, with errno set.
  */
 bool terminal_open(void);
@@ -33,7 +33,7 @@ enum terminal_event {
     TERMINAL_RESIZED = -1, /* or taken back after a stop: draw again */
     TERMINAL_ENDED = -2,   /* somebody asks us to end, or nobody is there any more */
 };
-/* Wait for a key, at most `timeout_ms`: its byte, or an event. Keys that are more than one byte are told as 27. */
+/* Wait for a key, at most `timeout_ms`: its byte, or an event. Keys of more than one byte are returned as 27. */
 int terminal_wait(int timeout_ms);
 /* The signal that asked us to end; 0: none. Die by it once everything is put away. */
 int terminal_signal(void);

@@ -130,7 +130,7 @@ static const struct {
 
 static void look_at_all(struct marey__doctor *doctor, uint32_t wait_ms)
 {
-    /* The trial measures, so it runs alone; writing 64 MiB has time of its own. */
+    /* The trial measures, so nothing runs beside it; writing 64 MiB has extra time. */
     const uint64_t start_ns = marey__clock_ns(CLOCK_MONOTONIC);
     const uint64_t wait_ns = (uint64_t)(wait_ms != 0 ? wait_ms : WAIT_MS) * 1000000u;
     doctor->deadline_ns = start_ns + wait_ns + (doctor->measure ? MEASURE_MS * UINT64_C(1000000) : 0);

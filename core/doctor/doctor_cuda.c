@@ -1,6 +1,6 @@
 /*
  * CUDA as far as it can be seen without making a context: driver, runtime, NVML, CUPTI, nsys; which devices a program sees,
- * and whether their work can be traced. Each library is asked in a child process of its own, all of them at once.
+ * and whether their work can be traced. Each library is queried in its own child process, all at once.
  */
 #include <dlfcn.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ static const uint64_t start_ns = UINT64_C(3000000000);
 
 /* ---- in the child ---- */
 
-/* `function` tells a version like 13000, without a context or even cuInit. */
+/* `function` returns a version like 13000, without a context or even cuInit. */
 static void ask_cuda_version(void *handle, const char *function, int fd)
 {
     int (*version)(int *) = NULL;
@@ -22,7 +22,7 @@ static void ask_cuda_version(void *handle, const char *function, int fd)
     if (version != NULL && version(&number) == 0 && number > 0)
         dprintf(fd, "value=CUDA %d.%d\n", number / 1000, number % 1000 / 10);
     else
-        dprintf(fd, "limited=it does not tell its version\n");
+        dprintf(fd, "limited=it does not report its version\n");
 }
 
 static void ask_driver(const struct marey__doctor *doctor, void *handle, int fd)
@@ -56,7 +56,7 @@ static void ask_devices(const struct marey__doctor *doctor, void *handle, int fd
     *(void **)&count = dlsym(handle, "cuDeviceGetCount");
     *(void **)&get = dlsym(handle, "cuDeviceGet");
     *(void **)&uuid =
-        dlsym(handle, "cuDeviceGetUuid_v2"); /* the one that tells shares of a GPU apart */
+        dlsym(handle, "cuDeviceGetUuid_v2"); /* the one that distinguishes shares of a GPU */
     if (uuid == NULL)
         *(void **)&uuid = dlsym(handle, "cuDeviceGetUuid");
     if (init == NULL || count == NULL || get == NULL || uuid == NULL)
@@ -165,7 +165,7 @@ static const struct {
     {3, "a child of a process that uses CUDA cannot use it too",
      "run the command 'marey doctor' by itself"},
     {34, "this is a stub library of the toolkit", "put the driver's own libcuda.so.1 first"},
-    {46, "the GPU is in use by somebody who wants it alone", "wait, or ask for another GPU"},
+    {46, "the GPU is in exclusive use by another process", "wait, or ask for another GPU"},
     {100, "it sees no device",
      "unset CUDA_VISIBLE_DEVICES, or name a device in it; in a container: docker run --gpus all"},
     {101, "it sees no such device", "correct CUDA_VISIBLE_DEVICES"},
@@ -175,13 +175,13 @@ static const struct {
     {803, "driver and kernel module have different versions", "restart the machine"},
     {804, "this compatibility library does not fit the driver",
      "take cuda-compat off LD_LIBRARY_PATH, or install a newer driver"},
-    {999, "it failed for no reason that it tells",
+    {999, "it failed without a reason",
      "look for Xid in dmesg; after a sleep of the machine: reload nvidia_uvm"},
 };
 
 static void report_no_devices(struct marey__doctor *doctor, uint64_t error)
 {
-    const char *what = "it tells no reason that is known here",
+    const char *what = "unknown error",
                *advice = "look the number up among CUDA's errors (CUresult)";
     for (size_t i = 0; i < MAREY__COUNT_OF(cuda_errors); i++)
         if (cuda_errors[i].error == error) {
@@ -283,7 +283,7 @@ static void report_teardown(struct marey__doctor *doctor)
 
 void marey__doctor_cuda(struct marey__doctor *doctor)
 {
-    /* Starting CUDA wakes GPUs up, which takes seconds on some machines; whoever answers at once is not waited for. */
+    /* Starting CUDA wakes GPUs up, which takes seconds on some machines; libraries that answer at once are not waited for. */
     if (access("/dev/nvidiactl", F_OK) == 0)
         doctor->deadline_ns += start_ns;
     struct marey__doctor_look looks[MAREY__N_LIBRARIES + 1];

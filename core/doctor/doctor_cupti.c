@@ -48,7 +48,7 @@ void marey__cupti_ask_version(const struct marey__doctor *doctor, void *handle, 
     if (cupti.version != NULL && cupti.version(&number) == 0 && number > 0)
         dprintf(fd, "value=API version %u\n", number);
     else
-        dprintf(fd, "limited=it does not tell its version\n");
+        dprintf(fd, "limited=it does not report its version\n");
 }
 
 /* ---- in the child ---- */
@@ -126,7 +126,8 @@ static const struct failure {
     const char *what, *advice;
 } failures[] = {
     {15, "CUPTI does not start", "install the CUPTI of the driver's CUDA version, or a newer driver"},
-    {33, "this virtual GPU allows no tracing", "ask whoever runs the hypervisor for profiling rights"},
+    {33, "this virtual GPU allows no tracing",
+     "ask the administrator of the hypervisor for profiling rights"},
     {35, "the driver keeps tracing to administrators",
      "as root: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' > "
      "/etc/modprobe.d/marey.conf, and restart; in a container also docker run --cap-add=SYS_ADMIN"},
@@ -134,7 +135,7 @@ static const struct failure {
     {ERROR_TAKEN, "another tool traces programs that are started here",
      "record without that tool (nsys, ncu, a debugger), or without --gpu and import its trace"},
     {40, "this virtual GPU keeps tracing to administrators",
-     "ask whoever runs the hypervisor for profiling rights"},
+     "ask the administrator of the hypervisor for profiling rights"},
     {41, "the GPU computes confidentially, and then allows no tracing",
      "switch confidential computing off, or record without --gpu"},
     {42, "this GPU is of a kind that allows no tracing", "record without --gpu"},
@@ -180,7 +181,7 @@ void marey__cupti_report(struct marey__doctor *doctor, const struct marey__probe
         marey__doctor_limited(
             doctor, "GPU tracing",
             "try again with --wait 10; if it fails again, reinstall matching driver and CUPTI",
-            "tried in a process of its own: %s", reason);
+            "tried in a child process: %s", reason);
     else if (value[0] == '0')
         marey__doctor_ok(doctor, "GPU tracing",
                          "tried: CUPTI takes marey's subscription, and gives records of kernels");

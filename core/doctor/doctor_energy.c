@@ -69,9 +69,9 @@ static void report_period(struct marey__doctor *doctor, const char *thing, const
                                 (unsigned long long)found->n_changes, duration(found->cost_ns, cost));
     else
         marey__doctor_amount_as(
-            doctor, thing, "try again with --wait 10; a value that stands still cannot be trusted",
-            NAN, "ns", "%s, readable in %s; too few new values were seen to tell its period", what,
-            duration(found->cost_ns, cost));
+            doctor, thing, "try again with --wait 10; a value that does not change cannot be trusted",
+            NAN, "ns", "%s, readable in %s; too few new values were seen to measure its period",
+            what, duration(found->cost_ns, cost));
 }
 
 static void report_energy(struct gpu_rows *gpu)
@@ -102,7 +102,7 @@ static void report_power(struct gpu_rows *gpu)
             return;
         }
     marey__doctor_missing(gpu->doctor, thing,
-                          "nothing to do: this GPU, or this share of one, tells no power",
+                          "nothing to do: this GPU, or this share of one, reports no power",
                           "refused: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
 }
 
@@ -159,7 +159,7 @@ static void report_state(struct gpu_rows *gpu)
     }
     marey__doctor_limited(
         gpu->doctor, thing_of(gpu, "state"),
-        missing[0] == '\0' ? NULL : "nothing to do: the driver does not tell them here", "%s%s%s",
+        missing[0] == '\0' ? NULL : "nothing to do: the driver does not report them here", "%s%s%s",
         there[0] != '\0' ? there : "nothing", missing[0] != '\0' ? "; not readable: " : "", missing);
 }
 
@@ -170,9 +170,8 @@ static void report_mig(struct gpu_rows *gpu)
         marey__doctor_off(gpu->doctor, thing_of(gpu, "MIG"), "this GPU cannot be divided");
     else if (strcmp(value, "on") == 0)
         marey__doctor_limited(
-            gpu->doctor, thing_of(gpu, "MIG"),
-            "use whole GPUs where energy is to be told of one program",
-            "divided: energy and power are of the whole GPU, whoever uses the rest");
+            gpu->doctor, thing_of(gpu, "MIG"), "use whole GPUs to measure the energy of one program",
+            "divided: energy and power are of the whole GPU, including other users");
     else
         marey__doctor_off(gpu->doctor, thing_of(gpu, "MIG"), "not divided");
 }
@@ -239,7 +238,7 @@ static size_t find_zones(const char *folder, struct zone *zones)
     if (dir != NULL)
         closedir(dir);
     qsort(zones, n, sizeof *zones, by_path);
-    /* A second one of a name is told by its folder: each finding has a name of its own. */
+    /* A second one of a name is called after its folder: names of findings are unique. */
     for (size_t i = 1; i < n; i++)
         for (size_t k = 0; k < i; k++)
             if (strcmp(zones[k].name, zones[i].name) == 0)

@@ -44,7 +44,7 @@ static void report_recording(struct marey__doctor *doctor)
         marey__doctor_missing(
             doctor, "recording",
             "fix what the message names, or choose another directory with 'marey run -o'", "%s",
-            trial->error[0] != '\0' ? trial->error : "it failed without a word");
+            trial->error[0] != '\0' ? trial->error : "it failed without a message");
 }
 
 static void report_pool(struct marey__doctor *doctor, const char *type)

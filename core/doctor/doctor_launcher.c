@@ -48,6 +48,6 @@ void marey__doctor_launcher(struct marey__doctor *doctor)
     else
         marey__doctor_missing(
             doctor, "MAREY_OPTIONS",
-            "mend it, or nothing is recorded: 'marey run --options help' lists what there is", "%s",
-            marey_last_error());
+            "correct it, or nothing is recorded: 'marey run --options help' lists what there is",
+            "%s", marey_last_error());
 }

@@ -1,5 +1,5 @@
 /*
- * Libraries of CUDA: where each may lie, opened and asked in a child process of its own, since a driver that does not fit
+ * Libraries of CUDA: where each may be, opened and queried in its own child process, since a driver that does not fit
  * its kernel module may crash or hang.
  */
 #include <dlfcn.h>
@@ -12,7 +12,7 @@ enum { N_SONAMES = 3, N_FOLDERS = 4 };
 
 /* The names that each may have, and where else than on the loader's path it may lie. */
 static const struct places {
-    const char *sonames[N_SONAMES]; /* NULL behind the last */
+    const char *sonames[N_SONAMES]; /* NULL after the last */
     const char *folders[N_FOLDERS]; /* below CUDA's prefix, below site-packages */
 } places[MAREY__N_LIBRARIES] = {
     [MAREY__LIBRARY_DRIVER] = {{"libcuda.so.1"}, {NULL}},

@@ -18,7 +18,7 @@ enum {
     SAMPLES_UTILIZATION = 1,
     GPM_SUPPORT_VERSION = 1,
     MAX_SAMPLES = 256,
-    ENOUGH = 9, /* changes: more would tell little */
+    ENOUGH = 9, /* changes: more would add little */
 };
 
 static const uint64_t window_ns = UINT64_C(400000000), most_ns = UINT64_C(2000000000),

@@ -77,7 +77,7 @@ bool marey__parse_hex_field(const char *text, size_t len, const char *key, uint6
 
 /* ---- mounts ---- */
 
-/* The next word of a line; its length, 0 at the end. `*at` goes behind it. */
+/* The next word of a line; its length, 0 at the end. `*at` moves past it. */
 static size_t next_word(const char *line, size_t len, size_t *at, const char **word)
 {
     while (*at < len && is_blank(line[*at]))

@@ -84,7 +84,7 @@ void marey__probe_start(struct marey__probe *probe, marey__probe_work *work, voi
         close(ends[0]);
         return;
     }
-    setpgid(probe->pid, probe->pid); /* whoever of us two is first */
+    setpgid(probe->pid, probe->pid); /* in both processes, as either may be first */
     probe->fd = ends[0];
     probe->outcome = MAREY__PROBE_RUNNING;
 }

@@ -33,7 +33,7 @@ uint64_t marey__pulse_period_ns(struct marey__pulse *pulse)
     return pulse->gaps_ns[n / 2];
 }
 
-/* ---- from the child that read to the parent that tells ---- */
+/* ---- from the child that measures to the parent ---- */
 
 void marey__pulse_write(struct marey__pulse *pulse, const char *key, unsigned device,
                         const char *refusal, int fd)

@@ -98,7 +98,7 @@ static void report_costs(struct marey__doctor *doctor, struct marey__remote *rem
     else
         marey__doctor_limited(doctor, "cost of a stop",
                               "allow ptrace in the container: docker run --cap-add=SYS_PTRACE",
-                              "threads cannot be stopped here: samples are snapshots alone");
+                              "threads cannot be stopped here: all samples are snapshots");
 }
 
 static void report_python(struct marey__doctor *doctor, const struct marey__python *python,

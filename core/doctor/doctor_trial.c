@@ -3,7 +3,7 @@
  * there, where its pool lies, which clock it takes and what a range costs, with MAREY_OPTIONS as they are now.
  *
  * It runs in a child process: a recording that this process may have open goes on, and a file system that hangs
- * hangs the child alone. The folder is the parent's to make and to remove, whatever became of the child.
+ * hangs only the child. The parent makes and removes the folder.
  */
 #include <dirent.h>
 #include <errno.h>

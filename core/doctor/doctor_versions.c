@@ -114,7 +114,7 @@ static void report_copy(struct marey__doctor *doctor, const struct copies *copie
     marey__probe_wait(&probe, 1, doctor->deadline_ns);
     marey__parse_field(probe.text, probe.len, "version", version, sizeof version);
     marey__doctor_limited(doctor, thing,
-                          "keep one copy: a program that gets both records from the first alone",
+                          "keep one copy: a program that gets both records only from the first",
                           "%s (%s), by %s", copies->paths[i], version, copies->found_by[i]);
 }
 
@@ -175,7 +175,7 @@ void marey__doctor_versions(struct marey__doctor *doctor)
 
 /* ---- optional parts of this build ---- */
 
-/* With a blank behind each comma, so that the list can go on in the next line. */
+/* With a blank after each comma, so that the list can go on in the next line. */
 static void report_exports(struct marey__doctor *doctor)
 {
     char names[256];

@@ -127,7 +127,7 @@ typedef int marey__probe_work(void *ctx, int fd);
 void marey__probe_start(struct marey__probe *probe, marey__probe_work *work, void *ctx);
 /* Wait until all `n` have ended or the deadline has passed; then none is left. */
 void marey__probe_wait(struct marey__probe *probes, size_t n, uint64_t deadline_ns);
-/* Why there is no answer, in a few words ("it crashed (Segmentation fault)"); NULL for a child that ended with 0. */
+/* Why it did not answer, briefly ("it crashed (Segmentation fault)"); NULL for a child that ended with 0. */
 const char *marey__probe_trouble(const struct marey__probe *probe, char *into, size_t size);
 /* Run the program `argv[0]` with its output to `fd`, without MAREY in its environment. Returns only when it cannot. */
 int marey__probe_exec(char *const *argv, int fd);

@@ -116,7 +116,7 @@ def test_a_directory_with_other_files_is_never_touched(marey, emit, recording, h
 def test_a_file_in_the_way_is_refused(marey, emit, tmp_path):
     (tmp_path / "run.marey").write_text("")
     done = marey("run", "--force", "-o", "run.marey", emit, 1)
-    assert (done.returncode, "no directory" in done.stderr) == (2, True)
+    assert (done.returncode, "is not a directory" in done.stderr) == (2, True)
 
 
 def test_a_missing_parent_is_told_before_the_program_starts(marey, tmp_path):

@@ -110,7 +110,7 @@ def test_what_is_no_process_id_is_refused(marey, command):
     for word in ("train.py", "0", "12x", "99999999999"):
         done = marey(command, word)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"marey: '{word}' is no process id; ")
+        assert done.stderr.startswith(f"marey: '{word}' is not a process id; ")
     assert "needs a process id" in marey(command).stderr
 
 

@@ -10,7 +10,7 @@
  *   stacks_read.c        all threads of many processes once
  *   live*.c              counts for `marey top`
  *
- * Input: pids. Output: samples in a store. This folder alone stops threads, and resumes each one it stopped. A
+ * Input: pids. Output: samples in a store. Only this folder stops threads, and it resumes each one. A
  * thread that has not run since its last sample has the same stack: the kernel's switch count proves it, so it is neither
  * read nor stopped. A round costs in proportion to the threads that ran.
  */
@@ -60,7 +60,7 @@ struct marey__thread_state {
     bool is_gone;
     int64_t call;    /* the system call it is in; -1: none */
     uint64_t place;  /* that call's first argument: of a futex its address */
-    uint64_t sp, pc; /* of the program while it is in that call; 0: not told */
+    uint64_t sp, pc; /* of the program while it is in that call; 0: unknown */
     uint64_t looked_ns;
 };
 /* How many files may be kept open, by all; counted down. Each sampler has its own. */
@@ -76,7 +76,7 @@ bool marey__thread_slept_on(const struct marey__thread_files *files, pid_t pid, 
 /* ---- thread_stop.c ---- */
 
 enum marey__stopped {
-    MAREY__STOPPED,     /* it stands still until marey__thread_go */
+    MAREY__STOPPED,     /* it is stopped until marey__thread_go */
     MAREY__STOP_FAILED, /* it goes on: traced by another, or not allowed */
     MAREY__STOP_GONE,
     MAREY__STOP_LATE, /* it did not stop in time; marey__stops_settle lets it go when it does */
@@ -97,7 +97,7 @@ struct marey__stops {
     bool has_no_priority; /* a higher one is refused, or could not be given back */
 };
 enum marey__stopped marey__thread_stop(struct marey__stops *stops, pid_t tid);
-/* Let it go on; how long it stood. */
+/* Let it go on; returns how long it was stopped. */
 uint64_t marey__thread_go(struct marey__stops *stops, pid_t tid);
 /* Let those go on that came to a stop too late. `is_last`: wait for them. */
 void marey__stops_settle(struct marey__stops *stops, bool is_last);
@@ -140,7 +140,7 @@ struct marey__chunk {
     uint64_t n_copied; /* bytes of the copy */
     size_t copy;       /* in the batch */
 };
-/* Something that stands alone: a frame of a generator, a cframe. */
+/* Something outside of chunks: a frame of a generator, a cframe. */
 struct marey__place {
     uint64_t at;
     unsigned used; /* in which read it was of use last */
@@ -268,7 +268,7 @@ struct marey__target {
     double mean_stop_ns; /* of an exact round, lately; below 0: not known */
     double mean_look_ns; /* how long we were at it */
     uint64_t at_ns;      /* of the last look */
-    uint64_t weight_ns;  /* for which the next round stands */
+    uint64_t weight_ns;  /* that the next round represents */
     struct marey_samples_counts counts;
 };
 /* `remote` is taken over, also when this fails. */
@@ -295,7 +295,7 @@ void marey__places_fini(struct marey__places *places);
 enum marey__walked {
     MAREY__WALKED,
     MAREY__WALK_REJECTED, /* nothing can be made of it */
-    MAREY__WALK_ENDED,    /* there is no such thread any more */
+    MAREY__WALK_ENDED,    /* the thread has ended */
 };
 /*
  * From the copies of a thread to context->walk. `flags` gets UNSTABLE, TRUNCATED, NO_FRAMES, EXCEPTION. What is not in the
@@ -308,7 +308,7 @@ enum marey__walked marey__thread_walk(struct marey__sampler_context *context,
 
 /* ---- target_stack.c ---- */
 /*
- * Have the code objects read of the frames that were not there before, while the thread stands still: those that are not
+ * Have the code objects read of the frames that were not there before, while the thread is stopped: those that are not
  * known, and those that may have left their place to others.
  */
 void marey__walk_meet(struct marey__target *target, const struct marey__walk *walk,
@@ -395,7 +395,7 @@ struct marey_sampler {
     marey_sampler_on_round_fn *on_round;
     void *on_round_ctx;
 
-    /* the sampler's thread alone */
+    /* only the sampler's thread */
     uint64_t begin_ns, next_ns, told_ns;
     uint64_t n_asked, n_missed, n_late, late_ns;
     uint64_t cpu_begin_ns;
@@ -403,7 +403,7 @@ struct marey_sampler {
     double mean_look_ns; /* how long an exact round took us, lately */
     double mean_stop_ns; /* of an exact round, lately */
 
-    _Atomic int is_stopped; /* stored by anybody; the loop alone loads it. Relaxed: it guards nothing */
+    _Atomic int is_stopped; /* stored by any thread; only the loop loads it. Relaxed: it guards nothing */
 
     pthread_mutex_t lock; /* guards what is below */
     pid_t *joining;       /* put by anybody, taken by the sampler's thread */

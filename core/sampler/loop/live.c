@@ -110,7 +110,7 @@ static void look_at_clock(struct marey__live_process *process, uint64_t now_ns)
     process->cpu_at = now_ns;
 }
 
-/* The time that a round stands for. */
+/* The time that a round represents. */
 static uint64_t weight_of(struct marey_live *live, const struct marey_samples_round *round)
 {
     const struct marey__live_process *process = process_of(live, round->process);

@@ -38,7 +38,7 @@ static marey_status take_options(const struct marey_sampler_options *given,
         return marey__fail(MAREY_EINVAL, "an audit of a share of %g: it must be at most 1",
                            options->audit_share);
     if ((unsigned)options->strategy > MAREY_SAMPLER_SNAPSHOT)
-        return marey__fail(MAREY_EINVAL, "%d is no strategy of a sampler", (int)options->strategy);
+        return marey__fail(MAREY_EINVAL, "%d is not a strategy of a sampler", (int)options->strategy);
     if (options->seed == 0)
         options->seed = marey__identity_random();
     return MAREY_OK;
@@ -67,7 +67,7 @@ static marey_status open_all(struct marey_sampler *sampler,
     MAREY__TRY_MEMORY(sampler->samples != NULL &&
                       marey__sampler_context_init(&sampler->context, sampler->samples, NULL,
                                                   options->native != 0, options->seed));
-    /* Without a processor a thread stands where it stood: to wait for it costs rounds, and no truth. */
+    /* A thread without a CPU core does not move: waiting for it costs rounds, not accuracy. */
     if (sampler->is_strict)
         sampler->context.stops.patience_ns = STRICT_PATIENCE_NS;
     marey__family_init(&sampler->family, &sampler->context, !options->no_children,
@@ -122,7 +122,7 @@ void marey_sampler_on_round(marey_sampler *sampler, marey_sampler_on_round_fn *c
     sampler->on_round_ctx = ctx;
 }
 
-/* Each stop of a thread would be told to us by SIGCHLD, as the end of a child is; the caller may wait for that. */
+/* Each stop of a thread would send us SIGCHLD, as the end of a child does; the caller may wait for that. */
 static void block_exit_signals(struct sigaction *before)
 {
     struct sigaction ours;

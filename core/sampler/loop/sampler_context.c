@@ -53,7 +53,7 @@ void marey__batch_read(struct marey__batch *batch, struct marey__remote *remote,
     while (first < batch->n) {
         first += marey__remote_read_spans(remote, batch->spans + first, batch->n - first);
         if (first < batch->n)
-            batch->spans[first++].n_bytes = 0; /* this one cannot be read; those behind it may */
+            batch->spans[first++].n_bytes = 0; /* this one cannot be read; those after it may */
     }
 }
 

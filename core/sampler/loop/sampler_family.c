@@ -6,8 +6,8 @@
  * that have run; for all of them ten times a second besides. While children are being born, that is every 2 ms and before
  * each round.
  *
- * A forked child is a Python from its first moment, and is read with what is known of its parent. One that was made by
- * vfork is its parent until it begins a program of its own: it has the parent's memory. What is no Python is kept in mind
+ * A forked child is a Python from the start, and is read with what is known of its parent. One that was made by
+ * vfork is its parent until it begins its own program: it has the parent's memory. Processes that are not Python are kept in mind
  * all the same: it may begin one, as shells and launchers do, and its children may be some.
  */
 #include <dirent.h>
@@ -29,7 +29,8 @@ enum {
     QUIET_MS = 20,    /* else */
     BIRTHS_MS = 3000, /* for how long after a birth more are expected */
     SEARCH_MS = 100,  /* between two looks in all threads */
-    MEMORY_MS = 5000, /* for how long an ended process is kept in mind: its number may stand in lists */
+    MEMORY_MS =
+        5000, /* for how long an ended process is kept in mind: its number may still be in lists */
 };
 
 void marey__family_init(struct marey__family *family, struct marey__sampler_context *context,
@@ -280,7 +281,7 @@ static bool may_have_children(struct marey__family *family, uint64_t now_ns)
     return now_ns - family->changed_ns < SHOW_MS * ms_ns;
 }
 
-/* ---- those that are no Pythons yet ---- */
+/* ---- processes that are not Python yet ---- */
 
 static void try_again(struct marey__family *family, uint64_t now_ns, bool is_search)
 {

@@ -1,11 +1,11 @@
 /*
- * When: rounds come at random moments, as many in a second as asked for on the mean. Equal gaps would see a program that
+ * When: rounds come at random times, on average as many per second as asked for. Equal gaps would see a program that
  * does the same thing again and again always at the same point. A round that is late is made all the same; when the
- * sampler is far behind, rounds are left out and counted as missed. Each round stands for the mean gap, times as many rounds
- * as were due since the one before: with random moments this varies less than the time that went by.
+ * sampler is far behind, rounds are left out and counted as missed. Each round represents the mean gap, times as many rounds
+ * as were due since the one before: with random times this varies less than the time that went by.
  *
  * How much: the share of a process's time for which threads are kept stopped stays below a budget. What stops cost is
- * known from the last ones; which rounds may stop is drawn by lot, whatever the process does at that moment.
+ * known from the last ones; which rounds may stop is drawn by lot, whatever the process does at that time.
  */
 #include <errno.h>
 #include <math.h>

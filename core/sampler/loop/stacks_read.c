@@ -1,5 +1,5 @@
 /*
- * The stacks of all threads of many processes, once: processes side by side, each by a thread with a context of its own.
+ * The stacks of all threads of many processes, once: processes side by side, each by a thread with its own context.
  * Names go into one store under a lock, which is held for microseconds.
  */
 #include "sampler/loop/internal.h"
@@ -95,7 +95,7 @@ static void work(void *ctx, bool may_tell)
     }
 }
 
-/* The parts of all tasks behind one another. */
+/* The parts of all tasks, one after another. */
 static marey_status collect(struct job *job)
 {
     size_t n_rounds = 0, n_failures = 0;

@@ -311,8 +311,8 @@ static bool look_with_stop(struct marey__sampler_context *context, struct marey_
 }
 
 /*
- * With native frames, a thread that sleeps in a system call: the kernel tells where its stack ends, and it is exact when it
- * still slept after the read. False: it does not sleep, or its stack takes more registers than are told; it is to be stopped.
+ * With native frames, a thread that sleeps in a system call: the kernel reports where its stack ends, and it is exact when it
+ * still slept after the read. False: it does not sleep, or its stack takes more registers than are known; it is to be stopped.
  */
 static bool look_asleep(struct marey__sampler_context *context, struct marey__target *target,
                         struct marey__target_thread *thread)

@@ -3,7 +3,7 @@
  *
  *   frames outside of the data stack | older chunks | twin | thread state | cframes | newest chunk
  *
- * The order is that of the copy. Thread state and newest chunk stand side by side, as the one says where in the other the
+ * The order is that of the copy. Thread state and newest chunk are next to each other, as the one says where in the other the
  * stack ends. The twin is a first copy of the end of the newest chunk: where it differs from the second, the stack has
  * changed meanwhile. An address that is no longer right costs another read, later; what it brings may be of another
  * moment, unless the thread stands still.
@@ -18,7 +18,7 @@
 #include "sampler/loop/internal.h"
 
 enum {
-    SLACK = 512,    /* bytes behind the end of the stack: it may grow by some frames */
+    SLACK = 512,    /* bytes past the end of the stack: it may grow by some frames */
     TWIN = 640,     /* bytes of the twin */
     RUN = 64,       /* reads after which the reach of the run before is forgotten */
     STRAY_AGE = 32, /* reads for which an address is kept that was of no use */
@@ -254,7 +254,7 @@ static bool refresh_chunks(struct marey__sampler_context *context, struct marey_
 
 enum {
     MAX_LATE_STILL =
-        1024, /* frames read one by one while a thread stands still: some milliseconds at worst */
+        1024, /* frames read one by one while a thread is stopped: some milliseconds at worst */
     MAX_LATE = 8192,
     MAX_COROUTINES = 16,
     MAX_STEPS = 32,
@@ -293,7 +293,7 @@ static const uint8_t *find_in_chunks(struct walker *w, uint64_t at)
     return NULL;
 }
 
-/* To 3.10: in the list of last time, usually right behind the one before. */
+/* To 3.10: in the list of last time, usually right after the one before. */
 static const uint8_t *find_on_heap(struct walker *w, uint64_t at)
 {
     struct marey__places *places = w->places;
@@ -382,7 +382,7 @@ static bool put_frame(struct walker *w, const uint8_t *frame)
 
 /*
  * Whether a stack can end with a frame of this owner. Generators that do not run have no caller, and the interpreter takes
- * theirs away a moment before it leaves them. From 3.12 on each evaluation loop begins with a shim.
+ * theirs away just before it leaves them. From 3.12 on each evaluation loop begins with a shim.
  */
 static bool is_outermost(const struct marey__remote_layout *layout, unsigned owner)
 {
@@ -404,13 +404,13 @@ static bool ends_with_code(const struct walker *w)
 }
 
 /*
- * From `at` outwards; true when the end of the stack was reached. A chain of two moments may run in circles, as frames are
+ * From `at` outwards; true when the end of the stack was reached. A chain from two points in time may run in circles, as frames are
  * freed and used again: the frame of each power of two is remembered and must not come again (Brent).
  */
 static bool walk_from(struct walker *w, uint64_t at)
 {
     const struct marey__remote_layout *layout = w->target->layout;
-    /* Without any frame there is no evaluation loop, and no other one around it. */
+    /* Without a frame there is neither an evaluation loop, nor another one around it. */
     unsigned owner =
         w->around == 0 || at != 0 ? MAREY__REMOTE_OWNER_SHIM : MAREY__REMOTE_OWNER_GENERATOR;
     w->context->walk.n = w->context->n_runs = 0;
@@ -454,8 +454,8 @@ static bool walk_from_cframe(struct walker *w, uint64_t at, uint64_t *innermost)
 }
 
 /*
- * 3.11 and 3.12: while an evaluation loop begins, its cframe is the thread's already, and what stands in it is left over from
- * whatever stood there on the C stack before. The stack is that of the loop around it: the one that the cframe names, or
+ * 3.11 and 3.12: while an evaluation loop begins, its cframe is the thread's already, and its content is left over from
+ * whatever was there on the C stack before. The stack is that of the loop around it: the one that the cframe names, or
  * the nearest further out that is known. True when one is whole; else the walk is the one from `innermost`.
  */
 static bool walk_around(struct walker *w, uint64_t cframe, uint64_t *innermost)
@@ -517,8 +517,8 @@ static bool differs_from_twin(const struct walker *w, uint64_t innermost)
 /*
  * ---- a thread that goes on while it is copied ----
  *
- * Its state is copied first and its frames a moment later, when another frame may run. So the state only says where to
- * look, and what is looked for is the frame that ran when the frames were copied: then all of the stack is of one moment.
+ * Its state is copied first and its frames slightly later, when another frame may run. So the state only says where to
+ * look, and what is looked for is the frame that ran when the frames were copied: then all of the stack is of one point in time.
  * It is among the callers of the one that the state names, where that has returned, or among what that has called.
  */
 
@@ -547,7 +547,7 @@ static uint64_t find_caller(struct walker *w, uint64_t at)
     return 0;
 }
 
-/* What the frame at `at` has called, in what was copied behind it: the one that is marked, else any; 0: none. */
+/* What the frame at `at` has called, in what was copied after it: the one that is marked, else any; 0: none. */
 static uint64_t find_callee(struct walker *w, uint64_t at, bool *is_good)
 {
     const struct marey__remote_layout *layout = w->target->layout;
@@ -606,7 +606,7 @@ static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *inn
            refresh_chunks(w->context, w->target, w->places, state, &w->is_torn);
 }
 
-/* Says where frames are missing, to whoever looks at the stack alone. */
+/* Marks where frames are missing, for readers of the stack without its flags. */
 static void put_mark(struct marey__walk *walk)
 {
     if (marey__grow(&walk->frames, &walk->cap, walk->n + 1, sizeof *walk->frames))

@@ -3,11 +3,11 @@
  *
  *   schedstat   time on a processor, time in the queue, how often it got a processor: "123456 789 42"
  *   syscall     "running", or the number and arguments of the call that it waits in, stack pointer and program counter
- *   stat        the letter behind the last ')', where `syscall` may not be read
+ *   stat        the letter after the last ')', where `syscall` may not be read
  *
  * `schedstat` is four times as cheap as the others. While its third number stays, a thread that slept sleeps on, so the
- * others are read only after it has changed. The first number of a thread that runs stands still between two ticks of the
- * kernel: that alone says nothing.
+ * others are read only after it has changed. The first number of a running thread does not change between two ticks of the
+ * kernel: by itself it means nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "sampler/loop/internal.h"
 
-/* A thread that ran a moment ago is taken to run on for so long, which is far less than a tick. */
+/* A thread that just ran is taken to run on for so long, which is far less than a tick. */
 enum { FRESH_NS = 200000 };
 
 void marey__thread_files_init(struct marey__thread_files *files)

@@ -1,5 +1,5 @@
 /*
- * One thread stopped for a moment, and never longer.
+ * Stops one thread briefly, and never for long.
  *
  * PTRACE_SEIZE and PTRACE_INTERRUPT send no signal, and when we die the kernel lets the thread go. What can come
  * instead of the stop that was asked for: a signal on its way to the thread, which is given back to it with
@@ -7,7 +7,7 @@
  * that does not come to a stop (it waits for a disk, say) cannot be let go either until it does: it is remembered, and
  * looked after in each round.
  *
- * We wait for the stop in the kernel, which wakes us on the processor that the thread has just left; whoever naps instead
+ * We wait for the stop in the kernel, which wakes us on the processor that the thread has just left; a nap instead
  * leaves it standing there, for milliseconds where processors are scarce. Waiting in the kernel is ended by a signal of
  * ours when it takes too long.
  *
@@ -69,7 +69,7 @@ static bool set_timer(struct marey__stops *stops, bool is_on)
 /* ---- stopping ---- */
 
 /*
- * While a thread stands still for us, nothing of an ordinary priority shall come between: on a busy machine that would be
+ * While a thread is stopped for us, nothing of an ordinary priority shall come between: on a busy machine that would be
  * milliseconds. Where that is not allowed, it is as it is.
  */
 static void raise_priority(struct marey__stops *stops)
@@ -98,14 +98,14 @@ static void drop_priority(struct marey__stops *stops)
     stops->has_no_priority = stops->is_raised;
 }
 
-/* Whether the thread stands still, whoever in this process was told of it. */
+/* Whether the thread is stopped, no matter which of our threads was notified. */
 static bool stands_still(pid_t tid)
 {
     unsigned long message;
     return ptrace(PTRACE_GETEVENTMSG, tid, NULL, &message) == 0;
 }
 
-/* What a thread was about to take, when it stands still and nobody told us why. */
+/* The signal that a stopped thread was about to take, when we were not notified. */
 static int signal_of(pid_t tid)
 {
     siginfo_t info;
@@ -122,7 +122,7 @@ static bool is_child_of_ours(pid_t tid)
            marey__status_number(text, "\nPPid:", 10) == (uint64_t)getpid();
 }
 
-/* The thread has ended while we traced it, and waits to be told of. How a child of ours ended, its parent wants to know. */
+/* The thread has ended while we traced it, and waits to be reaped. How a child of ours ended is for the thread that waits for it. */
 static void detach(pid_t tid)
 {
     int status;
@@ -132,7 +132,7 @@ static void detach(pid_t tid)
 
 /*
  * What there is to say of a thread that was interrupted. `*sig` gets the signal that it was about to take, else 0. The
- * program's parent may wait for it in another of our threads and be told of the stop in our place; hence stands_still.
+ * program's parent may wait for it in another of our threads and be notified of the stop in our place; hence stands_still.
  */
 static enum marey__stopped ask(pid_t tid, bool shall_wait, int *sig)
 {

@@ -20,7 +20,7 @@ struct marey__remote;
 /* ---- opening ---- */
 
 /*
- * Look for a Python in `pid` and read where its state stands. `parent`, unless NULL, is a process that it was forked
+ * Find a Python in `pid` and the address of its state. `parent`, unless NULL, is a process that it was forked
  * from: what was found there is tried first. A Python that is still starting is waited for, `patience_ms` at most.
  *
  *   MAREY_EUNAVAILABLE  it is no Python, or one that cannot be read; the sentence says which and why
@@ -43,12 +43,12 @@ struct marey__remote_memory {
     size_t (*read_spans)(void *self, const struct marey__remote_span *spans, size_t n);
     void *self;
 };
-/* A Python whose memory is an image: `runtime` is where _PyRuntime stands, `version` its PY_VERSION_HEX. For tests. */
+/* A Python whose memory is an image: `runtime` is the address of _PyRuntime, `version` its PY_VERSION_HEX. For tests. */
 MAREY_WARN_UNUSED marey_status marey__remote_open_image(const struct marey__remote_memory *memory,
                                                         uint64_t runtime, uint32_t version,
                                                         struct marey__remote **out);
 
-/* In order; how many spans came whole. One system call for each 1024; what lies behind the first failure is undefined. */
+/* In order; how many spans came whole. One system call for each 1024; what follows the first failure is undefined. */
 size_t marey__remote_read_spans(struct marey__remote *remote,
                                 const struct marey__remote_span *spans, size_t n);
 bool marey__remote_read(struct marey__remote *remote, uint64_t at, void *to, size_t n_bytes);
@@ -58,7 +58,7 @@ struct marey__remote_reads {
 };
 struct marey__remote_reads marey__remote_reads(const struct marey__remote *remote);
 
-/* ---- where things stand ---- */
+/* ---- offsets ---- */
 
 /* A field that this version does not have. */
 #define MAREY__REMOTE_ABSENT UINT32_MAX
@@ -104,7 +104,7 @@ struct marey__remote_layout {
     struct {
         uint32_t size, next, interpreter, thread_id;
         uint32_t native_thread_id; /* 3.11 and later */
-        uint32_t frame;            /* of 3.11 and 3.12: the cframe, which stands on the C stack */
+        uint32_t frame;            /* of 3.11 and 3.12: the cframe, which is on the C stack */
         uint32_t datastack_chunk, datastack_top; /* 3.11 and later */
         uint32_t exc_info, exc_state; /* a pointer to the innermost item; the outermost item itself */
         uint32_t current_exception;   /* being raised; to 3.11 its type */
@@ -114,7 +114,7 @@ struct marey__remote_layout {
         uint32_t previous;            /* that of the evaluation loop around it */
     } cframe;
     struct {
-        uint32_t size; /* the fields that are here; locals stand behind */
+        uint32_t size; /* the fields that are here; locals follow */
         uint32_t previous, code, instruction;
         uint32_t owner;      /* a byte; 3.11 and later */
         uint32_t is_entry;   /* a byte; 3.11: a C eval loop begins with this frame */
@@ -173,7 +173,7 @@ size_t marey__remote_interpreters(struct marey__remote *remote, uint64_t *out, s
 /* The addresses of an interpreter's thread states; how many, at most `cap`. */
 size_t marey__remote_thread_states(struct marey__remote *remote, uint64_t interpreter,
                                    uint64_t *out, size_t cap);
-/* Where the GIL's struct of an interpreter stands; 0: there is none, or it cannot be read. */
+/* The address of the GIL's struct of an interpreter; 0: there is none, or it cannot be read. */
 uint64_t marey__remote_gil(struct marey__remote *remote, uint64_t interpreter);
 /*
  * The plain way to a stack, one read for each frame, for those who read seldom and for the check of a layout. Innermost
@@ -202,7 +202,7 @@ struct marey__remote_code {
     uint32_t tag; /* the caller's own; 0 when new */
 };
 /*
- * What the code object at `address` is; NULL when that cannot be read or is no code object. Remembered by address and
+ * What the code object at `address` is; NULL when that cannot be read or is not a code object. Remembered by address and
  * looked at again about ten times a second, since addresses are used again. Lent until the process is closed; after a
  * reuse the same address gives another struct, and the old one stays as it was until marey__remote_forget().
  */
@@ -212,7 +212,7 @@ uint32_t marey__remote_line(struct marey__remote *remote, struct marey__remote_c
                             uint64_t instruction, uint32_t tlbc_index);
 /* Read the code objects of `addresses` in as few calls as can be; those that changed are read anew. For exactness. */
 void marey__remote_check_codes(struct marey__remote *remote, const uint64_t *addresses, size_t n);
-/* Free what reuse left behind. No struct marey__remote_code from before may be used after it. */
+/* Free what reuse left over. No struct marey__remote_code from before may be used after it. */
 void marey__remote_forget(struct marey__remote *remote);
 /* A str object as UTF-8 into `to`, cut at a character when it is longer; the length without the NUL, 0 when unreadable. */
 size_t marey__remote_string(struct marey__remote *remote, uint64_t address, char *to, size_t cap);
@@ -221,7 +221,7 @@ size_t marey__remote_string(struct marey__remote *remote, uint64_t address, char
 
 /* The thread's id in our pid namespace, of a whole thread state; 0: unknown. */
 pid_t marey__remote_tid(struct marey__remote *remote, const void *thread_state_bytes);
-/* Its name in threading, else the kernel's; with a NUL, the length. `thread_state` 0: the kernel's alone. */
+/* Its name in threading, else the kernel's; with a NUL, the length. `thread_state` 0: only the kernel's. */
 size_t marey__remote_thread_name(struct marey__remote *remote, pid_t tid, uint64_t thread_state,
                                  char *to, size_t cap);
 
@@ -230,7 +230,7 @@ size_t marey__remote_thread_name(struct marey__remote *remote, pid_t tid, uint64
 struct marey__remote_task {
     uint64_t address, coroutine, name; /* of the name's object */
 };
-/* The task that a thread runs; false: none, or this Python does not tell. */
+/* The task that a thread runs; false: none, or this Python does not publish it. */
 bool marey__remote_task(struct marey__remote *remote, uint64_t thread_state,
                         struct marey__remote_task *out);
 /* Its name, cut where it is longer; the length without the NUL, 0 when it cannot be read. */
@@ -286,7 +286,7 @@ MAREY_WARN_UNUSED marey_status marey__remote_maps_read(pid_t pid, struct marey__
 MAREY_WARN_UNUSED bool marey__remote_maps_parse(struct marey__remote_maps *out);
 void marey__remote_maps_fini(struct marey__remote_maps *maps);
 
-/* ---- where Python's state stands: remote_find.c ---- */
+/* ---- the address of Python's state: remote_find.c ---- */
 
 struct marey__remote_found {
     uint64_t runtime;   /* _PyRuntime */
@@ -298,7 +298,7 @@ struct marey__remote_found {
 MAREY_WARN_UNUSED marey_status marey__remote_find(struct marey__remote *remote,
                                                   struct marey__remote_found *out);
 
-/* Where asyncio's table of offsets stands; 0: it is not imported, or has none. */
+/* The address of asyncio's table of offsets; 0: it is not imported, or has none. */
 uint64_t marey__remote_find_asyncio(struct marey__remote *remote);
 /* The same by searching the data of the file `path`, of which no symbols can be had: remote_scan.c. */
 bool marey__remote_scan(struct marey__remote *remote, const struct marey__remote_maps *maps,

@@ -1,10 +1,10 @@
 /*
- * Code objects by address: what they are called, where they stand, which line an instruction belongs to. Read once and
+ * Code objects by address: their names, files, and which line an instruction belongs to. Read once and
  * remembered.
  *
  * Addresses are used again: programs that make code while they run (exec, notebooks, compilers of graphs) free one code
  * object and get the next at the same place. So each one that is asked for is looked at again after a tenth of a second:
- * the object's own pointers, the head of its name and of its table of lines, all of them in one read. Pointers alone would
+ * the object's own pointers, the head of its name and of its table of lines, all of them in one read. Only pointers would
  * not do, since a freed name of the same length leaves its place to the next name, too.
  */
 #include "sampler/remote/internal.h"
@@ -14,12 +14,12 @@ enum {
     CODE_MAX = 1024,       /* bytes of a code object that are ever looked at */
     NAME_CHARS = 4000,     /* of a name or a path; the rest is cut */
     TABLE_MAX = 16 << 20,  /* bytes of a table of lines; longer ones give no lines */
-    HEAD = 16,             /* bytes of a name's or a table's head that tell it from another */
+    HEAD = 16,             /* bytes of a name's or a table's head that are compared */
     CHECKED_AT_ONCE = 200, /* code objects, in one call of four spans each */
     KEPT = 20000,          /* code objects that are remembered for long */
 };
 
-/* What tells whether the same code object still stands there. */
+/* What is compared to detect another code object at the same address. */
 struct print {
     uint64_t type, file, name, qualname, table, first_line; /* no gaps: compared as bytes */
     uint8_t name_head[HEAD], qualname_head[HEAD], table_head[HEAD];
@@ -170,7 +170,7 @@ static void take_table(struct marey__remote *remote, struct marey__remote_code_e
     }
 }
 
-/* Read what stands at `address`; NULL when it is no code object. */
+/* Read the object at `address`; NULL when it is not a code object. */
 static struct marey__remote_code_entry *read_entry(struct marey__remote *remote, uint64_t address)
 {
     const struct marey__remote_layout *const layout = &remote->layout;
@@ -214,7 +214,7 @@ static bool is_equal(const struct marey__remote_code_entry *a,
            memcmp(a->print.table_head, b->print.table_head, HEAD) == 0;
 }
 
-/* What stands at the address now takes the slot; the one from before is kept aside, unless nothing but its head changed. */
+/* The object at the address takes the slot; the one from before is kept aside, unless nothing but its head changed. */
 static struct marey__remote_code_entry *put_entry(struct marey__remote *remote, uint64_t address)
 {
     struct marey__remote_codes *const codes = &remote->codes;
@@ -251,7 +251,7 @@ static uint32_t epoch_of(struct marey__remote_codes *codes)
     return codes->epoch;
 }
 
-/* Some entries, at most CHECKED_AT_ONCE, against what stands there now; those that differ are read anew. */
+/* Some entries, at most CHECKED_AT_ONCE, against the memory now; those that differ are read anew. */
 static void check(struct marey__remote *remote, struct marey__remote_code_entry *const *entries,
                   size_t n)
 {
@@ -331,7 +331,7 @@ struct marey__remote_code *marey__remote_code(struct marey__remote *remote, uint
     if (entry != NULL && entry->checked_epoch != epoch) {
         check(remote, &entry, 1);
         entry = codes->slots[slot_of(codes, address)];
-        if (entry->checked_epoch != epoch) /* it stands there no longer, and nothing else does */
+        if (entry->checked_epoch != epoch) /* it is gone, and nothing else is there */
             return NULL;
     }
     if (entry == NULL)
@@ -382,7 +382,7 @@ static int64_t offset_of(struct marey__remote *remote, const struct marey__remot
         return lasti < 0 ? -1 : 2 * lasti;
     }
     uint64_t base = entry->code.address + layout->code.bytecode, copies;
-    /* A thread of a free-threaded build may run its own copy: pointers behind a count, by the thread's index. */
+    /* A thread of a free-threaded build may run its own copy: pointers after a count, by the thread's index. */
     if (tlbc_index != 0 && layout->code.tlbc != MAREY__REMOTE_ABSENT && tlbc_index < 1 << 20 &&
         (!marey__remote_read_u64(remote, entry->code.address + layout->code.tlbc, &copies) ||
          !marey__remote_read_u64(remote, copies + 8 + 8ull * tlbc_index, &base)))

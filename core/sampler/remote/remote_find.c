@@ -1,7 +1,7 @@
 /*
- * Where Python's state stands in a process: the symbol _PyRuntime of its program, of a libpython, or of any other file it
+ * Finds Python's state in a process: the symbol _PyRuntime of its program, of a libpython, or of any other file it
  * has mapped, as programs have that embed Python. A file is opened as the process sees it (/proc/PID/exe, /proc/PID/root),
- * so that containers are no obstacle, and believed when its first page is the one that is mapped: after an upgrade another
+ * so that containers do not matter, and believed when its first page is the one that is mapped: after an upgrade another
  * file has the name. Where no file helps (deleted, stripped of its symbols), memory is searched (remote_scan.c).
  */
 #include <fcntl.h>
@@ -60,7 +60,7 @@ static bool open_file(struct marey__remote *remote, const struct marey__remote_m
     return open_path(remote, map, path, out);
 }
 
-/* An object of the file by name, where it stands in the process; 0: none. */
+/* The address in the process of an object of the file, by name; 0: none. */
 static uint64_t symbol_of(const struct file *file, uint64_t bias, const char *name, bool is_thorough)
 {
     uint64_t value;
@@ -78,7 +78,7 @@ static bool look_into(struct marey__remote *remote, const struct marey__remote_m
     *out = (struct marey__remote_found){0};
     if (marey__elf_first_address(file.bytes, file.len, &first)) {
         const uint64_t bias = map->begin - first;
-        /* Programs that are no Python may have mapped hundreds of files with long tables: not searched for nothing. */
+        /* Programs other than Python may have mapped hundreds of files with long tables, which are not searched. */
         out->runtime = symbol_of(&file, bias, "_PyRuntime", is_likely);
         if (out->runtime == 0 &&
             marey__elf_section(file.bytes, file.len, ".PyRuntime", &section, &n_bytes))
@@ -96,7 +96,7 @@ static bool look_into(struct marey__remote *remote, const struct marey__remote_m
     return out->runtime != 0;
 }
 
-/* Where a section of a mapped file stands; 0: it has none. */
+/* The address of a section of a mapped file; 0: it has none. */
 static uint64_t section_of(struct marey__remote *remote, const struct marey__remote_map *map,
                            bool is_program, const char *name)
 {

@@ -13,7 +13,7 @@ enum {
     TYPE_INLINE_VALUES = 1 << 2,
 };
 
-/* Where in a dict's keys what stands. */
+/* The layout of a dict's keys. */
 struct keys {
     uint64_t entries; /* the address of the first */
     size_t n;
@@ -26,7 +26,7 @@ static unsigned minor_of(const struct marey__remote *remote)
     return remote->layout.version >> 16 & 255;
 }
 
-/* The header of any object; what is behind it moves with it. */
+/* The size of any object's header; fields after it move with it. */
 static uint32_t header_of(const struct marey__remote *remote)
 {
     return remote->layout.object.type + 8;
@@ -58,7 +58,7 @@ static bool read_keys(struct marey__remote *remote, uint64_t at, struct keys *ou
     return n <= ENTRIES_MAX;
 }
 
-/* Some entries from `first` on: their keys, and their values unless these stand elsewhere. */
+/* Some entries from `first` on: their keys, and their values unless these are elsewhere. */
 static size_t read_entries(struct marey__remote *remote, const struct keys *keys, size_t first,
                            struct marey__remote_entry *out)
 {

@@ -1,9 +1,9 @@
 /*
- * Python's state where no symbol tells: searched in the data of a file that is mapped, and in what follows it (.bss).
+ * Python's state without symbols: searched in the data of a file that is mapped, and in what follows it (.bss).
  *
  * From 3.13 on the state begins with a cookie. Before, it has two words that point to the newest and to the main
  * interpreter, and an interpreter has a list of thread states each of which points back to it: nothing else looks like
- * that. The version, where neither a symbol nor a name tells, is the text that sys.version begins with.
+ * that. The version, where neither a symbol nor a name has it, is the text that sys.version begins with.
  */
 #include "sampler/remote/internal.h"
 
@@ -33,7 +33,7 @@ static bool scan_range(struct marey__remote *remote, uint64_t begin, uint64_t en
     return is_found;
 }
 
-/* The writable part of a file, and the mapping without a name right behind it. */
+/* The writable part of a file, and the mapping without a name right after it. */
 static bool scan_file(struct marey__remote *remote, const struct marey__remote_maps *maps,
                       const char *path, looker *look, void *ctx)
 {
@@ -139,7 +139,7 @@ static bool look_for_cookie(void *ctx, uint64_t at, const uint8_t *bytes, size_t
     return false;
 }
 
-/* Whether an interpreter of this version stands at `interpreter`: with a thread that points back, and a dict of modules. */
+/* Whether an interpreter of this version is at `interpreter`: with a thread that points back, and a dict of modules. */
 static bool is_interpreter(struct search *search, uint64_t interpreter)
 {
     struct marey__remote *const remote = search->remote;

@@ -20,7 +20,7 @@ static bool is_circle(struct circle *circle, uint64_t at)
     return false;
 }
 
-/* What a list holds: the address `from` points to the first, each one's word at `next` to the one behind. */
+/* What a list holds: the address `from` points to the first, each one's word at `next` to the next one. */
 static size_t read_list(struct marey__remote *remote, uint64_t from, uint32_t next, uint64_t *out,
                         size_t cap)
 {
@@ -111,7 +111,7 @@ size_t marey__remote_stack(struct marey__remote *remote, uint64_t thread_state,
     return n;
 }
 
-/* Whether an item of handled exceptions holds one; None, which stands for none, is told by its type. */
+/* Whether an item of handled exceptions holds one; None means no exception and is known by its type. */
 static bool holds_exception(struct marey__remote *remote, uint64_t value)
 {
     if (value == 0 || value == remote->found.none)

@@ -45,7 +45,7 @@ bool marey__remote_put_string(struct marey__remote *remote, uint64_t address, si
     const struct marey__remote_layout *const layout = &remote->layout;
     const size_t header_size = layout->unicode.compact_size + 8;
     uint8_t header[HEADER_MAX + AT_ONCE];
-    /* Header and most names in one read; less where nothing is mapped behind them. */
+    /* Header and most names in one read; less where nothing is mapped after them. */
     const size_t sizes[] = {header_size + AT_ONCE, header_size, layout->unicode.ascii_size};
     size_t n_read = 0;
     unsigned kind;

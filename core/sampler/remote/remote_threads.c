@@ -1,7 +1,7 @@
 /*
  * Threads of the process as the kernel knows them: their ids in our pid namespace, and their names.
  *
- * From 3.11 on a thread state has the id. Before, it has the pthread alone, which in glibc and musl points to a struct that
+ * From 3.11 on a thread state has the id. Before, it has only the pthread, which in glibc and musl points to a struct that
  * holds the id somewhere: where, is looked up once, by searching it for an id that the process has. Either is the id that
  * the process itself knows, which from outside of a container is another one; /proc/PID/task/TID/status has both.
  */
@@ -73,7 +73,7 @@ static pid_t outer_of(struct marey__remote *remote, uint64_t inner)
     return outer;
 }
 
-/* Where in the struct behind a pthread the id stands. */
+/* The offset of the id in the struct that a pthread points to. */
 static uint32_t find_tid_offset(struct marey__remote *remote, uint64_t pthread)
 {
     uint8_t bytes[PTHREAD_BYTES];

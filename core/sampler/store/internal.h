@@ -69,7 +69,7 @@ struct marey__samples_log_options {
 };
 
 /*
- * Open a log of its own in the directory of a recording, which is there (marey_recording_create). It holds a flock until it is
+ * Open a new log in the directory of a recording, which exists (marey_recording_create). It holds a flock until it is
  * closed, or the process ends. `samples` is lent until close. MAREY_EIO, MAREY_ENOMEM.
  */
 MAREY_WARN_UNUSED marey_status

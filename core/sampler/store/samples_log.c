@@ -1,7 +1,7 @@
 /*
  * The log of a sampler: rounds are gathered by process, as changes to the round before, and written once a second as one
  * block SAMPLES, which begins with whatever was defined since the block before. In each block the first round of a process
- * tells of all its threads, so that a block that is lost takes no other with it.
+ * has all its threads, so that a lost block does not affect others.
  *
  * Ticks of this log are nanoseconds of CLOCK_MONOTONIC: what a round costs is some microseconds, and a clock of its own would
  * not pay.
@@ -190,7 +190,7 @@ static void put_times(struct marey__buf *out, const struct marey__samples_run *r
     }
 }
 
-/* Where it changes what rounds stand for: samplers give all rounds one weight, or none. */
+/* Where the weight of rounds changes: samplers give all rounds one weight, or none. */
 static void put_weights(struct marey__buf *out, const struct marey__samples_run *run)
 {
     size_t n = 0, before = 0;
@@ -537,7 +537,7 @@ static bool put_gone(struct marey__samples_log *log, struct marey__samples_run *
     return true;
 }
 
-/* What the reader would not find by itself: it is told once, and holds for all rounds until it changes. */
+/* What the reader would not find by itself: it is written once, and holds for all rounds until it changes. */
 static uint64_t weight_to_tell(const struct marey__samples_run *run,
                                const struct marey_samples_round *round)
 {

@@ -17,7 +17,7 @@ bool marey__unwind_has_rules(void)
 }
 
 /*
- * By sections, libdw uses the sorted table only where that stands before .eh_frame. Where it stands behind, as in torch,
+ * By sections, libdw uses the sorted table only where that is before .eh_frame. Where it is after, as in torch,
  * libdw reads all of the 200,000 entries and keeps 40 MB. By segments it finds the table wherever it is.
  */
 static void hide_sections(void *bytes, size_t len)

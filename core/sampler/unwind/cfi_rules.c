@@ -193,7 +193,7 @@ static bool step(struct machine *m, const struct marey__cfi_op *op)
     }
 }
 
-/* The CFA stands on the stack of operations beforehand, unless it is the program that makes it. */
+/* The CFA is on the stack of operations beforehand, unless it is the program that makes it. */
 static bool run(const struct marey__cfi_rules *rules, uint32_t program,
                 const struct marey__unwind_state *state, const uint64_t *cfa, uint64_t *out)
 {

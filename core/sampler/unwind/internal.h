@@ -24,7 +24,7 @@
 #include "sampler/remote/internal.h"
 
 #if defined(__aarch64__)
-#define MAREY__UNWIND_REGISTERS 33 /* x0-x30, sp, pc: DWARF's numbers, pc behind them */
+#define MAREY__UNWIND_REGISTERS 33 /* x0-x30, sp, pc: DWARF's numbers, then pc */
 #define MAREY__UNWIND_SP 31
 #define MAREY__UNWIND_PC 32
 #define MAREY__UNWIND_FP 29
@@ -47,7 +47,7 @@ struct marey__unwind_input {
     size_t n_stack;
 };
 
-/* The registers of a thread that the caller traces and has stopped; `stack` is left alone. False: it is gone. */
+/* The registers of a thread that the caller traces and has stopped; `stack` is not changed. False: it is gone. */
 bool marey__unwind_registers(pid_t tid, struct marey__unwind_input *input);
 
 /* ---- one process ---- */
@@ -100,7 +100,7 @@ size_t marey__unwind_stack(struct marey__unwind *unwind, const struct marey__unw
 
 enum marey__native_role {
     MAREY__NATIVE_CODE = 0, /* what a user wants to see */
-    MAREY__NATIVE_EVAL,     /* the evaluation loop: Python's frames stand in its place */
+    MAREY__NATIVE_EVAL,     /* the evaluation loop: Python's frames replace it */
     MAREY__NATIVE_PLUMBING, /* how CPython calls from one to the other: of no interest between Python's frames */
     MAREY__NATIVE_START /* what a program or a thread begins with, outside of the outermost Python frame */
 };
@@ -390,7 +390,7 @@ struct marey__program *marey__unwind_program_at(struct marey__unwind *unwind, ui
                                                 uint64_t *address);
 /* What is known of `pc`, looked up where it has to be. */
 const struct marey__unwind_known *marey__unwind_know(struct marey__unwind *unwind, uint64_t pc);
-/* `*state` becomes the caller's by the first instructions of the function that `pc` is in; false: they do not tell. */
+/* `*state` becomes the caller's by the first instructions of the function that `pc` is in; false: they do not show it. */
 bool marey__unwind_prologue(struct marey__unwind *unwind, const struct marey__native_symbol *symbol,
                             uint64_t pc, struct marey__unwind_state *state);
 /* The named function of generated code around `pc`; NULL: none is known. */

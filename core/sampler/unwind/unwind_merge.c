@@ -1,5 +1,5 @@
 /*
- * Native frames and Python's as one list. A call of the evaluation loop stands for the Python frames that it runs, so that
+ * Native frames and Python's as one list. A call of the evaluation loop represents the Python frames that it runs, so that
  * each run of them has to find its native frame:
  *
  *   by anchor   an address in the loop's own C frame (the shim frame, the cframe) lies between that frame's sp and CFA.
@@ -39,7 +39,7 @@ static size_t runs_here(const struct marey__unwind_merge *in, size_t native, siz
     return n;
 }
 
-/* Whether anchors tell: each run has one, and a whole stack has a frame for each. */
+/* Whether anchors can be used: each run has one, and a whole stack has a frame for each. */
 static bool has_anchors(const struct marey__unwind_merge *in)
 {
     size_t run = 0;

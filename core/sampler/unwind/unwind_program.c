@@ -259,7 +259,7 @@ bool marey__program_start(const struct marey__program *program, uint64_t address
 
 /*
  * Keep what was found, as the range number `at`. It begins at the address that was asked for: libdw's own begin is too low
- * where the entry goes back to an earlier state, as it does behind every return in the middle of a function.
+ * where the entry goes back to an earlier state, as it does after every return in the middle of a function.
  */
 static void keep_range(struct marey__program *program, size_t at, struct marey__cfi_range range)
 {

@@ -1,6 +1,6 @@
 /*
  * Names for readers, and what CPython's functions are for: the evaluation loop, the machinery of calls around it, and what
- * programs and threads begin with. By name alone, for a sampler meets interpreters of many builds.
+ * programs and threads begin with. Only by name, because a sampler meets interpreters of many builds.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@ static void find_demangler(void)
     }
 }
 
-/* Without "(int, char const*) const" at the end, which makes names long and tells overloads apart that few care for. */
+/* Without "(int, char const*) const" at the end, which makes names long and only separates overloads. */
 static size_t without_parameters(const char *name)
 {
     size_t len = strlen(name), depth = 0;

@@ -3,10 +3,10 @@
  *
  *   a rule         what the file itself says of the address (call frame information)
  *   prologue       what its function does first says how large its frame is
- *   frame pointer  the word behind the saved one is a return address
- *   search         the next word of the stack that points behind a call
+ *   frame pointer  the word after the saved one is a return address
+ *   search         the next word of the stack that points after a call
  *
- * All but the first are guesses; they have to point into code, right behind an instruction that calls. A frame says how
+ * All but the first are guesses; they have to point into code, right after an instruction that calls. A frame says how
  * it was found.
  */
 #include "sampler/unwind/internal.h"
@@ -77,7 +77,7 @@ static bool is_behind_call(struct marey__unwind *unwind, uint64_t pc,
     if (pc < 4096)
         return false;
     const struct marey__program *const program = marey__unwind_program_at(unwind, pc - 1, &address);
-    if (program == NULL) { /* Generated code: there is no file to look into, and memory has moved on. */
+    if (program == NULL) { /* Generated code: it has no file, and memory has changed since. */
         const struct marey__remote_map *const map = marey__unwind_map_known(unwind, pc - 1);
         return map != NULL && map->is_executable && map->path[0] != '/';
     }
@@ -151,7 +151,7 @@ static bool by_search(struct marey__unwind *unwind, struct marey__unwind_state *
 struct walk {
     struct marey__unwind *unwind;
     struct marey__unwind_state state;
-    bool is_exact; /* pc is the instruction that runs, not the one behind a call */
+    bool is_exact; /* pc is the instruction that runs, not the one after a call */
 };
 
 static bool is_code(struct marey__unwind *unwind, uint64_t pc)

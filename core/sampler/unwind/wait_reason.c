@@ -1,6 +1,6 @@
 /*
  * Why the kernel holds a thread, in words. A recording keeps a code: the call in the low byte, what the call's descriptor
- * is in the next. Codes stand for the same on every kind of processor, so that numbers of system calls stay in here. They
+ * is in the next. Codes mean the same on every kind of CPU, so that numbers of system calls stay in here. They
  * are in recordings: new ones are added, none is changed.
  */
 #include <fcntl.h>
