@@ -24,10 +24,16 @@ struct writer {
     double ns_per_tick; /* as the block says it */
 };
 
-static void put_tag(struct marey__buf *bytes, char tag)
+static void put_numbers(struct marey__buf *bytes, char tag, const uint64_t *numbers, size_t n)
 {
     marey__buf_put(bytes, &tag, 1);
+    for (size_t i = 0; i < n; i++)
+        marey__buf_put_leb128(bytes, numbers[i]);
 }
+/* A tag and the numbers behind it. */
+#define PUT(w, tag, ...)                                                                           \
+    put_numbers(&(w)->bytes, tag, (const uint64_t[]){__VA_ARGS__},                                 \
+                sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 static void put_text(struct marey__buf *bytes, const char *text, size_t len)
 {
@@ -48,8 +54,7 @@ static double unit_of(const struct marey_calls *calls, bool is_recording)
 static void begin_block(struct writer *w)
 {
     w->bytes.len = 0;
-    put_tag(&w->bytes, 'P');
-    marey__buf_put_leb128(&w->bytes, w->profile);
+    PUT(w, 'P', w->profile);
     marey__buf_put(&w->bytes, &w->ns_per_tick, sizeof w->ns_per_tick);
     marey__buf_put_leb128(&w->bytes, w->calls->flags);
     marey__buf_put_leb128(&w->bytes, __atomic_load_n(&w->calls->cost_ps, __ATOMIC_RELAXED));
@@ -81,10 +86,7 @@ static void put_functions(struct writer *w, size_t from)
 {
     for (size_t i = from; i < w->calls->n_names; i++) {
         const struct marey_calls_function *const f = &w->calls->names[i].function;
-        put_tag(&w->bytes, 'F');
-        marey__buf_put_leb128(&w->bytes, i + 1);
-        marey__buf_put_leb128(&w->bytes, (uint64_t)f->kind);
-        marey__buf_put_leb128(&w->bytes, f->line);
+        PUT(w, 'F', i + 1, (uint64_t)f->kind, f->line);
         put_text(&w->bytes, f->name, strlen(f->name));
         put_text(&w->bytes, f->qualified, strlen(f->qualified));
         put_text(&w->bytes, f->file, strlen(f->file));
@@ -97,11 +99,8 @@ static void put_signatures(struct writer *w, size_t from)
 {
     for (size_t i = from; i < w->calls->n_texts; i++) {
         const struct marey__calls_text *const s = &w->calls->texts[i];
-        put_tag(&w->bytes, 'S');
-        marey__buf_put_leb128(&w->bytes, i + 1);
-        marey__buf_put_leb128(&w->bytes, s->function);
-        marey__buf_put_leb128(&w->bytes,
-                              s->elements > 0 && s->elements < 0x1p63 ? (uint64_t)s->elements : 0);
+        PUT(w, 'S', i + 1, s->function,
+            s->elements > 0 && s->elements < 0x1p63 ? (uint64_t)s->elements : 0);
         put_text(&w->bytes, s->text, s->len);
         maybe_next(w);
     }
@@ -111,38 +110,13 @@ static void put_threads(struct writer *w, size_t from)
 {
     for (const struct marey_calls_thread *t = w->calls->threads; t != NULL; t = t->next)
         if (t->number > from) {
-            put_tag(&w->bytes, 'T');
-            marey__buf_put_leb128(&w->bytes, t->number);
-            marey__buf_put_leb128(&w->bytes, (uint64_t)t->tid);
+            PUT(w, 'T', t->number, (uint64_t)t->tid);
             put_text(&w->bytes, t->name, strlen(t->name));
             maybe_next(w);
         }
 }
 
 /* ---- nodes ---- */
-
-static void put_node(struct writer *w, const struct marey_calls_thread *thread,
-                     const struct marey__calls_node *node)
-{
-    put_tag(&w->bytes, 'N');
-    marey__buf_put_leb128(&w->bytes, node->number);
-    marey__buf_put_leb128(&w->bytes, thread->number);
-    marey__buf_put_leb128(&w->bytes, node->parent);
-    marey__buf_put_leb128(&w->bytes, node->function);
-    marey__buf_put_leb128(&w->bytes, node->signature);
-}
-
-static void put_sums(struct writer *w, uint32_t node, const struct marey__calls_sums *now,
-                     const struct marey__calls_sums *before)
-{
-    put_tag(&w->bytes, 'C');
-    marey__buf_put_leb128(&w->bytes, node);
-    marey__buf_put_leb128(&w->bytes, now->calls - before->calls);
-    marey__buf_put_leb128(&w->bytes, now->resumes - before->resumes);
-    marey__buf_put_leb128(&w->bytes, now->self - before->self);
-    marey__buf_put_leb128(&w->bytes, now->total - before->total);
-    marey__buf_put_leb128(&w->bytes, now->max);
-}
 
 /* Nodes of a chunk, the first `n`. What is known of them is of this profile's recording. */
 static void put_chunk(struct writer *w, const struct marey_calls_thread *thread,
@@ -154,10 +128,11 @@ static void put_chunk(struct writer *w, const struct marey_calls_thread *thread,
         const struct marey__calls_node *const node = &chunk->nodes[i];
         const struct marey__calls_sums *const before = written != NULL ? &written->sums[i] : &none;
         if (written == NULL || i >= written->n_nodes)
-            put_node(w, thread, node);
+            PUT(w, 'N', node->number, thread->number, node->parent, node->function, node->signature);
         struct marey__calls_sums now;
         if (marey__calls_sums_get(thread, node, &now) && now.calls != before->calls) {
-            put_sums(w, node->number, &now, before);
+            PUT(w, 'C', node->number, now.calls - before->calls, now.resumes - before->resumes,
+                now.self - before->self, now.total - before->total, now.max);
             w->n_calls += now.calls - before->calls + now.resumes - before->resumes;
             if (written != NULL)
                 written->sums[i] = now;
@@ -185,14 +160,6 @@ static void put_nodes(struct writer *w, const struct marey_calls_thread *thread)
         put_chunk(w, thread, chunk, n);
         left -= n;
     }
-}
-
-static void put_losses(struct writer *w, uint64_t n_other)
-{
-    put_tag(&w->bytes, 'O');
-    marey__buf_put_leb128(&w->bytes, n_other);
-    marey__buf_put_leb128(&w->bytes, __atomic_load_n(&w->calls->n_widened, __ATOMIC_RELAXED));
-    marey__buf_put_leb128(&w->bytes, __atomic_load_n(&w->calls->n_bytes, __ATOMIC_RELAXED));
 }
 
 void marey__calls_append_reset(struct marey_calls *calls)
@@ -243,7 +210,8 @@ marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *l
         if (i + 1 < recorded.threads)
             t = t->next;
     }
-    put_losses(&w, n_other);
+    PUT(&w, 'O', n_other, __atomic_load_n(&calls->n_widened, __ATOMIC_RELAXED),
+        __atomic_load_n(&calls->n_bytes, __ATOMIC_RELAXED));
     end_block(&w);
     recorded.calls = calls->recorded.calls + w.n_calls;
     if (is_delta && w.status == MAREY_OK)

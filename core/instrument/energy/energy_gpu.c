@@ -61,10 +61,9 @@ bool marey__energy_gpu_reads(const struct marey__energy_gpu *gpu, enum marey__en
 static void lose(struct marey__energy_gpu *gpu, int error)
 {
     gpu->is_lost = true;
-    marey__energy_tell("GPU %" PRIu32
-                       " (%s) is lost: NVML says \"%s\" (error %d); its energy is not "
-                       "measured from here on",
-                       gpu->number, gpu->node->uuid, marey__nvml_words(gpu->nvml, error), error);
+    marey__energy_tell("%s is lost: NVML says \"%s\" (error %d); its energy is not measured from "
+                       "here on",
+                       gpu->label, marey__nvml_words(gpu->nvml, error), error);
 }
 
 static void miss(struct marey__energy_gpu *gpu, enum marey__energy_read what, int error)
@@ -81,16 +80,13 @@ static void miss(struct marey__energy_gpu *gpu, enum marey__energy_read what, in
     else
         snprintf(why, size, "%s", marey__nvml_words(gpu->nvml, error));
     if (what == MAREY__READ_ENERGY)
-        marey__energy_tell("GPU %" PRIu32 " (%s) has no energy counter (%s): its energy is summed "
-                           "up from power",
-                           gpu->number, gpu->node->uuid, why);
+        marey__energy_tell("%s has no energy counter (%s): its energy is summed up from power",
+                           gpu->label, why);
     else if (what == MAREY__READ_POWER)
-        marey__energy_tell("GPU %" PRIu32
-                           " (%s) has no power reading (%s): only its energy counter is read",
-                           gpu->number, gpu->node->uuid, why);
+        marey__energy_tell("%s has no power reading (%s): only its energy counter is read",
+                           gpu->label, why);
     else if (!is_unknown_here)
-        marey__energy_tell("GPU %" PRIu32 " (%s): %s is not read: %s", gpu->number, gpu->node->uuid,
-                           quantities[what].key, why);
+        marey__energy_tell("%s: %s is not read: %s", gpu->label, quantities[what].key, why);
 }
 
 void marey__energy_gpu_fault(struct marey__energy_gpu *gpu, enum marey__energy_read what, int error)
@@ -181,20 +177,16 @@ static void tell_count(const struct marey__energy_gpu *gpu, enum marey__count_ne
                        bool was_stuck)
 {
     if (news == MAREY__COUNT_RESET)
-        marey__energy_tell(
-            "the energy counter of GPU %" PRIu32 " (%s) began again, as when the driver "
-            "is loaded anew: the energy between the two readings is taken from power",
-            gpu->number, gpu->node->uuid);
+        marey__energy_tell("the energy counter of %s began again, as when the driver is loaded "
+                           "anew: the energy between the two readings is taken from power",
+                           gpu->label);
     else if (news == MAREY__COUNT_STUCK && !was_stuck)
-        marey__energy_tell("the energy counter of GPU %" PRIu32
-                           " (%s) does not move: until it does, its "
-                           "energy is summed up from power",
-                           gpu->number, gpu->node->uuid);
+        marey__energy_tell("the energy counter of %s does not move: until it does, its energy is "
+                           "summed up from power",
+                           gpu->label);
     else if (news == MAREY__COUNT_WRAPPED)
-        marey__energy_tell("the energy counter of GPU %" PRIu32
-                           " (%s) wrapped at 2^32 mJ, which is "
-                           "accounted for",
-                           gpu->number, gpu->node->uuid);
+        marey__energy_tell("the energy counter of %s wrapped at 2^32 mJ, which is accounted for",
+                           gpu->label);
 }
 
 void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns)
@@ -351,5 +343,6 @@ void marey__energy_gpu_init(struct marey__energy_gpu *gpu, const struct marey__n
                                       .number = number,
                                       .count = {.unit_j = 1e-3, .range = UINT64_C(1) << 32},
                                       .has_samples = nvml->samples != NULL};
+    snprintf(gpu->label, sizeof gpu->label, "GPU %" PRIu32 " (%s)", number, node->uuid);
     gpu->has_instant_power = read_instant(gpu, &watts) == 0;
 }

@@ -241,7 +241,8 @@ struct marey__energy_gpu {
     const struct marey__nvml *nvml;
     marey__nvml_device device;
     const struct marey__node_gpu *node;
-    uint32_t number; /* NVML's */
+    uint32_t number;                  /* NVML's */
+    char label[MAREY__UUID_MAX + 24]; /* "GPU 0 (UUID)", for messages */
     bool is_lost;
     struct marey__energy_value {
         marey_id site;
