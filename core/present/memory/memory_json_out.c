@@ -1,6 +1,9 @@
 /*
- * torch's files of a memory timeline: sums by category over time, and single changes. Both are as
- * torch.profiler.profile.export_memory_timeline writes them, for one device.
+ * The files of a memory timeline, and torch's two JSON files of them, gzip: sums by category over time, and single changes.
+ * Both are as torch.profiler.profile.export_memory_timeline writes them, for the main device:
+ *
+ *   [times, sizes]                           microseconds, and for each 0 and the bytes of the eight categories
+ *   [time, action, signed bytes, category]   of each change; nanoseconds, -1 for blocks that were there before
  */
 #include "codec/internal.h"
 #include "present/memory/internal.h"
@@ -78,7 +81,7 @@ static void put_sizes(struct marey__buf *json, const struct marey__memory_timeli
     }
 }
 
-marey_status marey__memory_json_write(const struct marey__memory_timeline *timeline, int fd)
+static marey_status write_json(const struct marey__memory_timeline *timeline, int fd)
 {
     const struct marey__memory_device *device = marey__memory_main_device(timeline);
     struct marey__buf json = {0};
@@ -111,7 +114,7 @@ static void put_change(struct marey__buf *json, const struct marey__memory_timel
     marey__buf_puts(json, "]");
 }
 
-marey_status marey__memory_raw_write(const struct marey__memory_timeline *timeline, int fd)
+static marey_status write_raw(const struct marey__memory_timeline *timeline, int fd)
 {
     const struct marey__memory_device *device = marey__memory_main_device(timeline);
     struct marey__buf json = {0};
@@ -124,4 +127,25 @@ marey_status marey__memory_raw_write(const struct marey__memory_timeline *timeli
     const marey_status status = write_packed(&json, fd);
     marey__buf_fini(&json);
     return status;
+}
+
+/* ---- the files of a timeline ---- */
+
+marey_status marey_memory_timeline_write(const marey_memory_timeline *timeline,
+                                         enum marey_memory_file file, const char *title, int fd)
+{
+    if (timeline->n_devices == 0)
+        return marey__fail(MAREY_EINVAL,
+                           "the trace has no memory events; record it with profile_memory");
+    switch (file) {
+    case MAREY_MEMORY_JSON:
+        return write_json(timeline, fd);
+    case MAREY_MEMORY_RAW:
+        return write_raw(timeline, fd);
+    case MAREY_MEMORY_PAGE:
+        return marey__memory_page_write(timeline, title != NULL ? title : "Memory", fd);
+    case MAREY_MEMORY_SNAPSHOT:
+        return marey__memory_snapshot_write(timeline, fd);
+    }
+    return marey__fail(MAREY_EINVAL, "no such file of a memory timeline: %d", (int)file);
 }

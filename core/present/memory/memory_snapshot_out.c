@@ -12,105 +12,205 @@
 
 #include "present/memory/internal.h"
 
+/* Strings that come often: each is written once. The categories come first, by their numbers. */
+/* clang-format off */
+#define WORDS(X) \
+    X(SEGMENTS, "segments") X(DEVICE_TRACES, "device_traces") X(DEVICE, "device") \
+    X(ADDRESS, "address") X(TOTAL_SIZE, "total_size") X(STREAM, "stream") \
+    X(SEGMENT_TYPE, "segment_type") X(SMALL, "small") X(LARGE, "large") \
+    X(SEGMENT_POOL_ID, "segment_pool_id") X(IS_EXPANDABLE, "is_expandable") \
+    X(ALLOCATED_SIZE, "allocated_size") X(ACTIVE_SIZE, "active_size") \
+    X(REQUESTED_SIZE, "requested_size") X(BLOCKS, "blocks") X(SIZE, "size") X(STATE, "state") \
+    X(ACTIVE_ALLOCATED, "active_allocated") X(INACTIVE, "inactive") X(ACTION, "action") \
+    X(ALLOC, "alloc") X(FREE_REQUESTED, "free_requested") X(FREE_COMPLETED, "free_completed") \
+    X(SNAPSHOT, "snapshot") X(ADDR, "addr") X(TIME_US, "time_us") X(CATEGORY, "category") \
+    X(FRAMES, "frames") X(FILENAME, "filename") X(LINE, "line") X(NAME, "name") \
+    X(NO_FILE, "none")
+/* clang-format on */
+
+#define WORD_ENUM(name, text) WORD_##name,
 enum word {
-    WORD_UNKNOWN = MAREY_MEMORY_UNKNOWN, /* the categories come first, by their numbers */
-    WORD_SEGMENTS = MAREY_MEMORY_N_CATEGORIES,
-    WORD_DEVICE_TRACES,
-    WORD_DEVICE,
-    WORD_ADDRESS,
-    WORD_TOTAL_SIZE,
-    WORD_STREAM,
-    WORD_SEGMENT_TYPE,
-    WORD_SMALL,
-    WORD_LARGE,
-    WORD_SEGMENT_POOL_ID,
-    WORD_IS_EXPANDABLE,
-    WORD_ALLOCATED_SIZE,
-    WORD_ACTIVE_SIZE,
-    WORD_REQUESTED_SIZE,
-    WORD_BLOCKS,
-    WORD_SIZE,
-    WORD_STATE,
-    WORD_ACTIVE_ALLOCATED,
-    WORD_INACTIVE,
-    WORD_ACTION,
-    WORD_ALLOC,
-    WORD_FREE_REQUESTED,
-    WORD_FREE_COMPLETED,
-    WORD_SNAPSHOT,
-    WORD_ADDR,
-    WORD_TIME_US,
-    WORD_CATEGORY,
-    WORD_FRAMES,
-    WORD_FILENAME,
-    WORD_LINE,
-    WORD_NAME,
-    WORD_NO_FILE,
-    N_WORDS,
+    WORD_UNKNOWN = MAREY_MEMORY_UNKNOWN,
+    WORD_BEFORE_FIRST = MAREY_MEMORY_N_CATEGORIES - 1,
+    WORDS(WORD_ENUM) N_WORDS
 };
 
-static const char *const words[N_WORDS] = {
-    [MAREY_MEMORY_PARAMETER] = "parameter",
-    [MAREY_MEMORY_OPTIMIZER_STATE] = "optimizer_state",
-    [MAREY_MEMORY_INPUT] = "input",
-    [MAREY_MEMORY_TEMPORARY] = "temporary",
-    [MAREY_MEMORY_ACTIVATION] = "activation",
-    [MAREY_MEMORY_GRADIENT] = "gradient",
-    [MAREY_MEMORY_AUTOGRAD_DETAIL] = "autograd_detail",
-    [WORD_UNKNOWN] = "unknown",
-    [WORD_SEGMENTS] = "segments",
-    [WORD_DEVICE_TRACES] = "device_traces",
-    [WORD_DEVICE] = "device",
-    [WORD_ADDRESS] = "address",
-    [WORD_TOTAL_SIZE] = "total_size",
-    [WORD_STREAM] = "stream",
-    [WORD_SEGMENT_TYPE] = "segment_type",
-    [WORD_SMALL] = "small",
-    [WORD_LARGE] = "large",
-    [WORD_SEGMENT_POOL_ID] = "segment_pool_id",
-    [WORD_IS_EXPANDABLE] = "is_expandable",
-    [WORD_ALLOCATED_SIZE] = "allocated_size",
-    [WORD_ACTIVE_SIZE] = "active_size",
-    [WORD_REQUESTED_SIZE] = "requested_size",
-    [WORD_BLOCKS] = "blocks",
-    [WORD_SIZE] = "size",
-    [WORD_STATE] = "state",
-    [WORD_ACTIVE_ALLOCATED] = "active_allocated",
-    [WORD_INACTIVE] = "inactive",
-    [WORD_ACTION] = "action",
-    [WORD_ALLOC] = "alloc",
-    [WORD_FREE_REQUESTED] = "free_requested",
-    [WORD_FREE_COMPLETED] = "free_completed",
-    [WORD_SNAPSHOT] = "snapshot",
-    [WORD_ADDR] = "addr",
-    [WORD_TIME_US] = "time_us",
-    [WORD_CATEGORY] = "category",
-    [WORD_FRAMES] = "frames",
-    [WORD_FILENAME] = "filename",
-    [WORD_LINE] = "line",
-    [WORD_NAME] = "name",
-    [WORD_NO_FILE] = "none",
-};
+#define WORD_TEXT(name, text) [WORD_##name] = text,
+static const char *const words[N_WORDS] = {[MAREY_MEMORY_PARAMETER] = "parameter",
+                                           [MAREY_MEMORY_OPTIMIZER_STATE] = "optimizer_state",
+                                           [MAREY_MEMORY_INPUT] = "input",
+                                           [MAREY_MEMORY_TEMPORARY] = "temporary",
+                                           [MAREY_MEMORY_ACTIVATION] = "activation",
+                                           [MAREY_MEMORY_GRADIENT] = "gradient",
+                                           [MAREY_MEMORY_AUTOGRAD_DETAIL] = "autograd_detail",
+                                           [WORD_UNKNOWN] = "unknown",
+                                           WORDS(WORD_TEXT)};
+
+/* Not in the reader's memory. */
+#define NOT_KEPT UINT32_MAX
 
 struct writer {
     const struct marey__memory_timeline *timeline;
     struct marey__out out;
-    struct marey__pickle pickle;
-    uint32_t *places; /* of the frames of each stack, by its id; NONE: not written yet */
+    uint32_t word_places[N_WORDS]; /* in the reader's memory; NOT_KEPT: not written yet */
+    uint32_t n_kept;               /* values that the reader has in memory */
+    uint32_t *places;              /* of the frames of each stack, by its id */
 };
+
+/*
+ * ---- Python's pickle, protocol 4, of dictionaries, lists, numbers and strings ----
+ *
+ * Only opcodes that PyTorch's memory viewer knows. It takes lists in pieces that fit the arguments of a call, so pieces have
+ * at most 1000 items, as Python's own.
+ */
+
+enum { BATCH = 1000 };
+
+struct pickle_list {
+    uint64_t n;
+};
+
+enum {
+    PROTO = 0x80,
+    STOP = '.',
+    MARK = '(',
+    NEWFALSE = 0x89,
+    BININT = 'J',
+    BININT1 = 'K',
+    BININT2 = 'M',
+    LONG1 = 0x8a,
+    SHORT_BINUNICODE = 0x8c,
+    BINUNICODE = 'X',
+    EMPTY_LIST = ']',
+    APPENDS = 'e',
+    EMPTY_DICT = '}',
+    SETITEMS = 'u',
+    TUPLE2 = 0x86,
+    MEMOIZE = 0x94,
+    BINGET = 'h',
+    LONG_BINGET = 'j',
+};
+
+/* An opcode and its argument of `n` bytes, the lowest first. */
+static void put_opcode(struct writer *w, uint8_t opcode, uint64_t argument, size_t n)
+{
+    uint8_t *p = (uint8_t *)marey__out_room(&w->out);
+    *p++ = opcode;
+    for (size_t i = 0; i < n; i++)
+        *p++ = (uint8_t)(argument >> (8 * i));
+    w->out.p = (char *)p;
+}
+
+static void pickle_dict(struct writer *w)
+{
+    put_opcode(w, EMPTY_DICT, 0, 0);
+    put_opcode(w, MARK, 0, 0);
+}
+
+static void pickle_dict_end(struct writer *w)
+{
+    put_opcode(w, SETITEMS, 0, 0);
+}
+
+static struct pickle_list pickle_list(struct writer *w)
+{
+    put_opcode(w, EMPTY_LIST, 0, 0);
+    return (struct pickle_list){0};
+}
+
+/* An item comes next. */
+static void pickle_item(struct writer *w, struct pickle_list *list)
+{
+    if (list->n % BATCH == 0) {
+        if (list->n != 0)
+            put_opcode(w, APPENDS, 0, 0);
+        put_opcode(w, MARK, 0, 0);
+    }
+    list->n++;
+}
+
+static void pickle_list_end(struct writer *w, struct pickle_list *list)
+{
+    if (list->n != 0)
+        put_opcode(w, APPENDS, 0, 0);
+}
+
+static void pickle_int(struct writer *w, int64_t value)
+{
+    if (value >= 0 && value <= UINT8_MAX) {
+        put_opcode(w, BININT1, (uint64_t)value, 1);
+    } else if (value >= 0 && value <= UINT16_MAX) {
+        put_opcode(w, BININT2, (uint64_t)value, 2);
+    } else if (value >= INT32_MIN && value <= INT32_MAX) {
+        put_opcode(w, BININT, (uint64_t)value, 4);
+    } else {
+        /* The number of its bytes, then as many: the second half of an opcode's argument. */
+        put_opcode(w, LONG1, sizeof value, 1);
+        memcpy(marey__out_room(&w->out), &value, sizeof value);
+        w->out.p += sizeof value;
+    }
+}
+
+/* Bytes that are not UTF-8 become U+FFFD. */
+static void pickle_text(struct writer *w, const char *text, size_t len)
+{
+    struct marey__buf clean = {0};
+    bool is_clean = true;
+    for (size_t i = 0, n; i < len && is_clean; i += n)
+        is_clean = (n = marey__utf8_length(text + i, len - i)) != 0;
+    if (!is_clean) {
+        marey__utf8_put(&clean, text, len);
+        text = clean.data;
+        len = clean.failed ? 0 : clean.len;
+        if (clean.failed && w->out.status == MAREY_OK)
+            w->out.status = marey__no_memory();
+    }
+    if (len <= UINT8_MAX)
+        put_opcode(w, SHORT_BINUNICODE, len, 1);
+    else
+        put_opcode(w, BINUNICODE, len, 4);
+    if (len != 0)
+        marey__out_put(&w->out, text, len);
+    marey__buf_fini(&clean);
+}
+
+/* Let the reader keep the value that was written last; returns its place for pickle_again. */
+static uint32_t pickle_keep(struct writer *w)
+{
+    put_opcode(w, MEMOIZE, 0, 0);
+    return w->n_kept++;
+}
+
+static void pickle_again(struct writer *w, uint32_t place)
+{
+    if (place <= UINT8_MAX)
+        put_opcode(w, BINGET, place, 1);
+    else
+        put_opcode(w, LONG_BINGET, place, 4);
+}
+
+static void pickle_word(struct writer *w, size_t word)
+{
+    if (w->word_places[word] != NOT_KEPT) {
+        pickle_again(w, w->word_places[word]);
+        return;
+    }
+    pickle_text(w, words[word], strlen(words[word]));
+    w->word_places[word] = pickle_keep(w);
+}
 
 /* ---- pairs of a dictionary ---- */
 
 static void put_number(struct writer *w, enum word key, int64_t value)
 {
-    marey__pickle_word(&w->pickle, key);
-    marey__pickle_int(&w->pickle, value);
+    pickle_word(w, key);
+    pickle_int(w, value);
 }
 
 static void put_word(struct writer *w, enum word key, size_t value)
 {
-    marey__pickle_word(&w->pickle, key);
-    marey__pickle_word(&w->pickle, value);
+    pickle_word(w, key);
+    pickle_word(w, value);
 }
 
 /* ---- frames ---- */
@@ -118,16 +218,16 @@ static void put_word(struct writer *w, enum word key, size_t value)
 static void put_frame(struct writer *w, const char *file, size_t file_len, int64_t line,
                       const char *name, size_t name_len)
 {
-    marey__pickle_dict(&w->pickle);
-    marey__pickle_word(&w->pickle, WORD_FILENAME);
+    pickle_dict(w);
+    pickle_word(w, WORD_FILENAME);
     if (file_len != 0)
-        marey__pickle_text(&w->pickle, file, file_len);
+        pickle_text(w, file, file_len);
     else
-        marey__pickle_word(&w->pickle, WORD_NO_FILE);
+        pickle_word(w, WORD_NO_FILE);
     put_number(w, WORD_LINE, line);
-    marey__pickle_word(&w->pickle, WORD_NAME);
-    marey__pickle_text(&w->pickle, name, name_len);
-    marey__pickle_dict_end(&w->pickle);
+    pickle_word(w, WORD_NAME);
+    pickle_text(w, name, name_len);
+    pickle_dict_end(w);
 }
 
 /* `file.py(12): function` in its three parts; anything else, as `nn.Module: Linear_0`, is a name without a file. */
@@ -150,28 +250,28 @@ static void put_new_frames(struct writer *w, marey__torch_id stack)
 {
     size_t len;
     const char *text = marey__torch_text(w->timeline->trace, stack, &len), *end = text + len;
-    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
+    struct pickle_list list = pickle_list(w);
     while (text < end) {
         const char *semicolon = memchr(text, ';', (size_t)(end - text));
         const char *behind = semicolon != NULL ? semicolon : end;
         if (behind != text) {
-            marey__pickle_item(&w->pickle, &list);
+            pickle_item(w, &list);
             put_frame_text(w, text, (size_t)(behind - text));
         }
         text = behind + 1;
     }
-    marey__pickle_list_end(&w->pickle, &list);
+    pickle_list_end(w, &list);
 }
 
 static void put_frames(struct writer *w, marey__torch_id stack)
 {
-    marey__pickle_word(&w->pickle, WORD_FRAMES);
-    if (w->places[stack] != MAREY__PICKLE_NONE) {
-        marey__pickle_again(&w->pickle, w->places[stack]);
+    pickle_word(w, WORD_FRAMES);
+    if (w->places[stack] != NOT_KEPT) {
+        pickle_again(w, w->places[stack]);
         return;
     }
     put_new_frames(w, stack);
-    w->places[stack] = marey__pickle_keep(&w->pickle);
+    w->places[stack] = pickle_keep(w);
 }
 
 /* Where a block was made; of one that was there before, what it is. */
@@ -184,106 +284,104 @@ static void put_origin(struct writer *w, const struct marey__memory_block *block
     size_t len;
     const char *name = marey__torch_text(w->timeline->trace, block->name, &len);
     const char *category = words[block->category];
-    marey__pickle_word(&w->pickle, WORD_FRAMES);
-    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
-    marey__pickle_item(&w->pickle, &list);
+    pickle_word(w, WORD_FRAMES);
+    struct pickle_list list = pickle_list(w);
+    pickle_item(w, &list);
     put_frame(w, category, strlen(category), 0, name, len);
-    marey__pickle_list_end(&w->pickle, &list);
+    pickle_list_end(w, &list);
 }
 
 /* ---- segments ---- */
 
-static void put_hole(struct writer *w, struct marey__pickle_list *list, uint64_t begin, uint64_t end)
+static void put_hole(struct writer *w, struct pickle_list *list, uint64_t begin, uint64_t end)
 {
     if (begin == end)
         return;
-    marey__pickle_item(&w->pickle, list);
-    marey__pickle_dict(&w->pickle);
+    pickle_item(w, list);
+    pickle_dict(w);
     put_number(w, WORD_ADDRESS, (int64_t)begin);
     put_number(w, WORD_SIZE, (int64_t)(end - begin));
     put_number(w, WORD_REQUESTED_SIZE, 0);
     put_word(w, WORD_STATE, WORD_INACTIVE);
     put_frames(w, 0);
-    marey__pickle_dict_end(&w->pickle);
+    pickle_dict_end(w);
 }
 
 static void put_block(struct writer *w, const struct marey__memory_block *block)
 {
-    marey__pickle_dict(&w->pickle);
+    pickle_dict(w);
     put_number(w, WORD_ADDRESS, (int64_t)block->address);
     put_number(w, WORD_SIZE, block->bytes);
     put_number(w, WORD_REQUESTED_SIZE, block->bytes);
     put_word(w, WORD_STATE, WORD_ACTIVE_ALLOCATED);
     put_origin(w, block);
-    marey__pickle_dict_end(&w->pickle);
+    pickle_dict_end(w);
 }
 
 static void put_blocks(struct writer *w, const struct marey__memory_arenas *arenas,
                        const struct marey__memory_arena *arena)
 {
-    marey__pickle_word(&w->pickle, WORD_BLOCKS);
-    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
+    pickle_word(w, WORD_BLOCKS);
+    struct pickle_list list = pickle_list(w);
     uint64_t at = arena->begin;
     for (size_t i = 0; i < arena->n_live; i++) {
         const struct marey__memory_block *block =
             &w->timeline->blocks[arenas->live[arena->first_live + i]];
         put_hole(w, &list, at, block->address);
-        marey__pickle_item(&w->pickle, &list);
+        pickle_item(w, &list);
         put_block(w, block);
         at = block->address + (uint64_t)block->bytes;
     }
     put_hole(w, &list, at, arena->end);
-    marey__pickle_list_end(&w->pickle, &list);
+    pickle_list_end(w, &list);
 }
 
 static void put_segment(struct writer *w, const struct marey__memory_arenas *arenas,
                         const struct marey__memory_arena *arena, int64_t device)
 {
-    marey__pickle_dict(&w->pickle);
+    pickle_dict(w);
     put_number(w, WORD_DEVICE, device);
     put_number(w, WORD_ADDRESS, (int64_t)arena->begin);
     put_number(w, WORD_TOTAL_SIZE, (int64_t)(arena->end - arena->begin));
     put_number(w, WORD_STREAM, 0);
     put_word(w, WORD_SEGMENT_TYPE, arena->is_small ? WORD_SMALL : WORD_LARGE);
-    marey__pickle_word(&w->pickle, WORD_SEGMENT_POOL_ID);
-    marey__pickle_pair(&w->pickle, 0, 0);
-    marey__pickle_word(&w->pickle, WORD_IS_EXPANDABLE);
-    marey__pickle_false(&w->pickle);
+    pickle_word(w, WORD_SEGMENT_POOL_ID);
+    pickle_int(w, 0);
+    pickle_int(w, 0);
+    put_opcode(w, TUPLE2, 0, 0);
+    pickle_word(w, WORD_IS_EXPANDABLE);
+    put_opcode(w, NEWFALSE, 0, 0);
     put_number(w, WORD_ALLOCATED_SIZE, arena->live_bytes);
     put_number(w, WORD_ACTIVE_SIZE, arena->live_bytes);
     put_number(w, WORD_REQUESTED_SIZE, arena->live_bytes);
     put_frames(w, 0);
     put_blocks(w, arenas, arena);
-    marey__pickle_dict_end(&w->pickle);
+    pickle_dict_end(w);
 }
 
 /* ---- devices ---- */
 
-/* GPUs by their id, whatever else behind them; what cannot be counted so, as an id of a million, comes behind as well. */
-struct numbering {
-    size_t n_gpus;
-};
-
+/* GPUs are numbered by their id, anything else after them; so is what cannot be counted so, as an id of a million. */
 static bool is_gpu(const struct marey__memory_device *device)
 {
     return device->type == 1 && device->id >= 0 && device->id < 1024;
 }
 
-static struct numbering number_devices(const struct marey__memory_timeline *timeline)
+static size_t count_gpus(const struct marey__memory_timeline *timeline)
 {
-    struct numbering numbering = {0};
+    size_t n_gpus = 0;
     for (size_t i = 0; i < timeline->n_devices; i++)
         if (is_gpu(&timeline->devices[i]))
-            numbering.n_gpus = MAREY__MAX(numbering.n_gpus, (size_t)timeline->devices[i].id + 1);
-    return numbering;
+            n_gpus = MAREY__MAX(n_gpus, (size_t)timeline->devices[i].id + 1);
+    return n_gpus;
 }
 
 /* The device with this number, NULL for a GPU of which nothing is known; false past the last. */
-static bool nth_device(const struct marey__memory_timeline *timeline, struct numbering numbering,
-                       size_t n, const struct marey__memory_device **out)
+static bool nth_device(const struct marey__memory_timeline *timeline, size_t n_gpus, size_t n,
+                       const struct marey__memory_device **out)
 {
     *out = NULL;
-    size_t next = numbering.n_gpus;
+    size_t next = n_gpus;
     for (size_t i = 0; i < timeline->n_devices; i++) {
         const struct marey__memory_device *device = &timeline->devices[i];
         const size_t number = is_gpu(device) ? (size_t)device->id : next++;
@@ -292,38 +390,38 @@ static bool nth_device(const struct marey__memory_timeline *timeline, struct num
             return true;
         }
     }
-    return n < numbering.n_gpus;
+    return n < n_gpus;
 }
 
-static marey_status put_segments(struct writer *w, struct numbering numbering)
+static marey_status put_segments(struct writer *w, size_t n_gpus)
 {
     const struct marey__memory_device *device;
-    marey__pickle_word(&w->pickle, WORD_SEGMENTS);
-    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
-    for (size_t n = 0; nth_device(w->timeline, numbering, n, &device); n++) {
+    pickle_word(w, WORD_SEGMENTS);
+    struct pickle_list list = pickle_list(w);
+    for (size_t n = 0; nth_device(w->timeline, n_gpus, n, &device); n++) {
         struct marey__memory_arenas arenas = {0};
         marey_status status = MAREY_OK;
         if (device != NULL)
             status = marey__memory_arenas_init(&arenas, w->timeline,
                                                (uint32_t)(device - w->timeline->devices));
         for (size_t i = 0; status == MAREY_OK && i < arenas.n_arenas; i++) {
-            marey__pickle_item(&w->pickle, &list);
+            pickle_item(w, &list);
             put_segment(w, &arenas, &arenas.arenas[i], (int64_t)n);
         }
         marey__memory_arenas_fini(&arenas);
         MAREY_TRY(status);
     }
-    marey__pickle_list_end(&w->pickle, &list);
+    pickle_list_end(w, &list);
     return MAREY_OK;
 }
 
 /* ---- traces ---- */
 
-static void begin_entry(struct writer *w, struct marey__pickle_list *list, enum word action,
+static void begin_entry(struct writer *w, struct pickle_list *list, enum word action,
                         uint64_t address, int64_t bytes, int64_t ns)
 {
-    marey__pickle_item(&w->pickle, list);
-    marey__pickle_dict(&w->pickle);
+    pickle_item(w, list);
+    pickle_dict(w);
     put_word(w, WORD_ACTION, action);
     put_number(w, WORD_ADDR, (int64_t)address);
     put_number(w, WORD_SIZE, bytes);
@@ -334,10 +432,10 @@ static void begin_entry(struct writer *w, struct marey__pickle_list *list, enum 
 static void end_entry(struct writer *w, size_t category)
 {
     put_word(w, WORD_CATEGORY, category);
-    marey__pickle_dict_end(&w->pickle);
+    pickle_dict_end(w);
 }
 
-static void put_change(struct writer *w, struct marey__pickle_list *list,
+static void put_change(struct writer *w, struct pickle_list *list,
                        const struct marey__memory_change *change)
 {
     const struct marey__memory_block *block = &w->timeline->blocks[change->block];
@@ -358,7 +456,7 @@ static void put_change(struct writer *w, struct marey__pickle_list *list,
 
 static void put_trace(struct writer *w, const struct marey__memory_device *device)
 {
-    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
+    struct pickle_list list = pickle_list(w);
     int64_t last_ns = 0;
     for (size_t i = 0; device != NULL && i < device->n_changes; i++) {
         put_change(w, &list, &device->changes[i]);
@@ -369,30 +467,32 @@ static void put_trace(struct writer *w, const struct marey__memory_device *devic
         put_frames(w, 0);
         end_entry(w, WORD_UNKNOWN);
     }
-    marey__pickle_list_end(&w->pickle, &list);
+    pickle_list_end(w, &list);
 }
 
-static void put_traces(struct writer *w, struct numbering numbering)
+static void put_traces(struct writer *w, size_t n_gpus)
 {
     const struct marey__memory_device *device;
-    marey__pickle_word(&w->pickle, WORD_DEVICE_TRACES);
-    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
-    for (size_t n = 0; nth_device(w->timeline, numbering, n, &device); n++) {
-        marey__pickle_item(&w->pickle, &list);
+    pickle_word(w, WORD_DEVICE_TRACES);
+    struct pickle_list list = pickle_list(w);
+    for (size_t n = 0; nth_device(w->timeline, n_gpus, n, &device); n++) {
+        pickle_item(w, &list);
         put_trace(w, device);
     }
-    marey__pickle_list_end(&w->pickle, &list);
+    pickle_list_end(w, &list);
 }
 
 static marey_status put_snapshot(struct writer *w)
 {
-    const struct numbering numbering = number_devices(w->timeline);
-    marey__pickle_begin(&w->pickle, &w->out, words, N_WORDS);
-    marey__pickle_dict(&w->pickle);
-    MAREY_TRY(put_segments(w, numbering));
-    put_traces(w, numbering);
-    marey__pickle_dict_end(&w->pickle);
-    marey__pickle_end(&w->pickle);
+    const size_t n_gpus = count_gpus(w->timeline);
+    for (size_t i = 0; i < N_WORDS; i++)
+        w->word_places[i] = NOT_KEPT;
+    put_opcode(w, PROTO, 4, 1);
+    pickle_dict(w);
+    MAREY_TRY(put_segments(w, n_gpus));
+    put_traces(w, n_gpus);
+    pickle_dict_end(w);
+    put_opcode(w, STOP, 0, 0);
     marey__out_finish(&w->out);
     return w->out.status;
 }
@@ -404,7 +504,7 @@ marey_status marey__memory_snapshot_write(const struct marey__memory_timeline *t
     MAREY_TRY(marey__out_init(&w.out, fd));
     w.places = marey__alloc((n_stacks + 1) * sizeof *w.places);
     for (size_t i = 0; w.places != NULL && i <= n_stacks; i++)
-        w.places[i] = MAREY__PICKLE_NONE;
+        w.places[i] = NOT_KEPT;
     const marey_status status = w.places != NULL ? put_snapshot(&w) : marey__no_memory();
     marey__free(w.places);
     marey__out_fini(&w.out);
