@@ -41,7 +41,7 @@ static struct place place_of(const struct marey__page *page, size_t i)
     }
 }
 
-static const struct marey_process *nth_process(const struct marey__page *page, size_t i)
+const struct marey_process *marey__page_nth_process(const struct marey__page *page, size_t i)
 {
     const struct place at = place_of(page, i);
     return marey_recording_process(at.recording, at.process);
@@ -53,9 +53,10 @@ static void survey(struct marey__page *page)
     uint64_t last_ns = 0;
     bool has_origin = false; /* a trace may begin at 0 */
     for (size_t i = 1; i < page->n_processes; i++)
-        page->is_wall_clock |= strcmp(nth_process(page, 0)->host, nth_process(page, i)->host) != 0;
+        page->is_wall_clock |= strcmp(marey__page_nth_process(page, 0)->host,
+                                      marey__page_nth_process(page, i)->host) != 0;
     for (size_t i = 0; i < page->n_processes; i++) {
-        const struct marey_process *process = nth_process(page, i);
+        const struct marey_process *process = marey__page_nth_process(page, i);
         const uint64_t shift = (uint64_t)shift_of(page, process);
         if (process->last_ns == 0)
             continue;
