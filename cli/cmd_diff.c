@@ -1,4 +1,4 @@
-/* marey diff: two dumps; did the numbers change, and where first? */
+/* marey diff: compares two dumps and finds the first difference. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -28,27 +28,28 @@ static const struct cli_option options[] = {
     {"tolerance", 't', CLI_TEXTS, "PATTERN=ATOL,RTOL,ULP", &given.tolerances,
      "for paths that match, as '*.grad=1e-4' or '*norm*=0,1e-3';\n"
      "may be given several times, the last that matches counts"},
-    {"bitwise", 'b', CLI_FLAG, NULL, &given.bitwise, "equal bits, and no less: -0 is not +0"},
+    {"bitwise", 'b', CLI_FLAG, NULL, &given.bitwise, "require equal bits: -0 is not +0"},
     {"no-nan-equal", 0, CLI_FLAG, NULL, &given.no_nan_equal, "a NaN differs from a NaN"},
     {"allow-dtype", 0, CLI_FLAG, NULL, &given.allow_dtype,
-     "a different dtype alone is not a difference. Numbers are compared\n"
-     "in a type that holds both, without rounding"},
+     "a different dtype by itself is not a difference. Numbers are\n"
+     "compared in a type that holds both, without rounding"},
     {"noise", 0, CLI_TEXT, "DUMP", &given.noise,
-     "a second run of B: what the two differ by is no difference"},
-    {"noise-factor", 0, CLI_TEXT, "X", &given.noise_factor, "so many times that (default: 3)"},
+     "a second run of B: ignore differences as large as between\n"
+     "the two"},
+    {"noise-factor", 0, CLI_TEXT, "X", &given.noise_factor, "or X times as large (default: 3)"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
-     "only paths that have this word in them, or match it where it\n"
-     "has one of *?["},
+     "only paths that contain this, or match it where it has one\n"
+     "of *?["},
     {"step", 's', CLI_TEXT, "N", &given.step, "only this step"},
     {"rank", 'r', CLI_TEXT, "N", &given.rank, "only this rank"},
     {"ranks", 0, CLI_FLAG, NULL, &given.ranks,
-     "of one dump: compare each rank with the lowest one, for what\n"
-     "must be equal on all: parameters, say (see --filter)"},
+     "of one dump: compare each rank with the lowest one, for values\n"
+     "that must be equal on all, such as parameters (see --filter)"},
     {"merge-ranks", 0, CLI_FLAG, NULL, &given.merge_ranks,
      "put the ranks of one side together, for tensor parallelism\n"
      "against one rank: pieces along the axis that is cut; copies"},
     {"partial", 0, CLI_TEXTS, "PATTERN", &given.partial,
-     "with --merge-ranks: paths whose parts are to be added"},
+     "with --merge-ranks: paths whose parts are summed"},
     {"allow-missing", 0, CLI_FLAG, NULL, &given.allow_missing, "what only B has is not a difference"},
     {"allow-extra", 0, CLI_FLAG, NULL, &given.allow_extra, "what only A has is not a difference"},
     {"all", 'a', CLI_FLAG, NULL, &given.all, "show tensors that agree, too"},
@@ -213,7 +214,7 @@ static int diff_dumps(char **args, const struct marey_diff_options *wanted)
         return cli_fail("%s", marey_last_error());
     int answer = cli_print_file(given.output, print_diff, diff, NULL);
     if (answer == CLI_FINE && marey_diff_is_partial(diff))
-        answer = cli_fail("some values could not be compared, so this is not the whole answer");
+        answer = cli_fail("some values could not be compared, so the result is incomplete");
     else if (answer == CLI_FINE && !marey_diff_is_same(diff))
         answer = CLI_NO;
     marey_diff_close(diff);

@@ -1,4 +1,4 @@
-/* marey dump: what its files share. cmd_dump.c chooses values, dump_show.c tells of them, dump_write.c hands them out. */
+/* marey dump: shared by its files. cmd_dump.c chooses values, dump_show.c prints them, dump_write.c writes them to files. */
 #ifndef MAREY_CLI_DUMP_H
 #define MAREY_CLI_DUMP_H
 

@@ -1,5 +1,5 @@
 /*
- * marey/diff.h: two dumps; did the numbers change, and where first? (libmarey-tools)
+ * marey/diff.h: compare two dumps and find the first difference. (libmarey-tools)
  *
  *     marey_diff *diff;
  *     marey_diff_open("new", "reference", NULL, &diff);
@@ -12,8 +12,8 @@
  *
  * Values are paired step by step and rank by rank, by their paths; where the two runs do not have the same paths, by the
  * order in which they were added, with equal digests as the strongest sign. Equal digests are proof enough: data are
- * read only where digests differ, and of large tensors only the blocks that do. Of what was kept as statistics or digests
- * alone, these are compared, and `basis` says so.
+ * read only where digests differ, and of large tensors only the blocks that do. Values kept as statistics or digests are
+ * compared by these, which `basis` reports.
  *
  * The first difference is that of execution: by step, phase (forward, backward, optimizer), order of adding, path,
  * element. docs/guide/first-difference.md shows it at work. A diff is used by one thread at a time; making it uses several.
@@ -37,20 +37,20 @@ typedef struct marey_diff marey_diff;
 enum marey_diff_status {
     MAREY_DIFF_SAME = 0,  /* equal */
     MAREY_DIFF_CLOSE,     /* not equal, within the tolerance */
-    MAREY_DIFF_NOISE,     /* beyond the tolerance, within what two references differ by */
-    MAREY_DIFF_UNKNOWN,   /* nothing was kept by which it could be judged */
+    MAREY_DIFF_NOISE,     /* beyond the tolerance, within the difference of two references */
+    MAREY_DIFF_UNKNOWN,   /* nothing was kept to compare it by */
     MAREY_DIFF_DIFFERENT, /* from here on: not the same */
     MAREY_DIFF_DTYPE, /* the types differ, and the numbers do not, or not beyond the tolerance */
     MAREY_DIFF_SHAPE,
     MAREY_DIFF_KIND,    /* a tensor here, something else there */
-    MAREY_DIFF_MISSING, /* B alone has it */
-    MAREY_DIFF_EXTRA,   /* A alone has it */
+    MAREY_DIFF_MISSING, /* only B has it */
+    MAREY_DIFF_EXTRA,   /* only A has it */
     MAREY_N_DIFF_STATUSES
 };
 /* "same", "close", "noise", "unknown", "different", "dtype", "shape", "kind", "missing", "extra". */
 MAREY_API const char *marey_diff_status_name(enum marey_diff_status status);
 
-/* What tolerance the paths that match a pattern have; of several that match the last one counts. */
+/* The tolerance of paths that match a pattern; the last match counts. */
 struct marey_diff_rule {
     const char *pattern; /* as in a shell: "*.grad", "layers[[]3].*" */
     struct marey_tolerance tolerance;
@@ -61,13 +61,13 @@ struct marey_diff_options {
     const struct marey_tolerance *tolerance; /* of every tensor; NULL: marey_tolerance_default() by type */
     const struct marey_diff_rule *rules;
     size_t n_rules;
-    const char *noise; /* a second run of the reference: what B and it differ by is no difference */
-    double noise_factor; /* times so much; 0: 3 */
+    const char *noise; /* a second run of the reference: differences as large as between B and it are ignored */
+    double noise_factor; /* so many times as large; 0: 3 */
     uint32_t allow_dtype; /* a different type is not a difference by itself; with `bitwise` it always is */
     uint32_t nan_differs; /* with the default tolerances: a NaN differs from a NaN */
     uint32_t allow_missing,
-        allow_extra; /* names that one side alone has are told, and no difference */
-    const char *filter; /* paths that have this word in them, or match it where it has one of *?[ ; NULL: all */
+        allow_extra;    /* names that only one side has are reported, but are not a difference */
+    const char *filter; /* paths that contain this, or match it where it has one of *?[ ; NULL: all */
     uint32_t has_step, has_rank; /* only this step, only this rank */
     uint64_t step, rank;
     /*
@@ -107,7 +107,7 @@ struct marey_diff_pending_options {
     double eps; /* |current - reference| beyond this is an error; nothing but that is tolerated */
     uint32_t n_errors; /* to show of each tensor, the largest first */
     uint32_t allow_missing,
-        allow_extra;      /* names that the earlier dump alone has; that the program alone has */
+        allow_extra;      /* names that only the earlier dump has; that only the program has */
     uint32_t allow_dtype; /* a different type is not an error by itself */
     uint32_t has_rank;    /* the earlier dump's values of this rank, where it has ranks */
     uint64_t rank;
@@ -144,13 +144,13 @@ MAREY_API int marey_diff_is_partial(const marey_diff *diff);
  *              and other values that are not tensors, around the first difference. Cells are null where they are not known.
  *   first      step rank phase seq tree path status index a b bits_a bits_b difference block_begin block_end source
  *              dtype_a dtype_b
- *              one row, or none. Of digests alone there is no index: the elements of the first block that differs.
+ *              one row, or none. Without data there is no index, but the elements of the first block that differs.
  *   operations step rank phase seq operation output error_in error_out growth
- *              operations (what stands before "in", "out", "param" and the like in paths) whose inputs agree and whose
+ *              operations (the part of a path before "in", "out", "param" and the like) whose inputs agree and whose
  *              outputs do not, the first one executed first. Errors are relative: RMSE over the reference's RMS. growth:
  *              error_out / error_in; null where the inputs are equal.
  *   steps      step n same close noise unknown different missing extra
- *   errors     path reference current difference; of marey_diff_pending() alone
+ *   errors     path reference current difference; only of marey_diff_pending()
  *   warnings   text
  */
 MAREY_API marey_table *marey_diff_table(marey_diff *diff, const char *name);

@@ -11,11 +11,11 @@
  * One dumper in a process, off until it is enabled: then a call is a load and a branch. It needs no recording; with one
  * open, `dir` may be left out and is NAME.marey/dumps. Added data is copied (or handed over, or on a GPU cloned there and
  * copied by the side); threads of the dumper write it. How much may be in memory and on disk is bounded, and
- * what happens beyond is said by `policy` and told: nothing is lost in silence.
+ * `policy` chooses what happens beyond that, and it is reported: nothing is lost in silence.
  *
  * What is added has a path: keys and positions, "layer0.out" or "layers[3]". A path is used once in a step. `marey
  * diff` and <marey/diff.h> compare such dumps; docs/formats/dump.md has the files. From any thread; not from signal
- * handlers. A forked child starts with nothing added, and writes to files of its own.
+ * handlers. A forked child starts with nothing added, and writes its own files.
  */
 #ifndef MAREY_DUMP_H
 #define MAREY_DUMP_H
@@ -35,8 +35,8 @@ enum marey_dump_layout {
 /* What is kept of a tensor. */
 enum marey_dump_mode {
     MAREY_DUMP_FULL = 0,
-    MAREY_DUMP_STATS,   /* marey_tensor_stats_get() alone */
-    MAREY_DUMP_DIGESTS, /* marey_tensor_digest() alone, with those of blocks */
+    MAREY_DUMP_STATS,   /* only marey_tensor_stats_get() */
+    MAREY_DUMP_DIGESTS, /* only marey_tensor_digest(), with those of blocks */
 };
 
 /* What happens when `memory_bytes` are waiting to be written. */
@@ -74,7 +74,7 @@ static inline MAREY_WARN_UNUSED marey_status marey_dump_enable(const struct mare
 {
     return marey_dump_enable_sized(options, sizeof *options);
 }
-/* Off, once all that was flushed is written. What was added since is dropped. The status tells if something was not written. */
+/* Off, once all that was flushed is written. What was added since is dropped. The status reports values that were not written. */
 MAREY_API marey_status marey_dump_disable(void);
 static inline int marey_dump_is_enabled(void)
 {
@@ -87,7 +87,7 @@ MAREY_API int marey_dump_is_wanted(void);
 
 /* The form of one value's file. Numbers from JSON on are those of TensorDumper.Type plus 1. */
 enum marey_dump_type {
-    MAREY_DUMP_CONTAINER = 0, /* none of its own */
+    MAREY_DUMP_CONTAINER = 0, /* with the other values of the step */
     MAREY_DUMP_JSON,
     MAREY_DUMP_BINARY,
     MAREY_DUMP_IMAGE_RGB,
@@ -147,7 +147,7 @@ MAREY_API marey_status marey_dump_add_on(const char *path, const struct marey_te
 
 /*
  * Add a value at a path of parts. MAREY_ESTATE with a sentence when the path clashes with what is there; MAREY_EINVAL for a
- * tensor or permutation that is none. What the world refuses (memory, GPU) is told once and counted, and is MAREY_OK.
+ * tensor or permutation that is none. Failures outside the program (memory, GPU) are reported once and counted, and are MAREY_OK.
  */
 static inline marey_status marey_dump_put(enum marey_dump_tree tree,
                                           const struct marey_dump_part *parts, size_t n_parts,

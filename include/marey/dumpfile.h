@@ -18,7 +18,7 @@
  *
  * What can be opened: a directory of dumps in either layout (also rank-3/12 below it), the directory of one step, a step's
  * .safetensors, .part or .jsonl, a recording whose dumps/ it is, and any single .npy, .safetensors, .json, .png or .bin. Bytes are trusted in
- * nothing; what is damaged is told in a note, and the rest is read. Pickles are named, never loaded.
+ * nothing; damage is reported in a note, and the rest is read. Pickles are named, never loaded.
  *
  * Numbers are read when they are asked for. A file that is truncated or replaced meanwhile is an error like any other. One thread
  * at a time uses a marey_dumps, with one exception: marey_dumps_get() and marey_dumps_drop() of different values of a step whose
@@ -37,7 +37,7 @@ extern "C" {
 
 typedef struct marey_dumps marey_dumps;
 
-/* `path` is lent for the call. MAREY_EIO, MAREY_EFORMAT for what is no dump, MAREY_ENOMEM; a sentence each. */
+/* `path` is lent for the call. MAREY_EIO, MAREY_EFORMAT for anything but a dump, MAREY_ENOMEM; a sentence each. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_dumps_open(const char *path, marey_dumps **out);
 MAREY_API void marey_dumps_close(marey_dumps *dumps);
 
@@ -49,10 +49,10 @@ struct marey_dumped_step {
     int64_t rank, world;   /* -1: not known */
     uint64_t pid, unix_ns; /* 0: not known */
     const char *host, *run, *mode, *reason;
-    const char *path; /* the manifest, or what stands for it */
+    const char *path; /* the manifest, or the file or directory in place of it */
     enum marey_dump_layout layout;
     uint32_t is_complete; /* 0: the program died, or still writes it */
-    uint32_t is_single;   /* a file by itself, of nobody's dump */
+    uint32_t is_single;   /* a file by itself, not part of a dump */
 };
 /* In the order of steps, then ranks, then processes. */
 MAREY_API size_t marey_dumps_count(const marey_dumps *dumps);
@@ -65,9 +65,9 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_dumps_step(marey_dumps *dumps, si
 /* Everything is lent until the step is released, or until close. */
 struct marey_dumped_value {
     enum marey_dump_tree tree;
-    const struct marey_dump_part *parts; /* keys have a NUL behind them */
+    const struct marey_dump_part *parts; /* keys end with a NUL */
     size_t n_parts;
-    const char *name; /* the path as one text, without what tells the tree: "layers[3].out" */
+    const char *name; /* the path as one text, without the tree: "layers[3].out" */
     uint64_t seq;     /* order of adding */
 
     enum marey_dump_kind kind;
@@ -115,7 +115,7 @@ MAREY_API size_t marey_dumps_n_notes(const marey_dumps *dumps);
 MAREY_API const char *marey_dumps_note(const marey_dumps *dumps, size_t i);
 
 /*
- * Write a row-major tensor in host memory to a stream: BINARY (the bytes alone), NPY, SAFETENSORS (by the name `name`) or
+ * Write a row-major tensor in host memory to a stream: BINARY (only the bytes), NPY, SAFETENSORS (by the name `name`) or
  * JSON. MAREY_EINVAL for another form, MAREY_EIO when the stream refuses.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_write(const struct marey_tensor *tensor,

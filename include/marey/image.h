@@ -7,7 +7,7 @@
  *     marey_images_destroy(images);
  *
  * Numbers become samples by a range: its low end is black, its high end the brightest, rounded to the nearest and clipped.
- * NaN is black, and magenta where colours are mapped. The last two axes are rows and columns, with the channels behind or
+ * NaN is black, and magenta where colours are mapped. The last two axes are rows and columns, with the channels after or
  * before them; axes in front of them count pictures. Any thread; what is lent is lent for the call.
  */
 #ifndef MAREY_IMAGE_H
@@ -23,7 +23,7 @@ extern "C" {
 enum marey_image_type {
     MAREY_IMAGE_RGB = 0, /* three channels, or four with the last as alpha */
     MAREY_IMAGE_BGR,     /* the same, blue first */
-    MAREY_IMAGE_GREY,    /* one, or none: rows and columns alone; two: the second is alpha */
+    MAREY_IMAGE_GREY,    /* one, or none: only rows and columns; two: the second is alpha */
 };
 
 enum marey_image_range {
@@ -92,7 +92,7 @@ struct marey_image {
 
 typedef struct marey_images marey_images;
 
-/* MAREY_EINVAL with a sentence for a tensor that is no picture of this sort, a mask of other sizes, options that are none. */
+/* MAREY_EINVAL with a sentence for a tensor that cannot be such an image, a mask of other sizes, invalid options. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_images_create(const struct marey_tensor *tensor,
                                                              enum marey_image_type type,
                                                              const struct marey_image_options *options,

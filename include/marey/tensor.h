@@ -83,7 +83,7 @@ MAREY_API uint64_t marey_tensor_count(const struct marey_tensor *tensor);
 /* Elements times their size: what a row-major copy takes. */
 MAREY_API uint64_t marey_tensor_bytes(const struct marey_tensor *tensor);
 MAREY_API int marey_tensor_is_row_major(const struct marey_tensor *tensor);
-/* Copy the elements in row-major order to `out`, marey_tensor_bytes() of them. Host memory alone. */
+/* Copy the elements in row-major order to `out`, marey_tensor_bytes() of them. Only host memory. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_gather(const struct marey_tensor *tensor,
                                                              void *out);
 /* Element number `i` in row-major order as the text that reads back to it: "0.1", "NaN", "(1,-2)"; at most 64 bytes. */
@@ -113,7 +113,7 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_stats_get(const struct mar
 #define MAREY_DIGEST_BLOCK ((uint64_t)1 << 20)
 
 /*
- * 128 bits that tell the order of bytes too: XXH3-128 of each block, and of the blocks' digests (16 bytes each, as
+ * 128 bits that depend on the order of bytes: XXH3-128 of each block, and of the blocks' digests (16 bytes each, as
  * printed, in order) where there are several. Canonical: as hexadecimal digits they read in this order. dtype and sizes
  * are not in it.
  */
@@ -132,7 +132,7 @@ MAREY_API uint64_t marey_digest_blocks(uint64_t n_bytes);
 
 /*
  * Two elements agree when |a - b| <= abs + rel * |b|, or when they are at most `ulp` representable numbers apart, or are
- * equal. A NaN agrees with a NaN if `nan_equal`, and with nothing else; an infinity with itself alone; -0 and +0 agree
+ * equal. A NaN agrees with a NaN if `nan_equal`, and with nothing else; an infinity only with itself; -0 and +0 agree
  * unless `bitwise`, which asks for equal bits and no more. Complex numbers agree when both parts do, and so do bytes with two
  * numbers. Integers are compared as integers, exactly; floats in float64 or, if they are narrower, in float32, as torch
  * does.
@@ -166,7 +166,7 @@ struct marey_tensor_diff {
     double cosine;                         /* NaN where a side is all zeroes */
     double snr_db;       /* b's power over that of the difference; infinite where there is none */
     double max_a, max_b; /* the largest magnitudes */
-    /* The least tolerances that would pass, each alone; infinite where none would. */
+    /* The least tolerances that would pass, each by itself; infinite where none would. */
     double needs_abs, needs_rel, needs_ulp;
 };
 

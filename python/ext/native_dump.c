@@ -222,7 +222,7 @@ static PyObject *dumper_call(PyObject *type, PyObject *const *args, size_t nargs
     return Py_NewRef(dumper);
 }
 
-/* Reached by TensorDumper.__new__() alone; arguments are for the call. */
+/* Reached only by TensorDumper.__new__(); arguments are for the call. */
 static PyObject *dumper_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                             PyObject *Py_UNUSED(kwargs))
 {
@@ -269,7 +269,7 @@ static PyMethodDef dumper_methods[] = {
      "disable($self, /)\n--\n\nSwitch it off, once all that was dumped is written. Forgets ranges, "
      "converters and actions."},
     {"reset", FASTCALL(dumper_disable),
-     "reset($self, /)\n--\n\nSwitch it off and forget what it was told, as disable() does."},
+     "reset($self, /)\n--\n\nSwitch it off and forget all settings, as disable() does."},
     {"add_tensor_data", FASTCALL(dumper_add_tensor_data),
      "add_tensor_data($self, /, path, data, dump_type=None, dump_type_override=None, "
      "permute_axes=None,\n                permute_axes_override=None, exclude=None, image=None, "

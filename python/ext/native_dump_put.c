@@ -15,21 +15,21 @@
 
 /*
  * The dumper's threads let go of them without the GIL, and maybe when Python is about to end: they leave them here, and
- * whoever holds the GIL next takes them away.
+ * the next holder of the GIL releases them.
  */
 struct handed {
     PyObject *object;
     PyInterpreterState *owner;
     struct handed *next;
 };
-/* No lock, which a child of fork could find taken. Writers push, whoever takes takes all. */
+/* No lock, which a child of fork could find taken. Writers push one, readers take all. */
 static struct handed *let_go;
 
 static void handed_release(void *owner)
 {
     struct handed *const handed = owner;
     handed->next = __atomic_load_n(&let_go, __ATOMIC_RELAXED);
-    /* Release: meets the acquire in take_away(), so that whoever sees it sees what it holds. */
+    /* Release: meets the acquire in take_away(), so that its fields are visible with the pointer. */
     while (!__atomic_compare_exchange_n(&let_go, &handed->next, handed, 1, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED))
         ;
@@ -72,7 +72,7 @@ enum { MAX_PARTS = 128 };
 struct parts {
     struct marey_dump_part part[MAX_PARTS];
     size_t n;
-    PyObject *kept; /* keys that are no UTF-8 as they are, in a list; NULL: none */
+    PyObject *kept; /* encoded copies of keys that are not UTF-8, in a list; NULL: none */
 };
 
 /* Half of a pair of surrogates, say from a file's name, goes the way Python writes it to files. */
@@ -234,7 +234,7 @@ static PyObject *put_tensor(struct native_state *state, PyObject *const *args,
     return result;
 }
 
-/* True, or False for what is no tensor. */
+/* True, or False for an object that is not a tensor. */
 static PyObject *dump_put(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != PUT_N) {
@@ -524,9 +524,9 @@ PyMethodDef native_dump_functions[] = {
      "dump_disable($module, /)\n--\n\nSwitch the dumper off, once all is written."},
     {"dump_put", (PyCFunction)(void (*)(void))dump_put, METH_FASTCALL,
      "dump_put($module, tree, parts, data, type, permutation, phase, image, hand_over, /)\n--\n\n"
-     "Add a tensor; False for what is none."},
-    {"dump_put_value", dump_put_value, METH_VARARGS,
-     "dump_put_value($module, tree, parts, kind, text, /)\n--\n\nAdd what is no tensor."},
+     "Add a tensor; False for another object."},
+    {"dump_put_value", dump_put_value,
+     METH_VARARGS, "dump_put_value($module, tree, parts, kind, text, /)\n--\n\nAdd a value that is not a tensor."},
     {"dump_simple", dump_simple, METH_O,
      "dump_simple($module, yes, /)\n--\n\n"
      "Say whether plain tensors may be added without asking marey/_dumper.py."},

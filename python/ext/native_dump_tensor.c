@@ -3,7 +3,7 @@
  *
  * Nothing of torch, numpy, JAX or CuPy is linked or imported: a tensor of torch is asked for its address, type, sizes and
  * strides by its own methods; all others speak one of the protocols that Python has for it. Data are never copied here;
- * what keeps them in place stands in the result.
+ * the result holds the reference that keeps them in place.
  */
 #include "native.h"
 
@@ -75,8 +75,8 @@ static int read_axes(PyObject *axes, int64_t unit, int64_t *out, uint32_t *rank)
         if (value == -1 && PyErr_Occurred())
             rc = -1;
         else if (value % unit != 0) {
-            PyErr_SetString(PyExc_ValueError, "the strides of an array are no multiples of its "
-                                              "elements; copy it first");
+            PyErr_SetString(PyExc_ValueError, "the strides of an array are not multiples of its "
+                                              "element size; copy it first");
             rc = -1;
         } else
             out[i] = value / unit;
@@ -294,7 +294,7 @@ static int of_buffer(PyObject *object, struct native_tensor *out)
 
 /* ---- __array_interface__ and __cuda_array_interface__ ---- */
 
-/* obj.dtype.name where the interface knows bytes alone, as it does of bfloat16. */
+/* obj.dtype.name where the interface has only bytes, as for bfloat16. */
 static int interface_dtype(struct native_dump *dump, PyObject *object, PyObject *interface)
 {
     PyObject *typestr = PyDict_GetItemString(interface, "typestr");

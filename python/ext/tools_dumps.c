@@ -1,6 +1,6 @@
 /*
- * tools_dumps.c: dumps read back. Dumps lists steps and values; DumpedTensor lends the numbers of one value to whoever
- * takes buffers.
+ * tools_dumps.c: dumps read back. Dumps lists steps and values; DumpedTensor exports the numbers of one value as a
+ * buffer.
  *
  * A step that is released would take the numbers away, so that it waits until no DumpedTensor of it is left. The numbers of a
  * value go with the last DumpedTensor of it.
@@ -169,7 +169,7 @@ static PyType_Spec dumped_spec = {
     .slots = dumped_slots,
 };
 
-/* Sizes and strides as buffers have them; -1 without memory. */
+/* Sizes and strides as buffers have them; -1 on out of memory. */
 static int set_layout(struct dumped *self)
 {
     const size_t rank = self->tensor.rank;

@@ -74,7 +74,7 @@ static bool read_values(const void *at, struct torch_value *values, size_t n)
     return read_words(at, (uint64_t *)values, n * 2);
 }
 
-/* Whether word `at` of a tensor begins its dimensions and sizes, and a row's stride stands where it belongs. */
+/* Whether word `at` of a tensor begins its dimensions and sizes, and its strides follow. */
 static bool has_sizes(const uint64_t *tensor, uint32_t at, uint64_t rows, uint64_t columns)
 {
     return tensor[at] == 2 && tensor[at + 1] == rows && tensor[at + 2] == columns &&
@@ -90,7 +90,7 @@ static bool is_tensor(const struct torch_value *value, uint64_t rows, uint64_t c
            has_sizes(words, trial.found.sizes, rows, columns);
 }
 
-/* aten::add of 5 x 3 and 1 x 3: the first tells where, the second whether that is so. */
+/* aten::add of 5 x 3 and 1 x 3: the first shows where the sizes are, the second confirms it. */
 static void learn_tensors(const struct torch_value *values)
 {
     uint64_t words[TENSOR_WORDS];

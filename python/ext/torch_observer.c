@@ -39,7 +39,7 @@ struct pending {
 
 static struct {
     bool is_on;                      /* relaxed; a forked child is off */
-    bool has_shapes;                 /* these stand still while observed */
+    bool has_shapes;                 /* these do not change while observed */
     uint64_t operators, annotations; /* the callbacks' numbers */
     uint32_t n_annotations; /* names that were given so far. Relaxed: a few more do no harm */
     pthread_mutex_t lock;   /* guards the list */
@@ -106,7 +106,7 @@ static void put_list(struct text *text, const void *list)
     put(text, "]", 1);
 }
 
-/* One input, whole or, where there is no room for it, as if nothing were known of it. */
+/* One input, complete or, without room for it, left out. */
 static void put_input(struct text *text, const struct torch_value *value)
 {
     char *const begin = text->at;

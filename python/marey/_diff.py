@@ -114,9 +114,10 @@ def diff(
     Two numbers agree when |a - b| <= atol + rtol * |b|, or when they are at most `ulp` representable numbers apart.
     Without any of the three it is what torch.testing.assert_close allows for the type. `tolerances` has others by
     patterns of paths: {"*.grad": 1e-4, "*norm*": (0, 1e-3)}; the last that matches counts. `noise` is a second run of
-    the reference: what the two differ by, `noise_factor` times, is no difference. With `ranks` the ranks of `a` alone
-    are compared with the lowest one. With `merge_ranks` the ranks of one side are put together, to be compared with the
-    only one of the other: pieces along the axis that is cut, copies, and by adding what matches a pattern of `partial`.
+    the reference: differences up to `noise_factor` times as large as between the two are ignored. With `ranks` the
+    ranks of `a` are compared with the lowest one. With `merge_ranks` the ranks of one side are put together, to be
+    compared with the only one of the other: pieces along the axis that is cut, copies, and by adding what matches a
+    pattern of `partial`.
     A tensor whose dtype changed differs, unless `allow_dtype`; its numbers are compared in a type that holds both.
     """
     from marey import _tools

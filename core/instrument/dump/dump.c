@@ -151,7 +151,7 @@ static marey_status insert(struct marey__dump_item *item, const struct marey_dum
     return st;
 }
 
-/* What memory refuses is told once and counted; it is no mistake of the program's. */
+/* Out of memory is reported once and counted; it is not an error of the program. */
 static marey_status forgive(marey_status st)
 {
     if (st != MAREY_ENOMEM)

@@ -75,7 +75,7 @@ static void read_all(int folder, const char *name, struct marey__buf *out)
         close(fd);
 }
 
-/* Write a manifest with the reason in its first line. False: it is none, or it is moved as it is. */
+/* Write a manifest with the reason in its first line. Returns false for other files, and where it is moved as it is. */
 static bool write_with_reason(int from, const struct marey__held_file *to, const char *name,
                               const char *reason)
 {

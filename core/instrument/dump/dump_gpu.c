@@ -1,6 +1,6 @@
 /*
  * Tensors of a GPU: cloned there when they are added (core/instrument/cuda/gpu_copy.c), brought to the host by a thread of ours in the
- * order in which they came. Until that is done the item is on its way, and whoever wants its data waits.
+ * order in which they came. Until that is done the item is in transit, and readers of its data wait.
  */
 #include <errno.h>
 #include <signal.h>

@@ -91,10 +91,10 @@ static marey_status check_value(const struct marey_dump_value *value)
         return marey__fail(MAREY_EINVAL, "type %d or kind %d is none of those marey/dump.h names",
                            (int)value->type, (int)value->kind);
     if (value->kind == MAREY_DUMP_LITERAL && !is_literal(value->text, value->text_len))
-        return marey__fail(MAREY_EINVAL, "'%.*s' is no number, true, false or null",
+        return marey__fail(MAREY_EINVAL, "'%.*s' is not a number, true, false or null",
                            (int)MAREY__MIN(value->text_len, (size_t)40), (const char *)value->text);
     if (value->kind == MAREY_DUMP_BYTES && value->type != MAREY_DUMP_PICKLE)
-        return marey__fail(MAREY_EINVAL, "bytes are dumped as a pickle alone");
+        return marey__fail(MAREY_EINVAL, "bytes are dumped only as a pickle");
     if (value->kind != MAREY_DUMP_TENSOR)
         return MAREY_OK;
     if (value->type == MAREY_DUMP_PICKLE)

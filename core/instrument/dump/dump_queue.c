@@ -125,7 +125,7 @@ static uint64_t claim(const char *dir, int64_t rank)
 
 static marey_status write_step(struct marey__dump_step *step, struct marey__dump_result *result)
 {
-    /* Options and directory stand still while anything is queued. */
+    /* Options and directory do not change while anything is queued. */
     const struct marey_dump_options *const o = &dump->options;
     struct marey__dump_place place = {.dir = dump->dir,
                                       .below = "",

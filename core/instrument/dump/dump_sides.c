@@ -1,6 +1,6 @@
 /*
  * Files of one value each: .bin, .png, .npy, .safetensors, .json, .pkl. Both layouts have them; they differ in folder, in
- * what stands in front of the name, and in the small text beside .bin and .png that ACCV-Lab's readers want.
+ * the prefix of the name, and in the small JSON beside .bin and .png that ACCV-Lab's readers need.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ struct side {
     struct marey__buf name; /* the value's, as a file may have it, without a suffix; and a NUL */
 };
 
-/* A name for the next file of the value; NULL without memory. Lent by the item. */
+/* A name for the next file of the value; NULL on out of memory. Lent by the item. */
 static const char *next_name(struct side *s, const char *suffix)
 {
     struct marey__dump_files *const files = &s->item->files;

@@ -106,11 +106,11 @@ static const char *lead_on(const struct marey__dump_tree *tree, uint32_t number,
     struct marey_dump_part wanted = *part;
     *child = 0;
     if (node->kind == MAREY__NODE_LEAF)
-        return "its path leads through a value that is no dictionary or list";
+        return "its path leads through a value that is not a dictionary or list";
     if (node->kind == MAREY__NODE_LIST && part->key != NULL) {
         wanted = (struct marey_dump_part){0};
         if (!read_position(part, &wanted.index) || wanted.index >= node->n_children)
-            return "its path leads into a list, by what is no position in it";
+            return "its path leads into a list by a key that is not a position in it";
     }
     if (node->kind == MAREY__NODE_DICT && part->key == NULL && (node->n_children > 0 || number == 0))
         return "its path leads into a dictionary by a position";

@@ -8,7 +8,7 @@
  *   dump.c          the API: adding, flushing, counting      dump_switch.c   on and off, options, fork, exit
  *   dump_memory.c   the memory budget of copies              dump_measure.c  statistics and digests of a value
  *   dump_flight.c   the last steps, kept until something happens
- *   dump_gpu.c      copies out of GPU memory                 dump_sides.c    a value in files of its own
+ *   dump_gpu.c      copies out of GPU memory                 dump_sides.c    a value in separate files
  *
  * Input: tensors as pointers with layout. Output: files (docs/formats/dump.md). marey__dump.lock guards the state,
  * the current step and the queue. A step that was taken from the queue belongs to its writer.
@@ -85,7 +85,7 @@ void marey__dump_measure_after_fork(void);
 
 /* ---- dump_memory.c ---- */
 
-/* `size` bytes, of many beginning at a multiple of 4096; NULL without memory. They go back with the same size. */
+/* `size` bytes, of many beginning at a multiple of 4096; NULL on out of memory. They go back with the same size. */
 void *marey__dump_memory_take(size_t size);
 void marey__dump_memory_give(void *bytes, size_t size);
 /*
@@ -94,7 +94,7 @@ void marey__dump_memory_give(void *bytes, size_t size);
  */
 MAREY_WARN_UNUSED marey_status marey__dump_spill_take(const char *dir, size_t size, void **out);
 void marey__dump_spill_give(void *bytes, size_t size);
-/* How many bytes that nobody uses may be kept for the next ones. */
+/* How many unused bytes may be kept for later copies. */
 void marey__dump_memory_keep(size_t limit);
 void marey__dump_memory_before_fork(void);
 void marey__dump_memory_after_fork(void);
@@ -131,7 +131,7 @@ struct marey__dump_item {
     bool is_spilled;                     /* the copy is of marey__dump_spill_take() */
     uint64_t n_counted;                  /* bytes that the budget of memory holds for it */
     struct marey__dump_measure *measure; /* made when it was added; NULL: the writer makes it */
-    bool is_measured_only;               /* there are no data, as the mode or the policy has it */
+    bool is_measured_only;               /* without data, by the mode or the policy */
     bool is_of_gpu;
     struct marey__dump_transit *transit; /* on its way to the host; NULL: it is here. Guarded by dump.lock */
     const char *missing;                 /* why its data are not there; NULL: they are */
@@ -159,7 +159,7 @@ struct marey__dump_item {
 MAREY_WARN_UNUSED marey_status marey__dump_item_create(const struct marey_dump_value *value,
                                                        struct marey__dump_item **out);
 void marey__dump_files_fini(struct marey__dump_files *files);
-/* Free it; whoever lent the data is told. */
+/* Frees it and releases data that were handed over. */
 void marey__dump_item_destroy(struct marey__dump_item *item);
 /* Memory for its data, and back. */
 MAREY_WARN_UNUSED marey_status marey__dump_item_take_room(struct marey__dump_item *item, void **out);
@@ -197,7 +197,7 @@ void marey__dump_step_put(struct marey__dump_step *step, struct marey__dump_item
 /* Take the values of a tree out of it, as a list. */
 struct marey__dump_item *marey__dump_step_take(struct marey__dump_step *step,
                                                enum marey_dump_tree tree);
-/* The path of an item; NULL without memory. Freed with marey__free() unless it is `few`. */
+/* The path of an item; NULL on out of memory. Freed with marey__free() unless it is `few`. */
 enum { MAREY__FEW_PARTS = 16 };
 struct marey_dump_part *marey__dump_item_path(const struct marey__dump_step *step,
                                               const struct marey__dump_item *item,
@@ -247,7 +247,7 @@ void marey__dump_claim_forget(struct marey__dump_claim *claim);
 
 /* Remove the files of a folder whose names begin so. */
 void marey__dump_empty_folder(int folder, const char *name, const char *prefix);
-/* Whether a file was there before this dump began; then it is told, once. */
+/* Reports, once, that a file was there before this dump began. */
 void marey__dump_replacing(const struct marey__dump_place *place, int folder, const char *name);
 
 /* ---- layouts ---- */
@@ -275,7 +275,7 @@ void marey__dump_told(struct marey__dump_result *result, const char *fmt, ...) M
 bool marey__dump_take_room(struct marey__dump_place *place, struct marey__dump_item *item,
                            struct marey__dump_result *result);
 
-/* Write a step. Values that cannot be written are `missing`, and told in `result`; the status is of the step as a whole. */
+/* Write a step. Values that cannot be written are `missing`, and reported in `result`; the status is of the step as a whole. */
 MAREY_WARN_UNUSED marey_status marey__dump_write_marey(struct marey__dump_step *step,
                                                        struct marey__dump_place *place,
                                                        struct marey__dump_result *result);
@@ -359,9 +359,9 @@ void marey__dump_set_step(uint64_t count);
 /* The sentence of what could not be written, once. The lock is held. */
 marey_status marey__dump_take_failure(void);
 
-/* The step under way, as it is to be written; NULL: it is not wanted, or there is no memory. The lock is held. */
+/* The step under way, as it is to be written; NULL: not wanted, or out of memory. The lock is held. */
 struct marey__dump_step *marey__dump_end_step(int rank, int world);
-/* Queue a step for the writers; false when there is no thread to write it. The lock is held. */
+/* Queue a step for the writers; false without a thread to write it. The lock is held. */
 bool marey__dump_queue(struct marey__dump_step *step);
 /* Write what is queued in this thread. */
 void marey__dump_write_here(void);

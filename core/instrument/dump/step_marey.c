@@ -4,7 +4,7 @@
  *      NAME.part      [ head, blank │ tensor │ pad │ tensor │ ...            grows; small tensors in batches
  *      NAME.jsonl       line, line, ...                                       a line when its data are in the file
  *
- * A line is written behind the data that it tells of. So when the process dies, whatever has a line is whole. At the end the
+ * A line is written after the data that it describes. So when the process dies, a value with a line is complete. At the end the
  * head is put in front and the file gets its name. A write that fails takes back what waited for it: those values are
  * missing, and the next ones may still find room.
  */
@@ -32,7 +32,7 @@ struct writer {
     bool is_direct;         /* the data go past the page cache, in whole pages */
 
     struct marey__safetensors table; /* with the values that wait */
-    struct marey__dump_mark told;    /* without them */
+    struct marey__dump_mark written; /* without them */
     uint64_t data_start, at;         /* where the batch goes */
     char *batch;                     /* BATCH bytes */
     size_t n_batch;
@@ -197,12 +197,12 @@ static void finish(struct writer *w, struct marey__dump_item *item)
         w->result->n_tensors++;
         w->result->n_bytes += item->is_measured_only ? 0 : item->n_bytes;
     }
-    w->told = item->mark;
+    w->written = item->mark;
     marey__dump_item_done(item);
 }
 
-/* Tell of what waited, up to and without `end`, as far as its data are in the file. */
-static marey_status tell(struct writer *w, const struct marey__dump_item *end)
+/* Write the lines of waiting values up to `end`, as far as their data are in the file. */
+static marey_status write_waiting(struct writer *w, const struct marey__dump_item *end)
 {
     for (; w->waiting != end; w->waiting = w->waiting->next) {
         if (w->waiting->is_stored && w->data_start + w->waiting->mark.n_bytes > w->at)
@@ -218,11 +218,11 @@ static void take_back(struct writer *w, const struct marey__dump_item *end, int 
 {
     marey__dump_told(w->result, "cannot write all of the dump in %s: %s; tensors are missing in it",
                      w->place->dir, strerror(error));
-    w->table.entries.len = w->told.entries_len;
-    w->table.n_bytes = w->told.n_bytes;
-    w->table.n_pads = w->told.n_pads;
+    w->table.entries.len = w->written.entries_len;
+    w->table.n_bytes = w->written.n_bytes;
+    w->table.n_pads = w->written.n_pads;
     for (struct marey__dump_item *item = w->waiting; item != end; item = item->next) {
-        item->mark = w->told;
+        item->mark = w->written;
         if (!item->is_stored)
             continue;
         item->is_stored = false;
@@ -265,9 +265,9 @@ static marey_status put_tensor(struct writer *w, struct marey__dump_item *item)
     if ((!fits && !write_batch(w)) || !put_bytes(w, NULL, gap) ||
         !put_data(w, item->value.tensor.data, item->n_bytes)) {
         const int error = errno;
-        MAREY_TRY(tell(w, item));
+        MAREY_TRY(write_waiting(w, item));
         take_back(w, item->next, error);
-        return tell(w, item->next);
+        return write_waiting(w, item->next);
     }
     return MAREY_OK;
 }
@@ -310,7 +310,7 @@ static marey_status put_item(struct writer *w, struct marey__dump_item *item)
         else
             put_files(w, item);
     }
-    return w->at != at || ++w->n_waiting >= MANY ? tell(w, item->next) : MAREY_OK;
+    return w->at != at || ++w->n_waiting >= MANY ? write_waiting(w, item->next) : MAREY_OK;
 }
 
 /* ---- a step ---- */
@@ -418,10 +418,10 @@ static marey_status close_data(struct writer *w)
     stop_direct(w);
     if (!write_batch(w)) {
         const int error = errno;
-        MAREY_TRY(tell(w, NULL));
+        MAREY_TRY(write_waiting(w, NULL));
         take_back(w, NULL, error);
     }
-    MAREY_TRY(tell(w, NULL));
+    MAREY_TRY(write_waiting(w, NULL));
     MAREY_TRY(write_head(w));
     snprintf(part, sizeof part, "%s.part", w->name.data);
     snprintf(whole, sizeof whole, "%s.safetensors", w->name.data);

@@ -166,7 +166,7 @@ marey_status marey__name_parse(const char *name, size_t len, struct marey__path 
     if (path.parts == NULL || path.keys == NULL)
         status = marey__no_memory();
     else if (!parse(p, name + len, &path))
-        status = marey__fail(MAREY_EFORMAT, "'%.*s' is no name of a dumped value",
+        status = marey__fail(MAREY_EFORMAT, "'%.*s' is not the name of a dumped value",
                              (int)MAREY__MIN(len, (size_t)200), name);
     if (status == MAREY_OK)
         *out = path;
@@ -190,7 +190,7 @@ static bool is_plain(char c, bool is_first)
            (c != '\0' && strchr("_-+=,@[]", c) != NULL) || (c == '.' && !is_first);
 }
 
-/* FNV-1a: enough to tell long names of one step apart, and there in every build. */
+/* FNV-1a: enough to distinguish long names of one step, and part of every build. */
 static uint64_t digest_of(const char *text, size_t len)
 {
     uint64_t sum = UINT64_C(14695981039346656037);

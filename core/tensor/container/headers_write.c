@@ -35,7 +35,7 @@ void marey__npy_header_put(struct marey__buf *out, const struct marey_tensor *te
     out->data[start + 9] = (char)(n >> 8);
 }
 
-/* ---- .safetensors: entries must tile the data, so that alignment takes entries of its own ---- */
+/* ---- .safetensors: entries must tile the data, so alignment needs entries that fill the gaps ---- */
 
 static void put_entry(struct marey__safetensors *file, const char *name, size_t len,
                       const struct marey_tensor *tensor, uint64_t n_bytes)

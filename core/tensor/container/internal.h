@@ -31,7 +31,7 @@ static inline enum marey_image_type marey__image_type(enum marey_dump_type type)
 
 /*
  * The name of a path: keys joined by dots, positions as [3], odd bytes as %2E; those of gradients begin with %grad. It
- * tells the path, and no two paths of a step share one.
+ * identifies the path: no two paths of a step have the same name.
  */
 MAREY_PRIVATE_API void marey__name_put(struct marey__buf *out, enum marey_dump_tree tree,
                                        const struct marey_dump_part *parts, size_t n_parts);
@@ -44,9 +44,9 @@ struct marey__path {
     struct marey_dump_part *parts;
     size_t n_parts;
     enum marey_dump_tree tree;
-    char *keys; /* what `parts` point into; each key has a NUL behind it */
+    char *keys; /* what `parts` point into; each key ends with a NUL */
 };
-/* What a name tells. MAREY_EFORMAT for a text that is no name; MAREY_ENOMEM. `out` is untouched then. */
+/* The path of a name. MAREY_EFORMAT for a text that is not a name; MAREY_ENOMEM. `out` is untouched then. */
 MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__name_parse(const char *name, size_t len,
                                                                    struct marey__path *out);
 MAREY_PRIVATE_API void marey__path_fini(struct marey__path *path);
@@ -67,7 +67,7 @@ MAREY_PRIVATE_API void marey__step_name_put(struct marey__buf *out, uint64_t ste
 /* The header of a .npy, in front of marey_tensor_bytes() of row-major data; always a multiple of 64 bytes. */
 MAREY_PRIVATE_API void marey__npy_header_put(struct marey__buf *out,
                                              const struct marey_tensor *tensor);
-/* ".npy"; for a type that numpy does not have ".bf16.npy", so that the name tells. Lent for ever. */
+/* ".npy"; for a type that numpy does not have ".bf16.npy". Lent for ever. */
 MAREY_PRIVATE_API const char *marey__npy_suffix(enum marey_dtype dtype);
 
 enum {
@@ -105,7 +105,7 @@ enum marey__json_nan {
 
 struct marey__json_style {
     enum marey__json_nan nan;
-    uint32_t level; /* how deep the list stands: two blanks each in front of its lines, but the first */
+    uint32_t level; /* nesting: two blanks each before its lines, but the first */
     /* Byte for byte what Python's json.dumps(tensor.tolist(), indent=2) gives: each number on its own line, and those of
      * narrow types with the digits of the double that Python makes of them. */
     bool is_python;
@@ -125,7 +125,7 @@ marey__json_tensor_write(const struct marey_tensor *tensor, const struct marey__
                          marey__text_sink *sink, void *ctx);
 MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__json_tensor_put(
     struct marey__buf *out, const struct marey_tensor *tensor, const struct marey__json_style *style);
-/* A number of its own: the shortest text, NaN and infinities as strings. */
+/* One number: the shortest text, NaN and infinities as strings. */
 MAREY_PRIVATE_API void marey__json_double_put(struct marey__buf *out, double value);
 
 /* A string as Python's json.dumps() writes it: ASCII, what is not UTF-8 as U+FFFD, lone surrogates as they are. */

@@ -5,8 +5,8 @@
  * paths with numbers in them ("ops[12].out") may have moved on with it. Then the two sequences are aligned as a whole: what
  * is paired must not cross, a pair of equal paths counts more than one that differs in numbers, and equal
  * digests count more than both. Paths that differ are paired only on equal digests, or where the numbers are
- * positions and neither side has the other's path. What is left is paired by path again, wherever it stands: so a value
- * that changed its shape is told as that.
+ * positions and neither side has the other's path. The rest is paired by path again, at any position: so a value
+ * that changed its shape is reported as such.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ enum {
 struct key {
     uint64_t name;   /* tree and path */
     uint64_t family; /* tree, path without any digits, type, sizes */
-    uint64_t places; /* the same without positions alone: "[12]", ".12." */
+    uint64_t places; /* the same, but only positions are left out: "[12]", ".12." */
     size_t partner;  /* the value of this name on the other side, MAREY__DIFF_NONE */
 };
 
@@ -226,7 +226,7 @@ static void walk_back(const struct sequences *s, const struct window *w, const u
     }
 }
 
-/* What stands before and behind the part that is in doubt is paired at once. */
+/* Pair the values before and after the part that is in doubt. */
 static struct window trim(const struct sequences *s)
 {
     struct window w = {0, s->a->n, 0, s->b->n};
@@ -266,7 +266,7 @@ static void append(struct marey__diff_pairs *out, size_t a, size_t b)
     out->list[out->n++] = (struct marey__diff_pair){a, b};
 }
 
-/* In A's order; a value of B alone follows what it follows in B. */
+/* In A's order; a value that only B has follows its predecessor in B. */
 static marey_status list_pairs(const struct sequences *s, struct marey__diff_pairs *out)
 {
     size_t next_b = 0;

@@ -318,7 +318,7 @@ static marey_status judge_gotten(const struct marey__diff_court *court,
 {
     double *made_a = NULL, *made_b = NULL;
     if (!marey__diff_same_sizes(ta->rank, ta->sizes, tb->rank, tb->sizes)) {
-        out->status = MAREY_DIFF_SHAPE; /* of pictures, which lines of a manifest do not tell */
+        out->status = MAREY_DIFF_SHAPE; /* of images, whose sizes are not in a manifest */
         out->basis = MAREY__BY_DATA;
         return MAREY_OK;
     }

@@ -39,7 +39,7 @@ static void put_row(struct marey_diff *diff, const char *path, const char *refer
 
 struct error {
     uint64_t index;
-    double size; /* of the difference; infinite where one is no number */
+    double size; /* of the difference; infinite where one is not a number */
     char reference[64], current[64], difference[64];
 };
 
@@ -223,7 +223,7 @@ marey_status marey_diff_pending_text(marey_diff *diff, FILE *out)
     const marey_table *table = diff->tables[MAREY__DIFF_ERRORS];
     struct marey__buf text = {0};
     if (table == NULL)
-        return marey__fail(MAREY_EINVAL, "this is no comparison inside a run");
+        return marey__fail(MAREY_EINVAL, "this is not a comparison inside a run");
     marey__buf_printf(&text, "Comparison failed for [%s] of dump %llu.",
                       diff->pending.tree == MAREY_DUMP_GRADIENTS ? "grads" : "tensors",
                       (unsigned long long)diff->step);

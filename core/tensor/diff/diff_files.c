@@ -63,7 +63,7 @@ static size_t n_of_step(const struct run *run, uint64_t step)
     return n;
 }
 
-/* One that has no rank stands for the only one that has. */
+/* A step without a rank matches the only one with a rank. */
 static bool are_partners(const struct run *a, const struct step *sa, const struct run *b,
                          const struct step *sb)
 {
@@ -201,7 +201,7 @@ static void tell_alone(struct marey_diff *diff, const struct run *run, const cha
     for (size_t i = 0; i < run->n; i++)
         n += run->steps[i].partner == MAREY__DIFF_NONE;
     if (n != 0)
-        marey__diff_warn(diff, "%zu step%s %s in %s alone", n, n == 1 ? "" : "s",
+        marey__diff_warn(diff, "%zu step%s %s only in %s", n, n == 1 ? "" : "s",
                          n == 1 ? "is" : "are", side);
 }
 
@@ -292,7 +292,7 @@ static marey_status diff_merged(struct marey_diff *diff, const struct runs *runs
     return status;
 }
 
-/* Steps that one run alone has. */
+/* Steps that only one run has. */
 static marey_status diff_alone(struct marey_diff *diff, const struct runs *runs,
                                const struct run *run, size_t first, size_t n)
 {

@@ -70,7 +70,7 @@ static uint64_t count_of(const struct marey_dumped_value *value)
     return n;
 }
 
-/* A JSON tells no sizes behind an axis of 0, and no type: "[]" is any empty tensor. */
+/* JSON has no sizes after an axis of 0, and no type: "[]" is any empty tensor. */
 static bool both_empty_by_json(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
 {
     return (a->type == MAREY_DUMP_JSON || b->type == MAREY_DUMP_JSON) && count_of(a) == 0 &&

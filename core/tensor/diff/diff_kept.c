@@ -1,6 +1,6 @@
 /*
- * What was kept in place of numbers: digests, which tell whether anything differs and in which block, and statistics,
- * which tell by how much at least. Of a side that has its numbers the same is made of them.
+ * Values kept without their numbers: digests show whether anything differs and in which block, statistics by how much at
+ * least. For a side that has its numbers both are computed.
  */
 #include <math.h>
 #include <string.h>

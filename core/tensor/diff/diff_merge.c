@@ -3,7 +3,7 @@
  *
  * What a value is tells its reference: of the same sizes it is a copy on each rank, and the one that is not as the
  * first is the one that is compared; smaller along one axis it is a piece, and pieces are put together in the order of ranks.
- * That a value is a part of a sum nothing tells: paths that match `partial` are.
+ * Parts of a sum cannot be recognized: they are the paths that match `partial`.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static int64_t sum_of_axis(const struct marey__diff_merged *m, const struct merg
     return sum;
 }
 
-/* The one axis along which it is a piece of `whole`; false: it is none. */
+/* The one axis along which it is a piece of `whole`; false: it is not a piece. */
 static bool find_axis(const struct marey__diff_merged *m, const struct merged_value *part,
                       const struct marey_dumped_value *piece,
                       const struct marey_dumped_value *whole, uint32_t *axis)
@@ -124,7 +124,7 @@ static void plan(struct marey__diff_merged *m, const struct marey__diff_side *li
     if (part->how == PIECES)
         part->sizes[part->axis] = whole->sizes[part->axis];
     if (part->how != COPIES || !same_digests(m, part)) {
-        value->digest = value->blocks = NULL; /* of one rank alone */
+        value->digest = value->blocks = NULL; /* of one rank only */
         value->n_blocks = 0;
         value->stats = NULL;
     }

@@ -50,14 +50,11 @@ static void tell_what_was_compared(struct marey_diff *diff)
     if (n_digests != 0)
         marey__diff_warn(
             diff,
-            "values that differ of which digests alone were kept, so that it is not known by how "
-            "much: %zu",
+            "values that differ by an unknown amount, because only their digests were kept: %zu",
             n_digests);
     if (n_stats != 0)
         marey__diff_warn(
-            diff,
-            "values of which statistics alone were kept, and equal ones do not prove equal "
-            "numbers: %zu",
+            diff, "values compared only by their statistics, which may be equal for different numbers: %zu",
             n_stats);
     if (diff->n_reported > diff->n_by_status[MAREY_DIFF_UNKNOWN])
         return;
@@ -151,7 +148,7 @@ struct part {
     size_t len;
 };
 
-/* Those of one operation stand together, its phases one behind the other. */
+/* By operation, then by phase. */
 static int by_operation(const void *pa, const void *pb)
 {
     const struct part *a = pa, *b = pb;

@@ -137,7 +137,7 @@ static marey_status judge_waiting(struct marey__waiting *w, const struct marey__
     return marey__diff_append(diff, &result);
 }
 
-/* A value that one side has alone; either is NULL. */
+/* A value that only one side has; the other is NULL. */
 static marey_status judge_alone(struct marey__waiting *w, const struct marey_dumped_value *a,
                                 const struct marey_dumped_value *b)
 {

@@ -77,7 +77,7 @@ static bool name_picture(struct marey__buf *name, size_t len, const marey_images
     return !name->failed;
 }
 
-/* Each against a value of its own. */
+/* Each against its own value. */
 static marey_status judge_each(struct marey__waiting *w, const marey_images *images)
 {
     const size_t len = w->name.len - 1;

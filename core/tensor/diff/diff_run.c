@@ -132,7 +132,7 @@ struct job {
     size_t n_heavy;
     uint64_t n_bytes;
     atomic_size_t next;    /* of `heavy`; taken with relaxed order, the join orders the rest */
-    atomic_int has_failed; /* without memory */
+    atomic_int has_failed; /* out of memory */
 };
 
 static void judge_one(struct job *job, size_t i)

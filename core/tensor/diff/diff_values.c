@@ -1,4 +1,4 @@
-/* Pairs of which one at least is no tensor: texts, numbers, empty dictionaries and lists, files of bytes. */
+/* Pairs of which at least one is not a tensor: texts, numbers, empty dictionaries and lists, files of bytes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

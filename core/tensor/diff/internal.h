@@ -32,7 +32,7 @@ struct marey__diff_side {
     marey_status (*get)(const struct marey__diff_side *side, size_t value, struct marey_tensor *out);
     /* Give numbers back; NULL: they stay. */
     void (*drop)(const struct marey__diff_side *side, size_t value);
-    /* To compare alone: numbers may stay in a file, which is `file`, lent by the caller. NULL: get() and drop() do. */
+    /* Only for a comparison: numbers may stay in a file, which is `file`, lent by the caller. NULL: get() and drop() do. */
     marey_status (*open)(const struct marey__diff_side *side, size_t value,
                          struct marey__tensor_file *file, struct marey_tensor *out);
     void (*close)(const struct marey__diff_side *side, size_t value, struct marey__tensor_file *file);
@@ -58,7 +58,7 @@ struct marey__diff_pairs {
     size_t n_renamed; /* pairs that the two sides call by different paths */
     bool by_names;    /* too many values to align by order, though the paths differ */
 };
-/* Each value of either side once, in A's order, what is B's alone behind what stood before it. */
+/* Each value of either side once, in A's order; a value that only B has follows its predecessor in B. */
 MAREY_WARN_UNUSED marey_status marey__diff_align(const struct marey__diff_side *a,
                                                  const struct marey__diff_side *b,
                                                  struct marey__diff_pairs *out);
@@ -105,7 +105,7 @@ struct marey__diff_result {
     const char *phase, *source; /* NULL: not known */
     enum marey_dtype dtype_a, dtype_b;
     bool is_retyped;               /* the program's tensor changed its type */
-    const char *form_a, *form_b;   /* "[2,3]"; of what is no tensor its text; NULL: not there */
+    const char *form_a, *form_b;   /* "[2,3]"; the text of other values; NULL: not there */
     uint64_t n;                    /* elements */
     struct marey_tensor_diff diff; /* where has_diff */
     bool has_diff;
@@ -133,7 +133,7 @@ struct marey_diff {
     size_t n_reported;   /* values that could not be judged, with a sentence each */
     size_t n_retyped;    /* pairs whose types differ */
     size_t n_renamed;    /* pairs of different paths */
-    size_t n_reduced;    /* pairs judged by digests or statistics alone */
+    size_t n_reduced;    /* pairs judged only by digests or statistics */
     size_t n_steps;      /* that were compared */
     bool compares_ranks; /* of one dump */
     bool is_pending;     /* of marey_diff_pending() */
@@ -148,9 +148,9 @@ bool marey__diff_counts(const struct marey_diff *diff, enum marey_diff_status st
 void marey__diff_warn(struct marey_diff *diff, const char *fmt, ...) MAREY_PRINTF(2, 3);
 MAREY_WARN_UNUSED marey_status marey__diff_create(const struct marey_diff_options *options,
                                                   struct marey_diff **out);
-/* A text of its own; NULL without memory. */
+/* A copy that the diff owns; NULL on out of memory. */
 const char *marey__diff_text(struct marey_diff *diff, const char *text);
-/* "[1,7]": where element `i` stands. */
+/* The index of element `i`: "[1,7]". */
 void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_details *details,
                            uint64_t i);
 /* Texts of the values are lent by the reader until the step is released: copy them. Either may be NULL. */
@@ -184,7 +184,7 @@ struct marey__diff_court {
     uint32_t n_threads; /* for one comparison */
 };
 /*
- * Judge values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. MAREY_ENOMEM alone fails: what cannot be read is
+ * Judge values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. Only MAREY_ENOMEM fails: a value that cannot be read is
  * unknown, and `why` has the sentence (to be freed by marey__free()).
  */
 MAREY_WARN_UNUSED marey_status marey__diff_judge(const struct marey__diff_court *court, size_t ia,
@@ -220,7 +220,7 @@ MAREY_WARN_UNUSED marey_status marey__diff_judge_data(const struct marey__diff_c
 
 /* ---- diff_kept.c ---- */
 
-/* By digests: whether they tell. Equal ones do when NaNs may be equal. */
+/* Whether the digests prove equal values; they do when NaNs may be equal. */
 bool marey__diff_equal_digests(const struct marey_dumped_value *a, const struct marey_dumped_value *b,
                                const struct marey_tolerance *tolerance);
 /* By what was kept in place of the numbers. */
@@ -250,7 +250,7 @@ union marey__literal {
  */
 void marey__diff_read_literal(const char *text, size_t len, union marey__literal *number,
                               struct marey_tensor *out);
-/* Two values of which one at least is no tensor. */
+/* Two values of which at least one is not a tensor. */
 MAREY_WARN_UNUSED marey_status marey__diff_judge_values(const struct marey__diff_court *court,
                                                         size_t ia, size_t ib,
                                                         struct marey__diff_result *out);
@@ -305,7 +305,7 @@ struct marey__waiting {
     int64_t sizes[4];                      /* of pictures */
     struct marey__diff_side side;
 
-    /* An element of the reference that stands for a value of its own. */
+    /* An element of the reference as a separate value. */
     struct marey_tensor element;
     struct marey_dumped_value element_value;
     struct marey__diff_side element_side;

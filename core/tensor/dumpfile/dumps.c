@@ -94,7 +94,8 @@ static marey_status nothing_to_give(const struct marey_dumped_value *value)
     if (value->type == MAREY_DUMP_PICKLE)
         return marey__fail(MAREY_ESTATE, "'%s' is a pickle, which is never loaded", value->name);
     return marey__fail(MAREY_ESTATE, "'%s' has no numbers: %s", value->name,
-                       value->kind == MAREY_DUMP_TENSOR ? "they were not kept" : "it is no tensor");
+                       value->kind == MAREY_DUMP_TENSOR ? "they were not kept"
+                                                        : "it is not a tensor");
 }
 
 static marey_status find_place(marey_dumps *dumps, size_t i, size_t value,

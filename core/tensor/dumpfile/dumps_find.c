@@ -54,7 +54,7 @@ static bool parse_step_name(const char *name, const char *end, struct marey_dump
     return name == end;
 }
 
-/* NULL without memory. */
+/* NULL on out of memory. */
 static struct marey__dumpfile_step *add_step(struct marey_dumps *dumps, enum marey__source source,
                                              const char *path)
 {
@@ -201,14 +201,14 @@ static bool find_flight(const char *folder, char *path, size_t size)
 
 static marey_status find_below(struct marey_dumps *dumps, const char *folder)
 {
-    static const struct owner nobody = {.rank = -1};
+    static const struct owner unknown = {.rank = -1};
     char path[PATH_MAX];
     if (has_file(folder, "tensors.json"))
-        return add_accvlab_step(dumps, folder, nobody);
-    MAREY_TRY(find_in(dumps, folder, nobody));
+        return add_accvlab_step(dumps, folder, unknown);
+    MAREY_TRY(find_in(dumps, folder, unknown));
     const int n = snprintf(path, sizeof path, "%s/dumps", folder);
     if (dumps->n_steps == 0 && n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0)
-        MAREY_TRY(find_in(dumps, path, nobody));
+        MAREY_TRY(find_in(dumps, path, unknown));
     if (dumps->n_steps == 0 && find_flight(folder, path, sizeof path))
         return marey__fail(
             MAREY_EFORMAT,
@@ -262,7 +262,8 @@ static marey_status find_file(struct marey_dumps *dumps, const char *path)
             "%s is a pickle, which is never loaded: reading it could run any program", path);
     return marey__fail(
         MAREY_EFORMAT,
-        "%s is no dump: it is neither a directory nor .safetensors, .npy, .json, .png or .bin", path);
+        "%s is not a dump: it is neither a directory nor .safetensors, .npy, .json, .png or .bin",
+        path);
 }
 
 marey_status marey__steps_find(struct marey_dumps *dumps, const char *path)

@@ -20,7 +20,7 @@
 
 /* ---- file_map.c ---- */
 
-/* Zeros that stand behind every text that is read here, so that readers need not look where it ends at each byte. */
+/* Zeros after every text that is read here, so that readers need not check for the end at each byte. */
 enum { MAREY__TEXT_PADDING = MAREY__JSON_PADDING };
 
 struct marey__map {
@@ -103,7 +103,7 @@ struct marey__value_place {
     uint64_t at;
     struct marey_tensor tensor; /* in `numbers`, or in memory of the step */
     void *numbers;              /* marey__free; NULL: not read, or in memory of the step */
-    int64_t *sizes;             /* marey__free; of pictures, whose files tell them */
+    int64_t *sizes;             /* marey__free; of images, whose files have them */
 };
 
 struct marey__dumpfile_step {
@@ -147,7 +147,7 @@ void *marey__step_keep(struct marey__dumpfile_step *step, size_t size);
 void *marey__step_copy(struct marey__dumpfile_step *step, const void *bytes, size_t n);
 /* A copy with a NUL after it. */
 char *marey__step_text(struct marey__dumpfile_step *step, const char *text, size_t len);
-/* Let the step own memory of marey__alloc from now on; without memory it is freed, and the answer is false. */
+/* Let the step own memory of marey__alloc from now on. On out of memory frees it and returns false. */
 bool marey__step_own(struct marey__dumpfile_step *step, void *memory);
 /* One more value, zeroed, at the end, with a copy of its path; `name` NULL: made of it. MAREY_ENOMEM. */
 MAREY_WARN_UNUSED marey_status marey__step_add(struct marey__dumpfile_step *step,
@@ -191,7 +191,7 @@ MAREY_WARN_UNUSED marey_status marey__dumps_open_value(marey_dumps *dumps, size_
                                                        struct marey_tensor *out);
 void marey__dumps_close_value(marey_dumps *dumps, size_t i, size_t value,
                               struct marey__tensor_file *file);
-/* Type and sizes of the last value by its file, where nothing else tells. */
+/* Type and sizes of the last value by its file. */
 MAREY_WARN_UNUSED marey_status marey__value_look(struct marey__dumpfile_step *step);
 
 /* ---- files ---- */
@@ -221,7 +221,7 @@ MAREY_WARN_UNUSED marey_status marey__safetensors_parse(const char *path, const 
 /* A .bin's .meta.json. */
 MAREY_WARN_UNUSED marey_status marey__bin_meta_parse(const char *path, const char *text, size_t len,
                                                      struct marey__shape *out);
-/* All values of a JSON, as a tree. `folder` and `prefix` tell where side files would be; NULL: nowhere. */
+/* All values of a JSON, as a tree. `folder` and `prefix` locate files of single values; NULL: there are none. */
 MAREY_WARN_UNUSED marey_status marey__tree_parse(struct marey_dumps *dumps,
                                                  struct marey__dumpfile_step *step,
                                                  enum marey_dump_tree tree,

@@ -92,7 +92,7 @@ static bool push_boolean(struct collector *c, bool value)
     return push(c, (union slot){.integer = value});
 }
 
-/* What stands for a number that has no digits. */
+/* A word in place of a number. */
 static bool take_word(struct collector *c)
 {
     static const struct {
@@ -172,7 +172,7 @@ static bool take_list(struct collector *c, uint32_t axis)
     if (*c->at != ']' || c->at >= c->end)
         return false;
     c->at++;
-    /* An empty list where others hold lists is no tensor. */
+    /* An empty list where others hold lists is not a tensor. */
     if (n == 0 && axis + 1 != c->rank)
         return false;
     if (c->sizes[axis] < 0)
@@ -209,7 +209,7 @@ enum marey__numbers_result marey__numbers_read(struct marey__json *json, bool is
     return MAREY__NUMBERS_TENSOR;
 }
 
-/* ---- into the type that the manifest tells ---- */
+/* ---- into the type of the manifest ---- */
 
 static double as_double(enum marey_dtype from, union slot slot)
 {
@@ -218,7 +218,7 @@ static double as_double(enum marey_dtype from, union slot slot)
     return from == MAREY_U64 ? (double)slot.natural : (double)slot.integer;
 }
 
-/* One number as a part of an element; false where integers are wanted and it is none that fits. */
+/* One number as a part of an element; false where integers are wanted and it does not fit. */
 static bool put_number(const struct marey__dtype *type, enum marey_dtype from, union slot slot,
                        char *out)
 {
@@ -292,7 +292,8 @@ marey_status marey__numbers_convert(struct marey__numbers *numbers, const struct
     const struct marey__dtype *const type = marey__dtype_get(wanted->dtype);
     if (from == MAREY_BOOL || !put_all(numbers, type, n_bytes / type->size, data)) {
         marey__free(data);
-        return marey__fail(MAREY_EFORMAT, "a number in it is no %s", marey_dtype_name(wanted->dtype));
+        return marey__fail(MAREY_EFORMAT, "a number in it is not a valid %s",
+                           marey_dtype_name(wanted->dtype));
     }
     marey__free(numbers->data);
     *numbers = (struct marey__numbers){.shape = *wanted, .data = data};

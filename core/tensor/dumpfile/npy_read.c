@@ -65,7 +65,7 @@ static bool take_size(struct header *h, int64_t *out)
 {
     uint64_t size;
     if (!marey__parse_number(h->at, (size_t)(h->end - h->at), &size) || size > INT64_MAX)
-        return fail(h, "a size that is no count");
+        return fail(h, "a size that is not a number");
     while (h->at < h->end && *h->at >= '0' && *h->at <= '9')
         h->at++;
     *out = (int64_t)size;
@@ -75,7 +75,7 @@ static bool take_size(struct header *h, int64_t *out)
 static bool take_shape(struct header *h, struct marey__shape *shape)
 {
     if (!take(h, '('))
-        return fail(h, "a shape that is no tuple");
+        return fail(h, "a shape that is not a tuple");
     for (shape->rank = 0; !take(h, ')'); shape->rank++) {
         if (shape->rank == MAREY_MAX_RANK)
             return fail(h, "more than 64 axes");
@@ -83,7 +83,7 @@ static bool take_shape(struct header *h, struct marey__shape *shape)
         if (!take_size(h, &shape->sizes[shape->rank]))
             return false;
         if (!take(h, ',') && peek(h) != ')')
-            return fail(h, "a shape that is no tuple");
+            return fail(h, "a shape that is not a tuple");
     }
     return true;
 }
@@ -92,13 +92,13 @@ static bool take_descr(struct header *h)
 {
     if (peek(h) == '[')
         return fail(h, "records of several types are in it");
-    return take_string(h, h->descr, sizeof h->descr) || fail(h, "a type that is no text");
+    return take_string(h, h->descr, sizeof h->descr) || fail(h, "a type that is not a string");
 }
 
 static bool take_order(struct header *h, bool *is_fortran)
 {
     *is_fortran = take_word(h, "True");
-    return *is_fortran || take_word(h, "False") || fail(h, "an order that is no truth value");
+    return *is_fortran || take_word(h, "False") || fail(h, "an order that is not True or False");
 }
 
 static bool take_all(struct header *h, struct marey__npy *out)
@@ -124,8 +124,7 @@ static bool take_all(struct header *h, struct marey__npy *out)
         if (!take(h, ',') && peek(h) != '}')
             return fail(h, "a comma is missing");
     }
-    return (seen == 7 && peek(h) == '\0') ||
-           fail(h, "a key is missing, or something stands behind");
+    return (seen == 7 && peek(h) == '\0') || fail(h, "a missing key, or text after the dictionary");
 }
 
 /* "x.bf16.npy" is of a type that numpy has none for. */
@@ -168,7 +167,7 @@ static enum marey_dtype type_of(const char *path, const struct header *h, bool *
 static marey_status parse(struct header *h, const char *path, struct marey__npy *out)
 {
     if (!take_all(h, out))
-        return marey__fail(MAREY_EFORMAT, "%s is no .npy that can be read: its header has %s", path,
+        return marey__fail(MAREY_EFORMAT, "%s is not a valid .npy file: its header has %s", path,
                            h->mistake);
     if (strchr(h->descr, 'O') != NULL)
         return marey__fail(MAREY_EFORMAT,
@@ -188,7 +187,7 @@ marey_status marey__npy_parse(const char *path, const char *text, size_t len, st
     static const char magic[] = "\x93NUMPY";
     *out = (struct marey__npy){0};
     if (len < 12 || memcmp(text, magic, 6) != 0)
-        return marey__fail(MAREY_EFORMAT, "%s is no .npy: it does not begin as one", path);
+        return marey__fail(MAREY_EFORMAT, "%s is not a .npy file: it does not begin like one", path);
     const unsigned char *const bytes = (const unsigned char *)text;
     const unsigned major = bytes[6];
     if (major < 1 || major > 3)

@@ -54,7 +54,7 @@ static bool read_offsets(struct table *t, struct entry *entry)
     return entry->begin <= entry->end || fail(t, "a tensor ends before it begins");
 }
 
-/* The sizes must make the bytes that the offsets tell. */
+/* The sizes must match the offsets. */
 static bool check_bytes(struct table *t, struct marey__shape *shape, const struct entry *entry,
                         bool is_bytes, bool is_halves)
 {

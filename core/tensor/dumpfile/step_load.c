@@ -39,7 +39,7 @@ static marey_status load_manifest(struct marey_dumps *dumps, struct marey__dumpf
     MAREY_TRY(path_of(path, sizeof path, step->stem, ".safetensors"));
     if (access(path, F_OK) != 0)
         MAREY_TRY(path_of(path, sizeof path, step->stem, ".part"));
-    /* Neither: statistics or digests alone. */
+    /* Neither: only statistics or digests. */
     if (access(path, F_OK) == 0)
         MAREY_TRY(open_tensors(step, path, 0, &head));
     MAREY_TRY(marey__map_text(step->path, &text));
@@ -55,7 +55,7 @@ struct safetensors_loader {
     size_t cap;
 };
 
-/* A name of ours tells a path; one of others is a key. */
+/* A name of ours is a path, any other is a key. */
 static marey_status add_tensor(void *ctx, const char *name, size_t len,
                                const struct marey__shape *shape, uint64_t offset)
 {

@@ -19,7 +19,7 @@ struct tree_reader {
     const char *folder, *prefix;
     struct marey_dump_part *parts; /* from the root to here */
     size_t n_parts, parts_cap;
-    marey_status status; /* of what is no mistake of the text */
+    marey_status status; /* of errors that are not in the text */
 };
 
 static bool is_ok(struct tree_reader *r, marey_status status)
@@ -81,7 +81,7 @@ static bool is_side_file(const struct tree_reader *r, char *path, size_t size)
     return n > 0 && (size_t)n < size && access(path, F_OK) == 0;
 }
 
-/* What kind of tensor the last value's file holds. Damage is told, and the rest is read. */
+/* Type and sizes of the last value by its file. Damage is noted, and the rest is read. */
 static bool look(struct tree_reader *r)
 {
     const marey_status status = marey__value_look(r->step);

@@ -1,4 +1,4 @@
-/* The numbers of a value that has files of its own. */
+/* The numbers of a value in separate files. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -32,7 +32,7 @@ marey_status marey__image_check(const struct marey_tensor *tensor)
 {
     MAREY_TRY(marey_tensor_check(tensor));
     if (marey__dtype_get(tensor->dtype)->n_parts != 1)
-        return marey__fail(MAREY_EINVAL, "a tensor of %s is no picture",
+        return marey__fail(MAREY_EINVAL, "a tensor of %s cannot be an image",
                            marey_dtype_name(tensor->dtype));
     return MAREY_OK;
 }

@@ -44,7 +44,7 @@ static marey_status take_header(struct png *png, const uint8_t *at, uint32_t len
     png->color = at[9];
     if (png->color >= N_COLORS || (png->depth & (png->depth - 1)) != 0 ||
         (depths[png->color] & png->depth) == 0)
-        return broken("there are no such colours");
+        return broken("its colour type or depth is unknown");
     if (at[10] != 0 || at[11] != 0)
         return broken("it is packed in an unknown way");
     if (at[12] != 0)
@@ -224,7 +224,7 @@ static marey_status read_whole(int fd, const char *path, struct marey__buf *byte
     if (fstat(fd, &st) != 0)
         return marey__fail_errno("read %s", path);
     if (!S_ISREG(st.st_mode))
-        return marey__fail(MAREY_EFORMAT, "it is no plain file");
+        return marey__fail(MAREY_EFORMAT, "it is not a regular file");
     uint8_t *room = marey__buf_extend(bytes, (size_t)st.st_size);
     for (size_t at = 0; room != NULL && at < bytes->len;) {
         const ssize_t n = read(fd, room + at, bytes->len - at);

@@ -127,7 +127,7 @@ static enum filter choose_filter(const struct rows *rows, uint8_t *scratch)
     return best;
 }
 
-/* All rows with their filters, which the caller frees; NULL without memory. */
+/* All rows with their filters, which the caller frees; NULL on out of memory. */
 static uint8_t *filter_rows(const struct marey_image *image, size_t *n)
 {
     const size_t row_bytes = marey__image_bytes(image) / image->height;

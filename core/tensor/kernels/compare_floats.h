@@ -114,7 +114,7 @@ static void FN(block)(const struct marey__compare *job, const REAL *a, const REA
 
 #ifndef NO_FIND
 
-/* ---- which element of a block it was that a kernel told of ---- */
+/* ---- the worst element of a block that a kernel has compared ---- */
 
 static bool FN(is_wrong)(const struct marey__compare *job, REAL a, REAL b, BITS apart)
 {

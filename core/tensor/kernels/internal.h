@@ -139,7 +139,7 @@ struct marey__small_text {
 };
 /* Whether it is such a type. */
 MAREY_PRIVATE_API bool marey__is_small(enum marey_dtype dtype);
-/* Made with the first call, then lent for ever; NULL for other types, and without memory. Any thread. */
+/* Made with the first call, then lent for ever; NULL for other types, and on out of memory. Any thread. */
 MAREY_PRIVATE_API const struct marey__small_text *marey__small_texts(enum marey_dtype dtype);
 /* The value of such a number, exactly. NaN for other types. */
 MAREY_PRIVATE_API double marey__small_value(enum marey_dtype dtype, uint16_t bits);
@@ -187,7 +187,7 @@ enum marey__sum {
 };
 
 /*
- * What a block gives when all its numbers are finite, and their squares neither too large nor too small; the maxima tell.
+ * The result for a block whose numbers are finite, and their squares neither too large nor too small; the maxima show it.
  * Elements of two parts count once.
  */
 struct marey__block_diff {
@@ -259,8 +259,8 @@ extern const struct marey__kernels marey__kernels_avx512;
  *
  * A block of floats goes to a kernel for the processor at hand. It takes for granted that all differences are finite and none
  * so large or small that sums of squares in the type itself would suffer; where that turns out wrong, the block is done
- * again by the functions of compare_floats.h, which take nothing for granted. Kernels tell how bad the worst element of a block is, not which it is;
- * that is looked up once, at the end.
+ * again by the functions of compare_floats.h, which take nothing for granted. Kernels find the worst difference of a block, not its element;
+ * that is searched once, at the end.
  *
  * Differences and tolerances are computed in the type's own arithmetic: in float32 for float32 and whatever is narrower, in
  * float64 for float64. This is what torch and numpy do. Two types are compared in the narrowest of float32 and float64 that
@@ -297,7 +297,7 @@ struct marey__diff_part {
         }                                                                                          \
     } while (0)
 void marey__diff_part_init(struct marey__diff_part *part);
-/* `later` stands behind `into` in the tensor. */
+/* `later` follows `into` in the tensor. */
 void marey__diff_part_add(struct marey__diff_part *into, const struct marey__diff_part *later);
 
 /* What is compared, once it is settled. */

@@ -39,7 +39,7 @@ static void put_text(struct marey__small_text *out, const struct marey__dtype *t
     char text[MAREY__NUMBER_ROOM];
     if (!isfinite(value))
         return;
-    /* Powers of two by themselves are so far apart that 1e+03 would stand for 1024, which nobody wants to read. */
+    /* In a type of powers of two 1e+03 would identify 1024, which would confuse readers. */
     const bool is_plain = value == 0 || type->part == MAREY_F8_E8M0FNU;
     const char *const end =
         is_plain ? marey__f32_text(text, (float)value) : put_value(text, type, value);

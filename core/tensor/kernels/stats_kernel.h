@@ -31,7 +31,7 @@ INLINE void V(stats_step)(struct V(stats) * r, V(v) x, V(v) about, uint32_t lane
     r->squares = V(sum_product)(distance, distance, r->squares);
     r->n_zero += (uint32_t)__builtin_popcount(zero);
     r->n_negative += (uint32_t)__builtin_popcount(V(lanes)(V(is_negative)((V(i))x)) & lanes & ~zero);
-    if (sizeof(REAL) == 8) { /* its bytes do not tell numbers without an exponent from other small ones */
+    if (sizeof(REAL) == 8) { /* its bytes do not distinguish denormals from other small numbers */
         const V(mask) small = V(is_negative)(size - V(set_bits)((BITS)(UINT64_C(1) << 52)));
         r->n_small += (uint32_t)__builtin_popcount(V(lanes)(small) & lanes);
     }
@@ -59,7 +59,7 @@ INLINE bool V(stats)(const void *from, size_t n, const int lie, struct marey__bl
     const size_t size = SIZE_OF(lie);
     const char *p = from;
     uint8_t codes[MAREY__BLOCK_CODES] __attribute__((aligned(64)));
-    /* The rest of the last vector is filled with the first number, which is no distance from itself. */
+    /* The rest of the last vector is filled with the first number, whose distance is 0. */
     unsigned char rest[LANES * sizeof(REAL)];
     for (size_t i = 0; i < LANES; i++)
         memcpy(rest + i * size, p, size);

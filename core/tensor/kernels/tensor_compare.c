@@ -226,7 +226,7 @@ static bool take_chunk(struct crew *crew, uint64_t *chunk)
     return is_one;
 }
 
-/* Sums are added in order, by whoever brings the one that was missing. */
+/* Sums are added in order, by the thread that brings the missing one. */
 static void give_part(struct crew *crew, uint64_t chunk, const struct marey__diff_part *part)
 {
     pthread_mutex_lock(&crew->lock);
@@ -272,7 +272,7 @@ static void compare_together(const struct marey__compare *job, uint64_t n_chunks
     *whole = crew.whole;
 }
 
-/* The same in this thread alone. */
+/* The same in this thread. */
 static void compare_alone(const struct marey__compare *job, struct marey__diff_part *whole)
 {
     const uint64_t step = (uint64_t)job->block_elements * MAREY__CHUNK_BLOCKS;

@@ -37,7 +37,7 @@ static const struct {
     {&marey__kernels_plain, NULL},
 };
 
-/* Set by whoever asks first; all who do find the same, so that no order is needed. */
+/* Set by the first call; concurrent first calls store the same, so relaxed order will do. */
 static const struct marey__kernels *_Atomic chosen;
 
 static const struct marey__kernels *choose(const char *name)

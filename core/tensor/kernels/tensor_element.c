@@ -10,7 +10,7 @@
 /* Room for one part, with a NUL. */
 enum { PART_TEXT = MAREY__NUMBER_ROOM + 1 };
 
-/* Without the ".0" that tells a float from an integer: the type is known. */
+/* Without the ".0" of floats: the type is known. */
 static void end_text(const char *out, char *end)
 {
     *end = '\0';

@@ -43,10 +43,10 @@ static marey_status check_sizes(const struct marey_tensor *tensor, bool *is_empt
 marey_status marey_tensor_check(const struct marey_tensor *tensor)
 {
     if (tensor == NULL)
-        return marey__fail(MAREY_EINVAL, "there is no tensor (NULL)");
+        return marey__fail(MAREY_EINVAL, "the tensor is NULL");
     const struct marey__dtype *type = marey__dtype_get(tensor->dtype);
     if (type == NULL)
-        return marey__fail(MAREY_EINVAL, "%d is no type of a tensor's elements", (int)tensor->dtype);
+        return marey__fail(MAREY_EINVAL, "%d is not a dtype", (int)tensor->dtype);
     if (tensor->rank > MAREY_MAX_RANK)
         return marey__fail(MAREY_EINVAL, "a tensor of rank %u; %d is the most that can be read",
                            tensor->rank, MAREY_MAX_RANK);
