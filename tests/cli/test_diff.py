@@ -537,7 +537,7 @@ def test_what_was_dropped_leaves_the_answer_open(marey, tmp_path):
     assert done.returncode == 2
     assert done.stdout.startswith("No difference among what could be compared.\n")
     assert "x of step 0 could not be compared: dropped" in done.stdout
-    assert done.stderr == "marey: some values could not be compared, so this is not the whole answer\n"
+    assert done.stderr == "marey: some values could not be compared, so the result is incomplete\n"
 
 
 def test_a_truncated_file_leaves_the_answer_open_even_if_others_differ(marey, tmp_path):
@@ -557,7 +557,7 @@ def test_a_truncated_file_leaves_the_answer_open_even_if_others_differ(marey, tm
     done = marey("diff", "a", "b")
     assert done.returncode == 2, done.stdout
     assert "n of step 0" in done.stdout or "step 0, n: A has 3, B has 4" in done.stdout
-    assert done.stderr == "marey: some values could not be compared, so this is not the whole answer\n"
+    assert done.stderr == "marey: some values could not be compared, so the result is incomplete\n"
 
 
 def test_names_of_any_sort_come_out_whole(marey, tmp_path):

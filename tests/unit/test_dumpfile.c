@@ -413,8 +413,8 @@ static void json_that_is_not_as_the_manifest_says_is_refused(void **state)
     const struct scratch *const s = *state;
     static const struct {
         const char *text, *words;
-    } cases[] = {{"[1, 2]", "not as long"},        {"[1, 2, 300]", "no uint8"},
-                 {"[1, 2, -3]", "no uint8"},       {"[1, 2, 3.5]", "no uint8"},
+    } cases[] = {{"[1, 2]", "not as long"},        {"[1, 2, 300]", "not a valid uint8"},
+                 {"[1, 2, -3]", "not a valid uint8"},       {"[1, 2, 3.5]", "not a valid uint8"},
                  {"[1, 2, true]", "lists differ"}, {"[1, 2, 3] 4", "follows the end"}};
     make_folder(s, "step-00000000");
     write_text(
@@ -456,11 +456,11 @@ static void hostile_npy_is_refused(void **state)
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (9,), }\n", "more bytes"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 4), }\n",
          "more bytes"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }\n", "no count"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }\n", "not a number"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }\n",
-         "no count"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': [2], }\n", "no tuple"},
-        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2,), }\n", "no truth"},
+         "not a number"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': [2], }\n", "not a tuple"},
+        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2,), }\n", "not True or False"},
         {"{'descr': '<f4', 'shape': (2,), }\n", "missing"},
         {"{'descr': '<f4', 'descr': '<f4', 'shape': (2,), }\n", "twice"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n", "pickle"},
@@ -604,7 +604,7 @@ static void hostile_manifest_lines_are_left_out(void **state)
     assert_refused(s, "", "first line does not end");
 }
 
-static void what_is_no_dump_is_told(void **state)
+static void other_files_are_refused(void **state)
 {
     const struct scratch *const s = *state;
     assert_refused(s, "", "holds no dump");
@@ -613,7 +613,7 @@ static void what_is_no_dump_is_told(void **state)
     write_text(s, "x.pkl", "cos\n");
     assert_refused(s, "x.pkl", "pickle");
     write_text(s, "x.txt", "x");
-    assert_refused(s, "x.txt", "is no dump");
+    assert_refused(s, "x.txt", "is not a dump");
     write_text(s, "step-00000001.part", "x");
     assert_refused(s, "step-00000001.part", "manifest is not there");
     marey_dumps *dumps;
@@ -644,7 +644,7 @@ static marey_status read_all(const char *path)
     return status;
 }
 
-static void memory_that_runs_out_is_told(void **state)
+static void out_of_memory_is_reported(void **state)
 {
     const struct scratch *const s = *state;
     struct made made = {0};
@@ -680,8 +680,8 @@ int main(void)
         SCRATCH_TEST(hostile_safetensors_are_refused),
         SCRATCH_TEST(hostile_json_is_refused),
         SCRATCH_TEST(hostile_manifest_lines_are_left_out),
-        SCRATCH_TEST(what_is_no_dump_is_told),
-        SCRATCH_TEST(memory_that_runs_out_is_told),
+        SCRATCH_TEST(other_files_are_refused),
+        SCRATCH_TEST(out_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
