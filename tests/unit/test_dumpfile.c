@@ -467,7 +467,7 @@ static void hostile_npy_is_refused(void **state)
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }\n", "records"},
         {"{'descr': '|V2', 'fortran_order': False, 'shape': (1,), }\n", "bf16"},
         {"{'descr': '<U4', 'fortran_order': False, 'shape': (1,), }\n", "'<U4'"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), } x", "behind"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), } x", "after the dictionary"},
         {"__import__('os').system('x')", "no dictionary"},
     };
     for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
@@ -477,9 +477,9 @@ static void hostile_npy_is_refused(void **state)
     write_file(s, "x.npy", "\x93NUMPY\2\0\xff\xff\xff\xff....", 16);
     assert_refused(s, "x.npy", "header has 4294967295 bytes");
     write_text(s, "x.npy", "PK\3\4 a zip, no npy");
-    assert_refused(s, "x.npy", "begin as one");
+    assert_refused(s, "x.npy", "begin like one");
     write_text(s, "x.npy", "");
-    assert_refused(s, "x.npy", "begin as one");
+    assert_refused(s, "x.npy", "begin like one");
     put_npy(s, "x.bf16.npy", "{'descr': '|V2', 'fortran_order': False, 'shape': (1,), }\n", 2);
     marey_dumps *const dumps = open_dumps(s, "x.bf16.npy");
     assert_int_equal(tensor_of(dumps, 0, "data").dtype, MAREY_BF16);
