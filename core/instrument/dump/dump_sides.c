@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "instrument/dump/internal.h"
+#include "tensor/kernels/internal.h"
 
 struct side {
     struct marey__dump_item *item;
@@ -206,11 +207,11 @@ static marey_status save_picture(struct side *s, const struct marey__dump_images
 static void picture_suffix(char *out, size_t size, size_t number, uint32_t n_axes,
                            const int64_t *sizes)
 {
-    size_t positions[MAREY_MAX_RANK] = {0}, len = 0;
-    for (uint32_t i = n_axes; i-- > 0; number /= (size_t)sizes[i])
-        positions[i] = number % (size_t)sizes[i];
+    uint64_t positions[MAREY_MAX_RANK];
+    size_t len = 0;
+    marey__index_of(sizes, n_axes, number, positions);
     for (uint32_t i = 0; i < n_axes; i++)
-        marey__append(out, size, &len, ".%zu", positions[i]);
+        marey__append(out, size, &len, ".%" PRIu64, positions[i]);
     marey__append(out, size, &len, ".png");
 }
 

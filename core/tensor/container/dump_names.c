@@ -76,7 +76,7 @@ void marey__name_put_dotted(struct marey__buf *out, const struct marey_dump_part
 
 /* ---- back ---- */
 
-static int hex_digit(char c)
+int marey__hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -92,9 +92,9 @@ static const char *take_byte(const char *p, const char *end, char *out)
         *out = *p;
         return is_special((unsigned char)*p) ? NULL : p + 1;
     }
-    if (end - p < 3 || hex_digit(p[1]) < 0 || hex_digit(p[2]) < 0)
+    if (end - p < 3 || marey__hex_digit(p[1]) < 0 || marey__hex_digit(p[2]) < 0)
         return NULL;
-    *out = (char)(hex_digit(p[1]) * 16 + hex_digit(p[2]));
+    *out = (char)(marey__hex_digit(p[1]) * 16 + marey__hex_digit(p[2]));
     return p + 3;
 }
 

@@ -51,6 +51,9 @@ MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__name_parse(const char *n
                                                                    struct marey__path *out);
 MAREY_PRIVATE_API void marey__path_fini(struct marey__path *path);
 
+/* -1 for other characters. */
+MAREY_PRIVATE_API int marey__hex_digit(char c);
+
 enum { MAREY__FILE_NAME_MAX = 180 };
 /*
  * The name of a file for a value: never empty, hidden or with a slash in it, at most MAREY__FILE_NAME_MAX bytes without

@@ -15,8 +15,9 @@ struct json_writer {
     char *at; /* in `piece` */
     const struct marey_tensor *tensor;
     const struct marey__json_style *style;
-    const char *data;                      /* the next element */
-    size_t element;                        /* its size */
+    const char *data; /* the next element */
+    size_t element;   /* its size */
+    const struct marey__dtype *type;
     const struct marey__small_text *texts; /* of types that have them */
     marey__text_sink *sink;
     void *ctx;
@@ -133,31 +134,22 @@ static char *put_pair(const struct json_writer *w, char *out, const char *data)
 
 static char *put_element(const struct json_writer *w, char *out, const char *data)
 {
-    switch (w->tensor->dtype) {
-    case MAREY_BOOL:
-        return put_words(out, *data != 0 ? "true" : "false");
-    case MAREY_F32:
-        return put_f32(w, out, data);
-    case MAREY_F64:
-        return put_f64(w, out, data);
-    case MAREY_F16:
-    case MAREY_BF16:
-        return put_small(w, out, w->tensor->dtype, load_u16(data));
-    case MAREY_F8_E4M3FN:
-    case MAREY_F8_E5M2:
-    case MAREY_F8_E4M3FNUZ:
-    case MAREY_F8_E5M2FNUZ:
-    case MAREY_F8_E8M0FNU:
-        return put_small(w, out, w->tensor->dtype, (unsigned char)*data);
-    case MAREY_C32:
-    case MAREY_C64:
-    case MAREY_C128:
-    case MAREY_F4_E2M1X2:
-    case MAREY_I4X2:
-    case MAREY_U4X2:
+    const enum marey_dtype dtype = w->tensor->dtype;
+    if (w->type->n_parts == 2)
         return put_pair(w, out, data);
+    if (dtype == MAREY_BOOL)
+        return put_words(out, *data != 0 ? "true" : "false");
+    if (w->type->kind != MAREY__IS_FLOAT)
+        return put_integer(dtype, out, data);
+    switch (w->type->part_bits) {
+    case 64:
+        return put_f64(w, out, data);
+    case 32:
+        return put_f32(w, out, data);
+    case 16:
+        return put_small(w, out, dtype, load_u16(data));
     default:
-        return put_integer(w->tensor->dtype, out, data);
+        return put_small(w, out, dtype, (unsigned char)*data);
     }
 }
 
@@ -235,7 +227,8 @@ marey_status marey__json_tensor_write(const struct marey_tensor *tensor,
     w.tensor = tensor;
     w.style = style;
     w.data = tensor->data;
-    w.element = marey_dtype_size(tensor->dtype);
+    w.type = marey__dtype_get(tensor->dtype);
+    w.element = w.type->size;
     w.sink = sink;
     w.ctx = ctx;
     const enum marey_dtype part = tensor->dtype == MAREY_C32 ? MAREY_F16 : tensor->dtype;

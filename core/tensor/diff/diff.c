@@ -64,11 +64,7 @@ void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_deta
                            uint64_t i)
 {
     uint64_t places[MAREY_MAX_RANK];
-    for (uint32_t d = details->n_dims; d-- > 0;) {
-        const uint64_t size = (uint64_t)MAREY__MAX(details->sizes[d], 1);
-        places[d] = i % size;
-        i /= size;
-    }
+    marey__index_of(details->sizes, details->n_dims, i, places);
     marey__buf_puts(out, "[");
     for (uint32_t d = 0; d < details->n_dims; d++)
         marey__buf_printf(out, "%s%llu", d == 0 ? "" : ",", (unsigned long long)places[d]);

@@ -66,13 +66,12 @@ static marey_status judge_batch(struct marey__waiting *w, const marey_images *im
 static bool name_picture(struct marey__buf *name, size_t len, const marey_images *images, size_t i)
 {
     const int64_t *sizes;
-    size_t place[MAREY_MAX_RANK];
+    uint64_t place[MAREY_MAX_RANK];
     const uint32_t n_axes = marey_images_axes(images, &sizes);
-    for (uint32_t axis = n_axes; axis-- > 0; i /= (size_t)sizes[axis])
-        place[axis] = i % (size_t)sizes[axis];
+    marey__index_of(sizes, n_axes, i, place);
     name->len = len;
     for (uint32_t axis = 0; axis < n_axes; axis++)
-        marey__buf_printf(name, "[%zu]", place[axis]);
+        marey__buf_printf(name, "[%llu]", (unsigned long long)place[axis]);
     marey__buf_put(name, "", 1);
     return !name->failed;
 }

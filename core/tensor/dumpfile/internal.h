@@ -209,8 +209,10 @@ MAREY_WARN_UNUSED marey_status marey__npy_parse(const char *path, const char *te
 /* Each tensor of a safetensors file; MAREY_OK to go on. */
 typedef marey_status marey__safetensors_visitor(void *ctx, const char *name, size_t len,
                                                 const struct marey__shape *shape, uint64_t offset);
-/* How many bytes of a file marey__safetensors_parse() reads, by its first 8. */
-size_t marey__safetensors_head(const char *text, size_t len);
+/* Open a file with the bytes that marey__safetensors_parse() reads in `head`. */
+MAREY_WARN_UNUSED marey_status marey__safetensors_open(const char *path,
+                                                       struct marey__numbers_file *file,
+                                                       struct marey__map *head);
 /*
  * Check the whole header (entries tile the data, no name twice) and visit the entries in the order of their data. `text` has
  * the header, `len` is that of the file. `data_at`: where the data begin.

@@ -229,18 +229,12 @@ static bool line_end(struct marey__json *json, void *into)
     return marey__json_skip_from(json, token);
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_digest(const struct marey__json *json, struct marey_digest *out)
 {
     bool is_fine = json->text_len == 2 * sizeof out->bytes;
     for (size_t i = 0; is_fine && i < sizeof out->bytes; i++) {
-        const int high = hex_digit(json->text[2 * i]), low = hex_digit(json->text[2 * i + 1]);
+        const int high = marey__hex_digit(json->text[2 * i]),
+                  low = marey__hex_digit(json->text[2 * i + 1]);
         is_fine = high >= 0 && low >= 0;
         out->bytes[i] = (uint8_t)(high * 16 + low);
     }

@@ -217,12 +217,15 @@ static void table_fini(struct table *t)
     marey__buf_fini(&t->names);
 }
 
-size_t marey__safetensors_head(const char *text, size_t len)
+marey_status marey__safetensors_open(const char *path, struct marey__numbers_file *file,
+                                     struct marey__map *head)
 {
     uint64_t n = 0;
-    if (len >= sizeof n)
-        memcpy(&n, text, sizeof n);
-    return 16 + (size_t)MAREY__MIN(n, (uint64_t)MAX_HEADER);
+    MAREY_TRY(marey__numbers_open(path, sizeof n, file, head));
+    if (head->len >= sizeof n)
+        memcpy(&n, head->data, sizeof n);
+    marey__map_close(head);
+    return marey__numbers_open(path, 16 + (size_t)MAREY__MIN(n, (uint64_t)MAX_HEADER), file, head);
 }
 
 marey_status marey__safetensors_parse(const char *path, const char *text, size_t len,

@@ -16,17 +16,12 @@ static marey_status path_of(char *out, size_t size, const char *stem, const char
 
 /* ---- marey's layout ---- */
 
-/* Open the file that has the tensors of all; its first bytes into `head`. */
-static marey_status open_tensors(struct marey__dumpfile_step *step, const char *path, size_t n_head,
-                                 struct marey__map *head)
+/* Let `file`, opened by `path`, be the one that has all tensors of the step. */
+static marey_status set_file(struct marey__dumpfile_step *step, const char *path,
+                             struct marey__numbers_file file)
 {
-    struct marey__numbers_file file;
-    MAREY_TRY(marey__numbers_open(path, n_head, &file, head));
     file.path = marey__strndup(path, strlen(path));
-    if (file.path == NULL) {
-        marey__map_close(head);
-        return marey__no_memory();
-    }
+    MAREY__TRY_MEMORY(file.path != NULL);
     marey__free((char *)step->file.path);
     step->file = file;
     return MAREY_OK;
@@ -34,14 +29,17 @@ static marey_status open_tensors(struct marey__dumpfile_step *step, const char *
 
 static marey_status load_manifest(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
 {
-    struct marey__map text, head = {0};
+    struct marey__map text;
+    struct marey__numbers_file file;
     char path[PATH_MAX];
     MAREY_TRY(path_of(path, sizeof path, step->stem, ".safetensors"));
     if (access(path, F_OK) != 0)
         MAREY_TRY(path_of(path, sizeof path, step->stem, ".part"));
     /* Neither: only statistics or digests. */
-    if (access(path, F_OK) == 0)
-        MAREY_TRY(open_tensors(step, path, 0, &head));
+    if (access(path, F_OK) == 0) {
+        MAREY_TRY(marey__numbers_open(path, 0, &file, NULL));
+        MAREY_TRY(set_file(step, path, file));
+    }
     MAREY_TRY(marey__map_text(step->path, &text));
     const marey_status status = marey__manifest_parse(dumps, step, &text);
     marey__map_close(&text);
@@ -83,14 +81,14 @@ static marey_status add_tensor(void *ctx, const char *name, size_t len,
 static marey_status load_safetensors(struct marey__dumpfile_step *step)
 {
     struct marey__map head;
+    struct marey__numbers_file file;
     struct safetensors_loader loader = {.step = step};
-    size_t data_at;
-    MAREY_TRY(open_tensors(step, step->path, 8, &head));
-    const size_t n_head = marey__safetensors_head(head.data, head.len);
-    marey__map_close(&head);
-    MAREY_TRY(open_tensors(step, step->path, n_head, &head));
-    const marey_status status = marey__safetensors_parse(step->path, head.data, step->file.len,
-                                                         add_tensor, &loader, &data_at);
+    size_t data_at = 0;
+    MAREY_TRY(marey__safetensors_open(step->path, &file, &head));
+    marey_status status = set_file(step, step->path, file);
+    if (status == MAREY_OK)
+        status = marey__safetensors_parse(step->path, head.data, step->file.len, add_tensor,
+                                          &loader, &data_at);
     for (size_t i = 0; i < step->n_values && status == MAREY_OK; i++)
         marey__step_inside(step, i, data_at + loader.offsets[i]);
     marey__free(loader.offsets);

@@ -159,10 +159,7 @@ static marey_status read_safetensors(const char *path, bool wants_data, struct f
     struct marey__map head;
     struct only only = {0};
     size_t data_at;
-    MAREY_TRY(marey__numbers_open(path, 8, &file, &head));
-    const size_t n_head = marey__safetensors_head(head.data, head.len);
-    marey__map_close(&head);
-    MAREY_TRY(marey__numbers_open(path, n_head, &file, &head));
+    MAREY_TRY(marey__safetensors_open(path, &file, &head));
     const marey_status status =
         marey__safetensors_parse(path, head.data, file.len, take_only, &only, &data_at);
     marey__map_close(&head);

@@ -107,6 +107,13 @@ MAREY_PRIVATE_API unsigned marey__tensor_difference(const struct marey_tensor *a
                                                     const struct marey_tensor *b, uint64_t i,
                                                     long double out[2]);
 
+/* The index on each axis of row-major element `i`; no size is 0. */
+static inline void marey__index_of(const int64_t *sizes, uint32_t n_axes, uint64_t i, uint64_t *out)
+{
+    for (uint32_t axis = n_axes; axis-- > 0; i /= (uint64_t)sizes[axis])
+        out[axis] = i % (uint64_t)sizes[axis];
+}
+
 /* ---- floats of every width ---- */
 
 /* Parts of a float type of at most 32 bits, as float32; of `part_bits` 4, `n` is even. */
