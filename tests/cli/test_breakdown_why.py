@@ -130,4 +130,4 @@ def test_rules_of_the_user_give_reasons(marey, tmp_path):
     (tmp_path / "bad.rules").write_text("mine idle:nothing range forward\n")
     done = marey("breakdown", RANKS[0], "--rules", "bad.rules")
     assert done.returncode == 2
-    assert "bad.rules, line 1: a thread can give no such reason for idle time: 'nothing'" in done.stderr
+    assert "bad.rules, line 1: idle time of a thread does not have the reason 'nothing'" in done.stderr

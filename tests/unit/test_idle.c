@@ -303,9 +303,9 @@ static void rules_of_the_user_come_first(void **state)
     static const struct {
         const char *text, *part;
     } bad[] = {
-        {"a idle:nothing range x", "no such reason for idle time: 'nothing'"},
-        {"a idle:queued range x", "no such reason"}, /* a device's reason, not a thread's */
-        {"a idle: range x", "no such reason"},
+        {"a idle:nothing range x", "does not have the reason 'nothing'"},
+        {"a idle:queued range x", "does not have the reason"}, /* a device's reason, not a thread's */
+        {"a idle: range x", "does not have the reason"},
         {"a idle:wait kind kernel", "looks at range or category, and not 'kind'"},
         {"a idle range x", "idle: with a reason"},
     };

@@ -80,21 +80,21 @@ static marey_status break_down_nth(void *ctx, size_t i)
     return p->is_left_out ? MAREY_OK : break_down_process(breakdown, p);
 }
 
-static marey_status read_processes(struct marey__breakdown *breakdown,
-                                   const struct marey_report_options *options)
+/* ---- who counts ---- */
+
+marey_status marey__run_for_each(const struct marey__request *request, size_t n,
+                                 marey_status (*run)(void *ctx, size_t i), void *ctx)
 {
     const struct marey__tasks tasks = {
-        .run = break_down_nth,
-        .ctx = breakdown,
-        .n = breakdown->n_processes,
-        .n_jobs = options->n_jobs,
-        .progress = options->progress,
-        .progress_ctx = options->progress_ctx,
+        .run = run,
+        .ctx = ctx,
+        .n = n,
+        .n_jobs = request->options->n_jobs,
+        .progress = request->options->progress,
+        .progress_ctx = request->options->progress_ctx,
     };
     return marey__tasks_run(&tasks);
 }
-
-/* ---- who counts ---- */
 
 bool marey__has_streams(const marey_recording *recording, size_t process)
 {
@@ -229,7 +229,7 @@ static marey_status run(struct marey__breakdown *breakdown, const marey_report *
     MAREY_TRY(marey__rules_load(&breakdown->rules, marey__setting(request, "rules")));
     MAREY_TRY(list_processes(breakdown, request));
     leave_out_hosts(breakdown);
-    MAREY_TRY(read_processes(breakdown, request->options));
+    MAREY_TRY(marey__run_for_each(request, breakdown->n_processes, break_down_nth, breakdown));
     leave_out_helpers(breakdown);
     MAREY_TRY(check(breakdown, report->title));
     MAREY_TRY(match_collectives(breakdown));

@@ -38,8 +38,10 @@ static bool find_busy(struct marey__gpu_process *p)
     return done;
 }
 
-static marey_status read_process(const struct marey__gpu_report *report, struct marey__gpu_process *p)
+static marey_status read_nth(void *ctx, size_t i)
 {
+    const struct marey__gpu_report *const report = ctx;
+    struct marey__gpu_process *const p = &report->processes[i];
     const struct marey__work_options options = {
         .rules = &report->rules, .wants_ranges = true, .wants_facts = true};
     MAREY_TRY(marey__work_set_read(&p->set, p->recording, p->process, &options));
@@ -85,26 +87,6 @@ static void free_process(struct marey__gpu_process *p)
     marey__free(p->gaps);
 }
 
-static marey_status read_nth(void *ctx, size_t i)
-{
-    struct marey__gpu_report *report = ctx;
-    return read_process(report, &report->processes[i]);
-}
-
-static marey_status read_processes(struct marey__gpu_report *report,
-                                   const struct marey_report_options *options)
-{
-    const struct marey__tasks tasks = {
-        .run = read_nth,
-        .ctx = report,
-        .n = report->n_processes,
-        .n_jobs = options->n_jobs,
-        .progress = options->progress,
-        .progress_ctx = options->progress_ctx,
-    };
-    return marey__tasks_run(&tasks);
-}
-
 /* ---- put together ---- */
 
 /* The numbers of texts in the report's own list; NULL on out of memory. */
@@ -124,16 +106,8 @@ static uint32_t *map_names(struct marey__names *into, const struct marey__names 
 static bool add_range(struct marey__launching *into, const struct marey__launching *from)
 {
     into->category = into->category != NULL ? into->category : from->category;
-    into->calls += from->calls;
-    into->n_launches += from->n_launches;
-    into->n_work += from->n_work;
-    into->gpu_ns += from->gpu_ns;
-    into->self_gpu_ns += from->self_gpu_ns;
-    into->launch_ns += from->launch_ns;
-    into->self_launch_ns += from->self_launch_ns;
-    into->span_ns += from->span_ns;
-    into->launch_wait_ns += from->launch_wait_ns;
-    into->host_wait_ns += from->host_wait_ns;
+    for (size_t i = 0; i < MAREY__COUNT_OF(into->sums); i++)
+        into->sums[i] += from->sums[i];
     return marey__sketch_merge(&into->delays, &from->delays);
 }
 
@@ -190,7 +164,7 @@ static marey_status run(struct marey__gpu_report *report, const struct marey__re
 {
     MAREY_TRY(marey__rules_load(&report->rules, NULL));
     MAREY_TRY(list_processes(report, request));
-    MAREY_TRY(read_processes(report, request->options));
+    MAREY_TRY(marey__run_for_each(request, report->n_processes, read_nth, report));
     for (size_t i = 0; i < report->n_processes; i++)
         MAREY__TRY_MEMORY(merge(report, &report->processes[i]));
     MAREY__TRY_MEMORY(marey__gpu_fill_tables(report));

@@ -2,8 +2,8 @@
  * gpu: kernels, launches and waits of devices.
  *
  *   for each process, several at a time                                      then
- *   work.c, work_facts.c ── gpu_sums.c: by name, kind and shape ──────────┐
- *                        ── gpu_launches.c: by the ranges around launches ┼──> gpu_report.c (merge)
+ *   work.c, work_facts.c ── gpu_launches.c: by name, kind and shape ──────┐
+ *                                           by the ranges around launches ┼──> gpu_report.c (merge)
  *                        ── gpu_waits.c: gaps, waits for the host ────────┘    gpu_report_tables.c
  *                        ── idle.c: reasons of the longest gaps                gpu_report_text.c
  *
@@ -25,7 +25,7 @@ enum {
     MAREY__MAX_DEVICE_BITS = 64,
 };
 
-/* ---- gpu_sums.c: work by name, kind and shape ---- */
+/* ---- gpu_launches.c: work by name, kind and shape ---- */
 
 struct marey__gpu_sum {
     struct marey__sketch calls;
@@ -40,9 +40,6 @@ struct marey__gpu_sums {
     struct marey__gpu_sum *sums;
     size_t n, cap;
 };
-/* The sum of these three, made when new; NULL on out of memory. */
-struct marey__gpu_sum *marey__gpu_sum_of(struct marey__gpu_sums *sums, uint32_t name, uint32_t kind,
-                                         uint32_t shape);
 /* Add `from` to that sum; its sketch may be gone afterwards. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__gpu_sums_add(struct marey__gpu_sums *sums, uint32_t name,
                                            uint32_t shape, struct marey__gpu_sum *from);
@@ -55,7 +52,7 @@ struct marey__gpu_stream {
     const struct marey__device_row *row; /* how long it was busy; NULL: it had no work */
 };
 
-/* ---- gpu_launches.c: by the ranges around launches ---- */
+/* ---- by the ranges around launches ---- */
 
 /* What one launch came to. */
 struct marey__launched {
@@ -69,10 +66,14 @@ struct marey__launched {
 struct marey__launching {
     uint32_t name;
     const char *category;
-    uint64_t calls, n_launches, n_work, gpu_ns, self_gpu_ns, launch_ns, self_launch_ns;
+    union {
+        struct {
+            uint64_t calls, n_launches, n_work, gpu_ns, self_gpu_ns, launch_ns, self_launch_ns;
+            uint64_t span_ns, launch_wait_ns, host_wait_ns;
+        };
+        uint64_t sums[10];
+    };
     struct marey__sketch delays;
-    uint64_t span_ns;
-    uint64_t launch_wait_ns, host_wait_ns;
     uint64_t devices;      /* bits */
     uint64_t stamp;        /* the launch or gap that was counted last */
     uint64_t last_wait_ns; /* what that gap counts for so far */

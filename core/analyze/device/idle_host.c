@@ -69,16 +69,15 @@ static const struct site *look_at(struct host *host, uint32_t number)
 static bool push(struct host *host, struct lane *lane, uint32_t number)
 {
     const struct site *site = look_at(host, number);
-    if (site == NULL ||
-        !marey__grow(&lane->frames, &lane->frames_cap, lane->n_frames + 1, sizeof *lane->frames))
+    if (site == NULL)
         return false;
-    const struct frame below = lane->frames[lane->n_frames - 1];
-    lane->frames[lane->n_frames++] = (struct frame){
+    const struct frame *const below = &lane->frames[lane->n_frames - 1];
+    const struct frame frame = {
         .site = number,
-        .name = site->name != MAREY__NO_NAME ? site->name : below.name,
-        .rule = MAREY__MIN(site->rule, below.rule),
+        .name = site->name != MAREY__NO_NAME ? site->name : below->name,
+        .rule = MAREY__MIN(site->rule, below->rule),
     };
-    return true;
+    return MAREY__PUSH(lane->frames, lane->n_frames, lane->frames_cap, frame);
 }
 
 /* ---- stretches ---- */
@@ -89,13 +88,9 @@ static bool keep_for_other(struct host *host, const struct marey__idle_part *par
     const uint32_t other = host->finder->gaps[part->gap].other_lane;
     const size_t limit = host->finder->n_gaps * LEFT_PER_GAP + LEFT_AT_LEAST;
     *is_kept = !host->is_second && other != MAREY__NO_INDEX && host->n_left < limit;
-    if (!*is_kept)
-        return true;
-    if (!marey__grow(&host->left, &host->left_cap, host->n_left + 1, sizeof *host->left))
-        return false;
-    host->left[host->n_left] = *part;
-    host->left[host->n_left++].lane = other;
-    return true;
+    struct marey__idle_part left = *part;
+    left.lane = other;
+    return !*is_kept || MAREY__PUSH(host->left, host->n_left, host->left_cap, left);
 }
 
 static enum marey__idle_reason reason_of(const struct marey__idle_finder *finder,

@@ -237,6 +237,11 @@ static inline const struct marey_site_info *marey__work_site(const struct marey_
 /* Free work, launches, ranges and facts once they are summed up. */
 void marey__work_set_drop_work(struct marey__work_set *set);
 
+/* Run for 0 to n - 1 on several threads, as the request says. In breakdown.c. */
+MAREY_WARN_UNUSED marey_status marey__run_for_each(const struct marey__request *request, size_t n,
+                                                   marey_status (*run)(void *ctx, size_t i),
+                                                   void *ctx);
+
 /* Whether a process has a stream of a GPU. */
 bool marey__has_streams(const marey_recording *recording, size_t process);
 

@@ -1,9 +1,6 @@
 /* A file of rules: one in a line, four words, the last of which goes to the end of the line. docs/formats/rules.md. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyze/device/internal.h"
 
@@ -103,10 +100,7 @@ static marey_status find_class(const struct place *place, const struct word *wor
             return MAREY_OK;
         }
     return bad_line(
-        place,
-        "a rule's class is compute, communication, copy, ignore or idle: with a reason, "
-        "its second word and not",
-        word);
+        place, "a rule's class is compute, communication, copy, ignore or idle:REASON, not", word);
 }
 
 /* Whether a class says why a device is idle, and which reason that is. */
@@ -124,7 +118,7 @@ static marey_status find_reason(const struct place *place, const struct word *cl
             *out = (uint8_t)i;
             return MAREY_OK;
         }
-    return bad_line(place, "a thread can give no such reason for idle time:", &reason);
+    return bad_line(place, "idle time of a thread does not have the reason", &reason);
 }
 
 static marey_status find_look(const struct place *place, const struct word *word,
@@ -135,9 +129,7 @@ static marey_status find_look(const struct place *place, const struct word *word
             *out = (enum marey__rule_look)i;
             return MAREY_OK;
         }
-    return bad_line(
-        place, "a rule looks at kind, name, range, category or collective, its third word and not",
-        word);
+    return bad_line(place, "a rule looks at kind, name, range, category or collective, not", word);
 }
 
 static marey_status add_rule(struct marey__rules *rules, bool is_idle, const struct marey__rule *rule,
@@ -168,7 +160,7 @@ static marey_status take_line(struct marey__rules *rules, const struct place *pl
                            place->line);
     if (pattern.len == 0)
         return bad_line(
-            place, "a rule has four words, a name, a class, what it looks at and a pattern, and not",
+            place, "a rule has four words, a name, a class, what it looks at and a pattern, not",
             &name);
     bool is_idle;
     MAREY_TRY(find_reason(place, &class, &is_idle, &rule.class));
@@ -176,7 +168,7 @@ static marey_status take_line(struct marey__rules *rules, const struct place *pl
         MAREY_TRY(find_class(place, &class, &rule.class));
     MAREY_TRY(find_look(place, &look, &rule.look));
     if (is_idle && rule.look != MAREY__LOOK_RANGE && rule.look != MAREY__LOOK_CATEGORY)
-        return bad_line(place, "a rule about idle time looks at range or category, and not", &look);
+        return bad_line(place, "a rule about idle time looks at range or category, not", &look);
     return add_rule(rules, is_idle, &rule, &name, &pattern);
 }
 
@@ -198,32 +190,23 @@ marey_status marey__rules_parse(struct marey__rules *rules, const char *source, 
 
 /* ---- a file ---- */
 
-static marey_status read_all(int fd, const char *path, struct marey__buf *text)
-{
-    for (;;) {
-        char part[16384];
-        const ssize_t n = read(fd, part, sizeof part);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return marey__fail_errno("read the rules in %s", path);
-        if (n == 0)
-            return text->failed ? marey__no_memory() : MAREY_OK;
-        if (text->len + (size_t)n > MAX_FILE)
-            return marey__fail(MAREY_EFORMAT, "%s is not a file of rules: it has more than %d bytes",
-                               path, MAX_FILE);
-        marey__buf_put(text, part, (size_t)n);
-    }
-}
-
 static marey_status load_file(struct marey__rules *rules, const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return marey__fail_errno("open the rules in %s", path);
+    char part[16384];
     struct marey__buf text = {0};
-    marey_status status = read_all(fd, path, &text);
-    close(fd);
+    FILE *const file = fopen(path, "re");
+    if (file == NULL)
+        return marey__fail_errno("open the rules in %s", path);
+    for (size_t n;
+         !text.failed && text.len <= MAX_FILE && (n = fread(part, 1, sizeof part, file)) > 0;)
+        marey__buf_put(&text, part, n);
+    marey_status status = ferror(file)  ? marey__fail_errno("read the rules in %s", path)
+                          : text.failed ? marey__no_memory()
+                                        : MAREY_OK;
+    fclose(file);
+    if (status == MAREY_OK && text.len > MAX_FILE)
+        status = marey__fail(MAREY_EFORMAT, "%s is not a file of rules: it has more than %d bytes",
+                             path, MAX_FILE);
     if (status == MAREY_OK)
         status = marey__rules_parse(rules, path, text.data, text.len);
     if (status == MAREY_OK && rules->n + rules->n_idle > MAX_RULES)
