@@ -1,12 +1,156 @@
-/* marey scale: runs with different numbers of workers; does it scale, how far, why not further? */
+/* marey scale: speedup over numbers of workers, how far it goes, and its limits. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis_command.h"
 #include "report_options.h"
-#include "scale.h"
+
+/*
+ * ---- the gate ----
+ *
+ * A point fails when its whole interval lies below the limit, so that chance fails no build; without an interval its value
+ * counts. A gate without a point to judge is an error, not a success.
+ */
+
+static struct marey_cell cell_of(const marey_table *points, size_t row, const char *column)
+{
+    return marey_table_cell(points, row, (size_t)marey_table_find(points, column));
+}
+
+/* "torch-ddp with 8 workers", into `into`. */
+static const char *name_point(const marey_table *points, size_t row, char *into, size_t size)
+{
+    const struct marey_cell experiment = cell_of(points, row, "experiment"),
+                            strategy = cell_of(points, row, "strategy");
+    snprintf(into, size, "%s%s%s%swith %" PRIu64 " workers", experiment.as.text,
+             experiment.len != 0 ? " " : "", strategy.as.text, strategy.len != 0 ? " " : "",
+             cell_of(points, row, "workers").as.u64);
+    return into;
+}
+
+/* Whether the point fails, and that said; also when it only may. */
+static bool report_point(const marey_table *points, size_t row, double percent)
+{
+    char name[256];
+    const struct marey_cell value = cell_of(points, row, "efficiency"),
+                            low = cell_of(points, row, "efficiency_low"),
+                            high = cell_of(points, row, "efficiency_high");
+    const double efficiency = value.as.f64 * 100;
+    const bool has_interval = !low.is_null && !high.is_null;
+    if (efficiency >= percent)
+        return false;
+    name_point(points, row, name, sizeof name);
+    if (!has_interval)
+        cli_say(
+            "%s: efficiency %.1f %%, %.1f below %g %%; single runs, so chance cannot be ruled out",
+            name, efficiency, percent - efficiency, percent);
+    else if (high.as.f64 * 100 < percent)
+        cli_say("%s: efficiency %.1f %% (%.1f to %.1f %%), %.1f below %g %%", name, efficiency,
+                low.as.f64 * 100, high.as.f64 * 100, percent - efficiency, percent);
+    else
+        cli_say(
+            "%s: efficiency %.1f %% (%.1f to %.1f %%) may be below %g %%; repeat the runs to know",
+            name, efficiency, low.as.f64 * 100, high.as.f64 * 100, percent);
+    return !has_interval || high.as.f64 * 100 < percent;
+}
+
+static int check_gate(const marey_report *report, double percent)
+{
+    const marey_table *points = marey_report_table(report, "points");
+    size_t n_judged = 0, n_failed = 0;
+    for (size_t row = 0; row < marey_table_n_rows(points); row++) {
+        const struct marey_cell ideal = cell_of(points, row, "ideal"),
+                                efficiency = cell_of(points, row, "efficiency");
+        if (ideal.is_null || efficiency.is_null || ideal.as.f64 <= 1)
+            continue; /* the baseline is as efficient as itself */
+        n_judged++;
+        n_failed += report_point(points, row, percent);
+    }
+    if (n_judged == 0)
+        return cli_fail("--fail-below-efficiency needs runs with at least two numbers of workers");
+    return n_failed != 0 ? CLI_NO : CLI_FINE;
+}
+
+/* ---- charts as files ---- */
+
+static const char *const own[] = {"epoch-time", "speedup",     "efficiency", "step-breakdown",
+                                  "energy",     "utilization", "throughput", NULL};
+static const char *const itwinai[] = {"absolute_epoch_time",
+                                      "relative_epoch_time_speedup",
+                                      "gpu_energy_plot",
+                                      "utilization_plot",
+                                      "computation_vs_other_plot",
+                                      "computation_vs_communication_plot",
+                                      NULL};
+
+struct chart {
+    char *svg;
+    size_t len;
+};
+
+/* Drawn in memory first: what the runs do not have leaves no file. */
+static marey_status draw(const marey_report *report, const char *name, struct chart *chart)
+{
+    FILE *out = open_memstream(&chart->svg, &chart->len);
+    if (out == NULL)
+        return MAREY_ENOMEM;
+    const struct marey_write_options wants = {.table = name};
+    const marey_status status = marey_report_write(report, "svg", &wants, out);
+    return fclose(out) == 0 ? status : MAREY_ENOMEM;
+}
+
+static marey_status write_svg(void *ctx, int fd)
+{
+    const struct chart *chart = ctx;
+    FILE *out = fdopen(dup(fd), "w");
+    if (out == NULL)
+        return MAREY_EIO;
+    const bool is_whole = fwrite(chart->svg, 1, chart->len, out) == chart->len;
+    return fclose(out) == 0 && is_whole ? MAREY_OK : MAREY_EIO;
+}
+
+/* Into a directory that is there, and `*n_written` one higher; a chart without data leaves no file. */
+static int write_chart(const marey_report *report, const char *directory, const char *name,
+                       size_t *n_written)
+{
+    struct chart chart = {0};
+    char path[4096];
+    const marey_status status = draw(report, name, &chart);
+    int written = CLI_FINE;
+    if (snprintf(path, sizeof path, "%s/%s.svg", directory, name) >= (int)sizeof path)
+        written = cli_fail("the path %s is too long", directory);
+    else if (status == MAREY_OK)
+        written = cli_write_file(path, write_svg, &chart, NULL);
+    else if (status != MAREY_EFORMAT) /* that one: the runs do not have it */
+        written = cli_fail("%s", marey_last_error());
+    *n_written += status == MAREY_OK && written == CLI_FINE;
+    free(chart.svg);
+    return written;
+}
+
+static int write_charts(const marey_report *report, const char *directory, bool has_itwinai_names)
+{
+    char quoted[4096];
+    size_t n = 0, n_names = 0;
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+        return cli_fail("cannot make the directory %s: %s", directory, strerror(errno));
+    for (const char *const *name = has_itwinai_names ? itwinai : own; *name != NULL; name++) {
+        const int status = write_chart(report, directory, *name, &n);
+        if (status != CLI_FINE)
+            return status;
+        n_names++;
+    }
+    cli_say("wrote %zu charts into %s%s", n, cli_quote(directory, quoted, sizeof quoted),
+            n < n_names ? "; for the others these runs have no data" : "");
+    return CLI_FINE;
+}
+
+/* ---- the command ---- */
 
 static struct {
     bool itwinai_names;
@@ -82,11 +226,11 @@ static int write_all(const marey_report *report, double gate)
     if (given.html != NULL)
         status = analysis_command_write_page(report, given.html);
     if (status == CLI_FINE && given.pictures != NULL)
-        status = scale_write_pictures(report, given.pictures, given.itwinai_names);
+        status = write_charts(report, given.pictures, given.itwinai_names);
     if (status == CLI_FINE && !is_page)
         status = analysis_command_write(report, 0, NULL);
     if (status == CLI_FINE && given.gate != NULL)
-        status = scale_check_gate(report, gate);
+        status = check_gate(report, gate);
     return status;
 }
 

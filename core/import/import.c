@@ -48,7 +48,7 @@ static bool is_recording_folder(const char *path)
 {
     DIR *dir = opendir(path);
     if (dir == NULL)
-        return true; /* what is wrong, the reader tells */
+        return true; /* what is wrong, the reader reports */
     bool is_ours = is_our_meta(dirfd(dir));
     for (const struct dirent *entry; !is_ours && (entry = readdir(dir)) != NULL;)
         is_ours = ends_with(entry->d_name, ".klog") || ends_with(entry->d_name, ".krun");

@@ -47,7 +47,7 @@ static marey_status find_format(const char *name, const struct marey__import_for
 
 /* ---- ranks by name ---- */
 
-/* The number at `text`, or -1 when there is none or one that is no rank. */
+/* The number at `text`, or -1 when there is none or one that is not a rank. */
 static int32_t rank_at(const char *text, const char **end)
 {
     enum { MOST = 1000000 };

@@ -1,8 +1,8 @@
 /*
- * Files into logs, several at a time. Each file has a sink of its own, as ranks of several machines may have one process
+ * Files into logs, several at a time. Each file has its own sink, as ranks of several machines may have one process
  * id; each sink has its share of the memory.
  *
- * A file that cannot be read is told in the recording as long as others can. For that, and for what is only known when
+ * A file that cannot be read is reported in the recording as long as others can. For that, and for what is only known when
  * all were read, the first sink that is full is written last.
  */
 #include <inttypes.h>

@@ -56,7 +56,7 @@ struct marey__import_format {
 MAREY__IMPORT_FORMATS(MAREY__DECLARE_FORMAT)
 #undef MAREY__DECLARE_FORMAT
 
-/* The files of one import: what was named, folders opened, each with its format and, where its name tells, its rank. */
+/* The files of one import: what was named, folders opened, each with its format and, where its name reports, its rank. */
 
 struct marey__import_file {
     char *path;
@@ -78,7 +78,7 @@ struct marey__import_files {
     bool is_numbered; /* neither names say ranks: they are numbered in order */
 };
 
-/* Every format, NULL behind the last; detection asks in this order. */
+/* Every format, NULL after the last; detection asks in this order. */
 extern const struct marey__import_format *const marey__import_formats[];
 /* The words of all, "a Kineto or Chrome trace, ... and ...". */
 void marey__import_words(struct marey__buf *out);

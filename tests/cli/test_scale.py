@@ -278,7 +278,7 @@ def test_each_picture_is_a_file_with_labelled_axes(marey, complete, tmp_path, na
 
 def test_pictures_without_data_leave_no_file(marey, known, tmp_path):
     done = marey("scale", known, "--pictures", "out")
-    assert done.stderr == "marey: wrote 5 pictures into out; for the others these runs have no data\n"
+    assert done.stderr == "marey: wrote 5 charts into out; for the others these runs have no data\n"
     assert not (tmp_path / "out" / "energy.svg").exists()
 
 

@@ -43,7 +43,7 @@ void marey__calls_fini(struct marey__calls *calls)
 
 /*
  * The number of a key. A new one is kept, and `*is_new` is set; the caller then has room for one more element. The key
- * is freed. MAREY__NO_CALL without memory.
+ * is freed. MAREY__NO_CALL on out of memory.
  */
 static uint32_t number_key(struct marey__calls *calls, struct marey__names *keys,
                            struct marey__buf *key, const char **kept, bool *is_new)
@@ -57,7 +57,7 @@ static uint32_t number_key(struct marey__calls *calls, struct marey__names *keys
     return number;
 }
 
-/* A text and the zero behind it; texts of a key are found again one behind the other. */
+/* A text and the zero after it; texts of a key are found again one after the other. */
 static void put_text(struct marey__buf *key, const char *text)
 {
     marey__buf_put(key, text, strlen(text) + 1);

@@ -15,7 +15,7 @@
 
 enum { MAX_PROFILES = 1 << 12, MAX_NUMBER = 1 << 26 };
 
-/* What a number of the log stands for, plus one; 0: not defined. */
+/* What a number of the log represents, plus one; 0: not defined. */
 struct number {
     uint32_t is;
 };
@@ -49,7 +49,7 @@ struct reading {
 
 /* ---- numbers ---- */
 
-/* A place for number `number`, which must be new; NULL without memory, or for a number that cannot be. */
+/* A place for number `number`, which must be new; NULL on out of memory, or for a number that cannot be. */
 static void *define(struct reading *r, struct marey__sparse *in, uint64_t number, size_t size)
 {
     if (number == 0 || number > r->max_number)
@@ -67,7 +67,7 @@ static bool set_number(struct reading *r, struct number *at, uint32_t is)
     return !r->failed;
 }
 
-/* What a number stands for, `none` for 0; MAREY__NO_CALL when it was not defined. */
+/* What a number represents, `none` for 0; MAREY__NO_CALL when it was not defined. */
 static uint32_t look_up(const struct reading *r, const struct marey__sparse *in, uint64_t number,
                         uint32_t none)
 {
@@ -87,7 +87,7 @@ static struct local_node *node_of(const struct reading *r, uint64_t number)
     return node != NULL && node->is != 0 ? node : NULL;
 }
 
-/* ---- entries; false when they lead nowhere, or without memory ---- */
+/* ---- entries; false when they lead nowhere, or on out of memory ---- */
 
 static bool take_profile(struct reading *r, const struct marey__calls_entry *e)
 {
@@ -114,7 +114,7 @@ static bool take_profile(struct reading *r, const struct marey__calls_entry *e)
     return true;
 }
 
-/* A copy that ends in a zero; "" for a text that is empty, NULL without memory. */
+/* A copy that ends in a zero; "" for a text that is empty, NULL on out of memory. */
 static const char *text_of(struct reading *r, struct marey__arena *scratch,
                            const struct marey__calls_entry *e, size_t i)
 {

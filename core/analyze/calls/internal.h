@@ -76,7 +76,7 @@ struct marey__calls {
     uint64_t startup_ns;                     /* left out: imports at start-up */
     uint64_t n_too_deep;                     /* ranges left out, nested too deep */
     uint64_t idle_ns;                        /* left out: samples of idle processes and workers */
-    bool from_samples;                       /* calls are samples, and times what these stand for */
+    bool from_samples;                       /* calls are samples, and times what these represent */
 
     /* How texts and paths are found again. */
     size_t functions_cap, signatures_cap, threads_cap, nodes_cap;
@@ -112,7 +112,7 @@ MAREY_WARN_UNUSED marey_status marey__calls_read_samples(struct marey__calls *ca
 
 /* ---- calls_ranges.c ---- */
 
-/* Of a process whose ranges become calls: a function for each name. `key` tells processes apart. */
+/* Of a process whose ranges become calls: a function for each name. `key` distinguishes processes. */
 MAREY_WARN_UNUSED marey_status marey__calls_add_ranges(struct marey__calls *calls,
                                                        marey_recording *recording, size_t process,
                                                        uint64_t key);
@@ -122,15 +122,15 @@ MAREY_WARN_UNUSED marey_status marey__calls_add_ranges(struct marey__calls *call
 #define MAREY__NO_CALL UINT32_MAX
 
 MAREY_WARN_UNUSED bool marey__calls_init(struct marey__calls *calls);
-/* Numbers of what has these texts, made when new (then copied); MAREY__NO_CALL without memory. */
+/* Numbers of what has these texts, made when new (then copied); MAREY__NO_CALL on out of memory. */
 uint32_t marey__calls_function(struct marey__calls *calls,
                                const struct marey__call_function *function);
 uint32_t marey__calls_signature(struct marey__calls *calls,
                                 const struct marey__call_signature *signature);
-/* `process` tells processes apart whose numbers are the same. */
+/* `process` distinguishes processes whose numbers are the same. */
 uint32_t marey__calls_thread(struct marey__calls *calls, const struct marey__call_thread *thread,
                              uint64_t process);
-/* The node of this path, made when new; 0 without memory. */
+/* The node of this path, made when new; 0 on out of memory. */
 uint32_t marey__calls_node(struct marey__calls *calls, uint32_t parent, uint32_t function,
                            uint32_t signature, uint32_t thread);
 void marey__call_node_add(struct marey__call_node *into, const struct marey__call_node *from);
@@ -142,7 +142,7 @@ void marey__call_node_add(struct marey__call_node *into, const struct marey__cal
 uint64_t marey__calls_subtract(struct marey__calls *calls);
 /*
  * Leave out imports that a script makes at module level, with all that they call; the time is taken out of what is around
- * them, too, and is in `startup_ns`. False without memory.
+ * them, too, and is in `startup_ns`. Returns false on out of memory.
  */
 MAREY_WARN_UNUSED bool marey__calls_drop_startup(struct marey__calls *calls);
 /*
@@ -175,12 +175,12 @@ struct marey__call_sums {
     size_t n_edges, edges_cap;
     struct marey__key_map by_key;
 };
-/* False without memory, with `sums` finished. */
+/* Returns false on out of memory, with `sums` finished. */
 MAREY_WARN_UNUSED bool marey__call_sums_make(struct marey__call_sums *sums,
                                              const struct marey__calls *calls, bool by_signature);
 void marey__call_sums_fini(struct marey__call_sums *sums);
 
-/* With signatures, those come behind all functions. */
+/* With signatures, those come after all functions. */
 static inline uint32_t marey__call_entity(const struct marey__call_sums *sums, uint32_t function,
                                           uint32_t signature)
 {
@@ -199,7 +199,7 @@ static inline uint32_t marey__entity_function(const struct marey__call_sums *sum
 
 /*
  * All nodes but the root, depth first, the heaviest of siblings first; `gpu_ns`, by node, gets what was launched by a node
- * and below it. Both have room for all nodes. False without memory.
+ * and below it. Both have room for all nodes. Returns false on out of memory.
  */
 MAREY_WARN_UNUSED bool marey__calls_order(const struct marey__calls *calls, uint32_t *order);
 void marey__calls_gpu_totals(const struct marey__calls *calls, uint64_t *gpu_ns);
@@ -240,7 +240,7 @@ MAREY_WARN_UNUSED marey_status marey__calls_text(const marey_report *report,
 /* ---- calls_tables.c, calls_paths.c ---- */
 
 extern const struct marey_table_definition marey__calls_tables[MAREY__N_CALLS_TABLES];
-/* Fill them. False without memory, which a table may also have met: see marey_table_status(). */
+/* Fill them. Returns false on out of memory, which a table may also have met: see marey_table_status(). */
 MAREY_WARN_UNUSED bool marey__calls_tables_fill(struct marey__calls_report *report);
 MAREY_WARN_UNUSED bool marey__calls_put_paths(struct marey__calls_report *report);
 MAREY_WARN_UNUSED bool marey__calls_put_shapes(struct marey__calls_report *report,

@@ -1,6 +1,6 @@
 /*
  * Samples as a tree of calls: what profilers' files, flame graphs, comparisons and pages are made of. A path has as many calls as there are
- * samples with it, and the time that these stand for; its own is that of samples which end there.
+ * samples with it, and the time that these represent; its own is that of samples which end there.
  *
  * Rounds repeat the same few stacks. They are added up by thread and stack first; each path is then made once, and counts go
  * from the innermost node outwards.
@@ -102,7 +102,7 @@ static bool is_hidden(const struct adding *a, uint32_t location)
 }
 
 /*
- * The node of the thread's stack; 0 without memory. Sums come by thread: a frame that an earlier stack of the thread has
+ * The node of the thread's stack; 0 on out of memory. Sums come by thread: a frame that an earlier stack of the thread has
  * gets its node from there. A hidden frame has the node of the frame around it.
  */
 static uint32_t node_of(struct adding *a, uint32_t thread, uint32_t stack)

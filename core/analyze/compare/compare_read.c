@@ -92,9 +92,9 @@ enum { MAX_CALLS = 1 << 20 };
 struct calls {
     float *ns;
     size_t n, cap;
-    uint64_t count, stride; /* one of `stride` is kept; 0 stands for 1 */
+    uint64_t count, stride; /* one of `stride` is kept; 0 represents 1 */
     double total_ns;
-    bool is_sum; /* some stand for several */
+    bool is_sum; /* some represent several */
 };
 
 static void thin_out(struct calls *calls)

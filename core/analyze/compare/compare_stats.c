@@ -113,7 +113,7 @@ static marey_status take_by_name(struct stats *stats)
     return stats->json->mistake != NULL ? wrong(stats, "") : MAREY_OK;
 }
 
-/* {"name": .., "total_ns": ..}, in any order, further keys skipped; behind its brace. */
+/* {"name": .., "total_ns": ..}, in any order, further keys skipped; after its brace. */
 static marey_status take_row(struct stats *stats, struct marey__buf *name)
 {
     double ns = NAN;

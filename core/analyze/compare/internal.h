@@ -35,7 +35,7 @@ struct marey__compare_options {
 enum {
     MAREY__BLOCKS = 16,       /* of a run; coarser ones are averages of neighbours */
     MAREY__FEWEST_BLOCKS = 4, /* below, no test can tell anything */
-    MAREY__FEWEST_TIMES = 8,  /* of a run that has to stand for itself */
+    MAREY__FEWEST_TIMES = 8,  /* of a run that has to represent itself */
     MAREY__QUANTILES = 33,    /* the least, the largest, and those between in equal steps */
 };
 
@@ -164,10 +164,10 @@ struct marey__compared_runs {
     size_t n, cap;
 };
 
-/* A new run at the end; NULL without memory. */
+/* A new run at the end; NULL on out of memory. */
 struct marey__compared_run *marey__runs_add(struct marey__compared_runs *side);
 void marey__runs_fini(struct marey__compared_runs *side);
-/* The run of `path` that the process or the program belongs to, made when new; NULL without memory. */
+/* The run of `path` that the process or the program belongs to, made when new; NULL on out of memory. */
 struct marey__compared_run *marey__runs_find(struct marey__compared_runs *side, const char *path,
                                              const struct marey_process *process);
 /* Take what a process gave into the run; names get numbers. */

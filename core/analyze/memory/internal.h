@@ -27,13 +27,13 @@
 #define MAREY__ALIVE UINT64_MAX /* the end of a block that was not freed */
 #define MAREY__NO_STACK UINT32_MAX
 
-/* A block, or what a sampled one stands for. */
+/* A block, or what a sampled one represents. */
 struct marey__held_block {
     uint64_t begin_ns, end_ns;
     double bytes, count, variance; /* the last of `bytes`; 0: it is exact */
     uint32_t stack;                /* MAREY__NO_STACK: unknown */
     uint32_t where;                /* memory_where.c: a number of the report's names */
-    bool is_before;                /* it was there before anything was told */
+    bool is_before;                /* it was there before anything was given */
     uint32_t category, module;     /* numbers of the report's names; MAREY__NO_NAME: none */
 };
 
@@ -122,9 +122,9 @@ struct marey__memory_report {
     marey_table *const *tables; /* of the report, by enum marey__memory_table */
 };
 
-/* The number of a text, which is copied; MAREY__NO_NAME without memory. */
+/* The number of a text, which is copied; MAREY__NO_NAME on out of memory. */
 uint32_t marey__memory_name(struct marey__memory_report *report, const char *text, size_t len);
-/* A new pool, zeroed; NULL without memory. Pools move when another is added. */
+/* A new pool, zeroed; NULL on out of memory. Pools move when another is added. */
 struct marey__memory_pool *marey__memory_pool_add(struct marey__memory_report *report);
 bool marey__memory_block_add(struct marey__memory_pool *pool, const struct marey__held_block *block);
 bool marey__memory_reading_add(struct marey__memory_readings *readings, uint64_t ns, double bytes);
@@ -135,10 +135,10 @@ bool marey__memory_progress_add(struct marey__memory_report *report, const struc
                                 const struct marey_site_info *site,
                                 struct marey__held_spans *iterations,
                                 struct marey__held_spans *phases);
-/* A stack of `n` names, the innermost first; MAREY__NO_STACK without memory. */
+/* A stack of `n` names, the innermost first; MAREY__NO_STACK on out of memory. */
 uint32_t marey__memory_stack_add(struct marey__memory_report *report, const uint32_t *names,
                                  size_t n);
-/* A frame: "forward (model.py:12)". `file` is a whole path, or empty; MAREY__NO_NAME without memory. */
+/* A frame: "forward (model.py:12)". `file` is a whole path, or empty; MAREY__NO_NAME on out of memory. */
 uint32_t marey__memory_frame(struct marey__memory_report *report, const char *function, size_t len,
                              const char *file, int64_t line);
 /* A frame whose text is known: "torch/nn/modules/linear.py(134): forward". */
@@ -167,20 +167,20 @@ enum marey__frame_code {
     MAREY__FRAME_LIBRARY, /* Python's, of an installed package */
     MAREY__FRAME_OWN,     /* Python's, of the program itself */
 };
-/* Fill in each block's `where`. False without memory. */
+/* Fill in each block's `where`. Returns false on out of memory. */
 bool marey__memory_find_where(struct marey__memory_report *report);
 
 /* ---- memory_peak.c ---- */
 
-/* Sort the blocks and find the peak, of blocks or, where there are none, of what is reserved. False without memory. */
+/* Sort the blocks and find the peak, of blocks or, where there are none, of what is reserved. Returns false on out of memory. */
 bool marey__memory_find_peak(struct marey__memory_pool *pool);
-/* Rows of phases, and of what was alive at the peak, into the report's tables. False without memory. */
+/* Rows of phases, and of what was alive at the peak, into the report's tables. Returns false on out of memory. */
 bool marey__memory_put_phases(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool);
 bool marey__memory_put_alive(struct marey__memory_report *report,
                              const struct marey__memory_pool *pool);
 
-/* Rows of what was alive over time. False without memory. */
+/* Rows of what was alive over time. Returns false on out of memory. */
 bool marey__memory_put_live(struct marey__memory_report *report,
                             const struct marey__memory_pool *pool);
 
@@ -190,7 +190,7 @@ bool marey__memory_put_live(struct marey__memory_report *report,
 struct marey__memory_line {
     double slope, low, high; /* for a step; the latter two with 95 % confidence */
 };
-/* By medians of slopes, so that some points may be anything. `n` at least 3, at most MAREY__LINE_POINTS. False without memory. */
+/* By medians of slopes, so that some points may be anything. `n` at least 3, at most MAREY__LINE_POINTS. Returns false on out of memory. */
 enum { MAREY__LINE_POINTS = 400 };
 MAREY_WARN_UNUSED bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *out);
 bool marey__memory_put_growth(struct marey__memory_report *report,
@@ -208,7 +208,7 @@ extern const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_
 void marey__memory_put_whose(marey_table *table, const struct marey__memory_pool *pool);
 void marey__memory_put_pool(struct marey__memory_report *report,
                             const struct marey__memory_pool *pool);
-/* When something was, since the begin; null where that is not known, or moments have no time. */
+/* When something was, since the begin; null where that is not known, or timestamps have no time. */
 void marey__memory_put_moment(marey_table *table, const struct marey__memory_pool *pool,
                               uint64_t ns, bool is_known);
 void marey__memory_put_resident(struct marey__memory_report *report,
@@ -234,7 +234,7 @@ void marey__memory_put_stack(marey_table *table, const struct marey__memory_repo
  * docs/internals/memory-categories.md has the rules and their limits.
  */
 
-/* Times of a block that was there before the first event, and of one that is there behind the last. */
+/* Times of a block that was there before the first event, and of one that is there after the last. */
 #define MAREY__MEMORY_BEFORE INT64_MIN
 #define MAREY__MEMORY_NEVER INT64_MAX
 #define MAREY__MEMORY_NONE UINT32_MAX
@@ -247,7 +247,7 @@ struct marey__memory_block {
     marey__torch_id name;               /* by a role: "fc.weight"; 0: none */
     uint32_t device;                    /* of the timeline's */
     uint32_t thread;                    /* that made it, of the trace's */
-    uint32_t made_event, freed_event;   /* of the trace's memory events; NONE: no event tells it */
+    uint32_t made_event, freed_event; /* of the trace's memory events; NONE: no event reports it */
     uint32_t made_change, freed_change; /* of the device's changes; NONE: it was not released */
     uint32_t older;                     /* the block at the same place before it, or NONE */
     uint8_t category;                   /* enum marey_memory_category */
@@ -299,7 +299,7 @@ struct marey__memory_device {
     size_t n_before;        /* of them, for blocks that were there before */
     int64_t peak_bytes;     /* the most there was at once, */
     size_t peak_change;     /* from this change on. 0 of 0 changes: none */
-    int64_t reserved_bytes; /* the most that the allocator had taken, 0 where it is not told */
+    int64_t reserved_bytes; /* the most that the allocator had taken, 0 where it is not reported */
 };
 
 struct marey__memory_timeline {
@@ -325,22 +325,22 @@ int64_t marey__memory_change_ns(const struct marey__memory_timeline *timeline,
 
 /* ---- inside ---- */
 
-/* Blocks and devices of the trace's events and roles, in no order that is promised. False without memory. */
+/* Blocks and devices of the trace's events and roles, in no order that is promised. Returns false on out of memory. */
 bool marey__memory_make_blocks(struct marey__memory_timeline *timeline);
 
-/* False without memory; fini in any case. */
+/* Returns false on out of memory; fini in any case. */
 bool marey__memory_phases_init(struct marey__memory_phases *phases,
                                const struct marey__torch_trace *trace);
 void marey__memory_phases_fini(struct marey__memory_phases *phases);
 /* The span at a timestamp, or NULL. */
 const struct marey__memory_span *marey__memory_span_at(const struct marey__memory_phases *phases,
                                                        int64_t ns);
-/* Give each block without a role its category, by the timeline's phases. False without memory. */
+/* Give each block without a role its category, by the timeline's phases. Returns false on out of memory. */
 bool marey__memory_classify(struct marey__memory_timeline *timeline);
 
 /* Snapshots of torch's allocator, from bytes. */
 
-/* Pools of the devices that a snapshot, called `name` in sentences, tells of. MAREY_EFORMAT, MAREY_ENOMEM. */
+/* Pools of the devices that a snapshot, called `name` in sentences, reports of. MAREY_EFORMAT, MAREY_ENOMEM. */
 MAREY_WARN_UNUSED marey_status marey__memory_take_snapshot(struct marey__memory_report *report,
                                                            const char *name, const void *bytes,
                                                            size_t len);

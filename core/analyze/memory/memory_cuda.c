@@ -1,5 +1,5 @@
 /*
- * Memory of CUDA devices as CUPTI tells it, from a recording of `marey run --gpu`: each cudaMalloc and cudaFree, and what asks the
+ * Memory of CUDA devices as CUPTI reports it, from a recording of `marey run --gpu`: each cudaMalloc and cudaFree, and what asks the
  * driver for memory by other names. Who asked is known by the correlation of the call: its range and those around it.
  * A library that keeps memory of its own, as torch does, is seen when it asks for more.
  */
@@ -14,7 +14,7 @@ enum { MAX_FRAMES = 32 };
 /* Memory that is taken, or given back. */
 struct operation {
     uint64_t ns, address, bytes, correlation;
-    size_t number; /* as they were read: of one moment the earlier comes first */
+    size_t number; /* as they were read: of one timestamp the earlier comes first */
     uint32_t site;
     int32_t device;
 };
@@ -165,7 +165,7 @@ static bool read_site(const struct marey_site_info *site, const char **kind, siz
     return is_taken;
 }
 
-/* Memory of the host that CUDA made is no device's. */
+/* Memory of the host that CUDA made is not a device's. */
 static bool is_host(const char *kind, size_t len)
 {
     return marey__text_is(kind, len, "Pinned") || marey__text_is(kind, len, "Pageable");

@@ -39,7 +39,7 @@ bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *ou
     return true;
 }
 
-/* ---- the moments ---- */
+/* ---- the timestamps ---- */
 
 struct moments {
     uint64_t ns[MAREY__LINE_POINTS];
@@ -113,7 +113,7 @@ static void choose_moments(const struct marey__memory_report *report,
         choose_times(report, pool, m);
 }
 
-/* How many moments lie before `ns`. */
+/* How many timestamps lie before `ns`. */
 static size_t n_before(const struct moments *m, uint64_t ns)
 {
     size_t n;
@@ -151,7 +151,7 @@ static double least_of(const double *y, size_t n)
 
 /*
  * Whether `n` points grow to their end: a cache that fills and stops is flat in the last half or quarter, and what goes up
- * and down again returns to its floor. `blur`: what the samples of a half may be off by. False without memory, in `*is`, too.
+ * and down again returns to its floor. `blur`: what the samples of a half may be off by. Returns false on out of memory, in `*is`, too.
  */
 static bool persists(const double *y, size_t n, double slope, double blur, bool *is)
 {
@@ -206,7 +206,7 @@ static bool put_row(struct marey__memory_report *report, const struct marey__mem
     return true;
 }
 
-/* What one place, or all of them, has alive at each moment. */
+/* What one place, or all of them, has alive at each timestamp. */
 static double series_of(const struct marey__memory_pool *pool, const struct moments *m,
                         uint32_t where, bool is_all, double *y)
 {
@@ -236,7 +236,7 @@ static int by_growth(const void *a, const void *b)
 }
 
 /*
- * Places by how much more of them is alive late than at the first moment. Not at the very last one: a program that ends may
+ * Places by how much more of them is alive late than at the first timestamp. Not at the very last one: a program that ends may
  * have freed everything by then.
  */
 static struct grown *rank_places(const struct marey__memory_report *report,

@@ -15,7 +15,7 @@ static int by_time(const void *a, const void *b)
     const struct edge *x = a, *y = b;
     if (x->ns != y->ns)
         return x->ns < y->ns ? -1 : 1;
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* at one moment what goes, goes first */
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* at one timestamp what goes, goes first */
 }
 
 static int by_begin(const void *a, const void *b)
@@ -88,7 +88,7 @@ struct phase {
     double peak, resident;
 };
 
-/* The most that was alive between two moments. Phases may lie in one another. */
+/* The most that was alive between two timestamps. Phases may lie in one another. */
 static double highest(const struct edge *edges, size_t n, uint64_t begin_ns, uint64_t end_ns)
 {
     size_t at;
@@ -184,7 +184,7 @@ static bool matches(const struct marey__memory_report *report, uint32_t stack)
     return false;
 }
 
-/* Blocks alive at the peak, grouped by one of their names, and "none". Free it; NULL without memory. */
+/* Blocks alive at the peak, grouped by one of their names, and "none". Free it; NULL on out of memory. */
 static struct group *group_by(const struct marey__memory_report *report,
                               const struct marey__memory_pool *pool, size_t field, bool is_filtered)
 {
@@ -272,7 +272,7 @@ bool marey__memory_put_alive(struct marey__memory_report *report,
 
 enum { N_SLICES = 500 };
 
-/* The slice that a moment is in. */
+/* The slice that a timestamp is in. */
 static size_t slice_of(const struct marey__memory_pool *pool, uint64_t ns)
 {
     const uint64_t span = pool->last_ns - pool->first_ns;

@@ -234,7 +234,7 @@ static uint64_t number_in(const char *text, const char *key)
     return at != NULL ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-static void tell_source(struct reading *r)
+static void describe_source(struct reading *r)
 {
     struct marey__memory_pool *const pool = r->pool;
     const char *counts = r->process->memory_counts;
@@ -305,7 +305,7 @@ static marey_status read_process(struct reading *r)
     while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
         MAREY__TRY_MEMORY(take_span(r, &span));
     end_blocks(r);
-    tell_source(r);
+    describe_source(r);
     return MAREY_OK;
 }
 

@@ -93,7 +93,7 @@ static uint32_t name_frame(struct reading *r, value frame)
     return name;
 }
 
-/* The report's number of a list of frames; MAREY__NO_STACK for none. False without memory. */
+/* The report's number of a list of frames; MAREY__NO_STACK for none. Returns false on out of memory. */
 static bool stack_of(struct reading *r, value frames, uint32_t *stack)
 {
     enum { MAX_FRAMES = 128 };
@@ -223,7 +223,7 @@ static bool take_history(struct reading *r, value trace)
 
 /* ---- segments ---- */
 
-/* Blocks lie one behind the other; older snapshots do not say where. */
+/* Blocks lie one after the other; older snapshots do not say where. */
 static bool take_segment_block(struct reading *r, value block, uint64_t address)
 {
     double bytes = 0;
@@ -288,7 +288,7 @@ static bool take_segments(struct reading *r, value segments, size_t device)
 /*
  * ---- phases and iterations ----
  *
- * Phases and iterations in a snapshot of torch's allocator: the annotations that its history was told of. An optimizer's step
+ * Phases and iterations in a snapshot of torch's allocator: the annotations that its history was given of. An optimizer's step
  * is one by itself, so that each training has iterations.
  */
 

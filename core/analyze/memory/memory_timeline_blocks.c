@@ -39,7 +39,7 @@ static bool set_youngest(struct maker *maker, struct marey__memory_block *block,
     return place != 0;
 }
 
-/* Append a block, and put it before `younger` at its place (NONE: it is the youngest). NULL without memory. */
+/* Append a block, and put it before `younger` at its place (NONE: it is the youngest). NULL on out of memory. */
 static struct marey__memory_block *put_block(struct maker *maker, struct marey__memory_block block,
                                              uint32_t younger)
 {
@@ -222,7 +222,7 @@ static void name_block(struct marey__memory_block *block, const struct marey__to
 }
 
 /*
- * Memory of which no event tells: of before the first event where its place was not used earlier, else of another
+ * Memory of which no event reports: of before the first event where its place was not used earlier, else of another
  * thread. It ends at the latest where its place is used again.
  */
 static bool make_of_role(struct maker *maker, const struct marey__torch_role *role, uint32_t device,
@@ -270,7 +270,7 @@ static bool take_role(struct maker *maker, const struct marey__torch_role *role)
 /* ---- the rest of a device ---- */
 
 /*
- * A GPU's sum counts also what was there before and stays: with the first event it tells how much that is. The CPU's sum
+ * A GPU's sum counts also what was there before and stays: with the first event it reports how much that is. The CPU's sum
  * says nothing of the kind: it counts what was made while a profiler ran, and misses what was released in between.
  */
 static bool make_of_sums(struct marey__memory_timeline *timeline)

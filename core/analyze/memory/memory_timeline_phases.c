@@ -197,8 +197,8 @@ static enum marey__memory_phase phase_of_piece(const struct marey__memory_phases
 }
 
 /*
- * What stands between two phases: a loss is computed behind the model's forward pass and before the backward pass, a batch
- * is moved to its device behind the DataLoader and before the forward pass. Each belongs to the phase before it.
+ * What stands between two phases: a loss is computed after the model's forward pass and before the backward pass, a batch
+ * is moved to its device after the DataLoader and before the forward pass. Each belongs to the phase before it.
  */
 static void fill_gaps(struct marey__memory_phases *phases)
 {

@@ -88,7 +88,7 @@ static bool take_block(struct reading *r, struct marey__memory_pool *pool,
            marey__memory_block_add(pool, &block);
 }
 
-/* What the allocator held, where it tells. */
+/* What the allocator held, where it reports. */
 static bool take_reserved(struct reading *r, struct marey__memory_pool *pool,
                           const struct marey__memory_device *device)
 {

@@ -28,7 +28,7 @@ static enum marey__frame_code code_of(const char *path, size_t len)
     for (size_t i = 0; i < MAREY__COUNT_OF(libraries); i++)
         if (contains(path, len, libraries[i]))
             return MAREY__FRAME_LIBRARY;
-    /* torch.profiler tells paths from the folder of packages on. */
+    /* torch.profiler reports paths from the folder of packages on. */
     return marey__starts_with(path, len, "torch/") ? MAREY__FRAME_LIBRARY : MAREY__FRAME_OWN;
 }
 
@@ -129,7 +129,7 @@ static size_t choose(const struct marey__memory_report *report, const uint32_t *
 
 /* ---- as text ---- */
 
-/* Behind the arguments of a template; `at` is behind their first bracket. */
+/* Behind the arguments of a template; `at` is after their first bracket. */
 static size_t skip_arguments(const char *text, size_t len, size_t at)
 {
     for (size_t depth = 1; at < len && depth != 0; at++)
@@ -140,7 +140,7 @@ static size_t skip_arguments(const char *text, size_t len, size_t at)
     return at;
 }
 
-/* "at::native::sum" of a C++ function that has arguments of types and values, and a file behind it. */
+/* "at::native::sum" of a C++ function that has arguments of types and values, and a file after it. */
 static void put_native(struct marey__buf *out, const char *text, size_t len)
 {
     static const char nameless[] = "(anonymous namespace)::", operator[] = "operator";
@@ -190,7 +190,7 @@ static void put_where(struct marey__buf *out, const struct marey__memory_report 
     marey__buf_puts(out, third + 1 < n ? BETWEEN "..." : "");
 }
 
-/* The number of what is shown of a stack; MAREY__NO_NAME without memory. */
+/* The number of what is shown of a stack; MAREY__NO_NAME on out of memory. */
 static uint32_t name_where(struct marey__memory_report *report,
                            const struct marey__memory_stack *stack)
 {

@@ -27,7 +27,7 @@ struct marey__torch_call {
     uint32_t parent; /* the innermost call around it on its thread, earlier in the list; MAREY__NO_OPERATOR_CALL: none */
     uint32_t n_children; /* directly within it */
     uint32_t stack;      /* of `stacks` */
-    bool is_double;      /* the only child of a call of its own name: one with that */
+    bool is_double;      /* the only child of a call of the same name: one with that */
     bool is_backward;    /* an autograd function */
     int64_t self_cpu_ns;
     int64_t device_ns, self_device_ns; /* of what it launched, with and without the calls within it */
@@ -88,7 +88,7 @@ struct marey__operators {
     int64_t sum_cpu_ns, sum_device_ns; /* of self times; of devices what they did themselves */
 };
 
-/* Each is false without memory. In this order: */
+/* Each is false on out of memory. In this order: */
 bool marey__operators_find_calls(struct marey__operators *operators);
 bool marey__operators_link(struct marey__operators *operators);
 bool marey__operators_find_stacks(struct marey__operators *operators);
@@ -106,7 +106,7 @@ marey_status marey__operators_text(const marey_report *report,
 /* Join calls with an only child of the same name, and take from each what belongs to those within it. */
 void marey__operators_split(struct marey__operators *operators);
 
-/* Add up numbers of a file, which may be any: what is too large wraps around, and is no crash. */
+/* Add up numbers of a file, which may be any: what is too large wraps around, and is not a crash. */
 static inline void marey__sum(int64_t *sum, int64_t number)
 {
     *sum = (int64_t)((uint64_t)*sum + (uint64_t)number);

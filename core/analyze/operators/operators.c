@@ -6,7 +6,7 @@
 
 /* ---- rows ---- */
 
-/* What torch tells apart besides: the device, and annotations. */
+/* What torch distinguishes besides: the device, and annotations. */
 enum place { ON_HOST, HOST_ANNOTATION, ON_DEVICE, DEVICE_ANNOTATION };
 
 static uint32_t place_of(unsigned kind)
@@ -18,7 +18,7 @@ static uint32_t place_of(unsigned kind)
     return marey__torch_on_device(kind) && kind < MAREY__TORCH_N_KINDS ? ON_DEVICE : ON_HOST;
 }
 
-/* The row of a key, made when new; NULL without memory. */
+/* The row of a key, made when new; NULL on out of memory. */
 static struct marey__operator *row_of(struct marey__operators *operators,
                                       const struct marey__operator_key *key)
 {
@@ -46,7 +46,7 @@ static void note_first(struct marey__operator *row, int64_t begin, int64_t end, 
     row->first_order = order;
 }
 
-/* The number of shapes; false without memory. */
+/* The number of shapes; false on out of memory. */
 static bool shapes_of(struct marey__operators *operators, marey__torch_id id, uint32_t *number)
 {
     if (operators->by_name_alone)
@@ -125,7 +125,7 @@ static bool group_calls(struct marey__operators *operators, marey__torch_id *ste
     return true;
 }
 
-/* Waits for a device are no work of it. */
+/* Waits for a device are not work of it. */
 static bool group_work(struct marey__operators *operators, marey__torch_id *step)
 {
     for (size_t i = 0; i < operators->trace->n_events; i++) {
@@ -141,7 +141,7 @@ static bool group_work(struct marey__operators *operators, marey__torch_id *step
     return true;
 }
 
-/* What was allocated while nothing ran that the profiler saw is a row of its own. */
+/* What was allocated while nothing ran that the profiler saw is its own row. */
 static bool group_memory(struct marey__operators *operators)
 {
     const struct marey__torch_trace *trace = operators->trace;

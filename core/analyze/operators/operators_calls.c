@@ -48,7 +48,7 @@ static bool is_left_out(const marey__torch_id ids[N_LEFT_OUT], marey__torch_id n
 
 /* ---- nesting ---- */
 
-/* A function of autograd: it runs in an event of the engine that has its name behind a prefix. */
+/* A function of autograd: it runs in an event of the engine that has its name after a prefix. */
 static bool is_autograd(const struct marey__operators *operators,
                         const struct marey__torch_event *event, uint32_t parent)
 {

@@ -69,7 +69,7 @@ static bool shape_of(const struct marey__torch_trace *trace, const struct marey_
 
 /* ---- formulas ---- */
 
-/* What is beyond 64 bits is no count. */
+/* What is beyond 64 bits is not a count. */
 static uint64_t times(uint64_t a, uint64_t b)
 {
     uint64_t product;

@@ -103,7 +103,7 @@ struct sums {
     int64_t cpu, device;
 };
 
-/* The first allocation at `ns` or later; with `behind`, later than it. */
+/* The first allocation at `ns` or later; with `after`, later than it. */
 static size_t find_time(const struct marey__torch_trace *trace, int64_t ns, bool behind)
 {
     size_t at;

@@ -47,7 +47,7 @@ static bool add_entries(struct marey__operators *operators, const char *text, si
     return true;
 }
 
-/* The number of the first entries, as many as rows are told apart by. */
+/* The number of the first entries, as many as rows are distinguished by. */
 static bool find_top(struct marey__operators *operators, struct marey__torch_stack *stack)
 {
     const uint32_t n = operators->by_name_alone ? 0 : MAREY__MIN(stack->n, operators->stack_depth);

@@ -64,7 +64,7 @@ struct marey__samples_target {
 #define MAREY__NO_LOG UINT32_MAX
 
 /* Samples with one stack, of a file of another sampler: they are not in rounds. */
-struct marey__samples_told {
+struct marey__samples_imported {
     uint32_t process, thread, stack;
     uint64_t n, at_ns, weight_ns; /* weight: of all of them */
 };
@@ -76,10 +76,10 @@ struct marey__samples_set {
     marey_samples *samples; /* definitions of all, and counts by process */
     struct marey__samples_source *sources;
     size_t n_sources, sources_cap;
-    struct marey__samples_target *targets; /* by process, from 1 */
-    struct marey__samples_told *told;      /* where there is no sampler's log */
-    size_t n_reported, told_cap;
-    uint64_t n_told_samples;
+    struct marey__samples_target *targets;    /* by process, from 1 */
+    struct marey__samples_imported *imported; /* where there is no sampler's log */
+    size_t n_imported, imported_cap;
+    uint64_t n_imported_samples;
     uint64_t startup_ns;   /* of samples that a visit left out as start-up */
     uint64_t task_wait_ns; /* of samples in which a worker waits for its next task */
     uint64_t idle_ns;      /* of samples of idle processes, */
@@ -120,16 +120,16 @@ MAREY_WARN_UNUSED marey_status marey__samples_visit_modes(struct marey__samples_
 /* Whether a sampler of ours left something in one of these; whether files of other samplers are among them. */
 bool marey__samples_are_there(marey_recording *const *recordings, size_t n);
 bool marey__samples_are_imported(marey_recording *const *recordings, size_t n);
-/* Their processes, stacks and samples into the store and `told`. */
+/* Their processes, stacks and samples into the store and `imported`. */
 MAREY_WARN_UNUSED marey_status marey__samples_take_imports(struct marey__samples_set *set,
                                                            marey_recording *const *recordings,
                                                            size_t n);
 /* From the first of them to the last. */
-uint64_t marey__samples_told_ns(const struct marey__samples_set *set);
+uint64_t marey__samples_imported_ns(const struct marey__samples_set *set);
 /* Hand each on as a round by itself. */
 typedef marey_status marey__samples_handing(void *ctx, struct marey_samples_round *round);
-MAREY_WARN_UNUSED marey_status marey__samples_tell(struct marey__samples_set *set,
-                                                   marey__samples_handing *hand, void *ctx);
+MAREY_WARN_UNUSED marey_status marey__samples_visit_imported(struct marey__samples_set *set,
+                                                             marey__samples_handing *hand, void *ctx);
 
 /* ---- samples_names.c ---- */
 
@@ -142,7 +142,7 @@ enum {
 };
 /* Of a frame, by those of the frame around it; 0 for the outermost. */
 uint8_t marey__import_flags(uint8_t around, bool is_python, const char *name, const char *file);
-/* Flags of all kinds by stack; NULL without memory. */
+/* Flags of all kinds by stack; NULL on out of memory. */
 uint8_t *marey__samples_stack_flags(const marey_samples *samples);
 bool marey__is_importlib(const char *file);
 /* Whether it is the top-level code of a file, whose frames are known by the line that runs: it begins with line 1. */
@@ -283,7 +283,7 @@ struct marey__samples_row {
     uint64_t total_ns;
     uint32_t wait;
 };
-/* An array by entity, to be freed; NULL without memory. */
+/* An array by entity, to be freed; NULL on out of memory. */
 struct marey__samples_row *marey__samples_rows(const struct marey__samples_report *report,
                                                const struct marey__samples_entities *entities);
 /* The same for what a cell is of itself, as a thread; no totals. */
@@ -312,7 +312,7 @@ static inline uint32_t marey__samples_leaf(const struct marey__samples_report *r
 /* Whether a function is of a library of this name; see samples_library.c. */
 bool marey__samples_is_of_library(const struct marey_samples_function *function, const char *library);
 
-/* ---- samples_tables.c, samples_library.c, samples_audit.c: fill tables; false without memory ---- */
+/* ---- samples_tables.c, samples_library.c, samples_audit.c: fill tables; false on out of memory ---- */
 
 bool marey__samples_put_frames(struct marey__samples_report *report);
 bool marey__samples_put_owners(struct marey__samples_report *report);

@@ -74,7 +74,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* False without memory. */
+/* Returns false on out of memory. */
 static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, size_t n,
                           struct distance *out)
 {
@@ -221,7 +221,7 @@ void marey__samples_put_totals(struct marey__samples_report *report)
 {
     marey_table *const table = report->tables[MAREY__SAMPLES_TOTALS];
     const struct marey__samples_sum *const whole = &report->sums.whole;
-    uint64_t longest_ns = marey__samples_told_ns(&report->set);
+    uint64_t longest_ns = marey__samples_imported_ns(&report->set);
     for (size_t i = 0; i < report->set.n_sources; i++) {
         const struct marey__samples_source *const s = &report->set.sources[i];
         if (s->n_rounds != 0)
@@ -276,7 +276,7 @@ static void note_idle(const struct marey__samples_report *report)
                     set->n_idle == 1 ? "it" : "them");
 }
 
-/* False without memory, or when the rounds cannot be read again. */
+/* Returns false on out of memory, or when the rounds cannot be read again. */
 static bool note_slow_steps(struct marey__samples_report *report)
 {
     struct marey__slow_function slow;

@@ -1,7 +1,7 @@
 /*
  * Files of other samplers, read as samples. Their importers made ranges of them, whose sites have the lines and whose counts
  * are samples; here the ranges become stacks again: each has as many samples of its own as it has more than what is within it,
- * and its own time is what these stand for.
+ * and its own time is what these represent.
  *
  * What such files do not say is who was on a processor. Their threads count as main ones, so that none is left out.
  */
@@ -72,7 +72,7 @@ static uint32_t thread_of(struct turning *t, const struct marey_lane_info *lane)
 
 /* ---- stacks ---- */
 
-/* What is open on the lane, and `frame` on top of it; 0 without memory. Each open range is put on its stack once. */
+/* What is open on the lane, and `frame` on top of it; 0 on out of memory. Each open range is put on its stack once. */
 static uint32_t stack_of(struct turning *t, struct lane *into, const struct marey__lane_walk *lane,
                          const struct marey__frame *frame)
 {
@@ -121,7 +121,7 @@ static bool on_call(void *ctx, const struct marey__lane_walk *lane,
     into->n_known = MAREY__MIN(into->n_known, lane->stack.n_open + 1);
     if (own_ns == 0)
         return true;
-    const struct marey__samples_told told = {
+    const struct marey__samples_imported one = {
         .process = t->process,
         .thread = thread_of(t, lane->stack.info),
         .stack = stack,
@@ -129,11 +129,11 @@ static bool on_call(void *ctx, const struct marey__lane_walk *lane,
         .at_ns = end_ns - own_ns / 2,
         .weight_ns = own_ns,
     };
-    if (told.thread == 0 || told.stack == 0 ||
-        !marey__grow(&set->told, &set->told_cap, set->n_reported + 1, sizeof *set->told))
+    if (one.thread == 0 || one.stack == 0 ||
+        !marey__grow(&set->imported, &set->imported_cap, set->n_imported + 1, sizeof *set->imported))
         return false;
-    set->told[set->n_reported++] = told;
-    set->n_told_samples += told.n;
+    set->imported[set->n_imported++] = one;
+    set->n_imported_samples += one.n;
     return true;
 }
 
@@ -208,32 +208,33 @@ marey_status marey__samples_take_imports(struct marey__samples_set *set,
         for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
             if (is_of_sampler(marey_recording_process(recordings[r], i)))
                 MAREY_TRY(turn_process(set, recordings[r], i));
-    for (size_t i = 0; set->n_told_samples > MOST_SAMPLES && i < set->n_reported; i++)
-        set->told[i].n = 1;
+    for (size_t i = 0; set->n_imported_samples > MOST_SAMPLES && i < set->n_imported; i++)
+        set->imported[i].n = 1;
     return MAREY_OK;
 }
 
-uint64_t marey__samples_told_ns(const struct marey__samples_set *set)
+uint64_t marey__samples_imported_ns(const struct marey__samples_set *set)
 {
     uint64_t first_ns = UINT64_MAX, last_ns = 0;
-    for (size_t i = 0; i < set->n_reported; i++) {
-        const uint64_t half_ns = set->told[i].weight_ns / 2;
-        first_ns = MAREY__MIN(first_ns, set->told[i].at_ns - MAREY__MIN(half_ns, set->told[i].at_ns));
-        last_ns = MAREY__MAX(last_ns, set->told[i].at_ns + half_ns);
+    for (size_t i = 0; i < set->n_imported; i++) {
+        const uint64_t half_ns = set->imported[i].weight_ns / 2;
+        first_ns = MAREY__MIN(first_ns,
+                              set->imported[i].at_ns - MAREY__MIN(half_ns, set->imported[i].at_ns));
+        last_ns = MAREY__MAX(last_ns, set->imported[i].at_ns + half_ns);
     }
-    return set->n_reported != 0 ? last_ns - first_ns : 0;
+    return set->n_imported != 0 ? last_ns - first_ns : 0;
 }
 
-marey_status marey__samples_tell(struct marey__samples_set *set, marey__samples_handing *hand,
-                                 void *ctx)
+marey_status marey__samples_visit_imported(struct marey__samples_set *set,
+                                           marey__samples_handing *hand, void *ctx)
 {
-    for (size_t i = 0; i < set->n_reported; i++) {
-        const struct marey__samples_told *const told = &set->told[i];
-        const struct marey_samples_seen seen = {.thread = told->thread, .stack = told->stack};
-        struct marey_samples_round round = {.process = told->process,
-                                            .at_ns = told->at_ns,
-                                            .weight_ns = told->weight_ns,
-                                            .n_same = told->n,
+    for (size_t i = 0; i < set->n_imported; i++) {
+        const struct marey__samples_imported *const one = &set->imported[i];
+        const struct marey_samples_seen seen = {.thread = one->thread, .stack = one->stack};
+        struct marey_samples_round round = {.process = one->process,
+                                            .at_ns = one->at_ns,
+                                            .weight_ns = one->weight_ns,
+                                            .n_same = one->n,
                                             .seen = &seen,
                                             .n_seen = 1};
         MAREY_TRY(hand(ctx, &round));

@@ -62,7 +62,7 @@ static bool is_called(const struct marey_site_info *site, const char *name)
     return strcmp(name, site->name) == 0;
 }
 
-/* Which sites have the name, by site; NULL without memory. */
+/* Which sites have the name, by site; NULL on out of memory. */
 static uint8_t *sites_called(const struct marey__samples_target *target, const char *name, bool *any)
 {
     const uint32_t n = marey_recording_process(target->recording, target->log)->n_sites;

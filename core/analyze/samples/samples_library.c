@@ -72,7 +72,7 @@ bool marey__samples_is_of_library(const struct marey_samples_function *f, const 
     return *name != '\0' && (has_parts(f->file, name) || has_parts(f->module, name));
 }
 
-/* By location: whether it is of the library. Free it; NULL without memory. */
+/* By location: whether it is of the library. Free it; NULL on out of memory. */
 static uint8_t *find_members(const struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;

@@ -96,7 +96,7 @@ static bool is_before(const void *a, const void *b)
     return ((const struct turn *)a)->at_ns < ((const struct turn *)b)->at_ns;
 }
 
-/* The A entries of a block. False when one is damaged, or without memory. */
+/* The A entries of a block. False when one is damaged, or on out of memory. */
 static bool take_rounds(struct player *p, struct marey__samples_entry *entry, bool *failed)
 {
     const struct marey__samples_source *const s = p->source;
@@ -369,7 +369,7 @@ static marey_status visit_all(struct visit *v)
     if (status == MAREY_OK)
         status = play(v);
     if (status == MAREY_OK)
-        status = marey__samples_tell(set, hand_on, v);
+        status = marey__samples_visit_imported(set, hand_on, v);
     if (status == MAREY_OK && v->chosen != NULL)
         marey__samples_find_idle(set, v->chosen);
     for (size_t i = 0; v->players != NULL && i < set->n_sources; i++)

@@ -53,7 +53,7 @@ static uint32_t unknown_stack(marey_samples *samples)
     return location != 0 ? marey__samples_stack(samples, 0, location) : 0;
 }
 
-/* ---- entries; false when they cannot be, or without memory ---- */
+/* ---- entries; false when they cannot be, or on out of memory ---- */
 
 static const char *text_of(struct reading *r, struct marey__arena *scratch,
                            const struct marey__samples_entry *e, size_t i)
@@ -342,7 +342,7 @@ static marey_status find_targets(struct marey__samples_set *set, marey_recording
     MAREY__TRY_MEMORY(set->targets != NULL);
     for (uint32_t i = 0; i <= n; i++)
         set->targets[i].log = MAREY__NO_LOG; /* a damaged log may have given its number to another */
-    /* Files of other samplers are whole jobs: nothing else tells of their processes. */
+    /* Files of other samplers are whole jobs: nothing else reports of their processes. */
     for (uint32_t i = 1; set->n_sources == 0 && i <= n; i++) {
         set->targets[i] = (struct marey__samples_target){.recording = first,
                                                          .parent = find_parent(set->samples, i)};
@@ -372,7 +372,7 @@ void marey__samples_fini(struct marey__samples_set *set)
     }
     marey__free(set->sources);
     marey__free(set->targets);
-    marey__free(set->told);
+    marey__free(set->imported);
     marey_samples_destroy(set->samples);
     *set = (struct marey__samples_set){0};
 }

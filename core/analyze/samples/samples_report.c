@@ -136,7 +136,7 @@ static marey_status make_report(struct marey__samples_report *r, marey_recording
                                 size_t n)
 {
     MAREY_TRY(marey__samples_open(&r->set, recordings, n));
-    if (r->set.n_sources == 0 && r->set.n_reported == 0)
+    if (r->set.n_sources == 0 && r->set.n_imported == 0)
         return marey__fail(MAREY_EFORMAT,
                            "no sampler was at work in this recording; marey attach PID -o "
                            "RUN.marey and marey run --sample make one");

@@ -66,7 +66,7 @@ static struct equations equations_of(const double *workers, const double *second
     return e;
 }
 
-/* Solve for the terms in `chosen` (bits) by Cholesky's way. False when they cannot be told apart or one is negative. */
+/* Solve for the terms in `chosen` (bits) by Cholesky's way. False when they cannot be distinguished or one is negative. */
 static bool solve(const struct equations *e, unsigned chosen, double out[N_TERMS])
 {
     size_t list[N_TERMS] = {0}, n = 0;
@@ -196,7 +196,7 @@ static void take_points(struct task *task)
 
 /* ---- how far off the points are ---- */
 
-/* Let errors be as large as the points' distances ask for. False when nothing tells how large they are. */
+/* Let errors be as large as the points' distances ask for. False when nothing reports how large they are. */
 static bool widen(struct task *task)
 {
     const double n_free = (double)task->n - (double)n_terms(task);

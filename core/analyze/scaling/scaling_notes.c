@@ -75,7 +75,7 @@ static void find_amdahl(struct marey__buf *text, const struct marey__scaling_ser
 {
     const struct marey__scaling_fit *fit = &series->fits[MAREY__SCALING_AMDAHL];
     if (!fit->is_fitted || series->fits[MAREY__SCALING_USL].coherency.low > 0)
-        return; /* where coherency is sure, Amdahl's limit is no answer */
+        return; /* where coherency is sure, Amdahl's limit is not an answer */
     put_name(text, series);
     marey__buf_puts(text, "by Amdahl's law ");
     marey__text_share(text, fit->serial.value);
@@ -125,7 +125,7 @@ enum { MOST_NAMED = 5 };
 struct notes {
     const struct marey__scaling *scaling;
     const struct marey__scaling_series *series;
-    const struct marey__scaling_point *points; /* of the series; those without a time behind */
+    const struct marey__scaling_point *points; /* of the series; those without a time after */
     struct marey__buf *text;
 };
 

@@ -1,5 +1,5 @@
 /*
- * The list of measured runs, and the sources at a path: each is read into a list of its own, several at a time, and then
+ * The list of measured runs, and the sources at a path: each is read into its own list, several at a time, and then
  * merged in the order of their names. Folders are searched at any depth; other files are ignored.
  */
 #include <dirent.h>
@@ -347,7 +347,7 @@ static marey_status read_source(const struct marey__scaling_reading *reading,
                : marey__scaling_read_recording(reading, source->path, source->kind == TRACES);
 }
 
-/* What is wrong with one source is told later; without memory there is no later. */
+/* What is wrong with one source is reported later; out of memory ends it at once. */
 static marey_status read_nth(void *ctx, size_t i)
 {
     struct sources *sources = ctx;

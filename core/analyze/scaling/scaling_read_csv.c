@@ -31,7 +31,7 @@ static const char *const measure_names[MAREY__N_MEASURES] = {
     "computation_vs_communication",
 };
 
-/* Columns; those of the wide form stand behind, in the order of the measures. */
+/* Columns; those of the wide form stand after, in the order of the measures. */
 enum column {
     WORKERS,
     EXPERIMENT,
@@ -53,7 +53,7 @@ static const char *const key_names[N_KEYS] = {
 enum { N_COLUMNS = N_KEYS + MAREY__N_MEASURES };
 static_assert((int)N_COLUMNS <= (int)MAREY__CSV_COLUMNS, "all are looked for");
 
-/* More is no file of a person, and would not fit. */
+/* More is not a file of a person, and would not fit. */
 enum { MAX_RUNS = 100000, MAX_ROWS = 50000000 };
 
 /* Numbers of one measure, rank and run, as far as they were read. */
@@ -102,14 +102,14 @@ enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len)
 
 /* ---- runs and series ---- */
 
-/* The texts that tell runs apart, and numbers behind them. False without memory. */
+/* The texts that tell runs apart, and numbers after them. Returns false on out of memory. */
 static bool put_key(struct marey__buf *key, const struct marey__csv *csv, uint32_t workers,
                     uint32_t nodes, uint32_t repeat)
 {
     static const size_t texts[] = {EXPERIMENT, STRATEGY, RUN};
     for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++) {
         struct marey__csv_field field;
-        /* A NUL ends a text: what stands behind it is nobody's name. */
+        /* A NUL ends a text: what stands after it is nobody's name. */
         if (marey__csv_find(csv, texts[i], &field))
             marey__buf_put(key, field.text, strnlen(field.text, field.len));
         marey__buf_put(key, "", 1);

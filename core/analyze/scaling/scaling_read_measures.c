@@ -7,7 +7,7 @@
  *                   those of all ranks, what a run took is not known
  *   the rest        the mean of what is said
  *
- * An epoch is told when it ends: with its time of day, and that of the readings, its joules are those in between.
+ * An epoch is reported when it ends: with its time of day, and that of the readings, its joules are those in between.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -80,7 +80,7 @@ static size_t first_after(const struct readings *r, double s)
     return at;
 }
 
-/* Joules between two moments, and how many of these seconds are covered. */
+/* Joules between two timestamps, and how many of these seconds are covered. */
 static double joules_between(const struct readings *r, double from_s, double until_s,
                              double *covered_s)
 {
@@ -103,7 +103,7 @@ static double joules_between(const struct readings *r, double from_s, double unt
     return joules;
 }
 
-/* The next rank's readings from row `*at` on; false behind the last. */
+/* The next rank's readings from row `*at` on; false after the last. */
 static bool next_readings(const struct run_rows *rows, double nominal_s, size_t *at,
                           struct readings *out)
 {

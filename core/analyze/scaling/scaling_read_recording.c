@@ -1,7 +1,7 @@
 /*
  * Which processes of a recording are a run. Processes of one run id and world size are; but where a rank has several that
- * train, one was started after the other, as repeats under one name and restarts are, and each is of a run of its own.
- * Who starts each rank by hand gives each an id of its own: ids of one rank alone are taken for parts of one run.
+ * train, one was started after the other, as repeats under one name and restarts are, and each is of its own run.
+ * Who starts each rank by hand gives each its own id: ids of one rank alone are taken for parts of one run.
  * Files of traces have a process for each window of a profiler: those of one rank and pid are of one run.
  */
 #include <inttypes.h>
@@ -147,7 +147,7 @@ static void take_energy(const marey_report *report, const struct values *values,
             run->epoch_j = values->epoch_j;
 }
 
-/* A recording without readings has no energy, which is nothing to tell. */
+/* A recording without readings has no energy, and that needs no note. */
 static marey_status add_energy(const struct source *source, const struct values *values,
                                struct marey__scaling_run *run)
 {

@@ -14,7 +14,7 @@ struct reading {
     bool is_cut;       /* words are missing in the step under way */
 };
 
-/* Numbers count up, or begin anew where a count was reset: then they go on behind the last. */
+/* Numbers count up, or begin anew where a count was reset: then they go on after the last. */
 static uint64_t key_of(const struct reading *r, uint64_t number)
 {
     return r->n_seen == 0 || number > r->last_key ? number : r->last_key + 1;

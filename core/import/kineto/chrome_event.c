@@ -11,7 +11,7 @@
 
 /* ---- values ---- */
 
-/* The value at `p`; behind it, or NULL when it is cut. */
+/* The value at `p`; after it, or NULL when it is cut. */
 static inline const char *take_value(const char *p, const char *end, struct marey__chrome_value *value)
 {
     const char *begin = p;
@@ -49,7 +49,7 @@ static inline const char *skip_colon(const char *p)
 
 /* ---- keys of an event ---- */
 
-/* The first letters of a key with the quote behind them, as one number. */
+/* The first letters of a key with the quote after them, as one number. */
 #define LETTERS_2(a, b) ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)'"' << 16)
 #define LETTERS_3(a, b, c)                                                                         \
     ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)'"' << 24)

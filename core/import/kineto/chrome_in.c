@@ -20,13 +20,13 @@ static bool put(void *ctx)
 
 /* ---- notes at the end ---- */
 
-static void tell(const struct marey__chrome *chrome, uint64_t n, const char *words)
+static void put_note(const struct marey__chrome *chrome, uint64_t n, const char *words)
 {
     if (n > 0)
         marey__sink_note(chrome->main, "%" PRIu64 " %s", n, words);
 }
 
-static void tell_phases(const struct marey__chrome *chrome)
+static void note_phases(const struct marey__chrome *chrome)
 {
     uint64_t n = 0;
     char phases[64] = "";
@@ -42,17 +42,17 @@ static void tell_phases(const struct marey__chrome *chrome)
                          n, len > 0 ? phases : "none");
 }
 
-static void tell_all(const struct marey__chrome *chrome)
+static void note_all(const struct marey__chrome *chrome)
 {
-    tell(chrome, chrome->file.n_no_events, "entries of the trace are no events: left out.");
-    tell(chrome, chrome->n_without_time, "events of the trace have no time: left out.");
-    tell(chrome, chrome->n_negative_times, "events of the trace have a negative time: left out.");
-    tell(chrome, chrome->n_without_duration, "events of the trace have no duration: taken as 0.");
-    tell(chrome, chrome->n_negative_durations,
-         "events of the trace have a negative duration: taken as 0.");
-    tell(chrome, chrome->n_without_value,
-         "values of counters in the trace are no numbers: left out.");
-    tell_phases(chrome);
+    put_note(chrome, chrome->file.n_no_events, "entries of the trace are no events: left out.");
+    put_note(chrome, chrome->n_without_time, "events of the trace have no time: left out.");
+    put_note(chrome, chrome->n_negative_times, "events of the trace have a negative time: left out.");
+    put_note(chrome, chrome->n_without_duration, "events of the trace have no duration: taken as 0.");
+    put_note(chrome, chrome->n_negative_durations,
+             "events of the trace have a negative duration: taken as 0.");
+    put_note(chrome, chrome->n_without_value,
+             "values of counters in the trace are no numbers: left out.");
+    note_phases(chrome);
     if (chrome->header.has_overflown)
         marey__sink_note(chrome->main,
                          "viztracer's buffer was full: its oldest events are lost; give it more by "
@@ -81,7 +81,7 @@ static marey_status finish(struct marey__chrome *chrome)
     if (is_damaged)
         marey__sink_note(chrome->main, "%s. What came before is here: %" PRIu64 " events.",
                          damage->data, chrome->n_events);
-    tell_all(chrome);
+    note_all(chrome);
     marey__chrome_identify(chrome);
     return chrome->has_failed ? marey__no_memory() : MAREY_OK;
 }

@@ -10,7 +10,7 @@
 
 #include "import/kineto/internal.h"
 
-/* Words stand for numbers from here on, beyond the pids that Linux gives. */
+/* Words represent numbers from here on, beyond the pids that Linux gives. */
 enum { FIRST_WORD_NUMBER = 1 << 30 };
 
 static void fail_memory(struct marey__chrome *chrome)
@@ -377,7 +377,7 @@ uint32_t marey__chrome_site(struct marey__chrome *chrome, marey__sink_process *p
     return marey__chrome_site_named(chrome, process, name.at, name.len);
 }
 
-/* ---- numbers that stand for something ---- */
+/* ---- numbers that represent something ---- */
 
 static uint64_t hash_of(uint64_t seed, const struct marey__chrome_value *value)
 {

@@ -1,4 +1,4 @@
-/* Work of GPUs, and what is told of communication, by the device or by the host. */
+/* Work of GPUs, and what is reported of communication, by the device or by the host. */
 #include <string.h>
 
 #include "import/kineto/internal.h"

@@ -26,7 +26,7 @@ enum marey__chrome_kind {
     MAREY__CHROME_OTHER,  /* true, null, NaN */
 };
 
-/* A value as it stands in the window: of a string what is between its quotes. Lent until the window moves. */
+/* A value as it is in the window: of a string what is between its quotes. Lent until the window moves. */
 struct marey__chrome_value {
     const char *at;
     uint32_t len;
@@ -43,16 +43,16 @@ struct marey__chrome_event {
 enum marey__chrome_result { MAREY__CHROME_WHOLE, MAREY__CHROME_CUT, MAREY__CHROME_MISTAKE };
 
 /*
- * Read the event whose brace stands at `p`. `*next` is behind it, or where the mistake is that `*mistake` names. CUT: it
- * goes on behind `end`, where what marey__json guarantees must stand.
+ * Read the event whose brace is at `p`. `*next` is after it, or where the mistake is that `*mistake` names. CUT: it
+ * goes on after `end`, where what marey__json guarantees must stand.
  */
 enum marey__chrome_result marey__chrome_parse(struct marey__chrome_event *event, const char *p,
                                               const char *end, const char **next,
                                               const char **mistake);
 
 /*
- * Behind the brace of an object of a whole event, or behind a value of it: the next key and its value. NULL at the end,
- * else behind the value.
+ * Behind the brace of an object of a whole event, or after a value of it: the next key and its value. NULL at the end,
+ * else after the value.
  */
 const char *marey__chrome_next_key(const char *p, const char *end, struct marey__chrome_value *key,
                                    struct marey__chrome_value *value);
@@ -148,7 +148,7 @@ struct marey__chrome_process {
     char *name, *labels;
 };
 
-/* What stands for a number: "pid": "Spans". */
+/* What represents a number: "pid": "Spans". */
 struct marey__chrome_word {
     char *text;
     size_t len;
@@ -180,11 +180,11 @@ struct marey__chrome {
         n_without_value, n_phases[256];
 };
 
-/* The thread of an event; NULL without memory. Made when new. */
+/* The thread of an event; NULL on out of memory. Made when new. */
 struct marey__chrome_thread *marey__chrome_thread(struct marey__chrome *chrome,
                                                   const struct marey__chrome_value *pid,
                                                   const struct marey__chrome_value *tid);
-/* As a thread that has events; as a stream of the main process. False without memory. */
+/* As a thread that has events; as a stream of the main process. Returns false on out of memory. */
 bool marey__chrome_as_thread(struct marey__chrome *chrome, struct marey__chrome_thread *thread);
 bool marey__chrome_as_stream(struct marey__chrome *chrome, struct marey__chrome_thread *thread);
 /* The thread called `pid` and `tid`, for streams. */
@@ -276,7 +276,7 @@ struct marey__torch_memory {
     int64_t ns; /* Unix time */
     uint64_t address;
     int64_t bytes;                           /* negative: released */
-    int64_t total_allocated, total_reserved; /* of the device, after it; 0 where it is not told */
+    int64_t total_allocated, total_reserved; /* of the device, after it; 0 where it is not reported */
     int32_t device_type, device_id; /* as torch numbers them: 0 CPU, 1 CUDA, ...; -1 for the CPU's */
     marey__torch_id stack;
     uint32_t thread, order;
@@ -350,8 +350,8 @@ struct marey__torch_options {
 };
 
 /*
- * Read the trace at `path`; `options` may be NULL. MAREY_EFORMAT: it is no such trace, or has no event that can be
- * read; MAREY_EIO, MAREY_ENOMEM. A file that is cut off or damaged behind its first events is read that far, see
+ * Read the trace at `path`; `options` may be NULL. MAREY_EFORMAT: it is not a such trace, or has no event that can be
+ * read; MAREY_EIO, MAREY_ENOMEM. A file that is cut off or damaged after its first events is read that far, see
  * `damage`.
  */
 MAREY_WARN_UNUSED marey_status marey__torch_read(const char *path,
@@ -370,7 +370,7 @@ MAREY_WARN_UNUSED marey_status marey__torch_read_bytes(const char *name,
                                                        struct marey__torch_trace **out);
 void marey__torch_free(struct marey__torch_trace *trace);
 
-/* A text, lent while the trace lives, with a NUL behind it that is not counted. */
+/* A text, lent while the trace lives, with a NUL after it that is not counted. */
 static inline const char *marey__torch_text(const struct marey__torch_trace *trace,
                                             marey__torch_id id, size_t *len)
 {
@@ -387,7 +387,7 @@ int64_t marey__torch_rank(const struct marey__torch_trace *trace);
 
 /* ---- inside the module ---- */
 
-/* The id of a text, made when new. False without memory, or when there are too many. */
+/* The id of a text, made when new. Returns false on out of memory, or when there are too many. */
 bool marey__torch_intern(struct marey__torch_strings *strings, const char *text, size_t len,
                          marey__torch_id *id);
 /* -1 for what is too large. */

@@ -62,7 +62,7 @@ static bool is_thread(const struct marey__torch_trace *trace, uint32_t number, c
     return trace->threads[number].pid == key[0] && trace->threads[number].tid == key[1];
 }
 
-/* The event's thread, made when new; 0 without memory. */
+/* The event's thread, made when new; 0 on out of memory. */
 static uint32_t thread_of(struct marey__torch_reader *reader)
 {
     const struct marey__torch_trace *trace = reader->trace;

@@ -39,7 +39,7 @@ static uint32_t find(const struct marey__torch_strings *strings, uint32_t hash, 
     return number;
 }
 
-/* The text at the end of the bytes, with a NUL behind it. */
+/* The text at the end of the bytes, with a NUL after it. */
 static bool append(struct marey__torch_strings *strings, uint32_t hash, const char *text, size_t len)
 {
     if (strings->n >= MAX_STRINGS || len >= UINT32_MAX ||

@@ -54,14 +54,14 @@ struct marey__sink_identity {
 
 /*
  * The process that the file calls `key` (several of one recording: a pid, the number of a file), made when new. NULL
- * without memory.
+ * on out of memory.
  */
 marey__sink_process *marey__sink_process_get(marey__sink *sink, uint64_t key);
 /* Say who it is; fields that are NULL, or negative, keep what they were. */
 void marey__sink_identify(marey__sink_process *process, const struct marey__sink_identity *identity);
 /*
  * A sentence for people about this process, shown by every report; each different one once. What could not be read of a
- * damaged file is told here: the answer is given from the rest.
+ * damaged file is reported here: the answer is given from the rest.
  */
 void marey__sink_note(marey__sink_process *process, const char *fmt, ...) MAREY_PRINTF(2, 3);
 
@@ -101,16 +101,16 @@ struct marey__sink_event {
     uint64_t correlation; /* of GPU work, or of a slice that launched it; 0: none */
     uint64_t id;          /* of a flow or async range; the number of an iteration */
     uint64_t bytes;       /* of GPU work */
-    uint64_t repeat; /* calls that a slice stands for; 0 and 1: one; MAREY__SINK_NO_CALL: of calls counted elsewhere */
+    uint64_t repeat; /* calls that a slice represents; 0 and 1: one; MAREY__SINK_NO_CALL: of calls counted elsewhere */
     double value; /* of a counter */
     enum marey_work_kind work_kind;
     enum marey_flow_end flow_end;
     const struct marey_communication *communication; /* of a slice or GPU work; NULL: none. `group` a sink's site */
-    const char *arguments; /* of a slice or GPU work: a JSON object as it stands in the file; NULL: none */
+    const char *arguments; /* of a slice or GPU work: a JSON object as it is in the file; NULL: none */
     size_t arguments_len;
 };
 
-/* Take one event. A failure (memory, a full disk) is kept: marey__sink_status tells, and later events are ignored. */
+/* Take one event. A failure (memory, a full disk) is kept: marey__sink_status reports, and later events are ignored. */
 void marey__sink_put(marey__sink_process *process, const struct marey__sink_event *event);
 MAREY_WARN_UNUSED marey_status marey__sink_status(const marey__sink *sink);
 /* Processes so far, in the order in which they came; NULL past the last. */
@@ -139,7 +139,7 @@ enum marey__sink_class {
     MAREY__CLASS_ITERATION,
     MAREY__CLASS_EDGE, /* a begin or an end by itself */
     MAREY__CLASS_SLICE,
-    MAREY__CLASS_POINT, /* behind the slices that begin with it: a flow belongs to the range around it */
+    MAREY__CLASS_POINT, /* after the slices that begin with it: a flow belongs to the range around it */
 };
 
 /* A tag: bits 0 to 19 the site, 20 to 23 the kind of its word, 24 and 25 the class. */
@@ -246,7 +246,7 @@ static inline void marey__sink_fail_memory(marey__sink_process *process)
 
 /* Sort all that is held and write it to the spill file. */
 MAREY_WARN_UNUSED marey_status marey__sink_spill(marey__sink *sink);
-/* Sort a lane's array in place. False without memory. */
+/* Sort a lane's array in place. Returns false on out of memory. */
 bool marey__sink_sort_lane(struct marey__sink_lane *lane);
 void marey__sink_close_spill(marey__sink *sink);
 
@@ -280,7 +280,7 @@ struct marey__sink_log {
 struct marey__sink_track {
     const struct marey__sink_lane *of; /* whose tid and name it has */
     uint32_t number, sequence;
-    bool is_told;
+    bool is_written;
     uint64_t *words;
     size_t n_words, words_cap;
     uint64_t base_ns, last_ns, end_ns; /* of the block; `end_ns` is where the longest GPU work ends */
@@ -289,7 +289,7 @@ struct marey__sink_track {
 MAREY_WARN_UNUSED marey_status marey__track_word(struct marey__sink_log *log,
                                                  struct marey__sink_track *lane, uint64_t ns,
                                                  uint32_t tag);
-/* A begin when `tag` is not 0, with its records: those of type REPEAT stand before it, the others behind. */
+/* A begin when `tag` is not 0, with its records: those of type REPEAT stand before it, the others after. */
 MAREY_WARN_UNUSED marey_status marey__track_records(struct marey__sink_log *log,
                                                     struct marey__sink_track *lane, uint64_t ns,
                                                     uint32_t tag, const uint64_t *records, size_t n);

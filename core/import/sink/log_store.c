@@ -1,7 +1,7 @@
 /*
  * The logs of one recording in the making: one file without a name, of which nothing is left whatever becomes of this
  * process. It is read as it is, or its logs become files of a directory once all are there. Each log is written to a file
- * of its own first, as its length is not known and other threads write others, and then copied behind those that are
+ * of its own first, as its length is not known and other threads write others, and then copied after those that are
  * there: a log is a small part of what its trace was.
  */
 #include <errno.h>

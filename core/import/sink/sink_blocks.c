@@ -1,11 +1,11 @@
-/* Words of one lane into blocks of the log. The lane is told to the log before its first. */
+/* Words of one lane into blocks of the log. The lane is reported to the log before its first. */
 #include <string.h>
 
 #include "import/sink/internal.h"
 
 #define TICKS_END (UINT64_C(1) << 40)
 
-static marey_status tell_lane(struct marey__sink_log *log, struct marey__sink_track *lane)
+static marey_status write_lane(struct marey__sink_log *log, struct marey__sink_track *lane)
 {
     const struct marey__lane_entry entry = {
         .tid = lane->of->tid, .kind = lane->of->kind, .name_len = (uint32_t)lane->of->name_len};
@@ -17,7 +17,7 @@ static marey_status tell_lane(struct marey__sink_log *log, struct marey__sink_tr
                                     ? marey__no_memory()
                                     : marey__log_append(&log->log, &block, bytes.data, bytes.len);
     marey__buf_fini(&bytes);
-    lane->is_told = true;
+    lane->is_written = true;
     return status;
 }
 
@@ -25,8 +25,8 @@ marey_status marey__track_flush(struct marey__sink_log *log, struct marey__sink_
 {
     if (lane->n_words == 0)
         return MAREY_OK;
-    if (!lane->is_told)
-        MAREY_TRY(tell_lane(log, lane));
+    if (!lane->is_written)
+        MAREY_TRY(write_lane(log, lane));
     struct marey__block block = {.type = MAREY__BLOCK_WORDS,
                                  .lane = lane->number,
                                  .sequence = lane->sequence++,

@@ -177,7 +177,7 @@ static bool is_due(const struct open_range *range, uint64_t ns, bool for_point)
     return range->end < ns || (range->end == ns && !(for_point && range->begin == ns));
 }
 
-/* End the slices that end at `ns` or before. A point lies inside a slice without length of the same moment. */
+/* End the slices that end at `ns` or before. A point lies inside a slice without length of the same timestamp. */
 static marey_status end_due(struct marey__nest *nest, struct track *track, uint64_t ns, bool for_point)
 {
     for (;;) {
@@ -417,7 +417,7 @@ static marey_status put_point(struct marey__nest *nest, const struct marey__sink
     return marey__track_records(nest->log, &track->out, entry->ns, 0, extra + 1, (size_t)extra[0]);
 }
 
-/* About the whole process: on the thread's own lane, behind what ends with it. */
+/* About the whole process: on the thread's own lane, after what ends with it. */
 static marey_status put_iteration(struct marey__nest *nest, const struct marey__sink_entry *entry,
                                   const uint64_t *extra)
 {

@@ -10,13 +10,13 @@ static uint32_t tag_of(enum marey__sink_class class, enum marey_kind kind, uint3
 
 /* ---- extras ---- */
 
-/* Records of one event in the making, behind a word for their number. */
+/* Records of one event in the making, after a word for their number. */
 struct extra {
     marey__sink_process *process;
     size_t start; /* 0: none */
 };
 
-/* Room for `n` words more; NULL without memory. */
+/* Room for `n` words more; NULL on out of memory. */
 static uint64_t *extend(marey__sink_process *process, size_t n)
 {
     const size_t before = process->extras_cap;
@@ -34,7 +34,7 @@ static uint64_t *extend(marey__sink_process *process, size_t n)
     return at;
 }
 
-/* A record of `n` words behind its header, which are to be filled; NULL without memory. */
+/* A record of `n` words after its header, which are to be filled; NULL on out of memory. */
 static uint64_t *add_record(struct extra *extra, enum marey_record_type type, size_t n)
 {
     marey__sink_process *process = extra->process;
@@ -170,7 +170,7 @@ static void put_record(marey__sink_process *process, const struct marey__sink_ev
     add_entry(process, event->lane, &entry);
 }
 
-/* Its begin and its end; among those of one moment, one iteration ends before the next begins. */
+/* Its begin and its end; among those of one timestamp, one iteration ends before the next begins. */
 static void put_iteration(marey__sink_process *process, const struct marey__sink_event *event)
 {
     const uint64_t end_words[] = {event->id, 0, 0};

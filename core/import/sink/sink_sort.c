@@ -1,6 +1,6 @@
 /*
  * A stable sort for lists that are nearly in order: the events of a thread come as a few long ascending runs (one for
- * each kind of event), or each range right behind those inside it. Runs are found as they stand, short ones are made
+ * each kind of event), or each range right after those inside it. Runs are found as they stand, short ones are made
  * longer by insertion, and neighbours are merged when the left one is less than twice as long as the right one.
  */
 #include <string.h>
@@ -49,7 +49,7 @@ static void insert(entry *at, size_t sorted, size_t n)
     }
 }
 
-/* How many of `n` sorted ones do not come behind `one`. */
+/* How many of `n` sorted ones do not come after `one`. */
 static size_t count_not_behind(const entry *at, size_t n, const entry *one)
 {
     size_t i;
@@ -57,7 +57,7 @@ static size_t count_not_behind(const entry *at, size_t n, const entry *one)
     return i;
 }
 
-/* Merge `n_left` and the `n_right` behind them. */
+/* Merge `n_left` and the `n_right` after them. */
 static void merge(entry *at, size_t n_left, size_t n_right, entry *scratch)
 {
     const size_t n_settled = count_not_behind(at, n_left, &at[n_left]);

@@ -47,11 +47,12 @@ static marey_status write_identity(struct marey__log *log, const marey__sink_pro
     return status;
 }
 
-/* One moment: ticks are nanoseconds of the trace's own clock, which is so far behind what the log shall tell. */
+/* One timestamp: ticks are nanoseconds of the trace's own clock, which is so far after what the log shall tell. */
 static marey_status write_clock(struct marey__log *log, const marey__sink_process *process)
 {
-    const uint64_t ns = process->first_ns, told_ns = ns + process->shift_ns;
-    const struct marey__clock_entry entry = {ns, told_ns, told_ns + (uint64_t)process->to_unix_ns, 0};
+    const uint64_t ns = process->first_ns, shown_ns = ns + process->shift_ns;
+    const struct marey__clock_entry entry = {ns, shown_ns, shown_ns + (uint64_t)process->to_unix_ns,
+                                             0};
     struct marey__block block = {.type = MAREY__BLOCK_CLOCK, .first_tick = ns, .last_tick = ns};
     return marey__log_append(log, &block, &entry, sizeof entry);
 }

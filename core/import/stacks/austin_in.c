@@ -1,6 +1,6 @@
 /*
- * Samples of austin as ranges. Austin says how long each sample stands for, and writes the threads of one round one
- * behind the other: where a thread comes a second time, the next round begins, as much later as the last one was long. So
+ * Samples of austin as ranges. Austin says how long each sample represents, and writes the threads of one round one
+ * after the other: where a thread comes a second time, the next round begins, as much later as the last one was long. So
  * its files have an order in time, though no times, and a thread's stack is a range for as long as it stays the same.
  */
 #include <stdio.h>
@@ -51,7 +51,7 @@ struct reading {
     size_t stack_cap;
 };
 
-/* Beyond this a clock is no clock. */
+/* Beyond this a clock is not a clock. */
 static const uint64_t latest_ns = UINT64_C(1) << 61;
 
 /* ---- what the file says about itself ---- */
@@ -172,7 +172,7 @@ static bool change_to(struct reading *r, struct thread *thread, const uint32_t *
     return true;
 }
 
-/* What a sample stands for; bytes are shown as nanoseconds. */
+/* What a sample represents; bytes are shown as nanoseconds. */
 static uint64_t weigh(struct reading *r, const struct marey__austin_sample *sample)
 {
     const uint64_t most = latest_ns / 1000;
@@ -280,7 +280,7 @@ static bool take_head(struct marey__text line, struct marey__austin_sample *samp
            (line.at[0] == ';' || line.at[0] == ' ');
 }
 
-/* A number with a sign behind `text`'s begin; both are stepped over. */
+/* A number with a sign after `text`'s begin; both are stepped over. */
 static bool take_signed(struct marey__text *text, int64_t *number)
 {
     const bool is_negative = take_byte(text, '-');
@@ -403,7 +403,7 @@ static marey_status read_once(struct reading *r, marey__byte_source *source)
                                : marey__read_lines(source, take_line, r);
 }
 
-static void tell(const struct reading *r, bool is_bytes)
+static void put_notes(const struct reading *r, bool is_bytes)
 {
     static const char *const modes[] = {"wall time", "time on a processor",
                                         "memory: bytes are shown as nanoseconds", "wall time"};
@@ -461,7 +461,7 @@ static marey_status read_all(struct reading *r)
     MAREY_TRY(read_once(r, r->import->bytes));
     for (size_t i = 0; i < r->n_threads; i++)
         close_from(r, &r->threads[i], 0, r->threads[i].end_ns);
-    tell(r, is_bytes);
+    put_notes(r, is_bytes);
     return marey__sink_status(r->import->sink);
 }
 
@@ -480,7 +480,7 @@ static marey_status read_austin(struct marey__import *import)
     return status;
 }
 
-/* By its first line, or by the first one that is no remark. */
+/* By its first line, or by the first one that is not a remark. */
 static bool looks_like_austin(const char *path, const char *bytes, size_t len)
 {
     (void)path;

@@ -1,12 +1,12 @@
 /*
- * Austin's bytes, MOJO, versions 1 to 3, which austin 3.3 to 4.0 write: events one behind the other.
+ * Austin's bytes, MOJO, versions 1 to 3, which austin 3.3 to 4.0 write: events one after the other.
  *
  *   "MOJ", version                      numbers: 6 bits and a sign in the first byte, 7 in each further one, the lowest
  *   1   key, value                      first; the highest bit says that there is one more. Texts end in a NUL.
  *   2   pid, interpreter, thread        a sample begins; the thread is text, in hexadecimal
  *   3   key, file, name, line, ...      a frame is defined, by the keys of its texts
  *   5   key                             a frame of the sample, the outermost first
- *   4, 6 name, 7                        frames that are no function: unreadable, of the kernel, garbage collection
+ *   4, 6 name, 7                        frames that are not function: unreadable, of the kernel, garbage collection
  *   8, 9 microseconds, 10 bytes         of the sample
  *   11  key, value                      a text is defined
  *
@@ -167,7 +167,7 @@ static struct meaning *find(const struct reading *r, int64_t pid, uint64_t key, 
     return NULL;
 }
 
-/* The meaning of a key, to be set. NULL without memory. */
+/* The meaning of a key, to be set. NULL on out of memory. */
 static struct meaning *define(struct reading *r, uint64_t key, bool is_frame)
 {
     struct meaning *known = find(r, r->sample.pid, key, is_frame);

@@ -5,7 +5,7 @@
  *   process 12:"python train.py";thread (0x7F): MainThread;main (train.py:3);step (train.py:9) 5
  *
  * A process frame makes a process, the innermost of several; a thread frame makes a thread. Samples have no times: each
- * counts as 10 ms, py-spy's default, and ranges stand for as many calls as they have samples.
+ * counts as 10 ms, py-spy's default, and ranges represent as many calls as they have samples.
  */
 #include <string.h>
 
@@ -261,7 +261,7 @@ static marey_status read_lines(struct reading *r)
 
 /* ---- the end ---- */
 
-static void tell(const struct reading *r, uint64_t unit_ns)
+static void put_notes(const struct reading *r, uint64_t unit_ns)
 {
     const char *path = r->import->path;
     marey__sink_process *const first = r->processes[0].process;
@@ -319,7 +319,7 @@ static marey_status lay_out(struct reading *r)
         marey__paths_lay(&r->paths, thread->root, &r->frames, r->processes[thread->process].process,
                          thread->lane, unit_ns);
     }
-    tell(r, unit_ns);
+    put_notes(r, unit_ns);
     return marey__sink_status(r->import->sink);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Lines of collapsed stacks, as py-spy, perf's and other collapsers write them, taken apart. Whatever a frame is called,
- * it ends at a semicolon; but py-spy puts the command line of a process into a frame of its own, in quotes that are not
+ * it ends at a semicolon; but py-spy puts the command line of a process into its own frame, in quotes that are not
  * escaped, and a command line has semicolons and quotes like any text.
  */
 #include <string.h>
@@ -101,7 +101,7 @@ static size_t process_head(const struct marey__text *text)
                                                                                            : 0;
 }
 
-/* Whether a text goes on with a frame that py-spy could have written behind a process. */
+/* Whether a text goes on with a frame that py-spy could have written after a process. */
 static bool looks_like_frame(struct marey__text text)
 {
     const char *end = memchr(text.at, ';', text.len);
@@ -112,7 +112,7 @@ static bool looks_like_frame(struct marey__text text)
     return text.len > 3 && text.at[text.len - 1] == ')' && memmem(text.at, text.len, " (", 2) != NULL;
 }
 
-/* How long a frame is that begins with a process's head: to a quote behind which there is a frame, or nothing. */
+/* How long a frame is that begins with a process's head: to a quote after which there is a frame, or nothing. */
 static size_t process_len(const struct marey__text *stack, size_t head)
 {
     size_t first = 0;

@@ -44,7 +44,7 @@ struct marey__frames {
     struct marey__index by_text;
     bool names_decide; /* what has the same name is the same, wherever it is */
     bool names_lines;  /* functions of one name and file differ by their lines */
-    bool *is_ambiguous; /* by frame, once they are named: the name alone would stand for two functions */
+    bool *is_ambiguous; /* by frame, once they are named: the name alone would represent two functions */
     uint32_t *sites; /* by frame, of the process at hand; 0: not asked for */
     const marey__sink_process *sites_of;
 };
@@ -53,19 +53,19 @@ struct marey__frames {
 
 void marey__frames_init(struct marey__frames *frames);
 void marey__frames_fini(struct marey__frames *frames);
-/* A new frame with copies of the texts; MAREY__NO_FRAME without memory. */
+/* A new frame with copies of the texts; MAREY__NO_FRAME on out of memory. */
 uint32_t marey__frames_add(struct marey__frames *frames, const struct marey__text_frame *frame);
 /*
  * The frame that is written like this, "name (file:line)", "name (file)" or "name"; made when new. MAREY__NO_FRAME without
  * memory.
  */
 uint32_t marey__frames_of_text(struct marey__frames *frames, const char *text, size_t len);
-/* The frame of exactly this function, made when new. MAREY__NO_FRAME without memory. */
+/* The frame of exactly this function, made when new. MAREY__NO_FRAME on out of memory. */
 uint32_t marey__frames_of_function(struct marey__frames *frames,
                                    const struct marey__text_frame *frame);
-/* Once all are there: find names that need their file to tell functions apart. False without memory. */
+/* Once all are there: find names that need their file to tell functions apart. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__frames_name(struct marey__frames *frames);
-/* The frame's site in a process; processes are best asked one after the other. 0 without memory. */
+/* The frame's site in a process; processes are best asked one after the other. 0 on out of memory. */
 uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *process,
                             uint32_t number);
 
@@ -74,7 +74,7 @@ uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *p
 struct marey__stack_path {
     uint32_t parent, frame;
     uint64_t self;  /* in any unit */
-    uint64_t calls; /* that it stands for; may be 0 */
+    uint64_t calls; /* that it represents; may be 0 */
     /* Once finished. */
     uint64_t total;
     uint32_t first_child; /* the heaviest; 0: none */
@@ -94,9 +94,9 @@ enum { MAREY__MAX_PATHS = 1 << 23 };
 
 MAREY_WARN_UNUSED bool marey__paths_init(struct marey__paths *paths);
 void marey__paths_fini(struct marey__paths *paths);
-/* The path that goes from `parent` on to `frame`, made when new; 0 without memory or beyond MAREY__MAX_PATHS. */
+/* The path that goes from `parent` on to `frame`, made when new; 0 on out of memory or beyond MAREY__MAX_PATHS. */
 uint32_t marey__paths_child(struct marey__paths *paths, uint32_t parent, uint32_t frame);
-/* Once all are there: totals, and an order. False without memory. */
+/* Once all are there: totals, and an order. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__paths_finish(struct marey__paths *paths);
 /* Lay what is used below `root` on a lane, from 0 on, `unit_ns` for each unit. Failures stay in the sink. */
 void marey__paths_lay(const struct marey__paths *paths, uint32_t root, struct marey__frames *frames,
@@ -110,8 +110,8 @@ struct marey__text {
 };
 
 /*
- * Take a line apart: frames, then a number behind a blank, which leaves `*stack` and is rounded. With `is_difference` there are two
- * numbers, of which the latter counts. A stack may have no frames. False for what is no stack.
+ * Take a line apart: frames, then a number after a blank, which leaves `*stack` and is rounded. With `is_difference` there are two
+ * numbers, of which the latter counts. A stack may have no frames. False for what is not a stack.
  */
 bool marey__collapsed_line(const char *line, size_t len, bool is_difference,
                            struct marey__text *stack, uint64_t *count);
@@ -141,7 +141,7 @@ struct marey__marshal_value {
     union {
         int64_t integer;
         double real;
-        const char *text; /* lent by the bytes, no NUL behind */
+        const char *text; /* lent by the bytes, no NUL after */
         size_t first;     /* in `items` */
     } as;
 };
@@ -198,11 +198,11 @@ struct marey__profile {
 
 /*
  * Make the paths below the root of `paths`, whose frames are functions. Calls and self times of each function add up to
- * what it has. False without memory.
+ * what it has. Returns false on out of memory.
  */
 MAREY_WARN_UNUSED bool marey__profile_expand(struct marey__profile *profile,
                                              struct marey__paths *paths);
-/* Once the paths are finished: compare totals, of outermost calls, with those of the functions. False without memory. */
+/* Once the paths are finished: compare totals, of outermost calls, with those of the functions. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__profile_check(struct marey__profile *profile,
                                             const struct marey__paths *paths);
 
@@ -243,7 +243,7 @@ struct marey__unpickled {
     size_t offset;
 };
 
-/* Read `len` bytes, which are lent while the values are used; fini in any case. False: see `mistake`, NULL without memory. */
+/* Read `len` bytes, which are lent while the values are used; fini in any case. False: see `mistake`, NULL on out of memory. */
 MAREY_WARN_UNUSED bool marey__unpickle(struct marey__unpickled *pickle, const void *bytes,
                                        size_t len);
 void marey__unpickled_fini(struct marey__unpickled *pickle);
@@ -333,20 +333,20 @@ struct marey__profile_making {
     uint64_t n_looks; /* at calls, so far */
 };
 
-/* A new path from `parent` on to `function`. 0 without memory. */
+/* A new path from `parent` on to `function`. 0 on out of memory. */
 uint32_t marey__profile_path(struct marey__profile_making *m, uint32_t parent, uint32_t function,
                              const struct marey__profile_step *step);
-/* Make the path a candidate to be followed, if its function calls any. False without memory. */
+/* Make the path a candidate to be followed, if its function calls any. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__profile_candidate(struct marey__profile_making *m, uint32_t path);
 
 /* ---- pstats_circles.c ---- */
 
-/* Find functions that call one another in circles. False without memory. */
+/* Find functions that call one another in circles. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__circles_find(struct marey__profile_making *m);
 /* Follow the path into the circle that its function is in. With `only_new`, only for calls that no path has. */
 MAREY_WARN_UNUSED bool marey__circle_enter(struct marey__profile_making *m, uint32_t path,
                                            bool only_new);
-/* Give calls in circles that found no place the least bad one. `*is_any` tells whether there were such. */
+/* Give calls in circles that found no place the least bad one. `*is_any` reports whether there were such. */
 MAREY_WARN_UNUSED bool marey__circles_force(struct marey__profile_making *m, bool *is_any);
 
 /* ==== austin_in ==== */
@@ -358,7 +358,7 @@ MAREY_WARN_UNUSED bool marey__circles_force(struct marey__profile_making *m, boo
  *   austin_in.c ── P12;T0:13;train.py:main:3;train.py:step:9 10077        a line for each sample
  *                  samples to ranges: which come when, on which thread
  *
- * A file is read twice: names that stand for two functions are known only when all frames are.
+ * A file is read twice: names that represent two functions are known only when all frames are.
  */
 
 /* A thread as austin saw it once. Frames are the outermost first; without any it was not in Python. */
@@ -431,7 +431,7 @@ MAREY_WARN_UNUSED marey_status marey__speedscope_read_outline(struct marey__spee
                                                               const struct marey__import *import);
 void marey__speedscope_fini(struct marey__speedscope *outline);
 /* Leave sentences about units and about what could not be read. */
-void marey__speedscope_tell(const struct marey__speedscope *outline, marey__sink_process *process,
-                            const char *path);
+void marey__speedscope_put_notes(const struct marey__speedscope *outline,
+                                 marey__sink_process *process, const char *path);
 
 #endif

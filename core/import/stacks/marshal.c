@@ -25,7 +25,7 @@ struct reader {
     struct numbers pending; /* elements of what is being read */
 };
 
-/* In place of a value's number: the reader's mistake tells, or there was no memory; of a dict, its end. */
+/* In place of a value's number: the reader's mistake reports, or there was no memory; of a dict, its end. */
 static const uint32_t no_value = UINT32_MAX, end_of_dict = UINT32_MAX - 1;
 
 static uint32_t fail(struct reader *r, const char *mistake)
@@ -49,7 +49,7 @@ static size_t left(const struct reader *r)
     return (size_t)(r->end - r->at);
 }
 
-/* The next `n` bytes; NULL when there are not that many. */
+/* The next `n` bytes; NULL when there are no that many. */
 static const uint8_t *take(struct reader *r, size_t n)
 {
     const uint8_t *bytes = r->at;
@@ -154,7 +154,7 @@ static uint32_t read_text_float(struct reader *r)
         return no_value;
     const char *text = (const char *)take(r, len);
     if (!marey__decimal_double(text, len, &real))
-        real = NAN; /* "inf" and "nan" are no times either */
+        real = NAN; /* "inf" and "nan" are not times either */
     return add_real(r, real);
 }
 

@@ -145,7 +145,7 @@ static bool gather(struct machine *m, enum marey__unpickled_type type, size_t n)
     if (type == MAREY__UNPICKLED_DICT && n % 2 != 0)
         return fail(m, "it has a key without a value");
     const size_t first = m->n - n;
-    /* The new value goes behind the items, which are then taken out from below it. */
+    /* The new value goes after the items, which are then taken out from below it. */
     if (!push(m, (struct marey__unpickled_value){.type = (uint8_t)type}))
         return false;
     const uint32_t made = m->stack[m->n - 1];

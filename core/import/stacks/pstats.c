@@ -6,7 +6,7 @@
  *
  * Built-in functions are in the file "~" at line 0. profile has the number of calls alone for each caller. Python 3.15
  * says with the key ('__sampled__',) that calls are samples. There are no times and no paths: pstats_tree.c makes paths,
- * which are laid one behind the other.
+ * which are laid one after the other.
  */
 #include <math.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static double to_ns(value v)
     return fmin(to_number(v) * 1e9, 1e17);
 }
 
-/* The function of a key (file, line, name). False when it is none, or without memory, which `*failed` tells. */
+/* The function of a key (file, line, name). False when it is none, or on out of memory, which `*failed` reports. */
 static bool find_function(struct reading *r, value key, uint32_t *function, bool *failed)
 {
     if (!is_list_of(key, 3))
@@ -170,7 +170,7 @@ static bool is_sampled_mark(const struct reading *r, value key)
 
 static bool add_all(struct reading *r, value top)
 {
-    MAREY_ASSERT(top != NULL); /* what is no dictionary was refused */
+    MAREY_ASSERT(top != NULL); /* what is not a dictionary was refused */
     for (size_t i = 0; i < top->n; i++) {
         const value key = marey__marshal_item(&r->marshal, top, 2 * i);
         if (is_sampled_mark(r, key))
@@ -252,7 +252,7 @@ static marey_status read_values(struct reading *r, value *top)
     return MAREY_OK;
 }
 
-static void tell(const struct reading *r, marey__sink_process *process)
+static void put_notes(const struct reading *r, marey__sink_process *process)
 {
     const char *path = r->import->path;
     const struct marey__profile *p = &r->profile;
@@ -293,7 +293,7 @@ static marey_status lay_out(struct reading *r)
     const uint32_t lane = marey__sink_thread(process, 0);
     marey__sink_name_lane(process, lane, name, strlen(name));
     marey__paths_lay(&r->paths, 0, &r->frames, process, lane, 1);
-    tell(r, process);
+    put_notes(r, process);
     return marey__sink_status(r->import->sink);
 }
 

@@ -1,6 +1,6 @@
 /*
- * speedscope's files. The frames of all profiles are in one table, which may stand behind them, and what a profile is,
- * and in which unit, may stand behind its events: the file is read twice. The first time is for frames and for what the
+ * speedscope's files. The frames of all profiles are in one table, which may stand after them, and what a profile is,
+ * and in which unit, may stand after its events: the file is read twice. The first time is for frames and for what the
  * profiles say about themselves; events are stepped over.
  *
  *   speedscope_outline.c ── the first reading
@@ -35,7 +35,7 @@ struct reading {
     uint64_t n_bad; /* events and samples that are none */
 };
 
-/* Beyond this a clock is no clock. */
+/* Beyond this a clock is not a clock. */
 static const int64_t latest_ns = INT64_C(1) << 62;
 
 static void put(struct reading *r, enum marey__sink_kind kind, uint32_t frame)
@@ -137,7 +137,7 @@ static bool take_event(struct reading *r, const struct event *event)
     return true;
 }
 
-/* The scan is behind the begin of the list. */
+/* The scan is after the begin of the list. */
 static marey_status read_events(struct reading *r)
 {
     enum marey__json_token token;
@@ -184,7 +184,7 @@ static void take_owner(struct reading *r, uint32_t number)
     }
 }
 
-/* One stack, frames from the outermost on. `*path` is 0 without memory. */
+/* One stack, frames from the outermost on. `*path` is 0 on out of memory. */
 static bool read_stack(struct reading *r, uint32_t *path)
 {
     enum marey__json_token token;
@@ -248,7 +248,7 @@ static bool change_to(struct reading *r, uint32_t path)
     size_t n_new = 0, same = 0;
     for (uint32_t p = path; p != 0; p = r->paths.paths[p].parent)
         n_new++;
-    /* The path's ancestors, from below; the one at the depth of each that is open tells whether that goes on. */
+    /* The path's ancestors, from below; the one at the depth of each that is open reports whether that goes on. */
     uint32_t p = path;
     size_t at = n_new;
     for (; at > r->depth; at--)
@@ -361,7 +361,7 @@ static marey_status read_profile(struct reading *r, size_t number)
     return marey__sink_status(r->import->sink);
 }
 
-/* The scan is behind the begin of the list of profiles. Those that are of no known type are stepped over. */
+/* The scan is after the begin of the list of profiles. Those that are of no known type are stepped over. */
 static marey_status read_profiles(struct reading *r)
 {
     size_t number = 0;
@@ -393,10 +393,10 @@ static marey_status read_second(struct reading *r)
 
 /* ---- the file ---- */
 
-static void tell(const struct reading *r)
+static void put_notes(const struct reading *r)
 {
     const char *path = r->import->path;
-    marey__speedscope_tell(&r->outline, r->first, path);
+    marey__speedscope_put_notes(&r->outline, r->first, path);
     if (r->n_bad != 0)
         marey__sink_note(
             r->first,
@@ -412,7 +412,7 @@ static marey_status read_all(struct reading *r)
     if (r->scan.status == MAREY_EIO || r->scan.status == MAREY_ENOMEM)
         return r->scan.status;
     if (status == MAREY_OK && r->first != NULL)
-        tell(r);
+        put_notes(r);
     return status;
 }
 

@@ -17,7 +17,7 @@ void marey__speedscope_fini(struct marey__speedscope *outline)
     *outline = (struct marey__speedscope){0};
 }
 
-/* A copy of the value behind a key where it is a string, or a number as it stands; "" for anything else. */
+/* A copy of the value after a key where it is a string, or a number as it stands; "" for anything else. */
 static const char *take(struct outlining *o, enum marey__json_token wanted)
 {
     const enum marey__json_token token = marey__json_next(&o->scan);
@@ -42,7 +42,7 @@ static const char *take_digits(struct outlining *o)
 
 /* ---- frames ---- */
 
-/* The scan is behind the begin of the object. */
+/* The scan is after the begin of the object. */
 static void read_frame(struct outlining *o)
 {
     const char *name = "(unnamed)", *file = "", *digits = "";
@@ -239,8 +239,8 @@ marey_status marey__speedscope_read_outline(struct marey__speedscope *outline,
     return status;
 }
 
-void marey__speedscope_tell(const struct marey__speedscope *outline, marey__sink_process *process,
-                            const char *path)
+void marey__speedscope_put_notes(const struct marey__speedscope *outline,
+                                 marey__sink_process *process, const char *path)
 {
     bool has_none = false, has_bytes = false;
     for (size_t i = 0; i < outline->n_profiles; i++) {

@@ -254,7 +254,7 @@ bool marey__frames_name(struct marey__frames *frames)
     return done;
 }
 
-/* What of a path tells where a module is: all behind the folder that packages, or Python's own modules, are in. */
+/* What of a path reports where a module is: all after the folder that packages, or Python's own modules, are in. */
 static size_t skip_folders(const char *file, size_t len)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python3."};
