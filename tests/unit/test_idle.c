@@ -306,8 +306,8 @@ static void rules_of_the_user_come_first(void **state)
         {"a idle:nothing range x", "does not have the reason 'nothing'"},
         {"a idle:queued range x", "does not have the reason"}, /* a device's reason, not a thread's */
         {"a idle: range x", "does not have the reason"},
-        {"a idle:wait kind kernel", "looks at range or category, and not 'kind'"},
-        {"a idle range x", "idle: with a reason"},
+        {"a idle:wait kind kernel", "looks at range or category, not 'kind'"},
+        {"a idle range x", "idle:REASON"},
     };
     for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++) {
         assert_int_equal(marey__rules_parse(&f->rules, "mine", bad[i].text, strlen(bad[i].text)),
