@@ -1,8 +1,10 @@
 /*
  * CUDA as far as it can be seen without making a context: driver, runtime, NVML, CUPTI, nsys; which devices a program sees,
- * and whether their work can be traced. Each library is queried in its own child process, all at once.
+ * and whether their work can be traced. Each library is queried in its own child process, all at once. A driver that
+ * does not fit its kernel module may crash or hang.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include "doctor/internal.h"
@@ -10,6 +12,99 @@
 enum { DEVICES = MAREY__N_LIBRARIES, TRIAL, N_PROBES };
 
 static const uint64_t start_ns = UINT64_C(3000000000);
+
+/* ---- libraries ---- */
+
+/* Query an open library; the answers are lines "key=value" to `fd`. */
+typedef void library_query(const struct marey__doctor *doctor, void *handle, int fd);
+
+struct look {
+    const struct marey__doctor *doctor;
+    enum marey__library library;
+    library_query *ask;
+};
+
+enum { N_SONAMES = 3, N_FOLDERS = 4 };
+
+/* The names that each may have, and where else than on the loader's path it may lie. */
+static const struct places {
+    const char *sonames[N_SONAMES]; /* NULL after the last */
+    const char *folders[N_FOLDERS]; /* below CUDA's prefix, below site-packages */
+} places[MAREY__N_LIBRARIES] = {
+    [MAREY__LIBRARY_DRIVER] = {{"libcuda.so.1"}, {NULL}},
+    [MAREY__LIBRARY_NVML] = {{"libnvidia-ml.so.1"}, {NULL}},
+    [MAREY__LIBRARY_RUNTIME] = {{"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"},
+                                {"lib64", "nvidia/cu13/lib", "nvidia/cuda_runtime/lib"}},
+    [MAREY__LIBRARY_CUPTI] = {{"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"},
+                              {"extras/CUPTI/lib64", "lib64", "nvidia/cu13/lib",
+                               "nvidia/cuda_cupti/lib"}},
+};
+
+static const char *library_name(enum marey__library library)
+{
+    return places[library].sonames[0];
+}
+
+static void *open_in(const char *folder, const char *below, const char *soname)
+{
+    char path[PATH_MAX];
+    if (folder == NULL || folder[0] == '\0' ||
+        snprintf(path, sizeof path, "%s/%s/%s", folder, below, soname) >= (int)sizeof path)
+        return NULL;
+    return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+/* By the loader, then below CUDA's prefix, then among the Python packages of NVIDIA's. */
+static void *open_name(const struct marey__doctor *doctor, const struct places *place,
+                       const char *soname)
+{
+    static const char *const prefixes[] = {"CUDA_HOME", "CUDA_PATH"};
+    void *handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+    for (size_t f = 0; handle == NULL && f < N_FOLDERS; f++) {
+        const char *below = place->folders[f];
+        if (below == NULL)
+            break;
+        for (size_t i = 0; handle == NULL && i < MAREY__COUNT_OF(prefixes); i++)
+            handle = open_in(getenv(prefixes[i]), below, soname);
+        if (handle == NULL)
+            handle = open_in("/usr/local/cuda", below, soname);
+        for (size_t p = 0; p < doctor->n_pythons; p++)
+            for (size_t s = 0; handle == NULL && s < MAREY__MAX_SITES; s++)
+                handle = open_in(doctor->pythons[p].sites[s], below, soname);
+    }
+    return handle;
+}
+
+void *marey__library_open(const struct marey__doctor *doctor, enum marey__library library)
+{
+    void *handle = NULL;
+    const char *chosen = library == MAREY__LIBRARY_CUPTI ? getenv("MAREY_CUPTI_LIBRARY") : NULL;
+    if (chosen != NULL && chosen[0] != '\0') /* as GPU tracing does */
+        return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; handle == NULL && i < N_SONAMES && places[library].sonames[i] != NULL; i++)
+        handle = open_name(doctor, &places[library], places[library].sonames[i]);
+    return handle;
+}
+
+/* A probe's work, on a struct look: "path", the answers, "asked=1"; or "error" when it cannot be opened. */
+static int look_at_library(void *ctx, int fd)
+{
+    const struct look *look = ctx;
+    struct link_map *map = NULL;
+    void *handle = marey__library_open(look->doctor, look->library);
+    if (handle == NULL) {
+        const char *why = dlerror();
+        /* A library that is there and cannot be opened is worth its sentence; one that is not there is not. */
+        if (why != NULL && strstr(why, "No such file") == NULL)
+            dprintf(fd, "error=%s\n", why);
+        return 0;
+    }
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL)
+        dprintf(fd, "path=%s\n", map->l_name);
+    look->ask(look->doctor, handle, fd);
+    dprintf(fd, "asked=1\n");
+    return 0;
+}
 
 /* ---- in the child ---- */
 
@@ -77,7 +172,7 @@ static void ask_devices(const struct marey__doctor *doctor, void *handle, int fd
 
 static const struct library {
     const char *thing;
-    marey__library_ask *ask;
+    library_query *ask;
     const char *advice;
 } libraries[MAREY__N_LIBRARIES] = {
     [MAREY__LIBRARY_DRIVER] = {"driver", ask_driver,
@@ -116,8 +211,7 @@ static void report_library(struct marey__doctor *doctor, enum marey__library whi
     else if (marey__parse_field(text, probe->len, "error", value, sizeof value))
         marey__doctor_limited(doctor, library->thing, advice, "%s", value);
     else
-        marey__doctor_missing(doctor, library->thing, advice, "%s not found",
-                              marey__library_name(which));
+        marey__doctor_missing(doctor, library->thing, advice, "%s not found", library_name(which));
 }
 
 /* ---- in the parent: GPUs ---- */
@@ -286,17 +380,17 @@ void marey__doctor_cuda(struct marey__doctor *doctor)
     /* Starting CUDA wakes GPUs up, which takes seconds on some machines; libraries that answer at once are not waited for. */
     if (access("/dev/nvidiactl", F_OK) == 0)
         doctor->deadline_ns += start_ns;
-    struct marey__doctor_look looks[MAREY__N_LIBRARIES + 1];
+    struct look looks[MAREY__N_LIBRARIES + 1];
     struct marey__probe *probes = marey__calloc(N_PROBES, sizeof *probes);
     if (probes == NULL) {
         marey__doctor_missing(doctor, "driver", NULL, "out of memory");
         return;
     }
     for (unsigned i = 0; i < MAREY__N_LIBRARIES; i++)
-        looks[i] = (struct marey__doctor_look){doctor, (enum marey__library)i, libraries[i].ask};
-    looks[DEVICES] = (struct marey__doctor_look){doctor, MAREY__LIBRARY_DRIVER, ask_devices};
+        looks[i] = (struct look){doctor, (enum marey__library)i, libraries[i].ask};
+    looks[DEVICES] = (struct look){doctor, MAREY__LIBRARY_DRIVER, ask_devices};
     for (unsigned i = 0; i < MAREY__COUNT_OF(looks); i++)
-        marey__probe_start(&probes[i], marey__library_look, &looks[i]);
+        marey__probe_start(&probes[i], look_at_library, &looks[i]);
     marey__probe_start(&probes[TRIAL], marey__cupti_try, doctor);
     marey__probe_wait(probes, N_PROBES, doctor->deadline_ns);
     for (unsigned i = 0; i < MAREY__N_LIBRARIES; i++)

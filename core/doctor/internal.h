@@ -4,11 +4,10 @@
  *   doctor.c             order of subjects, the table        doctor_text.c    text and JSON of it
  *   doctor_clock.c       which clock, its resolution, the cost of a read and of a range
  *   doctor_machine.c, doctor_files.c, doctor_permissions.c, doctor_python.c, doctor_launcher.c, doctor_versions.c
- *   doctor_cuda.c, doctor_cupti.c, doctor_nvml.c, doctor_nvtx.c, doctor_energy.c, doctor_sampling.c
+ *   doctor_cuda.c, doctor_cupti.c, doctor_nvml.c, doctor_energy.c, doctor_sampling.c
  *   doctor_trial.c       a trial recording in a child process
- *   doctor_probe.c, doctor_library.c   child processes that may crash or hang; libraries opened in them
+ *   doctor_probe.c       child processes that may crash or hang
  *   doctor_parse.c       bytes from /proc, cgroups and other programs
- *   python_boot.c        the folder through which `marey run` enters Python
  *
  * Input: the machine. Output: a table of findings. May use every other folder; none uses this one.
  */
@@ -134,7 +133,7 @@ int marey__probe_exec(char *const *argv, int fd);
 /* Find a program by PATH; false when it is not there. */
 bool marey__find_program(const char *name, char *path, size_t size);
 
-/* ---- doctor_library.c: in child processes ---- */
+/* ---- doctor_cuda.c: libraries, in child processes ---- */
 
 enum marey__library {
     MAREY__LIBRARY_DRIVER,
@@ -144,20 +143,8 @@ enum marey__library {
     MAREY__N_LIBRARIES
 };
 
-/* Ask an open library; the answers are lines "key=value" to `fd`. */
-typedef void marey__library_ask(const struct marey__doctor *doctor, void *handle, int fd);
-
-struct marey__doctor_look {
-    const struct marey__doctor *doctor;
-    enum marey__library library;
-    marey__library_ask *ask;
-};
-/* A probe's work, on a struct marey__doctor_look: "path", what `ask` says, "asked=1"; or "error" when it cannot be opened. */
-int marey__library_look(void *ctx, int fd);
 /* NULL when it is nowhere. */
 void *marey__library_open(const struct marey__doctor *doctor, enum marey__library library);
-/* The first of the names that it may have. */
-const char *marey__library_name(enum marey__library library);
 
 /* ---- doctor_nvml.c, doctor_cupti.c: in child processes ---- */
 void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd);
@@ -171,7 +158,7 @@ void marey__cupti_report(struct marey__doctor *doctor, const struct marey__probe
 /* Counters of processors below `folder`, /sys/class/powercap. */
 void marey__rapl_report(struct marey__doctor *doctor, const char *folder);
 
-/* ---- doctor_pulse.c: how often a counter gets a new value ---- */
+/* ---- doctor_energy.c: how often a counter gets a new value ---- */
 
 enum { MAREY__PULSE_GAPS = 64 };
 
