@@ -46,12 +46,9 @@ static bool read_options(struct marey_sampler_options *wants)
                                             .strategy = given.exact      ? MAREY_SAMPLER_EXACT
                                                         : given.snapshot ? MAREY_SAMPLER_SNAPSHOT
                                                                          : MAREY_SAMPLER_AUTO};
-    if (given.exact && given.snapshot) {
-        cli_fail("--exact and --snapshot exclude one another");
-        return false;
-    }
-    if (given.append && given.force) {
-        cli_fail("--append and --force exclude one another");
+    if ((given.exact && given.snapshot) || (given.append && given.force)) {
+        cli_fail("--%s exclude one another",
+                 given.exact && given.snapshot ? "exact and --snapshot" : "append and --force");
         return false;
     }
     if ((given.rate != NULL && !cli_rate("rate", given.rate, &wants->rate_hz)) ||

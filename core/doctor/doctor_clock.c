@@ -75,12 +75,6 @@ static double read_cost_ns(bool is_tsc)
     return best;
 }
 
-static int compare_steps(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /*
  * The usual small step between two reads in a row that differ: at its tenth part from below, because a counter that
  * advances in steps of 10 ns still gives a difference of one tick now and then.
@@ -96,7 +90,7 @@ static double resolution_ns(bool is_tsc, double hz)
             steps[n++] = now - before;
         before = now;
     }
-    qsort(steps, n, sizeof steps[0], compare_steps);
+    qsort(steps, n, sizeof steps[0], marey__compare_u64);
     const size_t tenth = n / 10;
     return n > 0 ? (double)steps[tenth] * 1e9 / hz : NAN;
 }

@@ -34,7 +34,7 @@ void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_n
     pulse->value = value;
 }
 
-static int compare_gaps(const void *a, const void *b)
+int marey__compare_u64(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -45,7 +45,7 @@ uint64_t marey__pulse_period_ns(struct marey__pulse *pulse)
     if (pulse->n_changes < 2)
         return 0;
     const size_t n = MAREY__MIN(pulse->n_changes - 1, (unsigned)MAREY__PULSE_GAPS);
-    qsort(pulse->gaps_ns, n, sizeof pulse->gaps_ns[0], compare_gaps);
+    qsort(pulse->gaps_ns, n, sizeof pulse->gaps_ns[0], marey__compare_u64);
     return pulse->gaps_ns[n / 2];
 }
 

@@ -106,14 +106,12 @@ marey_status marey_sampler_create(const struct marey_sampler_options *given, mar
 
 marey_status marey_sampler_add(marey_sampler *sampler, pid_t pid)
 {
-    marey_status status = MAREY_OK;
     pthread_mutex_lock(&sampler->lock);
-    if (marey__grow(&sampler->joining, &sampler->joining_cap, sampler->n_joining + 1, sizeof pid))
-        sampler->joining[sampler->n_joining++] = pid;
-    else
-        status = marey__no_memory();
+    const bool is_added =
+        MAREY__PUSH(sampler->joining, sampler->n_joining, sampler->joining_cap, pid);
     pthread_mutex_unlock(&sampler->lock);
-    return status;
+    MAREY__TRY_MEMORY(is_added);
+    return MAREY_OK;
 }
 
 void marey_sampler_on_round(marey_sampler *sampler, marey_sampler_on_round_fn *call, void *ctx)

@@ -317,8 +317,7 @@ static const uint8_t *find_on_heap(struct walker *w, uint64_t at)
         w->is_torn = true;
         marey__batch_read(&w->context->batch, w->target->remote, place.copy);
     }
-    if (marey__grow(&places->heap, &places->heap_cap, places->n_heap + 1, sizeof place))
-        places->heap[places->n_heap++] = place;
+    (void)MAREY__PUSH(places->heap, places->n_heap, places->heap_cap, place);
     return marey__batch_at(&w->context->batch, place.copy);
 }
 
@@ -342,10 +341,9 @@ static const uint8_t *find_frame(struct walker *w, uint64_t at)
 static void end_run(struct walker *w, uint64_t anchor)
 {
     struct marey__sampler_context *context = w->context;
-    if (context->native_files != NULL &&
-        marey__grow(&context->runs, &context->runs_cap, context->n_runs + 1, sizeof *context->runs))
-        context->runs[context->n_runs++] =
-            (struct marey__unwind_run){.n_frames = w->n_run, .anchor = anchor};
+    if (context->native_files != NULL)
+        (void)MAREY__PUSH(context->runs, context->n_runs, context->runs_cap,
+                          (struct marey__unwind_run){.n_frames = w->n_run, .anchor = anchor});
     w->n_run = 0;
 }
 
@@ -370,10 +368,8 @@ static bool put_frame(struct walker *w, const uint8_t *frame)
                             ? marey__remote_u64(frame, layout->frame.instruction)
                             : marey__remote_u32(frame, layout->frame.instruction);
     w->is_cut = walk->n == MAREY__WALK_MAX;
-    if (found.code == 0 || w->is_cut ||
-        !marey__grow(&walk->frames, &walk->cap, walk->n + 1, sizeof found))
+    if (found.code == 0 || w->is_cut || !MAREY__PUSH(walk->frames, walk->n, walk->cap, found))
         return false;
-    walk->frames[walk->n++] = found;
     w->n_run++;
     if (is_entry(layout, frame))
         end_run(w, 0);
@@ -609,8 +605,8 @@ static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *inn
 /* Marks where frames are missing, for readers of the stack without its flags. */
 static void put_mark(struct marey__walk *walk)
 {
-    if (marey__grow(&walk->frames, &walk->cap, walk->n + 1, sizeof *walk->frames))
-        walk->frames[walk->n++] = (struct marey__walk_frame){.code = MAREY__WALK_MARK};
+    (void)MAREY__PUSH(walk->frames, walk->n, walk->cap,
+                      (struct marey__walk_frame){.code = MAREY__WALK_MARK});
 }
 
 enum marey__walked marey__thread_walk(struct marey__sampler_context *context,

@@ -24,11 +24,8 @@ static void put(struct runs *runs, uint64_t begin, int64_t line)
         last->line = known;
         return;
     }
-    if (!marey__grow(&runs->runs, &runs->cap, runs->n + 1, sizeof *runs->runs)) {
-        runs->failed = true;
-        return;
-    }
-    runs->runs[runs->n++] = (struct marey__remote_line_run){(uint32_t)begin, known};
+    runs->failed = !MAREY__PUSH(runs->runs, runs->n, runs->cap,
+                                (struct marey__remote_line_run){(uint32_t)begin, known});
 }
 
 /* 3.10: pairs of how far the entry reaches and the signed step to its line; -128 is a reach without any line. */

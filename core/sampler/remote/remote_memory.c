@@ -1,8 +1,8 @@
 /* Bytes of another process: process_vm_readv, or /proc/PID/mem where a filter of system calls forbids that one. */
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "record/internal.h"
 #include "sampler/remote/internal.h"
 
 enum { SPANS_AT_ONCE = 1024 };
@@ -93,7 +93,5 @@ bool marey__remote_read_text(struct marey__remote *remote, uint64_t at, char *to
 
 uint64_t marey__remote_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return marey__clock_ns(CLOCK_MONOTONIC_COARSE);
 }

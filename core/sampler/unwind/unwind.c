@@ -1,5 +1,4 @@
 /* One process: what it has mapped, and what was found for the addresses that its stacks went through. */
-#include <time.h>
 #include <unistd.h>
 
 #include "sampler/unwind/internal.h"
@@ -8,19 +7,12 @@
 enum { MAX_COPY = 32 << 20 };
 static const uint64_t first_pause_ns = 10000000u, longest_pause_ns = 5000000000u;
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* False: they cannot be read, or no memory; then nothing is mapped. */
 static bool read_maps(struct marey__unwind *unwind)
 {
     struct marey__remote_maps maps = {0};
     unwind->counts.n_maps_reads++;
-    unwind->maps_read_ns = now_ns();
+    unwind->maps_read_ns = marey__remote_now_ns();
     unwind->wants_maps = false;
     const bool is_read = unwind->source.maps(unwind->source.self, &maps.text);
     const uint32_t sum = marey__crc32c(0, maps.text.data, maps.text.len);
@@ -112,7 +104,7 @@ struct marey__remote_map *marey__unwind_map_known(struct marey__unwind *unwind, 
 struct marey__remote_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address)
 {
     struct marey__remote_map *map = marey__unwind_map_known(unwind, address);
-    if (map != NULL || now_ns() - unwind->maps_read_ns < unwind->maps_pause_ns)
+    if (map != NULL || marey__remote_now_ns() - unwind->maps_read_ns < unwind->maps_pause_ns)
         return map;
     if (read_maps(unwind))
         map = marey__unwind_map_known(unwind, address);
@@ -139,7 +131,7 @@ size_t marey__unwind_stack_size(struct marey__unwind *unwind, uint64_t sp, size_
 void marey__unwind_keep_up(struct marey__unwind *unwind)
 {
     /* Libraries may come and go at addresses that were seen; once in a while is enough for that. */
-    const uint64_t age_ns = now_ns() - unwind->maps_read_ns;
+    const uint64_t age_ns = marey__remote_now_ns() - unwind->maps_read_ns;
     if (age_ns > longest_pause_ns || (unwind->wants_maps && age_ns > first_pause_ns))
         (void)read_maps(unwind);
 }

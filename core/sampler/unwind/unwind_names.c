@@ -1,5 +1,4 @@
 /* An address becomes a name: by the symbols of its file, by perf-PID.map for generated code, else by where it is. */
-#include <time.h>
 #include <unistd.h>
 
 #include "sampler/unwind/internal.h"
@@ -174,9 +173,7 @@ static void read_jit(struct marey__unwind *unwind)
 
 const struct marey__program_function *marey__unwind_jit_at(struct marey__unwind *unwind, uint64_t pc)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-    const uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+    const uint64_t now = marey__remote_now_ns();
     size_t at = first_after(unwind->jit, unwind->n_jit, pc);
     if ((at == 0 || pc >= unwind->jit[at - 1].end) &&
         (unwind->jit_read_ns == 0 || now - unwind->jit_read_ns > jit_again_ns)) {
