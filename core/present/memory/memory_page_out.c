@@ -69,8 +69,7 @@ static const struct marey__memory_block *block_of(const struct maker *m,
 static void put_gaps(struct maker *m, const struct marey__memory_device *device)
 {
     int64_t last_ns = m->origin_ns;
-    marey__page_put_key(&m->json, "gaps");
-    marey__buf_puts(&m->json, "[");
+    marey__page_open(&m->json, "gaps", "[");
     for (size_t i = 0; i < device->n_changes; i++) {
         const int64_t at_ns = marey__memory_change_ns(m->timeline, &device->changes[i]);
         const int64_t ns =
@@ -86,8 +85,7 @@ static void put_gaps(struct maker *m, const struct marey__memory_device *device)
 static void put_ends(struct maker *m, const struct marey__memory_device *device)
 {
     uint32_t n = 0;
-    marey__page_put_key(&m->json, "ends");
-    marey__buf_puts(&m->json, "[");
+    marey__page_open(&m->json, "ends", "[");
     for (size_t i = 0; i < device->n_changes; i++) {
         const struct marey__memory_change *change = &device->changes[i];
         uint32_t *number = &m->numbers.blocks[change->block];
@@ -105,8 +103,7 @@ enum column { BYTES, CATEGORIES, STACKS, N_COLUMNS };
 static void put_column(struct maker *m, const struct marey__memory_device *device, enum column column)
 {
     static const char *const names[N_COLUMNS] = {"bytes", "categories", "stacks"};
-    marey__page_put_key(&m->json, names[column]);
-    marey__buf_puts(&m->json, "[");
+    marey__page_open(&m->json, names[column], "[");
     for (size_t i = 0; i < device->n_changes; i++) {
         const struct marey__memory_block *block = block_of(m, &device->changes[i]);
         if (device->changes[i].is_end)
@@ -124,8 +121,7 @@ static void put_column(struct maker *m, const struct marey__memory_device *devic
 /* [block, name] of those that have one. */
 static void put_names(struct maker *m, const struct marey__memory_device *device)
 {
-    marey__page_put_key(&m->json, "names");
-    marey__buf_puts(&m->json, "[");
+    marey__page_open(&m->json, "names", "[");
     for (size_t i = 0; i < device->n_changes; i++) {
         const struct marey__memory_block *block = block_of(m, &device->changes[i]);
         size_t len;
@@ -175,8 +171,7 @@ static const char *name_of_phase(uint8_t phase)
 static void put_phases(struct maker *m)
 {
     const struct marey__memory_phases *phases = &m->timeline->phases;
-    marey__page_put_key(&m->json, "phases");
-    marey__buf_puts(&m->json, "[");
+    marey__page_open(&m->json, "phases", "[");
     for (size_t i = 0; i < phases->n_spans; i++) {
         const struct marey__memory_span *span = &phases->spans[i];
         marey__buf_puts(&m->json, "[");
@@ -199,14 +194,12 @@ static void put_index(struct maker *m, const char *title)
     marey__page_put_number(&m->json, "duration_ns", (uint64_t)(m->end_ns - m->origin_ns));
     marey__page_put_number(&m->json, "lost", m->timeline->n_lost);
     put_phases(m);
-    marey__page_put_key(&m->json, "devices");
-    marey__buf_puts(&m->json, "[");
+    marey__page_open(&m->json, "devices", "[");
     (void)number_of_stack(m, 0); /* the one without a stack is the first */
     for (size_t i = 0; i < m->timeline->n_devices; i++)
         put_device(m, &m->timeline->devices[i]);
     marey__page_close(&m->json, "],");
-    marey__page_put_key(&m->json, "stacks");
-    marey__buf_puts(&m->json, "[");
+    marey__page_open(&m->json, "stacks", "[");
     marey__buf_put(&m->json, m->stacks.data, m->stacks.len);
     marey__page_close(&m->json, "]}");
     m->json.failed |= m->stacks.failed;

@@ -144,11 +144,10 @@ struct marey__page_process {
     uint64_t n_series; /* times of names in iterations */
     struct marey__buf texts;
     uint64_t n_texts_left_out;
-    struct marey__names launches; /* each a struct marey_launch, in `launch_keys` */
-    struct marey__arena launch_keys;
-    uint32_t *launch_texts; /* by launch: where its text is */
-    size_t launch_texts_cap;
-    uint32_t *shared_texts; /* by the site of details: where its text lies, plus one; NULL until there is one */
+    struct marey__names shared; /* keys of texts that events share, in `shared_keys` */
+    struct marey__arena shared_keys;
+    uint32_t *shared_texts; /* by number of the key: where its text is */
+    size_t shared_texts_cap;
     struct marey__page_thinning thin;
     struct marey__heat_line *line; /* of the heat map, while it is walked; NULL: it has none, or has it already */
 };
@@ -340,7 +339,8 @@ void marey__page_put_i64(struct marey__buf *json, int64_t value);
 void marey__page_put_u64(struct marey__buf *json, uint64_t value);
 void marey__page_put_text(struct marey__buf *json, const char *key, const char *text);
 void marey__page_put_number(struct marey__buf *json, const char *key, uint64_t value);
-/* Put what closes an object or list, and a comma where the text has one. */
+/* `"KEY":` and the bracket that opens an object or list; and the bracket that closes it, with a comma where `bracket` has one. */
+void marey__page_open(struct marey__buf *json, const char *key, const char *bracket);
 void marey__page_close(struct marey__buf *json, const char *bracket);
 /* A table as the page reads it: columns of cells. `max_rows` 0: all. */
 void marey__page_table(struct marey__buf *json, const marey_table *table, size_t max_rows);

@@ -114,8 +114,7 @@ static marey_status put_block(struct marey__page_packer *packer, const struct ma
 
 static void put_functions(struct marey__buf *json, const struct marey__calls *calls)
 {
-    marey__page_put_key(json, "functions");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "functions", "[");
     for (size_t i = 0; i < calls->n_functions; i++) {
         const struct marey__call_function *const f = &calls->functions[i];
         marey__buf_puts(json, "[");
@@ -133,8 +132,7 @@ static void put_functions(struct marey__buf *json, const struct marey__calls *ca
 
 static void put_signatures(struct marey__buf *json, const struct marey__calls *calls)
 {
-    marey__page_put_key(json, "signatures");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "signatures", "[");
     for (size_t i = 0; i < calls->n_signatures; i++) {
         const struct marey__call_signature *const s = &calls->signatures[i];
         marey__buf_printf(json, "[%u,", s->function);
@@ -159,8 +157,7 @@ static void put_threads(struct marey__buf *json, const struct marey__calls *call
 {
     const bool has_many = has_many_processes(calls);
     struct marey__buf text = {0};
-    marey__page_put_key(json, "threads");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "threads", "[");
     for (size_t i = 0; i < calls->n_threads; i++) {
         const struct marey__call_thread *const t = &calls->threads[i];
         text.len = 0;
@@ -214,8 +211,7 @@ void marey__page_put_calls(const struct marey__page *page, struct marey__buf *js
 {
     if (page->calls == NULL)
         return;
-    marey__page_put_key(json, "calls");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "calls", "[");
     marey__page_put_profile(json, page->calls, page->summary->title);
     marey__page_close(json, "],");
 }
@@ -283,13 +279,11 @@ static void put_index(const struct call_page *page, struct marey__buf *json, con
     marey__page_put_text(json, "version", marey_version());
     marey__page_put_text(json, "title", title);
     marey__buf_printf(json, "\"damaged\":%s,", is_damaged(page) ? "true" : "false");
-    marey__page_put_key(json, "tables");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "tables", "[");
     for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
         marey__page_table(json, marey_report_table(page->report, tables[i]), MAX_ROWS);
     marey__page_close(json, "],");
-    marey__page_put_key(json, "calls");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "calls", "[");
     for (size_t s = 0; s < page->n_sides; s++)
         marey__page_put_profile(json, &page->sides[s].calls, title_of(&page->sides[s]));
     marey__page_close(json, "]}");

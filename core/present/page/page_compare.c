@@ -19,8 +19,7 @@ static marey_status make_index(const marey_report *report, const char *title, st
     marey__page_put_text(json, "title", title);
     marey__page_put_text(json, "summary", sentence.failed ? "" : sentence.data);
     marey__buf_printf(json, "\"damaged\":%s,", report->is_damaged ? "true" : "false");
-    marey__page_put_key(json, "tables");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "tables", "[");
     for (size_t t = 0; t < MAREY__N_COMPARED; t++)
         marey__page_table(json, report->tables[t], MAX_ROWS);
     marey__page_close(json, "]}");

@@ -535,8 +535,7 @@ static marey_status put_planes(struct marey__page *page, struct planes *planes,
 
 static void put_list(struct marey__buf *json, const struct marey__heat *heat)
 {
-    marey__page_put_key(json, "processes");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "processes", "[");
     for (size_t r = 0; r < heat->n_rows; r++)
         for (size_t k = 0; heat->rows[r].n != 0 && k < heat->group; k++) {
             const size_t ordinal = r * heat->group + k;
@@ -548,8 +547,7 @@ static void put_list(struct marey__buf *json, const struct marey__heat *heat)
 
 static void put_names(struct marey__buf *json, const struct marey__heat *heat)
 {
-    marey__page_put_key(json, "names");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "names", "[");
     for (size_t i = 0; i < heat->names.n && i <= MAREY__HEAT_NAMES; i++) {
         marey__json_put(json, heat->names.names[i].text, heat->names.names[i].len);
         marey__buf_puts(json, ",");
@@ -561,8 +559,7 @@ static void put_index(struct marey__page *page, const struct planes *planes, con
                       uint64_t first, uint32_t bin)
 {
     struct marey__buf *json = &page->heat_index;
-    marey__page_put_key(json, "heat");
-    marey__buf_puts(json, "{");
+    marey__page_open(json, "heat", "{");
     marey__page_put_number(json, "rows", planes->n_rows);
     marey__page_put_number(json, "columns", planes->n_columns);
     marey__page_put_number(json, "first", first << bin);
@@ -572,8 +569,7 @@ static void put_index(struct marey__page *page, const struct planes *planes, con
     marey__page_put_number(json, "iteration_width", planes->iteration_width);
     put_list(json, page->heat);
     put_names(json, page->heat);
-    marey__page_put_key(json, "medians");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "medians", "[");
     for (size_t c = 0; c < planes->n_columns; c++) {
         marey__page_put_u64(json, (uint64_t)medians[c]);
         marey__buf_puts(json, ",");

@@ -22,8 +22,7 @@ static void put_row(struct marey__buf *json, const struct marey__page_row *row)
 
 static void put_unfinished(struct marey__buf *json, const struct marey__page_track *track)
 {
-    marey__page_put_key(json, "unfinished");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "unfinished", "[");
     for (size_t i = 0; i < track->n_unfinished; i++) {
         const struct marey__page_unfinished *u = &track->unfinished[i];
         marey__buf_printf(json, "[%u,%" PRIu64 ",%" PRIu64 ",%u,%d],", u->depth, u->start_ns,
@@ -48,8 +47,7 @@ static void put_labels(struct marey__buf *json, const struct marey__page_track *
 {
     if (track->labels == NULL)
         return;
-    marey__page_put_key(json, "labels");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "labels", "[");
     for (size_t i = 0; i < track->n_rows; i++) {
         if (!is_shown(track, i))
             continue;
@@ -94,8 +92,7 @@ static void put_track(struct marey__buf *json, const struct marey__page_track *t
     }
     put_unfinished(json, track);
     put_labels(json, track);
-    marey__page_put_key(json, "rows");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "rows", "[");
     for (size_t i = 0; i < track->n_rows; i++)
         if (is_shown(track, i))
             put_row(json, &track->rows[i]);
@@ -104,8 +101,7 @@ static void put_track(struct marey__buf *json, const struct marey__page_track *t
 
 static void put_tracks(struct marey__buf *json, const struct marey__page *page)
 {
-    marey__page_put_key(json, "tracks");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "tracks", "[");
     for (size_t p = 0; p < page->n_processes; p++) {
         const struct marey__page_process *process = &page->processes[p];
         put_track(json, &process->progress, p);
@@ -176,8 +172,7 @@ static void put_process(struct marey__buf *json, const struct marey__page_proces
 
 static void put_processes(struct marey__buf *json, const struct marey__page *page)
 {
-    marey__page_put_key(json, "processes");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "processes", "[");
     for (size_t p = 0; p < page->n_processes; p++)
         put_process(json, &page->processes[p], marey__page_is_chosen(page, p));
     marey__page_close(json, "],");
@@ -187,8 +182,7 @@ static void put_processes(struct marey__buf *json, const struct marey__page *pag
 
 static void put_cost(struct marey__buf *json, const struct marey_cost *cost)
 {
-    marey__page_put_key(json, "cost");
-    marey__buf_puts(json, "{");
+    marey__page_open(json, "cost", "{");
     marey__page_put_number(json, "events", cost->events);
     marey__page_put_number(json, "low_ns", cost->low_ns);
     marey__page_put_number(json, "high_ns", cost->high_ns);
@@ -230,8 +224,7 @@ marey_status marey__page_index(const struct marey__page *page, struct marey__buf
     marey__page_put_number(json, "threads", page->summary->n_threads);
     marey__buf_printf(json, "\"damaged\":%s,", is_damaged(page) ? "true" : "false");
     put_cost(json, &page->summary->cost);
-    marey__page_put_key(json, "tables");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "tables", "[");
     for (size_t t = 0; t < MAREY__N_TABLES; t++)
         (t == MAREY__TABLE_TREE ? marey__page_tree : marey__page_table)(
             json, page->summary->tables[t], MAREY__PAGE_TABLE_ROWS);

@@ -14,6 +14,11 @@ void marey__page_put_key(struct marey__buf *json, const char *key)
     marey__buf_printf(json, "\"%s\":", key);
 }
 
+void marey__page_open(struct marey__buf *json, const char *key, const char *bracket)
+{
+    marey__buf_printf(json, "\"%s\":%s", key, bracket);
+}
+
 void marey__page_put_text(struct marey__buf *json, const char *key, const char *text)
 {
     marey__page_put_key(json, key);
@@ -88,8 +93,7 @@ static void put_cell(struct marey__buf *json, const struct marey_cell *cell, enu
 /* Of numbers of nanoseconds in all rows, for what is worked out from columns that are not whole. */
 static void put_sums(struct marey__buf *json, const marey_table *table)
 {
-    marey__page_put_key(json, "sums");
-    marey__buf_puts(json, "{");
+    marey__page_open(json, "sums", "{");
     for (size_t c = 0; c < marey_table_n_columns(table); c++) {
         const struct marey_column *column = marey_table_column(table, c);
         uint64_t sum = 0;

@@ -172,9 +172,8 @@ void marey__page_process_fini(struct marey__page_process *process)
     marey__async_match_fini(&process->pending);
     marey__buf_fini(&process->texts);
     marey__free(process->shared_texts);
-    marey__names_fini(&process->launches);
-    marey__arena_fini(&process->launch_keys);
-    marey__free(process->launch_texts);
+    marey__names_fini(&process->shared);
+    marey__arena_fini(&process->shared_keys);
     marey__free(process->lanes);
     marey__free(process->asyncs);
     marey__free(process->counter_rows);

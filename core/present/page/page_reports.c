@@ -69,8 +69,7 @@ void marey__page_put_reports(const struct marey__page *page, bool as_lists, stru
         if (report == NULL || (report->analysis->page_key != NULL) != as_lists)
             continue;
         if (as_lists) {
-            marey__page_put_key(json, report->analysis->page_key);
-            marey__buf_puts(json, "[");
+            marey__page_open(json, report->analysis->page_key, "[");
         }
         put_tables(report, json);
         if (as_lists)

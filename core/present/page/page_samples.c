@@ -29,14 +29,11 @@ void marey__page_put_samples(const struct marey__page *page, struct marey__buf *
 {
     if (page->sampled == NULL)
         return;
-    marey__page_put_key(json, "samples");
-    marey__buf_puts(json, "{");
-    marey__page_put_key(json, "calls");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "samples", "{");
+    marey__page_open(json, "calls", "[");
     marey__page_put_profile(json, page->samples, page->summary->title);
     marey__page_close(json, "],");
-    marey__page_put_key(json, "tables");
-    marey__buf_puts(json, "[");
+    marey__page_open(json, "tables", "[");
     for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
         marey__page_table(json, marey_report_table(page->sampled, tables[i]), MAREY__PAGE_TABLE_ROWS);
     marey__page_close(json, "]},");

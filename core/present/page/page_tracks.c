@@ -118,60 +118,45 @@ static bool add_about_text(struct marey__page_process *process, struct marey__pa
     return add_text(process, track, ns, site, at);
 }
 
-/* What much work has in common lies there once. */
+/* A text that many events share is stored once, by a key of `len` bytes; `put` writes it. */
 static bool add_shared_text(struct marey__page_process *process, struct marey__page_track *track,
-                            uint64_t ns, uint32_t site, uint32_t details)
+                            uint64_t ns, uint32_t site, const void *key, size_t len,
+                            void (*put)(struct marey__page_process *process, const void *key))
 {
-    const struct marey_site_info *info =
-        marey_recording_site(process->recording, process->info->index, details);
-    if (details > process->info->n_sites || info->name_len == 0)
-        return true;
-    if (process->shared_texts == NULL) {
-        process->shared_texts =
-            marey__calloc((size_t)process->info->n_sites + 1, sizeof *process->shared_texts);
-        if (process->shared_texts == NULL)
-            return false;
-    }
-    const uint32_t known = process->shared_texts[details];
-    if (known == 0) {
-        if (!has_room(process))
-            return true;
-        const size_t at = process->texts.len;
-        marey__json_put(&process->texts, info->name, info->name_len);
-        process->shared_texts[details] = (uint32_t)at + 1;
-        return add_text(process, track, ns, site, at);
-    }
-    const struct marey__page_event event = {
-        .start_ns = marey__page_ns(process, ns), .value = known - 1, .id = site};
-    return marey__page_row_add(process->page, &track->texts, &event);
-}
-
-/* Launches with the same sizes share their text. */
-static bool add_launch_text(struct marey__page_process *process, struct marey__page_track *track,
-                            uint64_t ns, uint32_t site, const struct marey_launch *launch)
-{
-    const size_t n = process->launches.n;
-    uint32_t number = marey__names_find(&process->launches, (const char *)launch, sizeof *launch);
+    uint32_t number = marey__names_find(&process->shared, key, len);
     if (number == MAREY__NO_NAME) {
         if (!has_room(process))
             return true;
-        char text[MAREY__LAUNCH_JSON_MAX];
-        const size_t len = marey__launch_json(launch, text), at = process->texts.len;
-        const char *const key =
-            marey__arena_text(&process->launch_keys, (const char *)launch, sizeof *launch);
-        if (key == NULL || !marey__grow(&process->launch_texts, &process->launch_texts_cap, n + 1,
-                                        sizeof *process->launch_texts))
+        const size_t at = process->texts.len;
+        const char *const kept = marey__arena_text(&process->shared_keys, key, len);
+        if (kept == NULL || !marey__grow(&process->shared_texts, &process->shared_texts_cap,
+                                         process->shared.n + 1, sizeof *process->shared_texts))
             return false;
-        number = marey__names_number(&process->launches, key, sizeof *launch);
+        number = marey__names_number(&process->shared, kept, len);
         if (number == MAREY__NO_NAME)
             return false;
-        marey__json_put(&process->texts, text, len);
-        process->launch_texts[number] = (uint32_t)at;
+        put(process, key);
+        process->shared_texts[number] = (uint32_t)at;
         return add_text(process, track, ns, site, at);
     }
     const struct marey__page_event event = {
-        .start_ns = marey__page_ns(process, ns), .value = process->launch_texts[number], .id = site};
+        .start_ns = marey__page_ns(process, ns), .value = process->shared_texts[number], .id = site};
     return marey__page_row_add(process->page, &track->texts, &event);
+}
+
+static void put_launch(struct marey__page_process *process, const void *key)
+{
+    char text[MAREY__LAUNCH_JSON_MAX];
+    const size_t len = marey__launch_json(key, text);
+    marey__json_put(&process->texts, text, len);
+}
+
+/* The key is a site whose name is the text. */
+static void put_details(struct marey__page_process *process, const void *key)
+{
+    const struct marey_site_info *const site =
+        marey_recording_site(process->recording, process->info->index, *(const uint32_t *)key);
+    marey__json_put(&process->texts, site->name, site->name_len);
 }
 
 static bool add_work_details(struct marey__page_process *process, struct marey__page_track *track,
@@ -187,9 +172,14 @@ static bool add_work_details(struct marey__page_process *process, struct marey__
         return false;
     const uint32_t details = marey_record_work_details(words[1]);
     struct marey_launch launch;
-    if (marey_record_launch(words, &launch) && !add_launch_text(process, track, ns, site, &launch))
+    if (marey_record_launch(words, &launch) &&
+        !add_shared_text(process, track, ns, site, &launch, sizeof launch, put_launch))
         return false;
-    if (details != 0 && !add_shared_text(process, track, ns, site, details))
+    const bool has_details =
+        details != 0 && details <= process->info->n_sites &&
+        marey_recording_site(process->recording, process->info->index, details)->name_len != 0;
+    if (has_details &&
+        !add_shared_text(process, track, ns, site, &details, sizeof details, put_details))
         return false;
     if (bytes == 0 || !has_room(process))
         return true;

@@ -3,7 +3,7 @@
  *
  *   sqlite.c          the format: walks events with a stack, so that parents and self times are known
  *   sqlite_rows.c     rows of ranges, a window at a time
- *   sqlite_tables.c, sqlite_gpu.c, sqlite_energy.c   the other tables
+ *   sqlite_tables.c, sqlite_energy.c   the other tables
  *   sqlite_schema.c   tables and views in SQL, opening and closing
  *   sqlite_file.c     a file descriptor as SQLite's file          sqlite_missing.c   builds without SQLite
  *
@@ -143,42 +143,50 @@ struct marey__db_value {
 void marey__db_value_of(struct marey__db *db, const struct marey__payload *payload,
                         struct marey__db_value *value);
 
-/* What is bound goes into a row; it stays until it is bound anew. */
-int marey__db_step(struct marey__db *db, enum marey__db_table table);
-/* Unknown is NULL. */
-void marey__db_bind_if(sqlite3_stmt *insert, int column, bool is_known, int64_t number);
-/* A text as SQL wants it; whether it could stay as it was. */
-bool marey__db_bind_bytes(struct marey__db *db, sqlite3_stmt *insert, int column, const char *text,
-                          size_t len);
-void marey__db_bind_text(struct marey__db *db, sqlite3_stmt *insert, int column, const char *text);
+/* A value of a row. */
+enum marey__db_kind {
+    MAREY__DB_NULL,
+    MAREY__DB_INTEGER,
+    MAREY__DB_REAL,
+    MAREY__DB_TEXT,
+    MAREY__DB_PAYLOAD
+};
+struct marey__db_cell {
+    enum marey__db_kind kind;
+    union {
+        int64_t number;
+        double real;
+        const char *text; /* becomes valid UTF-8 */
+        const struct marey__payload *payload;
+    };
+    size_t len; /* of the text */
+};
+#define DB_CELL(...) ((struct marey__db_cell){__VA_ARGS__})
+#define DB_INT(value) DB_CELL(.kind = MAREY__DB_INTEGER, .number = (int64_t)(value))
+#define DB_KNOWN(is_known, value)                                                                  \
+    DB_CELL(.kind = (is_known) ? MAREY__DB_INTEGER : MAREY__DB_NULL, .number = (int64_t)(value))
+#define DB_NOT_0(value) DB_KNOWN((value) != 0, value)
+#define DB_REAL(value) DB_CELL(.kind = MAREY__DB_REAL, .real = (value))
+#define DB_BYTES(bytes, n) DB_CELL(.kind = MAREY__DB_TEXT, .text = (bytes), .len = (n))
+#define DB_TEXT(string) DB_BYTES(string, strlen(string))
+
+/* Insert a row: MAREY__DB_INSERT(db, LAUNCH, DB_INT(range), DB_INT(correlation)). */
+void marey__db_insert_cells(struct marey__db *db, enum marey__db_table table,
+                            const struct marey__db_cell *cells, size_t n);
+#define MAREY__DB_INSERT(db, table, ...)                                                           \
+    marey__db_insert_cells(db, MAREY__DB_##table, (const struct marey__db_cell[]){__VA_ARGS__},    \
+                           sizeof(struct marey__db_cell[]){__VA_ARGS__} /                          \
+                               sizeof(struct marey__db_cell))
 
 void marey__db_put_meta(struct marey__export *x, struct marey__db *db);
 /* Sentences about recordings and processes. */
 void marey__db_put_warnings(struct marey__export *x, struct marey__db *db);
 void marey__db_put_process(const struct marey__export *x, struct marey__db *db);
-void marey__db_put_thread(const struct marey__export *x, struct marey__db *db,
-                          const struct marey_lane_info *lane);
 /* The id of a site, whose row is written with its first event. */
 uint32_t marey__db_site(struct marey__export *x, struct marey__db *db, uint32_t site);
-void marey__db_put_mark(struct marey__db *db, uint32_t thread, int64_t range, uint32_t site,
-                        uint64_t at_ns, const struct marey__payload *payload);
-void marey__db_put_counter(struct marey__db *db, uint32_t thread, uint32_t site, uint64_t at_ns,
-                           double value);
-/* `end_thread` 0 and `duration_ns` MAREY__DB_UNKNOWN: it has not ended. */
-void marey__db_put_async(struct marey__db *db, uint32_t thread, uint32_t end_thread, uint32_t site,
-                         uint64_t start_ns, uint64_t duration_ns);
-/* The range with this id stands for so many calls. */
-void marey__db_put_repeat(struct marey__db *db, int64_t range, uint64_t calls);
 /* An iteration, epoch or phase of the process at hand. */
 void marey__db_put_span(struct marey__export *x, struct marey__db *db,
                         const struct marey__span *span);
-/* `n_events` 0: nobody counted them. */
-void marey__db_put_loss(struct marey__db *db, uint32_t thread, uint64_t at_ns, uint64_t n_events);
-
-/* ---- sqlite_gpu.c ---- */
-
-void marey__db_put_stream(const struct marey__export *x, struct marey__db *db,
-                          const struct marey_lane_info *lane);
 void marey__db_put_work(struct marey__export *x, struct marey__db *db,
                         const struct marey_lane_info *lane, const struct marey__stream_work *work);
 /* What records say of the range with this id. */

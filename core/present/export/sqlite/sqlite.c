@@ -57,9 +57,11 @@ static void put_lane(const struct marey__export *x, struct marey__db *db,
                      const struct marey_lane_info *lane)
 {
     if (lane->kind == MAREY_LANE_THREAD)
-        marey__db_put_thread(x, db, lane);
+        MAREY__DB_INSERT(db, THREAD, DB_INT(thread_of(x, lane->lane)),
+                         DB_INT(x->process_number + 1), DB_INT(lane->tid), DB_TEXT(lane->name));
     else if (lane->kind == MAREY_LANE_GPU)
-        marey__db_put_stream(x, db, lane);
+        MAREY__DB_INSERT(db, STREAM, DB_INT(thread_of(x, lane->lane)), DB_INT(x->process_number + 1),
+                         DB_INT(lane->device), DB_INT((int32_t)lane->stream), DB_TEXT(lane->name));
 }
 
 static marey_status on_process(struct marey__export *x)
@@ -176,8 +178,10 @@ static void put_range(struct marey__export *x, const struct marey__export_lane *
     const struct marey__payload payload = marey__open_payload(lane, range);
     marey__db_rows_put(db_of(x), &row, &payload);
     marey__db_put_records(x, db_of(x), row.id, &payload);
-    if (payload.repeat != 0)
-        marey__db_put_repeat(db_of(x), row.id, payload.repeat - 1);
+    if (payload.repeat != 0) {
+        MAREY__DB_INSERT(db_of(x), REPEAT, DB_INT(row.id), DB_INT(payload.repeat - 1));
+        db_of(x)->has_repeats = true;
+    }
 }
 
 static void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
@@ -199,18 +203,24 @@ static void on_mark(struct marey__export *x, struct marey__export_lane *lane, ui
     struct marey__db *db = db_of(x);
     const int64_t around =
         has_frame(lane, lane->stack.n_open) ? frame_at(lane, lane->stack.n_open)->id : 0;
-    if (!is_left_out(x, site))
-        marey__db_put_mark(db, thread_of(x, lane->stack.info->lane), around,
-                           marey__db_site(x, db, site), ns - x->origin_ns, payload);
+    if (is_left_out(x, site))
+        return;
+    const uint32_t id = marey__db_site(x, db, site);
+    MAREY__DB_INSERT(db, MARK, DB_INT(db->next_id++), DB_INT(thread_of(x, lane->stack.info->lane)),
+                     DB_NOT_0(around), DB_INT(id), DB_INT(ns - x->origin_ns),
+                     DB_CELL(.kind = MAREY__DB_PAYLOAD, .payload = payload));
 }
 
 static void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                        uint32_t site, double value)
 {
     struct marey__db *db = db_of(x);
-    if (!is_left_out(x, site))
-        marey__db_put_counter(db, thread_of(x, lane->stack.info->lane), marey__db_site(x, db, site),
-                              ns - x->origin_ns, value);
+    if (is_left_out(x, site))
+        return;
+    const uint32_t id = marey__db_site(x, db, site);
+    /* SQLite stores NaN as NULL. */
+    MAREY__DB_INSERT(db, COUNTER, DB_INT(db->next_id++), DB_INT(thread_of(x, lane->stack.info->lane)),
+                     DB_INT(id), DB_INT(ns - x->origin_ns), DB_REAL(value));
 }
 
 /* `end` is NULL when it has not ended. */
@@ -218,11 +228,12 @@ static void put_async(struct marey__export *x, const struct marey__async_half *b
                       const struct marey__async_half *end)
 {
     struct marey__db *db = db_of(x);
-    uint64_t duration_ns = MAREY__DB_UNKNOWN;
-    if (end != NULL)
-        duration_ns = end->ns > begin->ns ? end->ns - begin->ns : 0;
-    marey__db_put_async(db, thread_of(x, begin->lane), end != NULL ? thread_of(x, end->lane) : 0,
-                        marey__db_site(x, db, begin->name), begin->ns - x->origin_ns, duration_ns);
+    const bool has_end = end != NULL;
+    const uint32_t site = marey__db_site(x, db, begin->name);
+    MAREY__DB_INSERT(db, ASYNC, DB_INT(db->next_id++), DB_INT(thread_of(x, begin->lane)),
+                     DB_KNOWN(has_end, has_end ? thread_of(x, end->lane) : 0), DB_INT(site),
+                     DB_INT(begin->ns - x->origin_ns),
+                     DB_KNOWN(has_end, has_end && end->ns > begin->ns ? end->ns - begin->ns : 0));
 }
 
 static void on_async(struct marey__export *x, struct marey__export_lane *lane,
@@ -238,7 +249,9 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
                     uint64_t n_events)
 {
     const uint64_t at_ns = MAREY__MAX(ns, lane->stack.last_ns) - x->origin_ns;
-    marey__db_put_loss(db_of(x), thread_of(x, lane->stack.info->lane), at_ns, n_events);
+    struct marey__db *db = db_of(x);
+    MAREY__DB_INSERT(db, LOSS, DB_INT(db->next_id++), DB_INT(thread_of(x, lane->stack.info->lane)),
+                     DB_INT(at_ns), DB_NOT_0(n_events));
 }
 
 /* The frames of ranges above move down with them; the time in which both ran is the inner one's. */

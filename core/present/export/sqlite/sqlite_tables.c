@@ -5,22 +5,6 @@
 
 /* ---- values ---- */
 
-int marey__db_step(struct marey__db *db, enum marey__db_table table)
-{
-    sqlite3_stmt *const insert = db->inserts[table];
-    if (db->status == MAREY_OK && sqlite3_step(insert) != SQLITE_DONE)
-        marey__db_fail(db);
-    return sqlite3_reset(insert); /* what was bound to it stays until it is bound anew */
-}
-
-void marey__db_bind_if(sqlite3_stmt *insert, int column, bool is_known, int64_t number)
-{
-    if (is_known)
-        sqlite3_bind_int64(insert, column, number);
-    else
-        sqlite3_bind_null(insert, column);
-}
-
 static void no_memory_for_texts(struct marey__db *db)
 {
     if (db->status == MAREY_OK)
@@ -49,8 +33,8 @@ static bool clean_text(struct marey__db *db, const char *text, size_t len)
     return is_same;
 }
 
-bool marey__db_bind_bytes(struct marey__db *db, sqlite3_stmt *insert, int column, const char *text,
-                          size_t len)
+static bool bind_bytes(struct marey__db *db, sqlite3_stmt *insert, int column, const char *text,
+                       size_t len)
 {
     const bool is_same = clean_text(db, text, len);
     if (!db->scratch.failed)
@@ -59,9 +43,9 @@ bool marey__db_bind_bytes(struct marey__db *db, sqlite3_stmt *insert, int column
     return is_same;
 }
 
-void marey__db_bind_text(struct marey__db *db, sqlite3_stmt *insert, int column, const char *text)
+static void bind_text(struct marey__db *db, sqlite3_stmt *insert, int column, const char *text)
 {
-    marey__db_bind_bytes(db, insert, column, text, strlen(text));
+    bind_bytes(db, insert, column, text, strlen(text));
 }
 
 /* A text that would not come out as it went in is left as it is, but a BLOB. */
@@ -94,17 +78,61 @@ void marey__db_value_of(struct marey__db *db, const struct marey__payload *paylo
     }
 }
 
+/* ---- rows ---- */
+
+static void bind_payload(struct marey__db *db, sqlite3_stmt *insert, int column,
+                         const struct marey__payload *payload)
+{
+    struct marey__db_value value;
+    marey__db_value_of(db, payload, &value);
+    if (value.type == SQLITE_INTEGER)
+        sqlite3_bind_int64(insert, column, value.number);
+    else if (value.type == SQLITE_FLOAT)
+        sqlite3_bind_double(insert, column, value.real);
+    else if (value.type == SQLITE_TEXT)
+        sqlite3_bind_text(insert, column, value.text, value.len, SQLITE_TRANSIENT);
+    else if (value.type == SQLITE_BLOB)
+        sqlite3_bind_blob(insert, column, value.text, value.len, SQLITE_TRANSIENT);
+    else
+        sqlite3_bind_null(insert, column);
+}
+
+static void bind_cell(struct marey__db *db, sqlite3_stmt *insert, int column,
+                      const struct marey__db_cell *cell)
+{
+    if (cell->kind == MAREY__DB_INTEGER)
+        sqlite3_bind_int64(insert, column, cell->number);
+    else if (cell->kind == MAREY__DB_REAL)
+        sqlite3_bind_double(insert, column, cell->real);
+    else if (cell->kind == MAREY__DB_TEXT)
+        bind_bytes(db, insert, column, cell->text, cell->len);
+    else if (cell->kind == MAREY__DB_PAYLOAD)
+        bind_payload(db, insert, column, cell->payload);
+    else
+        sqlite3_bind_null(insert, column);
+}
+
+static void step(struct marey__db *db, enum marey__db_table table)
+{
+    sqlite3_stmt *const insert = db->inserts[table];
+    if (db->status == MAREY_OK && sqlite3_step(insert) != SQLITE_DONE)
+        marey__db_fail(db);
+    sqlite3_reset(insert);
+}
+
+void marey__db_insert_cells(struct marey__db *db, enum marey__db_table table,
+                            const struct marey__db_cell *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        bind_cell(db, db->inserts[table], (int)i + 1, &cells[i]);
+    step(db, table);
+}
+
 /* ---- what was recorded ---- */
 
 static void put_pair(struct marey__db *db, const char *key, const char *text, int64_t number)
 {
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_META];
-    marey__db_bind_text(db, insert, 1, key);
-    if (text != NULL)
-        marey__db_bind_text(db, insert, 2, text);
-    else
-        sqlite3_bind_int64(insert, 2, number);
-    marey__db_step(db, MAREY__DB_META);
+    MAREY__DB_INSERT(db, META, DB_TEXT(key), text != NULL ? DB_TEXT(text) : DB_INT(number));
 }
 
 void marey__db_put_meta(struct marey__export *x, struct marey__db *db)
@@ -121,12 +149,8 @@ void marey__db_put_meta(struct marey__export *x, struct marey__db *db)
 
 static void put_warning(struct marey__db *db, uint32_t process, const char *text, size_t len)
 {
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_WARNING];
-    if (len == 0)
-        return;
-    marey__db_bind_if(insert, 1, process != 0, process);
-    marey__db_bind_bytes(db, insert, 2, text, len);
-    marey__db_step(db, MAREY__DB_WARNING);
+    if (len != 0)
+        MAREY__DB_INSERT(db, WARNING, DB_KNOWN(process != 0, process), DB_BYTES(text, len));
 }
 
 void marey__db_put_warnings(struct marey__export *x, struct marey__db *db)
@@ -154,51 +178,22 @@ static int64_t from_origin(const struct marey__export *x, uint64_t ns)
     return (int64_t)(ns + (uint64_t)x->shift_ns - x->origin_ns);
 }
 
-static void bind_identity(const struct marey__export *x, struct marey__db *db, sqlite3_stmt *insert)
-{
-    const struct marey_process *process = x->process;
-    sqlite3_bind_int64(insert, 1, x->process_number + 1);
-    marey__db_bind_text(db, insert, 2, marey_recording_name(x->recording));
-    marey__db_bind_if(insert, 3, process->rank >= 0, process->rank);
-    marey__db_bind_if(insert, 4, process->world_size >= 0, process->world_size);
-    marey__db_bind_if(insert, 5, process->local_rank >= 0, process->local_rank);
-    sqlite3_bind_int64(insert, 6, process->pid);
-    marey__db_bind_if(insert, 7, process->ppid > 0, process->ppid);
-    marey__db_bind_text(db, insert, 8, process->host);
-    marey__db_bind_text(db, insert, 9, process->command);
-    marey__db_bind_text(db, insert, 10, process->run_id);
-    marey__db_bind_text(db, insert, 11, process->clock);
-    marey__db_bind_text(db, insert, 12, process->end);
-}
-
 void marey__db_put_process(const struct marey__export *x, struct marey__db *db)
 {
-    const struct marey_process *process = x->process;
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_PROCESS];
-    bind_identity(x, db, insert);
-    sqlite3_bind_int64(insert, 13, (int64_t)process->start_unix_ns);
-    marey__db_bind_if(insert, 14, process->n_words != 0, from_origin(x, process->first_ns));
-    marey__db_bind_if(insert, 15, process->n_words != 0, from_origin(x, process->last_ns));
-    sqlite3_bind_int64(insert, 16, (int64_t)process->n_events);
-    sqlite3_bind_int64(insert, 17, (int64_t)process->lost_events);
-    marey__db_bind_if(insert, 18, process->lost_events != 0, from_origin(x, process->lost_first_ns));
-    marey__db_bind_if(insert, 19, process->lost_events != 0, from_origin(x, process->lost_last_ns));
-    sqlite3_bind_double(insert, 20, process->event_cost_ns);
-    sqlite3_bind_int64(insert, 21, (int64_t)process->flush_cpu_ns);
-    sqlite3_bind_int64(insert, 22, (int64_t)process->log_bytes);
-    marey__db_step(db, MAREY__DB_PROCESS);
-    put_notes(db, x->process_number + 1, process->note);
-}
-
-void marey__db_put_thread(const struct marey__export *x, struct marey__db *db,
-                          const struct marey_lane_info *lane)
-{
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_THREAD];
-    sqlite3_bind_int64(insert, 1, (int64_t)x->n_lanes_before + lane->lane + 1);
-    sqlite3_bind_int64(insert, 2, x->process_number + 1);
-    sqlite3_bind_int64(insert, 3, lane->tid);
-    marey__db_bind_text(db, insert, 4, lane->name);
-    marey__db_step(db, MAREY__DB_THREAD);
+    const struct marey_process *p = x->process;
+    const bool has_events = p->n_words != 0, has_losses = p->lost_events != 0;
+    MAREY__DB_INSERT(db, PROCESS, DB_INT(x->process_number + 1),
+                     DB_TEXT(marey_recording_name(x->recording)), DB_KNOWN(p->rank >= 0, p->rank),
+                     DB_KNOWN(p->world_size >= 0, p->world_size),
+                     DB_KNOWN(p->local_rank >= 0, p->local_rank), DB_INT(p->pid),
+                     DB_KNOWN(p->ppid > 0, p->ppid), DB_TEXT(p->host), DB_TEXT(p->command),
+                     DB_TEXT(p->run_id), DB_TEXT(p->clock), DB_TEXT(p->end),
+                     DB_INT(p->start_unix_ns), DB_KNOWN(has_events, from_origin(x, p->first_ns)),
+                     DB_KNOWN(has_events, from_origin(x, p->last_ns)), DB_INT(p->n_events),
+                     DB_INT(p->lost_events), DB_KNOWN(has_losses, from_origin(x, p->lost_first_ns)),
+                     DB_KNOWN(has_losses, from_origin(x, p->lost_last_ns)),
+                     DB_REAL(p->event_cost_ns), DB_INT(p->flush_cpu_ns), DB_INT(p->log_bytes));
+    put_notes(db, x->process_number + 1, p->note);
 }
 
 /* ---- sites ---- */
@@ -211,17 +206,17 @@ static void put_site(struct marey__db *db, uint32_t id, uint32_t name_id,
     const bool has_name = site->name_len != 0;
     sqlite3_bind_int64(insert, 1, id);
     sqlite3_bind_int64(insert, 2, name_id);
-    if (marey__db_bind_bytes(db, insert, 3, has_name ? site->name : nameless,
-                             has_name ? site->name_len : strlen(nameless)))
+    if (bind_bytes(db, insert, 3, has_name ? site->name : nameless,
+                   has_name ? site->name_len : strlen(nameless)))
         sqlite3_bind_null(insert, 4);
     else
         sqlite3_bind_blob64(insert, 4, site->name, site->name_len, SQLITE_STATIC);
-    marey__db_bind_text(db, insert, 5, site->category);
-    marey__db_bind_text(db, insert, 6, site->domain);
+    bind_text(db, insert, 5, site->category);
+    bind_text(db, insert, 6, site->domain);
     sqlite3_bind_int64(insert, 7, site->color);
-    marey__db_bind_text(db, insert, 8, site->file);
+    bind_text(db, insert, 8, site->file);
     sqlite3_bind_int64(insert, 9, site->line);
-    marey__db_step(db, MAREY__DB_SITE);
+    step(db, MAREY__DB_SITE);
 }
 
 /* The id of an equal site of another process, or a new one; 0 without memory. */
@@ -255,118 +250,113 @@ uint32_t marey__db_site(struct marey__export *x, struct marey__db *db, uint32_t 
     return ids[slot];
 }
 
-/* ---- events ---- */
-
-static void bind_payload(struct marey__db *db, sqlite3_stmt *insert, int column,
-                         const struct marey__payload *payload)
-{
-    struct marey__db_value value;
-    marey__db_value_of(db, payload, &value);
-    if (value.type == SQLITE_INTEGER)
-        sqlite3_bind_int64(insert, column, value.number);
-    else if (value.type == SQLITE_FLOAT)
-        sqlite3_bind_double(insert, column, value.real);
-    else if (value.type == SQLITE_TEXT)
-        sqlite3_bind_text(insert, column, value.text, value.len, SQLITE_TRANSIENT);
-    else if (value.type == SQLITE_BLOB)
-        sqlite3_bind_blob(insert, column, value.text, value.len, SQLITE_TRANSIENT);
-    else
-        sqlite3_bind_null(insert, column);
-}
-
-void marey__db_put_mark(struct marey__db *db, uint32_t thread, int64_t range, uint32_t site,
-                        uint64_t at_ns, const struct marey__payload *payload)
-{
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_MARK];
-    sqlite3_bind_int64(insert, 1, db->next_id++);
-    sqlite3_bind_int64(insert, 2, thread);
-    marey__db_bind_if(insert, 3, range != 0, range);
-    sqlite3_bind_int64(insert, 4, site);
-    sqlite3_bind_int64(insert, 5, (int64_t)at_ns);
-    bind_payload(db, insert, 6, payload);
-    marey__db_step(db, MAREY__DB_MARK);
-}
-
-void marey__db_put_counter(struct marey__db *db, uint32_t thread, uint32_t site, uint64_t at_ns,
-                           double value)
-{
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_COUNTER];
-    sqlite3_bind_int64(insert, 1, db->next_id++);
-    sqlite3_bind_int64(insert, 2, thread);
-    sqlite3_bind_int64(insert, 3, site);
-    sqlite3_bind_int64(insert, 4, (int64_t)at_ns);
-    sqlite3_bind_double(insert, 5, value); /* what is no number becomes NULL */
-    marey__db_step(db, MAREY__DB_COUNTER);
-}
-
-void marey__db_put_async(struct marey__db *db, uint32_t thread, uint32_t end_thread, uint32_t site,
-                         uint64_t start_ns, uint64_t duration_ns)
-{
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_ASYNC];
-    sqlite3_bind_int64(insert, 1, db->next_id++);
-    sqlite3_bind_int64(insert, 2, thread);
-    marey__db_bind_if(insert, 3, end_thread != 0, end_thread);
-    sqlite3_bind_int64(insert, 4, site);
-    sqlite3_bind_int64(insert, 5, (int64_t)start_ns);
-    marey__db_bind_if(insert, 6, duration_ns != MAREY__DB_UNKNOWN, (int64_t)duration_ns);
-    marey__db_step(db, MAREY__DB_ASYNC);
-}
-
-void marey__db_put_loss(struct marey__db *db, uint32_t thread, uint64_t at_ns, uint64_t n_events)
-{
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_LOSS];
-    sqlite3_bind_int64(insert, 1, db->next_id++);
-    sqlite3_bind_int64(insert, 2, thread);
-    sqlite3_bind_int64(insert, 3, (int64_t)at_ns);
-    marey__db_bind_if(insert, 4, n_events != 0, (int64_t)n_events);
-    marey__db_step(db, MAREY__DB_LOSS);
-}
-
-void marey__db_put_repeat(struct marey__db *db, int64_t range, uint64_t calls)
-{
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_REPEAT];
-    sqlite3_bind_int64(insert, 1, range);
-    sqlite3_bind_int64(insert, 2, (int64_t)calls);
-    marey__db_step(db, MAREY__DB_REPEAT);
-    db->has_repeats = true;
-}
-
 /* ---- iterations, epochs, phases ---- */
-
-static void put_phase(struct marey__export *x, struct marey__db *db, const struct marey__span *span)
-{
-    const uint32_t site = marey__db_site(x, db, span->site);
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_PHASE];
-    sqlite3_bind_int64(insert, 1, db->next_id++);
-    sqlite3_bind_int64(insert, 2, x->process_number + 1);
-    sqlite3_bind_int64(insert, 3, site);
-    sqlite3_bind_int64(insert, 4, (int64_t)span->n_iterations);
-    sqlite3_bind_int64(insert, 5, (int64_t)(span->begin_ns - x->origin_ns));
-    marey__db_bind_if(insert, 6, !span->is_open, (int64_t)(span->end_ns - span->begin_ns));
-    marey__db_step(db, MAREY__DB_PHASE);
-}
 
 void marey__db_put_span(struct marey__export *x, struct marey__db *db, const struct marey__span *span)
 {
+    const int64_t process = x->process_number + 1,
+                  start_ns = (int64_t)(span->begin_ns - x->origin_ns),
+                  duration_ns = (int64_t)(span->end_ns - span->begin_ns);
     if (span->kind == MAREY__SPAN_PHASE) {
-        put_phase(x, db, span);
+        const uint32_t site = marey__db_site(x, db, span->site);
+        MAREY__DB_INSERT(db, PHASE, DB_INT(db->next_id++), DB_INT(process), DB_INT(site),
+                         DB_INT(span->n_iterations), DB_INT(start_ns),
+                         DB_KNOWN(!span->is_open, duration_ns));
         return;
     }
     const bool is_epoch = span->kind == MAREY__SPAN_EPOCH;
-    sqlite3_stmt *const insert = db->inserts[is_epoch ? MAREY__DB_EPOCH : MAREY__DB_ITERATION];
-    sqlite3_bind_int64(insert, 1, db->next_id++);
-    sqlite3_bind_int64(insert, 2, x->process_number + 1);
-    sqlite3_bind_int64(insert, 3, (int64_t)span->number);
-    sqlite3_bind_int64(insert, 4,
-                       is_epoch ? (int64_t)span->n_iterations
-                                : (int64_t)(span->flags & MAREY__ITERATION_WARMUP));
-    sqlite3_bind_int64(insert, 5, (int64_t)(span->begin_ns - x->origin_ns));
     /* Where an iteration began is not known when the record of the one before was lost. */
-    marey__db_bind_if(insert, 6, !span->is_open && (span->flags & MAREY__ITERATION_CUT) == 0,
-                      (int64_t)(span->end_ns - span->begin_ns));
-    if (span->samples > 0)
-        sqlite3_bind_double(insert, 7, span->samples);
-    else
-        sqlite3_bind_null(insert, 7);
-    marey__db_step(db, is_epoch ? MAREY__DB_EPOCH : MAREY__DB_ITERATION);
+    const bool is_whole = !span->is_open && (span->flags & MAREY__ITERATION_CUT) == 0;
+    const struct marey__db_cell cells[] = {
+        DB_INT(db->next_id++),
+        DB_INT(process),
+        DB_INT(span->number),
+        DB_INT(is_epoch ? span->n_iterations : span->flags & MAREY__ITERATION_WARMUP),
+        DB_INT(start_ns),
+        DB_KNOWN(is_whole, duration_ns),
+        span->samples > 0 ? DB_REAL(span->samples) : DB_KNOWN(false, 0)};
+    marey__db_insert_cells(db, is_epoch ? MAREY__DB_EPOCH : MAREY__DB_ITERATION, cells,
+                           MAREY__COUNT_OF(cells));
+}
+
+/*
+ * ---- GPU activity, and launches, communication, flows, arguments ----
+ *
+ * Ranges and GPU activity have ids of one sequence, so the tables about both have one column for either.
+ */
+
+static uint32_t stream_of(const struct marey__export *x, const struct marey_lane_info *lane)
+{
+    return x->n_lanes_before + lane->lane + 1;
+}
+
+/* ---- what is known ---- */
+
+static void put_communication(struct marey__export *x, struct marey__db *db, int64_t event,
+                              const struct marey_communication *what)
+{
+    const struct marey_site_info *group = marey__export_site(x, what->group);
+    const bool has_group = what->group != 0;
+    MAREY__DB_INSERT(db, COMMUNICATION, DB_INT(event), DB_TEXT(marey__collective_name(what->what)),
+                     has_group ? DB_BYTES(group->name, group->name_len) : DB_KNOWN(false, 0),
+                     has_group ? DB_TEXT(group->domain) : DB_KNOWN(false, 0),
+                     DB_NOT_0(what->group_size), DB_NOT_0(what->bytes_in), DB_NOT_0(what->bytes_out),
+                     DB_KNOWN(what->sequence != UINT64_MAX, what->sequence),
+                     DB_KNOWN(what->peer >= 0, what->peer));
+}
+
+static void put_details(struct marey__export *x, struct marey__db *db, int64_t event,
+                        const struct marey__details *details)
+{
+    if (details->communicates)
+        put_communication(x, db, event, &details->communication);
+    if (details->arguments != NULL)
+        MAREY__DB_INSERT(db, ARGUMENTS, DB_INT(event),
+                         DB_BYTES(details->arguments, details->arguments_len));
+}
+
+void marey__db_put_records(struct marey__export *x, struct marey__db *db, int64_t range,
+                           const struct marey__payload *payload)
+{
+    struct marey__details details;
+    const uint64_t *record;
+    for (uint32_t at = 0; (record = marey__next_record(payload, &at)) != NULL;)
+        if (marey_record_type_of(record[0]) == MAREY_RECORD_LAUNCH && record[1] != 0)
+            MAREY__DB_INSERT(db, LAUNCH, DB_INT(range), DB_INT(record[1]));
+    marey__details_of(payload, &details);
+    put_details(x, db, range, &details);
+}
+
+void marey__db_put_flow(struct marey__export *x, struct marey__db *db,
+                        const struct marey_lane_info *lane, int64_t event, uint64_t ns,
+                        const uint64_t *words)
+{
+    static const char *const ends[] = {"begin", "step", "end"};
+    const uint32_t site = marey__db_site(x, db, marey_record_site(words[1]));
+    const bool is_stream = lane->kind == MAREY_LANE_GPU;
+    MAREY__DB_INSERT(db, FLOW, DB_INT(db->next_id++), DB_INT(site), DB_INT(words[2]),
+                     DB_TEXT(words[3] < MAREY__COUNT_OF(ends) ? ends[words[3]] : ""),
+                     DB_KNOWN(!is_stream, stream_of(x, lane)),
+                     DB_KNOWN(is_stream, stream_of(x, lane)), DB_NOT_0(event),
+                     DB_INT(ns - x->origin_ns));
+}
+
+/* ---- work ---- */
+
+void marey__db_put_work(struct marey__export *x, struct marey__db *db,
+                        const struct marey_lane_info *lane, const struct marey__stream_work *work)
+{
+    const uint32_t site = marey__db_site(x, db, work->site);
+    const int64_t id = db->next_id++;
+    struct marey__details details;
+    const uint64_t *record;
+    MAREY__DB_INSERT(db, WORK, DB_INT(id), DB_INT(stream_of(x, lane)),
+                     DB_TEXT(marey__work_kind_name(work->kind)), DB_INT(site),
+                     DB_INT(work->ns - x->origin_ns), DB_INT(work->duration_ns),
+                     DB_NOT_0(work->correlation), DB_NOT_0(work->bytes));
+    marey__work_details_of(x, work, &details);
+    put_details(x, db, id, &details);
+    for (uint32_t at = 0; (record = marey__next_record(&work->payload, &at)) != NULL;)
+        if (marey_record_type_of(record[0]) == MAREY_RECORD_FLOW)
+            marey__db_put_flow(x, db, lane, id, work->ns, record);
 }
