@@ -2,8 +2,8 @@
 
 The process is a shell, started before there is work, because starting one takes a millisecond and the training waits
 for it. An order is a line in a file that is nowhere but in memory, and a byte in a pipe that says there is one more.
-Neither waits for the shell, however far behind it is. Both stay when the program is gone, and the shell has a session
-of its own: so neither Ctrl-C nor the terminal's end nor a `kill -9` of the program stops what has been ordered.
+Neither waits for the shell, however far behind it is. Both stay when the program is gone, and the shell runs in
+its own session: neither Ctrl-C nor a closed terminal nor a `kill -9` of the program stops a command that was queued.
 
 Commands whose input is still being written are queued: a thread waits for the input, so that the training does not.
 """
@@ -32,7 +32,7 @@ _MANY_BYTES = 1 << 20  # some 3,000 orders
 # What would make a helper record, or be watched like the program itself.
 _NOT_INHERITED = ("MAREY", "MAREY_OPTIONS", "LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 
-# A byte of the pipe stands for a whole line: without it the shell might read one that is half written. When the program
+# One byte of the pipe per complete line: without it the shell might read a half-written one. When the program
 # is gone, lines whose byte had no room in the pipe are whole too.
 _SHELL = """
 exec 3</proc/self/fd/{orders}
@@ -133,7 +133,7 @@ class _Shells:
 
     shells: ClassVar[list[_BackgroundShell]] = []
     queue_thread: Optional[_QueueThread] = None
-    lock = threading.RLock()  # guards the processes, for moments; a forked child has a new one
+    lock = threading.RLock()  # guards the processes, held briefly; a forked child has a new one
 
 
 def _after_fork() -> None:
@@ -202,13 +202,13 @@ def wait() -> None:
 
 @atexit.register
 def _at_exit() -> None:
-    """Wait for what is under way, and say so when it takes longer than a moment."""
+    """Wait for running commands; print a message when that takes longer than a second or so."""
     shells = _finish()
     try:
         for shell in shells:
             shell.shell.wait(_MOMENT_S)
     except subprocess.TimeoutExpired:
-        sentence = "marey: waiting for the tables and pages of the last window; Ctrl-C leaves them to finish alone"
+        sentence = "marey: waiting for tables and pages of the last window; Ctrl-C lets them finish in the background"
         print(sentence, file=sys.stderr, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             for shell in shells:

@@ -53,7 +53,7 @@ class _Queue(Generic[Entry]):
 
 
 class Batched:
-    """Loggers behind a thread: `with Batched([CSVLogger("logs")]) as log: log.log_metrics({"loss": 0.5}, step=1)`.
+    """Loggers fed by a thread: `with Batched([CSVLogger("logs")]) as log: log.log_metrics({"loss": 0.5}, step=1)`.
 
     Making one waits for the loggers to open: packages are imported and stores are made before training begins, and not
     beside its first steps. After that no call waits. What has come is handed over every `interval_s` seconds. At most
@@ -119,7 +119,7 @@ class Batched:
         self._wake.set()
         self._thread.join(self._patience_s)
         if self._thread.is_alive():
-            tell(f"the loggers are not done after {self._patience_s:g} s: what they have not written is lost")
+            tell(f"the loggers did not finish within {self._patience_s:g} s: unwritten metrics are lost")
         if self.dropped:
             tell(
                 f"{self.dropped} calls for the loggers were dropped, because more than they could take came in "

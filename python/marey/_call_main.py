@@ -36,7 +36,7 @@ def _parse(args: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "-s", "--sort", default=-1, metavar="COLUMN", help="as pstats sorts: tottime, cumtime, calls, ..."
     )
-    parser.add_argument("--no-signatures", action="store_true", help="functions by their names alone")
+    parser.add_argument("--no-signatures", action="store_true", help="functions by name only")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module, with what follows as its arguments")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS...", help="what to run")
     given = parser.parse_args(args)
@@ -59,7 +59,7 @@ def _code_of_script(path: str, args: list[str]) -> tuple[Any, dict[str, Any]]:
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec")
-    # A module of its own, so that what is pickled there is found again.
+    # A separate module, so that objects pickled there can be found again.
     module = types.ModuleType("__main__")
     module.__dict__.update({"__file__": path, "__builtins__": __builtins__, "__cached__": None})
     sys.modules["__main__"] = module
@@ -105,4 +105,4 @@ def _show(profile: Any, given: argparse.Namespace) -> None:
         else:
             profile.print_stats(given.sort)
     except BrokenPipeError:
-        sys.stdout = None  # whoever read it has seen enough
+        sys.stdout = None  # the reader closed the pipe

@@ -159,7 +159,7 @@ class FunctionComparison:
         elif self.verdict == "same":
             text = f"no difference shown ({bounds})"
         else:
-            text = f"it cannot be told ({bounds}): {self.reason}"
+            text = f"undecided ({bounds}): {self.reason}"
         return f"<{text}; {self.a_ns:.4g} ns and {self.b_ns:.4g} ns, {self.rounds} rounds>"
 
 
@@ -173,7 +173,7 @@ def compare_functions(
     smallest_percent: float = 1.0,
     sync: Optional[Callable[[], object]] = None,
 ) -> FunctionComparison:
-    """Run two callables in turns (f g, g f, f g, ...) and tell whether `g` is faster than `f`.
+    """Run two callables in turns (f g, g f, f g, ...) and decide whether `g` is faster than `f`.
 
     `setup` runs before each call and is not timed. Short calls are timed several at once where there is no `setup`.
     `sync` runs at the end of each timed part: torch.cuda.synchronize for work on a GPU. It goes on for `seconds`, or

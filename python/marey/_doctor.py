@@ -37,7 +37,7 @@ def doctor(
     """Look at what can be measured here, how finely, at what cost, and what is missing.
 
     `path` is where recordings shall go, by default the current directory; a small one is made there and removed.
-    `measure` also writes up to 64 MiB and tells the speed. `wait` is how many seconds libraries and interpreters, all
+    `measure` also writes up to 64 MiB and reports the speed. `wait` is how many seconds libraries and interpreters, all
     together, may take to answer. An open recording goes on undisturbed.
     """
     from marey import _tools

@@ -49,7 +49,7 @@ class Gradients:
         self._paths = {}
 
     def add(self, parts: Parts, data: Any, how: How) -> None:
-        """Remember a value; its path is checked now, so that an error is told where it is made."""
+        """Remember a value; its path is checked now, so that the error points to this call."""
         self._claim(parts, is_value=data is not EMPTY_DICT)
         self.entries.append(_Entry(parts, data, how))
 

@@ -42,7 +42,7 @@ def plain(tensor: Any) -> Any:
             tell_once(f"TensorDumper: tensors of layout {tensor.layout} are dumped as dense ones")
             tensor = tensor.to_dense()
         if tensor.is_quantized:
-            tell_once("TensorDumper: quantized tensors are dumped as the numbers they stand for")
+            tell_once("TensorDumper: quantized tensors are dumped as dequantized values")
             tensor = tensor.dequantize()
         if tensor.device.type == "meta":
             raise TypeError("a tensor on the device 'meta' has no data to dump")

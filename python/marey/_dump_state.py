@@ -1,4 +1,4 @@
-"""What a TensorDumper was told: its ranges, converters, actions; and how the values of one call are to be dumped."""
+"""Settings of a TensorDumper: ranges, converters, actions; and how the values of one call are dumped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Type(enum.IntEnum):
 
     @classmethod
     def is_image(cls, dump_type: Type) -> bool:
-        """Whether it is a picture."""
+        """Whether it is an image format."""
         return dump_type in (cls.IMAGE_RGB, cls.IMAGE_BGR, cls.IMAGE_I)
 
 

@@ -24,7 +24,7 @@ MAX_DEPTH = 100
 
 
 def add_from_hook(tree: int, parts: Parts, data: Any, dump_type: Optional[Type], phase: str) -> None:
-    """Add what a hook of a model saw. What cannot be dumped is told once and passed over: the model goes on."""
+    """Add values from a model's hook. A value that cannot be dumped is reported once and skipped; the model goes on."""
     how = How(tree, dump_type, None, None, None, None, None)
 
     def give(parts: Parts, value: Any, how: How) -> None:
@@ -37,12 +37,12 @@ def add_from_hook(tree: int, parts: Parts, data: Any, dump_type: Optional[Type],
 
 
 def ranges() -> Parts:
-    """What stands in front of paths now."""
+    """The current prefix of paths."""
     return tuple(".".join(state.ranges).split(".")) if state.ranges else ()
 
 
 def parts_of(path: str) -> Parts:
-    """A path as it was given, behind the ranges that are open."""
+    """The given path after the prefix of open ranges."""
     if not isinstance(path, str):
         raise TypeError(f"a path is a str, not {type(path).__name__}")
     return (*ranges(), *path.split("."))
@@ -54,9 +54,7 @@ def walk_from(path: str, data: Any, how: How, give: Give) -> None:
     if callable(data) and _converter(data) is None:
         data = data()
     if state.layout == "accvlab" and (data is None or isinstance(data, (bool, int, float))):
-        raise ValueError(
-            f"{path}: a {type(data).__name__} alone is not dumped in the layout of ACCV-Lab; put it into a dict"
-        )
+        raise ValueError(f"{path}: ACCV-Lab's layout cannot hold a bare {type(data).__name__}; put it into a dict")
     _walk(parts, data, how, give, 0)
 
 

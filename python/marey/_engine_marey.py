@@ -50,7 +50,7 @@ class MareyEngine:
         record_shapes: bool = False,
         with_flops: bool = False,
     ) -> None:
-        """Say what is to be recorded. What this engine does not have is told, and left out."""
+        """Configure what is recorded. Settings that this engine does not support are reported and ignored."""
         self.output_dir = os.fspath(output_dir)
         self._cuda = cuda
         self._operators, self._mistake = _make_operators(record_shapes) if cpu else (None, None)
@@ -229,7 +229,7 @@ class _Beginning:
 
 
 def _make_operators(shapes: bool) -> tuple[Optional[Operators], Optional[_native.MareyError]]:
-    """Learn about this PyTorch before the training begins; what is wrong is told when a window is to be recorded."""
+    """Learn about this PyTorch before the training begins; errors are reported when a window is recorded."""
     try:
         operators = Operators(shapes)
     except _native.MareyError as error:

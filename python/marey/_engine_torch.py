@@ -1,8 +1,8 @@
 """The engine that drives torch.profiler: by its lower level, because the driver decides when.
 
-A window's end has two parts. torch stops and writes its trace as plain JSON: that is torch's own time, told apart. Then
-`marey artifacts` is ordered from the process beside. It packs the trace, and makes tables, stacks and the memory
-timeline of it.
+A window's end has two parts. torch stops and writes its trace as plain JSON: that is torch's own time and is reported
+separately. Then a background process runs `marey artifacts`, which compresses the trace and makes tables, stacks and
+the memory timeline of it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TorchEngine:
         wanted = {torch.profiler.ProfilerActivity.CPU} if cpu else set()
         if cuda:
             wanted.add(torch.profiler.ProfilerActivity.CUDA)
-        # One without CUDA has nothing to record by CUDA alone.
+        # A torch without CUDA has nothing to record with CUDA only.
         activities = wanted & torch.profiler.supported_activities() or {torch.profiler.ProfilerActivity.CPU}
         self.settings: dict[str, Any] = {
             "activities": activities,
@@ -101,7 +101,7 @@ class TorchEngine:
         """Stop torch's profiler, which turns what it recorded into a trace in memory."""
         assert self._profile is not None
         _phases.annotate(None)
-        self._profile.add_metadata_json("marey", window.about())  # it cannot be told after the stop
+        self._profile.add_metadata_json("marey", window.about())  # torch accepts it before the stop only
         began_ns = time.perf_counter_ns()
         self._state = ""
         self._profile.stop_trace()

@@ -1,6 +1,6 @@
 """marey.hf.Callback: the phases of transformers' Trainer as ranges.
 
-The Trainer's own hooks tell when a step begins and ends, and little of what is in between. So while it trains, some
+The Trainer's hooks mark the start and end of a step and little in between. So while it trains, some
 methods of this one Trainer are wrapped:
 
     get_batch_samples                              an iteration begins; "data"
@@ -13,7 +13,7 @@ methods of this one Trainer are wrapped:
     _save_checkpoint                               "checkpoint"
     _run_epoch                                     the epoch
 
-No hook tells of an exception. _run_epoch, _finalize_training and what is called outside of them see each one that the
+No hook reports an exception. _run_epoch, _finalize_training and what is called outside of them see each one that the
 Trainer does not catch, and put everything back.
 """
 

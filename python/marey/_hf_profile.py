@@ -3,10 +3,10 @@
     on_train_begin            the driver starts at step 0, also of a training that is resumed
     on_step_end               one step of the driver: an optimizer step, whatever is accumulated for it
     on_train_end              it stops; a window that is open is saved and marked
-    Trainer.train raises      the same: no hook tells of that, so train() is watched
+    Trainer.train raises      the same: no hook reports that, so train() is wrapped
 
 A window reaches from the end of one step to the end of another. So it holds the evaluation, the saving and the logging
-between two steps, each as an annotation of its own.
+between two steps, each as a separate annotation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
 
     Parameters and defaults are those of edd_utils' ProfCallback; skip_first, triggers and engine are further ones.
 
-    cpu, cuda: what is recorded; both False stands for both.
+    cpu, cuda: what is recorded; both False means both.
     profile_memory: allocations; with_stack and record_shapes are then on as well.
     with_stack, record_shapes, with_flops: as in torch.profiler. FLOPs come from shapes: unless given, with_flops is
         what record_shapes is, and with_flops=True records shapes in any case.
@@ -59,7 +59,7 @@ class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers
     skip_first: steps before the first cycle.
     triggers: what opens further windows of warmup_steps and active_steps: see marey.hf.SlowStep, OnSignal, OnFile,
     When.
-        Without wait_steps and num_cycles they alone open windows.
+        Without wait_steps and num_cycles only they open windows.
     engine: "torch" for torch.profiler, "marey" for marey's own recording.
 
     `prof` is the driver of the schedule, None where nothing is recorded; `prof.windows` are the last windows, with what
@@ -283,7 +283,7 @@ class _Training:
 
     @classmethod
     def may_begin(cls) -> bool:
-        """Whether no other callback profiles; else it is said."""
+        """Whether no other callback profiles; prints a message otherwise."""
         other = cls.now() if cls.now is not None else None
         if other is not None:
             say("this ProfCallback is off, because another one profiles this training; keep one of them")
@@ -325,7 +325,7 @@ class _Training:
             self._forget_inputs()
 
     def note_between(self, what: Optional[str]) -> None:
-        """Something that is no part of a step is over."""
+        """Work that is not part of a step has ended."""
         self.began = time.perf_counter()
         window = self.driver.window
         if window is not None and what is not None and what not in window.notes:
@@ -385,7 +385,7 @@ class _Training:
 
 
 def _watch_trainers() -> None:
-    """Let Trainer.train tell its ProfCallbacks of an exception, Ctrl-C and sys.exit() too."""
+    """Let Trainer.train report exceptions to its ProfCallbacks, Ctrl-C and sys.exit() included."""
     train = Trainer.train
     if hasattr(train, "_marey_watches"):
         return

@@ -1,6 +1,6 @@
 """Iterations, epochs and phases: how far the program is, for the recording and for the stopwatch.
 
-There is one count of iterations in a process. Whoever finishes the first one drives it; a second driver is told so,
+There is one count of iterations in a process. The first driver to finish one owns it; a second driver is warned,
 once, and counts nothing.
 """
 
@@ -84,7 +84,7 @@ class iteration:
 def finish_iteration(samples: Optional[float] = None) -> bool:
     """End an iteration that began where the one before ended: one call at the end of the loop's body.
 
-    Tell whether it counts; it does not where another driver (a Stopwatch, a callback) does the counting.
+    Return whether it counts; it does not when another driver (a Stopwatch, a callback) counts.
     """
     return _native.iteration_finish(samples)
 
@@ -97,9 +97,9 @@ def iterations(
     """Make each pass of a loop an iteration: `for batch in marey.iterations(loader, samples=len, data="data"):`.
 
     `samples` is how many a batch has, a number or a function of the batch. `data` names a range around the wait for
-    each batch, so that a report can tell its share. len() is the loader's.
+    each batch, so that a report can show its share. len() is the loader's.
 
-    An iteration lasts from the moment the next batch is asked for to the end of the loop's body. One that the loop
+    An iteration lasts from the request for the next batch to the end of the loop's body. One that the loop
     leaves by `break` or by an exception is not counted.
     """
     return _Iterations(batches, samples, data)

@@ -61,7 +61,7 @@ class Dump(Mapping[str, "Any"]):
         return Dump(self._dumps, _find(self._dumps, number, rank), self._tree, self._allow_pickle)
 
     def about(self, name: Optional[str] = None) -> dict[str, Any]:
-        """Tell what is known of a value: dtype, shape, phase, digest, stats and so on; without a name, of the step."""
+        """Describe a value: dtype, shape, phase, digest, stats and so on; without a name, the step."""
         return dict(self._about) if name is None else dict(self._find(name)[1])
 
     def torch(self, name: str) -> Any:

@@ -1,7 +1,7 @@
 """Workers of torch's DataLoader, recorded with their number: how long each takes for a batch.
 
 A worker runs torch.utils.data._utils.worker._worker_loop, which a DataLoader looks up when it starts its workers. That
-is replaced by a _Loop. In the worker it makes each fetch a range and tells the recording whose worker this is; in the
+is replaced by a _Loop. In the worker it makes each fetch a range and records which loader the worker belongs to; in the
 process that trains it does nothing. It travels to workers that are spawned as well as to those that are forked.
 
 `marey run` loads this file without the package around it, so it imports nothing of the package.
@@ -41,7 +41,7 @@ class _Loop:
         try:
             return self.original(*args, **kwargs)
         finally:
-            _native.stop()  # a worker leaves by os._exit, without a word to anybody
+            _native.stop()  # workers exit through os._exit, so flush here
 
     def __reduce__(self) -> tuple[Function, tuple[tuple[int, int]]]:
         return _loop_of, (_native.rank(),)

@@ -20,7 +20,7 @@ ARTIFACTS = (("unix_ns", "integer"), ("rank", "integer"), ("name", "text"), ("pa
 class CSVLogger:
     """`FOLDER/metrics.csv`, one line for each number; `params.csv` and `artifacts.csv` where there are any.
 
-    With several ranks each has files of its own, `rankR_metrics.csv` and so on, because not every file system of a
+    With several ranks each has its own files, `rankR_metrics.csv` and so on, because not every file system of a
     cluster lets two machines append to one file. Whatever is there already stays: a run that goes on appends.
     """
 

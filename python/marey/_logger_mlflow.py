@@ -215,7 +215,7 @@ class MLflowLogger:
         self._uri = self._uri or mlflow.get_tracking_uri()
         _need_database(self._uri)
         if _folder_of(self._uri) is not None and not self._uri.startswith("sqlite:"):
-            # Newer versions refuse a store of files unless one insists; whoever names one does.
+            # Newer versions refuse a file store unless told to allow it; the user named one.
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         with self._store():
             self._client = mlflow.MlflowClient(self._uri)  # which makes the tables of a database

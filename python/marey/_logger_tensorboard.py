@@ -14,7 +14,7 @@ from marey._needs import need
 class TensorBoardLogger:
     """Event files below `folder`: metrics as scalars, params for the tab HPARAMS, artifacts as texts that say where.
 
-    With several ranks each is a run of its own, `FOLDER/worker_R`.
+    With several ranks each is a separate run, `FOLDER/worker_R`.
     """
 
     def __init__(

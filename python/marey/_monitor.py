@@ -56,8 +56,9 @@ _nothing = _Nothing()
 class TrainingMonitor:
     """Measures a training run: epoch times, computation and communication, energy. `with` it, or decorate train().
 
-    `enable_torch_profiling` records a few steps of each epoch with torch.profiler and tells computation, communication
-    and other of each rank. `store_torch_profiling_traces` keeps those traces, in OUTPUT_DIR/RUN_NAME/torch-traces.
+    `enable_torch_profiling` records a few steps of each epoch with torch.profiler and reports computation,
+    communication and other of each rank. `store_torch_profiling_traces` keeps the traces in
+    OUTPUT_DIR/RUN_NAME/torch-traces.
     `measure_gpu_data` measures energy and utilization of the GPUs. `measure_epoch_time` times epochs and phases.
     Without any switch the monitor does nothing at all. `torch_profiling` and `store_torch_traces` are spellings of the
     first two.
@@ -121,7 +122,7 @@ class TrainingMonitor:
         self._log: Optional[Batched] = None
         self._steps_are_told = False
         self._in_epoch = False
-        self._logs_epochs = False  # else a callback tells of them, and they are logged at the end
+        self._logs_epochs = False  # otherwise a callback reports them, and they are logged at the end
         self._undo: list[Callable[[], None]] = []
         self._computation = ""  # what the traces came to
 
@@ -142,7 +143,7 @@ class TrainingMonitor:
 
     @property
     def measures_epochs(self) -> bool:
-        """Whether epochs, phases and iterations are told to the recording now."""
+        """Whether epochs, phases and iterations are being recorded."""
         return self.is_running and bool(self.settings["measure_epoch_time"])
 
     @property
@@ -199,7 +200,7 @@ class TrainingMonitor:
             self.trace_folder, wait, self.settings["profiling_steps"], self.settings["profiling_active_epochs"]
         )
         if wait == 0:
-            self._traces.start()  # a loop that tells of no epochs has its first steps recorded
+            self._traces.start()  # a loop without epochs has its first steps recorded
 
     def _give_up(self) -> None:
         """Leave no recording open when something else could not begin."""
@@ -267,7 +268,7 @@ class TrainingMonitor:
     # ---- in the loop ----
 
     def _leads(self) -> bool:
-        """Whether this monitor tells of epochs and phases, and no callback of a trainer does."""
+        """Whether this monitor records epochs and phases, rather than a trainer's callback."""
         return self.measures_epochs and phases.lead(self)
 
     def epochs(self, n: Union[int, Iterable[int]], start: int = 0) -> Iterator[int]:
@@ -310,7 +311,7 @@ class TrainingMonitor:
         """Give the batches of a loader; each is an iteration, and the wait for it the phase "data".
 
         `samples` is how many a batch has, a number or a function of the batch; by default the first length of its first
-        tensor. In the phase "evaluate" batches are no iterations: they are time of the evaluation.
+        tensor. In the phase "evaluate" batches do not count as iterations: their time belongs to the evaluation.
         """
         if not self.is_running or phases.now == "evaluate":
             yield from loader
@@ -344,16 +345,16 @@ class TrainingMonitor:
             self._traces.step()
 
     def optimizer_stepped(self) -> None:
-        """Count a step of an optimizer as an iteration, unless the loop tells of its steps."""
+        """Count a step of an optimizer as an iteration, unless the loop marks its steps."""
         if self.is_running and not self._steps_are_told:
             self._finish_step(None)
 
     def phase(self, name: str) -> AbstractContextManager[None]:
-        """Tell a phase of the training step: `with monitor.phase("forward"):`.
+        """Mark a phase of the training step: `with monitor.phase("forward"):`.
 
         There are data, forward, backward, optimizer, evaluate, checkpoint and logging. What they leave is "other".
         """
-        block = phases(name)  # a name that is none is told in any case
+        block = phases(name)  # checks the name in any case
         return block if self._leads() or self._annotates() else _nothing
 
     def _annotates(self) -> bool:

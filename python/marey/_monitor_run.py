@@ -1,7 +1,7 @@
-"""The two ends of a monitored run: who this process is and where it writes; what is told when all is over.
+"""The two ends of a monitored run: who this process is and where it writes; what is reported at the end.
 
-Ranks send one another nothing. They agree on a name by what their launcher told all of them. At the end each leaves a
-mark, an empty file, and rank 0 waits for those a few seconds at most.
+Ranks send one another nothing. They derive a common name from what their launcher passed to all of them. At the end
+each leaves an empty file as a mark, and rank 0 waits for those a few seconds at most.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PARTS = {
 
 
 def place() -> tuple[int, int]:
-    """Find the rank and the number of ranks, and tell the recording where only torch knows."""
+    """Find the rank and the world size; record them where only torch knows."""
     from marey._training import tell_rank
     from marey._window import who_am_i
 
@@ -48,7 +48,7 @@ def place() -> tuple[int, int]:
 
 
 def run_id(world_size: int) -> Optional[str]:
-    """What ranks of this run share; None for a process that is alone."""
+    """What ranks of this run share; None for a single process."""
     known = _native.run_id()
     if known is None and world_size > 1:
         # Processes that torch.multiprocessing spawned: they have one parent, which outlives them.
@@ -76,7 +76,7 @@ def options(monitor: TrainingMonitor) -> dict[str, Any]:
 
 
 def open_loggers(monitor: TrainingMonitor) -> Optional[Batched]:
-    """Open the loggers, which are told what the run was set to."""
+    """Open the loggers and log the settings of the run."""
     wanted = monitor.settings["loggers"]
     if not wanted:
         return None
@@ -97,7 +97,7 @@ def open_loggers(monitor: TrainingMonitor) -> Optional[Batched]:
 
 
 def follow_optimizers(monitor: TrainingMonitor) -> Callable[[], None]:
-    """Make steps of torch's optimizers the phase "optimizer", and iterations where the loop tells of none.
+    """Make steps of torch's optimizers the phase "optimizer", and iterations where the loop marks none.
 
     Call what is returned to end it.
     """
@@ -142,7 +142,7 @@ def metrics(last: Union[EpochTimes, dict[str, Any]]) -> dict[str, float]:
 
 
 def finish(monitor: TrainingMonitor, waits: bool) -> None:
-    """Leave a mark, and on rank 0 tell what the run comes to. What goes wrong here is a sentence: training is over."""
+    """Leave a mark; on rank 0 print the results. Errors here are only printed, because training is over."""
     from marey._window import say
 
     try:
@@ -203,7 +203,7 @@ def _log_traces(monitor: TrainingMonitor) -> None:
 
 
 def _log_epochs(monitor: TrainingMonitor) -> None:
-    """Log the epochs of this process, where a trainer's callback told of them and nobody logged them so far."""
+    """Log the epochs of this process, where a trainer's callback recorded them and nothing has logged them yet."""
     log, recording = monitor._log, monitor.recording
     if log is None or recording is None or monitor._logs_epochs or not monitor.settings["measure_epoch_time"]:
         return
@@ -260,7 +260,7 @@ def _epochs(monitor: TrainingMonitor) -> str:
     try:
         return monitor.load().epoch_report()
     except _native.MareyError:
-        return "no epochs were told: `for epoch in monitor.epochs(n)` tells them, and monitor.set_epoch(number) does\n"
+        return "no epochs were marked: use `for epoch in monitor.epochs(n)` or monitor.set_epoch(number)\n"
 
 
 def traces_of(monitor: TrainingMonitor, rank: Optional[int] = None) -> list[str]:
@@ -276,7 +276,7 @@ def traces_of(monitor: TrainingMonitor, rank: Optional[int] = None) -> list[str]
 
 
 def _break_down(monitor: TrainingMonitor) -> str:
-    """Tell computation, communication and other of each rank; also into a file, for those who read numbers."""
+    """Print computation, communication and other time of each rank; also as numbers in a file."""
     if not monitor.settings["enable_torch_profiling"]:
         return ""
     from marey._breakdown import breakdown

@@ -19,7 +19,7 @@ COUNTS = ("profiling_wait_epochs", "profiling_warmup_epochs", "profiling_active_
 TEXTS = ("run_name", "output_dir", "strategy")
 KEYS = (*SWITCHES, *COUNTS, *TEXTS, "loggers", "print_summary")
 
-# What else stands in the block of a trainer in itwinai's configuration files. It is the trainer's, and not ours.
+# Other keys of a trainer's block in itwinai's configuration files; they belong to the trainer.
 _OF_TRAINERS = frozenset(
     (
         *("_target_", "_partial_", "_recursive_", "_convert_", "_args_", "name", "config", "epochs", "model", "loss"),
@@ -117,7 +117,7 @@ def _value(name: str, text: str) -> Any:
         try:
             return int(text)
         except ValueError:
-            raise ValueError(f"{VARIABLE} has {name}={text}, which is no number") from None
+            raise ValueError(f"{VARIABLE} has {name}={text}, which is not a number") from None
     if name in (*SWITCHES, "print_summary"):
         truths = {
             "1": True,

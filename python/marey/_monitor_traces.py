@@ -1,6 +1,6 @@
 """A few steps of each epoch as traces of torch's profiler: `worker_<rank>.<ns>.pt.trace.json`, as itwinai names them.
 
-TensorBoard and Perfetto read these names. Each epoch begins a schedule of its own, so that a window never reaches into
+TensorBoard and Perfetto read these names. Each epoch starts a new schedule, so that a window never reaches into
 the next one; the first step, which waits for the loader to begin, is left out where there are enough.
 """
 
@@ -63,7 +63,7 @@ class _EpochSchedule:
 
 
 class Traces:
-    """Who is told of epochs and steps, and records some."""
+    """Receives epochs and steps, and records some of them."""
 
     def __init__(self, folder: str, wait_epochs: int, n_steps: int, active_epochs: Optional[int] = None) -> None:
         """`wait_epochs` of this run go by first; then `n_steps` of each of `active_epochs`, or of all, are recorded."""
@@ -97,7 +97,7 @@ class Traces:
             self.start(n_steps)
 
     def start(self, n_steps: Optional[int] = None) -> None:
-        """Begin the schedule of an epoch, or of a training that tells of none."""
+        """Begin the schedule of an epoch, or of a training without epochs."""
         self._driver = Driver(
             _EpochSchedule(self._n_steps, n_steps), self.engine, self.engine.folder, on_saved=self._saved
         )

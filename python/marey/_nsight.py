@@ -1,4 +1,4 @@
-"""Working under Nsight Systems: whether it is there, the engine that tells it what the program does, and advice.
+"""Working under Nsight Systems: whether it is there, the engine that sends it ranges, and advice.
 
 Under nsys a profiler of one's own would fight for CUPTI and record everything twice. So the engine writes nothing: it
 gives NVTX ranges for steps, phases, modules and operators, and starts and stops the capture at the schedule's edges,
@@ -33,7 +33,7 @@ _TOOLS = ("nsight", "nsys", "toolsinjection", "libcuda-injection")
 
 
 def tool_here(environment: Mapping[str, str] = os.environ) -> Optional[str]:
-    """Name what tells that one of NVIDIA's profilers runs this program; None when nothing does."""
+    """Name the sign that one of NVIDIA's profilers runs this program; None when there is none."""
     for name in _MARKS:
         if environment.get(name):
             return name
@@ -51,7 +51,7 @@ def command(output_file: str) -> str:
 
 
 class NsightEngine:
-    """Tells an NVTX tool of what is recorded, and CUDA's profiler when; saves nothing."""
+    """Sends ranges to an NVTX tool and starts and stops CUDA's profiler; saves nothing."""
 
     def __init__(self, record_shapes: bool = False) -> None:
         """Make one. attach() is to be called before the first window."""

@@ -34,7 +34,7 @@ class Page:
             file.write(self.html)
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook: in a frame of its own, whose script reaches nothing outside of it."""
+        """Show it in a notebook: in a sandboxed frame."""
         import html
 
         return (

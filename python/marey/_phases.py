@@ -79,7 +79,7 @@ class Phases:
 
     @property
     def now(self) -> Optional[str]:
-        """The phase that goes on, whoever began it."""
+        """The current phase, from any driver."""
         name = _native.phase_now()
         return name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else name
 
@@ -88,7 +88,7 @@ class Phases:
         while self.depth > depth:
             self.leave()
 
-    # ---- who tells of iterations and epochs ----
+    # ---- the driver of iterations and epochs ----
 
     @property
     def leader(self) -> Optional[object]:
@@ -96,7 +96,7 @@ class Phases:
         return self._leader
 
     def lead(self, who: object) -> bool:
-        """Whether `who` may tell of phases, iterations and epochs; the first one to ask, until follow()."""
+        """Whether `who` drives phases, iterations and epochs: the first one to ask, until follow()."""
         if self._leader is None:
             self._leader = who
         return self._leader is who
@@ -109,7 +109,7 @@ class Phases:
 
 def _unknown(name: str) -> ValueError:
     return ValueError(
-        f"{name!r} is no phase of training: the phases are {', '.join(NAMES)}; use marey.range for others"
+        f"{name!r} is not a phase of training: the phases are {', '.join(NAMES)}; use marey.range for others"
     )
 
 

@@ -1,4 +1,4 @@
-"""marey.plot(): calls as a picture to walk through, in a notebook or a browser."""
+"""marey.plot(): an interactive chart of calls, in a notebook or a browser."""
 
 from __future__ import annotations
 

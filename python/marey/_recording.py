@@ -243,7 +243,7 @@ class Recording:
 
     @property
     def gpu_ranges(self) -> Table:
-        """One row per range that launched GPU work: how many pieces, their time, that of its own launches."""
+        """One row per range that launched GPU activity: count, GPU time, and self GPU time of its own launches."""
         return self.table("gpu_ranges")
 
     def epochs(self, by: str = "epoch", *, first: bool = False) -> Table:
@@ -253,8 +253,8 @@ class Recording:
         its phases; these and `other_ns` add up to its duration. "average": over epochs, first the slowest rank of
         each, then rank by rank. "phase": over epochs and ranks. "note": what there is to know about the figures.
 
-        The first epoch of each process is no part of averages; with `first` it is. MareyError when the program told of
-        no epochs.
+        The first epoch of each process is not part of averages, unless `first` is set. MareyError when the program
+        marked no epochs.
         """
         return self._report("epochs", first=first).by(by)
 
@@ -277,7 +277,7 @@ class Recording:
     def memory(self, table: MemoryTable = "pools", *, stacks: int = 0) -> Table:
         """Give a table of what was allocated, as `marey report --memory` shows it.
 
-        "pools": the peak of each process or device, and which source tells it. "phases": the highest in each.
+        "pools": the peak of each process or device, and its source. "phases": the highest in each.
         "categories", "modules", "stacks": what was alive at the peak. "growth": what becomes more with each iteration,
         and whether that looks like a leak. "fragmentation", "resident" (every reading), "live" (what was alive
         over time), "notes". `stacks` is how many of them at most; 0: 20. Of CUDA snapshots and of torch's traces
@@ -303,8 +303,8 @@ class Recording:
         "function": a row for each, as cProfile counts. "signature": a row for each function and the arguments it was
         called with. "shape": functions with several of those, and the time for each element. "path": the exact paths,
         depth first. "thread", "total" (one row), "note". `callers` or `callees`, a name or a pattern, give who called
-        that or whom it called instead, with `by="signature"` told apart by arguments. `filter` keeps functions by
-        name. `subtract` takes what measuring the calls cost out of the times. Imports at module level are left out
+        that or whom it called instead, with `by="signature"` one row per argument signature. `filter` selects functions
+        by name. `subtract` removes the cost of measuring from the times. Imports at module level are left out
         unless `startup` is given.
 
         Of a recording that has no calls these are its samples, which have times and no counts (None), or its ranges, as

@@ -4,7 +4,7 @@ A generator runs between a resume and the next yield, on the thread that resumes
 coroutine waits while other tasks run, so the whole of it is one async range, which is on no thread's stack; an async
 generator has one for each item it is asked for.
 
-Each wrapper is of the same kind as what it wraps, so that inspect and asyncio still tell it for what it is.
+Each wrapper is of the same kind as what it wraps, so that inspect and asyncio still recognize it.
 """
 
 from __future__ import annotations

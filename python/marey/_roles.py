@@ -1,6 +1,6 @@
 """What storages of tensors are for: parameters, gradients, the optimizer's state, inputs.
 
-The memory timeline is drawn by category. torch's trace tells of allocations by address and not what they are for, so
+The memory timeline is drawn by category. torch's trace has allocations by address without their purpose, so
 the addresses are noted while a window is recorded, where the trainer has them at hand.
 """
 

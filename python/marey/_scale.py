@@ -1,4 +1,4 @@
-"""Does it scale, how far, and why not further: runs with different numbers of workers, as `marey scale` tells it."""
+"""Does it scale, how far, and why not further: runs with different numbers of workers, as `marey scale` reports it."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ class Scaling(Report):
         return Page(self._native.write("html", None, 0, 0, False))
 
     def picture(self, name: str) -> str:
-        """Give one picture as SVG: "speedup", "step-breakdown", or another of `marey scale --pictures`.
+        """Return one chart as SVG: "speedup", "step-breakdown", or another of `marey scale --pictures`.
 
-        A ValueError for a name that no picture has, a MareyError when these runs do not have what it shows.
+        ValueError for an unknown name, MareyError when these runs lack the data.
         """
         if name not in PICTURES and name not in ITWINAI_PICTURES:
-            raise ValueError(f"no picture {name!r}; there are {', '.join(PICTURES + ITWINAI_PICTURES)}")
+            raise ValueError(f"no chart {name!r}; there are {', '.join(PICTURES + ITWINAI_PICTURES)}")
         return self._native.write("svg", name, 0, 0, False)
 
     def __repr__(self) -> str:
@@ -104,12 +104,12 @@ def scale(
     with_first: bool = False,
     forecast: Iterable[int] = (),
 ) -> Scaling:
-    """Tell whether runs with different numbers of workers scale, how far, and what holds them back.
+    """Analyse how runs with different numbers of workers scale, how far, and what limits them.
 
     Each of `runs` is a recording, a folder of recordings or of traces, a CSV of measurements, or a folder of itwinai's
     CSV files; or a tuple of the series' name and such a path, and of a name that a CSV has in notes. `experiment`,
     `strategy` and `workers` are taken instead of what the data say.
-    `measure` is "epoch" or "step", `kind` "strong" or "weak"; by default the data tell. `with_first` counts first
+    `measure` is "epoch" or "step", `kind` "strong" or "weak"; the data decide by default. `with_first` counts first
     epochs too, which are warm-up otherwise. `forecast` are numbers of workers to forecast.
     """
     from marey import _tools

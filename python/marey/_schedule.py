@@ -101,7 +101,7 @@ class Schedule:
 
 
 def never(_: int) -> Action:
-    """Say the schedule of those who have none: windows are opened by triggers alone."""
+    """The schedule without steps: only triggers open windows."""
     return Action.NONE
 
 
@@ -133,7 +133,7 @@ _DOUBTFUL = {(Action.WARMUP, Action.NONE), (Action.RECORD, Action.NONE), (Action
 
 
 def transition(before: Action, after: Optional[Action]) -> tuple[Do, ...]:
-    """Say what is to be done, in this order, between two steps; `after` is None when there is no next step."""
+    """Return the actions between two steps, in order; `after` is None when there is no next step."""
     if (before, after) in _DOUBTFUL and after is not None:
         sentence = f"the schedule has {before.name} followed by {after.name}: what was recorded so far is dropped"
         warnings.warn(sentence, stacklevel=2)

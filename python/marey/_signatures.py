@@ -22,10 +22,10 @@ def level_of(signatures: Union[bool, str]) -> int:
 
 
 def register(type: type, formatter: Optional[Callable[[Any], str]]) -> None:
-    """Tell values of a type, and of types that derive from it, by a function of the value that returns a str.
+    """Describe values of a type and its subclasses by a function of the value that returns a str.
 
     It is called for each such argument of each call that is profiled, so it should be quick. What it calls is not
-    profiled. When it raises, that is told once, and the value is told by the name of its type. None removes it.
+    profiled. When it raises, a message is printed once, and the value appears as the name of its type. None removes it.
     """
     _native.register(type, formatter)
 

@@ -22,9 +22,9 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
     """Begin a recording in the directory `path` (default: $MAREY, else "run.marey").
 
     Options are those of MAREY_OPTIONS, listed by marey.options_help(): `marey.start(pool="64MiB", check=True)`. Keys
-    with a dot are given as `**{"stopwatch.warmup": 5}`; `dump_dir` stands for "dump.dir". Sizes are bytes or texts like
+    with a dot are given as `**{"stopwatch.warmup": 5}`; `dump_dir` means "dump.dir". Sizes are bytes or texts like
     "64MiB". `calls=True` records calls of Python functions; `calls_modules` (names of modules), `calls_signatures`,
-    `calls_builtins` and `calls_memory` stand for "calls.modules" and so on. An option that does not exist or
+    `calls_builtins` and `calls_memory` mean "calls.modules" and so on. An option that does not exist or
     fit raises ValueError, a recording that is open already MareyError.
 
     Processes started from here on record into the same directory, until stop(). Under `marey run`, or with MAREY set,
@@ -63,7 +63,7 @@ def reset() -> None:
 
 
 def tell_versions() -> None:
-    """Tell the recording which Python this is, and which of the libraries that make a difference are loaded by now."""
+    """Record the version of Python and of the relevant libraries that are loaded now."""
     versions = ["Python " + ".".join(map(str, sys.version_info[:3]))]
     for name in ("torch", "numpy", "jax", "tensorflow", "transformers", "lightning"):
         version = getattr(sys.modules.get(name), "__version__", None)

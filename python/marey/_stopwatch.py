@@ -30,7 +30,7 @@ TABLES_OF_RANKS = ("ranks", "intervals", "iterations")
 
 
 class StopwatchStats:
-    """The results of a stopwatch at one moment: `stats["iterations"]`, or `stats.iterations`, is a marey.Table.
+    """A snapshot of a stopwatch's results: `stats["iterations"]`, or `stats.iterations`, is a marey.Table.
 
     Times are nanoseconds; quantiles are within 0.8 % of the exact ones. Iterating gives the tables' names.
     """

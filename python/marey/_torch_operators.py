@@ -18,7 +18,7 @@ def operators(
 ) -> Table:
     """Add calls of a trace of torch.profiler up by operator, input shapes and stack, as torch's key_averages() does.
 
-    `by_name` takes all calls of a name as one. `stack_depth` is how many entries of the stack tell calls apart. `sort`
+    `by_name` takes all calls of a name as one. `stack_depth` is how many stack entries distinguish calls. `sort`
     is a key of torch: "self_cpu_time_total", "cuda_time_total", "count" and so on; by default self time on the device,
     or on the CPU where there was none. No torch is needed. Times are whole nanoseconds.
     """

@@ -65,7 +65,7 @@ class _Turns:
             self.is_profiling = False
             goes_on = self._try_again()
         if not goes_on and _gives_back():
-            # Kineto gives it back behind our back, with one of the next calls of CUDA.
+            # Kineto releases it later, during one of the next CUDA calls.
             threading.Thread(target=self._retry, name="marey-gpu-resume", daemon=True).start()
 
     def _try_again(self) -> bool:

@@ -102,7 +102,7 @@ def batch_size(batch: Any) -> int:
 
 
 def find_self(kind: type, is_it: Callable[[Any], bool]) -> Optional[Any]:
-    """Find the object of `kind` among those whose methods are being called, for callbacks that are not told theirs."""
+    """Find the object of `kind` among those whose methods are running, for callbacks that do not receive theirs."""
     frame = sys._getframe(1)
     while frame is not None:
         with contextlib.suppress(Exception):  # objects of others may not like to be asked

@@ -82,7 +82,7 @@ class SlowStep:
 
 
 class OnSignal:
-    """A signal, SIGUSR1 by default: `kill -USR1 PID`. Whoever handled it before still gets it."""
+    """A signal, SIGUSR1 by default: `kill -USR1 PID`. A previous handler still receives it."""
 
     def __init__(self, number: int = signal.SIGUSR1) -> None:
         """ValueError where there is no such signal."""
@@ -179,7 +179,7 @@ class When:
 
 
 def as_trigger(given: Shorthand) -> Trigger:
-    """Take a signal, a number (times the median), a path or a function for the trigger it stands for."""
+    """Take a signal, a number (times the median), a path or a function for a trigger."""
     if isinstance(given, signal.Signals):
         return OnSignal(given)
     if isinstance(given, (int, float)) and not isinstance(given, bool):
@@ -190,14 +190,14 @@ def as_trigger(given: Shorthand) -> Trigger:
         return cast("Trigger", given)
     if callable(given):
         return When(given)
-    raise TypeError(f"{given!r} is no trigger: give a SlowStep, OnSignal, OnFile or When")
+    raise TypeError(f"{given!r} is not a trigger: pass a SlowStep, OnSignal, OnFile or When")
 
 
 class Triggers:
     """All triggers of a callback, during one training."""
 
     def __init__(self, triggers: Iterable[Trigger], say: Callable[[str], None]) -> None:
-        """Have those that can work; `say` tells of the others."""
+        """Return the triggers that work; `say` reports the others."""
         self._say = say
         self._triggers: list[Trigger] = []
         for trigger in triggers:

@@ -122,7 +122,7 @@ class Window:
 
 
 def say(sentence: str) -> None:
-    """Tell the user."""
+    """Print a message for the user."""
     print(f"marey: {printable(sentence)}", file=sys.stderr, flush=True)
 
 
@@ -134,14 +134,14 @@ def next_run(output_dir: str) -> int:
     """
     try:
         names = os.listdir(output_dir)
-    except OSError:  # it is not there yet, or whoever writes there says what is wrong with it
+    except OSError:  # it does not exist yet, or the writer reports the error
         return 1
     found = (_WINDOW_NAME.fullmatch(name) for name in names)
     return 1 + max((int(match[1] or 1) for match in found if match is not None), default=0)
 
 
 def who_am_i() -> tuple[int, int]:
-    """The rank and the number of ranks: by torch.distributed, else as launchers tell it, else 0 of 1."""
+    """The rank and the number of ranks: from torch.distributed, else from the launcher, else 0 of 1."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
@@ -160,7 +160,7 @@ class Driver:
         selection: Collection[str] = (),
         on_saved: Optional[Callable[[Window], None]] = None,
     ) -> None:
-        """Make one that has not started. `on_saved` is told of each window that was."""
+        """Make one that has not started. `on_saved` is called for each saved window."""
         self.schedule = schedule
         self.engine = engine
         self.output_dir = os.path.abspath(output_dir)  # for the process beside, which does not follow a chdir()
@@ -273,7 +273,7 @@ class Driver:
         if window is None:
             return
         if self.windows and self.windows[-1].step_num == self.step_num and self.windows[-1].run == self._run:
-            self._run += 1  # what comes behind the last step is no part of the window that ended with it
+            self._run += 1  # work after the last step is not part of the window that ended with it
         window.step_num = self.step_num
         window.run = self._run
         window.n_steps = self.step_num - window.first_step

@@ -144,7 +144,7 @@ class Tracing:
         self._patches.wrap(optimizer, "step", self._step)
 
     def _watch_loader(self, loader: Any) -> None:
-        """Iterating looks __iter__ up on the type, so that is where it is wrapped, for this loader alone."""
+        """Iterating looks __iter__ up on the type, so that is where it is wrapped, for this loader only."""
         if type(loader) not in self._loader_types:
             self._loader_types.add(type(loader))
             self._patches.wrap(type(loader), "__iter__", self._iterate)

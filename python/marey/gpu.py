@@ -30,15 +30,15 @@ def start(wait: int = 0, warmup: int = 0, active: int = 0, repeat: int = 0, *, l
 
     With `active`, `wait` iterations are left out, in the next `warmup` tracing is on and its records are thrown away,
     and `active` ones are kept; and again, `repeat` times in all, 0 for ever. A process without CUDA so far is traced
-    from the moment it initialises CUDA. Where CUPTI is missing, too old or taken, MareyError says so; StateError when
+    once it initializes CUDA. Where CUPTI is missing, too old or taken, MareyError says so; StateError when
     tracing is on already, or no recording is open.
 
-    With `later` a thread takes CUPTI, and work is recorded from the moment it is there; settle() waits for that. Where
+    With `later` a thread takes CUPTI, and GPU activity is recorded from then on; settle() waits for that. Where
     CUPTI cannot be had, tracing is then off, and the sentence is said and noted in the recording.
     """
     for name, value in (("wait", wait), ("warmup", warmup), ("active", active), ("repeat", repeat)):
         if not 0 <= value < 1 << 32:
-            raise ValueError(f"{name} counts iterations, and {value!r} is no such number")
+            raise ValueError(f"{name} counts iterations, not {value!r}")
     from marey import _torch_profiler
 
     _torch_profiler.watch()
@@ -82,7 +82,7 @@ def counts() -> dict[str, int]:
 
 
 class paused:
-    """Let another tool use CUPTI in a `with` block, and go on behind it.
+    """Let another tool use CUPTI in a `with` block, and resume afterwards.
 
     When that tool keeps CUPTI, tracing stays off, and a RuntimeWarning says so.
     """

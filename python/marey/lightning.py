@@ -7,7 +7,7 @@
 Both serve `lightning` and `pytorch_lightning`. Both write into the recording that is open, or into one of their own
 where they are given a path. They can be used together.
 
-Lightning's hooks tell when a batch begins and ends, when a backward pass and when validation. For the rest, methods of
+Lightning's hooks mark batches, backward passes and validation. For the rest, methods of
 the trainer and of its strategy are wrapped while it fits, and put back when it ends, after an exception too.
 """
 
@@ -92,7 +92,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
         self._recording.begin()
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        """Wrap what no hook tells of."""
+        """Wrap methods that have no hook."""
         if not self._is_on:
             return
         loop = trainer.fit_loop.epoch_loop

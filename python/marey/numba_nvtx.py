@@ -11,7 +11,7 @@
         numba_nvtx.range_pop()
 
 They are ordinary ranges: they go to the recording when one is open, and to an NVTX tool when one listens. A handle is
-made of its name alone, so a function that Numba keeps on disk (cache=True) is right in the next process too, as long as
+derived from its name only, so a function that Numba caches on disk (cache=True) works in the next process too, once
 that process registers the name. Without Numba the three functions work in plain Python.
 """
 

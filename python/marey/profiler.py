@@ -46,10 +46,10 @@ class Profile(_native.Profiler):
     `builtins` no functions written in C. `modules` are names of modules or packages: functions of others are not
     counted, and cost nothing from Python 3.12 on. `memory` is a budget in bytes (default 64 MiB).
 
-    `signatures` says how much of a call's arguments makes a row of its own: False or "none", "types", "dtype", "shape"
+    `signatures` selects how much of a call's arguments makes a separate row: False or "none", "types", "dtype", "shape"
     (True), "layout"; `depth` how far lists and dicts are looked into (2), `most` how many signatures a function may
-    have before shapes are told as ranges (64), `requires_grad` whether tensors tell that. Without signatures the table
-    is cProfile's.
+    have before shapes become ranges (64), `requires_grad` whether a tensor's signature has it.
+    Without signatures the table is cProfile's.
     """
 
     stats: dict[tuple[str, int, str], tuple[int, int, float, float, dict[tuple[str, int, str], Any]]]

@@ -127,7 +127,7 @@ def _tell_rank() -> None:
 
 
 class _Call:
-    """One function of torch.distributed: the names of the parameters that tell what it does."""
+    """One function of torch.distributed: the names of its relevant parameters."""
 
     def __init__(self, what: str, given: str = "", got: str = "", peer: str = "", is_for_all: bool = True) -> None:
         self.what = what
@@ -222,7 +222,7 @@ class _Flight:
         _native.async_end(handle)
 
     def end_with(self, work: Any) -> None:
-        """Let it end by itself, where this kind of operation can tell."""
+        """Let it end without a wait, where this kind of operation has a callback."""
         with contextlib.suppress(RuntimeError):
             work.get_future().add_done_callback(self.end)
 

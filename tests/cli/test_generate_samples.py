@@ -151,7 +151,7 @@ def test_processes_and_threads_are_told_apart(generate):
         'process 7:"python train.py";process 8:"python -c import x; x(""a"")";thread (0x1F);main (a.py:1) 60\n'
     )
     done = generate(text)
-    assert "samples of 2 processes are added up; --by process tells them apart" in done.stderr
+    assert "samples of 2 processes are added up; --by process separates them" in done.stderr
     assert rows_of(done.stdout)[0]["proportion (n)"] == "100.00% (100)"
     tables = json.loads(generate(text, "--json").stdout)
     assert {(row["pid"], row["samples"]) for row in tables["processes"]} == {(7, 40), (8, 60)}

@@ -172,7 +172,7 @@ def test_a_store_by_its_path(uri, tmp_path):
     [
         (lambda folder: folder / "missing", "marey: there is no MLflow store at "),
         (lambda folder: f"sqlite:///{folder}/missing.db", "marey: there is no MLflow store at "),
-        (lambda folder: folder, "is no MLflow store: no folder in it has a meta.yaml"),
+        (lambda folder: folder, "is not an MLflow store: no folder in it has a meta.yaml"),
         (lambda folder: folder / "notes.db", "marey: MLflow cannot read "),
     ],
 )

@@ -301,7 +301,7 @@ def test_values_that_do_not_fit_are_refused(tmp_path):
         ProfCallback(output_dir=tmp_path, active_steps=0)
     with pytest.raises(ValueError, match="'torch' or 'marey'"):
         ProfCallback(output_dir=tmp_path, engine="nvprof")
-    with pytest.raises(TypeError, match="is no trigger"):
+    with pytest.raises(TypeError, match="is not a trigger"):
         ProfCallback(output_dir=tmp_path, triggers=[None])
 
 

@@ -73,7 +73,7 @@ def test_pictures_and_the_page_are_texts_and_files(measured: Path, tmp_path: Pat
 
 def test_mistakes_are_told(measured: Path, tmp_path: Path) -> None:
     scaling = marey.scale(measured)
-    with pytest.raises(ValueError, match="no picture 'nothing'; there are epoch-time, "):
+    with pytest.raises(ValueError, match="no chart 'nothing'; there are epoch-time, "):
         scaling.picture("nothing")
     with pytest.raises(marey.MareyError, match="have no data for the chart 'energy'"):
         scaling.picture("energy")

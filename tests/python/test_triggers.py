@@ -110,5 +110,5 @@ def test_shorthands():
         type(as_trigger(given)) for given in (2.0, 3, signal.SIGUSR1, "now", Path("now"), lambda _: True, OnFile("x"))
     ]
     assert kinds == [SlowStep, SlowStep, OnSignal, OnFile, OnFile, When, OnFile]
-    with pytest.raises(TypeError, match="is no trigger"):
+    with pytest.raises(TypeError, match="is not a trigger"):
         as_trigger(True)

@@ -112,7 +112,7 @@ def _store_of(uri: str) -> str:
     inner = os.path.join(path, "mlflow.db")
     if os.path.isdir(path) and not _is_file_store(path):
         if not os.path.exists(inner):
-            raise Failure(f"{path} is no MLflow store: no folder in it has a meta.yaml, and there is no mlflow.db")
+            raise Failure(f"{path} is not an MLflow store: no folder in it has a meta.yaml, and there is no mlflow.db")
         path = inner
     return f"sqlite:///{os.path.abspath(path)}" if os.path.isfile(path) else uri
 

@@ -42,7 +42,7 @@ _READINGS = (
 def write_power(recordings: Sequence[Path], folder: Path, strategy: str = "unknown") -> None:
     """Write gpu-energy-data/STRATEGY_GPUS.csv and epoch-time/epochtime_STRATEGY_NODESN.csv into `folder`.
 
-    Of several runs each has a folder of its own below. Failure when no GPU in use was measured.
+    With several runs each has a subfolder. Failure when no GPU in use was measured.
     """
     from marey import load
 

@@ -228,7 +228,7 @@ def py_spy_report(given: Namespace) -> int:
     name = "leaf_paths" if given.aggregate_leaf_paths else "leaves"
     leaves, totals, processes = (report[each] for each in (name, "totals", "processes"))
     if len(processes) > 1:
-        say(f"samples of {len(processes)} processes are added up; --by process tells them apart")
+        say(f"samples of {len(processes)} processes are added up; --by process separates them")
     rows = list(leaves) if given.num_rows == "all" else list(leaves)[: int(given.num_rows)]
     print(draw(_FRAME_COLUMNS, [_frame_row(row, totals["samples"][0]) for row in rows]), end="")
     if recording.warnings:
