@@ -271,6 +271,19 @@ def test_gpus_have_tables_of_their_own():
         run.gpu("nothing")
 
 
+def test_gpu_and_breakdown_are_reports_of_the_registry():
+    trace = Path(__file__).parents[1] / "data" / "kineto" / "sampled_rank-0.json.gz"
+    run = marey.load(trace)
+    gpu = run.report("gpu", gaps=3)
+    assert len(gpu["gaps"]) == 3 and gpu.csv().startswith("name,kind,count,")
+    assert "\nlongest gaps\n" in gpu.text()
+    parts = run.report("breakdown", by="stream", window="steps")
+    assert parts.text().rstrip("\n") == repr(marey.breakdown(trace, by="stream", window="steps"))
+    assert parts.csv().startswith("stream,rank,pid,device,") and "## devices" in parts.markdown()
+    with pytest.raises(ValueError, match="breakdown does not take the setting first"):
+        run.report("breakdown", first=True)
+
+
 def test_processes_can_be_chosen(run_python, tmp_path):
     """Each run is a process; the one that is asked for is there with its ranges, and no other."""
     source = """
