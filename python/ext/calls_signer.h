@@ -1,9 +1,8 @@
 /*
  * calls_signer.h: what the files of calls_sign share.
  *
- *     calls_sign.c          a frame's arguments, one after the other
  *     calls_sign_types.c    types by number, and which way each is read
- *     calls_sign_values.c   containers, classes, callables, values with a formatter
+ *     calls_sign_values.c   a frame's arguments: containers, classes, callables, values with a formatter
  *     calls_sign_arrays.c   numpy; arrays of others, by getters in C
  *     calls_sign_torch.c    tensors of torch
  *     calls_sign_pandas.c   tables of pandas

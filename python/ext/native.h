@@ -268,6 +268,14 @@ struct native_image {
 int native_image_init(struct native_state *state, PyObject *options, struct native_image *out);
 void native_image_fini(struct native_image *image);
 
+/* Evaluate `statement` while other threads run: it takes no Python objects. */
+#define NATIVE_UNLOCKED(statement)                                                                 \
+    do {                                                                                           \
+        PyThreadState *const thread_ = PyEval_SaveThread();                                        \
+        statement;                                                                                 \
+        PyEval_RestoreThread(thread_);                                                             \
+    } while (0)
+
 /* The methods of each file, put together by native_module.c. */
 extern PyMethodDef native_dump_functions[];
 extern PyMethodDef native_range_functions[];

@@ -107,9 +107,7 @@ static int wait_now(void)
         rc = wait_by_torch(cuda);
         Py_DECREF(cuda);
     } else {
-        PyThreadState *thread = PyEval_SaveThread();
-        marey_cuda_sync();
-        PyEval_RestoreThread(thread);
+        NATIVE_UNLOCKED(marey_cuda_sync());
     }
     waiting = NATIVE_WAIT_IS_DONE;
     return rc;

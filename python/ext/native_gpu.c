@@ -17,9 +17,8 @@ static PyObject *gpu_start(PyObject *module, PyObject *args)
         return NULL;
     if (is_later)
         return native_result(native_state_of(module), marey_gpu_start_later(&options));
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_gpu_start(&options);
-    PyEval_RestoreThread(thread);
+    marey_status status;
+    NATIVE_UNLOCKED(status = marey_gpu_start(&options));
     return native_result(native_state_of(module), status);
 }
 
@@ -30,9 +29,7 @@ static PyObject *gpu_stop_later(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyObject *gpu_settle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    PyThreadState *thread = PyEval_SaveThread();
-    marey_gpu_settle();
-    PyEval_RestoreThread(thread);
+    NATIVE_UNLOCKED(marey_gpu_settle());
     Py_RETURN_NONE;
 }
 
@@ -43,9 +40,7 @@ static PyObject *gpu_is_settled(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyObject *gpu_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    PyThreadState *thread = PyEval_SaveThread();
-    marey_gpu_stop();
-    PyEval_RestoreThread(thread);
+    NATIVE_UNLOCKED(marey_gpu_stop());
     Py_RETURN_NONE;
 }
 
@@ -54,17 +49,14 @@ static PyObject *gpu_pause(PyObject *Py_UNUSED(module), PyObject *args)
     const char *why = NULL;
     if (!PyArg_ParseTuple(args, "z:gpu_pause", &why))
         return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    marey_gpu_pause(why);
-    PyEval_RestoreThread(thread);
+    NATIVE_UNLOCKED(marey_gpu_pause(why));
     Py_RETURN_NONE;
 }
 
 static PyObject *gpu_resume(PyObject *module, PyObject *Py_UNUSED(unused))
 {
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_gpu_resume();
-    PyEval_RestoreThread(thread);
+    marey_status status;
+    NATIVE_UNLOCKED(status = marey_gpu_resume());
     return native_result(native_state_of(module), status);
 }
 

@@ -101,9 +101,8 @@ static PyObject *nvtx_enable(PyObject *self, PyObject *const *args, Py_ssize_t n
         native_truth(values[2], &options.keep_track_of_range_order) < 0)
         return NULL;
     native_nesting_renew(); /* blocks that are open were not checked when they were entered */
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_nvtx_enable(&options);
-    PyEval_RestoreThread(thread);
+    marey_status status;
+    NATIVE_UNLOCKED(status = marey_nvtx_enable(&options));
     return native_result(native_single_state(self), status);
 }
 

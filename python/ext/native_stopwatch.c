@@ -225,9 +225,8 @@ static PyObject *stopwatch_enable(PyObject *self, PyObject *const *args, Py_ssiz
     if (native_arguments("enable", names, 0, args, nargs, kwnames, values) < 0 ||
         enable_arguments(values, &options, &strict) < 0)
         return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_stopwatch_enable(&options);
-    PyEval_RestoreThread(thread);
+    marey_status status;
+    NATIVE_UNLOCKED(status = marey_stopwatch_enable(&options));
     if (status != MAREY_OK)
         return native_raise(native_single_state(self), status);
     native_single_state(self)->strict = strict != 0;

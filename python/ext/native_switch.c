@@ -16,9 +16,8 @@ static PyObject *switch_start(PyObject *module, PyObject *args)
                                           .text = text};
     if (!marey_enabled())
         native_nesting_renew();
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_start(&options);
-    PyEval_RestoreThread(thread);
+    marey_status status;
+    NATIVE_UNLOCKED(status = marey_start(&options));
     Py_DECREF(path);
     if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
@@ -30,9 +29,8 @@ static PyObject *switch_start(PyObject *module, PyObject *args)
 static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     calls_unwatch();
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_stop();
-    PyEval_RestoreThread(thread);
+    marey_status status;
+    NATIVE_UNLOCKED(status = marey_stop());
     native_nesting_renew();
     return native_result(native_state_of(module), status);
 }
@@ -42,9 +40,7 @@ static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
     native_state_of(module)->strict = 0; /* as libmarey knows nothing of it */
     native_phases_forget(&native_state_of(module)->phases);
     calls_unwatch();
-    PyThreadState *thread = PyEval_SaveThread();
-    marey_reset();
-    PyEval_RestoreThread(thread);
+    NATIVE_UNLOCKED(marey_reset());
     native_nesting_renew();
     Py_RETURN_NONE;
 }
