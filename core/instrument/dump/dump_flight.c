@@ -60,7 +60,7 @@ static void remove_entry(int folder, const char *name)
 
 /* ---- moving ---- */
 
-/* All of a file, with a NUL behind; empty when it cannot be read. */
+/* All of a file, with a NUL at the end; empty when it cannot be read. */
 static void read_all(int folder, const char *name, struct marey__buf *out)
 {
     struct stat st;
@@ -90,11 +90,11 @@ static bool write_with_reason(int from, const struct marey__held_file *to, const
     if (ok) {
         struct marey__dump_file file;
         const size_t before = (size_t)(at - text.data) + sizeof none - 1 - strlen("null");
-        const size_t behind = (size_t)(at - text.data) + sizeof none - 1;
+        const size_t after = (size_t)(at - text.data) + sizeof none - 1;
         marey__dump_file_begin(&file, to, name, dump->options.durable != 0);
         marey__dump_file_put(&file, text.data, before);
         marey__dump_file_put(&file, quoted.data, quoted.len);
-        marey__dump_file_put(&file, text.data + behind, text.len - 1 - behind);
+        marey__dump_file_put(&file, text.data + after, text.len - 1 - after);
         ok = marey__dump_file_end(&file, true) == MAREY_OK;
     }
     marey__buf_fini(&text);

@@ -1,6 +1,6 @@
 /*
  * The memory of copies. Pages that are new cost more than the copy itself, so large pieces are kept for the next ones, as
- * far as the budget goes. Small copies lie one behind the other in slabs, which are such pieces, and a slab is free when all
+ * far as the budget goes. Small copies are next to each other in slabs, which are such pieces, and a slab is free when all
  * that lay in it are.
  */
 #include <errno.h>

@@ -67,7 +67,7 @@ bool marey__dump_reserve(uint64_t n_bytes)
 
 /* ---- disk ---- */
 
-void marey__dump_told(struct marey__dump_result *result, const char *fmt, ...)
+void marey__dump_report(struct marey__dump_result *result, const char *fmt, ...)
 {
     if (result->why[0] != '\0')
         return;
@@ -87,10 +87,11 @@ bool marey__dump_take_room(struct marey__dump_place *place, struct marey__dump_i
     }
     item->missing = "disk";
     result->n_failed++;
-    marey__dump_told(result,
-                     "dumps in %s have reached their limit of disk space: tensors are missing from "
-                     "some step on; dump.disk=SIZE sets it",
-                     place->dir);
+    marey__dump_report(
+        result,
+        "dumps in %s have reached their limit of disk space: tensors are missing from "
+        "some step on; dump.disk=SIZE sets it",
+        place->dir);
     return false;
 }
 
@@ -108,7 +109,7 @@ static uint64_t disk_left(const char *dir, uint64_t budget, uint64_t n_written)
 
 /* ---- a step ---- */
 
-/* Whether our names need a number behind, because another process has the plain ones. */
+/* The pid for the names of our files where another process has the plain names, else 0. */
 static uint64_t claim(const char *dir, int64_t rank)
 {
     pthread_mutex_lock(&dump->place_lock);
@@ -173,7 +174,7 @@ static void count(const struct marey__dump_result *result, marey_status st)
         memcpy(dump->failure, result->why, sizeof dump->failure);
 }
 
-static void write_and_tell(struct marey__dump_step *step)
+static void write_and_report(struct marey__dump_step *step)
 {
     struct marey__dump_result result = {0};
     for (struct marey__dump_item *item = step->first; item != NULL; item = item->next)
@@ -181,7 +182,7 @@ static void write_and_tell(struct marey__dump_step *step)
             marey__dump_await(item);
     const marey_status st = write_step(step, &result);
     if (st != MAREY_OK)
-        marey__dump_told(&result, "a step of the dump is not whole: %s", marey_last_error());
+        marey__dump_report(&result, "a step of the dump is not whole: %s", marey_last_error());
     if (result.why[0] != '\0')
         marey__say("%s; the program goes on", result.why);
     for (struct marey__dump_item *item = step->first; item != NULL; item = item->next)
@@ -261,7 +262,7 @@ static void write_first(void)
         dump->last = NULL;
     active[dump->n_writing++] = number;
     pthread_mutex_unlock(&dump->lock);
-    write_and_tell(step);
+    write_and_report(step);
     pthread_mutex_lock(&dump->lock);
     finish(number);
 }

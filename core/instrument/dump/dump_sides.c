@@ -62,7 +62,7 @@ static marey_status save(struct side *s, const char *suffix, const struct marey_
     return marey__dump_file_end(&file, true);
 }
 
-/* The text beside a file, under the same name with more behind; it is not among the value's files. */
+/* The text beside a file, under the same name with a longer suffix; it is not among the value's files. */
 static marey_status save_meta(struct side *s, const struct marey__buf *text)
 {
     struct marey__dump_files *const files = &s->item->files;
@@ -271,7 +271,7 @@ void marey__dump_side_write(struct marey__dump_item *item, const struct marey__d
     item->missing = st == MAREY_ENOMEM ? "memory" : st == MAREY_EIO ? "disk" : "form";
     marey__dump_files_fini(&item->files);
     result->n_failed++;
-    marey__dump_told(result, "step %" PRIu64 " of the dump in %s lacks '%.*s': %s", where->step,
-                     place->dir, (int)MAREY__MIN(where->path->len, (size_t)100), where->path->data,
-                     marey_last_error());
+    marey__dump_report(result, "step %" PRIu64 " of the dump in %s lacks '%.*s': %s", where->step,
+                       place->dir, (int)MAREY__MIN(where->path->len, (size_t)100),
+                       where->path->data, marey_last_error());
 }

@@ -270,7 +270,7 @@ struct marey__dump_result {
     uint64_t n_tensors, n_bytes, n_failed;
     char why[512]; /* the first sentence about what is missing; "": all is there */
 };
-void marey__dump_told(struct marey__dump_result *result, const char *fmt, ...) MAREY_PRINTF(2, 3);
+void marey__dump_report(struct marey__dump_result *result, const char *fmt, ...) MAREY_PRINTF(2, 3);
 /* Take room on the disk for a value; false, and it is missing, when there is none. */
 bool marey__dump_take_room(struct marey__dump_place *place, struct marey__dump_item *item,
                            struct marey__dump_result *result);

@@ -216,8 +216,8 @@ static marey_status write_waiting(struct writer *w, const struct marey__dump_ite
 /* The disk refused: what waited for it is missing, and its place is taken by whatever comes next. */
 static void take_back(struct writer *w, const struct marey__dump_item *end, int error)
 {
-    marey__dump_told(w->result, "cannot write all of the dump in %s: %s; tensors are missing in it",
-                     w->place->dir, strerror(error));
+    marey__dump_report(w->result, "cannot write all of the dump in %s: %s; tensors are missing in it",
+                       w->place->dir, strerror(error));
     w->table.entries.len = w->written.entries_len;
     w->table.n_bytes = w->written.n_bytes;
     w->table.n_pads = w->written.n_pads;
@@ -233,7 +233,7 @@ static void take_back(struct writer *w, const struct marey__dump_item *end, int 
     w->at = w->data_start + w->table.n_bytes;
     if (w->at % PAGE != 0)
         stop_direct(w);
-    /* What stays behind if this fails is written over, or cut off at the end. */
+    /* If this fails, the rest is overwritten or cut off at the end. */
     if (ftruncate(w->data.fd, (off_t)w->at) != 0)
         errno = 0;
 }
@@ -287,8 +287,8 @@ static void put_files(struct writer *w, struct marey__dump_item *item)
     if (path.failed || !is_open) {
         item->missing = path.failed ? "memory" : "disk";
         w->result->n_failed++;
-        marey__dump_told(w->result, "cannot make the folder %s/%s: %s", w->place->dir, w->name.data,
-                         strerror(errno));
+        marey__dump_report(w->result, "cannot make the folder %s/%s: %s", w->place->dir,
+                           w->name.data, strerror(errno));
     } else {
         marey__dump_side_write(item, w->place, &side, w->result);
     }
@@ -332,7 +332,7 @@ static uint64_t entry_room(const struct writer *w, const struct marey__dump_item
     return room;
 }
 
-/* Where the data begin: behind the most that the head can take, so that it need not be made twice. */
+/* Where the data begin: after the largest possible head, so that it is made only once. */
 static void plan_head(struct writer *w)
 {
     uint64_t room = 256;
@@ -394,7 +394,7 @@ static marey_status open_step(struct writer *w)
     return write_lines(w);
 }
 
-/* The head in front of the data, and what is behind them cut off. */
+/* Write the head before the data, and cut off the rest after them. */
 static marey_status write_head(struct writer *w)
 {
     struct marey__buf head = {0};

@@ -117,14 +117,14 @@ static marey_status compare_blocks(const struct marey_dumped_value *a,
     return MAREY_OK;
 }
 
-static marey_status compare(const struct marey__diff_court *court,
+static marey_status compare(const struct marey__diff_inputs *inputs,
                             const struct marey_dumped_value *a, const struct marey_dumped_value *b,
                             const struct marey_tensor *ta, const struct marey_tensor *tb,
                             const struct marey_tolerance *tolerance, struct marey_tensor_diff *out)
 {
     if (can_skip_blocks(a, b))
         return compare_blocks(a, b, ta, tb, tolerance, out);
-    return marey_tensor_compare_with(ta, tb, tolerance, court->n_threads, out);
+    return marey_tensor_compare_with(ta, tb, tolerance, inputs->n_threads, out);
 }
 
 /* ---- single elements ---- */
@@ -192,26 +192,26 @@ static size_t find_noise(const struct marey__diff_side *side, const struct marey
 }
 
 /* Differences up to so many times the difference of two runs of the reference are noise. */
-static marey_status weigh_noise(const struct marey__diff_court *court,
+static marey_status weigh_noise(const struct marey__diff_inputs *inputs,
                                 const struct marey_dumped_value *b, const struct marey_tensor *ta,
                                 const struct marey_tensor *tb, struct marey__diff_result *out)
 {
-    const size_t i = find_noise(court->noise, b);
+    const size_t i = find_noise(inputs->noise, b);
     struct marey_tensor tn;
     struct marey_tensor_diff noise, again;
-    if (i == MAREY__DIFF_NONE || court->noise->get(court->noise, i, &tn) != MAREY_OK)
+    if (i == MAREY__DIFF_NONE || inputs->noise->get(inputs->noise, i, &tn) != MAREY_OK)
         return MAREY_OK;
     const marey_status status =
-        marey_tensor_compare_with(&tn, tb, &out->tolerance, court->n_threads, &noise);
-    marey__diff_drop(court->noise, i);
+        marey_tensor_compare_with(&tn, tb, &out->tolerance, inputs->n_threads, &noise);
+    marey__diff_drop(inputs->noise, i);
     MAREY_TRY(status);
-    const double factor = court->options->noise_factor != 0 ? court->options->noise_factor : 3;
+    const double factor = inputs->options->noise_factor != 0 ? inputs->options->noise_factor : 3;
     struct marey_tolerance wider = out->tolerance;
     wider.abs = fmax(wider.abs, factor * noise.abs.value);
     out->details->noise_abs = noise.abs.value;
     if (wider.bitwise || wider.abs <= out->tolerance.abs)
         return MAREY_OK;
-    MAREY_TRY(marey_tensor_compare_with(ta, tb, &wider, court->n_threads, &again));
+    MAREY_TRY(marey_tensor_compare_with(ta, tb, &wider, inputs->n_threads, &again));
     if (again.n_wrong == 0)
         out->status = MAREY_DIFF_NOISE;
     return MAREY_OK;
@@ -299,19 +299,19 @@ marey_status marey__diff_judge_numbers(const struct marey_tensor *a, const struc
     return describe(out, a, b, false);
 }
 
-static marey_status judge_tensors(const struct marey__diff_court *court,
+static marey_status judge_tensors(const struct marey__diff_inputs *inputs,
                                   const struct marey_dumped_value *a,
                                   const struct marey_dumped_value *b, const struct marey_tensor *ta,
                                   const struct marey_tensor *tb, struct marey__diff_result *out)
 {
-    MAREY_TRY(compare(court, a, b, ta, tb, &out->tolerance, &out->diff));
+    MAREY_TRY(compare(inputs, a, b, ta, tb, &out->tolerance, &out->diff));
     MAREY_TRY(describe(out, ta, tb, marey__is_image(a->type) || marey__is_image(b->type)));
-    if (out->status == MAREY_DIFF_DIFFERENT && court->noise != NULL)
-        return weigh_noise(court, b, ta, tb, out);
+    if (out->status == MAREY_DIFF_DIFFERENT && inputs->noise != NULL)
+        return weigh_noise(inputs, b, ta, tb, out);
     return MAREY_OK;
 }
 
-static marey_status judge_gotten(const struct marey__diff_court *court,
+static marey_status judge_gotten(const struct marey__diff_inputs *inputs,
                                  const struct marey_dumped_value *a,
                                  const struct marey_dumped_value *b, struct marey_tensor *ta,
                                  struct marey_tensor *tb, struct marey__diff_result *out)
@@ -326,7 +326,7 @@ static marey_status judge_gotten(const struct marey__diff_court *court,
     if (status == MAREY_OK)
         status = marey__diff_restore(b, a, tb, &made_b);
     if (status == MAREY_OK)
-        status = judge_tensors(court, a, b, ta, tb, out);
+        status = judge_tensors(inputs, a, b, ta, tb, out);
     marey__free(made_a);
     marey__free(made_b);
     return status;
@@ -347,27 +347,27 @@ static void close_numbers(const struct marey__diff_side *side, size_t i,
         marey__diff_drop(side, i);
 }
 
-static marey_status judge_opened(const struct marey__diff_court *court, size_t ia, size_t ib,
+static marey_status judge_opened(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                  struct marey_tensor *ta, struct marey__diff_result *out)
 {
     struct marey__tensor_file file;
     struct marey_tensor tb;
-    MAREY_TRY(open_numbers(court->b, ib, &file, &tb));
+    MAREY_TRY(open_numbers(inputs->b, ib, &file, &tb));
     const marey_status status =
-        judge_gotten(court, &court->a->values[ia], &court->b->values[ib], ta, &tb, out);
-    close_numbers(court->b, ib, &file);
+        judge_gotten(inputs, &inputs->a->values[ia], &inputs->b->values[ib], ta, &tb, out);
+    close_numbers(inputs->b, ib, &file);
     return status;
 }
 
-marey_status marey__diff_judge_data(const struct marey__diff_court *court, size_t ia, size_t ib,
+marey_status marey__diff_judge_data(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                     struct marey__diff_result *out)
 {
     struct marey__tensor_file file;
     struct marey_tensor ta;
-    marey_status status = open_numbers(court->a, ia, &file, &ta);
+    marey_status status = open_numbers(inputs->a, ia, &file, &ta);
     if (status == MAREY_OK) {
-        status = judge_opened(court, ia, ib, &ta, out);
-        close_numbers(court->a, ia, &file);
+        status = judge_opened(inputs, ia, ib, &ta, out);
+        close_numbers(inputs->a, ia, &file);
     }
     if (status == MAREY_OK || status == MAREY_ENOMEM)
         return status;

@@ -185,7 +185,7 @@ static marey_status diff_step(struct marey_diff *diff, const struct runs *runs,
     return status;
 }
 
-static void tell_incomplete(struct marey_diff *diff, const struct run *run)
+static void warn_incomplete(struct marey_diff *diff, const struct run *run)
 {
     for (size_t i = 0; i < run->n; i++)
         if (!run->steps[i].about.is_complete && !run->steps[i].about.is_single &&
@@ -195,7 +195,7 @@ static void tell_incomplete(struct marey_diff *diff, const struct run *run)
                 (unsigned long long)run->steps[i].about.step, run->path);
 }
 
-static void tell_alone(struct marey_diff *diff, const struct run *run, const char *side)
+static void warn_unpaired(struct marey_diff *diff, const struct run *run, const char *side)
 {
     size_t n = 0;
     for (size_t i = 0; i < run->n; i++)
@@ -220,8 +220,8 @@ static marey_status diff_runs(struct marey_diff *diff, struct runs *runs)
         marey__diff_warn(diff, "step %llu of A is compared with step %llu of B: each has but one",
                          (unsigned long long)runs->a.steps[0].about.step,
                          (unsigned long long)runs->b.steps[0].about.step);
-    tell_incomplete(diff, &runs->a);
-    tell_incomplete(diff, &runs->b);
+    warn_incomplete(diff, &runs->a);
+    warn_incomplete(diff, &runs->b);
     for (size_t i = 0; i < runs->a.n; i++) {
         const struct step *a = &runs->a.steps[i];
         report_progress(diff, i, runs->a.n);
@@ -231,8 +231,8 @@ static marey_status diff_runs(struct marey_diff *diff, struct runs *runs)
     for (size_t j = 0; j < runs->b.n; j++)
         if (runs->b.steps[j].partner == MAREY__DIFF_NONE)
             MAREY_TRY(diff_step(diff, runs, &runs->a, NULL, &runs->b.steps[j]));
-    tell_alone(diff, &runs->a, "A");
-    tell_alone(diff, &runs->b, "B");
+    warn_unpaired(diff, &runs->a, "A");
+    warn_unpaired(diff, &runs->b, "B");
     return MAREY_OK;
 }
 

@@ -77,12 +77,12 @@ static bool both_empty_by_json(const struct marey_dumped_value *a, const struct 
            count_of(b) == 0;
 }
 
-static marey_status judge_tensors(const struct marey__diff_court *court, size_t ia, size_t ib,
+static marey_status judge_tensors(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                   struct marey__diff_result *out)
 {
-    const struct marey_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
+    const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     out->n = count_of(b);
-    out->tolerance = marey__diff_tolerance(court->options, a, b);
+    out->tolerance = marey__diff_tolerance(inputs->options, a, b);
     if (!marey__diff_same_sizes(a->rank, a->sizes, b->rank, b->sizes) && !both_empty_by_json(a, b)) {
         out->status = MAREY_DIFF_SHAPE;
         out->basis = MAREY__BY_VALUE;
@@ -99,8 +99,8 @@ static marey_status judge_tensors(const struct marey__diff_court *court, size_t 
         return MAREY_OK;
     }
     if (a->has_data && b->has_data)
-        return marey__diff_judge_data(court, ia, ib, out);
-    return marey__diff_judge_kept(court, ia, ib, out);
+        return marey__diff_judge_data(inputs, ia, ib, out);
+    return marey__diff_judge_kept(inputs, ia, ib, out);
 }
 
 /* Whether its type is that of the program's tensor. Pictures are compared by their pixels. */
@@ -109,19 +109,19 @@ static bool has_own_type(const struct marey_dumped_value *value)
     return value->kind == MAREY_DUMP_TENSOR && !value->is_untyped && !marey__is_image(value->type);
 }
 
-marey_status marey__diff_judge(const struct marey__diff_court *court, size_t ia, size_t ib,
+marey_status marey__diff_judge(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                struct marey__diff_result *out)
 {
-    const struct marey_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
+    const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     if (!marey__diff_is_tensor(a) || !marey__diff_is_tensor(b))
-        return marey__diff_judge_values(court, ia, ib, out);
-    MAREY_TRY(judge_tensors(court, ia, ib, out));
+        return marey__diff_judge_values(inputs, ia, ib, out);
+    MAREY_TRY(judge_tensors(inputs, ia, ib, out));
     if (!has_own_type(a) || !has_own_type(b) || a->dtype == b->dtype)
         return MAREY_OK;
     out->is_retyped = true;
     /* Of two types all bits differ, which says nothing of the numbers. */
     if (out->tolerance.bitwise ? out->status <= MAREY_DIFF_DIFFERENT
-                               : out->status < MAREY_DIFF_DIFFERENT && !court->options->allow_dtype)
+                               : out->status < MAREY_DIFF_DIFFERENT && !inputs->options->allow_dtype)
         out->status = MAREY_DIFF_DTYPE;
     return MAREY_OK;
 }

@@ -70,19 +70,19 @@ static marey_status find_block(const struct digests *a, const struct digests *b,
     return MAREY_OK;
 }
 
-static marey_status judge_digests(const struct marey__diff_court *court, size_t ia, size_t ib,
+static marey_status judge_digests(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                   struct marey__diff_result *out)
 {
     struct digests a = {0}, b = {0};
-    marey_status status = find_digests(court->a, ia, &a);
+    marey_status status = find_digests(inputs->a, ia, &a);
     if (status == MAREY_OK)
-        status = find_digests(court->b, ib, &b);
+        status = find_digests(inputs->b, ib, &b);
     if (status == MAREY_OK) {
         out->basis = MAREY__BY_DIGEST;
         out->status = memcmp(&a.whole, &b.whole, sizeof a.whole) == 0 ? MAREY_DIFF_SAME
                                                                       : MAREY_DIFF_DIFFERENT;
         if (out->status == MAREY_DIFF_DIFFERENT)
-            status = find_block(&a, &b, &court->b->values[ib], out);
+            status = find_block(&a, &b, &inputs->b->values[ib], out);
     }
     marey__free(a.made);
     marey__free(b.made);
@@ -137,13 +137,13 @@ static bool stats_equal(const struct marey_tensor_stats *a, const struct marey_t
            memcmp(a->histogram, b->histogram, sizeof a->histogram) == 0;
 }
 
-static marey_status judge_stats(const struct marey__diff_court *court, size_t ia, size_t ib,
+static marey_status judge_stats(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                 struct marey__diff_result *out)
 {
     struct marey_tensor_stats a, b;
-    marey_status status = find_stats(court->a, ia, &a);
+    marey_status status = find_stats(inputs->a, ia, &a);
     if (status == MAREY_OK)
-        status = find_stats(court->b, ib, &b);
+        status = find_stats(inputs->b, ib, &b);
     if (status != MAREY_OK)
         return status == MAREY_ENOMEM ? status : marey__diff_unknown(out, marey_last_error());
     out->basis = MAREY__BY_STATS;
@@ -163,15 +163,15 @@ static const char *why_not(const struct marey_dumped_value *a, const struct mare
                                 : "nothing of it was kept";
 }
 
-marey_status marey__diff_judge_kept(const struct marey__diff_court *court, size_t ia, size_t ib,
+marey_status marey__diff_judge_kept(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                     struct marey__diff_result *out)
 {
-    const struct marey_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
+    const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     const bool has_digests = (a->digest != NULL || a->has_data) && (b->digest != NULL || b->has_data);
     const bool has_stats = (a->stats != NULL || a->has_data) && (b->stats != NULL || b->has_data);
     /* Digests are of one type's bytes; a tolerance needs numbers. */
     if (has_digests && a->dtype == b->dtype) {
-        MAREY_TRY(judge_digests(court, ia, ib, out));
+        MAREY_TRY(judge_digests(inputs, ia, ib, out));
         if (out->status == MAREY_DIFF_SAME || !has_stats || out->tolerance.bitwise)
             return MAREY_OK;
         marey__free((void *)out->why);
@@ -180,6 +180,6 @@ marey_status marey__diff_judge_kept(const struct marey__diff_court *court, size_
         out->details = NULL;
     }
     if (has_stats)
-        return judge_stats(court, ia, ib, out);
+        return judge_stats(inputs, ia, ib, out);
     return marey__diff_unknown(out, why_not(a, b));
 }

@@ -39,7 +39,7 @@ const struct marey__diff_result *marey__diff_first(const struct marey_diff *diff
     return NULL;
 }
 
-static void tell_what_was_compared(struct marey_diff *diff)
+static void warn_about_basis(struct marey_diff *diff)
 {
     size_t n_digests = 0, n_stats = 0;
     for (size_t i = 0; i < diff->n; i++) {
@@ -63,7 +63,7 @@ static void tell_what_was_compared(struct marey_diff *diff)
                          diff->n_by_status[MAREY_DIFF_UNKNOWN] - 5);
 }
 
-static void tell_names(struct marey_diff *diff)
+static void warn_about_names(struct marey_diff *diff)
 {
     if (diff->n_renamed != 0)
         marey__diff_warn(diff, "values that were paired by their order, under different paths: %zu",
@@ -291,8 +291,8 @@ marey_status marey__diff_conclude(struct marey_diff *diff)
 {
     if (diff->n != 0)
         qsort(diff->results, diff->n, sizeof *diff->results, by_execution);
-    tell_what_was_compared(diff);
-    tell_names(diff);
+    warn_about_basis(diff);
+    warn_about_names(diff);
     MAREY_TRY(marey__diff_tables(diff));
     MAREY_TRY(make_operations(diff));
     return marey_table_status(diff->tables[MAREY__DIFF_WARNINGS]);

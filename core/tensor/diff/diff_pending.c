@@ -123,8 +123,8 @@ static marey_status judge_waiting(struct marey__waiting *w, const struct marey__
 {
     struct marey_diff *diff = w->diff;
     struct marey__diff_result result = {.step = diff->step, .rank = -1, .order = w->value.seq};
-    const struct marey__diff_court court = {&diff->options, &w->side, b, NULL, 1};
-    marey_status status = marey__diff_judge(&court, 0, ib, &result);
+    const struct marey__diff_inputs inputs = {&diff->options, &w->side, b, NULL, 1};
+    marey_status status = marey__diff_judge(&inputs, 0, ib, &result);
     if (status == MAREY_OK)
         status = marey__diff_describe(diff, &w->value, &b->values[ib], &result);
     if (status == MAREY_OK)
@@ -179,7 +179,7 @@ static int visit(void *ctx, const struct marey_dump_entry *entry)
         return 0;
     }
     w->status = entry->value.kind == MAREY_DUMP_TENSOR && marey__is_image(entry->value.type)
-                    ? marey__diff_judge_pictures(w, entry)
+                    ? marey__diff_judge_images(w, entry)
                     : marey__diff_judge_waiting(w, marey__diff_find_reference(w, w->value.name));
     return w->status == MAREY_OK;
 }

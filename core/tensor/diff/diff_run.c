@@ -92,7 +92,7 @@ marey_status marey__diff_describe(struct marey_diff *diff, const struct marey_du
 
 /* ---- one result ---- */
 
-static void tell_unknown(struct marey_diff *diff, const struct marey__diff_result *result)
+static void warn_unknown(struct marey_diff *diff, const struct marey__diff_result *result)
 {
     if (diff->n_reported++ < MAX_UNKNOWN)
         marey__diff_warn(diff, "%s of step %llu could not be compared: %s", result->path,
@@ -112,7 +112,7 @@ marey_status marey__diff_append(struct marey_diff *diff, struct marey__diff_resu
         return marey__no_memory();
     }
     if (result->why != NULL)
-        tell_unknown(diff, result);
+        warn_unknown(diff, result);
     marey__free((void *)result->why);
     result->why = NULL;
     diff->results[diff->n++] = *result;
@@ -125,7 +125,7 @@ marey_status marey__diff_append(struct marey_diff *diff, struct marey__diff_resu
 /* ---- judging ---- */
 
 struct job {
-    struct marey__diff_court court;
+    struct marey__diff_inputs inputs;
     const struct marey__diff_pair *pairs;
     struct marey__diff_result *results;
     size_t *heavy; /* the pairs whose numbers are read */
@@ -137,7 +137,8 @@ struct job {
 
 static void judge_one(struct job *job, size_t i)
 {
-    if (marey__diff_judge(&job->court, job->pairs[i].a, job->pairs[i].b, &job->results[i]) != MAREY_OK)
+    if (marey__diff_judge(&job->inputs, job->pairs[i].a, job->pairs[i].b, &job->results[i]) !=
+        MAREY_OK)
         atomic_store_explicit(&job->has_failed, 1, memory_order_relaxed);
 }
 
@@ -155,8 +156,8 @@ static void judge_some(void *ctx, bool may_tell)
 
 static bool is_heavy(const struct job *job, const struct marey__diff_pair *pair)
 {
-    const struct marey_dumped_value *a = &job->court.a->values[pair->a],
-                                    *b = &job->court.b->values[pair->b];
+    const struct marey_dumped_value *a = &job->inputs.a->values[pair->a],
+                                    *b = &job->inputs.b->values[pair->b];
     const struct marey_tolerance any = {.nan_equal = 1};
     return (a->has_data || b->has_data) && !marey__diff_equal_digests(a, b, &any);
 }
@@ -170,14 +171,14 @@ static void judge_all(struct job *job, size_t n, uint32_t n_jobs)
             job->results[i].status =
                 pair->a == MAREY__DIFF_NONE ? MAREY_DIFF_MISSING : MAREY_DIFF_EXTRA;
         } else if (is_heavy(job, pair)) {
-            job->n_bytes += job->court.b->values[pair->b].n_bytes;
+            job->n_bytes += job->inputs.b->values[pair->b].n_bytes;
             job->heavy[job->n_heavy++] = i;
         } else {
             judge_one(job, i);
         }
     }
     if (job->n_heavy == 1)
-        job->court.n_threads = n_jobs;
+        job->inputs.n_threads = n_jobs;
     if (job->n_heavy == 1 || job->n_bytes < FEW_BYTES)
         judge_some(job, true);
     else
@@ -226,7 +227,8 @@ static marey_status judge_pairs(struct marey_diff *diff, const struct marey__dif
         status = marey__no_memory();
     for (; i < n && status == MAREY_OK; i++) {
         job->results[i].order = i;
-        status = put_down(diff, place, job->court.a, job->court.b, &job->pairs[i], &job->results[i]);
+        status =
+            put_down(diff, place, job->inputs.a, job->inputs.b, &job->pairs[i], &job->results[i]);
     }
     for (; i < n; i++)
         drop(&job->results[i]);
@@ -242,7 +244,7 @@ marey_status marey__diff_sides(struct marey_diff *diff, const struct marey__diff
     if (status == MAREY_OK) {
         keep_wanted(diff, a, b, &pairs);
         struct job job = {
-            .court = {&diff->options, a, b, noise, 1},
+            .inputs = {&diff->options, a, b, noise, 1},
             .pairs = pairs.list,
             .results = marey__calloc(pairs.n + 1, sizeof *job.results),
             .heavy = marey__calloc(pairs.n + 1, sizeof *job.heavy),

@@ -124,18 +124,18 @@ static void get_number(const struct marey__diff_side *side, size_t i, union mare
 }
 
 /* False where one is not a number that can be held. */
-static bool judge_numbers(const struct marey__diff_court *court, size_t ia, size_t ib,
+static bool judge_numbers(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                           struct marey__diff_result *out, marey_status *status)
 {
     union marey__literal number_a, number_b;
     struct marey_tensor ta, tb;
-    get_number(court->a, ia, &number_a, &ta);
-    get_number(court->b, ib, &number_b, &tb);
+    get_number(inputs->a, ia, &number_a, &ta);
+    get_number(inputs->b, ib, &number_b, &tb);
     if (ta.dtype == MAREY_DTYPE_NONE || tb.dtype == MAREY_DTYPE_NONE)
         return false;
-    const struct marey_dumped_value a = {.name = court->a->values[ia].name, .dtype = ta.dtype},
+    const struct marey_dumped_value a = {.name = inputs->a->values[ia].name, .dtype = ta.dtype},
                                     b = {.name = a.name, .dtype = tb.dtype};
-    out->tolerance = marey__diff_tolerance(court->options, &a, &b);
+    out->tolerance = marey__diff_tolerance(inputs->options, &a, &b);
     out->tolerance.bitwise &= ta.dtype == tb.dtype;
     *status = marey__diff_judge_numbers(&ta, &tb, out);
     out->basis = MAREY__BY_VALUE;
@@ -147,10 +147,10 @@ static bool is_number(const struct marey_dumped_value *value)
     return value->kind == MAREY_DUMP_LITERAL || (marey__diff_is_tensor(value) && value->rank == 0);
 }
 
-marey_status marey__diff_judge_values(const struct marey__diff_court *court, size_t ia, size_t ib,
+marey_status marey__diff_judge_values(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                       struct marey__diff_result *out)
 {
-    const struct marey_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
+    const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     if (a->missing != NULL || b->missing != NULL)
         return marey__diff_unknown(out, a->missing != NULL ? a->missing : b->missing);
     if (is_bytes(a) && is_bytes(b))
@@ -159,7 +159,7 @@ marey_status marey__diff_judge_values(const struct marey__diff_court *court, siz
     out->status = MAREY_DIFF_SAME;
     marey_status status = MAREY_OK;
     if ((is_empty_list(a) && is_empty_list(b)) || (a->kind == b->kind && same_text(a, b)) ||
-        (is_number(a) && is_number(b) && judge_numbers(court, ia, ib, out, &status)))
+        (is_number(a) && is_number(b) && judge_numbers(inputs, ia, ib, out, &status)))
         return status;
     const bool is_one_kind = a->kind == b->kind || (is_number(a) && is_number(b));
     out->status = is_one_kind ? MAREY_DIFF_DIFFERENT : MAREY_DIFF_KIND;

@@ -178,7 +178,7 @@ MAREY_WARN_UNUSED marey_status marey__diff_sides(struct marey_diff *diff,
 /* ---- diff_judge.c ---- */
 
 /* What judging takes besides the pair. */
-struct marey__diff_court {
+struct marey__diff_inputs {
     const struct marey_diff_options *options;
     const struct marey__diff_side *a, *b, *noise;
     uint32_t n_threads; /* for one comparison */
@@ -187,7 +187,7 @@ struct marey__diff_court {
  * Judge values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. Only MAREY_ENOMEM fails: a value that cannot be read is
  * unknown, and `why` has the sentence (to be freed by marey__free()).
  */
-MAREY_WARN_UNUSED marey_status marey__diff_judge(const struct marey__diff_court *court, size_t ia,
+MAREY_WARN_UNUSED marey_status marey__diff_judge(const struct marey__diff_inputs *inputs, size_t ia,
                                                  size_t ib, struct marey__diff_result *out);
 void marey__diff_drop(const struct marey__diff_side *side, size_t value);
 MAREY_WARN_UNUSED marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why);
@@ -214,7 +214,7 @@ MAREY_WARN_UNUSED marey_status marey__diff_judge_numbers(const struct marey_tens
                                                          const struct marey_tensor *b,
                                                          struct marey__diff_result *out);
 /* By the numbers of a value. */
-MAREY_WARN_UNUSED marey_status marey__diff_judge_data(const struct marey__diff_court *court,
+MAREY_WARN_UNUSED marey_status marey__diff_judge_data(const struct marey__diff_inputs *inputs,
                                                       size_t ia, size_t ib,
                                                       struct marey__diff_result *out);
 
@@ -224,7 +224,7 @@ MAREY_WARN_UNUSED marey_status marey__diff_judge_data(const struct marey__diff_c
 bool marey__diff_equal_digests(const struct marey_dumped_value *a, const struct marey_dumped_value *b,
                                const struct marey_tolerance *tolerance);
 /* By what was kept in place of the numbers. */
-MAREY_WARN_UNUSED marey_status marey__diff_judge_kept(const struct marey__diff_court *court,
+MAREY_WARN_UNUSED marey_status marey__diff_judge_kept(const struct marey__diff_inputs *inputs,
                                                       size_t ia, size_t ib,
                                                       struct marey__diff_result *out);
 
@@ -251,7 +251,7 @@ union marey__literal {
 void marey__diff_read_literal(const char *text, size_t len, union marey__literal *number,
                               struct marey_tensor *out);
 /* Two values of which at least one is not a tensor. */
-MAREY_WARN_UNUSED marey_status marey__diff_judge_values(const struct marey__diff_court *court,
+MAREY_WARN_UNUSED marey_status marey__diff_judge_values(const struct marey__diff_inputs *inputs,
                                                         size_t ia, size_t ib,
                                                         struct marey__diff_result *out);
 
@@ -288,7 +288,7 @@ MAREY_WARN_UNUSED marey_status marey__diff_merge_open(const struct marey__diff_s
                                                       struct marey__diff_side *side);
 void marey__diff_merge_close(struct marey__diff_merged *merged);
 
-/* diff_pending.c, diff_pictures.c, diff_errors.c: what waits in the dumper against an earlier dump, and the errors of it. */
+/* diff_pending.c, diff_images.c, diff_errors.c: what waits in the dumper against an earlier dump, and the errors of it. */
 
 /* The comparison while it goes on, and the value that is being looked at. */
 struct marey__waiting {
@@ -320,11 +320,11 @@ static inline size_t marey__diff_find_reference(const struct marey__waiting *w, 
 }
 MAREY_WARN_UNUSED marey_status marey__diff_judge_waiting(struct marey__waiting *w, size_t reference);
 
-/* ---- diff_pictures.c ---- */
+/* ---- diff_images.c ---- */
 
 /* Judge a value that is dumped as pictures by the pixels they would have: a file has nothing else. */
-MAREY_WARN_UNUSED marey_status marey__diff_judge_pictures(struct marey__waiting *w,
-                                                          const struct marey_dump_entry *entry);
+MAREY_WARN_UNUSED marey_status marey__diff_judge_images(struct marey__waiting *w,
+                                                        const struct marey_dump_entry *entry);
 
 /* ---- diff_errors.c ---- */
 

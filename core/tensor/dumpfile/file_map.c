@@ -1,6 +1,6 @@
 /*
  * Files in memory, whole or in part. They are read, not mapped: a file that is cut while it is mapped ends the program by
- * SIGBUS. An empty page lies behind a text, so that its reader finds a zero where it ends.
+ * SIGBUS. An empty page follows a text, so that its reader finds a zero where it ends.
  */
 #include <errno.h>
 #include <fcntl.h>

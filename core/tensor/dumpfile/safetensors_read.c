@@ -1,6 +1,6 @@
 /*
  * The header of a safetensors file, with the rules that the reference reader keeps: at most 100 MB, no name twice, and the
- * tensors lie one behind the other, without holes, from the first byte of the data to the last of the file.
+ * tensors follow each other without holes, from the first byte of the data to the last of the file.
  */
 #include <inttypes.h>
 #include <string.h>

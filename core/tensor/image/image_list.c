@@ -93,11 +93,11 @@ void marey__color_map_fill(enum marey_color_map map, uint8_t table[256][3])
     const size_t n_between = maps[map].n - 1;
     for (size_t i = 0; i < 256; i++) {
         const size_t place = i * n_between; /* in 255ths of a colour */
-        const size_t left = MAREY__MIN(place / 255, n_between - 1), behind = place - left * 255;
+        const size_t left = MAREY__MIN(place / 255, n_between - 1), rest = place - left * 255;
         for (uint32_t c = 0; c < 3; c++) {
             const size_t a = maps[map].colors[left] >> (16 - 8 * c) & 0xff;
             const size_t b = maps[map].colors[left + 1] >> (16 - 8 * c) & 0xff;
-            table[i][c] = (uint8_t)((a * (255 - behind) + b * behind + 127) / 255);
+            table[i][c] = (uint8_t)((a * (255 - rest) + b * rest + 127) / 255);
         }
     }
 }

@@ -74,7 +74,7 @@ static marey_status find_channels(const struct marey_tensor *t, enum marey_image
         MAREY_EINVAL, "sizes [%.*s] are not those of a picture: %s; permute the axes",
         (int)MAREY__MIN(sizes.len, (size_t)200), sizes.len != 0 ? sizes.data : "",
         is_grey ? "grey ones have rows and columns last, and 1 or 2 channels if any"
-                : "3 or 4 channels are asked for behind rows and columns, or before them");
+                : "3 or 4 channels are expected after rows and columns, or before them");
     marey__buf_fini(&sizes);
     return status;
 }

@@ -18,7 +18,7 @@
 
 /* ---- image_list.c ---- */
 struct marey_images {
-    struct marey_image *images; /* their samples lie in `samples`, one behind the other */
+    struct marey_image *images; /* their samples lie in `samples`, one after the other */
     size_t n;
     uint8_t *samples;
     uint32_t n_axes;

@@ -15,7 +15,7 @@ struct png {
     uint8_t depth, color;
     const uint8_t *palette; /* three bytes for each colour */
     uint32_t n_colors;
-    struct marey__buf packed; /* the IDATs, one behind the other */
+    struct marey__buf packed; /* the IDATs, one after the other */
     bool has_header, has_end;
 };
 

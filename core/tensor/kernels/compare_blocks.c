@@ -254,10 +254,10 @@ void marey__compare_find(const struct marey__compare *job, struct marey__diff_pa
 /* ---- by kernels ---- */
 
 /* Whether squares of numbers up to `most`, and their sums, keep their digits in the type itself. */
-static bool squares_fit(enum marey__lie lie, double most)
+static bool squares_fit(enum marey__form form, double most)
 {
-    return lie == MAREY__LIE_F64 ? most == 0 || (most >= 0x1p-450 && most <= 0x1p500)
-                                 : most == 0 || (most >= 0x1p-56 && most <= 0x1p56);
+    return form == MAREY__FORM_F64 ? most == 0 || (most >= 0x1p-450 && most <= 0x1p500)
+                                   : most == 0 || (most >= 0x1p-56 && most <= 0x1p56);
 }
 
 static void add_block(const struct marey__block_diff *block, size_t n_parts, uint64_t first,
@@ -282,7 +282,7 @@ static bool add_equal(const struct marey__compare *job, const struct marey__bloc
                       struct marey__diff_part *part)
 {
     struct marey__block_diff block;
-    if (!job->kernels->floats[job->lie].equal(pair, &block) || !squares_fit(job->lie, block.max_a))
+    if (!job->kernels->floats[job->form].equal(pair, &block) || !squares_fit(job->form, block.max_a))
         return false;
     part->n_finite += pair->n;
     part->max_a = MAREY__MAX(part->max_a, block.max_a);
@@ -342,19 +342,19 @@ static size_t take_out(const struct marey__compare *job, struct expanded *e, siz
 static bool add_by_kernels(const struct marey__compare *job, struct marey__block_pair *pair,
                            uint64_t first, bool *is_equal, struct marey__diff_part *part)
 {
-    const struct marey__float_kernels *kernels = &job->kernels->floats[job->lie];
+    const struct marey__float_kernels *kernels = &job->kernels->floats[job->form];
     const int in_pairs = job->n_parts == 2;
     struct marey__block_diff block;
     if (*is_equal && add_equal(job, pair, part))
         return true;
     pair->rel_so_far = part->rel;
     kernels->compare[in_pairs](pair, &block);
-    *is_equal = block.n_unequal == 0 && job->lie != MAREY__LIE_EXPANDED;
+    *is_equal = block.n_unequal == 0 && job->form != MAREY__FORM_EXPANDED;
     if (!isfinite(block.max_d))
         return false;
-    if (!squares_fit(job->lie, block.max_a) || !squares_fit(job->lie, block.max_b) ||
-        !squares_fit(job->lie, block.max_d)) {
-        if (job->lie == MAREY__LIE_F64)
+    if (!squares_fit(job->form, block.max_a) || !squares_fit(job->form, block.max_b) ||
+        !squares_fit(job->form, block.max_d)) {
+        if (job->form == MAREY__FORM_F64)
             return false;
         kernels->compare_wide[in_pairs](pair, &block);
     } else if (pair->ulp > 0 && block.n_wrong > 0) {
@@ -392,7 +392,7 @@ static bool add_cleaned(const struct marey__compare *job, const struct marey__bl
     const size_t n_out = take_out(job, &e, pair->n, first, part);
     struct marey__block_pair inner = pair_of(pair, &e);
     struct marey__compare clean = *job;
-    clean.lie = MAREY__LIE_EXPANDED;
+    clean.form = MAREY__FORM_EXPANDED;
     bool is_equal = false;
     if (!add_by_kernels(&clean, &inner, first, &is_equal, part)) {
         struct marey__diff_part block;
@@ -429,7 +429,7 @@ static bool add_fast(const struct marey__compare *job, struct marey__block_pair 
 {
     if (job->common == MAREY_DTYPE_NONE)
         return false;
-    if (job->lie == MAREY__LIE_EXPANDED)
+    if (job->form == MAREY__FORM_EXPANDED)
         return add_expanded(job, pair, first, is_equal, part);
     if (job->common == MAREY_F64 && job->a.type->part != job->b.type->part)
         return add_rounded_64(job, pair, first, is_equal, part);
@@ -472,7 +472,7 @@ void marey__compare_chunk(const struct marey__compare *job, uint64_t first, uint
     struct marey__diff_part bits;
     marey__diff_part_init(part);
     marey__diff_part_init(&bits);
-    bool is_equal = job->lie != MAREY__LIE_EXPANDED;
+    bool is_equal = job->form != MAREY__FORM_EXPANDED;
     for (size_t n; first < end; first += n) {
         n = (size_t)MAREY__MIN(end - first, (uint64_t)job->block_elements);
         const void *a = marey__tensor_view_block(&job->a, first, n, room_a);

@@ -74,7 +74,7 @@ INLINE uint32_t V(count)(uint32_t lanes, const bool in_pairs)
 }
 
 INLINE void V(step)(struct V(running) * r, const struct V(limits) * limits, struct V(side) a,
-                    struct V(side) b, const int lie, const bool in_pairs, const bool is_wide)
+                    struct V(side) b, const int form, const bool in_pairs, const bool is_wide)
 {
     const V(v) d = a.value - b.value;
     const V(i) size_d = V(magnitude)((V(i))d), size_a = V(magnitude)((V(i))a.value),
@@ -83,7 +83,7 @@ INLINE void V(step)(struct V(running) * r, const struct V(limits) * limits, stru
     r->max_d = V(max)(r->max_d, size_d);
     r->max_a = V(max)(r->max_a, size_a);
     r->max_b = V(max)(r->max_b, size_b);
-    const bool own_patterns = lie == MAREY__LIE_F16 || lie == MAREY__LIE_EXPANDED;
+    const bool own_patterns = form == MAREY__FORM_F16 || form == MAREY__FORM_EXPANDED;
     const V(i) apart = own_patterns ? V(apart)(a.pattern, b.pattern, V(magnitude)(a.pattern),
                                                V(magnitude)(b.pattern))
                                     : V(apart)(a.pattern, b.pattern, size_a, size_b);
@@ -135,29 +135,29 @@ INLINE void V(finish)(const struct V(running) * r, struct marey__block_diff *out
     out->sums[MAREY__SUM_DD] = total(r->wide_dd);
 }
 
-/* The last numbers of a block, with zeroes behind them: these are equal, agree, and add nothing. */
+/* The last numbers of a block, followed by zeroes: these are equal, agree, and add nothing. */
 struct V(rest) {
     REAL a[LANES], b[LANES];
     uint32_t patterns_a[LANES], patterns_b[LANES];
 };
 
-INLINE void V(take_rest)(const struct marey__block_pair *pair, size_t from, const int lie,
+INLINE void V(take_rest)(const struct marey__block_pair *pair, size_t from, const int form,
                          struct V(rest) * rest)
 {
-    const size_t size = SIZE_OF(lie), n = pair->n - from;
+    const size_t size = SIZE_OF(form), n = pair->n - from;
     memset(rest, 0, sizeof *rest);
     memcpy(rest->a, (const char *)pair->a + from * size, n * size);
     memcpy(rest->b, (const char *)pair->b + from * size, n * size);
-    if (lie == MAREY__LIE_EXPANDED) {
+    if (form == MAREY__FORM_EXPANDED) {
         memcpy(rest->patterns_a, pair->patterns_a + from, n * sizeof *rest->patterns_a);
         memcpy(rest->patterns_b, pair->patterns_b + from, n * sizeof *rest->patterns_b);
     }
 }
 
-INLINE void V(compare)(const struct marey__block_pair *pair, const int lie, const bool in_pairs,
+INLINE void V(compare)(const struct marey__block_pair *pair, const int form, const bool in_pairs,
                        const bool is_wide, struct marey__block_diff *out)
 {
-    const size_t size = SIZE_OF(lie);
+    const size_t size = SIZE_OF(form);
     const char *a = pair->a, *b = pair->b;
     const uint32_t *patterns_a = pair->patterns_a, *patterns_b = pair->patterns_b;
     const struct V(limits) limits = {V(set)((REAL)pair->abs), V(set)((REAL)pair->rel),
@@ -170,17 +170,17 @@ INLINE void V(compare)(const struct marey__block_pair *pair, const int lie, cons
             __builtin_prefetch(a + i * size + AHEAD);
             __builtin_prefetch(b + i * size + AHEAD);
             V(step)
-            (&r, &limits, READ(a + i * size, patterns_a + i, lie),
-             READ(b + i * size, patterns_b + i, lie), lie, in_pairs, is_wide);
+            (&r, &limits, READ(a + i * size, patterns_a + i, form),
+             READ(b + i * size, patterns_b + i, form), form, in_pairs, is_wide);
         }
         V(flush)(&r);
     }
     if (i < pair->n) {
         struct V(rest) rest;
-        V(take_rest)(pair, i, lie, &rest);
+        V(take_rest)(pair, i, form, &rest);
         V(step)
-        (&r, &limits, READ((const char *)rest.a, rest.patterns_a, lie),
-         READ((const char *)rest.b, rest.patterns_b, lie), lie, in_pairs, is_wide);
+        (&r, &limits, READ((const char *)rest.a, rest.patterns_a, form),
+         READ((const char *)rest.b, rest.patterns_b, form), form, in_pairs, is_wide);
     }
     V(flush)(&r);
     V(finish)(&r, out);
@@ -196,20 +196,20 @@ INLINE V(i) V(rel_step)(V(i) most, V(v) a, V(v) b)
     return V(max)(most, V(choose)(V(is_zero)(distance), distance, ratio));
 }
 
-INLINE void V(ratios)(const struct marey__block_pair *pair, const int lie,
+INLINE void V(ratios)(const struct marey__block_pair *pair, const int form,
                       struct marey__block_diff *out)
 {
-    const size_t size = SIZE_OF(lie);
+    const size_t size = SIZE_OF(form);
     const char *a = pair->a, *b = pair->b;
     V(i) most = V(set_bits)(0);
     size_t i = 0;
     for (; i + LANES <= pair->n; i += LANES)
-        most = V(rel_step)(most, READ_VALUE(a + i * size, lie), READ_VALUE(b + i * size, lie));
+        most = V(rel_step)(most, READ_VALUE(a + i * size, form), READ_VALUE(b + i * size, form));
     if (i < pair->n) {
         struct V(rest) rest;
-        V(take_rest)(pair, i, lie, &rest);
-        most = V(rel_step)(most, READ_VALUE((const char *)rest.a, lie),
-                           READ_VALUE((const char *)rest.b, lie));
+        V(take_rest)(pair, i, form, &rest);
+        most = V(rel_step)(most, READ_VALUE((const char *)rest.a, form),
+                           READ_VALUE((const char *)rest.b, form));
     }
     out->max_rel = V(largest_value)(most);
 }
@@ -237,10 +237,10 @@ INLINE void V(equal_step)(struct V(equal) * r, V(v) a, V(v) b)
     r->squares = V(sum_product)(a, a, r->squares);
 }
 
-INLINE bool V(equal)(const struct marey__block_pair *pair, const int lie,
+INLINE bool V(equal)(const struct marey__block_pair *pair, const int form,
                      struct marey__block_diff *out)
 {
-    const size_t size = SIZE_OF(lie);
+    const size_t size = SIZE_OF(form);
     const char *a = pair->a, *b = pair->b;
     struct V(equal) r;
     memset(&r, 0, sizeof r);
@@ -249,15 +249,15 @@ INLINE bool V(equal)(const struct marey__block_pair *pair, const int lie,
         for (const size_t stop = STOP(i, pair->n); i + LANES <= stop; i += LANES) {
             __builtin_prefetch(a + i * size + AHEAD);
             __builtin_prefetch(b + i * size + AHEAD);
-            V(equal_step)(&r, READ_VALUE(a + i * size, lie), READ_VALUE(b + i * size, lie));
+            V(equal_step)(&r, READ_VALUE(a + i * size, form), READ_VALUE(b + i * size, form));
         }
         V(equal_flush)(&r);
     }
     if (i < pair->n) {
         struct V(rest) rest;
-        V(take_rest)(pair, i, lie, &rest);
+        V(take_rest)(pair, i, form, &rest);
         V(equal_step)
-        (&r, READ_VALUE((const char *)rest.a, lie), READ_VALUE((const char *)rest.b, lie));
+        (&r, READ_VALUE((const char *)rest.a, form), READ_VALUE((const char *)rest.b, form));
     }
     V(equal_flush)(&r);
     out->max_a = V(largest_value)(r.most);

@@ -65,7 +65,7 @@ static uint32_t count_few(const uint8_t *codes, size_t n, uint8_t limit, uint64_
     return sum;
 }
 
-/* `most` is the largest of `n`, and at least `n_zero` are 0; there is room behind them to fill a vector.
+/* `most` is the largest of `n`, and at least `n_zero` are 0; there is room after them to fill a vector.
  * Memory would be idle meanwhile: it is asked for what comes `next`. */
 static void count_codes(uint8_t *codes, size_t n, uint8_t most, uint32_t n_zero, const char *next,
                         uint64_t *counts)

@@ -85,7 +85,7 @@ MAREY_WARN_UNUSED marey_status marey__tensor_check_readable(const struct marey_t
 /* The error of reading the numbers from a file, which are then 0. */
 MAREY_WARN_UNUSED marey_status marey__tensor_read_status(const struct marey_tensor *tensor);
 
-/* Blocks of one tensor, wherever they lie. */
+/* Blocks of one tensor, in memory or in a file. */
 struct marey__tensor_view {
     const unsigned char *data;
     struct marey__tensor_file *file; /* NULL: in memory */
@@ -95,7 +95,7 @@ struct marey__tensor_view {
 };
 MAREY_PRIVATE_API void marey__tensor_view_of(const struct marey_tensor *tensor,
                                              struct marey__tensor_view *out);
-/* Elements from number `first` on: where they lie, or copied to `room`. */
+/* Elements from number `first` on: in place, or copied to `room`. */
 MAREY_PRIVATE_API const void *marey__tensor_view_block(const struct marey__tensor_view *view,
                                                        uint64_t first, size_t n, void *room);
 
@@ -161,20 +161,20 @@ MAREY_PRIVATE_API double marey__small_value(enum marey_dtype dtype, uint16_t bit
 /* Room for a byte for each number of a block, and for the rest of a vector. */
 enum { MAREY__BLOCK_CODES = 4096 + 64 };
 
-/* How the numbers of a block lie in memory. */
-enum marey__lie {
-    MAREY__LIE_F32,
-    MAREY__LIE_BF16,
-    MAREY__LIE_F16,
-    MAREY__LIE_EXPANDED, /* as float32, with the patterns of their own type beside them */
-    MAREY__LIE_F64,
-    MAREY__N_LIES
+/* The form of the numbers of a block in memory. */
+enum marey__form {
+    MAREY__FORM_F32,
+    MAREY__FORM_BF16,
+    MAREY__FORM_F16,
+    MAREY__FORM_EXPANDED, /* as float32, with the patterns of their own type beside them */
+    MAREY__FORM_F64,
+    MAREY__N_FORMS
 };
 
 struct marey__block_pair {
     const void *a, *b;
     const uint32_t *patterns_a,
-        *patterns_b;   /* of MAREY__LIE_EXPANDED: sign and magnitude, in the upper bits */
+        *patterns_b;   /* of MAREY__FORM_EXPANDED: sign and magnitude, in the upper bits */
     size_t n;          /* numbers */
     double abs, rel;   /* tolerances */
     uint64_t ulp;      /* in the upper bits too */
@@ -219,7 +219,7 @@ struct marey__hash_state {
     _Alignas(64) unsigned char bytes[640];
 };
 
-/* The kernels for numbers that lie in one way; those of two variants have the one for elements of two parts second. */
+/* The kernels for numbers of one form; of two variants the second is for elements of two parts. */
 struct marey__float_kernels {
     /* n_wrong leaves tolerances in places out of account. */
     void (*compare[2])(const struct marey__block_pair *, struct marey__block_diff *);
@@ -229,7 +229,7 @@ struct marey__float_kernels {
     /* Whether all bits are equal. If so max_a and the sums of a and aa are given, and those of b are the same. */
     bool (*equal)(const struct marey__block_pair *, struct marey__block_diff *);
     /*
-     * Statistics of `n` numbers, at least one; those that lie expanded need no patterns. `counts` has 256 numbers: of float32
+     * Statistics of `n` numbers, at least one; expanded ones need no patterns. `counts` has 256 numbers: of float32
      * they count by the exponent with its bias, of float64 by the bins of struct marey_tensor_stats, zeroes in the first. False,
      * and nothing is counted, when a number is not finite or squares are too large or too small.
      */
@@ -238,7 +238,7 @@ struct marey__float_kernels {
 
 struct marey__kernels {
     const char *name;
-    struct marey__float_kernels floats[MAREY__N_LIES];
+    struct marey__float_kernels floats[MAREY__N_FORMS];
     /* XXH3-128, at once and piece by piece; NULL in a build without xxHash. */
     void (*hash)(const void *bytes, size_t n, struct marey_digest *out);
     void (*hash_begin)(struct marey__hash_state *state);
@@ -312,8 +312,8 @@ struct marey__compare {
     struct marey__tensor_view a, b;
     enum marey_dtype common; /* the type of parts in which they are compared; NONE: number by number */
     bool is_mixed;           /* `common` is NONE, and a side has floats */
-    enum marey__lie lie; /* of blocks; EXPANDED where a side has another type than the common one */
-    uint32_t n_parts;    /* of an element */
+    enum marey__form form; /* of blocks; EXPANDED where a side has another type than the common one */
+    uint32_t n_parts;      /* of an element */
     uint32_t pattern_shift; /* of the common type, if it has at most 32 bits */
     uint32_t block_elements;
     uint64_t n; /* elements */

@@ -6,10 +6,10 @@
 #define AHEAD 2048
 
 /* Bytes of a number. */
-#define SIZE_OF(lie)                                                                               \
-    ((lie) == MAREY__LIE_F64                                   ? 8u                                \
-     : (lie) == MAREY__LIE_F32 || (lie) == MAREY__LIE_EXPANDED ? 4u                                \
-                                                               : 2u)
+#define SIZE_OF(form)                                                                              \
+    ((form) == MAREY__FORM_F64                                     ? 8u                            \
+     : (form) == MAREY__FORM_F32 || (form) == MAREY__FORM_EXPANDED ? 4u                            \
+                                                                   : 2u)
 
 #include "tensor/kernels/count_codes.h"
 #ifdef MAREY_HAVE_XXHASH
@@ -83,8 +83,8 @@ INLINE uint8_t code_of_float(float x)
 #define LANES D_LANES
 #define REAL double
 #define BITS uint64_t
-#define READ_VALUE(p, lie) d_load(p)
-#define READ(p, patterns, lie) ((void)(patterns), (struct d_side){d_load(p), (d_i)d_load(p)})
+#define READ_VALUE(p, form) d_load(p)
+#define READ(p, patterns, form) ((void)(patterns), (struct d_side){d_load(p), (d_i)d_load(p)})
 #define ADD_UP_WIDE(r, a, b) d_add_up_wide(r, a, b)
 #define ADD_WIDE(sum, x) ((sum) + (x))
 #define CODE_OF(x) code_of_double(x)
@@ -104,22 +104,22 @@ INLINE uint8_t code_of_float(float x)
 
 /* ---- float32, and what becomes it ---- */
 
-INLINE s_v read_value(const char *p, const int lie)
+INLINE s_v read_value(const char *p, const int form)
 {
-    return lie == MAREY__LIE_F16    ? s_load_f16(p)
-           : lie == MAREY__LIE_BF16 ? (s_v)s_load_upper(p)
-                                    : s_load(p);
+    return form == MAREY__FORM_F16    ? s_load_f16(p)
+           : form == MAREY__FORM_BF16 ? (s_v)s_load_upper(p)
+                                      : s_load(p);
 }
 
 #define V(name) s_##name
 #define LANES S_LANES
 #define REAL float
 #define BITS uint32_t
-#define READ_VALUE(p, lie) read_value(p, lie)
-#define READ(p, patterns, lie)                                                                     \
-    ((struct s_side){read_value(p, lie), (lie) == MAREY__LIE_EXPANDED ? s_load_bits(patterns)      \
-                                         : (lie) == MAREY__LIE_F16    ? s_load_upper(p)            \
-                                                                      : (s_i)read_value(p, lie)})
+#define READ_VALUE(p, form) read_value(p, form)
+#define READ(p, patterns, form)                                                                    \
+    ((struct s_side){read_value(p, form), (form) == MAREY__FORM_EXPANDED ? s_load_bits(patterns)   \
+                                          : (form) == MAREY__FORM_F16    ? s_load_upper(p)         \
+                                                                      : (s_i)read_value(p, form)})
 #define ADD_UP_WIDE(r, a, b)                                                                       \
     do {                                                                                           \
         s_add_up_wide(r, s_lower(a), s_lower(b));                                                  \
@@ -131,36 +131,36 @@ INLINE s_v read_value(const char *p, const int lie)
 #include "tensor/kernels/compare_kernel.h"
 #include "tensor/kernels/stats_kernel.h"
 
-/* ---- one set of functions for each way of lying, and the table of them ---- */
+/* ---- one set of functions for each form, and the table of them ---- */
 
-#define COMPARE(NAME, KIND, LIE, IN_PAIRS, IS_WIDE)                                                \
+#define COMPARE(NAME, KIND, FORM, IN_PAIRS, IS_WIDE)                                               \
     static void NAME(const struct marey__block_pair *pair, struct marey__block_diff *out)          \
     {                                                                                              \
-        KIND##_compare(pair, LIE, IN_PAIRS, IS_WIDE, out);                                         \
+        KIND##_compare(pair, FORM, IN_PAIRS, IS_WIDE, out);                                        \
     }
-#define ALL(NAME, KIND, LIE)                                                                       \
-    COMPARE(NAME##_single, KIND, LIE, false, false)                                                \
-    COMPARE(NAME##_pairs, KIND, LIE, true, false)                                                  \
-    COMPARE(NAME##_wide, KIND, LIE, false, true)                                                   \
-    COMPARE(NAME##_wide_pairs, KIND, LIE, true, true)                                              \
+#define ALL(NAME, KIND, FORM)                                                                      \
+    COMPARE(NAME##_single, KIND, FORM, false, false)                                               \
+    COMPARE(NAME##_pairs, KIND, FORM, true, false)                                                 \
+    COMPARE(NAME##_wide, KIND, FORM, false, true)                                                  \
+    COMPARE(NAME##_wide_pairs, KIND, FORM, true, true)                                             \
     static void NAME##_ratios(const struct marey__block_pair *pair, struct marey__block_diff *out) \
     {                                                                                              \
-        KIND##_ratios(pair, LIE, out);                                                             \
+        KIND##_ratios(pair, FORM, out);                                                            \
     }                                                                                              \
     static bool NAME##_equal(const struct marey__block_pair *pair, struct marey__block_diff *out)  \
     {                                                                                              \
-        return KIND##_equal(pair, LIE, out);                                                       \
+        return KIND##_equal(pair, FORM, out);                                                      \
     }                                                                                              \
     static bool NAME##_stats(const void *from, size_t n, struct marey__block_stats *out,           \
                              uint64_t *counts)                                                     \
     {                                                                                              \
-        return KIND##_stats(from, n, LIE, out, counts);                                            \
+        return KIND##_stats(from, n, FORM, out, counts);                                           \
     }
-ALL(f32, s, MAREY__LIE_F32)
-ALL(bf16, s, MAREY__LIE_BF16)
-ALL(f16, s, MAREY__LIE_F16)
-ALL(expanded, s, MAREY__LIE_EXPANDED)
-ALL(f64, d, MAREY__LIE_F64)
+ALL(f32, s, MAREY__FORM_F32)
+ALL(bf16, s, MAREY__FORM_BF16)
+ALL(f16, s, MAREY__FORM_F16)
+ALL(expanded, s, MAREY__FORM_EXPANDED)
+ALL(f64, d, MAREY__FORM_F64)
 
 #define ROW(NAME)                                                                                  \
     {                                                                                              \
@@ -170,11 +170,11 @@ ALL(f64, d, MAREY__LIE_F64)
 
 const struct marey__kernels KERNELS = {
     .name = KERNELS_NAME,
-    .floats = {[MAREY__LIE_F32] = ROW(f32),
-               [MAREY__LIE_BF16] = ROW(bf16),
-               [MAREY__LIE_F16] = ROW(f16),
-               [MAREY__LIE_EXPANDED] = ROW(expanded),
-               [MAREY__LIE_F64] = ROW(f64)},
+    .floats = {[MAREY__FORM_F32] = ROW(f32),
+               [MAREY__FORM_BF16] = ROW(bf16),
+               [MAREY__FORM_F16] = ROW(f16),
+               [MAREY__FORM_EXPANDED] = ROW(expanded),
+               [MAREY__FORM_F64] = ROW(f64)},
 #ifdef MAREY_HAVE_XXHASH
     .hash = hash,
     .hash_begin = hash_begin,

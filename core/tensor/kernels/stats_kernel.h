@@ -53,17 +53,17 @@ INLINE void V(stats_finish)(const struct V(stats) * r, struct marey__block_stats
     out->n_small = r->n_small;
 }
 
-INLINE bool V(stats)(const void *from, size_t n, const int lie, struct marey__block_stats *out,
+INLINE bool V(stats)(const void *from, size_t n, const int form, struct marey__block_stats *out,
                      uint64_t *counts)
 {
-    const size_t size = SIZE_OF(lie);
+    const size_t size = SIZE_OF(form);
     const char *p = from;
     uint8_t codes[MAREY__BLOCK_CODES] __attribute__((aligned(64)));
     /* The rest of the last vector is filled with the first number, whose distance is 0. */
     unsigned char rest[LANES * sizeof(REAL)];
     for (size_t i = 0; i < LANES; i++)
         memcpy(rest + i * size, p, size);
-    const V(v) about = READ_VALUE((const char *)rest, lie);
+    const V(v) about = READ_VALUE((const char *)rest, form);
     struct V(stats) r;
     memset(&r, 0, sizeof r);
     r.min = r.max = about;
@@ -72,14 +72,14 @@ INLINE bool V(stats)(const void *from, size_t n, const int lie, struct marey__bl
         for (const size_t stop = STOP(i, n); i + LANES <= stop; i += LANES) {
             __builtin_prefetch(p + i * size + AHEAD);
             V(stats_step)
-            (&r, READ_VALUE(p + i * size, lie), about, (1u << LANES) - 1, codes + i);
+            (&r, READ_VALUE(p + i * size, form), about, (1u << LANES) - 1, codes + i);
         }
         V(stats_flush)(&r);
     }
     if (i < n) {
         memcpy(rest, p + i * size, (n - i) * size);
         V(stats_step)
-        (&r, READ_VALUE((const char *)rest, lie), about, (1u << (n - i)) - 1, codes + i);
+        (&r, READ_VALUE((const char *)rest, form), about, (1u << (n - i)) - 1, codes + i);
     }
     out->about = (double)about[0];
     V(stats_flush)(&r);

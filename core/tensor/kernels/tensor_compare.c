@@ -143,16 +143,16 @@ static marey_status check_shapes(const struct marey_tensor *a, const struct mare
     return MAREY_OK;
 }
 
-static enum marey__lie lie_of(const struct marey__compare *job)
+static enum marey__form form_of(const struct marey__compare *job)
 {
     if (job->common == MAREY_F64)
-        return MAREY__LIE_F64;
+        return MAREY__FORM_F64;
     if (job->a.type->part != job->b.type->part)
-        return MAREY__LIE_EXPANDED;
-    return job->common == MAREY_F32    ? MAREY__LIE_F32
-           : job->common == MAREY_BF16 ? MAREY__LIE_BF16
-           : job->common == MAREY_F16  ? MAREY__LIE_F16
-                                       : MAREY__LIE_EXPANDED;
+        return MAREY__FORM_EXPANDED;
+    return job->common == MAREY_F32    ? MAREY__FORM_F32
+           : job->common == MAREY_BF16 ? MAREY__FORM_BF16
+           : job->common == MAREY_F16  ? MAREY__FORM_F16
+                                       : MAREY__FORM_EXPANDED;
 }
 
 static marey_status prepare(const struct marey_tensor *a, const struct marey_tensor *b,
@@ -178,7 +178,7 @@ static marey_status prepare(const struct marey_tensor *a, const struct marey_ten
     job->tolerance.abs = MAREY__MIN(tolerance->abs, most);
     job->tolerance.rel = MAREY__MIN(tolerance->rel, most);
     job->kernels = marey__kernels_get();
-    job->lie = lie_of(job);
+    job->form = form_of(job);
     job->pattern_shift = 0;
     if (job->common != MAREY_DTYPE_NONE && job->common != MAREY_F64)
         job->pattern_shift = marey__pattern_shift(job->common);

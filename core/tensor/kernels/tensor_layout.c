@@ -18,7 +18,7 @@ static uint64_t magnitude(int64_t x)
     return x < 0 ? -(uint64_t)x : (uint64_t)x;
 }
 
-/* How far its elements lie apart, in bytes; false beyond 63 bits. */
+/* Whether the distance of its elements, in bytes, fits into 63 bits. */
 static bool reach_fits(const struct marey_tensor *tensor, size_t size)
 {
     uint64_t reach = 1;

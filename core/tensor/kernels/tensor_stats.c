@@ -80,11 +80,11 @@ struct counts {
 };
 
 /* The same of a block that a kernel takes; false, and nothing is counted, for any other. */
-static bool count_fast(enum marey__lie lie, const void *block, size_t n, struct moments *moments,
+static bool count_fast(enum marey__form form, const void *block, size_t n, struct moments *moments,
                        struct counts *counts, struct marey_tensor_stats *out)
 {
     struct marey__block_stats b;
-    if (!marey__kernels_get()->floats[lie].stats(block, n, &b, counts->by_code))
+    if (!marey__kernels_get()->floats[form].stats(block, n, &b, counts->by_code))
         return false;
     const long double count = (long double)n;
     const struct moments these = {n, b.about + b.sum / count, b.squares - b.sum * b.sum / count};
@@ -98,10 +98,10 @@ static bool count_fast(enum marey__lie lie, const void *block, size_t n, struct 
 }
 
 /* What kernels counted, once all blocks are done. */
-static void add_counts(const struct marey__dtype *type, enum marey__lie lie, struct counts *counts,
-                       struct marey_tensor_stats *out)
+static void add_counts(const struct marey__dtype *type, enum marey__form form,
+                       struct counts *counts, struct marey_tensor_stats *out)
 {
-    const bool is_double = lie == MAREY__LIE_F64;
+    const bool is_double = form == MAREY__FORM_F64;
     /* Of float64 the codes are the bins; of float32, exponents, of which 127 is that of 1. */
     const int bias = is_double ? 0 : 127 - 40;
     const int least_normal = is_double ? 0 : 127 + type->min_exponent;
@@ -116,40 +116,40 @@ static void add_counts(const struct marey__dtype *type, enum marey__lie lie, str
     out->n_zero += counts->n_zero;
 }
 
-/* In which form kernels get a type: as it lies, or widened to float32 or float64, whichever holds it. */
-static enum marey__lie lie_of(const struct marey__dtype *type)
+/* In which form kernels get a type: as it is, or widened to float32 or float64, whichever holds it. */
+static enum marey__form form_of(const struct marey__dtype *type)
 {
     switch (type->part) {
     case MAREY_F16:
-        return MAREY__LIE_F16;
+        return MAREY__FORM_F16;
     case MAREY_BF16:
-        return MAREY__LIE_BF16;
+        return MAREY__FORM_BF16;
     case MAREY_F32:
-        return MAREY__LIE_F32;
+        return MAREY__FORM_F32;
     default:
-        return type->kind == MAREY__IS_FLOAT && type->part_bits <= 8 ? MAREY__LIE_EXPANDED
-                                                                     : MAREY__LIE_F64;
+        return type->kind == MAREY__IS_FLOAT && type->part_bits <= 8 ? MAREY__FORM_EXPANDED
+                                                                     : MAREY__FORM_F64;
     }
 }
 
-static void count_elements(const struct marey__dtype *type, enum marey__lie lie, const void *block,
-                           size_t n, struct moments *moments, struct counts *counts,
-                           struct marey_tensor_stats *out)
+static void count_elements(const struct marey__dtype *type, enum marey__form form,
+                           const void *block, size_t n, struct moments *moments,
+                           struct counts *counts, struct marey_tensor_stats *out)
 {
     const enum marey_dtype part = (enum marey_dtype)type->part;
     double values[MAREY__BLOCK_PARTS];
-    if (lie == MAREY__LIE_EXPANDED) {
+    if (form == MAREY__FORM_EXPANDED) {
         float narrow[MAREY__BLOCK_PARTS];
         marey__widen(part, block, n, narrow);
-        if (count_fast(lie, narrow, n, moments, counts, out))
+        if (count_fast(form, narrow, n, moments, counts, out))
             return;
-    } else if ((lie != MAREY__LIE_F64 || part == MAREY_F64) &&
-               count_fast(lie, block, n, moments, counts, out)) {
+    } else if ((form != MAREY__FORM_F64 || part == MAREY_F64) &&
+               count_fast(form, block, n, moments, counts, out)) {
         return;
     }
     marey__widen_to_double(part, block, n, values);
-    if (lie != MAREY__LIE_F64 || part == MAREY_F64 ||
-        !count_fast(lie, values, n, moments, counts, out))
+    if (form != MAREY__FORM_F64 || part == MAREY_F64 ||
+        !count_fast(form, values, n, moments, counts, out))
         count_block(values, n, ldexp(1, type->min_exponent), moments, out);
 }
 
@@ -173,7 +173,7 @@ marey_status marey_tensor_stats_get(const struct marey_tensor *tensor, struct ma
     const struct marey__dtype *type = view.type;
     const uint64_t n = marey_tensor_count(tensor);
     const size_t step = MAREY__BLOCK_PARTS / type->n_parts;
-    const enum marey__lie lie = lie_of(type);
+    const enum marey__form form = form_of(type);
     struct moments moments = {0};
     struct counts counts = {{0}, 0, 0};
     fenv_t saved;
@@ -183,9 +183,9 @@ marey_status marey_tensor_stats_get(const struct marey_tensor *tensor, struct ma
         unsigned char room[MAREY__BLOCK_PARTS * 8];
         const size_t now = (size_t)MAREY__MIN(n - first, (uint64_t)step);
         const void *block = marey__tensor_view_block(&view, first, now, room);
-        count_elements(type, lie, block, now * type->n_parts, &moments, &counts, out);
+        count_elements(type, form, block, now * type->n_parts, &moments, &counts, out);
     }
-    add_counts(type, lie, &counts, out);
+    add_counts(type, form, &counts, out);
     finish(&moments, out);
     marey__float_leave(&saved);
     return MAREY_OK;

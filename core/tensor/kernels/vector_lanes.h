@@ -168,7 +168,7 @@ INLINE V(i) V(distance)(V(i) a, V(i) b)
 }
 #endif
 
-/* How many numbers lie between two patterns, and one; their magnitudes are known already. */
+/* The number of steps between two patterns; their magnitudes are known already. */
 INLINE V(i) V(apart)(V(i) a, V(i) b, V(i) magnitude_a, V(i) magnitude_b)
 {
     return V(choose)(V(is_negative)(a ^ b), magnitude_a + magnitude_b,

@@ -62,8 +62,8 @@ static marey_status judge_batch(struct marey__waiting *w, const marey_images *im
     return status;
 }
 
-/* Put "[1][0]" behind the name, whose length without it and its NUL is `len`. */
-static bool name_picture(struct marey__buf *name, size_t len, const marey_images *images, size_t i)
+/* Append "[1][0]" to the name, whose length without it and its NUL is `len`. */
+static bool name_image(struct marey__buf *name, size_t len, const marey_images *images, size_t i)
 {
     const int64_t *sizes;
     uint64_t place[MAREY_MAX_RANK];
@@ -83,14 +83,14 @@ static marey_status judge_each(struct marey__waiting *w, const marey_images *ima
     marey_status status = MAREY_OK;
     for (size_t i = 0; status == MAREY_OK && i < marey_images_count(images); i++) {
         const struct marey_image *const image = marey_images_get(images, i);
-        MAREY__TRY_MEMORY(name_picture(&w->name, len, images, i));
+        MAREY__TRY_MEMORY(name_image(&w->name, len, images, i));
         look_at(w, image, image->samples, 1);
         status = marey__diff_judge_waiting(w, marey__diff_find_reference(w, w->name.data));
     }
     return status;
 }
 
-marey_status marey__diff_judge_pictures(struct marey__waiting *w, const struct marey_dump_entry *entry)
+marey_status marey__diff_judge_images(struct marey__waiting *w, const struct marey_dump_entry *entry)
 {
     const size_t reference = marey__diff_find_reference(w, w->value.name);
     marey_images *images;
