@@ -275,7 +275,7 @@ static bool parse_time(const char *text, uint64_t first_ns, uint64_t *ns)
     return true;
 }
 
-/* False when it is no number. NULL leaves `*number` as it is. */
+/* False when it is not a number. NULL leaves `*number` as it is. */
 static bool parse_number(const char *text, uint64_t *number)
 {
     char *end;

@@ -113,7 +113,7 @@ static int import(int n_args, char **args)
         default_output(args[0], name, sizeof name);
     if (!may_use(name))
         return CLI_BAD;
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to report, like a full disk */
     const bool is_replaced = cli_look_at(name) == CLI_IS_RECORDING;
     snprintf(beside, sizeof beside, "%s%s", name, is_replaced ? ".new" : "");
     struct marey_import_result result;

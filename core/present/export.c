@@ -125,7 +125,7 @@ static marey_status export_calls(marey_recording *const *recordings, size_t n,
     return status;
 }
 
-/* Samples in order of time; beside the events of the recordings, or alone. */
+/* Samples in order of time; beside the events of the recordings, or without them. */
 static marey_status export_samples(marey_recording *const *recordings, size_t n,
                                    const struct marey__export_format *format,
                                    const struct marey_export_options *options, int fd)

@@ -1,4 +1,4 @@
-/* The frame of a picture: title, legend, axes, grid; marks and texts that lines and bars share. */
+/* The frame of a chart: title, legend, axes, grid; marks and texts that lines and bars share. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ enum {
 
 /* ---- axes: ends, ticks, positions of values, and numbers beside them ---- */
 
-/* Wider than this many times its begin, a logarithmic axis has ticks at powers alone; below the second, as a linear one has. */
+/* Wider than this many times its begin, a logarithmic axis has ticks only at powers; below the second, as a linear one has. */
 #define MANY_TIMES 100
 #define FEW_TIMES 4
 
@@ -176,7 +176,7 @@ static void put_tip(struct marey__buf *svg, const char *tip)
     marey__buf_puts(svg, "</title></path>\n");
 }
 
-/* Shapes tell series apart where colours do not: circle, square, triangle, diamond. */
+/* Shapes distinguish series where colours do not: circle, square, triangle, diamond. */
 void marey__plot_mark(struct marey__buf *svg, double x, double y, uint32_t shape, uint32_t color,
                       const char *tip)
 {
@@ -268,7 +268,7 @@ static void put_legend(const struct marey__plot *frame)
 void marey__plot_lay(struct marey__plot *frame, double plot_width, double below)
 {
     char number[24];
-    double widest = 35; /* pictures beside one another have their axes in one place */
+    double widest = 35; /* charts side by side have their axes in one place */
     for (size_t i = 0; i < frame->y.n_ticks; i++)
         widest = fmax(widest, marey__text_pixels(marey__axis_number(frame->y.ticks[i], number)));
     frame->x.from = MARGIN + AXIS_TITLE + widest + 8;

@@ -142,7 +142,7 @@ static void put_label(struct layout *layout, size_t g, size_t s, double height)
     const double told = bars->tells_first ? value_at(bars, g, s)[0] : height;
     marey__axis_number(told, label);
     if (marey__text_pixels(label) * 0.9 > layout->bar_width + 1 && told >= 9.5 && told < 1000)
-        snprintf(label, sizeof label, "%.0f", told); /* what fits tells more than nothing */
+        snprintf(label, sizeof label, "%.0f", told); /* a rounded value is better than none */
     if (marey__text_pixels(label) * 0.9 <= layout->bar_width + 1)
         marey__plot_text(layout->frame.svg, bar_left(layout, g, s) + layout->bar_width / 2,
                          marey__axis_at(&layout->frame.y, top) - 5, "value", label);

@@ -47,7 +47,7 @@ MAREY_WARN_UNUSED marey_status marey__csv_rows(const marey_table *table, size_t 
 
 /*
  * `text` as XML holds it between tags and in quotes: valid UTF-8, & < > " ' escaped, and what no XML may hold, as most
- * control characters, replaced by U+FFFD. Every text of a page or picture goes through here.
+ * control characters, replaced by U+FFFD. Every text of a page or chart goes through here.
  */
 void marey__xml_put(struct marey__buf *buf, const char *text, size_t len);
 
@@ -61,7 +61,7 @@ void marey__markdown_table(struct marey__buf *lines, const marey_table *table);
 
 /* ---- json.c ---- */
 
-/* The first `n_rows` rows as a list of objects, one in a line; `indent` stands before each. */
+/* The first `n_rows` rows as a list of objects, one in a line; `indent` comes before each. */
 marey_status marey__json_rows(const marey_table *table, size_t n_rows, const char *indent, FILE *out);
 /* All rows as a member of an object, under the table's name and with a comma behind; what `line` has comes first. */
 MAREY_WARN_UNUSED marey_status marey__json_named_rows(struct marey__buf *line,
@@ -205,8 +205,8 @@ static inline marey_status marey__lines_close(struct marey__lines *lines, marey_
 /* ==== chart ==== */
 
 /*
- * chart: pictures as SVG. A picture always has a title, axes with titles and units, a legend where there is more than
- * one thing to tell apart, and a description with its numbers for whoever cannot see it. Its style follows the light or
+ * chart: charts as SVG. A chart always has a title, axes with titles and units, a legend where there is more than
+ * one series, and a description with its numbers for screen readers. Its style follows the light or
  * dark mode of the reader by a media query; there is no script in it. Every text is escaped.
  *
  *      struct marey__chart (lines)  --.
@@ -229,7 +229,7 @@ struct marey__chart_words {
     const char *title;             /* what is shown */
     const char *x_title, *y_title; /* with the unit */
     const char *note;              /* a line below; NULL: none */
-    bool has_style; /* with the style inside: a file of its own, not part of a page */
+    bool has_style;                /* with the style inside: a separate file, not part of a page */
 };
 
 /* ---- lines ---- */
@@ -304,7 +304,7 @@ struct marey__plot {
 
 /* Room for title, legend and titles of axes: sets where axes begin and end, and the size. Then the ticks of y are known. */
 void marey__plot_lay(struct marey__plot *frame, double plot_width, double below);
-/* From <svg> to the grid; `describe` writes the numbers for whoever cannot see. */
+/* From <svg> to the grid; `describe` writes the numbers for screen readers. */
 void marey__plot_begin(struct marey__plot *frame,
                        void (*describe)(void *ctx, struct marey__buf *svg), void *ctx);
 void marey__plot_end(struct marey__plot *frame);

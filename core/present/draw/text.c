@@ -67,7 +67,7 @@ void marey__text_number(struct marey__buf *buf, const struct marey_cell *cell,
         marey__text_in_unit(buf, number_of(cell, column->type), column->unit);
 }
 
-/* Units stand below one another: a shorter one is filled up. */
+/* Units are aligned: a shorter one is filled up. */
 static void put_number(struct marey__buf *buf, const struct marey_cell *cell,
                        const struct marey_column *column, const char *unit)
 {

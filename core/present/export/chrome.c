@@ -55,7 +55,7 @@ void marey__chrome_open_meta(struct marey__buf *buf, int64_t pid, int64_t tid, c
                       (long long)pid, (long long)tid, what, key);
 }
 
-/* That of an imported trace is as it was, where no other needs to be told from it. */
+/* That of an imported trace stays as it was, unless there are several processes. */
 static void put_process_name(const struct marey__export *x, struct marey__buf *name)
 {
     if (x->process->source[0] != '\0' && marey__export_nth(x, 1) == NULL)
@@ -196,7 +196,7 @@ void marey__chrome_range(struct marey__export *x, const struct marey__export_lan
 static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                           const struct marey__frame *range, bool is_cut)
 {
-    /* The range around it began at the same moment and may end with it. */
+    /* The range around it began at the same time and may end with it. */
     const bool is_tied = lane->stack.n_open > 0 &&
                          lane->stack.open[lane->stack.n_open - 1].start_ns == range->start_ns;
     if (MAREY_UNLIKELY(is_tied || lane->held.len != 0)) {

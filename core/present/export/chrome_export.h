@@ -7,7 +7,7 @@
 
 #include "present/export/export_walk.h"
 
-/* What the export has of its own. */
+/* State of the export. */
 struct marey__chrome_export {
     bool is_kineto; /* GPU work or an imported trace: the head has what tools for Kineto look for */
     bool pids_are_devices; /* each device is one process's, and no process has its number as its pid */
@@ -49,7 +49,7 @@ static inline char *marey__chrome_duration(char *p, uint64_t ns)
     return marey__put_us(p + 7, ns);
 }
 
-/* Where the head of a lane's objects is; false without memory. */
+/* Where the head of a lane's objects is; false on out of memory. */
 bool marey__chrome_lane(struct marey__export *x, struct marey__export_lane *lane, int64_t pid,
                         int64_t tid);
 /* The site's part without its closing brace, however long. */
@@ -66,7 +66,7 @@ void marey__chrome_range(struct marey__export *x, const struct marey__export_lan
 /* ---- chrome_export_ties.c ---- */
 
 /*
- * A range has ended, which waits where `may_wait`: the one around it may end at the same moment, and is then written
+ * A range has ended, which waits where `may_wait`: the one around it may end at the same time, and is then written
  * first. Those that waited for this one, or in vain, are written now.
  */
 void marey__chrome_hold(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
@@ -86,7 +86,7 @@ char *marey__chrome_double(char *p, double value);
 
 /* ---- chrome_export_gpu.c ---- */
 
-/* Look at all processes, once. False without memory. */
+/* Look at all processes, once. False on out of memory. */
 MAREY_WARN_UNUSED bool marey__chrome_survey(struct marey__export *x,
                                             struct marey__chrome_export *chrome);
 /* What Kineto has at the head of a file, with a comma behind each. */

@@ -108,7 +108,7 @@ static void put_communication(struct marey__export *x, struct marey__buf *buf,
 
 /* ---- what was given ---- */
 
-/* True when the event has arguments of its own. Of `keys`, `*found` gets those it has. */
+/* True when the event has arguments. Of `keys`, `*found` gets those it has. */
 static bool put_given(struct marey__buf *buf, const struct marey__details *details,
                       const char *const *keys, size_t n, uint32_t *found)
 {

@@ -139,7 +139,7 @@ static bool open_stream(struct marey__export *x, struct marey__export_lane *lane
 
 /* ---- flows ---- */
 
-/* ,"id":7 and what stands behind it. Readers keep 53 bits of a number; beyond, it is a text. */
+/* ,"id":7 and the text after it. Readers keep 53 bits of a number; beyond, it is a text. */
 static void put_arrow(struct marey__export *x, const struct marey__export_lane *lane, uint64_t ns,
                       char phase, uint64_t id)
 {

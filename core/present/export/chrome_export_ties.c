@@ -1,5 +1,5 @@
 /*
- * Ranges are written when they end, the inner before the outer. Readers tell by times which lies in which; where two have
+ * Ranges are written when they end, the inner before the outer. Readers use times to find which lies in which; where two have
  * the same begin and the same end, the one that comes first is the outer. Such ranges wait for one another:
  *
  *   lane->held   | struct held | text | records |  innermost first, each of them begins and ends as the first does

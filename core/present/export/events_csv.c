@@ -6,7 +6,7 @@
  *   range,0,3,4711,4711,main,forward,model,8123456789,51234,2,,,,,,
  *   kernel,0,3,4711,,,gemm,kernel,8123459999,41234,,,,0,7,1234,
  *
- * The count is of calls that the range stands for, where it was imported from a profile; empty for one. It is 0 where
+ * The count is of calls that the range represents, where it was imported from a profile; empty for one. It is 0 where
  * all of them were counted elsewhere.
  *
  * Iterations, epochs and phases have lines, too: without a thread, the number of the first two as their value, and

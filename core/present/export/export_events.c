@@ -107,7 +107,7 @@ void marey__export_process_name(const struct marey__export *x, struct marey__buf
 
 /* ---- what holds for all recordings together ---- */
 
-/* Whoever sampled others has no events of its own. */
+/* A process that only sampled others has no events. */
 static bool passes(marey_recording *recording, size_t log)
 {
     return marey_recording_process(recording, log)->n_words == 0 &&
@@ -314,7 +314,7 @@ static marey_status visit_lane_by_lane(struct marey__export *x)
     return MAREY_OK;
 }
 
-/* Where a thread of its own writes, another may read; it pays from some events on. */
+/* Where a separate thread writes, another may read; this pays from some number of events on. */
 static marey_status visit_events(struct marey__export *x)
 {
     enum { WORTH_A_THREAD = 100000 };

@@ -26,9 +26,9 @@ struct reading {
     struct parcel parcels[N_PARCELS]; /* parcel i of the stream is parcels[i % N_PARCELS] */
     pthread_mutex_t lock;             /* guards what follows */
     pthread_cond_t changed;
-    size_t n_filled; /* parcels handed over; the reader alone writes it, and may look without the lock */
+    size_t n_filled; /* parcels handed over; only the reader writes it, and may read it without the lock */
     size_t n_emptied; /* parcels the caller is done with */
-    bool is_done;     /* nothing comes any more; `status` tells why */
+    bool is_done;     /* nothing comes any more; `status` has the reason */
     bool is_unwanted; /* the caller has seen enough */
     marey_status status;
     char error[1024];
@@ -66,7 +66,7 @@ static marey_status put_batch(void *ctx, const struct marey_batch *batch)
 {
     struct reading *reading = ctx;
     if (batch->n == 0)
-        return MAREY_OK; /* a gap told ahead; the batch behind it tells it again */
+        return MAREY_OK; /* a gap reported early; the next batch reports it again */
     if (!has_room(parcel_in_hand(reading), batch->n) && !hand_over(reading))
         return MAREY_EINVAL; /* ends the visit; nobody asks for it any more */
     struct parcel *parcel = parcel_in_hand(reading);

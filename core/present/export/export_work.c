@@ -14,7 +14,7 @@ static uint64_t ns_of(const struct marey__export *x, const struct marey_batch *b
     return MAREY__MAX(ns, x->origin_ns);
 }
 
-/* How many words from `from` on are records about work that began at `ns`; of flows, those told at that moment. */
+/* How many words from `from` on are records about work that began at `ns`; of flows, those with that timestamp. */
 static size_t count_records(const struct marey__export *x, const struct marey_batch *batch,
                             size_t from, uint64_t ns)
 {

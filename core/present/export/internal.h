@@ -38,7 +38,7 @@ MAREY_WARN_UNUSED marey_status marey__visit_ahead(marey_recording *recording, si
 /* ---- one export under way ---- */
 
 /*
- * A payload as it stands in the words; `text` is lent for the call. Whatever else a range may begin with, and seldom
+ * A payload as it is in the words; `text` is lent for the call. Whatever else a range may begin with, and seldom
  * does, is here too.
  */
 struct marey__payload {
@@ -46,14 +46,14 @@ struct marey__payload {
     uint32_t len;
     uint64_t bits;
     const char *text;
-    uint64_t repeat; /* calls that the range stands for, plus one; 0: nothing is said, so it is one */
+    uint64_t repeat; /* calls that the range represents, plus one; 0: not recorded, so it is one */
     /* Whole records about it: what it launched, communicated, was given; FLOW where the format takes them so. Lent. */
     const uint64_t *records;
     uint32_t n_words; /* of `records` */
-    uint32_t n_early; /* the first of these, which `begin` was told of */
+    uint32_t n_early; /* the first of these, which `begin` got */
 };
 
-/* The next of a payload's records from word `*at` on, which moves behind it; NULL past the last. */
+/* The next of a payload's records from word `*at` on, which moves past it; NULL past the last. */
 static inline const uint64_t *marey__next_record(const struct marey__payload *payload, uint32_t *at)
 {
     if (*at >= payload->n_words)
@@ -90,7 +90,7 @@ struct marey__stream_work {
     struct marey__payload payload;
 };
 struct marey__export;
-/* The same of GPU activity: without arguments of its own it has those of its launch. */
+/* The same of GPU activity: without arguments it has those of its launch. */
 void marey__work_details_of(const struct marey__export *x, const struct marey__stream_work *work,
                             struct marey__details *details);
 
@@ -202,13 +202,13 @@ void marey__export_work_end(struct marey__export *x, struct marey__export_lane *
 /* ---- export_arguments.c: the JSON that an event was given ---- */
 
 /*
- * Look through `len` bytes: false when they are no sound object. Of `keys`, `n` of them and 32 at most, `*found` gets a
+ * Look through `len` bytes: false when they are not a valid object. Of `keys`, `n` of them and 32 at most, `*found` gets a
  * bit for each that the object has.
  */
 bool marey__arguments_look(const char *text, size_t len, const char *const *keys, size_t n,
                            uint32_t *found);
 /*
- * Put the members of a sound object, without its braces, as they are; but bytes that are no UTF-8 become U+FFFD, and NaN and
+ * Put the members of a sound object, without its braces, as they are; but bytes that are not UTF-8 become U+FFFD, and NaN and
  * infinities, which JSON does not have, texts. False when it has none.
  */
 bool marey__arguments_put(struct marey__buf *buf, const char *text, size_t len);

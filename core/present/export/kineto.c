@@ -12,7 +12,7 @@
  * Ranges have the numbers that Kineto calls "External id", given at their begin; a call of CUDA has that of the operator
  * around it. With `from_ns` and `until_ns` only what lies in between is written: ranges whole, work by its begin, or with
  * `launched_before` also what ran later and was launched in time.
- * Marks, counters and what has not ended are left out, and so are spans of iterations, which steps stand for.
+ * Marks, counters and what has not ended are left out, and so are spans of iterations: steps represent them.
  */
 #include "codec/internal.h"
 #include "present/export/chrome_export.h"

@@ -1,5 +1,5 @@
 /*
- * Segments for a snapshot: stretches of addresses that an allocator may have had at once. A trace tells allocations alone,
+ * Segments for a snapshot: stretches of addresses that an allocator may have had at once. A trace has only allocations,
  * so that a stretch is what allocations of any time lie close to one another in; and whatever was ever used has to lie in
  * one, since the viewer goes back in time with the segments of the end.
  */

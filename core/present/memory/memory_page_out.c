@@ -1,6 +1,6 @@
 /*
  * The page of a memory timeline: the template that viewer/src/memory.ts is built into, with all blocks of all devices. It
- * adds up and draws them itself, so that it can tell what was in memory at any instant. docs/formats/page.md has the bytes.
+ * adds up and draws them itself, so that it can show live memory at any time. docs/formats/page.md has the bytes.
  */
 #include "present/memory/internal.h"
 #include "present/page/internal.h"

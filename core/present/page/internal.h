@@ -88,7 +88,7 @@ enum marey__page_track_kind {
 
 /* A range whose end is not known: never ended, or its end was lost. */
 struct marey__page_unfinished {
-    uint64_t start_ns, last_ns; /* the last moment known of it */
+    uint64_t start_ns, last_ns; /* the last timestamp known of it */
     uint32_t site, depth;
     bool is_lost; /* its end was lost; else it was open at the end */
 };
@@ -165,7 +165,7 @@ MAREY_WARN_UNUSED marey_status marey__page_packer_stop(struct marey__page_packer
 void marey__page_packer_free(struct marey__page_packer *packer);
 /* Hand a chunk over; it stays the row's, its events go. Waits while too much is queued. Any thread. */
 void marey__page_packer_take(struct marey__page_packer *packer, struct marey__page_chunk *chunk);
-/* Room for MAREY__PAGE_CHUNK events, the caller's; NULL without memory. Any thread. */
+/* Room for MAREY__PAGE_CHUNK events, the caller's; NULL on out of memory. Any thread. */
 struct marey__page_event *marey__page_packer_events(struct marey__page_packer *packer);
 /* After stop: write a text as a section of their own with this name. */
 MAREY_WARN_UNUSED marey_status marey__page_packer_put(struct marey__page_packer *packer,
@@ -228,9 +228,9 @@ void marey__page_free_calls(struct marey__page *page);
 
 /* ---- page_tracks.c ---- */
 
-/* What a walk tells; the context is a marey__page_process. */
+/* Callbacks of a walk; the context is a marey__page_process. */
 extern const struct marey__walk_tap marey__page_tap;
-/* At the end of a process: async ranges into rows, then those that never ended; false without memory, as the next. */
+/* At the end of a process: async ranges into rows, then those that never ended; false on out of memory, as the next. */
 bool marey__page_place_asyncs(struct marey__page_process *process);
 bool marey__page_add_open_asyncs(struct marey__page_process *process);
 /* At the end of the log: ranges of the lane that are still open, and a gap without events after it. */
@@ -248,14 +248,14 @@ void marey__page_name_process(struct marey__page *page, struct marey__page_proce
 
 /* ---- page_ranks.c: where there are too many processes for one timeline ---- */
 
-/* Listens to the summary's walk for the heat map alone. */
+/* Listens to the summary's walk only for the heat map. */
 marey_status marey__page_begin_rank(void *ctx, struct marey__process_walk *walk, size_t number);
 marey_status marey__page_end_rank(void *ctx, struct marey__process_walk *walk, size_t number);
 /* Once the summary is there: which of them shall be on the timeline. */
 void marey__page_choose_ranks(struct marey__page *page);
 bool marey__page_is_chosen(const struct marey__page *page, size_t process);
 
-/* A moment of the process as one of the page, which has none before its first. */
+/* A timestamp of the process as one of the page; not before the first of the page. */
 static inline uint64_t marey__page_ns(const struct marey__page_process *process, uint64_t ns)
 {
     const uint64_t moved = ns + process->offset_ns;
@@ -277,7 +277,7 @@ static inline bool marey__page_take_site(struct marey__page_process *process, ui
 /* ---- page_thin.c ---- */
 
 void marey__page_thin_init(struct marey__page_process *process);
-/* A range or work whose record takes `n_words`, where there is a bound. False without memory. */
+/* A range or work whose record takes `n_words`, where there is a bound. False on out of memory. */
 bool marey__page_thin_add(struct marey__page_process *process, struct marey__page_row *row,
                           const struct marey__page_event *event, size_t n_words);
 /* What is under way goes into the row, before anything else does. */
@@ -289,7 +289,7 @@ bool marey__page_thin_flush(struct marey__page_process *process, struct marey__p
 bool marey__page_row_grow(struct marey__page *page, struct marey__page_row *row);
 
 /*
- * Append a range to a row in which none begins before the one before it or ends after it; false without memory. Begins
+ * Append a range to a row in which none begins before the one before it or ends after it; false on out of memory. Begins
  * are made to be so: clocks of different processors may differ by some nanoseconds. It takes values and no event, since
  * a struct that is copied in halves other than it was written in waits for memory.
  */
@@ -310,20 +310,20 @@ bool marey__page_row_add(struct marey__page *page, struct marey__page_row *row,
 /* Hand over what is left. */
 void marey__page_row_finish(struct marey__page *page, struct marey__page_row *row);
 void marey__page_row_fini(struct marey__page_row *row);
-/* Row number `i` of a track, made when new; NULL without memory. */
+/* Row number `i` of a track, made when new; NULL on out of memory. */
 struct marey__page_row *marey__page_track_grow(struct marey__page_track *track, size_t i);
 static inline struct marey__page_row *marey__page_track_row(struct marey__page_track *track, size_t i)
 {
     return MAREY_LIKELY(i < track->n_rows) ? &track->rows[i] : marey__page_track_grow(track, i);
 }
-/* The first row in which nothing runs at `start_ns`, for events that overlap; NULL without memory. */
+/* The first row in which nothing runs at `start_ns`, for events that overlap; NULL on out of memory. */
 struct marey__page_row *marey__page_free_row(struct marey__page_track *track, uint64_t start_ns);
 void marey__page_track_finish(struct marey__page *page, struct marey__page_track *track);
 void marey__page_track_fini(struct marey__page_track *track);
 
 /* ---- page_index.c ---- */
 
-/* Append the index: everything of the page that is no event, and where the events are. */
+/* Append the index: everything of the page that is not an event, and where the events are. */
 MAREY_WARN_UNUSED marey_status marey__page_index(const struct marey__page *page,
                                                  struct marey__buf *json);
 /* Append the names that sites stand for, and which site of each process stands for which. */
@@ -354,7 +354,7 @@ void marey__page_tree(struct marey__buf *json, const marey_table *tree, size_t m
 
 /*
  * A table of the `n_most` heaviest rows of a call tree that has more; behind the children of each, one row stands for
- * those that are left out, `*n_others` such rows in all. False without memory.
+ * those that are left out, `*n_others` such rows in all. False on out of memory.
  */
 bool marey__page_reduce_tree(const marey_table *tree, size_t n_most, marey_table **out,
                              size_t *n_others);

@@ -130,7 +130,7 @@ static marey_status put_texts(struct marey__page *page)
     return MAREY_OK;
 }
 
-/* For the timeline alone: what measured the program is in no table, and of many ranks those chosen were in them before. */
+/* Only for the timeline: processes that measured the program are in no table, and of many ranks those chosen were in them before. */
 static marey_status walk_again(struct marey__page *page, size_t number)
 {
     const struct place at = place_of(page, number);

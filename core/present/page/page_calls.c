@@ -1,6 +1,6 @@
 /*
  * Calls on a page: names as JSON in the index, and the nodes of the tree as columns in a block of their own, since there may
- * be a million of them. The report page has them where calls were profiled; marey_page_calls() makes a page of them alone,
+ * be a million of them. The report page has them where calls were profiled; marey_page_calls() makes a page of only them,
  * and holds them against others where there are any. docs/formats/page.md has the bytes.
  */
 #include <stdio.h>
@@ -144,7 +144,7 @@ static void put_signatures(struct marey__buf *json, const struct marey__calls *c
     marey__page_close(json, "],");
 }
 
-/* Processes are told where there are several. */
+/* Processes are named where there are several. */
 static bool has_many_processes(const struct marey__calls *calls)
 {
     for (size_t i = 1; i < calls->n_threads; i++)
@@ -223,7 +223,7 @@ void marey__page_free_calls(struct marey__page *page)
     marey__free(page->calls);
 }
 
-/* ---- a page of calls alone ---- */
+/* ---- a page of only calls ---- */
 
 /* One side of it: the profile, or what it is held against. */
 struct side {

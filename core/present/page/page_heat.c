@@ -5,7 +5,7 @@
  *        --> merged into the rows of the map: a row for each rank, or for some neighbours
  *        --> medians by column, planes of bytes in a block "heat", the rest in the index
  *
- * A map has room for some million cells. Where there are more iterations or ranks, a cell stands for several of them and
+ * A map has room for some million cells. Where there are more iterations or ranks, a cell represents several of them and
  * keeps the longest, so that outliers do not vanish. docs/formats/page.md has the bytes.
  */
 #include <math.h>
@@ -19,10 +19,10 @@ enum {
     MAREY__HEAT_CELLS = 1 << 22, /* of both together */
     MAREY__HEAT_SAMPLED =
         256, /* lines that medians are taken from, where rows stand for several ranks */
-    MAREY__HEAT_NAMES = 255, /* that a cell can name; later ones are not told */
+    MAREY__HEAT_NAMES = 255, /* that a cell can name; later ones are left out */
 };
 
-/* The longest iteration of those that it stands for. */
+/* The longest iteration of those that it represents. */
 struct marey__heat_cell {
     float ns;           /* 0: there is none */
     uint32_t iteration; /* its place */
@@ -87,7 +87,7 @@ static bool cover(struct marey__heat_row *row, uint64_t first, uint64_t end)
     return true;
 }
 
-/* Make cells stand for twice as many iterations. The longer cell of each pair stays. The first pair of the row may have its second cell alone. */
+/* Make cells stand for twice as many iterations. The longer cell of each pair stays. The first pair of the row may have only its second cell. */
 static void halve_row(struct marey__heat_row *row)
 {
     const size_t is_odd = row->first % 2;
@@ -262,7 +262,7 @@ static uint32_t explain(const struct marey__heat_line *line, const struct marey_
 
 /* ---- cells ---- */
 
-/* Iterations of a process come in order, so that a line grows at its end alone. */
+/* Iterations of a process come in order, so that a line grows only at its end. */
 static bool reach(struct marey__heat_line *line, uint64_t column)
 {
     const size_t before = line->row.n;
@@ -430,7 +430,7 @@ static size_t count_columns(const struct marey__heat *heat, uint64_t *first)
     return (size_t)(end - *first);
 }
 
-/* All rows from one column to one, of as many iterations each. False without memory. */
+/* All rows from one column to one, of as many iterations each. False on out of memory. */
 static bool align_all(struct marey__heat *heat, uint32_t *bin, uint64_t *first, size_t *n_columns)
 {
     *bin = 0;
@@ -459,7 +459,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of each column, over single ranks; 0 where it is empty. False without memory. */
+/* Of each column, over single ranks; 0 where it is empty. False on out of memory. */
 static bool find_medians(const struct marey__heat *heat, size_t n_columns, float *medians)
 {
     const bool is_sampled = heat->group > 1;

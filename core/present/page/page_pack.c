@@ -1,10 +1,10 @@
 /*
- * From chunks of events to text in the file, by threads beside those that walk. Each thread fills a section of its own;
+ * From chunks of events to text in the file, by threads beside those that walk. Each thread fills its own section;
  * a section that is full is compressed, written as base64, and is one block of the page.
  *
  * In a section a chunk is: how many events, the widths of its three columns in bytes, where its times begin; then gap,
  * value and id as planes, the lowest bytes of all events first. The gap is what lies between the end of the event before
- * and the begin of this one, less than nothing where they overlap; where values are no durations, between begins.
+ * and the begin of this one, less than nothing where they overlap; where values are not durations, between begins.
  */
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "present/page/internal.h"
 
-/* Iterations times names whose times are kept; beyond, the series show whole iterations alone. */
+/* Iterations times names whose times are kept; beyond, the series show only whole iterations. */
 enum { MAX_SERIES = 1 << 22 };
 
 /* ---- iterations, epochs, phases ---- */

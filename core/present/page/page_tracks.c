@@ -76,7 +76,7 @@ static bool add_calls(struct marey__page_process *process, struct marey__page_tr
     return add_text(process, track, frame->start_ns, site, at);
 }
 
-/* Arguments come as a JSON object, of whoever made the trace; what is none becomes a text. */
+/* Arguments come as a JSON object from the tool that made the trace; anything else becomes a text. */
 static void put_arguments(struct marey__buf *texts, const uint64_t *words)
 {
     const size_t room = (marey_record_length(words[0]) - 2) * sizeof words[0];

@@ -56,7 +56,7 @@ static int heaviest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Of equals the first stay, and parents come before their children: whoever stays has a parent that does. */
+/* Of equals the first stay, and parents come before their children: each row that stays has a parent that does. */
 static void choose(struct reduction *r, size_t n_most)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -120,7 +120,7 @@ static size_t put_others(marey_table *out, const struct others *others, uint64_t
     return 1;
 }
 
-/* Those that are left out stand behind their siblings; returns how many rows stand for others. */
+/* Rows left out come after their siblings; returns how many rows represent others. */
 static size_t put_rows(marey_table *out, const struct reduction *r, size_t *path)
 {
     size_t depth = 0, n_others = 0; /* rows on the path */

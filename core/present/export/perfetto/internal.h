@@ -22,11 +22,11 @@ struct site_bytes {
     uint8_t begin_len;
 };
 
-/* Where the event type stands in `begin`: behind the field's tag and length and its own tag. */
+/* Where the event type is in `begin`: after the field's tag and length and its own tag. */
 #define BEGIN_TYPE_AT 3
 
 /*
- * A lane writes a packet sequence of its own: deltas of time and interned names hold within a
+ * Each lane writes its own packet sequence: deltas of time and interned names hold within a
  * sequence. Grows with the sites the lane meets, hence one block that marey__realloc may move.
  */
 #define HEAD_ROOM 8
@@ -62,7 +62,7 @@ void marey__perfetto_start(struct marey__export *x);
 marey_status marey__perfetto_process(struct marey__export *x);
 marey_status marey__perfetto_batch(struct marey__export *x, struct marey__export_lane *lane,
                                    const struct marey_batch *batch);
-/* Begin the lane's sequence; false when there is no memory. */
+/* Begin the lane's sequence; false on out of memory. */
 bool marey__perfetto_lane(struct marey__export *x, struct marey__export_lane *lane);
 /* Its interned number. */
 uint32_t marey__perfetto_iid(uint32_t slot);

@@ -101,7 +101,7 @@ static inline void on_mark(struct marey__export *x, struct marey__export_lane *l
     put_named(x, lane, ns, site, TYPE_INSTANT, payload);
 }
 
-/* What was said of a range after its begin stands at its end, and a word where its own end was lost. */
+/* Records about a range after its begin go to its end, and a note where its end was lost. */
 static void put_end_with(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                          const struct marey__payload *payload, bool is_cut)
 {

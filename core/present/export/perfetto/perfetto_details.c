@@ -1,5 +1,5 @@
 /*
- * Events with more to tell than their name: built field by field in x->texts. A payload, what a range launched or
+ * Events with more than a name: built field by field in x->texts. A payload, what a range launched or
  * communicated, the arguments that another tool gave it, and arrows:
  *
  *   debug_annotations   payload, calls, correlation, collective ..., each argument by its own name
@@ -90,7 +90,7 @@ void marey__perfetto_annotate(struct marey__buf *buf, const char *name,
     case MAREY_PAYLOAD_TEXT:
         pb_text(buf, ANNOTATION_STRING, payload->text, payload->len);
         break;
-    default: /* of a later version: the name alone */
+    default: /* of a later version: only the name */
         break;
     }
     pb_close(buf, annotation);

@@ -127,7 +127,7 @@ static struct marey__perfetto_event open_edge(struct marey__export *x,
     return open;
 }
 
-/* What arguments tell already is not said twice. */
+/* Facts that the arguments have are not written twice. */
 static void put_facts(struct marey__export *x, const struct marey__stream_work *work)
 {
     static const char *const keys[] = {"correlation", "bytes"};
@@ -172,8 +172,8 @@ void marey__perfetto_work(struct marey__export *x, struct marey__export_lane *la
 }
 
 /*
- * A flow that is told away from the begin of its range, or of a stream's work: an instant of its name carries it, since
- * that keeps its moment, by which viewers tell its direction.
+ * A flow away from the begin of its range, or of a stream's work: an instant of its name carries it, since
+ * that keeps its timestamp, from which viewers get its direction.
  */
 void marey__perfetto_flow(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                           const uint64_t *words)

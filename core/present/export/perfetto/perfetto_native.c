@@ -36,7 +36,7 @@ static uint64_t context_of(const struct marey__export *x)
     return (uint64_t)x->process_number + 1;
 }
 
-/* Unlike all else that is interned, queues are told apart over the whole trace. */
+/* Unlike all else that is interned, queues have numbers that are unique in the trace. */
 static uint64_t queue_of(const struct marey__export *x, const struct marey__export_lane *lane)
 {
     return (uint64_t)FIRST_QUEUE + x->n_lanes_before + lane->stack.info->lane;

@@ -5,7 +5,7 @@
  *   0000-rank-0-node1-4711.pftrace     a whole trace: clocks, tracks, names, events
  *   0001-rank-1-node2-4711.pftrace
  *
- * All traces are on one clock and name the same moment of it, and the numbers of tracks and
+ * All traces are on one clock and have the same origin on it, and the numbers of tracks and
  * sequences are unique over all of them. So a viewer that does not know the manifest gets the same
  * timeline; with it, processes are listed below the names of their machines.
  */

@@ -1,5 +1,5 @@
 /*
- * What stands before the events of a Perfetto trace: which clock times are on, which processes,
+ * Packets before the events of a Perfetto trace: which clock times are on, which processes,
  * threads and counters there are, and the names that events refer to by number.
  */
 #include "present/export/perfetto/internal.h"
@@ -178,7 +178,7 @@ static void put_sequence_start(struct marey__export *x, struct marey__export_lan
 }
 
 /*
- * The sequence's clock counts in deltas from the origin on. All sequences name the same moment of
+ * The sequence's clock counts in deltas from the origin on. All sequences have the same origin on
  * the trace's clock, because viewers refuse snapshots in which that clock goes back.
  */
 static void put_sequence_clock(struct marey__export *x, uint32_t sequence_id)

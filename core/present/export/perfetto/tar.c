@@ -1,5 +1,5 @@
 /*
- * A TAR archive (POSIX ustar) written in one go. An entry's size stands in front of its bytes and
+ * A TAR archive (POSIX ustar) written in one go. An entry's size is in front of its bytes and
  * is known behind them:
  *
  *   a regular file        the header is written again, in place, when the entry is closed

@@ -1,4 +1,4 @@
-/* A TAR archive through marey__out; tar.c tells how sizes get in front of what they count. */
+/* A TAR archive through marey__out; tar.c explains how sizes get in front of the bytes they count. */
 #ifndef MAREY_TAR_INTERNAL_H
 #define MAREY_TAR_INTERNAL_H
 

@@ -1,7 +1,7 @@
 /*
  * The export to SQLite: what each event becomes. Times count from the export's origin, the first event of all.
  *
- * Beside the walk's stack each lane has one of its own, with what a row needs and a begin does not yet know: the ids
+ * Beside the walk's stack each lane has another one, with what a row needs and a begin does not yet know: the ids
  * of the ranges around, and the time spent in children. A filter only decides what gets a row. Ranges that it leaves
  * out are walked all the same, so that self times stay what they are, and their children have the next range
  * around as their parent.
@@ -16,7 +16,7 @@ struct frame {
 
 struct frames {
     size_t n;
-    struct frame frames[]; /* the first stands for the thread itself */
+    struct frame frames[]; /* the first is that of the thread itself */
 };
 
 static struct marey__db *db_of(const struct marey__export *x)

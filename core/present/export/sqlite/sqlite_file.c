@@ -200,7 +200,7 @@ static int on_last_error(sqlite3_vfs *vfs, int len, char *text)
     return ((const struct marey__db_file *)vfs->pAppData)->error;
 }
 
-/* Names are per process and exports may run side by side, so each has one of its own. */
+/* Names are per process and exports may run side by side, so each has its own. */
 static marey_status register_vfs(struct marey__db_file *file)
 {
     snprintf(file->vfs_name, sizeof file->vfs_name, "marey-%p", (void *)file);

@@ -9,7 +9,7 @@
  *
  * A row goes to its place. When ids run past the window, what has ended is handed over, late rows first, then the
  * window in the order of ids, so that the table grows at its end; what has not ended will be late. A few in a thousand
- * are, and those alone go into the middle of the table.
+ * are, and only those go into the middle of the table.
  *
  * Handing over is one statement for all: INSERT INTO range SELECT * FROM marey_rows, where marey_rows is a virtual
  * table over the array. It saves starting a statement and looking up the end of the table for each row, half of the
@@ -171,7 +171,7 @@ static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *ctx, int colu
     return SQLITE_OK;
 }
 
-/* Without xCreate it is there by its name alone. */
+/* Without xCreate it can be used by its name only. */
 static const sqlite3_module module = {
     .xConnect = on_connect,
     .xBestIndex = on_best_index,

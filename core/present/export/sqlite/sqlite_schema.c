@@ -7,7 +7,7 @@
 
 #include "present/export/sqlite/internal.h"
 
-/* "mrey" in ASCII; file(1) and others tell databases apart by it. */
+/* "mrey" in ASCII; file(1) and others identify databases by it. */
 #define SETTINGS                                                                                   \
     "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"               \
     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;"     \

@@ -12,7 +12,7 @@ static void no_memory_for_texts(struct marey__db *db)
 }
 
 /*
- * `text` into db->scratch as SQL wants it. Whether it is there as it was: bytes that are no UTF-8 become U+FFFD, and a
+ * `text` into db->scratch as SQL wants it. Whether it is there as it was: bytes that are not UTF-8 become U+FFFD, and a
  * NUL, at which many readers would stop, U+2400.
  */
 static bool clean_text(struct marey__db *db, const char *text, size_t len)
@@ -219,7 +219,7 @@ static void put_site(struct marey__db *db, uint32_t id, uint32_t name_id,
     step(db, MAREY__DB_SITE);
 }
 
-/* The id of an equal site of another process, or a new one; 0 without memory. */
+/* The id of an equal site of another process, or a new one; 0 on out of memory. */
 static uint32_t number_site(struct marey__db *db, const struct marey_site_info *site)
 {
     marey__site_key(&db->scratch, site);

@@ -8,7 +8,7 @@
  */
 #include "present/export/stacks/internal.h"
 
-/* The last space of "layer 12", behind which there are digits and at most one point alone; len when there is none. */
+/* The last space of "layer 12", behind which there are digits and at most one point; len when there is none. */
 static size_t find_number(const char *text, size_t len)
 {
     size_t i = len, n_points = 0;

@@ -41,7 +41,7 @@ static bool add_box(struct marey__flame *f, const struct marey__flame_box *box)
 }
 
 /*
- * A box that nobody would see. Siblings come with the widest first, so those that are too narrow stand side by side and
+ * A box that nobody would see. Siblings come with the widest first, so those that are too narrow are side by side and
  * share one box: without it their time would look like their parent's own.
  */
 static bool add_narrow(struct marey__flame *f, const struct marey__flame_box *box, uint32_t parent)
@@ -64,7 +64,7 @@ static bool add_narrow(struct marey__flame *f, const struct marey__flame_box *bo
     return true;
 }
 
-/* `next[d]` is where the next box of depth d begins: children stand side by side from the left edge of their parent. */
+/* `next[d]` is where the next box of depth d begins: children are side by side from the left edge of their parent. */
 static bool place_boxes(struct marey__flame *f, uint64_t *next)
 {
     const struct marey__tree *tree = &f->e.stacks.tree;
@@ -277,7 +277,7 @@ static void put_escaped(struct marey__buf *into, const struct marey__buf *text)
     marey__xml_put(into, text->data, text->len);
 }
 
-/* Boxes of some width get a white edge, so that two of one colour can be told apart. */
+/* Boxes of some width get a white edge, so that two of one colour can be distinguished. */
 static void put_shape(struct marey__flame *f, const struct marey__flame_box *box, double x,
                       double y, double width, const struct marey__buf *label)
 {

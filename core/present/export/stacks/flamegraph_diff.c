@@ -2,7 +2,7 @@
  * A flame graph against a baseline: colours by the change of self time, their legend, and the paths that are gone.
  *
  * Changes are plain differences of sums, scaled by nothing: a run that is twice as long is slower everywhere, and the
- * header has both totals. Seven colours are all the eye tells apart; where they begin are round numbers of time, taken
+ * header has both totals. Seven colours are all the eye distinguishes; where they begin are round numbers of time, taken
  * from the largest change there is.
  */
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
  * What files of calls have in common: a row for each function as a file calls it, and who called whom. Two functions of one
- * file, line and name are one row, because nobody who reads such a file could tell them apart.
+ * file, line and name are one row, because readers of such a file cannot distinguish them.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void add_sum(struct marey__call_sum *into, const struct marey__call_sum *
     into->max_ns = MAREY__MAX(into->max_ns, from->max_ns);
 }
 
-/* The row of an entity, made when new; false without memory. */
+/* The row of an entity, made when new; false on out of memory. */
 static bool find_row(struct marey__function_rows *files, struct marey__names *keys,
                      const struct marey__call_sums *sums, uint32_t entity, uint32_t *row)
 {

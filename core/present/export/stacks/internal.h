@@ -31,7 +31,7 @@ typedef void marey__clean_name(struct marey__buf *buf, const char *text, size_t 
 
 /*
  * Read the recordings and the baseline of `x`, and put the paths in order; `compare` is called with the export as its
- * context. MAREY_EINVAL when the option `by` is unknown. Fini takes a half-made one, too.
+ * context. MAREY_EINVAL when the option `by` is unknown. Fini accepts a partially initialized one.
  */
 MAREY_WARN_UNUSED marey_status marey__stack_export_init(struct marey__stack_export *e,
                                                         struct marey__export *x,
@@ -134,7 +134,7 @@ bool marey__samples_are_all(marey_recording *const *recordings, size_t n);
 /* ==== flamegraph ==== */
 
 /*
- * The flame graph: a picture of stacks, one box for each path, as wide as its total time, below the box it was called
+ * The flame graph: a chart of stacks, one box for each path, as wide as its total time, below the box it was called
  * from.
  *
  *   ┌ header ── what this is, the sum, a legend when two recordings are compared ┐     flamegraph.c, flamegraph_diff.c
@@ -201,7 +201,7 @@ void marey__flame_change(struct marey__buf *buf, uint64_t now, uint64_t before);
 
 int marey__flame_heaviest_first(const struct marey__node *a, const struct marey__node *b,
                                 const void *ctx);
-/* Where each box goes; false without memory. */
+/* Where each box goes; false on out of memory. */
 MAREY_WARN_UNUSED bool marey__flame_layout(struct marey__flame *f);
 void marey__flame_put_boxes(struct marey__flame *f);
 /* A colour that is the same for a name wherever it comes: light enough for black letters. */
@@ -214,7 +214,7 @@ size_t marey__flame_room(double width, const char *text, size_t len);
 
 /* ---- flamegraph_diff.c ---- */
 
-/* Find the steps of change and the paths that are gone; false without memory. */
+/* Find the steps of change and the paths that are gone; false on out of memory. */
 MAREY_WARN_UNUSED bool marey__flame_compare(struct marey__flame *f);
 /* -3 to 3: much faster to much slower. */
 int marey__flame_change_class(const struct marey__flame *f, uint64_t now, uint64_t before);

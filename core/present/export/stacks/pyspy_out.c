@@ -13,7 +13,7 @@
 #include "present/export/internal.h"
 #include "present/export/stacks/internal.h"
 
-/* Samples of a stack; of a process or thread where these are told. */
+/* Samples of a stack; of a process or thread where these are written. */
 struct line {
     uint32_t owner, stack; /* the key */
     uint64_t n;

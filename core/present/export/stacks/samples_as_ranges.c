@@ -1,7 +1,7 @@
 /*
  * Samples as ranges, for exports that draw time: a function is a range on its thread's track for as long as it is found there
  * without a break. What a round finds is drawn back to the round before, whose gaps are random; after a longer pause, and of
- * threads that the round before has not seen, it is drawn for the time that it stands for.
+ * threads that the round before has not seen, it is drawn for the time that it represents.
  */
 #include <stdio.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void close_from(struct laying *l, struct thread *thread, size_t depth, ui
     thread->depth = MAREY__MIN(thread->depth, depth);
 }
 
-/* The functions of a stack, outermost first; 0 alone where there are none. How many; 0 without memory. */
+/* The functions of a stack, outermost first; only 0 where there are none. Returns how many; 0 on out of memory. */
 static size_t unroll(struct laying *l, uint32_t stack)
 {
     const marey_samples *const samples = l->set->samples;

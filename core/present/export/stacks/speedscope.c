@@ -11,7 +11,7 @@
  *   ]}}
  *
  * A stream of a GPU is a profile, too, whose frames are work. Speedscope wants frames within frames; work that overlaps
- * other work without lying in it is left out, and the profile's name, which then stands last, says how much that is.
+ * other work without lying in it is left out, and the profile's name, which then comes last, has the number.
  *
  * Ranges that overlap others of an imported thread are a profile of their own, whose name says so.
  *
@@ -39,7 +39,7 @@ static marey_status no_memory(struct marey__export *x)
 
 /* ---- frames ---- */
 
-/* The number of a site's frame; sites that agree in name, file and line share one. UINT32_MAX without memory. */
+/* The number of a site's frame; sites that agree in name, file and line share one. UINT32_MAX on out of memory. */
 static uint32_t number_frame(struct frames *frames, const struct marey_site_info *site)
 {
     struct marey__names *keys = &frames->keys;
