@@ -97,8 +97,8 @@ struct cli_command {
     const char *examples; /* lines, and what they do */
     const char *exits; /* its exit statuses, where there is more to say than `marey --help` does */
     int *divider; /* set to how many arguments come before "--", for two lists of them; NULL: it ends the options */
-    bool is_of_itwinai;     /* a command that itwinai has: listed after our own */
-    bool stops_at_argument; /* options end at the first argument: the rest is another program's */
+    bool is_itwinai_command; /* a command that itwinai has: listed after our own */
+    bool stops_at_argument;  /* options end at the first argument: the rest is another program's */
     int (*run)(int n_args, char **args);
 };
 
@@ -276,8 +276,8 @@ bool cli_select_process(struct cli_recordings *recordings, const char *process);
 /* Of recordings without events: wall time, CPU time and exit status of their runs, a line each. */
 void cli_print_runs(const struct cli_recordings *recordings, FILE *out);
 /* Say what the files of an imported recording left out or lack. */
-void cli_tell_notes(const marey_recording *recording);
+void cli_print_notes(const marey_recording *recording);
 /* `status`; but when it is fine and a recording is damaged, say so and return CLI_BAD: the answer is not whole. */
-int cli_tell_damage(const struct cli_recordings *recordings, int status);
+int cli_report_damage(const struct cli_recordings *recordings, int status);
 
 #endif

@@ -163,7 +163,7 @@ static bool copy_to_target(const struct output *out)
     return true;
 }
 
-static void tell_written(const struct output *out, const char *next)
+static void print_written(const struct output *out, const char *next)
 {
     struct stat st;
     char quoted[4096], bytes[32];
@@ -177,7 +177,7 @@ static int close_output(struct output *out, int status, const char *next)
 {
     bool is_fine = status != CLI_FINE || out->target < 0 || copy_to_target(out);
     if (is_fine && status == CLI_FINE && next != NULL)
-        tell_written(out, next);
+        print_written(out, next);
     /* Some file systems report a full disk only here. */
     is_fine &= close(out->fd) == 0 || status != CLI_FINE;
     if (out->target >= 0)

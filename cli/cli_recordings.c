@@ -42,7 +42,7 @@ bool cli_open_whole(struct cli_recordings *recordings, char **paths, int n)
     return open_all(recordings, paths, n, true);
 }
 
-void cli_tell_notes(const marey_recording *recording)
+void cli_print_notes(const marey_recording *recording)
 {
     for (size_t i = 0; i < marey_recording_n_processes(recording); i++) {
         const struct marey_process *process = marey_recording_process(recording, i);
@@ -54,7 +54,7 @@ void cli_tell_notes(const marey_recording *recording)
     }
 }
 
-int cli_tell_damage(const struct cli_recordings *recordings, int status)
+int cli_report_damage(const struct cli_recordings *recordings, int status)
 {
     for (size_t i = 0; i < recordings->n && status == CLI_FINE; i++)
         if (marey_recording_is_damaged(recordings->list[i]))

@@ -117,13 +117,13 @@ static void report_progress(void *ctx, const marey_samples *samples,
 static marey_status sample(marey_sampler *sampler)
 {
     struct progress progress = {.sampler = sampler};
-    const bool is_told = !given.quiet && isatty(STDERR_FILENO);
+    const bool shows_progress = !given.quiet && isatty(STDERR_FILENO);
     running = sampler;
     handle_signals(true);
-    if (is_told)
+    if (shows_progress)
         marey_sampler_on_round(sampler, report_progress, &progress);
     const marey_status status = marey_sampler_run(sampler);
-    if (is_told)
+    if (shows_progress)
         cli_progress_end();
     return status;
 }
@@ -131,7 +131,7 @@ static marey_status sample(marey_sampler *sampler)
 /* ---- from the command line to the exit status ---- */
 
 /* The recording is closed; what it has, in short. */
-static int tell_end(const struct run_target *target, const struct marey_sampler_counts *counts)
+static int print_end(const struct run_target *target, const struct marey_sampler_counts *counts)
 {
     if (counts->all.samples == 0) {
         run_target_abandon(target);
@@ -163,7 +163,7 @@ static int sample_into(const struct run_target *target, struct marey_sampler_opt
     running = NULL;
     marey_sampler_destroy(sampler);
     handle_signals(false);
-    const int end = tell_end(target, &counts);
+    const int end = print_end(target, &counts);
     return status != CLI_FINE || n_failed != 0 ? CLI_BAD : end;
 }
 

@@ -150,7 +150,7 @@ static int break_down(struct answer *answer)
         status = print_with_fractions(answer);
     if (status == CLI_FINE && given.averages != NULL)
         status = cli_print_file(given.averages, print_averages, answer, NULL);
-    status = cli_tell_damage(&recordings, status);
+    status = cli_report_damage(&recordings, status);
     marey_report_destroy(answer->report);
     cli_close(&recordings);
     return status;

@@ -366,7 +366,7 @@ static void tell_warnings(const struct cli_recordings *recordings)
         const char *warning;
         for (size_t i = 0; (warning = marey_recording_warning(recordings->list[r], i)) != NULL; i++)
             cli_say("%s", warning);
-        cli_tell_notes(recordings->list[r]);
+        cli_print_notes(recordings->list[r]);
     }
 }
 
@@ -467,7 +467,7 @@ static int export(int n_args, char **args)
         tell_warnings(&recordings);
         tell_warnings(&baseline);
     }
-    status = cli_tell_damage(&baseline, cli_tell_damage(&recordings, status));
+    status = cli_report_damage(&baseline, cli_report_damage(&recordings, status));
     cli_close(&recordings);
     cli_close(&baseline);
     return status;

@@ -127,7 +127,7 @@ static int import(int n_args, char **args)
     marey_recording *recording = NULL;
     if (marey_recording_open(name, &recording) != MAREY_OK)
         return cli_fail("%s", marey_last_error());
-    cli_tell_notes(recording);
+    cli_print_notes(recording);
     marey_recording_close(recording);
     return CLI_FINE;
 }

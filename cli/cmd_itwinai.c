@@ -84,7 +84,7 @@ const struct cli_command cli_command_generate_scalability_report = {
         "  marey generate-scalability-report --tracking-uri sqlite:///mlflow.db --run-names a,b\n"
         "  marey generate-scalability-report --log-dir scalability-metrics --run-ids first",
     .exits = "0 fine, 2 wrong usage or input, or nothing to report.",
-    .is_of_itwinai = true,
+    .is_itwinai_command = true,
     .run = generate_scalability_report,
 };
 
@@ -188,7 +188,7 @@ const struct cli_command cli_command_generate_py_spy_report = {
                 "--aggregate-leaf-paths\n"
                 "  marey generate-py-spy-report --file train.raw --library-name torch\n"
                 "  marey generate-py-spy-report --file train.raw --by function",
-    .is_of_itwinai = true,
+    .is_itwinai_command = true,
     .run = generate_py_spy_report,
 };
 
@@ -237,6 +237,6 @@ const struct cli_command cli_command_generate_flamegraph = {
     .examples =
         "  marey generate-flamegraph --file train.raw\n"
         "  marey generate-flamegraph --file train.raw --output-filename train.svg --by thread",
-    .is_of_itwinai = true,
+    .is_itwinai_command = true,
     .run = generate_flamegraph,
 };

@@ -344,7 +344,7 @@ static int make_page(int n_args, char **args)
     if (!cli_open(&recordings, args, n_args) || !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     const int status = cli_write_file(given.html, write_page, &recordings, CLI_PAGE_NEXT);
-    const int told = cli_tell_damage(&recordings, status);
+    const int told = cli_report_damage(&recordings, status);
     cli_close(&recordings);
     return told;
 }
@@ -503,7 +503,7 @@ static int report(int n_args, char **args)
     struct findings findings = {0};
     const int status =
         find_out(&recordings, &findings) == MAREY_OK
-            ? cli_tell_damage(&recordings, report_to(&findings, &recordings, given.output))
+            ? cli_report_damage(&recordings, report_to(&findings, &recordings, given.output))
             : cli_fail("%s", marey_last_error());
     marey_summary_destroy(findings.summary);
     marey_report_destroy(findings.section);

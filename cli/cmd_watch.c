@@ -62,7 +62,7 @@ static marey_status print_stacks(const struct watch *watch, FILE *out)
     return status;
 }
 
-static void print_moment(const struct watch *watch, FILE *out)
+static void print_time(const struct watch *watch, FILE *out)
 {
     const time_t now = time(NULL);
     struct tm tm;
@@ -72,12 +72,12 @@ static void print_moment(const struct watch *watch, FILE *out)
     fprintf(out, "%s: nothing has moved for %g s\n", text, watch->stall_s);
 }
 
-static int tell_stall(const struct watch *watch)
+static int report_stall(const struct watch *watch)
 {
     FILE *out = given.output != NULL ? fopen(given.output, "a") : stdout;
     if (out == NULL)
         return cli_fail("cannot write %s: %s", given.output, strerror(errno));
-    print_moment(watch, out);
+    print_time(watch, out);
     const marey_status status = print_stacks(watch, out);
     const bool is_written = fputc('\n', out) != EOF && fflush(out) == 0;
     if (out != stdout)
@@ -96,19 +96,19 @@ static int tell_stall(const struct watch *watch)
 /* Each stall is reported once: it ends when something moves. */
 static int wait_for_stalls(struct watch *watch)
 {
-    bool is_told = false;
+    bool is_reported = false;
     while (!is_asked_to_end && sampling_goes_on(&watch->sampling)) {
         struct marey_live_state state;
         marey_live_state_get(watch->live, given.busy, &state, sizeof state);
         const bool is_stalled = (double)state.still_ns >= watch->stall_s * 1e9;
-        if (is_stalled && !is_told) {
-            const int status = tell_stall(watch);
+        if (is_stalled && !is_reported) {
+            const int status = report_stall(watch);
             if (status != CLI_FINE)
                 return status;
             if (given.once)
                 return CLI_NO;
         }
-        is_told = is_stalled;
+        is_reported = is_stalled;
         poll(NULL, 0, ASK_MS);
     }
     return CLI_FINE;

@@ -59,7 +59,7 @@ static const struct cli_command *find_command(const char *name)
 static void print_commands(bool of_itwinai, int width)
 {
     for (size_t i = 0; i < N_COMMANDS; i++)
-        if (cli_commands[i]->is_of_itwinai == of_itwinai)
+        if (cli_commands[i]->is_itwinai_command == of_itwinai)
             printf("  %-*s%s\n", width, cli_commands[i]->name, cli_commands[i]->brief);
 }
 

@@ -116,9 +116,9 @@ void terminal_close(void)
 void terminal_size(uint32_t *columns, uint32_t *rows)
 {
     struct winsize size;
-    const bool is_told = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-    *columns = is_told && size.ws_col > 0 ? size.ws_col : 80;
-    *rows = is_told && size.ws_row > 0 ? size.ws_row : 24;
+    const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    *columns = is_known && size.ws_col > 0 ? size.ws_col : 80;
+    *rows = is_known && size.ws_row > 0 ? size.ws_row : 24;
 }
 
 /* Each line clears the rest of its row, so that nothing flickers. The last row has no line end: it would scroll. */

@@ -261,7 +261,7 @@ struct marey__target {
     } tasks;
     size_t head_copy; /* of the runtime */
     uint64_t interpreters_head;
-    uint64_t listed_ns, checked_ns, opened_ns, met_ns;
+    uint64_t listed_ns, checked_ns, opened_ns, codes_checked_ns;
     bool is_stale;    /* interpreters or threads are to be listed again */
     bool is_doubtful; /* it may be another program by now, or none */
     bool is_ended, is_replaced;
@@ -311,8 +311,8 @@ enum marey__walked marey__thread_walk(struct marey__sampler_context *context,
  * Have the code objects read of the frames that were not there before, while the thread is stopped: those that are not
  * known, and those that may have left their place to others.
  */
-void marey__walk_meet(struct marey__target *target, const struct marey__walk *walk,
-                      const struct marey__walk *before);
+void marey__walk_check_codes(struct marey__target *target, const struct marey__walk *walk,
+                             const struct marey__walk *before);
 /* The stack of context->walk, which becomes the thread's; false: some frame is none. */
 bool marey__thread_resolve(struct marey__sampler_context *context, struct marey__target *target,
                            struct marey__target_thread *thread, uint32_t *stack);
@@ -396,7 +396,7 @@ struct marey_sampler {
     void *on_round_ctx;
 
     /* only the sampler's thread */
-    uint64_t begin_ns, next_ns, told_ns;
+    uint64_t begin_ns, next_ns, published_ns;
     uint64_t n_asked, n_missed, n_late, late_ns;
     uint64_t cpu_begin_ns;
     double n_looked;     /* processes in a round */
@@ -408,13 +408,13 @@ struct marey_sampler {
     pthread_mutex_t lock; /* guards what is below */
     pid_t *joining;       /* put by anybody, taken by the sampler's thread */
     size_t n_joining, joining_cap;
-    struct marey_sampler_counts told; /* put by the sampler's thread, read by anybody */
+    struct marey_sampler_counts published; /* put by the sampler's thread, read by anybody */
 };
 
 /* sampler_loop.c */
 marey_status marey__sampler_loop(struct marey_sampler *sampler);
 /* Sums as they are now, for others to read and for the recording. */
-void marey__sampler_tell(struct marey_sampler *sampler);
+void marey__sampler_publish_counts(struct marey_sampler *sampler);
 
 /* ---- live.c ---- */
 

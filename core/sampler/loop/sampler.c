@@ -139,7 +139,7 @@ marey_status marey_sampler_run(marey_sampler *sampler)
     prctl(PR_SET_TIMERSLACK, 1UL);
     marey_status status = marey__sampler_loop(sampler);
     marey__stops_settle(&sampler->context.stops, true);
-    marey__sampler_tell(sampler);
+    marey__sampler_publish_counts(sampler);
     sigaction(SIGCHLD, &before, NULL);
     if (slack > 0)
         prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
@@ -157,7 +157,7 @@ void marey_sampler_counts_get(const marey_sampler *sampler, struct marey_sampler
     pthread_mutex_t *lock = (pthread_mutex_t *)&sampler->lock;
     memset(counts, 0, size);
     pthread_mutex_lock(lock);
-    memcpy(counts, &sampler->told, MAREY__MIN(size, sizeof sampler->told));
+    memcpy(counts, &sampler->published, MAREY__MIN(size, sizeof sampler->published));
     pthread_mutex_unlock(lock);
 }
 

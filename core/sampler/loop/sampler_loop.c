@@ -17,7 +17,7 @@ static const uint64_t ms_ns = 1000000;
 #define TIME_SHARE 0.3 /* of our time that exact looks may take */
 enum {
     SLICE_MS = 50,      /* how long a stop is unheard at most */
-    TELL_MS = 100,      /* between two tellings of the counts */
+    PUBLISH_MS = 100,   /* between two updates of the published counts */
     AHEAD_NS = 1000000, /* by which stops may be ahead of the budget */
     BEHIND_MS = 1,      /* and four gaps: what is further behind is missed */
 };
@@ -194,12 +194,12 @@ static void sum_counts(struct marey_sampler *sampler, struct marey_sampler_count
         out->recording_bytes = marey__samples_log_size(sampler->log);
 }
 
-void marey__sampler_tell(struct marey_sampler *sampler)
+void marey__sampler_publish_counts(struct marey_sampler *sampler)
 {
     struct marey_sampler_counts counts;
     sum_counts(sampler, &counts);
     pthread_mutex_lock(&sampler->lock);
-    sampler->told = counts;
+    sampler->published = counts;
     pthread_mutex_unlock(&sampler->lock);
 }
 
@@ -220,13 +220,13 @@ static void take_joining(struct marey_sampler *sampler)
 
 /* ---- the loop ---- */
 
-static marey_status tell(struct marey_sampler *sampler, uint64_t now_ns)
+static marey_status publish(struct marey_sampler *sampler, uint64_t now_ns)
 {
-    if (now_ns - sampler->told_ns < TELL_MS * ms_ns)
+    if (now_ns - sampler->published_ns < PUBLISH_MS * ms_ns)
         return MAREY_OK;
-    sampler->told_ns = now_ns;
+    sampler->published_ns = now_ns;
     take_joining(sampler);
-    marey__sampler_tell(sampler);
+    marey__sampler_publish_counts(sampler);
     return sampler->log != NULL ? marey__samples_log_tick(sampler->log) : MAREY_OK;
 }
 
@@ -266,7 +266,7 @@ marey_status marey__sampler_loop(struct marey_sampler *sampler)
         }
         if (now_ns >= sampler->next_ns)
             MAREY_TRY(look_at_all(sampler, take_due(sampler, now_ns), now_ns));
-        MAREY_TRY(tell(sampler, now_ns));
+        MAREY_TRY(publish(sampler, now_ns));
         now_ns = marey__clock_ns(CLOCK_MONOTONIC);
         const uint64_t wake = wake_ns(sampler, now_ns);
         if (wake > now_ns) {

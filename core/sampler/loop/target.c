@@ -12,7 +12,7 @@
 
 enum {
     GIL_BYTES = 208, /* of its struct, with the condition variables that threads wait on */
-    MEET_NS =
+    CODES_VALID_NS =
         5000000, /* for so long a code object that was read stays what it is, without a closer look */
 };
 
@@ -146,13 +146,13 @@ static void plan_native_asleep(struct marey__sampler_context *context, struct ma
                                const struct marey__thread_state *state, struct native_copy *copy,
                                size_t *index)
 {
-    const uint64_t told = (uint64_t)1 << MAREY__UNWIND_SP | (uint64_t)1 << MAREY__UNWIND_PC;
+    const uint64_t known = (uint64_t)1 << MAREY__UNWIND_SP | (uint64_t)1 << MAREY__UNWIND_PC;
     copy->is_there = state->sp != 0 && state->pc != 0;
     if (!copy->is_there)
         return;
     copy->input.registers[MAREY__UNWIND_SP] = state->sp;
     copy->input.registers[MAREY__UNWIND_PC] = state->pc;
-    copy->input.unknown = ~told;
+    copy->input.unknown = ~known;
     plan_stack(context, target, copy, index);
 }
 
@@ -257,8 +257,8 @@ static bool look_without_stop(struct marey__sampler_context *context, struct mar
         flags &= ~(uint32_t)MAREY_SAMPLE_UNSTABLE; /* it slept through all of it */
         thread->is_exact = shall_be_exact;
     }
-    if (walked == MAREY__WALKED && target->at_ns - target->met_ns > MEET_NS)
-        marey__walk_meet(target, &context->walk, &thread->walk);
+    if (walked == MAREY__WALKED && target->at_ns - target->codes_checked_ns > CODES_VALID_NS)
+        marey__walk_check_codes(target, &context->walk, &thread->walk);
     return take_walk(context, target, thread, walked, flags);
 }
 
@@ -291,7 +291,7 @@ static bool look_with_stop(struct marey__sampler_context *context, struct marey_
     uint32_t flags = 0;
     const enum marey__walked walked = marey__thread_walk(context, target, thread, is_still, &flags);
     if (walked == MAREY__WALKED)
-        marey__walk_meet(target, &context->walk, &thread->walk);
+        marey__walk_check_codes(target, &context->walk, &thread->walk);
     if (is_still) {
         const uint64_t stood = marey__thread_go(&context->stops, thread->tid);
         target->counts.stops++;

@@ -108,7 +108,7 @@ void marey__task_names_fini(struct marey__task_names *names)
 
 /* ---- locations ---- */
 
-enum { N_SLOTS = 1 << 14, MAX_MET = 64 }; /* of the cache: a power of two */
+enum { N_SLOTS = 1 << 14, MAX_CHECKED = 64 }; /* of the cache: a power of two */
 
 static struct marey__location_slot *slot_of(struct marey__location_slot *slots, uint64_t code,
                                             uint64_t instruction)
@@ -171,17 +171,17 @@ static size_t count_same(const struct marey__walk *walk, const struct marey__wal
     return n;
 }
 
-void marey__walk_meet(struct marey__target *target, const struct marey__walk *walk,
-                      const struct marey__walk *before)
+void marey__walk_check_codes(struct marey__target *target, const struct marey__walk *walk,
+                             const struct marey__walk *before)
 {
-    uint64_t codes[MAX_MET] = {0};
+    uint64_t codes[MAX_CHECKED] = {0};
     const size_t n_new = walk->n - count_same(walk, before);
     size_t n = 0;
-    for (size_t i = 0; i < n_new && n < MAX_MET; i++)
+    for (size_t i = 0; i < n_new && n < MAX_CHECKED; i++)
         if (marey__is_code(walk->frames[i].code) &&
             (i >= before->n || walk->frames[i].code != before->frames[i].code))
             codes[n++] = walk->frames[i].code;
-    target->met_ns = target->at_ns;
+    target->codes_checked_ns = target->at_ns;
     marey__remote_check_codes(target->remote, codes, n);
     for (size_t i = 0; i < n_new; i++)
         if (marey__is_code(walk->frames[i].code))

@@ -99,7 +99,7 @@ static void drop_priority(struct marey__stops *stops)
 }
 
 /* Whether the thread is stopped, no matter which of our threads was notified. */
-static bool stands_still(pid_t tid)
+static bool is_stopped(pid_t tid)
 {
     unsigned long message;
     return ptrace(PTRACE_GETEVENTMSG, tid, NULL, &message) == 0;
@@ -132,7 +132,7 @@ static void detach(pid_t tid)
 
 /*
  * What there is to say of a thread that was interrupted. `*sig` gets the signal that it was about to take, else 0. The
- * program's parent may wait for it in another of our threads and be notified of the stop in our place; hence stands_still.
+ * program's parent may wait for it in another of our threads and be notified of the stop in our place; hence is_stopped.
  */
 static enum marey__stopped ask(pid_t tid, bool shall_wait, int *sig)
 {
@@ -143,7 +143,7 @@ static enum marey__stopped ask(pid_t tid, bool shall_wait, int *sig)
         return MAREY__STOPPED;
     }
     if (got == 0 || errno == EINTR) {
-        if (got == 0 || !stands_still(tid))
+        if (got == 0 || !is_stopped(tid))
             return MAREY__STOP_LATE;
         *sig = signal_of(tid);
         return MAREY__STOPPED;
@@ -206,7 +206,7 @@ static bool settle(pid_t tid)
 {
     int sig = 0;
     enum marey__stopped answer = ask(tid, false, &sig);
-    if (answer == MAREY__STOP_LATE && stands_still(tid)) {
+    if (answer == MAREY__STOP_LATE && is_stopped(tid)) {
         answer = MAREY__STOPPED;
         sig = signal_of(tid);
     }

@@ -49,9 +49,9 @@ struct marey__samples_log {
     size_t n_known, known_cap;
     uint64_t turn; /* rounds so far */
     size_t n_rounds, n_changes;
-    uint64_t n_samples;                           /* not written yet */
-    const char **thread_names;                    /* as they were written */
-    struct marey_samples_process *processes_told; /* the same */
+    uint64_t n_samples;                              /* not written yet */
+    const char **thread_names;                       /* as they were written */
+    struct marey_samples_process *processes_written; /* the same */
     size_t thread_names_cap, processes_told_cap;
     uint32_t n_processes, n_threads, n_functions, n_locations, n_stacks; /* written */
     uint32_t n_blocks;

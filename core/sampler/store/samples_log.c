@@ -308,7 +308,7 @@ static void destroy(struct marey__samples_log *log)
     marey__free(log->runs);
     marey__free(log->known);
     marey__free(log->thread_names);
-    marey__free(log->processes_told);
+    marey__free(log->processes_written);
     marey__buf_fini(&log->raw);
     marey__buf_fini(&log->packed);
     ZSTD_freeCCtx(log->zstd);
@@ -354,10 +354,11 @@ marey_status marey__samples_log_open(const char *directory,
 
 /* ---- a block ---- */
 
-static bool is_told(const struct marey_samples_process *told, const struct marey_samples_process *now)
+static bool is_written(const struct marey_samples_process *written,
+                       const struct marey_samples_process *now)
 {
-    return told->command == now->command && told->rank == now->rank &&
-           told->worker == now->worker && told->python == now->python;
+    return written->command == now->command && written->rank == now->rank &&
+           written->worker == now->worker && written->python == now->python;
 }
 
 /* Texts of the store stay where they are until they change: another address is another text. */
@@ -365,8 +366,8 @@ static void put_processes_and_threads(struct marey__samples_log *log)
 {
     const marey_samples *const s = log->samples;
     const uint32_t n_processes = marey_samples_n_processes(s), n_threads = marey_samples_n_threads(s);
-    if (!marey__grow(&log->processes_told, &log->processes_told_cap, n_processes,
-                     sizeof *log->processes_told) ||
+    if (!marey__grow(&log->processes_written, &log->processes_told_cap, n_processes,
+                     sizeof *log->processes_written) ||
         !marey__grow(&log->thread_names, &log->thread_names_cap, n_threads,
                      sizeof *log->thread_names)) {
         log->raw.failed = true;
@@ -374,9 +375,9 @@ static void put_processes_and_threads(struct marey__samples_log *log)
     }
     for (uint32_t i = 0; i < n_processes; i++) {
         const struct marey_samples_process *const p = marey_samples_get_process(s, i + 1);
-        if (i >= log->n_processes || !is_told(&log->processes_told[i], p))
+        if (i >= log->n_processes || !is_written(&log->processes_written[i], p))
             pack_process(&log->raw, s, i + 1);
-        log->processes_told[i] = *p;
+        log->processes_written[i] = *p;
     }
     for (uint32_t i = 0; i < n_threads; i++) {
         const char *const name = marey_samples_get_thread(s, i + 1)->name;
@@ -538,8 +539,8 @@ static bool put_gone(struct marey__samples_log *log, struct marey__samples_run *
 }
 
 /* What the reader would not find by itself: it is written once, and holds for all rounds until it changes. */
-static uint64_t weight_to_tell(const struct marey__samples_run *run,
-                               const struct marey_samples_round *round)
+static uint64_t weight_to_write(const struct marey__samples_run *run,
+                                const struct marey_samples_round *round)
 {
     const uint64_t gap = run->last_ns != 0 ? round->at_ns - run->last_ns : 0;
     const uint64_t weight = round->weight_ns;
@@ -571,7 +572,7 @@ static bool take_round(struct marey__samples_log *log, const struct marey_sample
     if (n != run->n_present && !put_gone(log, run))
         return false;
     run->at_ns[run->n_rounds] = MAREY__MAX(round->at_ns, run->last_ns);
-    run->weights_ns[run->n_rounds] = round->weight_ns != 0 ? weight_to_tell(run, round) : 0;
+    run->weights_ns[run->n_rounds] = round->weight_ns != 0 ? weight_to_write(run, round) : 0;
     run->last_ns = run->at_ns[run->n_rounds++];
     run->n_samples += n;
     log->n_samples += n;
