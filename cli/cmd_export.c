@@ -14,9 +14,10 @@
 
 static struct {
     const char *to, *output, *filter, *by, *baseline, *from, *until, *launched_before, *about;
-    const char *mode, *range, *iterations, *epochs, *phase, *thread, *rank, *process;
     bool split, quiet, calls, samples, idle, startup;
 } given;
+
+static struct marey_samples_filter samples_filter; /* but for `idle` */
 
 static char format_choices[256];
 
@@ -39,18 +40,18 @@ static struct cli_option options[] = {
     {"samples", 0, CLI_FLAG, NULL, &given.samples,
      "what a sampler saw instead of ranges; beside them in what\n"
      "draws time. So does each of the next ones, which choose"},
-    {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &given.mode,
+    {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &samples_filter.mode,
      "samples: which threads (default: wall, that is main threads\n"
      "all the time, others on a processor)"},
     {"idle", 0, CLI_FLAG, NULL, &given.idle, "samples: all threads, all the time, and idle processes"},
-    {"range", 0, CLI_TEXT, "NAME", &given.range, "samples: while this range was open"},
-    {"iterations", 0, CLI_TEXT, "WHICH", &given.iterations,
+    {"range", 0, CLI_TEXT, "NAME", &samples_filter.range, "samples: while this range was open"},
+    {"iterations", 0, CLI_TEXT, "WHICH", &samples_filter.iterations,
      "samples: of these iterations: slow, 7, 10..20"},
-    {"epochs", 0, CLI_TEXT, "WHICH", &given.epochs, "samples: of these epochs"},
-    {"phase", 0, CLI_TEXT, "NAME", &given.phase, "samples: of this phase"},
-    {"thread", 0, CLI_TEXT, "NAME", &given.thread, "samples: of threads of this name"},
-    {"rank", 0, CLI_TEXT, "R", &given.rank, "samples: of this rank"},
-    {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
+    {"epochs", 0, CLI_TEXT, "WHICH", &samples_filter.epochs, "samples: of these epochs"},
+    {"phase", 0, CLI_TEXT, "NAME", &samples_filter.phase, "samples: of this phase"},
+    {"thread", 0, CLI_TEXT, "NAME", &samples_filter.thread, "samples: of threads of this name"},
+    {"rank", 0, CLI_TEXT, "R", &samples_filter.rank, "samples: of this rank"},
+    {"process", 0, CLI_TEXT, "PID|NAME", &samples_filter.process,
      "of these processes: a PID, worker (of a data loader), worker0,\n"
      "main (all others), or a part of the command"},
     {"startup", 0, CLI_FLAG, NULL, &given.startup,
@@ -257,17 +258,25 @@ static uint64_t first_event_ns(const struct cli_recordings *recordings)
     return first_ns;
 }
 
+/* Digits and then `end`; false when it is anything else. NULL leaves `*number` as it is. */
+static bool parse_number(const char *text, const char *end, uint64_t *number)
+{
+    char *rest;
+    if (text == NULL)
+        return true;
+    errno = 0;
+    *number = strtoull(text, &rest, 10);
+    return errno == 0 && text[0] >= '0' && text[0] <= '9' && strcmp(rest, end) == 0;
+}
+
 /* "2.5" or "35503677894664ns"; false when it is neither. NULL leaves `*ns` as it is. */
 static bool parse_time(const char *text, uint64_t first_ns, uint64_t *ns)
 {
     char *end;
     if (text == NULL)
         return true;
-    if (cli_ends_with(text, "ns", 2)) {
-        errno = 0;
-        *ns = strtoull(text, &end, 10);
-        return errno == 0 && text[0] >= '0' && text[0] <= '9' && strcmp(end, "ns") == 0;
-    }
+    if (cli_ends_with(text, "ns", 2))
+        return parse_number(text, "ns", ns);
     const double seconds = strtod(text, &end);
     if (end == text || *end != '\0' || !(seconds >= 0 && seconds < 1e9))
         return false;
@@ -275,20 +284,9 @@ static bool parse_time(const char *text, uint64_t first_ns, uint64_t *ns)
     return true;
 }
 
-/* False when it is not a number. NULL leaves `*number` as it is. */
-static bool parse_number(const char *text, uint64_t *number)
-{
-    char *end;
-    if (text == NULL)
-        return true;
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0';
-}
-
 static bool parse_window(const struct cli_recordings *recordings)
 {
-    if (!parse_number(given.launched_before, &window.launched_before)) {
+    if (!parse_number(given.launched_before, "", &window.launched_before)) {
         cli_say("--launched-before '%s' is no number of a launch", given.launched_before);
         return false;
     }
@@ -306,26 +304,19 @@ static bool parse_window(const struct cli_recordings *recordings)
 /* Whether samples were asked for, or chosen among. */
 static bool wants_samples(void)
 {
-    return given.samples || given.mode != NULL || given.idle || given.range != NULL ||
-           given.iterations != NULL || given.epochs != NULL || given.phase != NULL ||
-           given.thread != NULL || given.rank != NULL;
+    return given.samples || samples_filter.mode != NULL || given.idle ||
+           samples_filter.range != NULL || samples_filter.iterations != NULL ||
+           samples_filter.epochs != NULL || samples_filter.phase != NULL ||
+           samples_filter.thread != NULL || samples_filter.rank != NULL;
 }
 
 static marey_status export_to(const struct cli_recordings *recordings,
                               const struct marey_export_format *format, int fd)
 {
-    const struct marey_samples_filter chosen = {.mode = given.mode,
-                                                .idle = given.idle,
-                                                .range = given.range,
-                                                .iterations = given.iterations,
-                                                .epochs = given.epochs,
-                                                .phase = given.phase,
-                                                .thread = given.thread,
-                                                .rank = given.rank,
-                                                .process = given.process};
+    samples_filter.idle = given.idle;
     uint64_t startup_ns = 0, idle_ns = 0, n_too_deep = 0, n_unmatched = 0;
     const struct marey_export_options wants = {
-        .samples = wants_samples() ? &chosen : NULL,
+        .samples = wants_samples() ? &samples_filter : NULL,
         .filter = given.filter,
         .by = given.by,
         .baseline = baseline.list,
@@ -436,11 +427,11 @@ static int export(int n_args, char **args)
     if (!(format->content == MAREY_EXPORT_EVENTS ? cli_open_whole : cli_open)(&recordings, args,
                                                                               n_args))
         return CLI_BAD;
-    if (!cli_select_process(&recordings, given.process))
+    if (!cli_select_process(&recordings, samples_filter.process))
         return CLI_BAD;
     /* Samples that are drawn without being asked for are of these processes, too. */
     given.samples |=
-        given.process != NULL && !given.calls &&
+        samples_filter.process != NULL && !given.calls &&
         marey_report_is_there("samples", recordings.list, recordings.n) &&
         ((format->takes & MAREY_EXPORT_STARTUP) == 0 || first_event_ns(&recordings) == 0);
     if (!parse_window(&recordings)) {

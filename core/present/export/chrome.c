@@ -20,6 +20,62 @@
 
 static_assert(HEAD_ROOM + TAIL_FAST + 64 <= MAREY__OUT_EVENT, "a plain range fits a reservation");
 
+/*
+ * ---- colors ----
+ *
+ * Chrome's format knows colors by name only, and only those that its viewer reserves for its own purposes. The nearest one
+ * is taken.
+ */
+
+/* As chrome://tracing draws them; a choice of those that differ from one another. */
+static const struct {
+    const char *name;
+    uint8_t red, green, blue;
+} reserved[] = {
+    {"black", 0, 0, 0},
+    {"generic_work", 125, 125, 125},
+    {"grey", 221, 221, 221},
+    {"white", 255, 255, 255},
+    {"terrible", 180, 0, 0},
+    {"rail_animation", 244, 74, 63},
+    {"cq_build_failed", 238, 136, 136},
+    {"thread_state_iowait", 255, 140, 0},
+    {"bad", 180, 125, 0},
+    {"yellow", 255, 255, 0},
+    {"cq_build_running", 255, 255, 119},
+    {"olive", 100, 100, 0},
+    {"good", 0, 125, 0},
+    {"rail_load", 13, 168, 97},
+    {"cq_build_passed", 153, 238, 102},
+    {"thread_state_running", 126, 200, 148},
+    {"background_memory_dump", 0, 180, 180},
+    {"vsync_highlight_color", 0, 0, 255},
+    {"light_memory_dump", 0, 0, 180},
+    {"rail_response", 67, 135, 253},
+    {"thread_state_runnable", 133, 160, 210},
+    {"detailed_memory_dump", 180, 0, 180},
+    {"thread_state_uninterruptible", 182, 125, 143},
+};
+
+/* Squared, with the eye's weights: green counts most. */
+static int32_t distance(size_t i, uint32_t argb)
+{
+    const int32_t red = (int32_t)(argb >> 16 & 0xff) - reserved[i].red;
+    const int32_t green = (int32_t)(argb >> 8 & 0xff) - reserved[i].green;
+    const int32_t blue = (int32_t)(argb & 0xff) - reserved[i].blue;
+    return 2 * red * red + 4 * green * green + 3 * blue * blue;
+}
+
+const char *marey__chrome_color(uint32_t argb)
+{
+    size_t nearest = 0;
+    for (size_t i = 1; i < MAREY__COUNT_OF(reserved); i++) {
+        if (distance(i, argb) < distance(nearest, argb))
+            nearest = i;
+    }
+    return reserved[nearest].name;
+}
+
 /* ---- objects that name things ---- */
 
 static void on_start(struct marey__export *x)
@@ -141,7 +197,7 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
     return true;
 }
 
-/* ---- events ---- */
+/* ---- objects ---- */
 
 void marey__chrome_open_tail(struct marey__export *x, uint32_t site)
 {
@@ -180,9 +236,9 @@ static void put_event(struct marey__export *x, char *p, uint32_t site,
         put_with_args(x, p, site, payload, false);
 }
 
-void marey__chrome_range(struct marey__export *x, const struct marey__export_lane *lane,
-                         uint64_t start_ns, uint64_t end_ns, uint32_t site,
-                         const struct marey__payload *payload, bool is_cut)
+static void put_range(struct marey__export *x, const struct marey__export_lane *lane,
+                      uint64_t start_ns, uint64_t end_ns, uint32_t site,
+                      const struct marey__payload *payload, bool is_cut)
 {
     char *p = marey__chrome_head(x, lane, start_ns, 'X');
     p = marey__chrome_duration(p, end_ns - start_ns);
@@ -193,6 +249,113 @@ void marey__chrome_range(struct marey__export *x, const struct marey__export_lan
     marey__chrome_launches(x, lane, start_ns, payload);
 }
 
+/*
+ * ---- ranges with the same begin and the same end ----
+ *
+ * Ranges are written when they end, the inner before the outer. Readers use times to find which lies in which; where two have
+ * the same begin and the same end, the one that comes first is the outer. Such ranges wait for one another:
+ *
+ *   lane->held   | struct held | text | records |  innermost first, each of them begins and ends as the first does
+ *
+ * Traces in whole microseconds have many, a recording of our own hardly any.
+ */
+
+struct held {
+    uint64_t start_ns, end_ns;
+    size_t depth;
+    size_t previous; /* where the one before it lies; of the first, its own place */
+    uint32_t site;
+    bool is_cut;
+    struct marey__payload payload;
+};
+
+static struct held held_at(const struct marey__export_lane *lane, size_t at)
+{
+    struct held held;
+    const char *entry = lane->held.data + at;
+    memcpy(&held, entry, sizeof held);
+    held.payload.text = entry + sizeof held;
+    held.payload.records =
+        (const uint64_t *)(held.payload.text + marey__whole_words(held.payload.len));
+    return held;
+}
+
+/* The last one's place is kept behind everything. */
+static size_t last_of(const struct marey__export_lane *lane)
+{
+    size_t at;
+    memcpy(&at, lane->held.data + lane->held.len - sizeof at, sizeof at);
+    return at;
+}
+
+static void release(struct marey__export *x, struct marey__export_lane *lane)
+{
+    if (lane->held.len == 0)
+        return;
+    for (size_t at = last_of(lane);;) {
+        const struct held held = held_at(lane, at);
+        put_range(x, lane, held.start_ns, held.end_ns, held.site, &held.payload, held.is_cut);
+        if (held.previous == at)
+            break;
+        at = held.previous;
+    }
+    lane->held.len = 0;
+}
+
+static void put_held(struct marey__export *x, struct marey__export_lane *lane, struct held *held)
+{
+    static const char zeros[8];
+    struct marey__buf *buf = &lane->held;
+    const struct marey__payload *payload = &held->payload;
+    held->previous = 0;
+    if (buf->len != 0) {
+        held->previous = last_of(lane);
+        buf->len -= sizeof(size_t);
+    }
+    const size_t at = buf->len;
+    marey__buf_put(buf, held, sizeof *held);
+    marey__buf_put(buf, payload->text, payload->len);
+    marey__buf_put(buf, zeros, marey__whole_words(payload->len) - payload->len);
+    marey__buf_put(buf, payload->records, payload->n_words * sizeof payload->records[0]);
+    marey__buf_put(buf, &at, sizeof at);
+    if (buf->failed) {
+        buf->len = 0;
+        x->status = marey__no_memory();
+    }
+}
+
+/* Whether what waits lies in the range that ends now, from its begin to its end. */
+static bool is_filled(const struct marey__export_lane *lane, uint64_t ns,
+                      const struct marey__frame *range)
+{
+    const struct held inner = held_at(lane, last_of(lane));
+    return inner.start_ns == range->start_ns && inner.end_ns == ns &&
+           inner.depth == lane->stack.n_open + 1;
+}
+
+static void hold(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                 const struct marey__frame *range, bool may_wait, bool is_cut)
+{
+    if (lane->held.len != 0 && !is_filled(lane, ns, range))
+        release(x, lane);
+    struct held held = {
+        .start_ns = range->start_ns,
+        .end_ns = ns,
+        .depth = lane->stack.n_open,
+        .site = range->site,
+        .is_cut = is_cut,
+        .payload = marey__open_payload(lane, range),
+    };
+    put_held(x, lane, &held);
+    if (!may_wait)
+        release(x, lane);
+}
+
+/* ---- events ---- */
+
+/*
+ * A range that may wait for the one around it goes to hold(): that one may end at the same time, and is then written first.
+ */
 static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                           const struct marey__frame *range, bool is_cut)
 {
@@ -200,7 +363,7 @@ static inline void on_end(struct marey__export *x, struct marey__export_lane *la
     const bool is_tied = lane->stack.n_open > 0 &&
                          lane->stack.open[lane->stack.n_open - 1].start_ns == range->start_ns;
     if (MAREY_UNLIKELY(is_tied || lane->held.len != 0)) {
-        marey__chrome_hold(x, lane, ns, range, is_tied && !is_cut, is_cut);
+        hold(x, lane, ns, range, is_tied && !is_cut, is_cut);
         return;
     }
     if (MAREY_LIKELY(range->payload == 0 && !is_cut)) {
@@ -209,7 +372,7 @@ static inline void on_end(struct marey__export *x, struct marey__export_lane *la
         return;
     }
     const struct marey__payload payload = marey__open_payload(lane, range);
-    marey__chrome_range(x, lane, range->start_ns, ns, range->site, &payload, is_cut);
+    put_range(x, lane, range->start_ns, ns, range->site, &payload, is_cut);
 }
 
 static void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
@@ -341,7 +504,7 @@ static void put_left_open(struct marey__export *x, const struct marey__export_la
 static void on_process_done(struct marey__export *x)
 {
     for (uint32_t i = 0; i < x->process->n_lanes; i++)
-        marey__chrome_release(x, &x->lanes[i]);
+        release(x, &x->lanes[i]);
     marey__walk_left_open(x, put_left_open);
 }
 

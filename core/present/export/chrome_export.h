@@ -1,6 +1,6 @@
 /*
- * The Chrome export in four files: chrome.c writes events of threads, chrome_export_ties.c those that begin and end as one, chrome_export_args.c what is known of one besides its
- * name, chrome_export_gpu.c the streams of GPUs and flows, in the words that Kineto uses. Nothing else includes this.
+ * The Chrome export: chrome.c writes events of threads, chrome_export_args.c their arguments, chrome_export_gpu.c the streams
+ * of GPUs and flows, with the names that Kineto uses. kineto.c is the only other user.
  */
 #ifndef MAREY_CHROME_EXPORT_H
 #define MAREY_CHROME_EXPORT_H
@@ -57,22 +57,6 @@ void marey__chrome_open_tail(struct marey__export *x, uint32_t site);
 /* `{"ph":"M",...,"name":WHAT,"args":{KEY:` and, when the caller has put a value, its end. */
 void marey__chrome_open_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
                              const char *key);
-
-/* A range, whole. */
-void marey__chrome_range(struct marey__export *x, const struct marey__export_lane *lane,
-                         uint64_t start_ns, uint64_t end_ns, uint32_t site,
-                         const struct marey__payload *payload, bool is_cut);
-
-/* ---- chrome_export_ties.c ---- */
-
-/*
- * A range has ended, which waits where `may_wait`: the one around it may end at the same time, and is then written
- * first. Those that waited for this one, or in vain, are written now.
- */
-void marey__chrome_hold(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
-                        const struct marey__frame *range, bool may_wait, bool is_cut);
-/* Write what waits. */
-void marey__chrome_release(struct marey__export *x, struct marey__export_lane *lane);
 
 /* ---- chrome_export_args.c ---- */
 
