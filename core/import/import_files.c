@@ -22,7 +22,8 @@ const struct marey__import_format *marey__import_detect(const char *path, const 
     return NULL;
 }
 
-void marey__import_words(struct marey__buf *out)
+/* The nouns of all formats: "a Kineto or Chrome trace, ... and ...". */
+static void put_nouns(struct marey__buf *out)
 {
     for (size_t i = 0; marey__import_formats[i] != NULL; i++) {
         const char *before = marey__import_formats[i + 1] == NULL ? " and " : ", ";
@@ -188,13 +189,13 @@ static marey_status fail_unknown(const struct marey__import_file *file, const ch
         return marey__fail(MAREY_EFORMAT, "%s", damage);
     if (len == 0)
         return marey__fail(MAREY_EFORMAT, "%s is empty", path);
-    marey__import_words(&words);
+    put_nouns(&words);
     marey__json_put(&begin, bytes, MAREY__MIN(len, (size_t)SHOWN));
     const marey_status status =
         words.failed || begin.failed
             ? marey__no_memory()
             : marey__fail(MAREY_EFORMAT,
-                          "%s is no file that marey knows: it begins with %.*s; known are "
+                          "%s is not a file that marey knows: it starts with %.*s; known are "
                           "recordings, %.*s",
                           path, (int)begin.len, begin.data, (int)words.len, words.data);
     marey__buf_fini(&words);

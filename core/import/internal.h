@@ -80,8 +80,6 @@ struct marey__import_files {
 
 /* Every format, NULL after the last; detection asks in this order. */
 extern const struct marey__import_format *const marey__import_formats[];
-/* The words of all, "a Kineto or Chrome trace, ... and ...". */
-void marey__import_words(struct marey__buf *out);
 /* By its first bytes; NULL when it is none. */
 const struct marey__import_format *marey__import_detect(const char *path, const char *bytes,
                                                         size_t len);

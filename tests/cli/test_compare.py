@@ -109,7 +109,7 @@ def test_noise_is_called_noise(marey, stats):
     b = [stats(f"b{i}.json", step=times(1e6 * (1 + 0.1 * ((i + 1) % 3)), seed=9 + i)) for i in range(5)]
     found = compared(marey("compare", *a, "--", *b, "--json"))
     assert found["regions"][0]["verdict"] == "unsure"
-    assert found["summary"].startswith("It cannot be told")
+    assert found["summary"].startswith("It is unclear")
 
 
 def test_regions_of_one_side_are_named(marey, stats):

@@ -208,7 +208,7 @@ def test_memory_of_devices_by_the_range_that_asked_for_it(marey: Any, traced: Ca
     pools = {row["device"]: row for row in tables["pools"]}
     assert set(pools) == {"cuda:0", "host, pinned"}
     cuda = pools["cuda:0"]
-    assert cuda["source"] == "CUDA's memory as CUPTI tells it" and cuda["pid"] > 0
+    assert cuda["source"] == "CUPTI's records of CUDA memory" and cuda["pid"] > 0
     assert (cuda["peak_bytes"], cuda["end_bytes"], cuda["samples"]) == (18_000_000, 16_000_000, 16)
     assert pools["host, pinned"]["peak_bytes"] == 500_000
     places = {row["where"]: (row["bytes"], row["blocks"]) for row in tables["stacks"] if row["device"] == "cuda:0"}
@@ -250,5 +250,5 @@ def test_both_sources_stand_side_by_side(marey: Any, build_dir: Path, tmp_path: 
     tables = json.loads(marey("report", tmp_path / "both.marey", "--memory", "--json").stdout)
     assert {row["device"]: row["source"] for row in tables["pools"]} == {
         "host": "samples of malloc",
-        "cuda:0": "CUDA's memory as CUPTI tells it",
+        "cuda:0": "CUPTI's records of CUDA memory",
     }

@@ -122,7 +122,7 @@ def test_a_failed_import_leaves_nothing(marey_here, tmp_path):
 @pytest.mark.parametrize(
     "name, text, says",
     [
-        ("notes.md", "# Notes\n", 'notes.md is no file that marey knows: it begins with "# Notes\\n"; known'),
+        ("notes.md", "# Notes\n", 'notes.md is not a file that marey knows: it starts with "# Notes\\n"; known'),
         ("empty.json", "", "empty.json is empty"),
         ("none.json", '{"traceEvents": []}', "none.json"),
         ("cut.json.gz", None, "cut.json.gz"),

@@ -189,7 +189,7 @@ def test_a_damaged_profile_is_refused(marey, tmp_path):
     path.write_bytes(path.read_bytes()[:500])
     done = marey("report", path)
     assert done.returncode == 2
-    assert "work.prof is no profile of cProfile, or a damaged one: at byte " in done.stderr
+    assert "work.prof is not a profile of cProfile, or a damaged one: at byte " in done.stderr
     assert done.stdout == ""
 
 

@@ -163,7 +163,7 @@ def test_another_allocator_is_left_alone(
     library = tmp_path / "libother.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     tables = measured(allocate, "peak", 20 * MIB, sample=1, env={"LD_PRELOAD": str(library)})
-    assert tables["pools"][0]["source"] == "resident memory alone"
+    assert tables["pools"][0]["source"] == "resident memory only"
     assert tables["pools"][0]["peak_resident_bytes"] > 0
     assert any("jemalloc" in note for note in tables["notes"])
 
@@ -329,7 +329,7 @@ def test_a_cuda_snapshot_tells_peak_and_fragmentation(
     assert (state["largest_free_bytes"], state["free_blocks"]) == (10 * MIB, 2)
     # All of it lies beside blocks that are in use, in one segment.
     assert (state["whole_bytes"], state["split_bytes"], state["split_share"]) == (0, 15 * MIB, 0.75)
-    assert any("no growth is told: the history has 0 iterations" in note for note in tables["notes"])
+    assert any("no growth is reported: the history has 0 iterations" in note for note in tables["notes"])
 
 
 # As torch 2.11 with CUDA told them on an H200, with `stacks="all"`: arguments shortened.

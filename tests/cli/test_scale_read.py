@@ -243,7 +243,7 @@ def test_faults_are_one_sentence(marey: Callable[..., Finished], tmp_path: Path)
         ("empty", "nothing measured"),
         ("cut.csv", "ends within quotes"),
         ("no_rows.csv", "no row"),
-        ("pipe", "is no recording"),
+        ("pipe", "is not a recording"),
         ("not there", "cannot open"),
     ):
         done = marey("scale", path)

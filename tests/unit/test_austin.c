@@ -129,7 +129,7 @@ static void the_mode_full_has_three_numbers(void **state)
     (void)state;
     expect_range(summary, "f", 2, 2 * MS, 2 * MS);
     expect_warning(summary, "1 idle");
-    expect_warning(summary, "left out 1 lines, which are no samples; the first is at line 4");
+    expect_warning(summary, "left out 1 lines, which are not samples; the first is at line 4");
     marey_summary_destroy(summary);
 }
 

@@ -219,7 +219,7 @@ static void odd_times_are_counted_and_told(void **state)
                   "5, \"ts\": 1}," GOOD),
            "note 1 4 events are of a phase that says nothing here (5, P, T): left out.");
     expect(EVENTS("1, \"a\", [[{}]], null," GOOD),
-           "note 1 4 entries of the trace are no events: left out.");
+           "note 1 4 entries of the trace are not events: left out.");
 }
 
 /* ---- forms ---- */
@@ -434,9 +434,10 @@ static void counters_have_a_name_for_each_value(void **state)
     expect(EVENTS(COUNTER("{\"value\": 1, \"other\": \"2\"}")),
            "counter 1 1 1000 c value  1\ncounter 1 1 1000 c other  2");
     expect(EVENTS(COUNTER("{\"x\": -3e2}")), "counter 1 1 1000 c x  -300");
-    expect(EVENTS(COUNTER("{\"x\": \"many\", \"y\": {}, \"z\": 1}") "," COUNTER("5")),
-           "counter 1 1 1000 c z  1\nnote 1 3 values of counters in the trace are no numbers: left "
-           "out.");
+    expect(
+        EVENTS(COUNTER("{\"x\": \"many\", \"y\": {}, \"z\": 1}") "," COUNTER("5")),
+        "counter 1 1 1000 c z  1\nnote 1 3 values of counters in the trace are not numbers: left "
+        "out.");
     expect(EVENTS("{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\", "
                   "\"pid\": 1, \"tid\": 2, \"ts\": 1, "
                   "\"args\": {\"Total Reserved\": 4096, \"Total Allocated\": 1024, \"Bytes\": 8, "

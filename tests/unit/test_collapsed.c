@@ -322,7 +322,7 @@ static void lines_that_are_none_are_told(void **state)
     expect_range(summary, "b", 1, 10 * MS, 10 * MS);
     expect_range(summary, "c", 2, 20 * MS, 20 * MS);
     expect_warning(summary,
-                   "left out 2 of 4 lines, which are no stacks; the first is line 2: no number");
+                   "left out 2 of 4 lines, which are not stacks; the first is line 2: no number");
     marey_summary_destroy(summary);
     /* Numbers that together are more than a clock has. */
     summary = summarise("a 4000000000000000000\nb 4000000000000000000\nc 5\n");

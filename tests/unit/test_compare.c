@@ -262,7 +262,7 @@ static void wrong_stats_are_refused_with_the_region(void **state)
         {"{\"series\": {\"fwd\": 3}}", MAREY_EFORMAT, "not a list"},
         {"{\"series\": [{\"name\": \"bwd\", \"total_ns\": NaN}]}", MAREY_EINVAL, "'bwd' is NaN"},
         {"{\"series\": [{\"name\": \"bwd\"}]}", MAREY_EINVAL, "'bwd' is no number"},
-        {"{\"series\": [3]}", MAREY_EFORMAT, "no object"},
+        {"{\"series\": [3]}", MAREY_EFORMAT, "not an object"},
         {"{\"series\": {\"(iteration)\": [NaN]}}", MAREY_EINVAL, "'(iteration)' is NaN"},
         {"{}", MAREY_EMISMATCH, "no times"},
         {"{\"series\": {}}", MAREY_EMISMATCH, "no times"},

@@ -1,4 +1,4 @@
-/* CUDA's memory as CUPTI tells it: blocks by address, who asked for them, each allocation failed once. */
+/* CUPTI's records of CUDA memory: blocks by address, who asked for them, each allocation failed once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -41,7 +41,7 @@ static void mistakes_in_pickles_are_told(void **state)
     } cases[] = {
 #define CASE(text, mistake) {text, sizeof text - 1, mistake}
         CASE("", "it ends in the middle of a value"),
-        CASE("\x80\x01.", "it is no pickle of protocol 2 to 5"),
+        CASE("\x80\x01.", "it is not a pickle of protocol 2 to 5"),
         CASE("\x80\x04", "it ends in the middle of a value"),
         CASE("\x80\x04.", "it ends with more than one value, or none"),
         CASE("\x80\x04NN.", "it ends with more than one value, or none"),
@@ -51,8 +51,8 @@ static void mistakes_in_pickles_are_told(void **state)
         CASE("\x80\x04\x86.", "it takes more values than there are"),
         CASE("\x80\x04N(\x85.", "it takes more values than there are"),
         CASE("\x80\x04}(Nu.", "it has a key without a value"),
-        CASE("\x80\x04NNa.", "it adds to something that is not a list or dict of its own"),
-        CASE("\x80\x04](a.", "it adds to something that is not a list or dict of its own"),
+        CASE("\x80\x04NNa.", "it adds to something that is not its own list or dict"),
+        CASE("\x80\x04](a.", "it adds to something that is not its own list or dict"),
         CASE("\x80\x04h\x00.", "it asks for a value that it did not remember"),
         CASE("\x80\x04q\x00.", "it remembers a value that is not there"),
         CASE("\x80\x04Nr\xff\xff\xff\x7f.", "it numbers what it remembers with gaps"),

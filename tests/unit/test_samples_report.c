@@ -378,9 +378,9 @@ static void a_filter_that_cannot_be_is_one_sentence(void **state)
         {{.mode = "fast"}, "not 'fast'"},
         {{.thread = "nobody"}, "no thread called 'nobody'"},
         {{.rank = "3"}, "no process of rank 3"},
-        {{.rank = "-1"}, "is no rank"},
-        {{.range = "forward"}, "has a log of its own"},
-        {{.iterations = "slow"}, "has a log of its own"},
+        {{.rank = "-1"}, "is not a rank"},
+        {{.range = "forward"}, "has its own log"},
+        {{.iterations = "slow"}, "has its own log"},
     };
     uint64_t at = 1000000;
     put_rounds(m, &at, 3, samples_thread(m, true, "MainThread"), samples_stack(m, "a:1"), ON, 0);

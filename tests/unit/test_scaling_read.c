@@ -273,7 +273,7 @@ static void what_is_nothing_of_ours_is_one_sentence(void **state)
     write_text(s, "other/c.json", "{\"a\": 1}");
     expect_failure(s, "other", "has nothing measured in it");
     expect_failure(s, "other", "3 files are something else");
-    expect_failure(s, "other/a.txt", "is no recording");
+    expect_failure(s, "other/a.txt", "is not a recording");
     write_text(s, "empty.csv", "workers,epoch_time_s\n");
     expect_failure(s, "empty.csv", "no row");
     struct marey__scaling_runs *runs = runs_create();

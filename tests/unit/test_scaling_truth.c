@@ -79,7 +79,7 @@ static void usl_is_recovered_in_strong_and_weak_scaling(void **state)
             expect_near(real(scaling, "forecast", 3, "efficiency"), faster * grids[g][0] / 3000,
                         1e-6);
             assert_string_equal(text(scaling, "fits", AMDAHL, "note"),
-                                "coherency is more than chance: usl tells more");
+                                "coherency is significant: prefer usl");
             assert_true(has_note(scaling, "3000 workers are") == (grids[g][4] < 375));
             marey_report_destroy(scaling);
         }
@@ -160,7 +160,7 @@ static void a_best_that_may_be_nowhere_is_not_told(void **state)
     assert_true(cell(scaling, "fits", USL, "best_high").is_null);
     assert_true(real(scaling, "fits", USL, "best_low") > 1);
     assert_string_equal(text(scaling, "fits", USL, "note"),
-                        "coherency cannot be told from none: amdahl tells as much");
+                        "coherency is not significant: amdahl is enough");
     assert_int_equal(n_rows(scaling, "best"), 1);
     marey_report_destroy(scaling);
     runs_destroy(runs);

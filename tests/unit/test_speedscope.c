@@ -242,7 +242,7 @@ static void files_without_an_answer_are_refused(void **state)
     (void)state;
     expect_refused("", "damaged before its frames");
     expect_refused("[]", "no object at its start");
-    expect_refused("{" SCHEMA "}", "is no profile of speedscope: it has no frames");
+    expect_refused("{" SCHEMA "}", "is not a profile of speedscope: it has no frames");
     expect_refused("{" FRAMES "}", "it has no profiles");
     expect_refused("{" FRAMES ",\"profiles\":5}", "profiles that are not an array");
     expect_refused("{\"shared\":{\"frames\":[{\"name\":\"a\"},7]},\"profiles\":[]}",

@@ -297,7 +297,8 @@ static void put_notes(struct marey__calls_report *report)
             (unsigned long long)calls->other_paths);
     if (calls->widened != 0)
         marey__put_note(
-            notes, "calls whose signature stands for several, as the function had too many: %llu",
+            notes,
+            "calls whose signature represents several, because the function had too many: %llu",
             (unsigned long long)calls->widened);
     if (calls->n_profiles > 1 && calls->n_threads != 0)
         marey__put_note(notes, "%u profiles are added up", calls->n_profiles);

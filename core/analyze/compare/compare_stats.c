@@ -147,7 +147,7 @@ static marey_status take_rows(struct stats *stats)
     while (status == MAREY_OK && marey__json_next_item(stats->json, &token))
         status = token == MAREY__JSON_OBJECT
                      ? take_row(stats, &name)
-                     : wrong(stats, "a row of \"series\" is no object with name and total_ns");
+                     : wrong(stats, "a row of \"series\" is not an object with name and total_ns");
     marey__buf_fini(&name);
     MAREY_TRY(status);
     return stats->json->mistake != NULL ? wrong(stats, "") : MAREY_OK;
@@ -255,7 +255,7 @@ static marey_status take_runs(const struct stats *around)
                               .options = around->options};
         const marey_status status = token == MAREY__JSON_OBJECT
                                         ? take_object(&stats, false)
-                                        : wrong(&stats, "an entry of \"runs\" is no object");
+                                        : wrong(&stats, "an entry of \"runs\" is not an object");
         free_run(&stats);
         MAREY_TRY(status);
     }

@@ -63,7 +63,7 @@ static void put_unsure(struct marey__buf *line, const marey_table *table, size_t
         marey__buf_put(line, reason.as.text, reason.len);
         return;
     }
-    marey__buf_puts(line, "It cannot be told whether B is faster");
+    marey__buf_puts(line, "It is unclear whether B is faster");
     if (!low.is_null && !high.is_null) {
         marey__buf_puts(line, ": it may be ");
         put_direction(line, low.as.f64);

@@ -186,7 +186,7 @@ static struct marey__memory_pool *pool_of(struct reading *r, size_t first, int32
     if (pool == NULL)
         return NULL;
     memcpy(pool->device, name, sizeof name);
-    pool->source = "CUDA's memory as CUPTI tells it";
+    pool->source = "CUPTI's records of CUDA memory";
     pool->pid = r->process->pid;
     pool->rank = r->process->rank;
     pool->first_ns = r->process->first_ns;

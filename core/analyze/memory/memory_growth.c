@@ -304,11 +304,12 @@ bool marey__memory_put_growth(struct marey__memory_report *report,
     if (done)
         choose_moments(report, pool, m);
     if (done && m->n < LEAST_POINTS && pool->has_segments && !pool->is_ordered)
-        marey__put_note(report->tables[MAREY__MEMORY_NOTES],
-                        "%s: no growth is told: the history has %zu iterations in %.3g s, and %d "
-                        "iterations or a second are needed",
-                        pool->device, pool->iterations.n,
-                        (double)(pool->last_ns - pool->first_ns) / 1e9, LEAST_POINTS);
+        marey__put_note(
+            report->tables[MAREY__MEMORY_NOTES],
+            "%s: no growth is reported: the history has %zu iterations in %.3g s, and %d "
+            "iterations or a second are needed",
+            pool->device, pool->iterations.n, (double)(pool->last_ns - pool->first_ns) / 1e9,
+            LEAST_POINTS);
     if (done && m->n >= LEAST_POINTS) {
         if (pool->n_blocks != 0) {
             const double deviation = series_of(pool, m, 0, true, y);

@@ -244,7 +244,7 @@ static void describe_source(struct reading *r)
     pool->source = has_malloc && has_python ? "samples of malloc and of Python's objects"
                    : has_malloc             ? "samples of malloc"
                    : has_python             ? "samples of Python's objects"
-                                            : "resident memory alone";
+                                            : "resident memory only";
     pool->n_samples = pool->n_blocks;
     pool->n_dropped = number_in(counts, "dropped=");
     pool->n_unfollowed = number_in(counts, "unfollowed=");

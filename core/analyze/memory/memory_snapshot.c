@@ -443,7 +443,7 @@ static marey_status take_snapshot(struct reading *r, const char *name)
     if (segments == NULL || segments->type != MAREY__UNPICKLED_LIST)
         return marey__fail(
             MAREY_EFORMAT,
-            "%s is no snapshot of torch's CUDA allocator: it has no list of segments", name);
+            "%s is not a snapshot of torch's CUDA allocator: it has no list of segments", name);
     r->stacks = marey__calloc(r->pickle->n, sizeof *r->stacks);
     MAREY__TRY_MEMORY(r->stacks != NULL);
     for (size_t i = 0, n = count_devices(r, segments, traces); i < n; i++)
@@ -465,7 +465,7 @@ marey_status marey__memory_take_snapshot(struct marey__memory_report *report, co
         status = take_snapshot(&r, name);
     else if (pickle.mistake != NULL)
         status = marey__fail(MAREY_EFORMAT,
-                             "%s is no snapshot of torch's CUDA allocator: at byte %zu %s", name,
+                             "%s is not a snapshot of torch's CUDA allocator: at byte %zu %s", name,
                              pickle.offset, pickle.mistake);
     else
         status = marey__no_memory();

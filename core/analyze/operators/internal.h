@@ -92,7 +92,6 @@ struct marey__operators {
 bool marey__operators_find_calls(struct marey__operators *operators);
 bool marey__operators_link(struct marey__operators *operators);
 bool marey__operators_find_stacks(struct marey__operators *operators);
-bool marey__operators_group(struct marey__operators *operators);
 /* `key` was checked; NULL: self time on devices where there is any, else on the CPU. */
 bool marey__operators_sort(struct marey__operators *operators, const char *key);
 void marey__operators_fill(const struct marey__operators *operators, marey_table *table);

@@ -180,7 +180,7 @@ static void sum_up(struct marey__operators *operators)
         operators->has_shapes |= marey__call_event(operators, &operators->calls[i])->shapes != 0;
 }
 
-bool marey__operators_group(struct marey__operators *operators)
+static bool group_all(struct marey__operators *operators)
 {
     marey__torch_id step = 0;
     operators->shapes_of = marey__calloc(operators->trace->strings.n, sizeof *operators->shapes_of);
@@ -240,7 +240,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
                                  : STACK_DEPTH;
     MAREY__TRY_MEMORY(marey__operators_find_calls(operators) && marey__operators_link(operators));
     marey__operators_split(operators);
-    MAREY__TRY_MEMORY(marey__operators_find_stacks(operators) && marey__operators_group(operators) &&
+    MAREY__TRY_MEMORY(marey__operators_find_stacks(operators) && group_all(operators) &&
                       marey__operators_sort(operators, marey__setting(request, "sort")));
     marey__operators_fill(operators, report->tables[0]);
     if (operators->trace->damage != NULL)

@@ -236,7 +236,6 @@ struct marey__samples_sums {
     struct marey__samples_sum whole; /* of those that count */
     double squares;                  /* of their weights */
     uint32_t *folds; /* by stack of the logs: the stack without frames that are not shown */
-    uint32_t n_folds;
     /* By source and function: innermost ones of snapshot samples, and of those stopped by chance. */
     uint64_t *snapshots, *audits;
     size_t n_functions;
@@ -309,9 +308,6 @@ static inline uint32_t marey__samples_leaf(const struct marey__samples_report *r
     return marey_samples_get_stack(report->set.samples, stack).location;
 }
 
-/* Whether a function is of a library of this name; see samples_library.c. */
-bool marey__samples_is_of_library(const struct marey_samples_function *function, const char *library);
-
 /* ---- samples_tables.c, samples_library.c, samples_audit.c: fill tables; false on out of memory ---- */
 
 bool marey__samples_put_frames(struct marey__samples_report *report);
@@ -323,11 +319,6 @@ bool marey__samples_put_audit(struct marey__samples_report *report);
 void marey__samples_put_totals(struct marey__samples_report *report);
 bool marey__samples_put_notes(struct marey__samples_report *report);
 
-/* samples self_ns [total_ns] share [total_share] error cpu gil waits */
-void marey__samples_put_row(marey_table *table, const struct marey__samples_sums *sums,
-                            const struct marey__samples_row *row, bool has_total);
-/* What is waited for, in words; null for nothing. */
-void marey__samples_put_wait(marey_table *table, uint32_t wait);
 /* Name, file and line of a location; nulls for 0. */
 void marey__samples_put_place(marey_table *table, const marey_samples *samples, uint32_t location);
 

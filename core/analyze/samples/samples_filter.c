@@ -78,7 +78,7 @@ static marey_status choose_threads(struct marey__samples_chosen *c,
     uint64_t rank = 0;
     bool any = c->n_threads == 0;
     if (filter->rank != NULL && !parse_number(filter->rank, strlen(filter->rank), &rank))
-        return marey__fail(MAREY_EINVAL, "'%s' is no rank: a number from 0 on", filter->rank);
+        return marey__fail(MAREY_EINVAL, "'%s' is not a rank: a number from 0 on", filter->rank);
     for (uint32_t i = 1; i <= c->n_threads; i++) {
         const struct marey_samples_thread *const t = marey_samples_get_thread(set->samples, i);
         const struct marey_samples_process *const p =
@@ -195,12 +195,11 @@ static marey_status join(struct marey__samples_chosen *c, struct marey__samples_
     if (asked == NULL)
         return MAREY_OK;
     if (!has_log(set))
-        return marey__fail(
-            MAREY_EINVAL,
-            "no process that was sampled has a log of its own, by which samples could "
-            "be chosen for --%s: let the program record into the same directory, as "
-            "marey run --sample does",
-            asked);
+        return marey__fail(MAREY_EINVAL,
+                           "no process that was sampled has its own log, by which samples could "
+                           "be chosen for --%s: let the program record into the same directory, as "
+                           "marey run --sample does",
+                           asked);
     if (filter->range != NULL)
         MAREY_TRY(join_range(c, set, filter->range));
     for (int i = 0; i < N_DURING; i++)

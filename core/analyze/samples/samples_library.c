@@ -66,7 +66,7 @@ static bool has_parts(const char *path, const char *name)
     return false;
 }
 
-bool marey__samples_is_of_library(const struct marey_samples_function *f, const char *library)
+static bool is_of_library(const struct marey_samples_function *f, const char *library)
 {
     const char *const name = library + strspn(library, "/");
     return *name != '\0' && (has_parts(f->file, name) || has_parts(f->module, name));
@@ -81,8 +81,7 @@ static uint8_t *find_members(const struct marey__samples_report *report)
     uint8_t *const members = marey__calloc((size_t)n_locations + 1, 1);
     const bool done = functions != NULL && members != NULL;
     for (uint32_t i = 1; done && i <= n; i++)
-        functions[i] =
-            marey__samples_is_of_library(marey_samples_get_function(s, i), report->options.library);
+        functions[i] = is_of_library(marey_samples_get_function(s, i), report->options.library);
     for (uint32_t i = 1; done && i <= n_locations; i++)
         members[i] = functions[marey_samples_get_location(s, i).function];
     marey__free(functions);

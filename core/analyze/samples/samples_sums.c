@@ -38,7 +38,6 @@ static bool fold_stacks(struct marey__samples_report *report)
     struct marey__samples_sums *const sums = &report->sums;
     marey_samples *const s = report->set.samples;
     const uint32_t n = marey_samples_n_stacks(s);
-    sums->n_folds = n;
     sums->folds = marey__calloc((size_t)n + 1, sizeof *sums->folds);
     uint8_t *const has_shown = marey__calloc((size_t)n + 1, sizeof *has_shown);
     bool done = sums->folds != NULL && has_shown != NULL;

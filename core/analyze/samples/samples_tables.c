@@ -4,7 +4,8 @@
 #include "analyze/samples/internal.h"
 #include "sampler/unwind/internal.h"
 
-void marey__samples_put_wait(marey_table *table, uint32_t wait)
+/* What is waited for; null for nothing. */
+static void put_wait(marey_table *table, uint32_t wait)
 {
     char text[64];
     if (wait != 0)
@@ -13,8 +14,9 @@ void marey__samples_put_wait(marey_table *table, uint32_t wait)
         marey_table_null(table);
 }
 
-void marey__samples_put_row(marey_table *table, const struct marey__samples_sums *sums,
-                            const struct marey__samples_row *row, bool has_total)
+/* samples self_ns [total_ns] share [total_share] error cpu gil waits */
+static void put_row(marey_table *table, const struct marey__samples_sums *sums,
+                    const struct marey__samples_row *row, bool has_total)
 {
     const struct marey__samples_sum *const own = &row->own;
     marey_table_u64(table, own->n);
@@ -27,7 +29,7 @@ void marey__samples_put_row(marey_table *table, const struct marey__samples_sums
     marey_table_f64(table, marey__samples_error(sums, own->ns));
     marey__put_share(table, own->cpu_ns, own->known_ns);
     marey__put_share(table, own->gil_ns, own->ns);
-    marey__samples_put_wait(table, row->wait);
+    put_wait(table, row->wait);
 }
 
 void marey__samples_put_place(marey_table *table, const marey_samples *samples, uint32_t location)
@@ -108,7 +110,7 @@ static bool put_rows(struct making *m, bool done, uint32_t n, put_entity *put)
     struct marey__samples_row *const rows = done ? marey__samples_rows(m->report, &entities) : NULL;
     for (uint32_t i = 0; rows != NULL && i <= n; i++)
         if ((rows[i].own.n != 0 || rows[i].total_ns != 0) && put(m, i))
-            marey__samples_put_row(m->table, &m->report->sums, &rows[i], true);
+            put_row(m->table, &m->report->sums, &rows[i], true);
     marey__free(rows);
     marey__free(m->of_location);
     marey__names_fini(&m->names);
@@ -262,7 +264,7 @@ static bool put_cells(struct marey__samples_report *report, enum marey__samples_
     struct marey__samples_row *const rows = marey__samples_rows_of_cells(report, entity, ctx, n);
     for (uint32_t i = 0; rows != NULL && i <= n; i++)
         if (rows[i].own.n != 0 && put(report, report->tables[which], ctx, i))
-            marey__samples_put_row(report->tables[which], &report->sums, &rows[i], false);
+            put_row(report->tables[which], &report->sums, &rows[i], false);
     marey__free(rows);
     return rows != NULL;
 }
@@ -415,7 +417,7 @@ static void put_wait_row(marey_table *table, const struct marey__samples_report 
                          const struct marey__samples_group *group, uint64_t whole_ns)
 {
     const marey_samples *const s = report->set.samples;
-    marey__samples_put_wait(table, group->key[0]);
+    put_wait(table, group->key[0]);
     marey__samples_put_place(table, s, group->key[1]);
     marey__put_string(table, marey_samples_get_thread(s, group->key[2])->name);
     marey_table_u64(table, group->sum.n);

@@ -42,7 +42,7 @@ static marey_status no_times(const struct marey__scaling *scaling)
             scaling->n_members, scaling->options.measure);
     return marey__fail(MAREY_EFORMAT,
                        "none of %zu runs has the time of an epoch or of a step in it: "
-                       "marey.TrainingMonitor, marey.epoch() and marey.iteration() tell of them",
+                       "marey.TrainingMonitor, marey.epoch() and marey.iteration() record them",
                        scaling->n_members);
 }
 
@@ -84,7 +84,7 @@ static marey_status fill(marey_report *report, const struct marey__scaling_runs 
 {
     struct marey__scaling scaling = {.tables = report->tables, .runs = runs, .options = *options};
     if (runs->n == 0)
-        return marey__fail(MAREY_EFORMAT, "there are no measured runs to tell scaling from");
+        return marey__fail(MAREY_EFORMAT, "there are no measured runs");
     MAREY_TRY(complete(&scaling.options));
     const marey_status status = analyze(&scaling);
     free_making(&scaling);

@@ -349,9 +349,9 @@ static void weigh(struct marey__scaling_fit *amdahl, struct marey__scaling_fit *
     if (!usl->is_fitted || usl->reason != NULL || isnan(usl->coherency.low))
         return;
     if (usl->coherency.low > 0)
-        amdahl->reason = "coherency is more than chance: usl tells more";
+        amdahl->reason = "coherency is significant: prefer usl";
     else
-        usl->reason = "coherency cannot be told from none: amdahl tells as much";
+        usl->reason = "coherency is not significant: amdahl is enough";
 }
 
 marey_status marey__scaling_fit_series(const struct marey__scaling *scaling,

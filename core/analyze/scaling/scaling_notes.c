@@ -65,7 +65,7 @@ static void find_trend(struct marey__buf *text, const struct marey__scaling_seri
     marey__text_share(text, fmax(first->karp_flatt, 0));
     marey__buf_printf(text, " at %u workers to ", first->workers);
     marey__text_share(text, last->karp_flatt);
-    marey__buf_printf(text, " at %u: it is overhead that grows with workers, not serial work alone\n",
+    marey__buf_printf(text, " at %u: it is overhead that grows with workers, not only serial work\n",
                       last->workers);
 }
 
@@ -309,7 +309,7 @@ static void note_sureness(const struct notes *notes)
                             : ": no confidence intervals, because a single run does not show how "
                               "much runs differ; repeat the runs\n");
     if (put_workers(notes, "there is no epoch but the first with ", 0, n, is_warm_up))
-        marey__buf_puts(notes->text, "; it warms up, and is what is told\n");
+        marey__buf_puts(notes->text, "; it is the warm-up, and is used here\n");
 }
 
 static void note_work(const struct notes *notes)

@@ -322,7 +322,7 @@ static marey_status find_file(struct sources *sources, const char *path)
     if (what == IS_OTHER && !ends_in(path, ".klog"))
         return marey__fail(
             MAREY_EFORMAT,
-            "%s is no recording, no trace of torch.profiler, and no CSV with a column "
+            "%s is not a recording, a trace of torch.profiler, or a CSV with a column "
             "workers and measures or as itwinai writes",
             path);
     const enum kind kind = what == IS_MEASUREMENTS ? CSV : what == IS_TRACE ? TRACES : RECORDING;

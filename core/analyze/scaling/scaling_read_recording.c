@@ -545,7 +545,7 @@ static marey_status note_groups(const struct runs *runs)
         return MAREY_OK;
     return marey__scaling_read_note(runs->reading,
                                     "%s: some ranks are there several times under one run id; each "
-                                    "time is taken as a run of its own.",
+                                    "time is taken as a separate run.",
                                     runs->path);
 }
 
@@ -579,7 +579,7 @@ static marey_status read_runs(struct runs *runs)
     if (runs->n_groups == 0)
         return marey__fail(
             MAREY_EFORMAT,
-            "%s tells of no epochs and no steps: marey.TrainingMonitor, the callbacks of "
+            "%s records no epochs and no steps: marey.TrainingMonitor, the callbacks of "
             "marey.hf and marey.lightning, marey.epoch() and marey.iteration() do, and "
             "step() of torch.profiler in traces",
             runs->path);

@@ -248,7 +248,7 @@ static void put_limit(const struct summary *s)
         if (!is_good)
             marey__buf_puts(
                 s->line,
-                " What holds it back is not known: these runs do not tell what a step is made of.");
+                " What holds it back is not known: these runs do not record the parts of a step.");
         return;
     }
     const size_t most = largest(losses);

@@ -44,14 +44,14 @@ static void note_phases(const struct marey__chrome *chrome)
 
 static void note_all(const struct marey__chrome *chrome)
 {
-    put_note(chrome, chrome->file.n_no_events, "entries of the trace are no events: left out.");
+    put_note(chrome, chrome->file.n_no_events, "entries of the trace are not events: left out.");
     put_note(chrome, chrome->n_without_time, "events of the trace have no time: left out.");
     put_note(chrome, chrome->n_negative_times, "events of the trace have a negative time: left out.");
     put_note(chrome, chrome->n_without_duration, "events of the trace have no duration: taken as 0.");
     put_note(chrome, chrome->n_negative_durations,
              "events of the trace have a negative duration: taken as 0.");
     put_note(chrome, chrome->n_without_value,
-             "values of counters in the trace are no numbers: left out.");
+             "values of counters in the trace are not numbers: left out.");
     note_phases(chrome);
     if (chrome->header.has_overflown)
         marey__sink_note(chrome->main,

@@ -97,7 +97,7 @@ static marey_status write_end(struct marey__log *log, const marey__sink_process 
               "those.");
     put_count(&pairs, process->n_long_arguments,
               "events have arguments of more than 32 KiB: left out.");
-    put_count(&pairs, process->n_misplaced, "events of a GPU stream are no work: left out.");
+    put_count(&pairs, process->n_misplaced, "events of a GPU stream are not GPU activity: left out.");
     marey__texts_put(&pairs, MAREY__KEY_END, "stop");
     const marey_status status = marey__log_append_texts(log, MAREY__BLOCK_END, &pairs);
     marey__buf_fini(&pairs);

@@ -424,7 +424,7 @@ static void put_notes(const struct reading *r, bool is_bytes)
     if (mistakes->n_bad != 0)
         marey__sink_note(first, "%s: left out %llu %s; the first is at %s %llu", path,
                          (unsigned long long)mistakes->n_bad,
-                         is_bytes ? "frames that were never defined" : "lines, which are no samples",
+                         is_bytes ? "frames that were never defined" : "lines, which are not samples",
                          is_bytes ? "byte" : "line", (unsigned long long)mistakes->first_bad);
     if (mistakes->ends != NULL)
         marey__sink_note(first, "%s cannot be read from byte %llu on: %s", path,

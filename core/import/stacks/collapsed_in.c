@@ -285,7 +285,7 @@ static void put_notes(const struct reading *r, uint64_t unit_ns)
                          MAREY__MAX_PATHS, (unsigned long long)r->n_cut);
     if (r->n_bad != 0)
         marey__sink_note(first,
-                         "%s: left out %llu of %llu lines, which are no stacks; the first is line "
+                         "%s: left out %llu of %llu lines, which are not stacks; the first is line "
                          "%llu: %s",
                          path, (unsigned long long)r->n_bad, (unsigned long long)r->n_lines,
                          (unsigned long long)r->first_bad, r->bad);

@@ -176,7 +176,7 @@ static bool append(struct machine *m, enum marey__unpickled_type type, size_t fi
     const size_t floor = m->n_marks > 0 ? m->marks[m->n_marks - 1] : 0;
     if (first == 0 || first > m->n || first - 1 < floor ||
         m->pickle->values[m->stack[first - 1]].type != type)
-        return fail(m, "it adds to something that is not a list or dict of its own");
+        return fail(m, "it adds to something that is not its own list or dict");
     if (type == MAREY__UNPICKLED_DICT && (m->n - first) % 2 != 0)
         return fail(m, "it has a key without a value");
     if (!add_items(m, m->stack[first - 1], m->stack + first, m->n - first))
@@ -326,7 +326,7 @@ static bool run(struct machine *m)
 {
     const uint8_t *const head = take(m, 2);
     if (head == NULL || head[0] != 0x80 || head[1] < 2 || head[1] > 5)
-        return fail(m, "it is no pickle of protocol 2 to 5");
+        return fail(m, "it is not a pickle of protocol 2 to 5");
     for (;;) {
         const uint8_t *const opcode = take(m, 1);
         bool is_known;

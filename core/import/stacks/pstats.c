@@ -242,12 +242,12 @@ static marey_status read_values(struct reading *r, value *top)
         return marey__no_memory();
     if (status != MAREY_OK)
         return marey__fail(MAREY_EFORMAT,
-                           "%s is no profile of cProfile, or a damaged one: at byte %zu, %s",
+                           "%s is not a profile of cProfile, or a damaged one: at byte %zu, %s",
                            r->import->path, r->marshal.offset, r->marshal.mistake);
     *top = &r->marshal.values[number];
     if ((*top)->kind != MAREY__MARSHAL_DICT)
         return marey__fail(MAREY_EFORMAT,
-                           "%s is no profile of cProfile: it holds no dict of functions",
+                           "%s is not a profile of cProfile: it holds no dict of functions",
                            r->import->path);
     return MAREY_OK;
 }
@@ -256,10 +256,11 @@ static void put_notes(const struct reading *r, marey__sink_process *process)
 {
     const char *path = r->import->path;
     const struct marey__profile *p = &r->profile;
-    marey__sink_note(process,
-                     "%s has sums over %llu %s and no times: they are laid one behind the other; "
-                     "which path had how much is estimated from the callers of each function",
-                     path, (unsigned long long)r->n_calls, r->is_sampled ? "samples" : "calls");
+    marey__sink_note(
+        process,
+        "%s has sums over %llu %s and no times: they are laid out one after the other; "
+        "which path had how much is estimated from the callers of each function",
+        path, (unsigned long long)r->n_calls, r->is_sampled ? "samples" : "calls");
     if (p->n_off != 0)
         marey__sink_note(process,
                          "%s: %zu functions call one another in circles, or are called from there: "

@@ -207,7 +207,7 @@ static bool read_stack(struct reading *r, uint32_t *path)
         *path = child != 0 ? child : *path; /* a file with too many paths keeps their begins */
     }
     if (token != MAREY__JSON_ARRAY_END)
-        marey__json_fail(&r->scan, "a sample that is no list of frames");
+        marey__json_fail(&r->scan, "a sample that is not a list of frames");
     return has_memory;
 }
 
@@ -221,7 +221,7 @@ static marey_status read_samples(struct reading *r)
             return MAREY_OK;
     }
     if (token != MAREY__JSON_ARRAY_END)
-        marey__json_fail(&r->scan, "a sample that is no list of frames");
+        marey__json_fail(&r->scan, "a sample that is not a list of frames");
     return MAREY_OK;
 }
 
@@ -238,7 +238,7 @@ static marey_status read_weights(struct reading *r)
             MAREY__PUSH(r->weights, r->n_weights, r->weights_cap, is_sound ? weight : 0));
     }
     if (token != MAREY__JSON_ARRAY_END)
-        marey__json_fail(&r->scan, "a weight that is no number");
+        marey__json_fail(&r->scan, "a weight that is not a number");
     return MAREY_OK;
 }
 

@@ -215,7 +215,7 @@ static marey_status check(struct outlining *o, const char *path)
         return marey__fail(MAREY_EFORMAT, "%s is damaged before its %s: at byte %llu, %s", path,
                            missing, (unsigned long long)outline->mistake_at, scan->mistake);
     if (missing != NULL)
-        return marey__fail(MAREY_EFORMAT, "%s is no profile of speedscope: it has no %s", path,
+        return marey__fail(MAREY_EFORMAT, "%s is not a profile of speedscope: it has no %s", path,
                            missing);
     return MAREY_OK;
 }
