@@ -117,6 +117,7 @@ void marey__perfetto_site(struct marey__export *x, uint32_t slot);
 /* Annotations of the event that is open. */
 void marey__perfetto_annotate(struct marey__buf *buf, const char *name,
                               const struct marey__payload *payload);
+void marey__perfetto_annotate_true(struct marey__buf *buf, const char *name);
 void marey__perfetto_annotate_count(struct marey__buf *buf, const char *name, uint64_t count);
 /* A JSON object: an annotation for each entry. */
 void marey__perfetto_arguments(struct marey__buf *buf, const char *text, size_t len);

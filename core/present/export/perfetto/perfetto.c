@@ -106,12 +106,8 @@ static void put_end_with(struct marey__export *x, struct marey__export_lane *lan
                          const struct marey__payload *payload, bool is_cut)
 {
     const struct marey__perfetto_event event = marey__perfetto_open(x, lane, ns, TYPE_END);
-    if (is_cut) {
-        const size_t annotation = pb_open(&x->texts, EVENT_ANNOTATIONS);
-        pb_text(&x->texts, ANNOTATION_NAME, "end_lost", 8);
-        pb_uint(&x->texts, ANNOTATION_BOOL, 1);
-        pb_close(&x->texts, annotation);
-    }
+    if (is_cut)
+        marey__perfetto_annotate_true(&x->texts, "end_lost");
     marey__perfetto_records(x, payload, payload->n_early);
     marey__perfetto_close(x, event);
 }

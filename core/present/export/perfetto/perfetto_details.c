@@ -96,6 +96,13 @@ void marey__perfetto_annotate(struct marey__buf *buf, const char *name,
     pb_close(buf, annotation);
 }
 
+void marey__perfetto_annotate_true(struct marey__buf *buf, const char *name)
+{
+    const size_t annotation = open_annotation(buf, name, strlen(name));
+    pb_uint(buf, ANNOTATION_BOOL, 1);
+    pb_close(buf, annotation);
+}
+
 void marey__perfetto_annotate_count(struct marey__buf *buf, const char *name, uint64_t count)
 {
     const struct marey__payload value = {.type = MAREY_PAYLOAD_U64, .bits = count};

@@ -359,19 +359,12 @@ static void put_edge(struct marey__export *x, const struct marey__span *span, ui
         buf->failed |= name.failed;
         marey__buf_fini(&name);
     }
-    if (type == TYPE_BEGIN && (span->flags & MAREY__ITERATION_WARMUP) != 0) {
-        const size_t annotation = pb_open(buf, EVENT_ANNOTATIONS);
-        pb_text(buf, ANNOTATION_NAME, "warmup", 6);
-        pb_uint(buf, ANNOTATION_BOOL, 1);
-        pb_close(buf, annotation);
-    }
+    if (type == TYPE_BEGIN && (span->flags & MAREY__ITERATION_WARMUP) != 0)
+        marey__perfetto_annotate_true(buf, "warmup");
     if (type == TYPE_BEGIN && span->samples > 0) {
-        uint64_t bits;
-        memcpy(&bits, &span->samples, sizeof bits);
-        const size_t annotation = pb_open(buf, EVENT_ANNOTATIONS);
-        pb_text(buf, ANNOTATION_NAME, "samples", 7);
-        pb_fixed64(buf, ANNOTATION_DOUBLE, bits);
-        pb_close(buf, annotation);
+        struct marey__payload samples = {.type = MAREY_PAYLOAD_F64};
+        memcpy(&samples.bits, &span->samples, sizeof samples.bits);
+        marey__perfetto_annotate(buf, "samples", &samples);
     }
     pb_close(buf, event);
     marey__perfetto_packet_done(x, packet);
