@@ -43,10 +43,10 @@ static marey_status job_visit(marey_recording *recording, const char *to)
 static marey_status job_report(marey_recording *recording, const char *to)
 {
     (void)to;
-    const struct marey_summary_options options = {.n_jobs = 1};
-    marey_summary *summary;
-    MAREY_TRY(marey_summary_create(&recording, 1, &options, &summary));
-    marey_summary_destroy(summary);
+    const struct marey_report_options options = {.n_jobs = 1};
+    marey_report *summary;
+    MAREY_TRY(marey_report_create("ranges", &recording, 1, &options, &summary));
+    marey_report_destroy(summary);
     return MAREY_OK;
 }
 

@@ -16,27 +16,12 @@
 #define NOT_GIVEN UINT32_MAX
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, per_iteration;
-    const char *sort, *filter, *unit, *color, *output, *data, *html, *table;
-    const char *strategy, *itwinai;
-    const char *iterations; /* "" without a value */
-    const char *process;
-    uint32_t depth, limit, jobs;
+    bool json, csv, all, per_iteration;
+    const char *unit, *color, *output, *html, *table, *strategy, *itwinai, *process;
+    uint32_t limit, jobs;
 } given = {.color = "auto", .limit = NOT_GIVEN};
 
 static const struct cli_option options[] = {
-    {"tree", 0, CLI_FLAG, NULL, &given.tree, "which range was called from which"},
-    {"threads", 0, CLI_FLAG, NULL, &given.threads, "a row for each range and thread"},
-    {"ranks", 0, CLI_FLAG, NULL, &given.ranks,
-     "a row for each range and rank; of more than 16 ranks what is\n"
-     "usual, and which ranks and hosts are not: --all shows each row"},
-    {"iterations", 0, CLI_MAYBE, "slow|A..B", &given.iterations,
-     "the time of each range in an iteration, warm-up left out;\n"
-     "ranks, epochs, phases and outliers. With --samples: those of\n"
-     "slow iterations alone, or of these"},
-    {"data", 0, CLI_TEXT, "RANGE", &given.data,
-     "the range in which an iteration waits for its data: say\n"
-     "what share of the time that is"},
     {"per-iteration", 0, CLI_FLAG, NULL, &given.per_iteration,
      "CSV of every iteration and every range in it"},
     {"write-itwinai", 0, CLI_TEXT, "DIR", &given.itwinai,
@@ -46,15 +31,6 @@ static const struct cli_option options[] = {
     {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
      "of these processes only: a PID, worker (of a data loader),\n"
      "worker0, main (all others), or a part of the command"},
-    {"sort", 's', CLI_TEXT, "COLUMN", &given.sort,
-     "name, count, total, self, mean, min, p50, p90, p99, max, share\n"
-     "(default: total); -COLUMN for the other direction. With\n"
-     "--samples: self (default), total, samples, name"},
-    {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
-     "only ranges whose name has this word in it, or matches it\n"
-     "where it has one of *?["},
-    {"depth", 'd', CLI_COUNT, "N", &given.depth,
-     "only ranges less than N deep in others (default: all)"},
     {"limit", 'n', CLI_COUNT, "N", &given.limit,
      "at most N rows, 0 for all (default: 30; all with --json and\n"
      "--csv)"},
@@ -79,75 +55,7 @@ static const struct cli_option options[] = {
 
 /* ---- what was asked for ---- */
 
-/*
- * The analysis that was asked for, in place of the ranges or, in `section`, as a section of their report; NULL: none.
- */
-static const struct marey_analysis *analysis, *section;
-
-/* The tables, comma separated; `ranges` when none is named. */
-static const char *table_list(char *into, size_t size)
-{
-    snprintf(into, size, "%s%s%s%s", given.tree ? ",tree" : "", given.threads ? ",threads" : "",
-             given.ranks ? ",ranks" : "", given.iterations != NULL ? ",iterations" : "");
-    return into[0] != '\0' ? into + 1 : section != NULL ? "" : "ranges";
-}
-
-/*
- * A column as a table calls it, "total_ns", or as people do, "total", "median"; -1 when there is
- * none.
- */
-static int find_column(const marey_table *table, const char *name)
-{
-    char in_ns[64];
-    const int column = marey_table_find(table, name);
-    if (column >= 0)
-        return column;
-    for (size_t i = 0; i < marey_table_n_columns(table); i++) {
-        const char *title = marey_table_column(table, i)->title;
-        if (title != NULL && strcmp(title, name) == 0)
-            return (int)i;
-    }
-    snprintf(in_ns, sizeof in_ns, "%s_ns", name);
-    return marey_table_find(table, in_ns);
-}
-
-/* As the text is sorted: names from A to Z, everything else from the largest on. */
-static bool sort_rows(marey_table *table, const char *sort)
-{
-    const bool is_reversed = sort[0] == '-';
-    const int column = find_column(table, sort + is_reversed);
-    if (column < 0)
-        return false;
-    const bool is_text = marey_table_column(table, (size_t)column)->type == MAREY_TYPE_TEXT;
-    marey_table_sort(table, (size_t)column, is_text == is_reversed);
-    return true;
-}
-
-/* The table called so, or the first that was asked for; NULL for a name that there is none of. */
-static marey_table *table_for_csv(marey_summary *summary,
-                                  const struct marey_summary_text_options *report)
-{
-    char first[32];
-    if (section != NULL)
-        return marey_report_table(report->section, given.table != NULL ? given.table : section->csv);
-    snprintf(first, sizeof first, "%.*s", (int)strcspn(report->tables, ","), report->tables);
-    return marey_summary_table(summary, given.table != NULL ? given.table : first);
-}
-
-/* CSV is one table, sorted and cut as the text would be. */
-static int print_csv(marey_summary *summary, const struct marey_summary_text_options *report,
-                     FILE *out)
-{
-    marey_table *table = table_for_csv(summary, report);
-    if (table == NULL)
-        return cli_fail("no table '%s'%s%s; --json has all of them", given.table,
-                        section != NULL ? " of " : "", section != NULL ? section->name : "");
-    if (report->sort != NULL && !given.tree && !sort_rows(table, report->sort))
-        return cli_fail("no column '%s' to sort by", report->sort);
-    if (report->limit != 0)
-        marey_table_truncate(table, report->limit);
-    return marey_present_csv(table, out) == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
-}
+static struct report_choice choice;
 
 /* A launcher of MPI hands on what we print. It may give us a terminal of its own, and none is at the other end. */
 static bool is_relayed;
@@ -178,14 +86,23 @@ static uint32_t limit_wanted(void)
                                       : 0;
 }
 
-/* What was found out; without a summary, an analysis or the series is printed. */
-struct findings {
-    marey_summary *summary;
-    marey_report *section; /* NULL: not asked for */
-    int n_files;     /* that other tools wrote and are no recordings; then there is nothing else */
-    bool is_itwinai; /* of GPU power and epoch times; Python reads them */
+/* What to print a report of. */
+struct input {
+    const struct cli_recordings *recordings;
+    marey_report *made; /* by several processes; NULL: not yet */
+    int n_files;        /* files of other tools, instead of recordings */
     char **files;
+    bool is_itwinai; /* files of GPU power and epoch times, which Python reads */
 };
+
+static struct marey_report_options report_wants(const char *doing)
+{
+    return (struct marey_report_options){.settings = report_options_settings(limit_wanted()),
+                                         .tables = given.table != NULL ? given.table : "",
+                                         .n_jobs = given.jobs,
+                                         .progress = cli_progress,
+                                         .progress_ctx = (void *)doing};
+}
 
 /* A few lines of another analysis below the summary, where the recordings have its events. */
 static int print_short(const char *name, const struct cli_recordings *recordings, FILE *out)
@@ -203,78 +120,73 @@ static int print_short(const char *name, const struct cli_recordings *recordings
     return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
-static int print_report(const struct findings *findings, const struct cli_recordings *recordings,
-                        FILE *out)
+/* Below the ranges: runs, energy and samples in a few lines each. */
+static int print_rest(const struct cli_recordings *recordings, FILE *out)
 {
-    char tables[64];
-    const struct marey_summary_text_options wants = {
-        .text = text_wants(out),
-        .tables = table_list(tables, sizeof tables),
-        .sort = given.sort,
-        .limit = limit_wanted(),
-        .section = findings->section,
-    };
-    if (given.csv)
-        return print_csv(findings->summary, &wants, out);
-    const marey_status status = given.json ? marey_summary_json(findings->summary, &wants, out)
-                                           : marey_summary_text(findings->summary, &wants, out);
-    if (status != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    if (given.json || strcmp(wants.tables, "ranges") != 0)
-        return CLI_FINE;
     cli_print_runs(recordings, out);
     const int result = print_short("energy", recordings, out);
     return result == CLI_FINE ? print_short("samples", recordings, out) : result;
 }
 
-static int print_series(const struct cli_recordings *recordings, FILE *out)
+static marey_status write_report(const marey_report *made, const marey_report *section, FILE *out)
 {
-    const marey_status status =
-        marey_report_per_iteration(recordings->list, recordings->n, given.filter, out);
-    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+    const struct marey_write_options wants = {
+        .text = text_wants(out), .table = given.table, .limit = limit_wanted(), .section = section};
+    const char *const format = given.json ? "json" : given.csv ? "csv" : "text";
+    return marey_report_write(given.csv && section != NULL ? section : made, format, &wants, out);
 }
 
-/* ---- analyses of the registry ---- */
-
-static int print_analysis(const struct findings *findings, const struct cli_recordings *recordings,
-                          FILE *out)
+static marey_status make_report(const struct input *input, marey_report **made, marey_report **section)
 {
-    const uint32_t limit = limit_wanted();
-    const struct marey_report_options how = {
-        .settings = report_options_settings(limit),
-        .n_jobs = given.jobs,
-        .progress = cli_progress,
-        .progress_ctx = (void *)"reading",
-    };
-    const struct marey_write_options wants = {
-        .text = text_wants(out), .table = given.table, .limit = limit};
-    marey_report *made = NULL;
-    marey_status status =
-        findings->n_files != 0
-            ? marey_report_create_files(analysis->name, (const char *const *)findings->files,
-                                        (size_t)findings->n_files, &how, &made)
-            : marey_report_create(analysis->name, recordings->list, recordings->n, &how, &made);
+    struct marey_report_options how = report_wants("reading");
+    const char *const name = choice.analysis->name;
+    marey_recording *const *const list = input->recordings->list;
+    const size_t n = input->recordings->n;
+    marey_status status = MAREY_OK;
+    if (input->n_files != 0)
+        status = marey_report_create_files(name, (const char *const *)input->files,
+                                           (size_t)input->n_files, &how, made);
+    else if (*made == NULL)
+        status = marey_report_create(name, list, n, &how, made);
+    how.settings = report_options_section_settings();
+    if (status == MAREY_OK && choice.section != NULL)
+        status = marey_report_create(choice.section->name, list, n, &how, section);
     cli_progress_end();
+    return status;
+}
+
+static int print_report(const struct input *input, FILE *out)
+{
+    marey_report *made = input->made, *section = NULL;
+    marey_status status = make_report(input, &made, &section);
     if (status == MAREY_OK)
-        status = marey_report_write(made,
-                                    given.json  ? "json"
-                                    : given.csv ? "csv"
-                                                : "text",
-                                    &wants, out);
-    marey_report_destroy(made);
+        status = write_report(made, section, out);
+    marey_report_destroy(section);
+    if (input->made == NULL)
+        marey_report_destroy(made);
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
+    const bool has_rest = choice.is_plain && !given.json && !given.csv && input->n_files == 0;
+    return has_rest ? print_rest(input->recordings, out) : CLI_FINE;
+}
+
+static int print_series(const struct cli_recordings *recordings, FILE *out)
+{
+    const marey_status status = marey_report_per_iteration(recordings->list, recordings->n,
+                                                           report_options_value("filter"), out);
     return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
 /* ---- itwinai's files ---- */
 
-static int print_itwinai_energy(const struct findings *findings, FILE *out)
+static int print_itwinai_energy(const struct input *input, FILE *out)
 {
     struct cli_words words = {0};
     cli_add_word(&words, "energy");
     cli_add_word(&words, "--width=%u", (unsigned)text_wants(out).width);
     if (given.json || given.csv)
         cli_add_word(&words, "--%s", given.json ? "json" : "csv");
-    return cli_python(&words, findings->n_files, findings->files, out);
+    return cli_python(&words, input->n_files, input->files, out);
 }
 
 static int write_itwinai(int n, char **paths)
@@ -289,47 +201,24 @@ static int write_itwinai(int n, char **paths)
 
 /* ---- from paths to a file ---- */
 
-struct answer {
-    const struct findings *findings;
-    const struct cli_recordings *recordings;
-};
-
 static int print(void *ctx, FILE *out)
 {
-    const struct answer *const answer = ctx;
-    const struct findings *const findings = answer->findings;
-    const struct cli_recordings *const recordings = answer->recordings;
-    if (findings->is_itwinai)
-        return print_itwinai_energy(findings, out);
-    if (analysis != NULL)
-        return print_analysis(findings, recordings, out);
-    return findings->summary != NULL ? print_report(findings, recordings, out)
-                                     : print_series(recordings, out);
+    const struct input *const input = ctx;
+    if (input->is_itwinai)
+        return print_itwinai_energy(input, out);
+    return given.per_iteration ? print_series(input->recordings, out) : print_report(input, out);
 }
 
-static int report_to(const struct findings *findings, const struct cli_recordings *recordings,
-                     const char *path)
+static int report_to(struct input *input)
 {
-    struct answer answer = {findings, recordings};
-    return cli_print_file(path, print, &answer, NULL);
-}
-
-static struct marey_summary_options summary_wants(const char *doing)
-{
-    return (struct marey_summary_options){
-        .filter = given.filter,
-        .max_depth = given.depth,
-        .n_jobs = given.jobs,
-        .progress = cli_progress,
-        .progress_ctx = (void *)doing,
-        .data = given.data,
-    };
+    return cli_print_file(given.output, print, input, NULL);
 }
 
 static marey_status write_page(void *ctx, int fd)
 {
     const struct cli_recordings *recordings = ctx;
-    const struct marey_page_options wants = {.summary = summary_wants("writing the page")};
+    struct marey_page_options wants = {.report = report_wants("writing the page")};
+    wants.report.tables = NULL; /* the page has them all */
     const marey_status status = marey_page_write(recordings->list, recordings->n, &wants, fd);
     cli_progress_end();
     return status;
@@ -349,23 +238,6 @@ static int make_page(int n_args, char **args)
     return told;
 }
 
-static marey_status find_out(const struct cli_recordings *recordings, struct findings *findings)
-{
-    char tables[64];
-    struct marey_summary_options wants = summary_wants("reading");
-    wants.tables = given.table != NULL ? given.table : table_list(tables, sizeof tables);
-    const struct marey_report_options how = {.settings = report_options_settings(0),
-                                             .n_jobs = given.jobs};
-    marey_status status = MAREY_OK;
-    if (!given.per_iteration && analysis == NULL)
-        status = marey_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
-    if (status == MAREY_OK && section != NULL)
-        status = marey_report_create(section->name, recordings->list, recordings->n, &how,
-                                     &findings->section);
-    cli_progress_end();
-    return status;
-}
-
 /* Nobody in it but samplers: then where they found the threads is the report. */
 static bool has_samples_alone(const struct cli_recordings *recordings)
 {
@@ -373,12 +245,6 @@ static bool has_samples_alone(const struct cli_recordings *recordings)
         if (marey_recording_n_processes(recordings->list[i]) != 0)
             return false;
     return marey_report_is_there("samples", recordings->list, recordings->n);
-}
-
-static bool is_plain(void)
-{
-    return !given.per_iteration && analysis == NULL && section == NULL && !given.tree &&
-           !given.threads && !given.ranks && given.iterations == NULL && given.table == NULL;
 }
 
 /*
@@ -391,29 +257,29 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
-/* The report that one process makes, by its option; NULL: a summary, which several can share. */
+/* The report that one process makes, by its option; NULL: several processes can share the work. */
 static const char *made_alone(void)
 {
-    return given.process != NULL ? "--process"
-           : given.html != NULL  ? "--html"
-           : analysis != NULL    ? analysis->name
-           : section != NULL     ? section->name
-           : given.per_iteration ? "--per-iteration"
-                                 : NULL;
+    return given.process != NULL                     ? "--process"
+           : given.html != NULL                      ? "--html"
+           : choice.analysis != marey_analysis_at(0) ? choice.analysis->name
+           : choice.section != NULL                  ? choice.section->name
+           : given.per_iteration                     ? "--per-iteration"
+                                                     : NULL;
 }
 
-/* What several processes have summed up. Energy and samples are of one, who opens all for them. */
+/* A report that several processes made. One process makes those of energy and samples, and opens all logs for them. */
 static int print_share(struct report_share *share, int n_args, char **args)
 {
     struct cli_recordings whole = {0};
     const bool needs_whole = share->has_energy || share->has_samples;
     int status = needs_whole && !cli_open(&whole, args, n_args) ? CLI_BAD : CLI_FINE;
     if (status == CLI_FINE)
-        status = report_to(&(struct findings){.summary = share->summary},
-                           needs_whole ? &whole : &share->recordings, given.output);
+        status = report_to(&(struct input){.recordings = needs_whole ? &whole : &share->recordings,
+                                           .made = share->report});
     if (status == CLI_FINE && share->damaged != NULL)
         status = cli_fail("%s is damaged; this is what could be read of it", share->damaged);
-    marey_summary_destroy(share->summary);
+    marey_report_destroy(share->report);
     cli_close(&share->recordings);
     if (needs_whole)
         cli_close(&whole);
@@ -440,36 +306,61 @@ static const char *take_iterations(char **args, int *n_args)
     return "";
 }
 
+/* --iterations slow, with a space: only --samples takes a value. */
+static void take_word_of_iterations(char **args, int *n_args)
+{
+    const char *const value = report_options_value("iterations");
+    if (value != NULL && value[0] == '\0' && report_options_is_on("samples"))
+        report_options_set("iterations", take_iterations(args, n_args));
+}
+
+static bool check_options(int n_args)
+{
+    const bool is_default = choice.analysis == marey_analysis_at(0);
+    if (n_args == 0)
+        cli_say("report needs a recording: marey report RUN.marey");
+    else if (given.json && given.csv)
+        cli_say("--json and --csv exclude one another");
+    else if (given.table != NULL && !given.csv && is_default)
+        cli_say("--table NAME goes with --csv, or with a report such as --samples");
+    else if (given.per_iteration && (given.json || given.csv || !choice.is_plain))
+        cli_say("--per-iteration writes a CSV file and goes with --filter and --output only");
+    else if (!report_options_is_on("energy") && (given.itwinai != NULL || given.strategy != NULL))
+        cli_say("--write-itwinai and --strategy go with --energy");
+    else if (!is_default && given.html != NULL)
+        cli_say("--%s excludes --per-iteration and --html", choice.analysis->name);
+    else
+        return true;
+    return false;
+}
+
+static int report_recordings(int n_args, char **args)
+{
+    struct cli_recordings recordings;
+    /* Grid and block sizes are in the arguments of a trace. */
+    const bool needs_whole = choice.section != NULL && choice.section->needs_arguments;
+    if (!(needs_whole ? cli_open_whole : cli_open)(&recordings, args, n_args) ||
+        !cli_select_process(&recordings, given.process))
+        return CLI_BAD;
+    const bool is_sampled_only = choice.is_plain && !given.per_iteration && given.table == NULL &&
+                                 has_samples_alone(&recordings);
+    int status = CLI_BAD;
+    if (!is_sampled_only || report_options_turn_on("samples", &choice))
+        status =
+            cli_report_damage(&recordings, report_to(&(struct input){.recordings = &recordings}));
+    cli_close(&recordings);
+    return flush_for_launcher(status);
+}
+
 static int report(int n_args, char **args)
 {
-    if (given.iterations != NULL && given.iterations[0] == '\0' && report_options_is_on("samples"))
-        given.iterations = take_iterations(args, &n_args);
-    if (!report_options_choose(&analysis))
+    take_word_of_iterations(args, &n_args);
+    if (!report_options_choose(&choice) || !check_options(n_args))
         return CLI_BAD;
-    if (analysis != NULL && analysis->is_section) {
-        section = analysis;
-        analysis = NULL;
-    }
-    if (analysis == NULL && given.iterations != NULL && given.iterations[0] != '\0')
-        return cli_fail("--iterations with a value goes with --samples");
-    if (n_args == 0)
-        return cli_fail("report needs a recording: marey report RUN.marey");
-    if (given.json && given.csv)
-        return cli_fail("--json and --csv exclude one another");
-    if (given.table != NULL && !given.csv && analysis == NULL)
-        return cli_fail("--table NAME goes with --csv, or with a report such as --samples");
-    if (given.per_iteration && (given.json || given.csv || given.iterations != NULL || given.tree))
-        return cli_fail("--per-iteration writes a CSV of its own and goes with --filter and "
-                        "--output only");
-    const bool is_energy = report_options_is_on("energy");
-    if (!is_energy && (given.itwinai != NULL || given.strategy != NULL))
-        return cli_fail("--write-itwinai and --strategy go with --energy");
-    if (analysis != NULL && (given.per_iteration || given.html != NULL))
-        return cli_fail("--%s excludes --per-iteration and --html", analysis->name);
     keep_memory();
     cli_use_jobs(given.jobs);
     struct report_share share;
-    const struct marey_summary_options wants = summary_wants("reading");
+    const struct marey_report_options wants = report_wants("reading");
     const enum report_mpi who = report_mpi(n_args, args, &wants, made_alone(), &share);
     is_relayed = share.is_job;
     switch (who) {
@@ -484,31 +375,15 @@ static int report(int n_args, char **args)
     }
     if (given.html != NULL)
         return make_page(n_args, args);
-
-    const bool is_itwinai = is_energy && cli_is_csv(args[0]);
-    if (is_itwinai || (analysis != NULL && marey_report_is_file(analysis->name, args[0])))
-        return report_to(
-            &(struct findings){.n_files = n_args, .is_itwinai = is_itwinai, .files = args},
-            &(struct cli_recordings){0}, given.output);
+    const bool is_itwinai = report_options_is_on("energy") && cli_is_csv(args[0]);
+    if (is_itwinai || marey_report_is_file(choice.analysis->name, args[0]))
+        return report_to(&(struct input){.recordings = &(struct cli_recordings){0},
+                                         .n_files = n_args,
+                                         .files = args,
+                                         .is_itwinai = is_itwinai});
     if (given.itwinai != NULL && write_itwinai(n_args, args) != CLI_FINE)
         return CLI_BAD;
-    struct cli_recordings recordings;
-    /* Grid and block sizes are in the arguments of a trace. */
-    if (!(section != NULL && section->needs_arguments ? cli_open_whole : cli_open)(&recordings,
-                                                                                   args, n_args) ||
-        !cli_select_process(&recordings, given.process))
-        return CLI_BAD;
-    if (is_plain() && has_samples_alone(&recordings) && !report_options_turn_on("samples", &analysis))
-        return CLI_BAD;
-    struct findings findings = {0};
-    const int status =
-        find_out(&recordings, &findings) == MAREY_OK
-            ? cli_report_damage(&recordings, report_to(&findings, &recordings, given.output))
-            : cli_fail("%s", marey_last_error());
-    marey_summary_destroy(findings.summary);
-    marey_report_destroy(findings.section);
-    cli_close(&recordings);
-    return flush_for_launcher(status);
+    return report_recordings(n_args, args);
 }
 
 struct cli_command cli_command_report = {
@@ -524,10 +399,6 @@ struct cli_command cli_command_report = {
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  marey report train.marey                     the table, heaviest first\n"
-        "  marey report train.marey --tree --depth 3    who called whom\n"
-        "  marey report train.marey -f 'data*' -s p99   some ranges, slowest tail first\n"
-        "  marey report train.marey --iterations        what an iteration is made of\n"
         "  marey report train.marey --html train.html   a page with everything\n"
         "  marey report trace.json.gz --tree            a trace of torch.profiler\n"
         "  marey report train.marey --json | jq '.ranges[0]'\n"

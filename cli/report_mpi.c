@@ -299,11 +299,11 @@ static uint32_t threads_of(const struct mpi_job *job, uint32_t wanted)
 
 /* This process's part, and those that come to it. The partial is the caller's; NULL where it could not be made. */
 static marey_partial *work_on(const struct mpi_job *job, int n_paths, char **paths,
-                              const struct marey_summary_options *options, const char *share,
+                              const struct marey_report_options *options, const char *share,
                               size_t len, struct cli_recordings *recordings,
                               struct log_faults *faults)
 {
-    struct marey_summary_options wants = *options;
+    struct marey_report_options wants = *options;
     marey_partial *partial = NULL;
     wants.n_jobs = threads_of(job, options->n_jobs);
     if (job->rank != 0)
@@ -320,7 +320,7 @@ static marey_partial *work_on(const struct mpi_job *job, int n_paths, char **pat
 }
 
 static enum report_mpi finish(marey_partial *partial, const struct log_faults *faults,
-                              const struct marey_summary_options *options, struct report_share *out)
+                              const struct marey_report_options *options, struct report_share *out)
 {
     if (faults->status != MAREY_OK) {
         cli_fail("%s", faults->error);
@@ -329,7 +329,7 @@ static enum report_mpi finish(marey_partial *partial, const struct log_faults *f
     /* Nothing but samplers, or nothing at all: what is to be said then is said by one who sees all. */
     if (faults->n_processes == 0)
         return REPORT_ALONE;
-    if (marey_partial_summary(partial, options, &out->summary) != MAREY_OK) {
+    if (marey_partial_report(partial, options, &out->report) != MAREY_OK) {
         cli_fail("%s", marey_last_error());
         return REPORT_BAD;
     }
@@ -342,7 +342,7 @@ static enum report_mpi finish(marey_partial *partial, const struct log_faults *f
 }
 
 static enum report_mpi work(const struct mpi_job *job, int n_paths, char **paths,
-                            const struct marey_summary_options *options, const char *share,
+                            const struct marey_report_options *options, const char *share,
                             size_t len, struct report_share *out)
 {
     struct log_faults faults = {.first_damaged = UINT32_MAX};
@@ -359,7 +359,7 @@ static enum report_mpi work(const struct mpi_job *job, int n_paths, char **paths
 }
 
 static enum report_mpi lead(const struct mpi_job *job, int n_paths, char **paths,
-                            const struct marey_summary_options *options, struct report_share *out)
+                            const struct marey_report_options *options, struct report_share *out)
 {
     struct list list = {0};
     bool is_shared = true;
@@ -380,7 +380,7 @@ static enum report_mpi lead(const struct mpi_job *job, int n_paths, char **paths
 }
 
 static enum report_mpi follow(const struct mpi_job *job, int n_paths, char **paths,
-                              const struct marey_summary_options *options, struct report_share *out)
+                              const struct marey_report_options *options, struct report_share *out)
 {
     size_t len;
     enum report_mpi done = REPORT_LEAVE;
@@ -393,7 +393,7 @@ static enum report_mpi follow(const struct mpi_job *job, int n_paths, char **pat
     return done;
 }
 
-enum report_mpi report_mpi(int n_paths, char **paths, const struct marey_summary_options *options,
+enum report_mpi report_mpi(int n_paths, char **paths, const struct marey_report_options *options,
                            const char *alone, struct report_share *out)
 {
     struct mpi_job job;

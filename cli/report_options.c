@@ -24,9 +24,12 @@ static size_t n_given;
 /* By number of the analysis. */
 static bool switches[MAX_SETTINGS];
 
-static const char *settings[MAX_SETTINGS + 2];
-static size_t n_settings;
-static bool takes_limit;
+/* The settings of the analysis, and of a section that is added to its report. */
+static struct settings {
+    const char *list[MAX_SETTINGS + 2];
+    size_t n;
+    bool takes_limit;
+} settings, section_settings;
 
 /* ---- from the registry ---- */
 
@@ -91,17 +94,17 @@ static const char *words_by(const struct marey_analysis *analysis)
     return NULL;
 }
 
-/* Those of the command, then those of each analysis. */
-static const char *all_examples(const char *first)
+/* Those of the default analysis, of the command, then of each other analysis. */
+static const char *all_examples(const char *own_lines)
 {
     char *lines = NULL;
     size_t len = 0;
     FILE *const out = open_memstream(&lines, &len);
     const struct marey_analysis *analysis;
     if (out == NULL)
-        return first;
-    fputs(first, out);
-    for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++)
+        return own_lines;
+    fprintf(out, "%s\n%s", marey_analysis_at(0)->examples, own_lines);
+    for (size_t i = 1; (analysis = marey_analysis_at(i)) != NULL; i++)
         if (analysis->command == NULL && analysis->examples != NULL)
             fprintf(out, "\n%s", analysis->examples);
     fclose(out);
@@ -133,6 +136,43 @@ static void add_setting(struct cli_command *command, const struct marey_setting 
                                       .help = setting->help});
 }
 
+static const struct marey_setting *find_setting(const struct marey_analysis *analysis,
+                                                const char *name)
+{
+    for (size_t i = 0; i < analysis->n_settings; i++)
+        if (strcmp(analysis->settings[i].name, name) == 0)
+            return &analysis->settings[i];
+    return NULL;
+}
+
+/* What a flag takes for another analysis: --iterations is a flag, with --samples it has a value. NULL: no value. */
+static const char *other_value(const char *name)
+{
+    const struct marey_analysis *analysis;
+    for (size_t i = 1; (analysis = marey_analysis_at(i)) != NULL; i++) {
+        const struct marey_setting *const setting = find_setting(analysis, name);
+        if (analysis->command == NULL && setting != NULL && setting->value != NULL)
+            return setting->value;
+    }
+    return NULL;
+}
+
+/* The default analysis has no switch: its settings are options of the command. */
+static void add_default(struct cli_command *command)
+{
+    const struct marey_analysis *const analysis = marey_analysis_at(0);
+    for (size_t i = 0; i < analysis->n_settings; i++) {
+        struct marey_setting setting = analysis->settings[i];
+        const char *const value =
+            setting.kind == MAREY_SETTING_FLAG ? other_value(setting.name) : NULL;
+        if (value != NULL)
+            setting.value = value;
+        add_setting(command, &setting, 0);
+        if (value != NULL)
+            pool[n_pool - 1].kind = CLI_MAYBE | CLI_SETTING;
+    }
+}
+
 void report_options_add(struct cli_command *command)
 {
     const struct marey_analysis *analysis;
@@ -141,8 +181,9 @@ void report_options_add(struct cli_command *command)
     command->options = &pool[n_pool];
     command->n_options = 0;
     command->examples = all_examples(command->examples);
+    add_default(command);
     report_options_append(command, own, n_own);
-    for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
+    for (size_t i = 1; (analysis = marey_analysis_at(i)) != NULL; i++) {
         if (analysis->command != NULL)
             continue;
         const struct marey_setting by = {"by", MAREY_SETTING_CHOICE, words_by(analysis),
@@ -183,29 +224,38 @@ void report_options_prepend(struct cli_command *command, const char *name)
 
 static bool takes(const struct marey_analysis *analysis, const char *name)
 {
-    for (size_t i = 0; i < analysis->n_settings; i++)
-        if (strcmp(analysis->settings[i].name, name) == 0)
-            return true;
     for (size_t i = 0; strcmp(name, "by") == 0 && i < analysis->n_tables; i++)
         if (analysis->tables[i].by != NULL)
             return true;
-    return false;
+    return find_setting(analysis, name) != NULL;
+}
+
+/* Whether it takes the setting with this value, "" for none. */
+static bool takes_value(const struct marey_analysis *analysis, const char *name, const char *value)
+{
+    const struct marey_setting *const setting = find_setting(analysis, name);
+    return takes(analysis, name) &&
+           (setting == NULL || setting->kind != MAREY_SETTING_FLAG || value[0] == '\0');
 }
 
 /* "--by goes with --energy, --calls or --samples" */
-static bool say_misplaced(const char *name)
+static bool say_misplaced(const struct setting *wrong, const struct marey_analysis *chosen)
 {
     char list[256] = "";
     const struct marey_analysis *analysis, *last = NULL;
-    for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
-        if (analysis->command != NULL || !takes(analysis, name))
+    for (size_t i = 1; (analysis = marey_analysis_at(i)) != NULL; i++) {
+        if (analysis->command != NULL || !takes_value(analysis, wrong->name, wrong->value))
             continue;
         if (last != NULL)
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s--%s",
-                     list[0] != '\0' ? ", " : "", last->name);
+            cli_append(list, sizeof list, ", --", last->name);
         last = analysis;
     }
-    cli_say("--%s goes with %s%s--%s", name, list, list[0] != '\0' ? " or " : "", last->name);
+    if (last == NULL)
+        cli_say("--%s does not go with --%s", wrong->name, chosen->name);
+    else
+        cli_say("--%s%s goes with %s%s%s--%s", wrong->name,
+                takes(chosen, wrong->name) ? " with a value" : "", list[0] != '\0' ? "--" : "",
+                list, list[0] != '\0' ? " or " : "", last->name);
     return false;
 }
 
@@ -225,15 +275,15 @@ static bool find_switch(const struct marey_analysis **chosen)
     return true;
 }
 
-static bool add_given(const char *name, const char *value, size_t *n)
+static bool add_given(struct settings *to, const char *name, const char *value)
 {
     char *text = NULL;
-    if (*n == MAX_SETTINGS ||
+    if (to->n == MAX_SETTINGS ||
         asprintf(&text, "%s%s%s", name, value[0] != '\0' ? "=" : "", value) < 0) {
         cli_say("out of memory");
         return false;
     }
-    settings[(*n)++] = text;
+    to->list[to->n++] = text;
     return true;
 }
 
@@ -252,11 +302,11 @@ static const char *own_value(const struct cli_option *option)
     }
 }
 
-static bool add_own(const struct marey_analysis *analysis, size_t *n)
+static bool add_own(struct settings *to, const struct marey_analysis *analysis)
 {
     for (size_t i = 0; i < n_own; i++) {
         const char *const value = own_value(&own[i]);
-        if (value != NULL && takes(analysis, own[i].name) && !add_given(own[i].name, value, n))
+        if (value != NULL && takes(analysis, own[i].name) && !add_given(to, own[i].name, value))
             return false;
     }
     return true;
@@ -271,41 +321,49 @@ bool report_options_is_on(const char *analysis)
     return false;
 }
 
-bool report_options_turn_on(const char *analysis, const struct marey_analysis **chosen)
+bool report_options_turn_on(const char *analysis, struct report_choice *choice)
 {
     const struct marey_analysis *about;
     for (size_t i = 0; (about = marey_analysis_at(i)) != NULL; i++)
         switches[i] |= strcmp(about->name, analysis) == 0;
-    return report_options_choose(chosen);
+    return report_options_choose(choice);
 }
 
-/* The settings for this analysis; NULL: there must be none. */
-static bool collect(const struct marey_analysis *chosen)
+/* Those of the settings that it takes. */
+static bool collect(struct settings *to, const struct marey_analysis *analysis)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < n_given; i++) {
-        if (given[i].value == NULL)
-            continue;
-        if (chosen == NULL || !takes(chosen, given[i].name))
-            return say_misplaced(given[i].name);
-        if (!add_given(given[i].name, given[i].value, &n))
+    to->n = 0;
+    for (size_t i = 0; i < n_given; i++)
+        if (given[i].value != NULL && takes(analysis, given[i].name) &&
+            !add_given(to, given[i].name, given[i].value))
             return false;
-    }
-    if (chosen == NULL)
-        return true;
-    if (!add_own(chosen, &n))
+    if (!add_own(to, analysis))
         return false;
-    takes_limit = takes(chosen, "limit");
-    n_settings = n;
-    if (marey_report_check(chosen->name, settings) == MAREY_OK)
+    to->list[to->n] = NULL;
+    to->takes_limit = takes(analysis, "limit");
+    if (marey_report_check(analysis->name, to->list) == MAREY_OK)
         return true;
     cli_say("%s", marey_last_error());
     return false;
 }
 
-bool report_options_choose(const struct marey_analysis **chosen)
+bool report_options_choose(struct report_choice *choice)
 {
-    return find_switch(chosen) && collect(*chosen);
+    const struct marey_analysis *found;
+    if (!find_switch(&found))
+        return false;
+    choice->section = found != NULL && found->is_section ? found : NULL;
+    choice->analysis = found != NULL && !found->is_section ? found : marey_analysis_at(0);
+    for (size_t i = 0; i < n_given; i++)
+        if (given[i].value != NULL && !takes_value(choice->analysis, given[i].name, given[i].value) &&
+            (choice->section == NULL || !takes(choice->section, given[i].name)))
+            return say_misplaced(&given[i], choice->analysis);
+    choice->is_plain = found == NULL;
+    for (size_t i = 0; i < choice->analysis->n_settings; i++)
+        choice->is_plain &= choice->analysis->settings[i].kind != MAREY_SETTING_FLAG ||
+                            setting_of(choice->analysis->settings[i].name)->value == NULL;
+    return collect(&settings, choice->analysis) &&
+           (choice->section == NULL || collect(&section_settings, choice->section));
 }
 
 const char *report_options_value(const char *setting)
@@ -313,17 +371,27 @@ const char *report_options_value(const char *setting)
     return setting_of(setting)->value;
 }
 
+void report_options_set(const char *setting, const char *value)
+{
+    setting_of(setting)->value = value;
+}
+
 bool report_options_check(const char *analysis)
 {
-    return collect(report_options_find(analysis));
+    return collect(&settings, report_options_find(analysis));
 }
 
 const char *const *report_options_settings(uint32_t limit)
 {
     static char text[32];
-    if (takes_limit && limit != 0) {
+    if (settings.takes_limit && limit != 0) {
         snprintf(text, sizeof text, "limit=%u", (unsigned)limit);
-        settings[n_settings] = text;
+        settings.list[settings.n] = text;
     }
-    return settings;
+    return settings.list;
+}
+
+const char *const *report_options_section_settings(void)
+{
+    return section_settings.list;
 }

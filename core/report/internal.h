@@ -5,7 +5,8 @@
  *   settings.c   "first", "co2=380": checked against the entry of an analysis, read by it
  *   report.c     marey_report: created through the entry, owns the tables
  *   write.c      text, JSON, CSV and Markdown of a report
- *   cost.c       what measuring cost, from the processes of recordings
+ *   sort.c       rows by a column, for text, JSON and CSV
+ *   cost.c, cost_text.c   what measuring cost, from the processes of recordings
  *   rows.c       cells and rows that many tables have
  *
  * Input: recordings, the name of an analysis, its settings. Output: tables, notes and cost, written in a format.
@@ -47,6 +48,7 @@ struct marey__analysis {
     marey_status (*text)(const marey_report *report, const struct marey_write_options *options,
                          FILE *out);
     bool draws_tables;
+    bool sorts_csv; /* its setting "sort" is a column, and CSV of each table is sorted by it */
     /* NULL: an object of all tables up to the notes. */
     marey_status (*json)(const marey_report *report, const struct marey_write_options *options,
                          FILE *out);
@@ -60,10 +62,10 @@ struct marey__analysis {
     /* Whether it makes a report of this file of another tool. NULL: of recordings, or `reads_paths`. */
     bool (*is_file)(const char *path);
     /*
-     * Whether it is worth reading the recordings for; reads no events. `summary` is of the same recordings, or NULL. A NULL
+     * Whether it is worth reading the recordings for; reads no events. `ranges` is that report of the same recordings, or NULL. A NULL
      * function: always.
      */
-    bool (*is_there)(marey_recording *const *recordings, size_t n, marey_summary *summary);
+    bool (*is_there)(marey_recording *const *recordings, size_t n, const marey_report *ranges);
     /*
      * Tables of the page, in their order, an empty one after the last: among the others, under titles, or as a list of
      * the index under `page_key`. NULL: none. The page has them where is_there() says so.
@@ -80,9 +82,10 @@ struct marey_report {
     const struct marey__analysis *analysis;
     marey_table **tables; /* as analysis->about.tables; NULL where it made none */
     char *title;          /* of the recordings */
-    const char *table;    /* that was asked for by the setting "by"; NULL: none */
-    const char *csv;      /* the table that CSV has by default; NULL: about.csv */
-    bool is_damaged;      /* what it was made of */
+    const char *table;    /* that settings ask for, or several, comma separated; NULL: none */
+    char sort[64]; /* the column that CSV is sorted by, "-" before it reverses; "": as the table is */
+    const char *csv; /* the table that CSV has by default; NULL: about.csv */
+    bool is_damaged; /* what it was made of */
     struct marey_cost cost;
     void *data;
 };
@@ -109,6 +112,10 @@ MAREY_WARN_UNUSED marey_status marey__report_make(const char *analysis,
 
 /* MAREY_EFORMAT: the recordings have nothing of the kind, and what records it. */
 MAREY_WARN_UNUSED marey_status marey__report_missing(const marey_report *report);
+/* The table of this name; NULL: it has none. */
+marey_table *marey__report_table(const marey_report *report, const char *name, size_t len);
+/* Whether a comma-separated list has this name. */
+bool marey__is_listed(const char *list, const char *name);
 void marey__report_progress(const struct marey__request *request, double share);
 /* The table of notes; NULL: there is none. */
 const marey_table *marey__report_notes(const marey_report *report);
@@ -131,6 +138,23 @@ MAREY_WARN_UNUSED marey_status marey__report_draw(struct marey__lines *lines,
                                                   const struct marey__report_view *view);
 /* Whether a row has one: not null, not an empty string, not false. */
 bool marey__table_has_values(const marey_table *table, size_t column);
+
+/* ---- sort.c ---- */
+
+/*
+ * Sort by a column: its name, its title, or its name without "_ns"; "-" before it reverses. Text is sorted from A to Z,
+ * anything else from the largest. Rows of a tree keep their order. MAREY_EINVAL, with the names, without such a column.
+ */
+MAREY_WARN_UNUSED marey_status marey__table_sort(marey_table *table, const char *sort);
+
+/* ---- cost_text.c ---- */
+
+/* The line on cost, without its end; false when there is nothing to print. */
+bool marey__cost_put(struct marey__buf *line, const struct marey_cost *cost);
+/* The line that lists what the cost leaves out, the same. */
+bool marey__cost_put_missing(struct marey__buf *line, const struct marey_cost *cost);
+/* The array of its parts. */
+void marey__cost_put_json(struct marey__buf *buf, const struct marey_cost *cost);
 
 /* ---- cost.c ---- */
 

@@ -32,6 +32,9 @@ static marey_status make(marey_report *report, const struct marey__request *requ
 {
     MAREY_TRY(create_tables(report));
     report->table = table_by(&report->analysis->about, marey__setting(request, "by"));
+    const char *const sort = marey__setting(request, "sort");
+    if (report->analysis->sorts_csv && sort != NULL)
+        snprintf(report->sort, sizeof report->sort, "%s", sort);
     const size_t n_recordings = request->recordings != NULL ? request->n : 0;
     report->title = marey__recordings_title(request->recordings, n_recordings);
     MAREY__TRY_MEMORY(report->title != NULL);
@@ -152,12 +155,28 @@ marey_table *marey_report_table_at(const marey_report *report, size_t i)
     return i < report->analysis->about.n_tables ? report->tables[i] : NULL;
 }
 
-marey_table *marey_report_table(const marey_report *report, const char *name)
+marey_table *marey__report_table(const marey_report *report, const char *name, size_t len)
 {
+    const struct marey_table_definition *const tables = report->analysis->about.tables;
     for (size_t i = 0; i < report->analysis->about.n_tables; i++)
-        if (strcmp(report->analysis->about.tables[i].name, name) == 0)
+        if (strlen(tables[i].name) == len && memcmp(tables[i].name, name, len) == 0)
             return report->tables[i];
     return NULL;
+}
+
+marey_table *marey_report_table(const marey_report *report, const char *name)
+{
+    return marey__report_table(report, name, strlen(name));
+}
+
+bool marey__is_listed(const char *list, const char *name)
+{
+    for (size_t len; *list != '\0'; list += len + (list[len] == ',')) {
+        len = strcspn(list, ",");
+        if (strlen(name) == len && memcmp(list, name, len) == 0)
+            return true;
+    }
+    return false;
 }
 
 const marey_table *marey__report_notes(const marey_report *report)

@@ -83,20 +83,44 @@ static marey_status draw_all(const marey_report *report, const struct marey_writ
     return notes != NULL ? marey__lines_put_notes(lines, notes) : MAREY_OK;
 }
 
-static marey_status write_text(const marey_report *report, const marey_table *table,
+static marey_status draw_list(const marey_report *report, const struct marey_write_options *options,
+                              struct marey__lines *lines)
+{
+    for (const char *name = options->table; *name != '\0';) {
+        const size_t len = strcspn(name, ",");
+        const marey_table *const table = marey__report_table(report, name, len);
+        MAREY_TRY(draw_table(lines, table, marey_table_name(table), options));
+        name += len + (name[len] == ',');
+    }
+    return MAREY_OK;
+}
+
+static marey_status write_text(const marey_report *report,
                                const struct marey_write_options *options, FILE *out)
 {
     const struct marey__analysis *const analysis = report->analysis;
-    if (analysis->text != NULL && (table == NULL || analysis->draws_tables))
+    if (analysis->text != NULL && (options->table == NULL || analysis->draws_tables))
         return analysis->text(report, options, out);
     struct marey__lines lines = {.out = out, .has_color = options->text.color};
-    const marey_status status = table != NULL
-                                    ? draw_table(&lines, table, marey_table_name(table), options)
-                                    : draw_all(report, options, &lines);
-    return marey__lines_close(&lines, status);
+    return marey__lines_close(&lines, options->table != NULL ? draw_list(report, options, &lines)
+                                                             : draw_all(report, options, &lines));
 }
 
 /* ---- other formats ---- */
+
+static marey_status unknown_table(const marey_report *report, const char *name, size_t len)
+{
+    const struct marey_analysis *const about = &report->analysis->about;
+    struct marey__buf names = {0};
+    for (size_t i = 0; i < about->n_tables; i++)
+        marey__buf_printf(&names, "%s%s", i == 0 ? "" : ", ", about->tables[i].name);
+    marey__buf_put(&names, "", 1);
+    const marey_status status =
+        marey__fail(MAREY_EINVAL, "no table '%.*s' of %s; there are %s", (int)len, name,
+                    about->name, names.failed ? "others" : names.data);
+    marey__buf_fini(&names);
+    return status;
+}
 
 /* Tables after the notes are for other presenters. */
 static marey_status write_json(const marey_report *report,
@@ -112,19 +136,27 @@ static marey_status write_json(const marey_report *report,
     return marey__json_report(report->tables, n, notes, out);
 }
 
-static marey_status write_csv(const marey_table *table, const struct marey_write_options *options,
-                              FILE *out)
+/* One table: the first that settings ask for, unless the options name one. */
+static marey_status write_csv(const marey_report *report, const struct marey_write_options *options,
+                              const char *name, FILE *out)
 {
+    marey_table *const table =
+        marey__report_table(report, name, options->table != NULL ? strlen(name) : strcspn(name, ","));
+    if (table == NULL)
+        return unknown_table(report, name, strlen(name));
+    if (report->sort[0] != '\0')
+        MAREY_TRY(marey__table_sort(table, report->sort));
     return marey__csv_rows(table, options->limit != 0 ? options->limit : SIZE_MAX, out);
 }
 
-static marey_status write_markdown(const marey_report *report, const marey_table *table, FILE *out)
+static marey_status write_markdown(const marey_report *report, const char *list, FILE *out)
 {
     const struct marey_analysis *const about = &report->analysis->about;
     struct marey__buf text = {0};
     for (size_t i = 0; i < about->n_tables; i++) {
         const marey_table *const one = report->tables[i];
-        if (one == NULL || (table != NULL && table != one) || marey_table_n_rows(one) == 0)
+        if (one == NULL || marey_table_n_rows(one) == 0 ||
+            (list != NULL && !marey__is_listed(list, marey_table_name(one))))
             continue;
         marey__buf_printf(&text, "## %s\n\n", marey_table_name(one));
         marey__markdown_table(&text, one);
@@ -139,19 +171,6 @@ static marey_status write_markdown(const marey_report *report, const marey_table
 
 /* ---- all ---- */
 
-static marey_status unknown_table(const marey_report *report, const char *name)
-{
-    const struct marey_analysis *const about = &report->analysis->about;
-    struct marey__buf names = {0};
-    for (size_t i = 0; i < about->n_tables; i++)
-        marey__buf_printf(&names, "%s%s", i == 0 ? "" : ", ", about->tables[i].name);
-    marey__buf_put(&names, "", 1);
-    const marey_status status = marey__fail(MAREY_EINVAL, "no table '%s' of %s; there are %s", name,
-                                            about->name, names.failed ? "others" : names.data);
-    marey__buf_fini(&names);
-    return status;
-}
-
 marey_status marey_report_write(const marey_report *report, const char *format,
                                 const struct marey_write_options *options, FILE *out)
 {
@@ -161,23 +180,28 @@ marey_status marey_report_write(const marey_report *report, const char *format,
          own != NULL && own->name != NULL; own++)
         if (strcmp(own->name, format) == 0)
             return own->write(report, &wants, out);
-    if (wants.table == NULL)
-        wants.table = report->table != NULL ? report->table
-                      : !is_csv             ? NULL
-                      : report->csv != NULL ? report->csv
-                                            : report->analysis->about.csv;
-    const marey_table *const table =
-        wants.table != NULL ? marey_report_table(report, wants.table) : NULL;
-    if (wants.table != NULL && table == NULL)
-        return unknown_table(report, wants.table);
+    if (wants.table == NULL && is_csv)
+        return write_csv(report, &wants,
+                         report->table != NULL ? report->table
+                         : report->csv != NULL ? report->csv
+                                               : report->analysis->about.csv,
+                         out);
     if (is_csv)
-        return write_csv(table, &wants, out);
+        return write_csv(report, &wants, wants.table, out);
+    if (wants.table == NULL)
+        wants.table = report->table;
+    for (const char *name = wants.table; name != NULL && *name != '\0';) {
+        const size_t len = strcspn(name, ",");
+        if (marey__report_table(report, name, len) == NULL)
+            return unknown_table(report, name, len);
+        name += len + (name[len] == ',');
+    }
     if (strcmp(format, "text") == 0)
-        return write_text(report, table, &wants, out);
+        return write_text(report, &wants, out);
     if (strcmp(format, "json") == 0)
         return write_json(report, &wants, out);
     if (strcmp(format, "markdown") == 0)
-        return write_markdown(report, table, out);
+        return write_markdown(report, wants.table, out);
     return marey__fail(MAREY_EINVAL,
                        "a report is written as text, json, csv or markdown, not as %s", format);
 }

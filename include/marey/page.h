@@ -5,7 +5,7 @@
  *
  * The file needs nothing besides itself: it opens from disk, asks no network, and has the summary's tables, the timeline
  * of every event, iterations and a flame graph in it, where there is GPU work or communication its breakdown, and where
- * calls were profiled these. Numbers are those of marey_summary_json. docs/formats/page.md
+ * calls were profiled these. Numbers are those of the report "ranges". docs/formats/page.md
  * describes the format. A library that was built without Node.js cannot write pages: each call returns
  * MAREY_EUNAVAILABLE, and the message says how to get them.
  */
@@ -19,8 +19,8 @@ extern "C" {
 #endif
 
 struct marey_page_options {
-    const char *title;                    /* NULL: the recordings' names */
-    struct marey_summary_options summary; /* filter and max_depth hold for tables and timeline */
+    const char *title;                  /* NULL: the recordings' names */
+    struct marey_report_options report; /* of "ranges"; filter and depth hold for the timeline as well */
     /*
      * Ranges and work of GPUs on the timeline, about; 0: ten million, which browsers still open. Of more, neighbours that
      * are too short to be seen from afar are drawn as one, and the page says so. Tables count them all.

@@ -1,12 +1,12 @@
 /*
- * marey/partial.h: a summary by several processes (libmarey-tools): each reads a part of the logs and adds up what it
- * read; parts travel as bytes, are joined pair by pair, and the last one makes the summary. It is the same summary, to
- * the last digit, that one process makes of all the logs (<marey/report.h>), whoever read which.
+ * marey/partial.h: the report "ranges" by several processes (libmarey-tools): each reads some of the logs and adds them
+ * up; parts travel as bytes, are joined pair by pair, and the last process makes the report. It is the same report, to the
+ * last digit, that one process makes of all the logs (<marey/report.h>).
  *
  *   marey_recording_open_logs(path, some of its logs)       in each process
  *   marey_partial_create(recordings) -> marey_partial_pack  to another process
  *                                      marey_partial_join   there, of its own and what came
- *   marey_partial_summary                                   in the last one
+ *   marey_partial_report                                    in the last one
  *
  * `marey report` does this under MPI. Bytes are of one version of marey and not for keeping. One thread at a time.
  */
@@ -28,7 +28,7 @@ typedef struct marey_partial marey_partial;
  */
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_partial_create(marey_recording *const *recordings, size_t n,
-                     const struct marey_summary_options *options, marey_partial **out);
+                     const struct marey_report_options *options, marey_partial **out);
 MAREY_API void marey_partial_destroy(marey_partial *partial);
 
 /* Its bytes, lent until the next call with this partial. */
@@ -40,9 +40,9 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_partial_pack(marey_partial *parti
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_partial_join(marey_partial *partial,
                                                             const void *bytes, size_t len);
-/* The summary of all that was joined; `options` as for marey_summary_create. Once: it takes what the partial has. */
-MAREY_API MAREY_WARN_UNUSED marey_status marey_partial_summary(
-    marey_partial *partial, const struct marey_summary_options *options, marey_summary **out);
+/* The report of all that was joined; `options` as for marey_report_create. Once: it takes what the partial has. */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_partial_report(
+    marey_partial *partial, const struct marey_report_options *options, marey_report **out);
 
 #ifdef __cplusplus
 }

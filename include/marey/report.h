@@ -1,5 +1,5 @@
 /*
- * marey/report.h: from recordings to answers (libmarey-tools): the summary, presenters of tables, exports of events.
+ * marey/report.h: from recordings to reports, tables and exports (libmarey-tools).
  *
  * An analysis reads recordings and returns tables; a presenter draws a table; an export writes the events for another
  * tool. All of it streams: memory grows with names, threads and tree nodes, not with events.
@@ -18,96 +18,6 @@ extern "C" {
 
 /* Called now and then with the share done, 0..1. NULL for none. */
 typedef void marey_progress(void *ctx, double share);
-
-typedef struct marey_summary marey_summary;
-
-struct marey_summary_options {
-    const char *filter; /* keep names matching this pattern (fnmatch; a plain word matches anywhere); NULL: all */
-    uint32_t max_depth; /* of ranges that are shown; deeper ones count all the same; 0: no limit */
-    uint32_t n_jobs;    /* threads to read logs with; 0: as many as there are cores */
-    marey_progress *progress;
-    void *progress_ctx;
-    const char *data; /* the name of the range in which an iteration waits for its data; NULL: not said */
-    /*
-     * Which of the tables `threads` and `ranks` are wanted, comma separated as marey_summary_text_options has them; others
-     * are empty then, which saves kilobytes for each rank. NULL: both.
-     */
-    const char *tables;
-};
-
-/* Read `n` recordings as one (ranks and repeats merge). */
-MAREY_API MAREY_WARN_UNUSED marey_status
-marey_summary_create(marey_recording *const *recordings, size_t n,
-                     const struct marey_summary_options *options, marey_summary **out);
-MAREY_API void marey_summary_destroy(marey_summary *summary);
-
-/*
- * The summary's tables, lent until it goes; NULL for a name it does not have:
- *   ranges     name count total_ns self_ns mean_ns min_ns p50_ns p90_ns p99_ns max_ns share threads processes
- *   tree       depth name count total_ns self_ns share           (depth first, heaviest child first)
- *   threads    rank pid tid thread name count total_ns self_ns share
- *   ranks      rank pid name count total_ns self_ns              (a process of unknown rank has a null rank)
- *   processes  rank pid host command start_unix_ns duration_ns events lost_events event_cost_ns flush_cpu_ns
- *              log_bytes clock end
- *   async      as ranges, of async ranges                        counters   name count min mean max last
- *   marks      name count                                        open       rank pid thread name since_ns
- *   sites      name category domain color file line              warnings   text
- * and where there are several ranks, else empty:
- *   rank_spread name per ranks median_ns mad_ns p25_ns p75_ns min_ns min_rank max_ns max_rank spread outliers
- *   rank_times rank pid host per mean_ns median_ns by_ns by_share score outlier slow_share longer longer_by_ns
- *   rank_outliers
- *              rank pid host name per mean_ns median_ns by_ns by_share score
- *   rank_hosts host per ranks median_ns others_ns by_ns by_share score outliers outlier    (of several machines)
- * and where there is work of GPUs (records GPU), else empty:
- *   kernels    name kind count total_ns mean_ns min_ns p50_ns p90_ns p99_ns max_ns share streams devices processes
- *   copies     name direction count bytes total_ns mean_ns min_ns max_ns bytes_per_s            (copies and sets)
- *   gpu_ranges name count gpu_ns self_gpu_ns share
- * and where the program told its iterations (<marey/iteration.h>), else empty:
- *   iterations name count ran mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns steady_ns share rank_min_ns
- *              rank_max_ns max_rank
- *   iteration_ranks
- *              rank pid iterations warmup cut mean_ns std_ns p50_ns p99_ns iterations_per_s samples samples_per_s
- *              data_share slowest slowest_share behind_ns
- *   throughput ranks iterations warmup cut iterations_per_s samples samples_per_s data_share              (one row)
- *   epochs     rank pid number iterations duration_ns samples ended
- *   phases     name count iterations total_ns steady_ns share       (of the steady part, else of the run)
- *   steady     name self_ns share                                   (of the steady part)
- *   outliers   rank pid iteration duration_ns usual_ns longer extra_ns
- * Total counts the outermost of a recursive range once; mean and quantiles are over every call. Quantiles are within
- * 0.8 %. Share is the total over the time from first to last event, of all processes together; in `threads`, of that
- * process; in `phases`, of processes that have phases: a row "(no phase)" has the rest of it. A range that was never
- * ended, or whose end was lost, is in no count and no time; `open` has those that were
- * open at the end, and since when, counted from the process's first event. Names group, whatever site they come from.
- *
- * Iterations: warm-up and iterations in which events were lost are counted, and left out of everything else. A row of
- * `iterations` is the time of a name in an iteration, on all threads of the process together and split where a range
- * goes on into the next; an iteration in which it did not run counts as 0 (`ran`: in how many it did), in the processes
- * that have the name in some iteration. The first row, "(whole iteration)", is the iteration itself. steady_ns is the
- * mean and `share` the part of the time without the first iteration of processes that mark no warm-up. The last row, "(no range)",
- * is the time in which the thread that counts has no range open, unless a filter chooses names. rank_min_ns and rank_max_ns are the lowest and highest mean of a process. `slowest` counts the iterations
- * in which a rank took longest among those that have it, behind_ns by how much in these, against the mean of the
- * others. Rates are over the time of the iterations that count, samples_per_s summed over ranks. An outlier is longer
- * than the third quartile by three times the distance between the quartiles, and than the median by a fifth; `longer`
- * is the innermost range that accounts for it. The 16 longest of a process at most. Memory: 4 bytes for each iteration
- * of a process while it is read, and 16 for each of the longest process.
- *
- * Ranks held against one another: processes that load no data for another. The value of a name is its mean time in an
- * iteration (`per` is "iteration"); of names that run in none, and of programs that tell no iterations, its time in all
- * ("run"). `mad_ns` is the median of the distances from the median, and `score` how many typical distances (1.48 times
- * that, a hundredth of the median at least) a value lies from it. Of five ranks or more, one is an outlier that is more
- * than five of these away, and more than a hundredth of the whole. rank_times has each rank, the slowest first: by_ns
- * against the median, slow_share the part of its iterations beyond that bound, `longer` the innermost range that makes it
- * slower than the median rank. rank_outliers has the largest first, and those that are too fast last.
- *
- * GPU work: the streams of a process are no threads and their work no ranges. `kind` is kernel, copy, set, annotation, sync
- * or memory. The last three are no work: they have no share and come last. `share` is the total over the times of all work
- * added up, so that shares add up to one; work that ran side by side counts each for itself (<marey/breakdown.h> has
- * the time in which any ran). `streams` and `devices` are added up over processes. `gpu_ranges` has for each name of a
- * range the work that was launched in it or in ranges within it: how many pieces, their times added up, and of those
- * the ones launched in no range within it. A launch is known by its correlation; work whose launch is not in the
- * recording is in no row. Memory: some 100 bytes for each launch of a process while it is read.
- */
-MAREY_API marey_table *marey_summary_table(marey_summary *summary, const char *name);
 
 /*
  * What one kind of measurement took from the program, estimated from a calibration inside the program: `count` operations,
@@ -139,7 +49,6 @@ struct marey_cost {
         n_cut; /* processes whose recording stopped before they ended; whose log has no end */
     uint32_t is_sampled; /* non-zero: a sampler ran, whose cost is not in here */
 };
-MAREY_API void marey_summary_cost(const marey_summary *summary, struct marey_cost *out);
 
 /* Presenters of one table. Each returns MAREY_EIO when the stream refuses. */
 struct marey_text_options {
@@ -222,7 +131,7 @@ struct marey_analysis {
     int is_section; /* its switch adds it to the report of ranges: after the tables, in JSON as an object of its name */
     int needs_arguments; /* of the events of traces: marey_import_options.keep_arguments */
 };
-/* Analysis number `i`; NULL after the last. */
+/* Analysis number `i`; NULL after the last. The first, "ranges", is what `marey report` prints without a switch. */
 MAREY_API const struct marey_analysis *marey_analysis_at(size_t i);
 
 /*
@@ -235,6 +144,11 @@ typedef marey_status marey_convert(void *ctx, const char *command, const char *f
 struct marey_report_options {
     const char *const *settings; /* "first", "co2=380"; NULL after the last. NULL: none */
     uint32_t n_jobs;             /* threads to read logs with; 0: as many as there are cores */
+    /*
+     * Tables that will be written besides those that settings ask for, comma separated; "": none. Others that are large may
+     * be empty: "ranges" skips `threads` and `ranks`. NULL: all tables are wanted.
+     */
+    const char *tables;
     marey_progress *progress;
     void *progress_ctx;
     /* For each path of marey_report_create_files(), in its order. NULL, or one that is NULL: none. */
@@ -282,9 +196,11 @@ MAREY_API void marey_report_cost(const marey_report *report, struct marey_cost *
 /* How a report is written; zero is the default. */
 struct marey_write_options {
     struct marey_text_options text;
-    const char *table; /* only this one; NULL: that of the setting "by", else what the analysis has for the format */
+    /* Only this one, in text and Markdown also several, comma separated; NULL: as settings ask for, else the default. */
+    const char *table;
     uint32_t limit; /* rows of a table in text and CSV; 0: all */
     int is_short;   /* non-zero: a few lines, for a section of another report */
+    const marey_report *section; /* "ranges": printed after the tables, in JSON an object of its name. Lent. NULL: none */
 };
 /*
  * Write it as "text", "json" (all tables and notes), "csv" (one table) or "markdown"; "scale" also as "html" and as "svg",
@@ -295,35 +211,6 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_report_write(const marey_report *
                                                             const char *format,
                                                             const struct marey_write_options *options,
                                                             FILE *out);
-
-/* ---- the summary as `marey report` prints it ---- */
-
-/* The whole answer of `marey report`: what ran, the table, loss, cost, open ranges. */
-struct marey_summary_text_options {
-    struct marey_text_options text;
-    /*
-     * Which tables, comma separated; NULL: "ranges". Behind ranges come kernels, copies, async, counters and marks where there are any,
-     * behind iterations iteration_ranks, epochs, phases and outliers. In text, where there are more than 16 ranks,
-     * `ranks` gives way to rank_spread, the first ten of rank_times, rank_outliers and rank_hosts; with a limit of 0 it
-     * stands behind these.
-     */
-    const char *tables;
-    const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" turns it round */
-    uint32_t limit; /* rows at most; 0: all */
-    /* A report to print after the tables, in JSON an object of its name. Lent. NULL: none. */
-    const struct marey_report *section;
-};
-MAREY_API marey_status marey_summary_text(marey_summary *summary,
-                                          const struct marey_summary_text_options *options,
-                                          FILE *out);
-/*
- * An object: the tables asked for (always ranges, async, counters, marks, open, processes, those of iterations, of
- * ranks held against one another and of GPU work),
- * warnings, loss, cost.
- */
-MAREY_API marey_status marey_summary_json(marey_summary *summary,
-                                          const struct marey_summary_text_options *options,
-                                          FILE *out);
 
 /*
  * The series: a line of CSV for each iteration, warm-up among them, and each range that ran in it, for all processes:

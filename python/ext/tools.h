@@ -51,8 +51,6 @@ const char *tools_unit_name(enum marey_unit unit);
 
 /* A Report, which takes `report`. */
 PyObject *tools_report_create(const struct tools_state *state, marey_report *report);
-/* The report of a Report, lent; NULL for None. -1 with an exception for another type. */
-int tools_report_get(const struct tools_state *state, PyObject *object, const marey_report **out);
 PyObject *tools_report_files(PyObject *module, PyObject *args);
 /* A tuple of str as a list with NULL after the last, to be freed; the tuple lends the strings. NULL with an exception. */
 const char **tools_settings(PyObject *tuple);

@@ -1,8 +1,8 @@
 /*
  * tools_recording.c: one or several recordings, read as one.
  *
- * Opening reads names, clocks and threads. The events are read once, for the summary, when the first table is asked
- * for. Both may take long, so other threads run meanwhile; `busy` keeps them off this object.
+ * Opening reads names, clocks and threads; a report reads the events. Both may take long, so other threads run meanwhile;
+ * `busy` keeps them off this object.
  */
 #include "tools.h"
 
@@ -15,10 +15,6 @@ struct recording {
     marey_recording **opened; /* of each the processes that were asked for */
     marey_recording **wholes; /* that they were selected from; NULL where all were */
     size_t n;
-    marey_summary *summary; /* NULL until a table is asked for */
-    PyObject *filter;       /* str or None */
-    PyObject *data;         /* the range that is data loading, or None */
-    unsigned max_depth;
     int busy;
 };
 
@@ -40,7 +36,6 @@ static int enter(struct recording *self)
 
 static void recording_close_all(struct recording *self)
 {
-    marey_summary_destroy(self->summary);
     for (size_t i = 0; i < self->n; i++)
         marey_recording_close(self->opened[i]);
     for (size_t i = 0; i < self->n; i++)
@@ -54,8 +49,6 @@ static void recording_dealloc(PyObject *object)
     struct recording *self = (struct recording *)object;
     PyTypeObject *type = Py_TYPE(object);
     recording_close_all(self);
-    Py_XDECREF(self->filter);
-    Py_XDECREF(self->data);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -86,25 +79,20 @@ static int open_one(struct recording *self, PyObject *path, const char *process)
     return 0;
 }
 
-/* Recording(paths, filter, max_depth, data, process) */
+/* Recording(paths, process) */
 static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *paths, *filter, *data;
-    unsigned max_depth;
+    PyObject *paths;
     const char *process;
     if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
         PyErr_SetString(PyExc_TypeError, "Recording() takes no keyword arguments");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O!OIOz:Recording", &PyTuple_Type, &paths, &filter, &max_depth,
-                          &data, &process))
+    if (!PyArg_ParseTuple(args, "O!z:Recording", &PyTuple_Type, &paths, &process))
         return NULL;
     struct recording *self = (struct recording *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
-    self->filter = Py_NewRef(filter);
-    self->data = Py_NewRef(data);
-    self->max_depth = max_depth;
     const Py_ssize_t n = PyTuple_GET_SIZE(paths);
     self->opened = PyMem_Calloc(n > 0 ? (size_t)n : 1, sizeof *self->opened);
     self->wholes = PyMem_Calloc(n > 0 ? (size_t)n : 1, sizeof *self->wholes);
@@ -127,45 +115,6 @@ static int leave(struct recording *self, PyThreadState *thread, marey_status sta
         return 0;
     tools_raise(state_of((PyObject *)self), status);
     return -1;
-}
-
-/* Read the events, once. -1 and an exception when they cannot be read. */
-static int summarize(struct recording *self)
-{
-    if (self->summary != NULL)
-        return 0;
-    struct marey_summary_options options = {.max_depth = self->max_depth};
-    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
-        return -1;
-    if (self->data != Py_None && (options.data = PyUnicode_AsUTF8(self->data)) == NULL)
-        return -1;
-    if (enter(self) < 0)
-        return -1;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_summary_create(self->opened, self->n, &options, &self->summary);
-    return leave(self, thread, status);
-}
-
-static PyObject *recording_table(PyObject *object, PyObject *name)
-{
-    struct recording *self = (struct recording *)object;
-    const char *text = PyUnicode_AsUTF8(name);
-    if (text == NULL || summarize(self) < 0)
-        return NULL;
-    marey_table *table = marey_summary_table(self->summary, text);
-    if (table == NULL)
-        return PyErr_Format(PyExc_KeyError, "no table %R", name);
-    return tools_table_create(state_of(object), table, object);
-}
-
-static PyObject *recording_cost(PyObject *object, PyObject *Py_UNUSED(unused))
-{
-    struct recording *self = (struct recording *)object;
-    if (summarize(self) < 0)
-        return NULL;
-    struct marey_cost cost;
-    marey_summary_cost(self->summary, &cost);
-    return tools_cost(&cost);
 }
 
 static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused))
@@ -241,25 +190,6 @@ static PyObject *recording_processes(PyObject *object, PyObject *Py_UNUSED(unuse
     return list;
 }
 
-/* report(tables or None, sort or None, limit, width, as_json, Report of a section or None) */
-static PyObject *recording_report(PyObject *object, PyObject *args)
-{
-    struct recording *self = (struct recording *)object;
-    struct marey_summary_text_options options = {0};
-    PyObject *section;
-    int as_json;
-    if (!PyArg_ParseTuple(args, "zzIIpO:report", &options.tables, &options.sort, &options.limit,
-                          &options.text.width, &as_json, &section))
-        return NULL;
-    struct tools_sink sink;
-    if (tools_report_get(state_of(object), section, &options.section) < 0 || summarize(self) < 0 ||
-        tools_sink_open(&sink) < 0)
-        return NULL;
-    const marey_status status = as_json ? marey_summary_json(self->summary, &options, sink.stream)
-                                        : marey_summary_text(self->summary, &options, sink.stream);
-    return tools_sink_finish(&sink, state_of(object), status);
-}
-
 /* Set what to compare with and keep other threads off it. -1 and an exception when that cannot be had. */
 static int take_baseline(PyObject *self, PyObject *baseline, struct marey_export_options *options)
 {
@@ -288,7 +218,7 @@ static int warn_left_out(uint64_t n, const char *what)
     return PyErr_WarnFormat(PyExc_RuntimeWarning, 2, "%s: %llu", what, (unsigned long long)n);
 }
 
-/* export(format, fd, by or None, baseline or None, calls, samples or None) */
+/* export(format, fd, filter or None, by or None, baseline or None, calls, samples or None) */
 static PyObject *recording_export(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
@@ -298,8 +228,8 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     uint64_t n_too_deep = 0, n_unmatched = 0;
     struct marey_export_options options = {.n_too_deep = &n_too_deep, .n_unmatched = &n_unmatched};
     struct marey_samples_filter samples = {0};
-    if (!PyArg_ParseTuple(args, "sizOpO:export", &format, &fd, &options.by, &baseline,
-                          &options.calls, &chosen))
+    if (!PyArg_ParseTuple(args, "sizzOpO:export", &format, &fd, &options.filter, &options.by,
+                          &baseline, &options.calls, &chosen))
         return NULL;
     if (chosen != Py_None) {
         if (tools_samples_filter(chosen, &samples) < 0)
@@ -307,8 +237,6 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
         options.samples = &samples;
         options.startup = samples.startup;
     }
-    if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
-        return NULL;
     if (take_baseline(object, baseline, &options) < 0)
         return NULL;
     if (enter(self) < 0) {
@@ -328,29 +256,28 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* page(fd, title or None, max_ranges) */
+/* page(fd, title or None, max_ranges, settings of "ranges") */
 static PyObject *recording_page(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct marey_page_options options = {.summary = {.max_depth = self->max_depth}};
+    struct marey_page_options options = {0};
     unsigned long long max_ranges;
+    PyObject *tuple;
     int fd;
-    if (!PyArg_ParseTuple(args, "izK:page", &fd, &options.title, &max_ranges))
+    if (!PyArg_ParseTuple(args, "izKO!:page", &fd, &options.title, &max_ranges, &PyTuple_Type, &tuple))
         return NULL;
     options.max_ranges = max_ranges;
-    if (self->filter != Py_None && (options.summary.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
+    const char **settings = tools_settings(tuple);
+    if (settings == NULL || enter(self) < 0) {
+        PyMem_Free(settings);
         return NULL;
-    if (self->data != Py_None && (options.summary.data = PyUnicode_AsUTF8(self->data)) == NULL)
-        return NULL;
-    if (enter(self) < 0)
-        return NULL;
+    }
+    options.report.settings = settings;
     PyThreadState *thread = PyEval_SaveThread();
     const marey_status status = marey_page_write(self->opened, self->n, &options, fd);
-    PyEval_RestoreThread(thread);
-    self->busy = 0;
-    if (status != MAREY_OK)
-        return tools_raise(state_of(object), status);
-    Py_RETURN_NONE;
+    const int rc = leave(self, thread, status);
+    PyMem_Free(settings);
+    return rc == 0 ? Py_NewRef(Py_None) : NULL;
 }
 
 /* The recordings of the other one, where there is one; -1 with an exception. It is busy until leave_baseline(). */
@@ -434,19 +361,15 @@ static PyObject *recording_analyze(PyObject *object, PyObject *args)
 }
 
 static PyMethodDef recording_methods[] = {
-    {"table", recording_table, METH_O, "table($self, name, /)\n--\n\nA table of the summary."},
-    {"cost", recording_cost, METH_NOARGS,
-     "cost($self, /)\n--\n\nWhat measuring took and lost, as a dict."},
     {"warnings", recording_warnings, METH_NOARGS,
      "warnings($self, /)\n--\n\nWhat is missing or doubtful."},
     {"processes", recording_processes, METH_NOARGS,
      "processes($self, /)\n--\n\nIdentity and times of each process, as dicts."},
-    {"report", recording_report,
-     METH_VARARGS, "report($self, tables, sort, limit, width, as_json, with_gpus, /)\n--\n\nThe whole answer, as text or JSON."},
-    {"export", recording_export,
-     METH_VARARGS, "export($self, format, fd, by, baseline, calls, samples, /)\n--\n\nThe events or their sums, for another tool."},
+    {"export", recording_export, METH_VARARGS,
+     "export($self, format, fd, filter, by, baseline, calls, samples, /)\n--\n\nThe events or "
+     "their sums, for another tool."},
     {"page", recording_page, METH_VARARGS,
-     "page($self, fd, title, max_ranges, /)\n--\n\nThe report page."},
+     "page($self, fd, title, max_ranges, settings, /)\n--\n\nThe report page."},
     {"calls_page", recording_calls_page, METH_VARARGS,
      "calls_page($self, fd, title, name, before, name_before, /)\n--\n\nThe page of calls alone."},
     {"analyze", recording_analyze, METH_VARARGS,

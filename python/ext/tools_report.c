@@ -32,7 +32,8 @@ PyObject *tools_report_create(const struct tools_state *state, marey_report *rep
     return (PyObject *)self;
 }
 
-int tools_report_get(const struct tools_state *state, PyObject *object, const marey_report **out)
+/* Lent; NULL for None. -1 with an exception for another type. */
+static int get_section(const struct tools_state *state, PyObject *object, const marey_report **out)
 {
     if (object != Py_None && !Py_IS_TYPE(object, state->report_type)) {
         PyErr_SetString(PyExc_TypeError, "expected a Report or None");
@@ -101,15 +102,16 @@ static PyObject *report_cost(PyObject *self, PyObject *Py_UNUSED(unused))
     return tools_cost(&cost);
 }
 
-/* write(format, table or None, limit, width, short) */
+/* write(format, table or None, limit, width, short, Report of a section or None) */
 static PyObject *report_write(PyObject *self, PyObject *args)
 {
     struct marey_write_options options = {0};
     const char *format;
+    PyObject *section;
     struct tools_sink sink;
-    if (!PyArg_ParseTuple(args, "szIIp:write", &format, &options.table, &options.limit,
-                          &options.text.width, &options.is_short) ||
-        tools_sink_open(&sink) < 0)
+    if (!PyArg_ParseTuple(args, "szIIpO:write", &format, &options.table, &options.limit,
+                          &options.text.width, &options.is_short, &section) ||
+        get_section(state_of(self), section, &options.section) < 0 || tools_sink_open(&sink) < 0)
         return NULL;
     return tools_sink_finish(&sink, state_of(self),
                              marey_report_write(report_of(self), format, &options, sink.stream));
@@ -248,7 +250,8 @@ static PyMethodDef report_methods[] = {
     {"cost", report_cost, METH_NOARGS, "cost($self, /)\n--\n\nWhat measuring cost the program."},
     {"page", report_page, METH_VARARGS, "page($self, fd, title, /)\n--\n\nThe page of a comparison."},
     {"write", report_write, METH_VARARGS,
-     "write($self, format, table, limit, width, short, /)\n--\n\nIt as text, json, csv, markdown, "
+     "write($self, format, table, limit, width, short, section, /)\n--\n\nIt as text, json, csv, "
+     "markdown, "
      "or another format of it."},
     {NULL, NULL, 0, NULL},
 };

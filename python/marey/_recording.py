@@ -130,16 +130,17 @@ class Recording:
             raise ValueError("marey.load needs at least one recording")
         self._paths = tuple(os.fspath(p) for p in paths)
         self._process = None if process is None else str(process)
-        self._native = _tools.Recording(self._paths, filter, max_depth, data, self._process)
-        self._tables: dict[str, Table] = {}
+        self._native = _tools.Recording(self._paths, self._process)
         self._reports: dict[tuple[str, ...], Report] = {}
         self._filter = filter
+        self._settings: dict[str, Setting] = {"filter": filter, "depth": max_depth or None, "data": data}
 
     def table(self, name: str) -> Table:
         """Give a table by its name; the properties below are the names."""
-        if name not in self._tables:
-            self._tables[name] = Table(self._native.table(name), tree="name" if name == "tree" else None)
-        return self._tables[name]
+        return self._ranges()[name]
+
+    def _ranges(self, sort: Optional[str] = None) -> Report:
+        return self._report("ranges", **self._settings, sort=sort)
 
     @property
     def ranges(self) -> Table:
@@ -378,7 +379,7 @@ class Recording:
     @property
     def cost(self) -> dict[str, int]:
         """What measuring took from the program: events, time in the program, time of the flush thread, bytes, loss."""
-        return self._native.cost()
+        return self._ranges().cost
 
     @property
     def lost_events(self) -> int:
@@ -418,6 +419,8 @@ class Recording:
         docs/reference/analyses.md lists the names. Without one, the text of `marey report`: what ran, the tables
         asked for, loss and cost; `gpu` adds what `marey report --gpu` shows.
         """
+        if tables == "ranges":
+            return self._report(tables, **{**self._settings, **settings})
         if isinstance(tables, str):
             return self._report(tables, **settings)
         return self._text(tables, **settings)
@@ -431,7 +434,7 @@ class Recording:
         width: int = 0,
         gpu: bool = False,
     ) -> str:
-        return self._native.report(_names(tables), sort, limit, width, False, self._section(gpu))
+        return self._ranges(sort)._native.write("text", _names(tables), limit, width, False, self._section(gpu))
 
     def _section(self, gpu: bool) -> Optional[_tools.Report]:
         return self._report("gpu", filter=self._filter)._native if gpu else None
@@ -445,7 +448,7 @@ class Recording:
         gpu: bool = False,
     ) -> str:
         """Give the text of `marey report --json`."""
-        return self._native.report(_names(tables), sort, limit, 0, True, self._section(gpu))
+        return self._ranges(sort)._native.write("json", _names(tables), limit, 0, False, self._section(gpu))
 
     def export(
         self,
@@ -476,7 +479,7 @@ class Recording:
             if os.path.exists(leftover) and os.path.getsize(leftover) > 0:
                 raise FileExistsError(f"{leftover} is left from an earlier file and would damage the new one")
         with replacing(path, "wb") as file:
-            self._native.export(format, file.fileno(), by, before, calls, wanted)
+            self._native.export(format, file.fileno(), self._filter, by, before, calls, wanted)
 
     def to_html(self, path: Path, *, title: Optional[str] = None, max_ranges: int = 0) -> None:
         """Write the page of `marey report --html`: overview, timeline, iterations, flame graph, tables in one file.
@@ -485,13 +488,13 @@ class Recording:
         """
         from marey._page import write_page
 
-        write_page(path, lambda fd: self._native.page(fd, title, max_ranges))
+        write_page(path, lambda fd: self._native.page(fd, title, max_ranges, settings_of(self._settings)))
 
     def page(self, *, title: Optional[str] = None, max_ranges: int = 0) -> Page:
         """Give the same page for a notebook, which shows it below the cell."""
         from marey._page import make_page
 
-        return make_page(lambda fd: self._native.page(fd, title, max_ranges))
+        return make_page(lambda fd: self._native.page(fd, title, max_ranges, settings_of(self._settings)))
 
     def _repr_html_(self) -> str:
         """Show in a notebook what took the time. The names come from the measured program, so everything is escaped."""

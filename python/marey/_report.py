@@ -27,7 +27,7 @@ class Report:
         self._by: dict[str, str] = {}
         self._tables: dict[str, Table] = {}
         for table, by, found in native.tables():
-            self._tables[table] = Table(found)
+            self._tables[table] = Table(found, tree="name" if name == "ranges" and table == "tree" else None)
             if by is not None:
                 self._by[by] = table
 
@@ -54,19 +54,19 @@ class Report:
 
     def text(self, table: Optional[str] = None, *, limit: int = 0, width: int = 0, short: bool = False) -> str:
         """Give what the command line prints: all of it, or one table; `limit` rows of each, 0 for all."""
-        return self._native.write("text", table, limit, width, short)
+        return self._native.write("text", table, limit, width, short, None)
 
     def json(self) -> str:
         """Give all tables and notes as a JSON object."""
-        return self._native.write("json", None, 0, 0, False)
+        return self._native.write("json", None, 0, 0, False, None)
 
     def csv(self, table: Optional[str] = None) -> str:
         """Give a table as CSV."""
-        return self._native.write("csv", table, 0, 0, False)
+        return self._native.write("csv", table, 0, 0, False, None)
 
     def markdown(self, table: Optional[str] = None) -> str:
         """Give the tables, or one of them, as Markdown."""
-        return self._native.write("markdown", table, 0, 0, False)
+        return self._native.write("markdown", table, 0, 0, False, None)
 
     def __getitem__(self, table: str) -> Table:
         if table not in self._tables:

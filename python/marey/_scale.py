@@ -79,7 +79,7 @@ class Scaling(Report):
         """Give the same page for a notebook, which shows it below the cell."""
         from marey._page import Page
 
-        return Page(self._native.write("html", None, 0, 0, False))
+        return Page(self._native.write("html", None, 0, 0, False, None))
 
     def picture(self, name: str) -> str:
         """Return one chart as SVG: "speedup", "step-breakdown", or another of `marey scale --pictures`.
@@ -88,7 +88,7 @@ class Scaling(Report):
         """
         if name not in PICTURES and name not in ITWINAI_PICTURES:
             raise ValueError(f"no chart {name!r}; there are {', '.join(PICTURES + ITWINAI_PICTURES)}")
-        return self._native.write("svg", name, 0, 0, False)
+        return self._native.write("svg", name, 0, 0, False, None)
 
     def __repr__(self) -> str:
         return self.text().rstrip("\n")

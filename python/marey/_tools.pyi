@@ -55,7 +55,9 @@ class Report:
     def notes(self) -> list[str]: ...
     def cost(self) -> dict[str, int]: ...
     def page(self, fd: int, title: Optional[str], /) -> None: ...
-    def write(self, format: str, table: Optional[str], limit: int, width: int, short: bool, /) -> str: ...
+    def write(
+        self, format: str, table: Optional[str], limit: int, width: int, short: bool, section: Optional[Report], /
+    ) -> str: ...
 
 class _Analysis(TypedDict):
     name: str
@@ -86,37 +88,23 @@ class Recording:
     def __new__(
         cls,
         paths: tuple[str, ...],
-        filter: Optional[str],
-        max_depth: int,
-        data: Optional[str],
         process: Optional[str],
         /,
     ) -> Recording: ...
-    def table(self, name: str, /) -> Table: ...
-    def cost(self) -> dict[str, int]: ...
     def warnings(self) -> list[str]: ...
     def processes(self) -> list[_Process]: ...
-    def report(
-        self,
-        tables: Optional[str],
-        sort: Optional[str],
-        limit: int,
-        width: int,
-        as_json: bool,
-        section: Optional[Report],
-        /,
-    ) -> str: ...
     def export(
         self,
         format: str,
         fd: int,
+        filter: Optional[str],
         by: Optional[str],
         baseline: Optional[Recording],
         calls: bool,
         samples: Optional[_Chosen],
         /,
     ) -> None: ...
-    def page(self, fd: int, title: Optional[str], max_ranges: int, /) -> None: ...
+    def page(self, fd: int, title: Optional[str], max_ranges: int, settings: tuple[str, ...], /) -> None: ...
     def calls_page(
         self,
         fd: int,

@@ -114,17 +114,16 @@ void fuzz_visit(const char *path)
 
 static void use_summary(marey_recording *recording, bool as_json, FILE *nowhere)
 {
-    marey_summary *summary;
-    const struct marey_summary_options options = {.n_jobs = 1};
-    if (marey_summary_create(&recording, 1, &options, &summary) != MAREY_OK)
+    marey_report *summary;
+    const struct marey_report_options options = {.n_jobs = 1};
+    if (marey_report_create("ranges", &recording, 1, &options, &summary) != MAREY_OK)
         return;
-    const struct marey_summary_text_options report = {
-        .tables = "ranges,tree,threads,ranks,processes,async,counters,marks,open"};
-    if (as_json)
-        marey_summary_json(summary, &report, nowhere);
-    else
-        marey_summary_text(summary, &report, nowhere);
-    marey_summary_destroy(summary);
+    const struct marey_write_options report = {
+        .table = "ranges,tree,threads,ranks,processes,async,counters,marks,open"};
+    const marey_status status =
+        marey_report_write(summary, as_json ? "json" : "text", &report, nowhere);
+    (void)status;
+    marey_report_destroy(summary);
 }
 
 void fuzz_read(const char *path, unsigned which)

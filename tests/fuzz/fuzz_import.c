@@ -27,16 +27,16 @@ static marey_status read_bytes(const struct marey__import_format *format, marey_
 /* How many calls and nanoseconds the recording has in all. */
 static uint64_t summarise(marey_recording *recording)
 {
-    marey_summary *summary;
+    marey_report *summary;
     uint64_t sum = 0;
-    if (marey_summary_create(&recording, 1, &(struct marey_summary_options){.n_jobs = 1},
-                             &summary) != MAREY_OK)
+    if (marey_report_create("ranges", &recording, 1, &(struct marey_report_options){.n_jobs = 1},
+                            &summary) != MAREY_OK)
         abort();
-    const marey_table *ranges = marey_summary_table(summary, "ranges");
+    const marey_table *ranges = marey_report_table(summary, "ranges");
     for (size_t row = 0; row < marey_table_n_rows(ranges); row++)
         sum += marey_table_cell(ranges, row, (size_t)marey_table_find(ranges, "count")).as.u64 +
                marey_table_cell(ranges, row, (size_t)marey_table_find(ranges, "self_ns")).as.u64;
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     return sum;
 }
 

@@ -17,12 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!fuzz_write_file(path, data, size))
         return 0;
     marey_recording *recording = NULL;
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     const struct marey_import_options wants = {.memory_bytes = 1 << 16,
                                                .keep_arguments = which >> 8 & 1};
     if (marey_open(path, &wants, &recording) == MAREY_OK &&
-        marey_summary_create(&recording, 1, NULL, &summary) == MAREY_OK)
-        marey_summary_destroy(summary);
+        marey_report_create("ranges", &recording, 1, NULL, &summary) == MAREY_OK)
+        marey_report_destroy(summary);
     marey_recording_close(recording);
     remove(path);
     return 0;

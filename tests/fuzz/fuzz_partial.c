@@ -5,13 +5,15 @@
 #include "analyze/summary/internal.h"
 #include "fuzz.h"
 
-static const struct marey_summary_options options = {.n_jobs = 1};
+static const struct marey_report_options options = {.n_jobs = 1};
 
 static void make(struct marey__merge *merge)
 {
-    marey_summary *summary = NULL;
-    if (marey__summary_make(merge, NULL, 0, &options, &summary) == MAREY_OK)
-        marey_summary_destroy(summary);
+    marey_report *report = NULL;
+    const struct marey__request request = {.input = &(struct marey__summary_input){.merge = merge},
+                                           .options = &options};
+    if (marey__report_make("ranges", &request, &report) == MAREY_OK)
+        marey_report_destroy(report);
 }
 
 /* What was read can be packed, and what was packed can be read. */

@@ -93,7 +93,7 @@ static marey_status check_batch(void *ctx, const struct marey_batch *batch)
 
 static void read_back(marey_recording *recording)
 {
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     if (marey_recording_warning(recording, 0) != NULL)
         abort();
     for (size_t p = 0; p < marey_recording_n_processes(recording); p++) {
@@ -103,9 +103,9 @@ static void read_back(marey_recording *recording)
             abort();
         free(check);
     }
-    if (marey_summary_create(&recording, 1, NULL, &summary) != MAREY_OK)
+    if (marey_report_create("ranges", &recording, 1, NULL, &summary) != MAREY_OK)
         abort();
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

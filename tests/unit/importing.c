@@ -57,17 +57,17 @@ marey_recording *import_text(const struct marey__import_format *format, const ch
     return recording;
 }
 
-marey_summary *summary_of(marey_recording *recording)
+marey_report *summary_of(marey_recording *recording)
 {
-    marey_summary *summary = NULL;
-    assert_int_equal(marey_summary_create(&recording, 1, NULL, &summary), MAREY_OK);
+    marey_report *summary = NULL;
+    assert_int_equal(marey_report_create("ranges", &recording, 1, NULL, &summary), MAREY_OK);
     marey_recording_close(recording);
     return summary;
 }
 
-static size_t find_row(marey_summary *summary, const char *name)
+static size_t find_row(marey_report *summary, const char *name)
 {
-    const marey_table *ranges = marey_summary_table(summary, "ranges");
+    const marey_table *ranges = marey_report_table(summary, "ranges");
     const size_t column = (size_t)marey_table_find(ranges, "name");
     size_t row = 0;
     while (row < marey_table_n_rows(ranges) &&
@@ -81,10 +81,10 @@ static uint64_t number(const marey_table *table, size_t row, const char *column)
     return marey_table_cell(table, row, (size_t)marey_table_find(table, column)).as.u64;
 }
 
-void expect_range(marey_summary *summary, const char *name, uint64_t count, uint64_t total_ns,
+void expect_range(marey_report *summary, const char *name, uint64_t count, uint64_t total_ns,
                   uint64_t self_ns)
 {
-    const marey_table *ranges = marey_summary_table(summary, "ranges");
+    const marey_table *ranges = marey_report_table(summary, "ranges");
     const size_t row = find_row(summary, name);
     if (row == marey_table_n_rows(ranges))
         fail_msg("no range %s", name);
@@ -93,15 +93,15 @@ void expect_range(marey_summary *summary, const char *name, uint64_t count, uint
     assert_int_equal(number(ranges, row, "self_ns"), self_ns);
 }
 
-void expect_no_range(marey_summary *summary, const char *name)
+void expect_no_range(marey_report *summary, const char *name)
 {
     assert_int_equal(find_row(summary, name),
-                     marey_table_n_rows(marey_summary_table(summary, "ranges")));
+                     marey_table_n_rows(marey_report_table(summary, "ranges")));
 }
 
-void expect_warning(marey_summary *summary, const char *part)
+void expect_warning(marey_report *summary, const char *part)
 {
-    const marey_table *warnings = marey_summary_table(summary, "warnings");
+    const marey_table *warnings = marey_report_table(summary, "warnings");
     for (size_t row = 0; row < marey_table_n_rows(warnings); row++)
         if (strstr(marey_table_cell(warnings, row, 0).as.text, part) != NULL)
             return;

@@ -18,13 +18,13 @@ marey_status import_bytes(const struct marey__import_format *format, const void 
 marey_recording *import_text(const struct marey__import_format *format, const char *text);
 
 /* Its summary, closing the recording; destroy it. */
-marey_summary *summary_of(marey_recording *recording);
+marey_report *summary_of(marey_recording *recording);
 /* A row of the ranges: its count, total and self, which must be as given. */
-void expect_range(marey_summary *summary, const char *name, uint64_t count, uint64_t total_ns,
+void expect_range(marey_report *summary, const char *name, uint64_t count, uint64_t total_ns,
                   uint64_t self_ns);
-void expect_no_range(marey_summary *summary, const char *name);
+void expect_no_range(marey_report *summary, const char *name);
 /* A line below the report that has `part` in it. */
-void expect_warning(marey_summary *summary, const char *part);
+void expect_warning(marey_report *summary, const char *part);
 
 /* What an export of the recording to `format` holds; free it with free. */
 char *exported_text(marey_recording *recording, const char *format);

@@ -32,7 +32,7 @@ static marey_recording *read_text(const char *text)
     return import_text(&marey__import_austin, text);
 }
 
-static marey_summary *summarise(const char *text)
+static marey_report *summarise(const char *text)
 {
     return summary_of(read_text(text));
 }
@@ -69,15 +69,15 @@ static void what_is_of_austin_is_known(void **state)
 /* A stack that stays is one range; counts are samples. */
 static void samples_become_ranges_in_time(void **state)
 {
-    marey_summary *summary = summarise(HEAD "P1;T0:2;a.py:main:3;a.py:step:9 10000\n"
-                                            "P1;T0:2;a.py:main:3;a.py:step:9 10000\n"
-                                            "P1;T0:2;a.py:main:4 5000\n"
-                                            "P1;T0:2;a.py:main:3;a.py:step:9 10000\n");
+    marey_report *summary = summarise(HEAD "P1;T0:2;a.py:main:3;a.py:step:9 10000\n"
+                                           "P1;T0:2;a.py:main:3;a.py:step:9 10000\n"
+                                           "P1;T0:2;a.py:main:4 5000\n"
+                                           "P1;T0:2;a.py:main:3;a.py:step:9 10000\n");
     (void)state;
     expect_range(summary, "main", 4, 35 * MS, 5 * MS);
     expect_range(summary, "step", 3, 30 * MS, 30 * MS);
     expect_warning(summary, "4 samples of austin 3.7.0, of wall time, one each 10 ms");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* A round's threads lie beside one another; a thread that was gone for a round is not drawn through it. */
@@ -96,15 +96,15 @@ static void rounds_are_told_apart(void **state)
     assert_non_null(second);
     assert_null(strstr(second + 1, ",g,"));
     free(text);
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "f", 3, 40 * MS, 40 * MS);
     expect_range(summary, "g", 2, 20 * MS, 20 * MS);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void odd_frames_are_read(void **state)
 {
-    marey_summary *summary =
+    marey_report *summary =
         summarise(HEAD "P1;T0:2;C:\\x.py:main:3;:GC: 1000\n"
                        "P1;T0:2;a b.py:Model.forward.<locals>.<listcomp>:3;libc.so.6:read:0 2000\n"
                        "P1;T0:2 4000\n"
@@ -117,32 +117,32 @@ static void odd_frames_are_read(void **state)
     expect_range(summary, "(no frames)", 1, 4 * MS, 4 * MS);
     expect_range(summary, "plain", 1, 8 * MS, 8 * MS);
     expect_warning(summary, "1 samples have no frames");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void the_mode_full_has_three_numbers(void **state)
 {
-    marey_summary *summary = summarise("# mode: full\n"
-                                       "P1;T0:2;a.py:f:1 1000,1,-4096\n"
-                                       "P1;T0:2;a.py:f:1 1000,0,4096\n"
-                                       "P1;T0:2;a.py:f:1 1000,0\n");
+    marey_report *summary = summarise("# mode: full\n"
+                                      "P1;T0:2;a.py:f:1 1000,1,-4096\n"
+                                      "P1;T0:2;a.py:f:1 1000,0,4096\n"
+                                      "P1;T0:2;a.py:f:1 1000,0\n");
     (void)state;
     expect_range(summary, "f", 2, 2 * MS, 2 * MS);
     expect_warning(summary, "1 idle");
     expect_warning(summary, "left out 1 lines, which are not samples; the first is at line 4");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void the_mode_memory_has_bytes(void **state)
 {
-    marey_summary *summary = summarise("# mode: memory\n"
-                                       "P1;T0:2;a.py:f:1 4096\n"
-                                       "P1;T0:2;a.py:f:1 -4096\n");
+    marey_report *summary = summarise("# mode: memory\n"
+                                      "P1;T0:2;a.py:f:1 4096\n"
+                                      "P1;T0:2;a.py:f:1 -4096\n");
     (void)state;
     expect_range(summary, "f", 2, 4096, 4096);
     expect_warning(summary, "bytes are shown as nanoseconds");
     expect_warning(summary, "1 samples gave memory back");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* ---- bytes ---- */
@@ -152,12 +152,12 @@ static void bytes_are_read(void **state)
     const char text[] = MOJO "\x02\x05\x00"
                              "1f\0"
                              "\x05\x03\x07\x08\x09\x90\x9c\x01\x0a\x41";
-    marey_summary *summary = summary_of(read_mojo(text, sizeof text - 1));
+    marey_report *summary = summary_of(read_mojo(text, sizeof text - 1));
     (void)state;
     expect_range(summary, "main", 2, 20 * MS, 10 * MS);
     expect_range(summary, "GC", 1, 10 * MS, 10 * MS);
     expect_warning(summary, "1 idle");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* Keys of two processes are not the same; a key may come to mean another frame. */
@@ -173,13 +173,13 @@ static void keys_are_of_their_process(void **state)
                              "step\0"
                              "\x03\x03\x01\x02\x09\x09\x01\x05"
                              "\x05\x03\x09\x90\x9c\x01";
-    marey_summary *summary = summary_of(read_mojo(text, sizeof text - 1));
+    marey_report *summary = summary_of(read_mojo(text, sizeof text - 1));
     (void)state;
     expect_range(summary, "main", 1, 10 * MS, 10 * MS);
     expect_range(summary, "step", 1, 10 * MS, 10 * MS);
     expect_range(summary, "(unknown)", 1, 10 * MS, 10 * MS);
     expect_warning(summary, "left out 1 frames that were never defined");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void what_comes_before_a_mistake_is_kept(void **state)
@@ -187,11 +187,11 @@ static void what_comes_before_a_mistake_is_kept(void **state)
     const char text[] = MOJO "\x02\x05\x00"
                              "1f\0"
                              "\x63";
-    marey_summary *summary = summary_of(read_mojo(text, sizeof text - 1));
+    marey_report *summary = summary_of(read_mojo(text, sizeof text - 1));
     (void)state;
     expect_range(summary, "main", 1, 10 * MS, 10 * MS);
     expect_warning(summary, "an event is of no known kind");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* A file that is cut anywhere, or comes in pieces, gives what it has, or a sentence. */

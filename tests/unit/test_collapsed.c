@@ -17,7 +17,7 @@ static marey_recording *read_text(const char *text)
     return import_text(&marey__import_collapsed, text);
 }
 
-static marey_summary *summarise(const char *text)
+static marey_report *summarise(const char *text)
 {
     return summary_of(read_text(text));
 }
@@ -141,12 +141,12 @@ static void a_difference_has_two_numbers_on_each_line(void **state)
     assert_false(marey__collapsed_is_difference(one, strlen(one)));
     assert_true(marey__collapsed_is_difference(one, 9)); /* the end is not there yet */
     assert_false(marey__collapsed_is_difference("", 0));
-    marey_summary *summary = summarise("a;b 10 20\na;c 5 0\n");
+    marey_report *summary = summarise("a;b 10 20\na;c 5 0\n");
     expect_range(summary, "a", 20, 200 * MS, 0);
     expect_range(summary, "b", 20, 200 * MS, 200 * MS);
     expect_no_range(summary, "c");
     expect_warning(summary, "those after are taken");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* ---- recordings ---- */
@@ -154,7 +154,7 @@ static void a_difference_has_two_numbers_on_each_line(void **state)
 static void stacks_become_a_tree_of_samples(void **state)
 {
     (void)state;
-    marey_summary *summary = summarise("main;f;g 3\nmain 1\nmain;h 4\nmain;f 2\n\nother;f 10\n");
+    marey_report *summary = summarise("main;f;g 3\nmain 1\nmain;h 4\nmain;f 2\n\nother;f 10\n");
     expect_range(summary, "main", 10, 100 * MS, 10 * MS);
     expect_range(summary, "f", 15, 150 * MS, 120 * MS);
     expect_range(summary, "g", 3, 30 * MS, 30 * MS);
@@ -163,7 +163,7 @@ static void stacks_become_a_tree_of_samples(void **state)
     expect_warning(
         summary,
         "20 samples, taken as 10.0 ms each, so that counts are samples; a.file has no times");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* Each row of what itwinai's parser takes or refuses. */
@@ -189,8 +189,8 @@ static void every_kind_of_line_counts(void **state)
     uint64_t n_samples = 0;
     assert_false(marey_recording_is_damaged(recording));
     assert_int_equal(marey_recording_n_processes(recording), 2);
-    marey_summary *summary = summary_of(recording);
-    const marey_table *ranges = marey_summary_table(summary, "ranges");
+    marey_report *summary = summary_of(recording);
+    const marey_table *ranges = marey_report_table(summary, "ranges");
     for (size_t row = 0; row < marey_table_n_rows(ranges); row++)
         n_samples +=
             marey_table_cell(ranges, row, (size_t)marey_table_find(ranges, "self_ns")).as.u64;
@@ -200,22 +200,22 @@ static void every_kind_of_line_counts(void **state)
     expect_range(summary, "main (a.py)", 20, 200 * MS, 200 * MS);
     expect_range(summary, "f (<string>)", 5, 50 * MS, 50 * MS);
     expect_range(summary, "two words", 5, 50 * MS, 50 * MS);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void folders_of_packages_tell_nothing(void **state)
 {
     (void)state;
-    marey_summary *summary = summarise("f (/x/lib/python3.11/json/decoder.py:1) 1\n"
-                                       "f (/x/lib/python3.11/site-packages/torch/nn.py:1) 2\n"
-                                       "f (/usr/lib/python3/dist-packages/numpy/core.py:1) 3\n"
-                                       "f (/lib/python3.11) 4\nf (/home/me/f.py:1) 5\n");
+    marey_report *summary = summarise("f (/x/lib/python3.11/json/decoder.py:1) 1\n"
+                                      "f (/x/lib/python3.11/site-packages/torch/nn.py:1) 2\n"
+                                      "f (/usr/lib/python3/dist-packages/numpy/core.py:1) 3\n"
+                                      "f (/lib/python3.11) 4\nf (/home/me/f.py:1) 5\n");
     expect_range(summary, "f (json/decoder.py)", 1, 10 * MS, 10 * MS);
     expect_range(summary, "f (torch/nn.py)", 2, 20 * MS, 20 * MS);
     expect_range(summary, "f (numpy/core.py)", 3, 30 * MS, 30 * MS);
     expect_range(summary, "f (/lib/python3.11)", 4, 40 * MS, 40 * MS);
     expect_range(summary, "f (/home/me/f.py)", 5, 50 * MS, 50 * MS);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void the_innermost_process_has_the_samples(void **state)
@@ -245,13 +245,13 @@ static void the_innermost_process_has_the_samples(void **state)
         assert_int_equal(lane->tid, is_child ? 32 : 1);
         assert_string_equal(lane->name, is_child ? "one; two" : "samples");
     }
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "f", 6, 60 * MS, 60 * MS);
     expect_range(summary, "g", 4, 40 * MS, 40 * MS);
     expect_range(summary, "(no frames)", 6, 60 * MS, 60 * MS);
     expect_warning(summary, "6 samples");
     expect_warning(summary, "10 samples");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* In the order of the export, which sorts paths; 10 ms are 10000000 ns. */
@@ -273,10 +273,10 @@ static void what_is_exported_again_is_the_same(void **state)
     recording = read_text("a;b 2598000123\na 77\n");
     char *again = exported_text(recording, "collapsed");
     assert_string_equal(again, "a 77\na;b 2598000123\n");
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "b", 1, 2598000123, 2598000123);
     expect_warning(summary, "2598000200 samples, taken as 1 ns each");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     free(out);
     free(again);
 }
@@ -285,16 +285,16 @@ static void a_second_has_as_many_samples_as_one_says(void **state)
 {
     (void)state;
     import_wants.samples_per_second = 250;
-    marey_summary *summary = summarise("a;b 5\n");
+    marey_report *summary = summarise("a;b 5\n");
     expect_range(summary, "b", 5, 20 * MS, 20 * MS);
     expect_warning(summary, "5 samples, taken as 4.00 ms each");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     /* Not more than a clock can tell. */
     import_wants.samples_per_second = 1;
     summary = summarise("a 2000000000000000000\n");
     expect_range(summary, "a", UINT64_C(1) << 40, UINT64_C(4000000000000000000),
                  UINT64_C(4000000000000000000));
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     import_wants.samples_per_second = 0;
 }
 
@@ -306,11 +306,11 @@ static void pieces_of_any_length_give_the_same(void **state)
         marey_recording *recording = NULL;
         assert_int_equal(import_bytes(&marey__import_collapsed, text, strlen(text), cut, &recording),
                          MAREY_OK);
-        marey_summary *summary = summary_of(recording);
+        marey_report *summary = summary_of(recording);
         expect_range(summary, "f", 5, 50 * MS, 50 * MS);
         expect_range(summary, "g", 6, 60 * MS, 60 * MS);
         expect_range(summary, "last", 7, 70 * MS, 70 * MS);
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
     }
 }
 
@@ -318,18 +318,18 @@ static void lines_that_are_none_are_told(void **state)
 {
     (void)state;
     marey_recording *recording = read_text("a;b 1\nno number here\nc 2\nd x\n");
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "b", 1, 10 * MS, 10 * MS);
     expect_range(summary, "c", 2, 20 * MS, 20 * MS);
     expect_warning(summary,
                    "left out 2 of 4 lines, which are not stacks; the first is line 2: no number");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     /* Numbers that together are more than a clock has. */
     summary = summarise("a 4000000000000000000\nb 4000000000000000000\nc 5\n");
     expect_range(summary, "c", 1, 5, 5);
     expect_no_range(summary, "b");
     expect_warning(summary, "left out 1 of 3 lines");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void a_file_without_stacks_is_refused(void **state)

@@ -36,26 +36,26 @@ static int teardown(void **state)
 
 /* ---- looking into tables ---- */
 
-static struct marey_cell cell(marey_summary *summary, const char *table_name, const char *name,
+static struct marey_cell cell(marey_report *summary, const char *table_name, const char *name,
                               const char *column)
 {
-    const marey_table *table = marey_summary_table(summary, table_name);
+    const marey_table *table = marey_report_table(summary, table_name);
     return table_cell(table, table_row(table, "name", name), column);
 }
 
-static uint64_t number(marey_summary *summary, const char *table, const char *name, const char *column)
+static uint64_t number(marey_report *summary, const char *table, const char *name, const char *column)
 {
     const struct marey_cell found = cell(summary, table, name, column);
     assert_false(found.is_null);
     return found.as.u64;
 }
 
-static size_t n_rows(marey_summary *summary, const char *table)
+static size_t n_rows(marey_report *summary, const char *table)
 {
-    return marey_table_n_rows(marey_summary_table(summary, table));
+    return marey_table_n_rows(marey_report_table(summary, table));
 }
 
-static void expect_launched(marey_summary *summary, const char *range, uint64_t count,
+static void expect_launched(marey_report *summary, const char *range, uint64_t count,
                             uint64_t gpu_ns, uint64_t self_ns)
 {
     assert_int_equal(number(summary, "gpu_ranges", range, "count"), count);
@@ -63,19 +63,18 @@ static void expect_launched(marey_summary *summary, const char *range, uint64_t 
     assert_int_equal(number(summary, "gpu_ranges", range, "self_gpu_ns"), self_ns);
 }
 
-static marey_summary *summarise_with(struct log_maker *log,
-                                     const struct marey_summary_options *options)
+static marey_report *summarise_with(struct log_maker *log, const struct marey_report_options *options)
 {
     marey_recording *recording = NULL;
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     log_put_end(log, "stop");
     assert_int_equal(log_open(log, &recording), MAREY_OK);
-    assert_int_equal(marey_summary_create(&recording, 1, options, &summary), MAREY_OK);
+    assert_int_equal(marey_report_create("ranges", &recording, 1, options, &summary), MAREY_OK);
     log_close(recording);
     return summary;
 }
 
-static marey_summary *summarise(struct log_maker *log)
+static marey_report *summarise(struct log_maker *log)
 {
     return summarise_with(log, NULL);
 }
@@ -96,10 +95,10 @@ static void work_is_summed_by_name_and_kind(void **state)
     log_work(log, 15, GEMM, MAREY_WORK_KERNEL, 30, 4, 0);
     log_work(log, 70, GEMM, MAREY_WORK_SET, 100, 4, 0);
     log_put_words(log, 2, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
 
     assert_int_equal(n_rows(summary, "kernels"), 4);
-    const marey_table *kernels = marey_summary_table(summary, "kernels");
+    const marey_table *kernels = marey_report_table(summary, "kernels");
     const size_t kind = (size_t)marey_table_find(kernels, "kind");
     /* The longest first, and what is no work behind all that is. */
     static const char *const kinds[] = {"set", "kernel", "copy", "annotation"};
@@ -118,7 +117,7 @@ static void work_is_summed_by_name_and_kind(void **state)
     assert_true(cell(summary, "kernels", "copy", "share").as.f64 == 10.0 / 200);
     assert_true(cell(summary, "kernels", "step", "share").is_null);
     assert_int_equal(number(summary, "kernels", "step", "max_ns"), 900);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void streams_are_neither_threads_nor_ranges(void **state)
@@ -129,16 +128,16 @@ static void streams_are_neither_threads_nor_ranges(void **state)
     log_put_words(log, 0, 0);
     log_work(log, 90, GEMM, MAREY_WORK_KERNEL, 400, 1, 0);
     log_put_words(log, 1, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     assert_int_equal(n_rows(summary, "ranges"), 1);
     assert_int_equal(n_rows(summary, "tree"), 1);
     assert_int_equal(n_rows(summary, "threads"), 1);
     assert_int_equal(number(summary, "ranges", "outer", "threads"), 1);
     /* The process lasts until its GPU is done. */
-    const marey_table *processes = marey_summary_table(summary, "processes");
+    const marey_table *processes = marey_report_table(summary, "processes");
     const size_t duration = (size_t)marey_table_find(processes, "duration_ns");
     assert_int_equal(marey_table_cell(processes, 0, duration).as.u64, 490);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void a_gap_on_a_stream_cuts_no_range(void **state)
@@ -152,10 +151,10 @@ static void a_gap_on_a_stream_cuts_no_range(void **state)
     log_put_words(log, 1, 2); /* block 1 is missing */
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 1);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     assert_int_equal(number(summary, "ranges", "outer", "total_ns"), 100);
     assert_int_equal(number(summary, "kernels", "gemm", "count"), 2);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* ---- who launched it ---- */
@@ -187,7 +186,7 @@ static void put_launched_work(struct log_maker *log)
     log_work(log, 1400, GEMM, MAREY_WORK_KERNEL, 3, 0, 0);      /* nobody knows */
 }
 
-static void expect_launches(marey_summary *summary)
+static void expect_launches(marey_report *summary)
 {
     expect_launched(summary, "outer", 4, 1120, 1000);
     expect_launched(summary, "inner", 3, 120, 120);
@@ -202,9 +201,9 @@ static void work_belongs_to_the_range_that_launched_it(void **state)
     log_put_words(log, 0, 0);
     put_launched_work(log);
     log_put_words(log, 1, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_launches(summary);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void work_may_be_read_before_its_launch(void **state)
@@ -214,9 +213,9 @@ static void work_may_be_read_before_its_launch(void **state)
     log_put_words(log, 1, 0);
     put_launches(log);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_launches(summary);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void of_a_recursion_the_outermost_has_the_work_once(void **state)
@@ -232,9 +231,9 @@ static void of_a_recursion_the_outermost_has_the_work_once(void **state)
     log_work(log, 40, GEMM, MAREY_WORK_KERNEL, 100, 1, 0);
     log_work(log, 140, GEMM, MAREY_WORK_KERNEL, 10, 2, 0);
     log_put_words(log, 1, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_launched(summary, "outer", 2, 110, 110);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void a_limit_of_depth_hides_ranges_and_changes_no_number(void **state)
@@ -244,10 +243,11 @@ static void a_limit_of_depth_hides_ranges_and_changes_no_number(void **state)
     log_put_words(log, 0, 0);
     put_launched_work(log);
     log_put_words(log, 1, 0);
-    marey_summary *summary = summarise_with(log, &(struct marey_summary_options){.max_depth = 1});
+    marey_report *summary = summarise_with(
+        log, &(struct marey_report_options){.settings = (const char *const[]){"depth=1", NULL}});
     expect_launched(summary, "outer", 4, 1120, 1000);
     assert_int_equal(n_rows(summary, "gpu_ranges"), 1);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void a_filter_chooses_kernels_and_ranges(void **state)
@@ -257,12 +257,12 @@ static void a_filter_chooses_kernels_and_ranges(void **state)
     log_put_words(log, 0, 0);
     put_launched_work(log);
     log_put_words(log, 1, 0);
-    marey_summary *summary =
-        summarise_with(log, &(struct marey_summary_options){.filter = "inner"});
+    marey_report *summary = summarise_with(
+        log, &(struct marey_report_options){.settings = (const char *const[]){"filter=inner", NULL}});
     assert_int_equal(n_rows(summary, "kernels"), 0);
     expect_launched(summary, "inner", 3, 120, 120);
     assert_int_equal(n_rows(summary, "gpu_ranges"), 1);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* Many names, correlations and streams: tables that grow. */
@@ -285,12 +285,12 @@ static void many_launches_are_all_found(void **state)
         log_launch(log, i, i * 0x100000001);
     log_end(log, N + 1, OUTER);
     log_put_words(log, 0, 1);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_launched(summary, "outer", N, (uint64_t)N * (N + 1) / 2, (uint64_t)N * (N + 1) / 2);
     assert_int_equal(number(summary, "kernels", "gemm", "streams"), STREAMS);
     assert_int_equal(number(summary, "kernels", "gemm", "devices"), 4);
     assert_int_equal(number(summary, "kernels", "copy", "count"), N / 3);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* ---- reports and memory ---- */
@@ -309,30 +309,30 @@ static void processes_add_up(void **state)
 {
     struct log_maker *log = *state;
     marey_recording *recordings[2] = {NULL, NULL};
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     put_everything(log);
     log_put_end(log, "stop");
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(log_open(log, &recordings[i]), MAREY_OK);
-    assert_int_equal(marey_summary_create(recordings, 2, NULL, &summary), MAREY_OK);
+    assert_int_equal(marey_report_create("ranges", recordings, 2, NULL, &summary), MAREY_OK);
     assert_int_equal(number(summary, "kernels", "gemm", "count"), 12);
     assert_int_equal(number(summary, "kernels", "gemm", "processes"), 2);
     assert_int_equal(number(summary, "kernels", "gemm", "streams"), 4);
     expect_launched(summary, "outer", 8, 2240, 2000);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     for (size_t i = 0; i < 2; i++)
         log_close(recordings[i]);
 }
 
 /* The text of a report, freed by the caller. */
-static char *report_of(marey_summary *summary, bool is_json, const char *tables)
+static char *report_of(marey_report *summary, bool is_json, const char *tables)
 {
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    const struct marey_summary_text_options options = {.tables = tables};
-    assert_int_equal(is_json ? marey_summary_json(summary, &options, out)
-                             : marey_summary_text(summary, &options, out),
+    const struct marey_write_options options = {.table = tables};
+    assert_int_equal(is_json ? marey_report_write(summary, "json", &options, out)
+                             : marey_report_write(summary, "text", &options, out),
                      MAREY_OK);
     fclose(out);
     return text;
@@ -342,7 +342,7 @@ static void reports_show_kernels_below_ranges(void **state)
 {
     struct log_maker *log = *state;
     put_everything(log);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     char *text = report_of(summary, false, NULL);
     assert_non_null(strstr(text, "1 process, 1 thread,"));
     assert_non_null(strstr(text, "\nranges\n"));
@@ -356,7 +356,7 @@ static void reports_show_kernels_below_ranges(void **state)
     text = report_of(summary, false, "tree");
     assert_null(strstr(text, "gemm"));
     free(text);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void without_memory_nothing_leaks(void **state)
@@ -368,13 +368,13 @@ static void without_memory_nothing_leaks(void **state)
     assert_int_equal(log_open(log, &recording), MAREY_OK);
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
-        marey_summary *summary = NULL;
+        marey_report *summary = NULL;
         marey__alloc_fail_nth(nth);
-        status = marey_summary_create(&recording, 1, &(struct marey_summary_options){.n_jobs = 1},
-                                      &summary);
+        status = marey_report_create("ranges", &recording, 1,
+                                     &(struct marey_report_options){.n_jobs = 1}, &summary);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && summary == NULL));
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
         assert_true(nth < 10000);
     }
     log_close(recording);

@@ -31,7 +31,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static marey_summary *summarise(struct log_maker *log, const struct marey_summary_options *options);
+static marey_report *summarise(struct log_maker *log, const struct marey_report_options *options);
 
 /* ---- series ---- */
 
@@ -273,11 +273,11 @@ static void wild_values_are_taken_as_they_are(void **state)
     log_phase(log, 950, 0xfffff); /* no such site */
     log_end_of(log, 960, 0xfffff);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log, NULL);
+    marey_report *summary = summarise(log, NULL);
     assert_int_equal(number(summary, "throughput", 0, "iterations"), MAREY__COUNT_OF(samples) + 1);
     assert_true(cell(summary, "throughput", 0, "samples").as.f64 == 3);
     (void)row_of(summary, "phases", "(unnamed)"); /* fails where it is not there */
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void what_lies_at_a_loss_is_marked(void **state)
@@ -362,19 +362,19 @@ static void each_failed_allocation_is_told(void **state)
     }
     status = MAREY_ENOMEM;
     for (uint64_t n = 1; status != MAREY_OK; n++) {
-        marey_summary *summary = NULL;
+        marey_report *summary = NULL;
         marey__alloc_fail_nth(n);
-        status = marey_summary_create(&recording, 1, NULL, &summary);
+        status = marey_report_create("ranges", &recording, 1, NULL, &summary);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
     }
     log_close(recording);
 }
 
 /* ---- tables ---- */
 
-static void expect_warning(marey_summary *summary, const char *part)
+static void expect_warning(marey_report *summary, const char *part)
 {
     for (size_t row = 0; row < n_rows(summary, "warnings"); row++)
         if (strstr(cell(summary, "warnings", row, "text").as.text, part) != NULL)
@@ -382,13 +382,13 @@ static void expect_warning(marey_summary *summary, const char *part)
     fail_msg("no warning says \"%s\"", part);
 }
 
-static marey_summary *summarise(struct log_maker *log, const struct marey_summary_options *options)
+static marey_report *summarise(struct log_maker *log, const struct marey_report_options *options)
 {
     marey_recording *recording = NULL;
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     log_put_end(log, "stop");
     assert_int_equal(log_open(log, &recording), MAREY_OK);
-    assert_int_equal(marey_summary_create(&recording, 1, options, &summary), MAREY_OK);
+    assert_int_equal(marey_report_create("ranges", &recording, 1, options, &summary), MAREY_OK);
     log_close(recording);
     return summary;
 }
@@ -413,7 +413,7 @@ static void the_table_has_each_range_by_iteration(void **state)
 {
     struct log_maker *log = *state;
     put_loop(log, 12);
-    marey_summary *summary = summarise(log, NULL);
+    marey_report *summary = summarise(log, NULL);
     assert_int_equal(n_rows(summary, "iterations"), 4);
     assert_string_equal(cell(summary, "iterations", 0, "name").as.text, "(whole iteration)");
     assert_int_equal(number(summary, "iterations", 0, "count"), 10);
@@ -436,15 +436,16 @@ static void the_table_has_each_range_by_iteration(void **state)
     assert_int_equal(number(summary, "iterations", inner, "p90_ns"), 50);
     assert_int_equal(number(summary, "iterations", inner, "max_ns"), 50);
     assert_true(cell(summary, "iterations", inner, "share").as.f64 == 0.025);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void throughput_counts_samples_and_waiting(void **state)
 {
     struct log_maker *log = *state;
     put_loop(log, 12);
-    const struct marey_summary_options options = {.data = "inner"};
-    marey_summary *summary = summarise(log, &options);
+    const struct marey_report_options options = {.settings =
+                                                     (const char *const[]){"data=inner", NULL}};
+    marey_report *summary = summarise(log, &options);
     assert_int_equal(n_rows(summary, "throughput"), 1);
     assert_int_equal(number(summary, "throughput", 0, "iterations"), 12);
     assert_int_equal(number(summary, "throughput", 0, "warmup"), 2);
@@ -453,18 +454,19 @@ static void throughput_counts_samples_and_waiting(void **state)
     assert_true(cell(summary, "throughput", 0, "samples").as.f64 == 80);
     assert_true(cell(summary, "throughput", 0, "samples_per_s").as.f64 == 8e6);
     assert_true(cell(summary, "throughput", 0, "data_share").as.f64 == 0.025);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void a_data_range_that_never_ran_is_told(void **state)
 {
     struct log_maker *log = *state;
     put_loop(log, 4);
-    const struct marey_summary_options options = {.data = "loading"};
-    marey_summary *summary = summarise(log, &options);
+    const struct marey_report_options options = {.settings =
+                                                     (const char *const[]){"data=loading", NULL}};
+    marey_report *summary = summarise(log, &options);
     expect_warning(summary, "No range called 'loading' ran in an iteration");
     assert_true(cell(summary, "throughput", 0, "data_share").is_null);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void without_iterations_the_tables_are_empty(void **state)
@@ -475,10 +477,10 @@ static void without_iterations_the_tables_are_empty(void **state)
     log_begin(log, 0, OUTER);
     log_end(log, 10, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log, NULL);
+    marey_report *summary = summarise(log, NULL);
     for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
         assert_int_equal(n_rows(summary, tables[i]), 0);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void epochs_and_phases_have_their_times(void **state)
@@ -497,7 +499,7 @@ static void epochs_and_phases_have_their_times(void **state)
     log_iteration(log, 600, 2, false, 4);
     log_begin(log, 700, LEAF);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log, NULL);
+    marey_report *summary = summarise(log, NULL);
     assert_int_equal(n_rows(summary, "epochs"), 2);
     assert_int_equal(number(summary, "epochs", 0, "duration_ns"), 300);
     assert_int_equal(number(summary, "epochs", 0, "iterations"), 2);
@@ -511,7 +513,7 @@ static void epochs_and_phases_have_their_times(void **state)
     assert_int_equal(number(summary, "phases", train, "total_ns"), 250 + 200);
     assert_int_equal(number(summary, "phases", train, "iterations"), 3);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "inner"), "total_ns"), 50);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void phases_within_an_iteration_count_it(void **state)
@@ -527,12 +529,12 @@ static void phases_within_an_iteration_count_it(void **state)
         log_phase(log, 1000 * i + 950, 0);
     }
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log, NULL);
+    marey_report *summary = summarise(log, NULL);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "inner"), "count"), 10);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "inner"), "iterations"), 5);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "leaf"), "iterations"), 5);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "outer"), "iterations"), 5);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* The 70th takes 5000 longer, all of it in `leaf`, which lies in `inner`, which lies in `outer`. */
@@ -552,7 +554,7 @@ static void an_outlier_names_the_innermost_that_was_longer(void **state)
         log_iteration(log, t, i, false, 0);
     }
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log, NULL);
+    marey_report *summary = summarise(log, NULL);
     assert_int_equal(n_rows(summary, "outliers"), 2);
     assert_int_equal(number(summary, "outliers", 0, "iteration"), 70);
     assert_int_equal(number(summary, "outliers", 0, "duration_ns"), 6000);
@@ -560,7 +562,7 @@ static void an_outlier_names_the_innermost_that_was_longer(void **state)
     assert_int_equal(number(summary, "outliers", 0, "extra_ns"), 5100 - 125);
     assert_int_equal(number(summary, "outliers", 1, "iteration"), 90);
     assert_true(cell(summary, "outliers", 1, "longer").is_null);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void iterations_at_a_loss_are_left_out_and_counted(void **state)
@@ -571,12 +573,12 @@ static void iterations_at_a_loss_are_left_out_and_counted(void **state)
     log_iteration(log, 900, 4, false, 0);
     log_iteration(log, 1000, 5, false, 0);
     log_put_words(log, 0, 3);
-    marey_summary *summary = summarise(log, NULL);
+    marey_report *summary = summarise(log, NULL);
     assert_int_equal(number(summary, "iterations", 0, "count"), 2);
     assert_int_equal(number(summary, "iterations", 0, "max_ns"), 100);
     assert_int_equal(number(summary, "throughput", 0, "cut"), 1);
     expect_warning(summary, "1 iteration in which events were lost");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* ---- END_OF ---- */
@@ -592,7 +594,7 @@ static void an_overlapping_range_ends_alone(void **state)
     log_end_of(log, 95, LEAF); /* is not there */
     log_end_of(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log, NULL);
+    marey_report *summary = summarise(log, NULL);
     const struct {
         const char *name;
         uint64_t total, self;
@@ -604,7 +606,7 @@ static void an_overlapping_range_ends_alone(void **state)
     }
     assert_int_equal(n_rows(summary, "open"), 0);
     expect_warning(summary, "1 end without a begin");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* ---- ranks ---- */
@@ -649,11 +651,11 @@ static struct ranks make_ranks(uint32_t n_ranks, uint64_t (*duration)(uint32_t r
     return ranks;
 }
 
-static marey_summary *summarise_ranks(struct ranks *ranks)
+static marey_report *summarise_ranks(struct ranks *ranks)
 {
     char path[64];
-    marey_summary *summary;
-    assert_int_equal(marey_summary_create(&ranks->recording, 1, NULL, &summary), MAREY_OK);
+    marey_report *summary;
+    assert_int_equal(marey_report_create("ranges", &ranks->recording, 1, NULL, &summary), MAREY_OK);
     const size_t n = marey_recording_n_processes(ranks->recording);
     marey_recording_close(ranks->recording);
     for (size_t r = 0; r < n; r++) {
@@ -674,7 +676,7 @@ static void the_straggler_is_counted_over_ranks(void **state)
 {
     (void)state;
     struct ranks ranks = make_ranks(4, one_slow_rank);
-    marey_summary *summary = summarise_ranks(&ranks);
+    marey_report *summary = summarise_ranks(&ranks);
     assert_int_equal(n_rows(summary, "iteration_ranks"), 4);
     assert_int_equal(number(summary, "iteration_ranks", 0, "slowest"), 9); /* 10 to 90; 0 is warm-up */
     assert_int_equal(number(summary, "iteration_ranks", 2, "slowest"), 90);
@@ -690,13 +692,13 @@ static void the_straggler_is_counted_over_ranks(void **state)
 
     FILE *out = tmpfile();
     char text[8192] = {0};
-    assert_int_equal(marey_summary_text(summary, NULL, out), MAREY_OK);
+    assert_int_equal(marey_report_write(summary, "text", NULL, out), MAREY_OK);
     rewind(out);
     assert_true(fread(text, 1, sizeof text - 1, out) > 0);
     fclose(out);
     assert_non_null(
         strstr(text, "rank 2 is slowest in 90.9 % of iterations, by 401 ns on average"));
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static uint64_t even_ranks(uint32_t rank, uint64_t i)
@@ -708,17 +710,17 @@ static void ranks_that_take_turns_have_no_straggler(void **state)
 {
     (void)state;
     struct ranks ranks = make_ranks(4, even_ranks);
-    marey_summary *summary = summarise_ranks(&ranks);
+    marey_report *summary = summarise_ranks(&ranks);
     for (size_t r = 1; r < 4; r++)
         assert_int_equal(number(summary, "iteration_ranks", r, "slowest"), 25);
     FILE *out = tmpfile();
     char text[8192] = {0};
-    assert_int_equal(marey_summary_text(summary, NULL, out), MAREY_OK);
+    assert_int_equal(marey_report_write(summary, "text", NULL, out), MAREY_OK);
     rewind(out);
     assert_true(fread(text, 1, sizeof text - 1, out) > 0);
     fclose(out);
     assert_null(strstr(text, "is slowest in"));
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 int main(void)

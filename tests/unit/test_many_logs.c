@@ -73,15 +73,20 @@ static char *all_tables(marey_recording *recording, const struct marey__summary_
     static const char *const names[] = {"ranges",  "tree",  "threads",    "ranks",
                                         "open",    "marks", "iterations", "iteration_ranks",
                                         "warnings"};
-    marey_summary *summary = NULL;
-    assert_int_equal(marey__summary_create(&recording, 1, NULL, tap, &summary), MAREY_OK);
+    marey_report *summary = NULL;
+    const struct marey_report_options options = {0};
+    const struct marey__request request = {.recordings = &recording,
+                                           .n = 1,
+                                           .input = &(struct marey__summary_input){.tap = tap},
+                                           .options = &options};
+    assert_int_equal(marey__report_make("ranges", &request, &summary), MAREY_OK);
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_int_equal(marey_present_csv(marey_summary_table(summary, names[i]), out), MAREY_OK);
+        assert_int_equal(marey_present_csv(marey_report_table(summary, names[i]), out), MAREY_OK);
     fclose(out);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     return text;
 }
 

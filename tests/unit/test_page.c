@@ -145,7 +145,7 @@ static void memory_that_runs_out_leaves_nothing_behind(void **state)
     marey_recording *recording = NULL;
     put_events(*state);
     assert_int_equal(log_open(*state, &recording), MAREY_OK);
-    const struct marey_page_options options = {.summary = {.n_jobs = 1}};
+    const struct marey_page_options options = {.report = {.n_jobs = 1}};
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
         int fd = memfd_create("page", MFD_CLOEXEC);

@@ -166,7 +166,7 @@ static void a_report_page_survives_it_too(void **state)
 {
     (void)state;
     marey_recording *recording = open_program(1);
-    const struct marey_page_options options = {.summary = {.n_jobs = 1}};
+    const struct marey_page_options options = {.report = {.n_jobs = 1}};
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
         const int fd = memfd_create("page", MFD_CLOEXEC);

@@ -17,7 +17,8 @@ enum {
     KERNEL = 5
 };
 
-static const struct marey_summary_options alone = {.n_jobs = 1, .data = "work"};
+static const struct marey_report_options alone = {
+    .n_jobs = 1, .settings = (const char *const[]){"data=work", NULL}};
 
 /* ---- logs ---- */
 
@@ -104,7 +105,7 @@ static void make_recordings(const struct scratch *s, char paths[N_RECORDINGS][10
 /* ---- summaries as texts ---- */
 
 /* Every table there is. */
-static char *all_of(marey_summary *summary)
+static char *all_of(marey_report *summary)
 {
     static const char *const names[] = {
         "ranges",     "tree",    "threads",     "ranks",      "processes",     "async",
@@ -116,13 +117,13 @@ static char *all_of(marey_summary *summary)
     size_t len;
     FILE *out = open_memstream(&text, &len);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_non_null(marey_summary_table(summary, names[i]));
+        assert_non_null(marey_report_table(summary, names[i]));
         fprintf(out, "%s:\n", names[i]);
-        assert_int_equal(marey_present_csv(marey_summary_table(summary, names[i]), out), MAREY_OK);
+        assert_int_equal(marey_present_csv(marey_report_table(summary, names[i]), out), MAREY_OK);
     }
     assert_int_equal(
-        marey_summary_text(
-            summary, &(struct marey_summary_text_options){.tables = "ranges,tree,iterations"}, out),
+        marey_report_write(summary, "text",
+                           &(struct marey_write_options){.table = "ranges,tree,iterations"}, out),
         MAREY_OK);
     fclose(out);
     return text;
@@ -131,12 +132,13 @@ static char *all_of(marey_summary *summary)
 static char *read_whole(char paths[N_RECORDINGS][100])
 {
     marey_recording *recordings[N_RECORDINGS];
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     for (size_t r = 0; r < N_RECORDINGS; r++)
         assert_int_equal(marey_recording_open(paths[r], &recordings[r]), MAREY_OK);
-    assert_int_equal(marey_summary_create(recordings, N_RECORDINGS, &alone, &summary), MAREY_OK);
+    assert_int_equal(marey_report_create("ranges", recordings, N_RECORDINGS, &alone, &summary),
+                     MAREY_OK);
     char *text = all_of(summary);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     for (size_t r = 0; r < N_RECORDINGS; r++)
         marey_recording_close(recordings[r]);
     return text;
@@ -188,7 +190,7 @@ static marey_status join(struct part *into, struct part *from)
 static char *read_in_parts(char paths[N_RECORDINGS][100], size_t n_parts)
 {
     struct part parts[MAX_PARTS] = {0};
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     const size_t n_logs = (size_t)N_LOGS * N_RECORDINGS;
     for (size_t p = 0; p < n_parts; p++) {
         open_part(&parts[p], paths, p * n_logs / n_parts, (p + 1) * n_logs / n_parts);
@@ -199,9 +201,9 @@ static char *read_in_parts(char paths[N_RECORDINGS][100], size_t n_parts)
     for (size_t step = 1; step < n_parts; step *= 2)
         for (size_t p = 0; p + step < n_parts; p += 2 * step)
             assert_int_equal(join(&parts[p], &parts[p + step]), MAREY_OK);
-    assert_int_equal(marey_partial_summary(parts[0].partial, &alone, &summary), MAREY_OK);
+    assert_int_equal(marey_partial_report(parts[0].partial, &alone, &summary), MAREY_OK);
     char *text = all_of(summary);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     for (size_t p = 0; p < n_parts; p++)
         close_part(&parts[p]);
     return text;
@@ -247,15 +249,15 @@ static void bytes_that_changed_are_refused(void **state)
 
 static marey_status try_all(struct part *parts)
 {
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     marey_status status = MAREY_OK;
     for (size_t p = 0; p < 2 && status == MAREY_OK; p++)
         status = marey_partial_create(parts[p].recordings, N_RECORDINGS, &alone, &parts[p].partial);
     if (status == MAREY_OK)
         status = join(&parts[0], &parts[1]);
     if (status == MAREY_OK)
-        status = marey_partial_summary(parts[0].partial, &alone, &summary);
-    marey_summary_destroy(summary);
+        status = marey_partial_report(parts[0].partial, &alone, &summary);
+    marey_report_destroy(summary);
     return status;
 }
 

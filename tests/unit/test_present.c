@@ -310,18 +310,25 @@ static void appending_without_memory_leaves_the_file_as_it_was(void **state)
 
 /* ---- the report ---- */
 
-static marey_summary *summarise(struct log_maker *log)
+static marey_status summarise_by(struct log_maker *log, const char *setting, marey_report **summary)
 {
     marey_recording *recording = NULL;
-    marey_summary *summary = NULL;
+    const struct marey_report_options options = {.settings = (const char *const[]){setting, NULL}};
     assert_int_equal(log_open(log, &recording), MAREY_OK);
-    assert_int_equal(marey_summary_create(&recording, 1, NULL, &summary), MAREY_OK);
+    const marey_status status = marey_report_create("ranges", &recording, 1, &options, summary);
     log_close(recording);
     log_maker_fini(log);
+    return status;
+}
+
+static marey_report *summarise(struct log_maker *log)
+{
+    marey_report *summary = NULL;
+    assert_int_equal(summarise_by(log, NULL, &summary), MAREY_OK);
     return summary;
 }
 
-static marey_summary *make_summary(void)
+static marey_status make_summary_by(const char *setting, marey_report **summary)
 {
     struct log_maker log = {0};
     log_put_preamble(&log);
@@ -336,15 +343,22 @@ static marey_summary *make_summary(void)
     const struct marey__loss_entry loss = {3, 3000, 4000};
     log_put_block(&log, (struct marey__block){.type = MAREY__BLOCK_LOSS}, &loss, sizeof loss);
     log_put_end(&log, "stop");
-    return summarise(&log);
+    return summarise_by(&log, setting, summary);
+}
+
+static marey_report *make_summary(void)
+{
+    marey_report *summary = NULL;
+    assert_int_equal(make_summary_by(NULL, &summary), MAREY_OK);
+    return summary;
 }
 
 static void the_text_report_tells_everything(void **state)
 {
     (void)state;
-    marey_summary *summary = make_summary();
+    marey_report *summary = make_summary();
     FILE *stream = open_stream();
-    assert_int_equal(marey_summary_text(summary, NULL, stream), MAREY_OK);
+    assert_int_equal(marey_report_write(summary, "text", NULL, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of(": train --fast\n"), 1);
     assert_int_equal(count_of("1 process, 1 thread, 6.00 us, 5 events\n"), 1);
@@ -361,7 +375,7 @@ static void the_text_report_tells_everything(void **state)
                      1);
     assert_int_equal(count_of("note: The pool is not kill-safe.\n"), 1);
     free(written);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void an_empty_recording_says_so(void **state)
@@ -370,48 +384,48 @@ static void an_empty_recording_says_so(void **state)
     struct log_maker log = {0};
     log_put_preamble(&log);
     log_put_end(&log, "stop");
-    marey_summary *summary = summarise(&log);
+    marey_report *summary = summarise(&log);
     FILE *stream = open_stream();
-    assert_int_equal(marey_summary_text(summary, NULL, stream), MAREY_OK);
+    assert_int_equal(marey_report_write(summary, "text", NULL, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of("No events were recorded.\n"), 1);
     assert_int_equal(count_of("lost: none\n"), 1);
     free(written);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void sort_limit_and_tables_choose(void **state)
 {
     (void)state;
-    marey_summary *summary = make_summary();
+    marey_report *summary = NULL;
+    assert_int_equal(make_summary_by("sort=-total", &summary), MAREY_OK);
     FILE *stream = open_stream();
-    struct marey_summary_text_options options = {
-        .sort = "-total", .limit = 1, .tables = "ranges,tree"};
-    assert_int_equal(marey_summary_text(summary, &options, stream), MAREY_OK);
+    struct marey_write_options options = {.limit = 1, .table = "ranges,tree"};
+    assert_int_equal(marey_report_write(summary, "text", &options, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of("... and 1 more; --all shows them\n"), 2);
     assert_int_equal(count_of("\ninner "), 1); /* the lightest first, and the rest is not shown */
     assert_int_equal(count_of("\n  inner "), 0);
     free(written);
     stream = open_stream();
-    options.sort = "nothing";
-    assert_int_equal(marey_summary_text(summary, &options, stream), MAREY_EINVAL);
+    marey_report *unsorted = NULL;
+    assert_int_equal(make_summary_by("sort=nothing", &unsorted), MAREY_EINVAL);
     assert_non_null(strstr(marey_last_error(), "total_ns, self_ns"));
-    options = (struct marey_summary_text_options){.tables = "ranges,chairs"};
-    assert_int_equal(marey_summary_text(summary, &options, stream), MAREY_EINVAL);
+    options = (struct marey_write_options){.table = "ranges,chairs"};
+    assert_int_equal(marey_report_write(summary, "text", &options, stream), MAREY_EINVAL);
     assert_non_null(strstr(marey_last_error(), "chairs"));
     fclose(stream);
     free(written);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void the_json_report_has_its_keys(void **state)
 {
     (void)state;
-    marey_summary *summary = make_summary();
+    marey_report *summary = make_summary();
     FILE *stream = open_stream();
     assert_int_equal(
-        marey_summary_json(summary, &(struct marey_summary_text_options){.tables = "tree"}, stream),
+        marey_report_write(summary, "json", &(struct marey_write_options){.table = "tree"}, stream),
         MAREY_OK);
     fclose(stream);
     const char *const keys[] = {
@@ -432,26 +446,26 @@ static void the_json_report_has_its_keys(void **state)
         assert_true(count_of(key) >= 1);
     }
     free(written);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void drawing_without_memory_leaks_nothing(void **state)
 {
     (void)state;
-    marey_summary *summary = make_summary();
+    marey_report *summary = make_summary();
     FILE *stream = fopen("/dev/null", "w");
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
         marey__alloc_fail_nth(nth);
-        status = marey_summary_text(summary, NULL, stream);
+        status = marey_report_write(summary, "text", NULL, stream);
         if (status == MAREY_OK)
-            status = marey_summary_json(summary, NULL, stream);
+            status = marey_report_write(summary, "json", NULL, stream);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(nth < 10000);
     }
     fclose(stream);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 int main(void)

@@ -379,11 +379,11 @@ static void a_profile_is_read(void **state)
     assert_int_equal(import_bytes(&marey__import_pstats, BYTES(profile_of_two), 3, &recording),
                      MAREY_OK);
     assert_string_equal(marey_recording_process(recording, 0)->source, "pstats");
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "main", 1, 2000000000, 500000000);
     expect_range(summary, "len", 4, 1500000000, 1500000000);
     expect_warning(summary, "a.file has sums over 5 calls and no times");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* profile (not cProfile) has the number of calls alone for a caller. Functions of one name have their place with it. */
@@ -403,11 +403,11 @@ static void callers_may_be_numbers_alone(void **state)
                                 "0";
     marey_recording *recording = NULL;
     assert_int_equal(import_bytes(&marey__import_pstats, BYTES(bytes), 0, &recording), MAREY_OK);
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "main (a.py:3)", 1, 2000000000, 500000000);
     expect_range(summary, "main (a.py:9)", 4, 1500000000, 1500000000);
     expect_warning(summary, "sums over 5 samples");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void wrong_entries_are_left_out_and_told(void **state)
@@ -421,10 +421,10 @@ static void wrong_entries_are_left_out_and_told(void **state)
                                 "0";
     marey_recording *recording = NULL;
     assert_int_equal(import_bytes(&marey__import_pstats, BYTES(bytes), 0, &recording), MAREY_OK);
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "main", 1, 500000000, 500000000);
     expect_warning(summary, "left out 3 entries");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void expect_refused(const char *bytes, size_t len, const char *sentence)

@@ -85,21 +85,21 @@ static void end_job(struct job *job)
     assert_int_equal(rmdir(job->folder), 0);
 }
 
-static marey_summary *summarise(rule times, uint32_t n, bool has_iterations)
+static marey_report *summarise(rule times, uint32_t n, bool has_iterations)
 {
     struct job job = make_job(n, times, has_iterations);
-    marey_summary *summary;
-    assert_int_equal(marey_summary_create(&job.recording, 1, NULL, &summary), MAREY_OK);
+    marey_report *summary;
+    assert_int_equal(marey_report_create("ranges", &job.recording, 1, NULL, &summary), MAREY_OK);
     end_job(&job);
     return summary;
 }
 
-static double real(marey_summary *summary, const char *table, size_t row, const char *column)
+static double real(marey_report *summary, const char *table, size_t row, const char *column)
 {
     return cell(summary, table, row, column).as.f64;
 }
 
-static void expect_text(marey_summary *summary, const char *table, size_t row, const char *column,
+static void expect_text(marey_report *summary, const char *table, size_t row, const char *column,
                         const char *text)
 {
     assert_string_equal(cell(summary, table, row, column).as.text, text);
@@ -119,7 +119,7 @@ static struct times planted(uint32_t rank, uint64_t i)
 static void slow_ranks_and_hosts_stand_out(void **state)
 {
     (void)state;
-    marey_summary *summary = summarise(planted, 20, true);
+    marey_report *summary = summarise(planted, 20, true);
     assert_int_equal(n_rows(summary, "rank_times"), 20);
     assert_int_equal(number(summary, "rank_times", 0, "rank"), 6);
     expect_text(summary, "rank_times", 0, "host", "node1");
@@ -146,13 +146,13 @@ static void slow_ranks_and_hosts_stand_out(void **state)
     assert_int_equal(number(summary, "rank_hosts", 0, "outliers"), 4);
     for (size_t row = 1; row < 5; row++)
         assert_int_equal(number(summary, "rank_hosts", row, "outlier"), 0);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void the_spread_is_told_by_medians(void **state)
 {
     (void)state;
-    marey_summary *summary = summarise(planted, 20, true);
+    marey_report *summary = summarise(planted, 20, true);
     assert_int_equal(n_rows(summary, "rank_spread"), 4);
     expect_text(summary, "rank_spread", 0, "name", "(whole iteration)");
     const size_t forward = row_of(summary, "rank_spread", "forward");
@@ -170,7 +170,7 @@ static void the_spread_is_told_by_medians(void **state)
     /* By how much, largest first: forward of rank 6, and what encloses it. */
     assert_int_equal(number(summary, "rank_outliers", 0, "rank"), 6);
     expect_text(summary, "rank_outliers", 0, "name", "(whole iteration)");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* ---- what must not be taken for one ---- */
@@ -183,47 +183,47 @@ static struct times noisy(uint32_t rank, uint64_t i)
 static void ranks_that_differ_by_chance_are_no_outliers(void **state)
 {
     (void)state;
-    marey_summary *summary = summarise(noisy, 20, true);
+    marey_report *summary = summarise(noisy, 20, true);
     assert_int_equal(n_rows(summary, "rank_outliers"), 0);
     for (size_t row = 0; row < 5; row++)
         assert_int_equal(number(summary, "rank_hosts", row, "outlier"), 0);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void a_few_ranks_are_not_judged(void **state)
 {
     (void)state;
-    marey_summary *summary = summarise(planted, 4, true);
+    marey_report *summary = summarise(planted, 4, true);
     assert_int_equal(n_rows(summary, "rank_times"), 4);
     assert_int_equal(n_rows(summary, "rank_outliers"), 0);
     assert_int_equal(n_rows(summary, "rank_hosts"), 0); /* one machine */
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     summary = summarise(planted, 1, true);
     assert_int_equal(n_rows(summary, "rank_times"), 0);
     assert_int_equal(n_rows(summary, "rank_spread"), 0);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void without_iterations_whole_runs_are_compared(void **state)
 {
     (void)state;
-    marey_summary *summary = summarise(planted, 20, false);
+    marey_report *summary = summarise(planted, 20, false);
     expect_text(summary, "rank_times", 0, "per", "run");
     assert_int_equal(number(summary, "rank_times", 0, "rank"), 6);
     assert_true(cell(summary, "rank_times", 0, "slow_share").is_null);
     expect_text(summary, "rank_times", 0, "longer", "forward");
     expect_text(summary, "rank_spread", 0, "name", "(whole run)");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void many_ranks_are_reported_by_exception(void **state)
 {
     (void)state;
-    marey_summary *summary = summarise(planted, 20, true);
-    const struct marey_summary_text_options options = {.tables = "ranks", .limit = 30};
+    marey_report *summary = summarise(planted, 20, true);
+    const struct marey_write_options options = {.table = "ranks", .limit = 30};
     char text[16384] = {0};
     FILE *out = tmpfile();
-    assert_int_equal(marey_summary_text(summary, &options, out), MAREY_OK);
+    assert_int_equal(marey_report_write(summary, "text", &options, out), MAREY_OK);
     rewind(out);
     assert_true(fread(text, 1, sizeof text - 1, out) > 0);
     fclose(out);
@@ -232,22 +232,22 @@ static void many_ranks_are_reported_by_exception(void **state)
     assert_non_null(strstr(text, "forward is longer by 3.00 us; slow in 7"));
     assert_non_null(strstr(text, "outliers: 5 of 20 ranks are slow, 0 are fast"));
     assert_non_null(strstr(text, "host node3 stands out: 4 ranks, 15.0 % above those elsewhere"));
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void each_failed_allocation_is_told(void **state)
 {
     (void)state;
     struct job job = make_job(6, planted, true);
-    const struct marey_summary_options options = {.n_jobs = 1};
+    const struct marey_report_options options = {.n_jobs = 1};
     marey_status status = MAREY_ENOMEM;
     for (uint64_t n = 1; status != MAREY_OK; n++) {
-        marey_summary *summary = NULL;
+        marey_report *summary = NULL;
         marey__alloc_fail_nth(n);
-        status = marey_summary_create(&job.recording, 1, &options, &summary);
+        status = marey_report_create("ranges", &job.recording, 1, &options, &summary);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
     }
     end_job(&job);
 }

@@ -152,9 +152,9 @@ static void a_function_is_one_range_while_it_is_seen(void **state)
     assert_non_null(strstr(text, ",MainThread,step,"));
     assert_null(strstr(text, ": samples"));
     free(text);
-    marey_summary *summary = summary_of(laid);
+    marey_report *summary = summary_of(laid);
     marey_recording_close(recording);
-    marey_table *ranges = marey_summary_table(summary, "ranges");
+    marey_table *ranges = marey_report_table(summary, "ranges");
     size_t n_steps = 0;
     for (size_t i = 0; i < marey_table_n_rows(ranges); i++) {
         const struct marey_cell name = marey_table_cell(ranges, i, 0);
@@ -163,7 +163,7 @@ static void a_function_is_one_range_while_it_is_seen(void **state)
         n_steps = marey_table_cell(ranges, i, (size_t)marey_table_find(ranges, "count")).as.u64;
     }
     assert_int_equal(n_steps, 4); /* samples */
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void beside_events_threads_have_other_numbers(void **state)

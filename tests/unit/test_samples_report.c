@@ -558,15 +558,15 @@ static void a_sampler_is_no_process_of_the_program(void **state)
 {
     struct samples_maker *m = *state;
     marey_recording *recording = NULL;
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     marey_report *breakdown = NULL;
     marey_report *epochs = NULL;
     put_joined(m);
     put_target(m, "5");
     assert_int_equal(marey_recording_open(m->path, &recording), MAREY_OK);
     assert_int_equal(marey_recording_n_processes(recording), 1);
-    assert_int_equal(marey_summary_create(&recording, 1, NULL, &summary), MAREY_OK);
-    assert_int_equal(marey_table_n_rows(marey_summary_table(summary, "processes")), 1);
+    assert_int_equal(marey_report_create("ranges", &recording, 1, NULL, &summary), MAREY_OK);
+    assert_int_equal(marey_table_n_rows(marey_report_table(summary, "processes")), 1);
     assert_int_equal(marey_report_create("breakdown", &recording, 1, NULL, &breakdown), MAREY_OK);
     /* Of one process: its whole time, and its iterations. */
     assert_int_equal(marey_table_n_rows(marey_report_table(breakdown, "devices")), 2);
@@ -574,7 +574,7 @@ static void a_sampler_is_no_process_of_the_program(void **state)
     assert_int_equal(marey_report_is_there("energy", &recording, 1), 0);
     marey_report_destroy(epochs);
     marey_report_destroy(breakdown);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     marey_recording_close(recording);
 }
 

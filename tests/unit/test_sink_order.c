@@ -270,12 +270,12 @@ static void thousands_at_a_time_each_keep_their_times(void **state)
     assert_true(marey_recording_process(recording, 0)->n_lanes <= N);
     assert_int_equal(marey_recording_process(recording, 0)->n_events, N + 1);
     assert_string_equal(marey_recording_process(recording, 0)->note, "");
-    marey_summary *summary = NULL;
-    assert_int_equal(marey_summary_create(&recording, 1, NULL, &summary), MAREY_OK);
+    marey_report *summary = NULL;
+    assert_int_equal(marey_report_create("ranges", &recording, 1, NULL, &summary), MAREY_OK);
     assert_int_equal(number(summary, "ranges", 0, "count"), N);
     assert_int_equal(number(summary, "ranges", 0, "self_ns"), 2 * N); /* one after the other */
     assert_int_equal(number(summary, "ranges", 1, "self_ns"), N);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     marey_recording_close(recording);
 }
 

@@ -24,7 +24,7 @@
     "{\"type\":\"sampled\",\"name\":\"s\",\"unit\":\"" unit                                        \
     "\",\"startValue\":0,\"endValue\":9,\"samples\":[" samples "],\"weights\":[" weights "]}"
 
-static marey_summary *summarise(const char *text)
+static marey_report *summarise(const char *text)
 {
     return summary_of(import_text(&marey__import_speedscope, text));
 }
@@ -49,11 +49,11 @@ static void events_become_ranges(void **state)
         if (strcmp(site->name, "g") == 0)
             assert_true(strcmp(site->file, "b.py") == 0 && site->line == 0);
     }
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "main", 1, 95, 75);
     expect_range(summary, "f", 1, 10, 10);
     expect_range(summary, "g", 1, 10, 10);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* Digits beyond what a double keeps, and whatever stands before the unit and the frames. */
@@ -81,13 +81,13 @@ static void times_are_exact_in_every_unit(void **state)
          7000000},
     };
     for (size_t i = 0; i < MAREY__COUNT_OF(all); i++) {
-        marey_summary *summary = summarise(all[i].text);
+        marey_report *summary = summarise(all[i].text);
         expect_range(summary, "main", 1, all[i].ns, all[i].ns);
         if (strstr(all[i].text, "\"none\"") != NULL)
             expect_warning(summary, "numbers without a unit: each is taken as 10 ms");
         if (strstr(all[i].text, "\"bytes\"") != NULL)
             expect_warning(summary, "counts bytes: each is shown as a nanosecond");
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
     }
 }
 
@@ -102,11 +102,11 @@ static void samples_become_ranges(void **state)
     char *lines = exported_text(recording, "collapsed");
     assert_string_equal(lines, "main 12000000\nmain;f 3000000\nmain;g 3000000\nmain;g;f 4000000\n");
     free(lines);
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "main", 2, 22000000, 12000000);
     expect_range(summary, "g", 1, 7000000, 3000000);
     expect_range(summary, "f", 2, 7000000, 7000000);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void each_profile_is_a_thread(void **state)
@@ -118,11 +118,11 @@ static void each_profile_is_a_thread(void **state)
             "seconds", "0", O(0, 0) "," C(0, 4), "4") ",{\"type\":\"odd\"}"));
     assert_int_equal(marey_recording_process(recording, 0)->n_lanes, 3);
     assert_string_equal(marey_recording_lane(recording, 0, 2)->name, "t");
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "main", 2, UINT64_C(5000000000), UINT64_C(5000000000));
     expect_range(summary, "f", 1, 2000000000, 2000000000);
     expect_warning(summary, "left out 1 profiles that are neither");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* As py-spy writes samples of processes and their threads. */
@@ -149,10 +149,10 @@ static void samples_say_whose_they_are(void **state)
     const struct marey_lane_info *lane = marey_recording_lane(recording, child->index, 0);
     assert_int_equal(lane->tid, 9);
     assert_string_equal(lane->name, "x");
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "f", 2, UINT64_C(5000000000), UINT64_C(5000000000));
     expect_no_range(summary, "thread (9): x");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* Functions of one name in two files are two; ranges of marey, by whatever files, are one. */
@@ -163,13 +163,13 @@ static void names_are_told_apart_by_files(void **state)
     "\"shared\":{\"frames\":[{\"name\":\"main\",\"file\":\"a.py\"},{\"name\":\"main\",\"file\":"   \
     "\"b.py\"}]},"                                                                                 \
     "\"profiles\":[" SAMPLED("seconds", "[0],[1]", "1,2") "]}"
-    marey_summary *summary = summarise("{\"exporter\":\"py-spy\"," TWO_MAINS);
+    marey_report *summary = summarise("{\"exporter\":\"py-spy\"," TWO_MAINS);
     expect_range(summary, "main (a.py)", 1, 1000000000, 1000000000);
     expect_range(summary, "main (b.py)", 1, 2000000000, 2000000000);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     summary = summarise("{\"exporter\":\"marey 0.1.0\"," TWO_MAINS);
     expect_range(summary, "main", 2, UINT64_C(3000000000), UINT64_C(3000000000));
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void wrong_events_are_left_out_and_told(void **state)
@@ -191,24 +191,24 @@ static void wrong_events_are_left_out_and_told(void **state)
             &text, "{" FRAMES ",\"profiles\":[{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"endValue\":10,\"events\":[%s]}]}",
             events[i]);
         marey__buf_put(&text, "", 1);
-        marey_summary *summary = summarise(text.data);
+        marey_report *summary = summarise(text.data);
         expect_range(summary, "main", 1, 10, 10);
         expect_warning(summary, "1 events or samples have no place");
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
         marey__buf_fini(&text);
     }
     /* Ends in the wrong order, and a time that goes back: it stands still. */
-    marey_summary *summary = summarise(FILE_OF(
+    marey_report *summary = summarise(FILE_OF(
         EVENTED("nanoseconds", "0",
                 O(0, 0) "," O(1, 10) "," C(0, 20) "," C(1, 15) "," O(2, 20) "," C(2, 22), "22")));
     expect_range(summary, "main", 1, 20, 10);
     expect_range(summary, "f", 1, 10, 10);
     expect_range(summary, "g", 1, 2, 2);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
     summary = summarise(FILE_OF(SAMPLED("seconds", "[0],[7],[0],[0]", "1,2,-3")));
     expect_range(summary, "main", 1, 1000000000, 1000000000);
     expect_warning(summary, "3 events or samples");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void what_comes_before_damage_is_read(void **state)
@@ -221,11 +221,11 @@ static void what_comes_before_damage_is_read(void **state)
     assert_int_equal(
         import_bytes(&marey__import_speedscope, whole, (size_t)(cut - whole), 0, &recording),
         MAREY_OK);
-    marey_summary *summary = summary_of(recording);
+    marey_report *summary = summary_of(recording);
     expect_range(summary, "main", 1, 30, 20); /* the profile says where it ends */
     expect_range(summary, "f", 1, 10, 10);
     expect_warning(summary, "a.file is damaged: at byte");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void expect_refused(const char *text, const char *sentence)
@@ -272,10 +272,10 @@ static void pieces_of_any_length_give_the_same(void **state)
         marey_recording *recording = NULL;
         assert_int_equal(
             import_bytes(&marey__import_speedscope, text, strlen(text), cut, &recording), MAREY_OK);
-        marey_summary *summary = summary_of(recording);
+        marey_report *summary = summary_of(recording);
         expect_range(summary, "main", 1, UINT64_C(3000000000), 1000000000);
         expect_range(summary, "g", 1, 1000000000, 1000000000);
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
     }
 }
 

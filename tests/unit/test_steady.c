@@ -26,13 +26,13 @@ static int teardown(void **state)
     return 0;
 }
 
-static marey_summary *summarise(struct log_maker *log)
+static marey_report *summarise(struct log_maker *log)
 {
     marey_recording *recording = NULL;
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     log_put_end(log, "stop");
     assert_int_equal(log_open(log, &recording), MAREY_OK);
-    assert_int_equal(marey_summary_create(&recording, 1, NULL, &summary), MAREY_OK);
+    assert_int_equal(marey_report_create("ranges", &recording, 1, NULL, &summary), MAREY_OK);
     log_close(recording);
     return summary;
 }
@@ -68,7 +68,7 @@ static void shares_are_of_the_steady_part(void **state)
 {
     struct log_maker *log = *state;
     put_steady_part(log, false);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     assert_int_equal(n_rows(summary, "steady"), 3);
     /* Of 900 from 500 to 1400. */
     const size_t outer = row_of(summary, "steady", "outer"), leaf = row_of(summary, "steady", "leaf");
@@ -83,23 +83,23 @@ static void shares_are_of_the_steady_part(void **state)
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "leaf"), "steady_ns"), 200);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "(no phase)"), "steady_ns"),
                      150);
-    const marey_table *phases = marey_summary_table(summary, "phases");
+    const marey_table *phases = marey_report_table(summary, "phases");
     assert_string_equal(marey_table_column(phases, 5)->title, "of steady");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void the_steady_part_follows_the_warmup(void **state)
 {
     struct log_maker *log = *state;
     put_steady_part(log, true);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     /* Of 800 from 600 to 1400. */
     assert_int_equal(number(summary, "steady", row_of(summary, "steady", "inner"), "self_ns"), 50);
     assert_int_equal(number(summary, "steady", row_of(summary, "steady", "outer"), "self_ns"), 600);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "inner"), "steady_ns"), 500);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "(no phase)"), "steady_ns"),
                      100);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void without_a_steady_part_shares_are_of_the_run(void **state)
@@ -111,14 +111,14 @@ static void without_a_steady_part_shares_are_of_the_run(void **state)
     log_phase(log, 750, 0);
     log_end(log, 1000, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     assert_int_equal(n_rows(summary, "steady"), 0);
     const size_t inner = row_of(summary, "phases", "inner");
     assert_true(cell(summary, "phases", inner, "steady_ns").is_null);
     assert_true(cell(summary, "phases", inner, "share").as.f64 == 0.75);
-    const marey_table *phases = marey_summary_table(summary, "phases");
+    const marey_table *phases = marey_report_table(summary, "phases");
     assert_string_equal(marey_table_column(phases, 5)->title, "of run");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 int main(void)

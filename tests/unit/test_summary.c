@@ -30,7 +30,7 @@ static int teardown(void **state)
 
 /* ---- looking into tables ---- */
 
-static void expect_range(marey_summary *summary, const char *name, uint64_t count, uint64_t total,
+static void expect_range(marey_report *summary, const char *name, uint64_t count, uint64_t total,
                          uint64_t self)
 {
     const size_t row = row_of(summary, "ranges", name);
@@ -39,7 +39,7 @@ static void expect_range(marey_summary *summary, const char *name, uint64_t coun
     assert_int_equal(number(summary, "ranges", row, "self_ns"), self);
 }
 
-static void expect_warning(marey_summary *summary, const char *part)
+static void expect_warning(marey_report *summary, const char *part)
 {
     for (size_t row = 0; row < n_rows(summary, "warnings"); row++)
         if (strstr(cell(summary, "warnings", row, "text").as.text, part) != NULL)
@@ -49,18 +49,17 @@ static void expect_warning(marey_summary *summary, const char *part)
 
 /* ---- summaries of one log ---- */
 
-static marey_summary *summarise_with(struct log_maker *log,
-                                     const struct marey_summary_options *options)
+static marey_report *summarise_with(struct log_maker *log, const struct marey_report_options *options)
 {
     marey_recording *recording = NULL;
-    marey_summary *summary = NULL;
+    marey_report *summary = NULL;
     assert_int_equal(log_open(log, &recording), MAREY_OK);
-    assert_int_equal(marey_summary_create(&recording, 1, options, &summary), MAREY_OK);
+    assert_int_equal(marey_report_create("ranges", &recording, 1, options, &summary), MAREY_OK);
     log_close(recording); /* the summary stands alone */
     return summary;
 }
 
-static marey_summary *summarise(struct log_maker *log)
+static marey_report *summarise(struct log_maker *log)
 {
     log_put_end(log, "stop");
     return summarise_with(log, NULL);
@@ -78,7 +77,7 @@ static void times_are_split_into_self_and_children(void **state)
     log_end(log, 60, 0); /* whatever was begun last */
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_range(summary, "outer", 1, 100, 60);
     expect_range(summary, "inner", 1, 30, 25);
     expect_range(summary, "leaf", 2, 15, 15);
@@ -93,8 +92,8 @@ static void times_are_split_into_self_and_children(void **state)
     assert_string_equal(cell(summary, "ranges", 0, "name").as.text, "outer");
     assert_int_equal(n_rows(summary, "open"), 0);
     assert_int_equal(n_rows(summary, "warnings"), 0);
-    assert_null(marey_summary_table(summary, "nothing"));
-    marey_summary_destroy(summary);
+    assert_null(marey_report_table(summary, "nothing"));
+    marey_report_destroy(summary);
 }
 
 static void the_tree_is_depth_first_and_heaviest_first(void **state)
@@ -109,7 +108,7 @@ static void the_tree_is_depth_first_and_heaviest_first(void **state)
     log_end(log, 60, LEAF);
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     const struct {
         uint64_t depth;
         const char *name;
@@ -121,7 +120,7 @@ static void the_tree_is_depth_first_and_heaviest_first(void **state)
         assert_string_equal(cell(summary, "tree", i, "name").as.text, want[i].name);
         assert_int_equal(number(summary, "tree", i, "total_ns"), want[i].total);
     }
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void of_a_recursion_the_outermost_counts(void **state)
@@ -134,10 +133,10 @@ static void of_a_recursion_the_outermost_counts(void **state)
     log_end(log, 50, INNER);
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_range(summary, "outer", 2, 100, 70);
     assert_int_equal(number(summary, "ranges", 0, "mean_ns"), 55);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* The record may stand in an earlier block, with other events in between, and holds for one range. */
@@ -157,7 +156,7 @@ static void a_range_may_stand_for_many_calls(void **state)
     log_end(log, 5020, INNER);
     log_end(log, 8000, OUTER);
     log_put_words(log, 0, 1);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_range(summary, "outer", 4, 8000, 2990);
     expect_range(summary, "inner", 1001, 5010, 5000);
     expect_range(summary, "leaf", 1, 10, 10);
@@ -168,7 +167,7 @@ static void a_range_may_stand_for_many_calls(void **state)
     assert_int_equal(number(summary, "ranges", inner, "min_ns"), 5);
     assert_int_equal(number(summary, "ranges", inner, "p50_ns"), 5);
     assert_int_equal(number(summary, "ranges", inner, "max_ns"), 10);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void a_recursion_of_many_calls_counts_all_and_its_outermost_time(void **state)
@@ -181,9 +180,9 @@ static void a_recursion_of_many_calls_counts_all_and_its_outermost_time(void **s
     log_end(log, 900, OUTER);
     log_end(log, 1000, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_range(summary, "outer", 100, 1000, 1000);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* Part of the time of calls that are counted elsewhere: on another path, and here as the only range of a node. */
@@ -202,7 +201,7 @@ static void a_range_may_stand_for_no_call(void **state)
     log_end(log, 70, INNER);
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_range(summary, "outer", 1, 100, 30);
     expect_range(summary, "inner", 2, 40, 10);
     expect_range(summary, "leaf", 3, 60, 60);
@@ -211,7 +210,7 @@ static void a_range_may_stand_for_no_call(void **state)
     const size_t leaf = row_of(summary, "ranges", "leaf");
     assert_int_equal(number(summary, "ranges", leaf, "mean_ns"), 20);
     assert_int_equal(number(summary, "ranges", leaf, "min_ns"), 10);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* What was said before a gap may be about a range that is lost. */
@@ -223,9 +222,9 @@ static void a_gap_forgets_how_many_calls_come(void **state)
     log_begin(log, 10, OUTER);
     log_end(log, 20, OUTER);
     log_put_words(log, 0, 2);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_range(summary, "outer", 1, 10, 10);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* Deeper than the tree goes: counts and times stay right, the tree stays small. */
@@ -238,11 +237,11 @@ static void a_runaway_recursion_is_counted_and_folded(void **state)
     for (uint64_t i = 0; i < DEPTH; i++)
         log_end(log, DEPTH + i, 0);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_range(summary, "outer", DEPTH / 2, 2 * DEPTH - 1, DEPTH);
     expect_range(summary, "inner", DEPTH / 2, 2 * DEPTH - 3, DEPTH - 1);
     assert_true(n_rows(summary, "tree") < 500);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void an_outer_end_closes_what_was_left_open_inside(void **state)
@@ -257,13 +256,13 @@ static void an_outer_end_closes_what_was_left_open_inside(void **state)
     log_end(log, 80, INNER); /* another */
     log_end(log, 90, LEAF);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_range(summary, "outer", 1, 50, 10);
     expect_range(summary, "inner", 1, 40, 10);
     expect_range(summary, "leaf", 2, 50, 50);
     expect_warning(summary, "2 ranges left open inside another");
     expect_warning(summary, "2 ends without a begin");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 /* Begun on one line and ended on another, or in another language: two sites, one name. */
@@ -276,10 +275,10 @@ static void a_range_may_end_at_another_site_of_its_name(void **state)
     log_begin(log, 20, 9);
     log_end(log, 30, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     expect_range(summary, "outer", 2, 20, 20);
     assert_int_equal(n_rows(summary, "warnings"), 0);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void what_is_open_at_a_gap_is_given_up(void **state)
@@ -292,13 +291,13 @@ static void what_is_open_at_a_gap_is_given_up(void **state)
     log_begin(log, 30, LEAF);
     log_end(log, 35, LEAF);
     log_put_words(log, 0, 2);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     assert_int_equal(n_rows(summary, "ranges"), 1);
     expect_range(summary, "leaf", 1, 5, 5);
     expect_warning(summary, "2 ranges had begun when events were lost");
     expect_warning(summary, "1 end without a begin");
     assert_int_equal(n_rows(summary, "open"), 0);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void a_gap_record_gives_up_what_is_open(void **state)
@@ -308,10 +307,10 @@ static void a_gap_record_gives_up_what_is_open(void **state)
     log_record(log, 10, MAREY_RECORD_GAP, (const uint64_t[]){5, 100}, 2);
     log_end(log, 20, OUTER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     assert_int_equal(n_rows(summary, "ranges"), 0);
     expect_warning(summary, "1 range had begun when events were lost");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void what_is_open_at_the_end_is_listed_and_not_counted(void **state)
@@ -323,7 +322,7 @@ static void what_is_open_at_the_end_is_listed_and_not_counted(void **state)
     log_end(log, 60, LEAF);
     log_put_words(log, 0, 0);
     log_put_end(log, "unclosed");
-    marey_summary *summary = summarise_with(log, NULL);
+    marey_report *summary = summarise_with(log, NULL);
     assert_int_equal(n_rows(summary, "ranges"), 1);
     assert_int_equal(n_rows(summary, "open"), 2);
     assert_string_equal(cell(summary, "open", 1, "name").as.text, "inner");
@@ -331,7 +330,7 @@ static void what_is_open_at_the_end_is_listed_and_not_counted(void **state)
     assert_int_equal(number(summary, "open", 1, "since_ns"), 40);
     assert_int_equal(number(summary, "open", 1, "pid"), 100);
     assert_int_equal(n_rows(summary, "tree"), 3); /* the way down to what was counted */
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void async_ranges_match_across_lanes_in_any_order(void **state)
@@ -345,7 +344,7 @@ static void async_ranges_match_across_lanes_in_any_order(void **state)
     log_record(log, 10, MAREY_RECORD_ASYNC_BEGIN, (const uint64_t[]){INNER, 7}, 2);
     log_record(log, 90, MAREY_RECORD_ASYNC_END, (const uint64_t[]){0, 8}, 2);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     assert_int_equal(n_rows(summary, "async"), 1);
     assert_int_equal(number(summary, "async", 0, "count"), 2);
     assert_int_equal(number(summary, "async", 0, "total_ns"), 70);
@@ -353,7 +352,7 @@ static void async_ranges_match_across_lanes_in_any_order(void **state)
     assert_int_equal(n_rows(summary, "ranges"), 0);
     assert_int_equal(n_rows(summary, "open"), 1);
     assert_string_equal(cell(summary, "open", 0, "name").as.text, "leaf");
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static uint64_t bits_of(double value)
@@ -374,7 +373,7 @@ static void counters_marks_and_payloads_are_summed(void **state)
     log_record(log, 10, MAREY_RECORD_BEGIN, (const uint64_t[]){INNER | 1u << 20, 42}, 2);
     log_end(log, 30, INNER);
     log_put_words(log, 0, 0);
-    marey_summary *summary = summarise(log);
+    marey_report *summary = summarise(log);
     assert_int_equal(number(summary, "counters", 0, "count"), 3);
     assert_true(cell(summary, "counters", 0, "min").as.f64 == -1);
     assert_true(cell(summary, "counters", 0, "mean").as.f64 == 2);
@@ -382,7 +381,7 @@ static void counters_marks_and_payloads_are_summed(void **state)
     assert_true(cell(summary, "counters", 0, "last").as.f64 == 4);
     assert_int_equal(number(summary, "marks", 0, "count"), 2);
     expect_range(summary, "inner", 1, 20, 20);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void filter_and_depth_choose_what_is_shown(void **state)
@@ -396,37 +395,40 @@ static void filter_and_depth_choose_what_is_shown(void **state)
     log_end(log, 50, OUTER);
     log_put_words(log, 0, 0);
     log_put_end(log, "stop");
-    marey_summary *summary = summarise_with(log, &(struct marey_summary_options){.filter = "eaf"});
+    marey_report *summary = summarise_with(
+        log, &(struct marey_report_options){.settings = (const char *const[]){"filter=eaf", NULL}});
     assert_int_equal(n_rows(summary, "ranges"), 1);
     assert_int_equal(n_rows(summary, "threads"), 1);
     assert_int_equal(n_rows(summary, "ranks"), 1);
     assert_int_equal(n_rows(summary, "sites"), 1);
     assert_int_equal(n_rows(summary, "tree"), 3); /* with what leads there */
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 
-    summary = summarise_with(log, &(struct marey_summary_options){.filter = "?nn*"});
+    summary = summarise_with(
+        log, &(struct marey_report_options){.settings = (const char *const[]){"filter=?nn*", NULL}});
     assert_int_equal(n_rows(summary, "ranges"), 1);
     assert_int_equal(n_rows(summary, "tree"), 2);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 
-    summary = summarise_with(log, &(struct marey_summary_options){.max_depth = 2});
+    summary = summarise_with(
+        log, &(struct marey_report_options){.settings = (const char *const[]){"depth=2", NULL}});
     assert_int_equal(n_rows(summary, "ranges"), 2);
     expect_range(summary, "inner", 1, 30, 20); /* what is deeper is hidden, and counts */
     assert_int_equal(n_rows(summary, "tree"), 2);
-    marey_summary_destroy(summary);
+    marey_report_destroy(summary);
 }
 
 static void a_log_without_events_gives_empty_tables(void **state)
 {
-    marey_summary *summary = summarise(*state);
+    marey_report *summary = summarise(*state);
     assert_int_equal(n_rows(summary, "ranges"), 0);
     assert_int_equal(n_rows(summary, "tree"), 0);
     assert_int_equal(n_rows(summary, "processes"), 1);
-    marey_summary_destroy(summary);
-    assert_int_equal(marey_summary_create(NULL, 0, NULL, &summary), MAREY_OK);
+    marey_report_destroy(summary);
+    assert_int_equal(marey_report_create("ranges", NULL, 0, NULL, &summary), MAREY_OK);
     assert_int_equal(n_rows(summary, "processes"), 0);
-    marey_summary_destroy(summary);
-    marey_summary_destroy(NULL);
+    marey_report_destroy(summary);
+    marey_report_destroy(NULL);
 }
 
 /* ---- several processes ---- */
@@ -463,9 +465,9 @@ static void processes_and_recordings_merge_by_name(void **state)
         marey_recording *const recordings[] = {make_process("10", "0", 3, 100),
                                                make_process("11", "1", 5, 200),
                                                make_process("12", "-1", 1, 400)};
-        marey_summary *summary = NULL;
-        const struct marey_summary_options options = {.n_jobs = n_jobs};
-        assert_int_equal(marey_summary_create(recordings, 3, &options, &summary), MAREY_OK);
+        marey_report *summary = NULL;
+        const struct marey_report_options options = {.n_jobs = n_jobs};
+        assert_int_equal(marey_report_create("ranges", recordings, 3, &options, &summary), MAREY_OK);
         expect_range(summary, "step", 18, 600 + 2000 + 800, 3400);
         assert_int_equal(number(summary, "ranges", 0, "threads"), 6);
         assert_int_equal(number(summary, "ranges", 0, "processes"), 3);
@@ -481,11 +483,11 @@ static void processes_and_recordings_merge_by_name(void **state)
         assert_true(cell(summary, "ranks", 2, "rank").is_null);
         assert_int_equal(n_rows(summary, "sites"), 4); /* "step" once */
         struct marey_cost cost;
-        marey_summary_cost(summary, &cost);
+        marey_report_cost(summary, &cost);
         assert_int_equal(cost.events, 36);
         assert_int_equal(cost.in_program_ns, 12 * 95 / 10 + 20 * 95 / 10 + 4 * 95 / 10);
         assert_int_equal(cost.program_ns, 2100 + 4200 + 400);
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
         for (size_t i = 0; i < 3; i++)
             log_close(recordings[i]);
     }
@@ -507,13 +509,13 @@ static void lanes_of_an_imported_thread_are_one_thread(void **state)
             log_end(log, 10 * lane + 100, OUTER);
             log_put_words(log, lane, 0);
         }
-        marey_summary *summary = summarise(log);
+        marey_report *summary = summarise(log);
         expect_range(summary, "outer", 3, 300, is_imported ? 200 : 300); /* time counts once */
         assert_int_equal(number(summary, "ranges", 0, "threads"), is_imported ? 2 : 3);
         assert_int_equal(n_rows(summary, "threads"), is_imported ? 2 : 3);
         assert_int_equal(number(summary, "threads", 0, "count"), is_imported ? 2 : 1);
         assert_int_equal(number(summary, "threads", 0, "tid"), 100);
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
         log_maker_fini(log);
         free(log);
     }
@@ -542,13 +544,13 @@ static void summarising_without_memory_leaks_nothing(void **state)
     assert_int_equal(log_open(log, &recording), MAREY_OK);
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
-        marey_summary *summary = NULL;
+        marey_report *summary = NULL;
         marey__alloc_fail_nth(nth);
-        status = marey_summary_create(&recording, 1, &(struct marey_summary_options){.n_jobs = 1},
-                                      &summary);
+        status = marey_report_create("ranges", &recording, 1,
+                                     &(struct marey_report_options){.n_jobs = 1}, &summary);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && summary == NULL));
-        marey_summary_destroy(summary);
+        marey_report_destroy(summary);
         assert_true(nth < 10000);
     }
     log_close(recording);

@@ -105,9 +105,9 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return MAREY_OK;
 }
 
-static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
-    (void)summary;
+    (void)ranges;
     return marey__calls_are_there(recordings, n);
 }
 

@@ -278,9 +278,9 @@ static bool has_communication(marey_recording *recording, const struct marey_pro
     return false;
 }
 
-static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
-    (void)summary;
+    (void)ranges;
     for (size_t r = 0; r < n; r++)
         for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
             if (marey__has_streams(recordings[r], p) ||

@@ -221,9 +221,9 @@ static marey_status make(marey_report *report, const struct marey__request *requ
 
 /* ---- the entry ---- */
 
-static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
-    (void)summary;
+    (void)ranges;
     for (size_t r = 0; r < n; r++)
         for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
             if (marey__has_streams(recordings[r], p))
@@ -239,6 +239,7 @@ static bool has_devices(const marey_report *report)
 static const struct marey_setting settings[] = {
     {"filter", MAREY_SETTING_TEXT, "PATTERN", "only kernels and ranges with such a name"},
     {"gaps", MAREY_SETTING_COUNT, "N", "the N longest gaps, up to 1000 (default: 20)"},
+    {"sort", MAREY_SETTING_TEXT, "COLUMN", "with --csv: a column of the table; -COLUMN reverses"},
 };
 
 static const struct marey__page_table page_tables[] = {
@@ -267,6 +268,7 @@ const struct marey__analysis marey__analysis_gpu = {
     .make = make,
     .destroy = marey__free,
     .text = marey__gpu_text,
+    .sorts_csv = true,
     .is_there = is_there,
     .page = page_tables,
     .page_key = "gpu",

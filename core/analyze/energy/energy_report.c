@@ -19,9 +19,9 @@ static bool has_meter(const marey_recording *recording, size_t process)
     return false;
 }
 
-static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
-    (void)summary;
+    (void)ranges;
     for (size_t r = 0; r < n; r++)
         for (size_t p = 0; p < marey_recording_n_logs(recordings[r]); p++)
             if (has_meter(recordings[r], p))

@@ -135,11 +135,11 @@ static marey_status make(marey_report *report, const struct marey__request *requ
 }
 
 /* The summary has a row for each epoch of a process. */
-static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
     (void)recordings;
     return n != 0 &&
-           (summary == NULL || marey_table_n_rows(marey_summary_table(summary, "epochs")) != 0);
+           (ranges == NULL || marey_table_n_rows(marey_report_table(ranges, "epochs")) != 0);
 }
 
 /* ---- the entry ---- */

@@ -199,15 +199,15 @@ marey_status marey__memory_report_bytes(const char *name, const void *bytes, siz
 }
 
 /* Memory was sampled, or CUPTI recorded allocations: the summary has those among its kernels. */
-static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
             if (marey_recording_process(recordings[r], i)->memory[0] != '\0')
                 return true;
-    if (summary == NULL)
+    if (ranges == NULL)
         return true;
-    const marey_table *const kernels = marey_summary_table(summary, "kernels");
+    const marey_table *const kernels = marey_report_table(ranges, "kernels");
     for (size_t row = 0; row < marey_table_n_rows(kernels); row++)
         if (strcmp(marey__cell_of(kernels, row, "kind").as.text, "memory") == 0)
             return true;

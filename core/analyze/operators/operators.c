@@ -273,11 +273,11 @@ static bool is_file(const char *path)
 }
 
 /* Recordings have ranges. */
-static bool is_there(marey_recording *const *recordings, size_t n, marey_summary *summary)
+static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
     (void)recordings;
     (void)n;
-    (void)summary;
+    (void)ranges;
     return false;
 }
 

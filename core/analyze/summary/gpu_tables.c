@@ -3,23 +3,6 @@
 
 #include "analyze/summary/internal.h"
 
-static const struct marey_column kernel_columns[] = {
-    MAREY__NAME_COLUMN,
-    {"kind", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    MAREY__COUNT_COLUMN,
-    MAREY__NS_COLUMN("total_ns", "total"),
-    MAREY__NS_COLUMN("mean_ns", "mean"),
-    MAREY__NS_COLUMN("min_ns", "min"),
-    MAREY__NS_COLUMN("p50_ns", "median"),
-    MAREY__NS_COLUMN("p90_ns", "p90"),
-    MAREY__NS_COLUMN("p99_ns", "p99"),
-    MAREY__NS_COLUMN("max_ns", "max"),
-    MAREY__SHARE_COLUMN("of GPU"),
-    MAREY__TALLY_COLUMN("streams", NULL),
-    MAREY__TALLY_COLUMN("devices", NULL),
-    MAREY__TALLY_COLUMN("processes", "procs"),
-};
-
 const char *marey__work_kind_name(uint32_t kind)
 {
     static const char *const names[] = {
@@ -51,7 +34,7 @@ static void put_work(marey_table *table, const struct marey__making *m,
 }
 
 /* What has no share, since it is no work, comes last. */
-static marey_status fill_kernels(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_kernels(marey_table *table, const struct marey__making *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
     for (size_t i = 0; i < gpu->n_works; i++)
@@ -65,18 +48,6 @@ static marey_status fill_kernels(marey_table *table, const struct marey__making 
 }
 
 /* ---- copies ---- */
-
-const struct marey_column marey__copy_columns[MAREY__N_COPY_COLUMNS] = {
-    MAREY__NAME_COLUMN,
-    {"direction", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    MAREY__COUNT_COLUMN,
-    {"bytes", NULL, MAREY_TYPE_U64, MAREY_UNIT_BYTES},
-    MAREY__NS_COLUMN("total_ns", "total"),
-    MAREY__NS_COLUMN("mean_ns", "mean"),
-    MAREY__NS_COLUMN("min_ns", "min"),
-    MAREY__NS_COLUMN("max_ns", "max"),
-    {"bytes_per_s", "bytes/s", MAREY_TYPE_F64, MAREY_UNIT_BYTES},
-};
 
 /* "HtoD" of "Memcpy HtoD (Pageable -> Device)"; null for what is not named so. */
 static void put_direction(marey_table *table, const char *name, size_t len)
@@ -118,7 +89,7 @@ void marey__put_copy(marey_table *table, const struct marey__copy *copy)
     marey__put_byte_rate(table, copy->bytes, copy->bytes_ns);
 }
 
-static marey_status fill_copies(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_copies(marey_table *table, const struct marey__making *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
     for (size_t i = 0; i < gpu->n_works; i++) {
@@ -140,15 +111,7 @@ static marey_status fill_copies(marey_table *table, const struct marey__making *
 
 /* ---- ranges ---- */
 
-static const struct marey_column gpu_range_columns[] = {
-    MAREY__NAME_COLUMN,
-    MAREY__COUNT_COLUMN,
-    MAREY__NS_COLUMN("gpu_ns", "GPU"),
-    MAREY__NS_COLUMN("self_gpu_ns", "self GPU"),
-    MAREY__SHARE_COLUMN("of GPU"),
-};
-
-static marey_status fill_gpu_ranges(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_gpu_ranges(marey_table *table, const struct marey__making *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
     for (uint32_t name = 0; name < gpu->n_ranges; name++) {
@@ -165,10 +128,3 @@ static marey_status fill_gpu_ranges(marey_table *table, const struct marey__maki
     marey__sort_by(table, "gpu_ns", 1);
     return MAREY_OK;
 }
-
-const struct marey__table_kind marey__kernels_kind =
-    MAREY__TABLE_KIND("kernels", kernel_columns, fill_kernels);
-const struct marey__table_kind marey__copies_kind =
-    MAREY__TABLE_KIND("copies", marey__copy_columns, fill_copies);
-const struct marey__table_kind marey__gpu_ranges_kind =
-    MAREY__TABLE_KIND("gpu_ranges", gpu_range_columns, fill_gpu_ranges);

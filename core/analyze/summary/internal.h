@@ -8,7 +8,10 @@
  *   summary_tables.c, summary_tree.c, iteration_tables.c, gpu_tables.c, rank_*.c, summary_notes.c   tables
  *   stacks.c                     sums by path, for flame graphs and collapsed stacks
  *
- * Input: walked processes (walk/). Output: marey_summary with its tables. Knows no output format.
+ *   summary_report.c             the report "ranges": columns, tables, settings, its entry in the registry
+ *   summary_text*.c, summary_json.c   that as text and as JSON
+ *
+ * Input: walked processes (walk/). Output: the tables of "ranges".
  */
 #ifndef MAREY_ANALYZE_SUMMARY_INTERNAL_H
 #define MAREY_ANALYZE_SUMMARY_INTERNAL_H
@@ -16,6 +19,7 @@
 #include <string.h>
 
 #include "analyze/walk/internal.h"
+#include "present/draw/internal.h"
 
 struct marey__name_stats {
     struct marey__sketch calls;
@@ -273,8 +277,6 @@ double marey__iteration_std(const struct marey__iteration_values *values, uint64
 bool marey__cover_names(const struct marey__names *names, void *array, size_t *n, size_t *cap,
                         size_t size);
 
-/* ---- all processes ---- */
-
 /* ---- the summary ---- */
 
 enum marey__summary_table {
@@ -307,48 +309,77 @@ enum marey__summary_table {
     MAREY__N_TABLES,
 };
 
-struct marey_summary {
-    marey_table *tables[MAREY__N_TABLES];
+/* What the report "ranges" keeps besides its tables. */
+struct marey__summary {
     int32_t straggler; /* its row in the table iteration_ranks; -1: none */
-    struct marey_cost cost;
-    char source[24]; /* what all was imported from; "" when something was not */
     uint64_t n_threads;
-    char *title; /* the recordings' names */
+    char source[24]; /* the tool that all was imported from; "" when something was not */
+    char shown[64];  /* tables that settings ask for, comma separated */
 };
+static inline const struct marey__summary *marey__summary_of(const marey_report *report)
+{
+    return report->data;
+}
+
+/* The settings of "ranges", read. */
+struct marey__summary_options {
+    const char *filter, *data; /* NULL: none */
+    uint32_t max_depth;        /* of ranges that are shown; 0: all */
+    uint32_t n_jobs;
+    marey_progress *progress;
+    void *progress_ctx;
+    bool has_threads, has_ranks; /* these tables are wanted, which grow with ranks times names */
+};
+struct marey__summary_options marey__summary_options_of(const struct marey__request *request);
 
 /*
- * Somebody who listens to every process of a summary. `begin` may set the walk's tap and the visitor of its spans, `end`
- * comes behind its last event; both on the thread that walks it, several processes at a time.
+ * Called for every process of a summary. `begin` may set the walk's tap and the visitor of its spans, `end` comes after its
+ * last event; both on the thread that walks it, several processes at a time. `number` counts the processes of all
+ * recordings, from 0.
  */
 struct marey__summary_tap {
     marey_status (*begin)(void *ctx, struct marey__process_walk *walk, size_t number);
     marey_status (*end)(void *ctx, struct marey__process_walk *walk, size_t number);
     void *ctx;
 };
-/* marey_summary_create; `tap` may be NULL. `number` above counts the processes of all recordings, from 0. */
-MAREY_WARN_UNUSED marey_status marey__summary_create(marey_recording *const *recordings, size_t n,
-                                                     const struct marey_summary_options *options,
-                                                     const struct marey__summary_tap *tap,
-                                                     marey_summary **out);
-
-MAREY_WARN_UNUSED marey_status marey__summary_make_tables(marey_summary *summary,
-                                                          const struct marey__merge *merge,
-                                                          const struct marey_summary_options *options);
-/*
- * The two halves of it: all processes of the recordings added up, which lend their texts, and the summary of what was
- * added up, by this and by marey__merge_join.
- */
+/* marey__request.input of "ranges". */
+struct marey__summary_input {
+    const struct marey__summary_tap *tap;
+    struct marey__merge *merge; /* sums that are complete; NULL: the recordings are read */
+};
+/* Add up all processes of the recordings, which lend their texts. */
 MAREY_WARN_UNUSED marey_status marey__summary_merge(marey_recording *const *recordings, size_t n,
-                                                    const struct marey_summary_options *options,
+                                                    const struct marey__summary_options *options,
                                                     const struct marey__summary_tap *tap,
                                                     struct marey__merge *merge);
-MAREY_WARN_UNUSED marey_status marey__summary_make(struct marey__merge *merge,
-                                                   marey_recording *const *recordings, size_t n,
-                                                   const struct marey_summary_options *options,
-                                                   marey_summary **out);
 
-/* Whether somebody wants the table called so, which grows with ranks times names. In summary_tables.c. */
-bool marey__is_table_wanted(const struct marey_summary_options *options, const char *name);
+/* ---- summary_text.c, summary_text_iterations.c, summary_text_ranks.c, summary_json.c ---- */
+
+MAREY_WARN_UNUSED marey_status marey__summary_text(const marey_report *report,
+                                                   const struct marey_write_options *options,
+                                                   FILE *out);
+MAREY_WARN_UNUSED marey_status marey__summary_json(const marey_report *report,
+                                                   const struct marey_write_options *options,
+                                                   FILE *out);
+/*
+ * The tables that `list` names (NULL: ranges) in that order, each once, into `tables`, which has room for all. After
+ * `ranges` come kernels, copies, async ranges, counters and marks where there are any, after `iterations` their ranks (of
+ * several), epochs, phases, outliers and workers.
+ */
+size_t marey__summary_choose(const marey_report *report, const char *list, marey_table **tables);
+
+/* Lines about steps, where there are any: times, rates, the largest ranges, outliers, the straggler. */
+MAREY_WARN_UNUSED marey_status marey__summary_put_iterations(const marey_report *report,
+                                                             struct marey__lines *lines);
+/* One line about the workers of data loaders, where there are any: how busy they were. */
+MAREY_WARN_UNUSED marey_status marey__summary_put_workers(const marey_report *report,
+                                                          struct marey__lines *lines);
+/* More than so many ranks are shown by exception. */
+enum { MAREY__FEW_RANKS = 16, MAREY__RANK_ROWS = 10 };
+bool marey__summary_has_many_ranks(const marey_report *report);
+/* Lines about many ranks: the median, the slowest and the fastest, outliers, hosts. */
+MAREY_WARN_UNUSED marey_status marey__summary_put_ranks(const marey_report *report,
+                                                        struct marey__lines *lines);
 
 /* ---- tables in the making ---- */
 
@@ -370,32 +401,17 @@ bool marey__is_wanted(const struct marey__making *m, uint32_t name);
 /* And whether ranges of that name are shown, by their depth. */
 bool marey__is_range_wanted(const struct marey__making *m, uint32_t name);
 
-enum { MAREY__N_TREE_COLUMNS = 6, MAREY__N_SITE_COLUMNS = 6 };
+enum { MAREY__N_TREE_COLUMNS = 6 };
 extern const struct marey_column marey__tree_columns[MAREY__N_TREE_COLUMNS];
-extern const struct marey_column marey__site_columns[MAREY__N_SITE_COLUMNS];
-MAREY_WARN_UNUSED marey_status marey__fill_tree(marey_table *table, const struct marey__making *m);
-MAREY_WARN_UNUSED marey_status marey__fill_sites(marey_table *table, const struct marey__making *m);
-MAREY_WARN_UNUSED marey_status marey__fill_warnings(marey_table *table,
-                                                    const struct marey__making *m);
-
-/* What a table of the summary is called, its columns, and who fills it. */
-struct marey__table_kind {
-    const char *name;
-    const struct marey_column *columns;
-    size_t n_columns;
-    marey_status (*fill)(marey_table *table, const struct marey__making *m);
-};
-#define MAREY__TABLE_KIND(name, columns, fill)                                                     \
-    {                                                                                              \
-        name, columns, MAREY__COUNT_OF(columns), fill                                              \
-    }
-/* iteration_tables.c: those from MAREY__TABLE_ITERATIONS on. */
-enum { MAREY__N_ITERATION_TABLES = 7 };
-extern const struct marey__table_kind marey__iteration_kinds[MAREY__N_ITERATION_TABLES];
-extern const struct marey__table_kind marey__steady_phases_kind; /* where there is a steady part */
-/* rank_tables.c: those from MAREY__TABLE_RANK_SPREAD on. */
-enum { MAREY__N_RANK_TABLES = 4 };
-extern const struct marey__table_kind marey__rank_kinds[MAREY__N_RANK_TABLES];
+/* The rows of each table. */
+typedef marey_status marey__fill(marey_table *table, const struct marey__making *m);
+marey__fill marey__fill_ranges, marey__fill_tree, marey__fill_threads, marey__fill_ranks,
+    marey__fill_processes, marey__fill_async, marey__fill_counters, marey__fill_marks,
+    marey__fill_open, marey__fill_iterations, marey__fill_iteration_ranks, marey__fill_throughput,
+    marey__fill_epochs, marey__fill_phases, marey__fill_outliers, marey__fill_steady,
+    marey__fill_kernels, marey__fill_copies, marey__fill_gpu_ranges, marey__fill_workers,
+    marey__fill_rank_spread, marey__fill_rank_times, marey__fill_rank_outliers,
+    marey__fill_rank_hosts, marey__fill_sites, marey__fill_warnings;
 /* How the row of whole iterations is called. */
 #define MAREY__WHOLE_ITERATION "(whole iteration)"
 #define MAREY__NO_RANGE "(no range)"
@@ -411,8 +427,6 @@ marey__find_straggler(const struct marey__iteration_merge *iterations);
 /*
  * gpu_tables: the summary's tables of GPU work; copies and memory sets, which the report of GPU work has alike.
  */
-
-extern const struct marey__table_kind marey__kernels_kind, marey__copies_kind, marey__gpu_ranges_kind;
 
 enum { MAREY__N_COPY_COLUMNS = 9 };
 extern const struct marey_column marey__copy_columns[MAREY__N_COPY_COLUMNS];

@@ -1,4 +1,4 @@
-/* The summary's tables of iterations, epochs and phases. Each has its columns beside the function that fills it. */
+/* Rows of the tables of steps, epochs and phases. */
 #include <math.h>
 
 #include "analyze/summary/internal.h"
@@ -32,24 +32,6 @@ static const struct marey_process *process_of(const struct marey__making *m, uin
 }
 
 /* ---- iterations ---- */
-
-static const struct marey_column iteration_columns[] = {
-    MAREY__NAME_COLUMN,
-    MAREY__COUNT_COLUMN,
-    MAREY__TALLY_COLUMN("ran", NULL),
-    MAREY__NS_COLUMN("mean_ns", "mean"),
-    MAREY__NS_COLUMN("std_ns", "std"),
-    MAREY__NS_COLUMN("min_ns", "min"),
-    MAREY__NS_COLUMN("p50_ns", "median"),
-    MAREY__NS_COLUMN("p90_ns", "p90"),
-    MAREY__NS_COLUMN("p99_ns", "p99"),
-    MAREY__NS_COLUMN("max_ns", "max"),
-    MAREY__NS_COLUMN("steady_ns", "steady"),
-    MAREY__SHARE_COLUMN("of steady"),
-    MAREY__NS_COLUMN("rank_min_ns", "rank min"),
-    MAREY__NS_COLUMN("rank_max_ns", "rank max"),
-    {"max_rank", "of rank", MAREY_TYPE_I64, MAREY_UNIT_NONE},
-};
 
 /* Of how many iterations and how much time a row is. */
 struct of {
@@ -147,7 +129,7 @@ static void put_no_range(marey_table *table, const struct marey__iteration_merge
         marey_table_null(table);
 }
 
-static marey_status fill_iterations(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_iterations(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     uint32_t *order = marey__calloc(it->n_names + 1, sizeof *order);
@@ -174,25 +156,6 @@ static marey_status fill_iterations(marey_table *table, const struct marey__maki
 
 /* ---- ranks ---- */
 
-static const struct marey_column iteration_rank_columns[] = {
-    MAREY__RANK_COLUMN,
-    MAREY__PID_COLUMN,
-    MAREY__TALLY_COLUMN("iterations", NULL),
-    MAREY__TALLY_COLUMN("warmup", NULL),
-    MAREY__TALLY_COLUMN("cut", NULL),
-    MAREY__NS_COLUMN("mean_ns", "mean"),
-    MAREY__NS_COLUMN("std_ns", "std"),
-    MAREY__NS_COLUMN("p50_ns", "median"),
-    MAREY__NS_COLUMN("p99_ns", "p99"),
-    MAREY__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
-    MAREY__NUMBER_COLUMN("samples", NULL),
-    MAREY__NUMBER_COLUMN("samples_per_s", "samples/s"),
-    {"data_share", "data", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
-    MAREY__TALLY_COLUMN("slowest", NULL),
-    {"slowest_share", "slowest in", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
-    MAREY__NS_COLUMN("behind_ns", "behind by"),
-};
-
 /* Null cells where no other rank is there to be compared with. */
 static void put_race(marey_table *table, const struct marey__iteration_row *row)
 {
@@ -207,7 +170,7 @@ static void put_race(marey_table *table, const struct marey__iteration_row *row)
         put_ns(table, row->behind_ns / (double)row->n_slowest);
 }
 
-static marey_status fill_iteration_ranks(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_iteration_ranks(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_rows; i++) {
@@ -237,19 +200,8 @@ static marey_status fill_iteration_ranks(marey_table *table, const struct marey_
 
 /* ---- throughput ---- */
 
-static const struct marey_column throughput_columns[] = {
-    MAREY__TALLY_COLUMN("ranks", NULL),
-    MAREY__TALLY_COLUMN("iterations", NULL),
-    MAREY__TALLY_COLUMN("warmup", NULL),
-    MAREY__TALLY_COLUMN("cut", NULL),
-    MAREY__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
-    MAREY__NUMBER_COLUMN("samples", NULL),
-    MAREY__NUMBER_COLUMN("samples_per_s", "samples/s"),
-    {"data_share", "data", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
-};
-
 /* Ranks work side by side, so their samples per second add up; recordings do not. */
-static marey_status fill_throughput(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_throughput(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     struct marey__iteration_row all = {0};
@@ -284,17 +236,7 @@ static marey_status fill_throughput(marey_table *table, const struct marey__maki
 
 /* ---- epochs, phases, outliers ---- */
 
-static const struct marey_column epoch_columns[] = {
-    MAREY__RANK_COLUMN,
-    MAREY__PID_COLUMN,
-    {"number", "epoch", MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    MAREY__TALLY_COLUMN("iterations", NULL),
-    MAREY__NS_COLUMN("duration_ns", "duration"),
-    MAREY__NUMBER_COLUMN("samples", NULL),
-    {"ended", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
-};
-
-static marey_status fill_epochs(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_epochs(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_epochs; i++) {
@@ -308,13 +250,6 @@ static marey_status fill_epochs(marey_table *table, const struct marey__making *
     }
     return MAREY_OK;
 }
-
-#define PHASE_COLUMNS(whole)                                                                       \
-    MAREY__NAME_COLUMN, MAREY__COUNT_COLUMN, MAREY__TALLY_COLUMN("iterations", NULL),              \
-        MAREY__NS_COLUMN("total_ns", "total"), MAREY__NS_COLUMN("steady_ns", "steady"),            \
-        MAREY__SHARE_COLUMN(whole)
-static const struct marey_column phase_columns[] = {PHASE_COLUMNS("of run")};
-static const struct marey_column steady_phase_columns[] = {PHASE_COLUMNS("of steady")};
 
 /* Time in the steady part, and its share; where there is none, the share of the run. */
 static void put_phase_share(marey_table *table, const struct marey__iteration_merge *it,
@@ -330,7 +265,7 @@ static void put_phase_share(marey_table *table, const struct marey__iteration_me
 }
 
 /* Shares are of the time of processes that have phases; what is in none of them is a row, too. */
-static marey_status fill_phases(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_phases(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     uint64_t in_phases_ns = 0, steady_ns = 0;
@@ -359,17 +294,7 @@ static marey_status fill_phases(marey_table *table, const struct marey__making *
     return MAREY_OK;
 }
 
-static const struct marey_column outlier_columns[] = {
-    MAREY__RANK_COLUMN,
-    MAREY__PID_COLUMN,
-    {"iteration", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    MAREY__NS_COLUMN("duration_ns", "duration"),
-    MAREY__NS_COLUMN("usual_ns", "usual"),
-    {"longer", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    MAREY__NS_COLUMN("extra_ns", "by"),
-};
-
-static marey_status fill_outliers(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_outliers(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_outliers; i++) {
@@ -389,13 +314,7 @@ static marey_status fill_outliers(marey_table *table, const struct marey__making
 
 /* ---- the steady part ---- */
 
-static const struct marey_column steady_columns[] = {
-    MAREY__NAME_COLUMN,
-    MAREY__NS_COLUMN("self_ns", "self"),
-    MAREY__SHARE_COLUMN("of steady"),
-};
-
-static marey_status fill_steady(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_steady(marey_table *table, const struct marey__making *m)
 {
     for (uint32_t name = 0; name < m->merge->n_ranges; name++) {
         const struct marey__name_stats *stats = &m->merge->ranges[name];
@@ -409,15 +328,3 @@ static marey_status fill_steady(marey_table *table, const struct marey__making *
     marey__sort_by(table, "self_ns", 1);
     return MAREY_OK;
 }
-
-const struct marey__table_kind marey__steady_phases_kind =
-    MAREY__TABLE_KIND("phases", steady_phase_columns, fill_phases);
-const struct marey__table_kind marey__iteration_kinds[MAREY__N_ITERATION_TABLES] = {
-    MAREY__TABLE_KIND("iterations", iteration_columns, fill_iterations),
-    MAREY__TABLE_KIND("iteration_ranks", iteration_rank_columns, fill_iteration_ranks),
-    MAREY__TABLE_KIND("throughput", throughput_columns, fill_throughput),
-    MAREY__TABLE_KIND("epochs", epoch_columns, fill_epochs),
-    MAREY__TABLE_KIND("phases", phase_columns, fill_phases),
-    MAREY__TABLE_KIND("outliers", outlier_columns, fill_outliers),
-    MAREY__TABLE_KIND("steady", steady_columns, fill_steady),
-};

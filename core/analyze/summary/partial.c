@@ -24,11 +24,13 @@ void marey_partial_destroy(marey_partial *partial)
     marey__free(partial);
 }
 
-static const struct marey_summary_options defaults;
+static const struct marey_report_options defaults;
 
 marey_status marey_partial_create(marey_recording *const *recordings, size_t n,
-                                  const struct marey_summary_options *options, marey_partial **out)
+                                  const struct marey_report_options *options, marey_partial **out)
 {
+    const struct marey__request request = {.options = options != NULL ? options : &defaults};
+    const struct marey__summary_options wants = marey__summary_options_of(&request);
     marey_partial *partial = marey__calloc(1, sizeof *partial);
     MAREY__TRY_MEMORY(partial != NULL);
     partial->recordings = recordings;
@@ -36,8 +38,7 @@ marey_status marey_partial_create(marey_recording *const *recordings, size_t n,
     marey_status status = marey__merge_init(&partial->merge);
     partial->merge.iterations.keeps_courses = true;
     if (status == MAREY_OK)
-        status = marey__summary_merge(recordings, n, options != NULL ? options : &defaults, NULL,
-                                      &partial->merge);
+        status = marey__summary_merge(recordings, n, &wants, NULL, &partial->merge);
     if (status != MAREY_OK)
         marey_partial_destroy(partial);
     else
@@ -118,12 +119,17 @@ static bool check_recording(marey_partial *partial, const struct marey__left_out
     return tell(merge, &partial->warnings, first, left_out->recording);
 }
 
-marey_status marey_partial_summary(marey_partial *partial,
-                                   const struct marey_summary_options *options, marey_summary **out)
+marey_status marey_partial_report(marey_partial *partial,
+                                  const struct marey_report_options *options, marey_report **out)
 {
+    const struct marey__summary_input input = {.merge = &partial->merge};
+    const struct marey__request request = {.recordings = partial->recordings,
+                                           .n = partial->n_recordings,
+                                           .input = &input,
+                                           .options = options != NULL ? options : &defaults};
+    MAREY_TRY(marey_report_check("ranges", request.options->settings));
     MAREY_TRY(marey__merge_finish(&partial->merge));
     for (size_t i = 0; i < partial->merge.n_left_out; i++)
         MAREY__TRY_MEMORY(check_recording(partial, &partial->merge.left_out[i]));
-    return marey__summary_make(&partial->merge, partial->recordings, partial->n_recordings,
-                               options != NULL ? options : &defaults, out);
+    return marey__report_make("ranges", &request, out);
 }

@@ -1,20 +1,7 @@
-/* The summary's tables of ranks held against one another. Each has its columns beside the function that fills it. */
+/* Rows of the tables that compare ranks. */
 #include <math.h>
 
 #include "analyze/summary/internal.h"
-
-#define HOST_COLUMN                                                                                \
-    {                                                                                              \
-        "host", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                             \
-    }
-#define PER_COLUMN                                                                                 \
-    {                                                                                              \
-        "per", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                              \
-    }
-#define DIFFERENCE_COLUMNS                                                                         \
-    {"by_ns", "by", MAREY_TYPE_I64, MAREY_UNIT_NS},                                                \
-        {"by_share", "that is", MAREY_TYPE_F64, MAREY_UNIT_SHARE},                                 \
-        MAREY__NUMBER_COLUMN("score", NULL)
 
 static void put_ns(marey_table *table, double ns)
 {
@@ -71,23 +58,7 @@ static bool is_shown(const struct marey__making *m, const struct marey__rank_nam
 
 /* ---- a name over ranks ---- */
 
-static const struct marey_column spread_columns[] = {
-    MAREY__NAME_COLUMN,
-    PER_COLUMN,
-    MAREY__TALLY_COLUMN("ranks", NULL),
-    MAREY__NS_COLUMN("median_ns", "median"),
-    MAREY__NS_COLUMN("mad_ns", "mad"),
-    MAREY__NS_COLUMN("p25_ns", "p25"),
-    MAREY__NS_COLUMN("p75_ns", "p75"),
-    MAREY__NS_COLUMN("min_ns", "min"),
-    {"min_rank", "of rank", MAREY_TYPE_I64, MAREY_UNIT_NONE},
-    MAREY__NS_COLUMN("max_ns", "max"),
-    {"max_rank", "of rank", MAREY_TYPE_I64, MAREY_UNIT_NONE},
-    {"spread", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE},
-    MAREY__TALLY_COLUMN("outliers", NULL),
-};
-
-static marey_status fill_spread(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_rank_spread(marey_table *table, const struct marey__making *m)
 {
     const struct marey__rank_name *name;
     for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++) {
@@ -119,21 +90,7 @@ static marey_status fill_spread(marey_table *table, const struct marey__making *
 
 /* ---- each rank ---- */
 
-static const struct marey_column time_columns[] = {
-    MAREY__RANK_COLUMN,
-    MAREY__PID_COLUMN,
-    HOST_COLUMN,
-    PER_COLUMN,
-    MAREY__NS_COLUMN("mean_ns", "mean"),
-    MAREY__NS_COLUMN("median_ns", "median"),
-    DIFFERENCE_COLUMNS,
-    {"outlier", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
-    {"slow_share", "slow in", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
-    {"longer", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    MAREY__NS_COLUMN("longer_by_ns", "longer by"),
-};
-
-static marey_status fill_times(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_rank_times(marey_table *table, const struct marey__making *m)
 {
     const struct marey__rank_name *whole = &m->ranks->whole;
     for (size_t i = 0; i < m->ranks->n_rows; i++) {
@@ -162,17 +119,6 @@ static marey_status fill_times(marey_table *table, const struct marey__making *m
 
 /* ---- who is not like the others, and in what ---- */
 
-static const struct marey_column outlier_columns[] = {
-    MAREY__RANK_COLUMN,
-    MAREY__PID_COLUMN,
-    HOST_COLUMN,
-    MAREY__NAME_COLUMN,
-    PER_COLUMN,
-    MAREY__NS_COLUMN("mean_ns", "mean"),
-    MAREY__NS_COLUMN("median_ns", "median"),
-    DIFFERENCE_COLUMNS,
-};
-
 static void put_outlier(marey_table *table, const struct marey__making *m,
                         const struct marey__rank_name *name, const struct marey__rank_value *value)
 {
@@ -185,7 +131,7 @@ static void put_outlier(marey_table *table, const struct marey__making *m,
     put_difference(table, value->ns, name->median_ns, marey__rank_score(name, value->ns));
 }
 
-static marey_status fill_outliers(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_rank_outliers(marey_table *table, const struct marey__making *m)
 {
     const struct marey__rank_name *name;
     for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++)
@@ -198,18 +144,7 @@ static marey_status fill_outliers(marey_table *table, const struct marey__making
 
 /* ---- machines ---- */
 
-static const struct marey_column host_columns[] = {
-    HOST_COLUMN,
-    PER_COLUMN,
-    MAREY__TALLY_COLUMN("ranks", NULL),
-    MAREY__NS_COLUMN("median_ns", "median"),
-    MAREY__NS_COLUMN("others_ns", "elsewhere"),
-    DIFFERENCE_COLUMNS,
-    MAREY__TALLY_COLUMN("outliers", NULL),
-    {"outlier", "stands out", MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
-};
-
-static marey_status fill_hosts(marey_table *table, const struct marey__making *m)
+marey_status marey__fill_rank_hosts(marey_table *table, const struct marey__making *m)
 {
     for (size_t i = 0; m->ranks->n_hosts > 1 && i < m->ranks->n_hosts; i++) {
         const struct marey__rank_host *host = &m->ranks->hosts[i];
@@ -226,10 +161,3 @@ static marey_status fill_hosts(marey_table *table, const struct marey__making *m
     }
     return MAREY_OK;
 }
-
-const struct marey__table_kind marey__rank_kinds[MAREY__N_RANK_TABLES] = {
-    MAREY__TABLE_KIND("rank_spread", spread_columns, fill_spread),
-    MAREY__TABLE_KIND("rank_times", time_columns, fill_times),
-    MAREY__TABLE_KIND("rank_outliers", outlier_columns, fill_outliers),
-    MAREY__TABLE_KIND("rank_hosts", host_columns, fill_hosts),
-};

@@ -31,7 +31,7 @@ struct finished {
 enum { MAX_WAITING = 8, MANY_SITES = 4096 };
 
 struct jobs {
-    const struct marey_summary_options *options;
+    const struct marey__summary_options *options;
     const struct marey__summary_tap *tap; /* NULL: nobody listens */
     struct task *tasks;                   /* written before the threads start */
     size_t n_tasks;
@@ -141,55 +141,12 @@ static marey_status list_tasks(struct jobs *jobs, marey_recording *const *record
     return MAREY_OK;
 }
 
-/* ---- the result ---- */
-
-static void note_source(marey_summary *summary, const struct marey__merge *merge)
-{
-    for (size_t i = 0; i < merge->n_processes; i++)
-        if (merge->processes[i]->source[0] == '\0')
-            return;
-    if (merge->n_processes != 0)
-        snprintf(summary->source, sizeof summary->source, "%s", merge->processes[0]->source);
-}
-
-static marey_status make_result(marey_summary *summary, struct marey__merge *merge,
-                                marey_recording *const *recordings, size_t n,
-                                const struct marey_summary_options *options)
-{
-    const struct marey__iteration_merge *iterations = &merge->iterations;
-    MAREY_TRY(marey__merge_finish(merge));
-    const struct marey__iteration_row *straggler = marey__find_straggler(iterations);
-    summary->straggler = straggler != NULL ? (int32_t)(straggler - iterations->rows) : -1;
-    for (size_t i = 0; i < merge->n_processes; i++)
-        marey__cost_add(&summary->cost, merge->processes[i]);
-    marey__cost_finish(&summary->cost, recordings, n);
-    note_source(summary, merge);
-    summary->n_threads = merge->n_threads;
-    summary->title = marey__recordings_title(recordings, n);
-    MAREY__TRY_MEMORY(summary->title != NULL);
-    return marey__summary_make_tables(summary, merge, options);
-}
-
-marey_status marey__summary_make(struct marey__merge *merge, marey_recording *const *recordings,
-                                 size_t n, const struct marey_summary_options *options,
-                                 marey_summary **out)
-{
-    marey_summary *summary = marey__calloc(1, sizeof *summary);
-    MAREY__TRY_MEMORY(summary != NULL);
-    const marey_status status = make_result(summary, merge, recordings, n, options);
-    if (status != MAREY_OK)
-        marey_summary_destroy(summary);
-    else
-        *out = summary;
-    return status;
-}
-
 /* ---- the whole ---- */
 
 static marey_status run_jobs(struct jobs *jobs, marey_recording *const *recordings, size_t n)
 {
     jobs->merge->iterations.data = jobs->options->data;
-    jobs->merge->without_threads = !marey__is_table_wanted(jobs->options, "threads");
+    jobs->merge->without_threads = !jobs->options->has_threads;
     MAREY_TRY(list_tasks(jobs, recordings, n));
     jobs->n_crew = marey__work_crew(jobs->options->n_jobs, jobs->n_tasks);
     jobs->n_ring = jobs->n_crew + MAX_WAITING;
@@ -202,7 +159,7 @@ static marey_status run_jobs(struct jobs *jobs, marey_recording *const *recordin
 }
 
 marey_status marey__summary_merge(marey_recording *const *recordings, size_t n,
-                                  const struct marey_summary_options *options,
+                                  const struct marey__summary_options *options,
                                   const struct marey__summary_tap *tap, struct marey__merge *merge)
 {
     struct jobs *jobs = marey__calloc(1, sizeof *jobs);
@@ -219,50 +176,4 @@ marey_status marey__summary_merge(marey_recording *const *recordings, size_t n,
     marey__free(jobs->tasks);
     marey__free(jobs);
     return status;
-}
-
-marey_status marey__summary_create(marey_recording *const *recordings, size_t n,
-                                   const struct marey_summary_options *options,
-                                   const struct marey__summary_tap *tap, marey_summary **out)
-{
-    static const struct marey_summary_options defaults;
-    struct marey__merge merge;
-    const struct marey_summary_options *wants = options != NULL ? options : &defaults;
-    MAREY_TRY(marey__merge_init(&merge));
-    marey_status status = marey__summary_merge(recordings, n, wants, tap, &merge);
-    if (status == MAREY_OK)
-        status = marey__summary_make(&merge, recordings, n, wants, out);
-    marey__merge_fini(&merge);
-    if (status == MAREY_OK && wants->progress != NULL)
-        wants->progress(wants->progress_ctx, 1);
-    return status;
-}
-
-marey_status marey_summary_create(marey_recording *const *recordings, size_t n,
-                                  const struct marey_summary_options *options, marey_summary **out)
-{
-    return marey__summary_create(recordings, n, options, NULL, out);
-}
-
-void marey_summary_destroy(marey_summary *summary)
-{
-    if (summary == NULL)
-        return;
-    for (size_t t = 0; t < MAREY__N_TABLES; t++)
-        marey_table_destroy(summary->tables[t]);
-    marey__free(summary->title);
-    marey__free(summary);
-}
-
-marey_table *marey_summary_table(marey_summary *summary, const char *name)
-{
-    for (size_t t = 0; t < MAREY__N_TABLES; t++)
-        if (strcmp(marey_table_name(summary->tables[t]), name) == 0)
-            return summary->tables[t];
-    return NULL;
-}
-
-void marey_summary_cost(const marey_summary *summary, struct marey_cost *out)
-{
-    *out = summary->cost;
 }

@@ -6,15 +6,6 @@
 
 /* ---- sites ---- */
 
-const struct marey_column marey__site_columns[MAREY__N_SITE_COLUMNS] = {
-    MAREY__NAME_COLUMN,
-    {"category", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"domain", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"color", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    {"file", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"line", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-};
-
 static void put_site(marey_table *table, const struct marey_site_info *site)
 {
     marey_table_text(table, site->name, site->name_len);

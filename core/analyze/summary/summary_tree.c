@@ -1,15 +1,6 @@
 /* The table of the call tree: depth first, the heaviest child first. */
 #include "analyze/summary/internal.h"
 
-const struct marey_column marey__tree_columns[MAREY__N_TREE_COLUMNS] = {
-    {"depth", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    MAREY__NAME_COLUMN,
-    MAREY__COUNT_COLUMN,
-    MAREY__NS_COLUMN("total_ns", "total"),
-    MAREY__NS_COLUMN("self_ns", "self"),
-    MAREY__SHARE_COLUMN("of run"),
-};
-
 static int heaviest_first(const struct marey__node *a, const struct marey__node *b, const void *ctx)
 {
     const struct marey__merge *merge = ctx;

@@ -185,7 +185,8 @@ struct marey__page {
     struct marey__page_process *processes;
     size_t n_processes;
     struct marey__page_packer *packer;
-    marey_summary *summary;
+    struct marey__summary_options wants;        /* of options->report */
+    marey_report *summary;                      /* "ranges" */
     marey_report *reports[MAREY__MAX_ANALYSES]; /* by analysis; NULL: nothing of the kind was recorded */
     struct marey__heat *heat;                   /* in page_heat.h */
     struct marey__buf heat_index; /* what the index says of it; empty where there is no map */

@@ -165,12 +165,15 @@ static marey_status put_data(struct marey__page *page)
         .ctx = page,
     };
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t n_jobs = page->options->summary.n_jobs;
+    const size_t n_jobs = page->wants.n_jobs;
     /* Beside the threads that walk; none where one thread is to do it all. */
     const size_t n_threads = n_jobs != 0 ? n_jobs - 1 : (size_t)MAREY__MAX(n_cores, 1L);
     MAREY_TRY(marey__page_packer_start(page->fd, n_threads, &page->packer));
-    MAREY_TRY(marey__summary_create(page->recordings, page->n_recordings, &page->options->summary,
-                                    &tap, &page->summary));
+    const struct marey__request request = {.recordings = page->recordings,
+                                           .n = page->n_recordings,
+                                           .input = &(struct marey__summary_input){.tap = &tap},
+                                           .options = &page->options->report};
+    MAREY_TRY(marey__report_make("ranges", &request, &page->summary));
     MAREY_TRY(walk_others(page));
     MAREY_TRY(marey__page_packer_stop(page->packer));
     MAREY_TRY(marey__page_make_reports(page));
@@ -211,6 +214,9 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
         .n_recordings = n,
         .fd = fd,
     };
+    MAREY_TRY(marey_report_check("ranges", page.options->report.settings));
+    page.wants =
+        marey__summary_options_of(&(struct marey__request){.options = &page.options->report});
     for (size_t r = 0; r < n; r++) {
         page.n_processes += marey_recording_n_logs(recordings[r]);
         page.n_of_program += marey_recording_n_processes(recordings[r]);
@@ -224,7 +230,7 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     for (size_t i = 0; page.processes != NULL && i < page.n_processes; i++)
         marey__page_process_fini(&page.processes[i]);
     marey__free(page.processes);
-    marey_summary_destroy(page.summary);
+    marey_report_destroy(page.summary);
     for (size_t i = 0; i < MAREY__MAX_ANALYSES; i++)
         marey_report_destroy(page.reports[i]);
     marey__page_free_calls(&page);

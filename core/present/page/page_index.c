@@ -221,7 +221,7 @@ marey_status marey__page_index(const struct marey__page *page, struct marey__buf
     marey__page_put_i64(json, page->origin_unix_ns);
     marey__buf_puts(json, ",");
     marey__page_put_number(json, "duration_ns", page->duration_ns);
-    marey__page_put_number(json, "threads", page->summary->n_threads);
+    marey__page_put_number(json, "threads", marey__summary_of(page->summary)->n_threads);
     marey__buf_printf(json, "\"damaged\":%s,", is_damaged(page) ? "true" : "false");
     put_cost(json, &page->summary->cost);
     marey__page_open(json, "tables", "[");

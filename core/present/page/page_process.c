@@ -126,7 +126,7 @@ marey_status marey__page_begin_process(void *ctx, struct marey__process_walk *wa
     /* Of many, lines were made when all were walked. */
     if (!page->has_many && !marey__heat_line_begin(page->heat, walk, number, &process->line))
         return marey__no_memory();
-    apply_filter(process, page->options->summary.filter);
+    apply_filter(process, page->wants.filter);
     marey__page_thin_init(process);
     walk->tap = &marey__page_tap;
     walk->tap_ctx = process;

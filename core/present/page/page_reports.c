@@ -21,7 +21,7 @@ static bool takes(const struct marey__analysis *analysis, const char *setting)
 static marey_status make(struct marey__page *page, const struct marey__analysis *analysis,
                          marey_report **out)
 {
-    const char *const filter = page->options->summary.filter;
+    const char *const filter = page->wants.filter;
     struct marey__buf setting = {0};
     const char *settings[2] = {analysis->page_setting, NULL};
     if (filter != NULL && takes(analysis, "filter")) {
@@ -31,8 +31,7 @@ static marey_status make(struct marey__page *page, const struct marey__analysis 
             return marey__no_memory();
         settings[0] = setting.data;
     }
-    const struct marey_report_options options = {.settings = settings,
-                                                 .n_jobs = page->options->summary.n_jobs};
+    const struct marey_report_options options = {.settings = settings, .n_jobs = page->wants.n_jobs};
     const marey_status status = marey_report_create(analysis->about.name, page->recordings,
                                                     page->n_recordings, &options, out);
     marey__buf_fini(&setting);

@@ -213,7 +213,7 @@ static bool add_flow(struct marey__page_process *process, struct marey__page_tra
 /* Whether ranges at this depth, from 0, are shown. */
 static bool is_shallow(const struct marey__page_process *process, size_t depth)
 {
-    const uint32_t max_depth = process->page->options->summary.max_depth;
+    const uint32_t max_depth = process->page->wants.max_depth;
     return max_depth == 0 || depth < max_depth;
 }
 

@@ -11,7 +11,7 @@
 
 #define NO_PARENT SIZE_MAX
 
-/* Columns of the table, as summary_tree.c has them. */
+/* Columns of the table, as summary_report.c has them. */
 enum { DEPTH, NAME, COUNT, TOTAL_NS, SELF_NS, SHARE, N_COLUMNS };
 static_assert((int)N_COLUMNS == (int)MAREY__N_TREE_COLUMNS, "the tree has other columns");
 

@@ -1,9 +1,8 @@
 /*
  * text: reports as people read them in a terminal, and as JSON.
  *
- *   summary_text.c, report_*.c   the summary: text, JSON, sorting, steps, ranks
  *   diff_out.c, diff_json_out.c
- *   stacks_*_out.c, stack_groups.c   `marey stacks`          cost_text.c   lines that several reports share
+ *   stacks_*_out.c, stack_groups.c   `marey stacks`
  *
  * Tables are drawn by present/draw. Analyses with an entry in report/registry.c have their text in their own folder.
  *
@@ -14,52 +13,10 @@
 
 #include <stdbool.h>
 
-#include "analyze/summary/internal.h"
 #include "base/internal.h"
 #include "present/draw/internal.h"
 #include "tensor/diff/internal.h"
 #include <marey/stacks.h>
-
-/*
- * Sort `ranges`, `async` and, where it has the column, `kernels`; "-" before it for ascending, NULL leaves them.
- * MAREY_EINVAL lists the columns.
- */
-MAREY_WARN_UNUSED marey_status marey__report_sort(marey_summary *summary, const char *sort);
-
-/*
- * The tables called `names` (comma separated, NULL: ranges) in that order, each once, into `tables`, which has room for
- * MAREY__N_TABLES; behind `ranges` come kernels, copies, async ranges, counters and marks where there are any, behind `iterations` their ranks (where
- * there are several), epochs, phases and outliers. MAREY_EINVAL for an unknown one.
- */
-MAREY_WARN_UNUSED marey_status marey__report_tables(marey_summary *summary, const char *names,
-                                                    marey_table **tables, size_t *n);
-
-/*
- * The report's lines about iterations into `out`, each through `line`, where the summary has any: how long, how many in
- * a second, what takes most of them, which were out of the ordinary, which rank is slowest.
- */
-MAREY_WARN_UNUSED marey_status marey__report_iterations(marey_summary *summary,
-                                                        struct marey__buf *line, FILE *out);
-
-/* More than so many ranks are shown by exception. */
-enum { MAREY__FEW_RANKS = 16, MAREY__RANK_ROWS = 10 };
-bool marey__report_has_many_ranks(const marey_summary *summary);
-/* Lines about many ranks, in report_ranks.c: what is usual, the slowest and the fastest, outliers, hosts that stand out. */
-MAREY_WARN_UNUSED marey_status marey__report_ranks(const marey_summary *summary,
-                                                   struct marey__buf *line, FILE *out);
-
-/* One line about the workers of data loaders, where there are any: how busy they were. */
-MAREY_WARN_UNUSED marey_status marey__report_workers(marey_summary *summary,
-                                                     struct marey__buf *line, FILE *out);
-
-/* ---- cost_text.c ---- */
-
-/* The line on cost, without its end; false when there is nothing to print. */
-bool marey__cost_put(struct marey__buf *line, const struct marey_cost *cost);
-/* The line that lists what the cost leaves out, the same. */
-bool marey__cost_put_missing(struct marey__buf *line, const struct marey_cost *cost);
-/* The array of its parts. */
-void marey__cost_put_json(struct marey__buf *buf, const struct marey_cost *cost);
 
 /* Threads at one moment by equal stacks: <marey/stacks.h> from inside. */
 

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "present/text/internal.h"
+#include "present/draw/internal.h"
+#include "report/internal.h"
 
 static const struct {
     const char *key, *operation, *instrument;

@@ -2,8 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/draw/internal.h"
-#include "present/text/internal.h"
+#include "analyze/summary/internal.h"
 
 static marey_status put_table(const marey_table *table, size_t limit, struct marey__buf *buf,
                               FILE *out)
@@ -17,8 +16,7 @@ static marey_status put_table(const marey_table *table, size_t limit, struct mar
 }
 
 /* The tables asked for, those that are always there first. */
-static marey_status put_tables(marey_summary *summary,
-                               const struct marey_summary_text_options *options,
+static marey_status put_tables(const marey_report *report, const struct marey_write_options *options,
                                struct marey__buf *buf, FILE *out)
 {
     static const enum marey__summary_table always[] = {
@@ -34,15 +32,15 @@ static marey_status put_tables(marey_summary *summary,
         MAREY__TABLE_RANK_OUTLIERS, MAREY__TABLE_RANK_HOSTS,
     };
     marey_table *asked[MAREY__N_TABLES];
-    size_t n;
-    MAREY_TRY(marey__report_tables(summary, options->tables, asked, &n));
+    const char *const list = options->table == NULL && options->section != NULL ? "" : options->table;
+    const size_t n = marey__summary_choose(report, list, asked);
     for (size_t i = 0; i < MAREY__COUNT_OF(always); i++)
-        MAREY_TRY(put_table(summary->tables[always[i]],
+        MAREY_TRY(put_table(report->tables[always[i]],
                             always[i] == MAREY__TABLE_RANGES ? options->limit : 0, buf, out));
     for (size_t i = 0; i < n; i++) {
-        bool is_new = asked[i] != summary->tables[MAREY__TABLE_WARNINGS];
+        bool is_new = asked[i] != report->tables[MAREY__TABLE_WARNINGS];
         for (size_t a = 0; a < MAREY__COUNT_OF(always); a++)
-            is_new &= asked[i] != summary->tables[always[a]];
+            is_new &= asked[i] != report->tables[always[a]];
         if (is_new)
             MAREY_TRY(put_table(asked[i], options->limit, buf, out));
     }
@@ -98,28 +96,25 @@ static void put_cost(struct marey__buf *buf, const struct marey_cost *cost)
     marey__buf_printf(buf, "    \"share\": %.*s\n  }\n}\n", (int)(end - share), share);
 }
 
-static marey_status put_report(marey_summary *summary,
-                               const struct marey_summary_text_options *options,
+static marey_status put_report(const marey_report *report, const struct marey_write_options *options,
                                struct marey__buf *buf, FILE *out)
 {
-    MAREY_TRY(marey__report_sort(summary, options->sort));
     marey__buf_puts(buf, "{\n");
-    MAREY_TRY(put_tables(summary, options, buf, out));
+    MAREY_TRY(put_tables(report, options, buf, out));
     if (options->section != NULL)
         MAREY_TRY(put_section(options->section, buf, out));
-    put_warnings(buf, summary->tables[MAREY__TABLE_WARNINGS]);
-    marey__buf_printf(buf, "  \"lost_events\": %" PRIu64 ",\n", summary->cost.lost_events);
-    put_cost(buf, &summary->cost);
+    put_warnings(buf, report->tables[MAREY__TABLE_WARNINGS]);
+    marey__buf_printf(buf, "  \"lost_events\": %" PRIu64 ",\n", report->cost.lost_events);
+    put_cost(buf, &report->cost);
     MAREY_TRY(marey__buf_to_stream(buf, out));
     return fflush(out) == 0 ? MAREY_OK : marey__fail_errno("write the report");
 }
 
-marey_status marey_summary_json(marey_summary *summary,
-                                const struct marey_summary_text_options *options, FILE *out)
+marey_status marey__summary_json(const marey_report *report,
+                                 const struct marey_write_options *options, FILE *out)
 {
-    static const struct marey_summary_text_options defaults;
     struct marey__buf buf = {0};
-    const marey_status status = put_report(summary, options != NULL ? options : &defaults, &buf, out);
+    const marey_status status = put_report(report, options, &buf, out);
     marey__buf_fini(&buf);
     return status;
 }
