@@ -243,7 +243,7 @@ static marey_status prepare(marey__byte_source *source)
     const uint8_t *first = source->io.in;
     if (source->io.n_in < 2 || first[0] != GZIP_FIRST_BYTE || first[1] != GZIP_SECOND_BYTE)
         return MAREY_OK;
-    source->inflate = marey__inflate_create();
+    source->inflate = marey__inflate_create(MAREY__INFLATE_GZIP);
     bool has_memory = source->inflate != NULL;
     for (size_t i = 0; has_memory && i < N_PIECES; i++)
         has_memory = (source->pieces[i].room = marey__alloc(PIECE_BYTES)) != NULL;

@@ -2,7 +2,8 @@
  * codec: files of common formats to bytes, tokens and symbols, and back.
  *
  *   byte_source.c     a file from start to end in large pieces, gunzipped where needed (ISA-L or zlib)
- *   deflate.c         the other direction, for pages and images
+ *   compress*.c       the other direction: gzip and zlib by ISA-L or zlib
+ *   deflate.c         deflate of number columns, for pages
  *   json_*.c          one JSON reader: token by token, from a stream in bounded memory or from a string
  *   decimal.c         decimal numbers, exactly
  *   elf_symbols.c     symbols of program files
@@ -45,7 +46,7 @@ uint64_t marey__bytes_total(const marey__byte_source *source);
 /* Tests: hand out at most `n` bytes at once from now on; 0: whole pieces. */
 void marey__bytes_cut(marey__byte_source *source, size_t n);
 
-/* ---- gzip_*.c: gzip unpacked, one member at a time ---- */
+/* ---- compress_isal.c or compress_zlib.c: gzip and zlib streams decompressed, one member at a time ---- */
 
 typedef struct marey__inflate marey__inflate;
 
@@ -62,8 +63,9 @@ enum marey__inflate_result {
     MAREY__INFLATE_BROKEN,
 };
 
-/* At the begin of a member; NULL without memory. */
-marey__inflate *marey__inflate_create(void);
+enum marey__inflate_format { MAREY__INFLATE_GZIP, MAREY__INFLATE_ZLIB };
+/* At the start of a member; NULL on out of memory. Destroy takes NULL. */
+marey__inflate *marey__inflate_create(enum marey__inflate_format format);
 void marey__inflate_destroy(marey__inflate *inflate);
 void marey__inflate_reset(marey__inflate *inflate);
 enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__inflate_io *io);
@@ -309,7 +311,7 @@ void marey__deflate_bytes(struct marey__deflate *stream, const void *bytes, size
 /* Nothing comes any more. */
 void marey__deflate_finish(struct marey__deflate *stream);
 
-/* ---- deflate_isal.c, or deflate_zlib.c in builds without ISA-L ---- */
+/* ---- compress_isal.c, or compress_zlib.c in builds without ISA-L ---- */
 
 enum marey__deflate_effort { MAREY__DEFLATE_QUICK, MAREY__DEFLATE_SMALL };
 
@@ -325,16 +327,6 @@ void marey__deflater_destroy(marey__deflater *deflater);
 /* Append what `n` bytes make, as far as it is known by now. */
 void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
                          size_t n, bool is_last);
-
-/* ---- gzip_file.c ---- */
-
-/*
- * Write the file at `path` to `fd` as gzip, one member; a file that is gzip already as it is. `progress` may be NULL.
- * MAREY_EIO, MAREY_ENOMEM.
- */
-MAREY_WARN_UNUSED marey_status marey__gzip_file(const char *path, int fd,
-                                                void (*progress)(void *ctx, double share),
-                                                void *progress_ctx);
 
 /* ---- base64.c ---- */
 
@@ -403,19 +395,21 @@ const char *marey__elf_function(struct marey__elf_files *files, const char *path
                                 uint64_t run_unix_ns);
 void marey__elf_files_fini(struct marey__elf_files *files);
 
-/* ==== zlib_stream ==== */
+/* ---- compress.c: whole streams in memory, files, and the checksums of PNG ---- */
 
-/*
- * zlib_stream.h: whole streams of zlib's format (RFC 1950) and of gzip's (RFC 1952) in memory, and the checksums of PNG.
- *
- *   zlib_stream.c ── packed;  zlib_isal.c or zlib_zlib.c ── the rest
- */
-
-/* Append `n` bytes packed, quickly rather than small. Running out of memory is told by out->failed. */
+/* Append `n` bytes in the format of zlib, fast rather than small. Out of memory sets out->failed. */
 void marey__zlib_pack(struct marey__buf *out, const uint8_t *bytes, size_t n);
 
-/* Append `n` bytes as a gzip file, small rather than quickly; the same of failure. */
+/* Append `n` bytes as a gzip file, small rather than fast. Out of memory sets out->failed. */
 void marey__gzip_pack(struct marey__buf *out, const void *bytes, size_t n);
+
+/*
+ * Write the file at `path` to `fd` as gzip, one member; a file that is gzip already as it is. `progress` may be NULL.
+ * MAREY_EIO, MAREY_ENOMEM.
+ */
+MAREY_WARN_UNUSED marey_status marey__gzip_file(const char *path, int fd,
+                                                void (*progress)(void *ctx, double share),
+                                                void *progress_ctx);
 
 /* Unpack to `out`; false unless the stream is sound and has exactly `n` bytes. */
 MAREY_WARN_UNUSED bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n);

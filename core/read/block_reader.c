@@ -115,11 +115,6 @@ static marey_status check_block(struct marey__block_reader *reader, uint64_t off
     return MAREY_OK;
 }
 
-static uint64_t end_of_block(uint64_t offset, const struct marey__block *block)
-{
-    return offset + sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
-}
-
 /* Whether a whole block begins at `offset`; what the check costs is taken from the allowance. */
 static marey_status is_whole(struct marey__block_reader *reader, uint64_t offset, bool *whole)
 {
@@ -166,7 +161,7 @@ marey_status marey__block_reader_next(struct marey__block_reader *reader,
         const uint64_t at = reader->offset;
         MAREY_TRY(check_block(reader, at, block, packed, &reason));
         if (reason == NULL) {
-            reader->offset = end_of_block(at, block);
+            reader->offset = at + marey__block_bytes(block);
             *done = false;
             return MAREY_OK;
         }

@@ -75,16 +75,9 @@ void marey__clock_map_fini(struct marey__clock_map *map)
 
 size_t marey__clock_map_find(const struct marey__clock_map *map, uint64_t tick)
 {
-    size_t low = 0,
-           high = map->n; /* the answer is the last in [low, high) that begins at or before `tick` */
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (map->segments[middle].tick <= tick)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at; /* the first segment after the one that `tick` is in */
+    MAREY__BISECT(at, 1, map->n, map->segments[at].tick <= tick);
+    return at - 1;
 }
 
 uint64_t marey__clock_map_ns(const struct marey__clock_map *map, uint64_t tick)
@@ -93,4 +86,15 @@ uint64_t marey__clock_map_ns(const struct marey__clock_map *map, uint64_t tick)
     if (tick >= s->tick)
         return s->base_ns + (uint64_t)(((u128)(tick - s->tick) * s->mult) >> 40);
     return s->base_ns - (uint64_t)(((u128)(s->tick - tick) * s->mult) >> 40);
+}
+
+double marey__clock_map_ns_per_tick(const struct marey__clock_map *map)
+{
+    if (map->n == 0)
+        return 1;
+    const struct marey__clock_segment *first = &map->segments[0], *last = &map->segments[map->n - 1];
+    /* Over the whole log: a single segment may be a second long, and its ends are known to some 50 ns. */
+    if (last->tick > first->tick && last->base_ns > first->base_ns)
+        return (double)(last->base_ns - first->base_ns) / (double)(last->tick - first->tick);
+    return (double)first->mult / (double)(UINT64_C(1) << 40);
 }

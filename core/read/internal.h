@@ -7,7 +7,7 @@
  *   log_file.c, log_content.c       first pass over a log: texts, sites, lanes, clocks, losses; decodes no words
  *   log_visit.c, log_order.c        second pass: decodes each block of words, in file order or in order of time
  *   log_batches.c, block_reader.c   checked records and blocks; resynchronizes after damage
- *   log_calls.c, log_samples.c      blocks of the call profiler and of the sampler
+ *   log_entries.c, log_samples.c    blocks of the call profiler and of the sampler
  *   pool_copy.c                     chunks of a process that still runs or cannot be finalized
  *   clock_map.c, unpack.c, sparse.c ticks to nanoseconds, bytes to words, arrays with holes
  *
@@ -112,6 +112,8 @@ void marey__clock_map_fini(struct marey__clock_map *map);
 uint64_t marey__clock_map_ns(const struct marey__clock_map *map, uint64_t tick);
 /* The segment that `tick` belongs to. */
 size_t marey__clock_map_find(const struct marey__clock_map *map, uint64_t tick);
+/* The mean over the whole log. */
+double marey__clock_map_ns_per_tick(const struct marey__clock_map *map);
 
 /* ---- bytes to words ---- */
 
@@ -122,15 +124,42 @@ bool marey__unpack_words(const uint8_t *planes, uint64_t *words, size_t n);
 /* Whether any of the words has the kind of a record. */
 bool marey__words_have_records(const uint64_t *words, size_t n);
 
-/* ---- log_entries.c ---- */
+/* ---- log_entries.c: payloads of blocks CALLS and SAMPLES ---- */
 
-/* The payload of a block without words into `raw`; an empty one for what cannot be unpacked. False without memory. */
+/*
+ * The payload of a block without words into `raw`; an empty one for what cannot be unpacked. Returns false on out of
+ * memory.
+ */
 bool marey__unpack_payload(const struct marey__block *block, const uint8_t *packed,
                            struct marey__buf *raw);
 /* LEB128; false where it does not end, or has more than 64 bits. */
 bool marey__take_number(const uint8_t **at, const uint8_t *end, uint64_t *number);
 /* A length and as many bytes, which are lent. */
 bool marey__take_text(const uint8_t **at, const uint8_t *end, const char **text, size_t *len);
+
+/* Numbers and texts in the order of docs/formats/recording.md, without lengths. Lent. */
+struct marey__payload_entry {
+    char tag;
+    uint64_t numbers[7];
+    double real; /* of P in CALLS */
+    const char *texts[4];
+    size_t lens[4];
+    const uint8_t *list, *list_end; /* of L, K, O and A in SAMPLES */
+};
+enum marey__entry_step { MAREY__ENTRY_END, MAREY__ENTRY_TAKEN, MAREY__ENTRY_DAMAGED };
+/* Read the entry at `*at`, which moves past it. `fields` by tag: n a number, r a real, t a text. */
+enum marey__entry_step marey__entry_next(const void **at, const void *end,
+                                         const char *const fields[128],
+                                         struct marey__payload_entry *entry);
+enum marey__entry_step marey__calls_next(const void **at, const void *end,
+                                         struct marey__payload_entry *entry);
+
+enum marey__payload_kind { MAREY__PAYLOAD_CALLS, MAREY__PAYLOAD_SAMPLES, MAREY__N_PAYLOADS };
+struct marey__payload_blocks {
+    uint64_t *offsets; /* in the log, in order */
+    size_t n, cap;
+    bool is_damage_reported;
+};
 
 /* What unpacking needs besides the block. */
 struct marey__unpacker {
@@ -152,6 +181,12 @@ static inline bool marey__block_has_words(const struct marey__block *block)
 }
 
 /* ---- blocks of a file, one after the other ---- */
+
+/* With its header, up to where the next one begins. */
+static inline uint64_t marey__block_bytes(const struct marey__block *block)
+{
+    return sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
+}
 
 struct marey__block_reader {
     int fd;           /* lent */
@@ -232,12 +267,7 @@ struct marey__log_file {
     /* What the log says about GPUs; NULL: nothing. They lie in `texts`. */
     const char *visible, *device_order; /* CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER */
     const char *gpus;                   /* of the machine */
-    uint64_t *calls;                    /* offsets of blocks CALLS, in order */
-    size_t n_calls, calls_cap;
-    bool is_damage_of_calls_told;
-    uint64_t *samples; /* offsets of blocks SAMPLES, in order */
-    size_t n_samples, samples_cap;
-    bool is_damage_of_samples_told;
+    struct marey__payload_blocks payloads[MAREY__N_PAYLOADS];
     struct marey__kept_events *_Atomic kept; /* NULL: none */
     _Atomic bool is_keeping;                 /* a visit keeps events, or has tried to */
 };
@@ -266,7 +296,9 @@ struct marey__log_scan {
     struct marey__loss_entry beyond; /* events of lanes from MAREY__MAX_LANES on, which are not read */
 };
 
-/* Take what a block says. False without memory. */
+/* Nothing is known: empty texts, unknown ranks. */
+void marey__log_info_init(struct marey_process *info);
+/* Read the content of a block. Returns false on out of memory. */
 bool marey__log_take_block(struct marey__log_scan *scan, const struct marey__block *block,
                            const uint8_t *packed);
 void marey__loss_add(struct marey__loss_entry *loss, const struct marey__loss_entry *more);
@@ -396,28 +428,6 @@ void marey__log_file_drop_kept(struct marey__log_file *log);
 void marey__recordings_keep_events(marey_recording *const *recordings, size_t n);
 void marey__recordings_drop_events(marey_recording *const *recordings, size_t n);
 
-/* ---- log_calls.c: what a call profiler left ---- */
-
-/* An entry of a block CALLS: numbers and texts in the order of docs/formats/recording.md, lengths left out. Lent. */
-struct marey__calls_entry {
-    char tag;
-    uint64_t numbers[6];
-    double real; /* of P */
-    const char *texts[4];
-    size_t lens[4];
-};
-enum marey__calls_step { MAREY__CALLS_END, MAREY__CALLS_ENTRY, MAREY__CALLS_DAMAGED };
-/* Take the entry at `*at`, which moves behind it. */
-enum marey__calls_step marey__calls_next(const void **at, const void *end,
-                                         struct marey__calls_entry *entry);
-/* Pass 1: remember where the block is, behind which the reader stands. False without memory. */
-bool marey__log_note_calls(struct marey__log_scan *scan, const struct marey__block *block);
-/* A block's payload, unpacked, lent for the call. MAREY_EFORMAT: it is damaged, which is told once; others go on. */
-typedef marey_status marey__calls_visitor(void *ctx, const void *payload, size_t len);
-MAREY_WARN_UNUSED marey_status marey__log_file_visit_calls(struct marey__log_file *log,
-                                                           struct marey__warnings *warnings,
-                                                           marey__calls_visitor *visitor, void *ctx);
-double marey__log_ns_per_tick(const struct marey__log_file *log);
 /* Which of two processes of a recording comes first, negative for `a`: by rank, then start. */
 int marey__process_compare(const struct marey_process *a, const struct marey_process *b);
 /* How many warnings are about logs; those behind are what measuring processes left as notes. */
@@ -425,30 +435,43 @@ size_t marey__recording_n_of_logs(const marey_recording *recording);
 /* Logs that could not be read, and those that are empty so far. */
 void marey__recording_left_out(const marey_recording *recording, uint64_t *n_broken,
                                uint64_t *n_empty);
-/* The same of a process of a recording. */
-MAREY_WARN_UNUSED marey_status marey__recording_visit_calls(marey_recording *recording,
-                                                            size_t process,
-                                                            marey__calls_visitor *visitor, void *ctx);
-bool marey__recording_has_calls(const marey_recording *recording, size_t process);
+/* The blocks of one kind of a log, one after the other. */
+struct marey__payload_reader {
+    struct marey__log_file *log; /* lent; NULL: closed */
+    enum marey__payload_kind payload;
+    struct marey__warnings *warnings;
+    struct marey__block_reader blocks;
+    struct marey__buf raw;
+    size_t next;
+    uint64_t next_sequence;
+    bool has_gap;     /* a block before this one is missing */
+    size_t n_damaged; /* blocks; callers add those with a damaged entry. Close warns, once per log */
+};
+MAREY_WARN_UNUSED marey_status marey__payload_reader_open(struct marey__payload_reader *reader,
+                                                          struct marey__log_file *log,
+                                                          enum marey__payload_kind payload,
+                                                          struct marey__warnings *warnings);
+void marey__payload_reader_close(struct marey__payload_reader *reader);
+/* The payload of the next block, lent until the one after it; of length 0 when it is damaged. */
+MAREY_WARN_UNUSED marey_status marey__payload_reader_next(struct marey__payload_reader *reader,
+                                                          const void **payload, size_t *len,
+                                                          bool *done);
+/* Open a reader of a log of a recording. */
+MAREY_WARN_UNUSED marey_status marey__recording_read_payload(marey_recording *recording, size_t log,
+                                                             enum marey__payload_kind payload,
+                                                             struct marey__payload_reader *reader);
+bool marey__recording_has_payload(const marey_recording *recording, size_t log,
+                                  enum marey__payload_kind payload);
 double marey__recording_ns_per_tick(const marey_recording *recording, size_t process);
 /* Bytes of the process's log, within which the numbers in it stay. */
 uint64_t marey__recording_log_size(const marey_recording *recording, size_t process);
 
 /* ---- log_samples.c: what a sampler left ---- */
 
-/* An entry of a block SAMPLES: numbers and texts in the order of docs/formats/recording.md, then its list. Lent. */
-struct marey__samples_entry {
-    char tag;
-    uint64_t numbers[7];
-    const char *texts[3];
-    size_t lens[3];
-    const uint8_t *list, *list_end; /* of L, K, O and A */
-};
-/* Take the entry at `*at`, which moves behind it. */
-enum marey__calls_step marey__samples_next(const void **at, const void *end,
-                                           struct marey__samples_entry *entry);
+enum marey__entry_step marey__samples_next(const void **at, const void *end,
+                                           struct marey__payload_entry *entry);
 /* The next number of its list. */
-bool marey__samples_take(struct marey__samples_entry *entry, uint64_t *number);
+bool marey__samples_take(struct marey__payload_entry *entry, uint64_t *number);
 
 /* What became of a thread in a round: bits of `what` are 1 stack, 2 flags, 4 wait, 8 it is gone. */
 struct marey__samples_event {
@@ -462,36 +485,9 @@ struct marey__samples_rounds {
     size_t n_events, events_cap;
 };
 /* Damaged also without memory, which `*failed` tells. */
-enum marey__calls_step marey__samples_rounds(struct marey__samples_entry *entry,
+enum marey__entry_step marey__samples_rounds(struct marey__payload_entry *entry,
                                              struct marey__samples_rounds *rounds, bool *failed);
 void marey__samples_rounds_fini(struct marey__samples_rounds *rounds);
-
-/* Pass 1: remember where the block is, behind which the reader stands. False without memory. */
-bool marey__log_note_samples(struct marey__log_scan *scan, const struct marey__block *block);
-
-/* Blocks of samples, one after the other. */
-struct marey__samples_reader {
-    struct marey__log_file *log; /* lent; NULL: closed */
-    struct marey__warnings *warnings;
-    struct marey__block_reader blocks;
-    struct marey__buf raw;
-    size_t next;
-    uint64_t next_sequence;
-    bool has_gap; /* a block before this one is missing */
-    size_t n_damaged; /* blocks; whoever finds an entry that is damaged counts it as well. Close tells, once */
-};
-MAREY_WARN_UNUSED marey_status marey__samples_reader_open(struct marey__samples_reader *reader,
-                                                          struct marey__log_file *log,
-                                                          struct marey__warnings *warnings);
-void marey__samples_reader_close(struct marey__samples_reader *reader);
-/* The payload of the next block, lent until the one behind it; of length 0 when it is damaged. */
-MAREY_WARN_UNUSED marey_status marey__samples_reader_next(struct marey__samples_reader *reader,
-                                                          const void **payload, size_t *len,
-                                                          bool *done);
-/* The same of a log of a recording. */
-MAREY_WARN_UNUSED marey_status marey__recording_read_samples(marey_recording *recording, size_t log,
-                                                             struct marey__samples_reader *reader);
-bool marey__recording_has_samples(const marey_recording *recording, size_t log);
 
 /* Copy what the pool at `path` holds, for which `log_path` may also give the folder. An unfit file copies nothing. */
 MAREY_WARN_UNUSED marey_status marey__pool_copy(struct marey__pool_copy *copy, const char *path,

@@ -4,8 +4,6 @@
  */
 #include <string.h>
 
-#include <zstd.h>
-
 #include "read/internal.h"
 
 /* ---- key/value texts ---- */
@@ -57,6 +55,15 @@ static const struct field {
     {MAREY__KEY_ENERGY_CPU, FIELD_U64, offsetof(struct marey_process, energy_cpu_ns)},
 };
 
+void marey__log_info_init(struct marey_process *info)
+{
+    *info = (struct marey_process){
+        .rank = -1, .world_size = -1, .local_rank = -1, .worker = -1, .load = -1, .note = ""};
+    for (size_t f = 0; f < MAREY__COUNT_OF(fields); f++)
+        if (fields[f].type == FIELD_TEXT)
+            memcpy((char *)info + fields[f].offset, &(const char *){""}, sizeof(const char *));
+}
+
 static int64_t to_number(const char *text, size_t len)
 {
     char digits[32] = {0};
@@ -98,19 +105,19 @@ static bool key_is(const char *key, size_t len, const char *name)
 /* Texts that are kept for the reader itself; NULL: this is none of them. */
 static const char **reader_text(struct marey__log_scan *scan, const char *key, size_t key_len)
 {
-    if (key_is(key, key_len, MAREY__KEY_POOL))
-        return &scan->pool;
-    if (key_is(key, key_len, MAREY__KEY_POOL_ID))
-        return &scan->pool_id;
-    if (key_is(key, key_len, MAREY__KEY_FAILURE))
-        return &scan->failure;
-    if (key_is(key, key_len, MAREY__KEY_FAILED_TICK))
-        return &scan->failed_tick;
-    if (key_is(key, key_len, MAREY__KEY_VISIBLE))
-        return &scan->log->visible;
-    if (key_is(key, key_len, MAREY__KEY_DEVICE_ORDER))
-        return &scan->log->device_order;
-    return key_is(key, key_len, MAREY__KEY_GPUS) ? &scan->log->gpus : NULL;
+    const struct {
+        const char *key, **text;
+    } texts[] = {{MAREY__KEY_POOL, &scan->pool},
+                 {MAREY__KEY_POOL_ID, &scan->pool_id},
+                 {MAREY__KEY_FAILURE, &scan->failure},
+                 {MAREY__KEY_FAILED_TICK, &scan->failed_tick},
+                 {MAREY__KEY_VISIBLE, &scan->log->visible},
+                 {MAREY__KEY_DEVICE_ORDER, &scan->log->device_order},
+                 {MAREY__KEY_GPUS, &scan->log->gpus}};
+    for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++)
+        if (key_is(key, key_len, texts[i].key))
+            return texts[i].text;
+    return NULL;
 }
 
 static bool take_pair(struct marey__log_scan *scan, const char *key, size_t key_len,
@@ -282,9 +289,8 @@ bool marey__log_count_words(struct marey__log_scan *scan, const struct marey__pi
 /* The reader stands behind the block. */
 static bool count_block(struct marey__log_scan *scan, const struct marey__block *block)
 {
-    const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
     const struct marey__piece piece = {
-        .at = scan->reader.offset - len,
+        .at = scan->reader.offset - marey__block_bytes(block),
         .first_tick = block->first_tick,
         .lane = block->lane,
         .sequence = block->sequence,
@@ -315,44 +321,28 @@ static bool take_loss(struct marey__log_scan *scan, const char *at, size_t len)
 
 /* ---- blocks ---- */
 
-/*
- * The payload of a block that holds no words, unpacked into scan->raw when it is packed. False
- * without memory.
- */
-static bool unpack_payload(struct marey__log_scan *scan, const struct marey__block *block,
-                           const uint8_t *packed, const char **payload, size_t *len)
+/* Remember where the block is. Returns false on out of memory. */
+static bool note_payload(struct marey__log_scan *scan, enum marey__payload_kind payload,
+                         const struct marey__block *block)
 {
-    *payload = (const char *)packed;
-    *len = block->packed_len;
-    if ((block->flags & MAREY__FLAG_ZSTD) == 0)
-        return true;
-    *len = 0;
-    /* A frame can claim thousands of times its size; names and texts never shrink that far. */
-    if (block->raw_len == 0 || block->raw_len > 4096 + 256 * (uint64_t)block->packed_len)
-        return true;
-    scan->raw.len = 0;
-    char *raw = marey__buf_extend(&scan->raw, block->raw_len);
-    if (raw == NULL)
-        return false;
-    const size_t n = ZSTD_decompress(raw, block->raw_len, packed, block->packed_len);
-    *payload = raw;
-    *len = ZSTD_isError(n) ? 0 : n;
-    return true;
+    struct marey__payload_blocks *const list = &scan->log->payloads[payload];
+    return MAREY__PUSH(list->offsets, list->n, list->cap,
+                       scan->reader.offset - marey__block_bytes(block));
 }
 
 bool marey__log_take_block(struct marey__log_scan *scan, const struct marey__block *block,
                            const uint8_t *packed)
 {
-    const char *at;
-    size_t len;
     if (block->type == MAREY__BLOCK_WORDS)
         return count_block(scan, block);
     if (block->type == MAREY__BLOCK_CALLS)
-        return marey__log_note_calls(scan, block);
+        return note_payload(scan, MAREY__PAYLOAD_CALLS, block);
     if (block->type == MAREY__BLOCK_SAMPLES)
-        return marey__log_note_samples(scan, block);
-    if (!unpack_payload(scan, block, packed, &at, &len))
+        return note_payload(scan, MAREY__PAYLOAD_SAMPLES, block);
+    if (!marey__unpack_payload(block, packed, &scan->raw))
         return false;
+    const char *const at = scan->raw.data;
+    const size_t len = scan->raw.len;
     switch (block->type) {
     case MAREY__BLOCK_LOG:
         scan->has_log = true;

@@ -8,7 +8,7 @@
 #include "read/internal.h"
 
 /* The logs that say which GPUs their machine has, by host; of one host the first. */
-struct tellers {
+struct gpu_sources {
     struct marey__log_file **logs;
     size_t n;
 };
@@ -21,35 +21,29 @@ static int by_host(const void *a, const void *b)
     return order != 0 ? order : (x->info.index > y->info.index) - (x->info.index < y->info.index);
 }
 
-static bool find_tellers(struct tellers *tellers, struct marey__log_file *const *logs, size_t n)
+static bool find_sources(struct gpu_sources *sources, struct marey__log_file *const *logs, size_t n)
 {
-    size_t n_tell = 0;
+    size_t n_sources = 0;
     for (size_t i = 0; i < n; i++)
-        n_tell += logs[i]->gpus != NULL;
-    if (n_tell == 0)
+        n_sources += logs[i]->gpus != NULL;
+    if (n_sources == 0)
         return true;
-    tellers->logs = marey__calloc(n_tell, sizeof(struct marey__log_file *));
-    if (tellers->logs == NULL)
+    sources->logs = marey__calloc(n_sources, sizeof(struct marey__log_file *));
+    if (sources->logs == NULL)
         return false;
     for (size_t i = 0; i < n; i++)
         if (logs[i]->gpus != NULL)
-            tellers->logs[tellers->n++] = logs[i];
-    qsort(tellers->logs, tellers->n, sizeof(struct marey__log_file *), by_host);
+            sources->logs[sources->n++] = logs[i];
+    qsort(sources->logs, sources->n, sizeof(struct marey__log_file *), by_host);
     return true;
 }
 
-static const char *gpus_of_host(const struct tellers *tellers, const char *host)
+static const char *gpus_of_host(const struct gpu_sources *sources, const char *host)
 {
-    size_t low = 0, high = tellers->n; /* the first that is not before `host` */
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (strcmp(tellers->logs[middle]->info.host, host) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < tellers->n && strcmp(tellers->logs[low]->info.host, host) == 0
-               ? tellers->logs[low]->gpus
+    size_t at;
+    MAREY__BISECT(at, 0, sources->n, strcmp(sources->logs[at]->info.host, host) < 0);
+    return at < sources->n && strcmp(sources->logs[at]->info.host, host) == 0
+               ? sources->logs[at]->gpus
                : NULL;
 }
 
@@ -72,11 +66,11 @@ static bool find_devices(struct marey__log_file *log, const char *text, struct m
 
 bool marey__log_devices_find(struct marey__log_file *const *logs, size_t n)
 {
-    struct tellers tellers = {0};
+    struct gpu_sources sources = {0};
     struct marey__node_gpu *gpus = NULL;
-    bool done = find_tellers(&tellers, logs, n);
-    for (size_t i = 0; i < n && done && tellers.n != 0; i++) {
-        const char *text = gpus_of_host(&tellers, logs[i]->info.host);
+    bool done = find_sources(&sources, logs, n);
+    for (size_t i = 0; i < n && done && sources.n != 0; i++) {
+        const char *text = gpus_of_host(&sources, logs[i]->info.host);
         if (text == NULL || logs[i]->info.devices[0] != '\0' || logs[i]->info.role[0] != '\0')
             continue;
         if (gpus == NULL)
@@ -84,6 +78,6 @@ bool marey__log_devices_find(struct marey__log_file *const *logs, size_t n)
         done = gpus != NULL && find_devices(logs[i], text, gpus);
     }
     marey__free(gpus);
-    marey__free(tellers.logs);
+    marey__free(sources.logs);
     return done;
 }

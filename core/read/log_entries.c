@@ -1,7 +1,14 @@
-/* What blocks CALLS and SAMPLES have in common: a payload of entries, each a tag, numbers and texts. */
+/*
+ * Blocks CALLS and SAMPLES of a log: where they are, and their payload of entries, each a tag, numbers and texts. Whether
+ * the numbers in them are valid is checked in analyze/calls/calls_read.c and analyze/samples/samples_read.c.
+ */
+#include <string.h>
+
 #include <zstd.h>
 
 #include "read/internal.h"
+
+/* ---- entries ---- */
 
 bool marey__unpack_payload(const struct marey__block *block, const uint8_t *packed,
                            struct marey__buf *raw)
@@ -44,4 +51,105 @@ bool marey__take_text(const uint8_t **at, const uint8_t *end, const char **text,
     *len = (size_t)n;
     *at += n;
     return true;
+}
+
+static bool take_real(const uint8_t **at, const uint8_t *end, double *real)
+{
+    if ((size_t)(end - *at) < sizeof *real)
+        return false;
+    memcpy(real, *at, sizeof *real);
+    *at += sizeof *real;
+    return true;
+}
+
+enum marey__entry_step marey__entry_next(const void **from, const void *end,
+                                         const char *const fields[128],
+                                         struct marey__payload_entry *entry)
+{
+    const uint8_t *at = *from;
+    size_t n_numbers = 0, n_texts = 0;
+    bool is_whole = true;
+    if (*from == end)
+        return MAREY__ENTRY_END;
+    *entry = (struct marey__payload_entry){.tag = (char)*at};
+    const char *field = *at < 128 ? fields[*at] : NULL;
+    if (field == NULL)
+        return MAREY__ENTRY_DAMAGED;
+    for (at++; is_whole && *field != '\0'; field++) {
+        if (*field == 'n') {
+            is_whole = marey__take_number(&at, end, &entry->numbers[n_numbers++]);
+        } else if (*field == 'r') {
+            is_whole = take_real(&at, end, &entry->real);
+        } else {
+            is_whole = marey__take_text(&at, end, &entry->texts[n_texts], &entry->lens[n_texts]);
+            n_texts++;
+        }
+    }
+    *from = at;
+    return is_whole ? MAREY__ENTRY_TAKEN : MAREY__ENTRY_DAMAGED;
+}
+
+enum marey__entry_step marey__calls_next(const void **at, const void *end,
+                                         struct marey__payload_entry *entry)
+{
+    static const char *const fields[128] = {
+        ['P'] = "nrnn",  ['F'] = "nnntttt", ['S'] = "nnnt", ['T'] = "nnt",
+        ['N'] = "nnnnn", ['C'] = "nnnnnn",  ['O'] = "nnn",
+    };
+    return marey__entry_next(at, end, fields, entry);
+}
+
+/* ---- blocks ---- */
+
+marey_status marey__payload_reader_open(struct marey__payload_reader *reader,
+                                        struct marey__log_file *log, enum marey__payload_kind payload,
+                                        struct marey__warnings *warnings)
+{
+    *reader = (struct marey__payload_reader){.payload = payload, .warnings = warnings};
+    MAREY_TRY(marey__log_file_acquire(log, &reader->blocks));
+    reader->log = log;
+    return MAREY_OK;
+}
+
+void marey__payload_reader_close(struct marey__payload_reader *reader)
+{
+    static const char *const names[] = {"calls", "samples"};
+    if (reader->log == NULL)
+        return;
+    struct marey__payload_blocks *const list = &reader->log->payloads[reader->payload];
+    const char *const name = names[reader->payload];
+    if (reader->n_damaged != 0 && !list->is_damage_reported) {
+        marey__warn_damage(reader->warnings,
+                           "%s: %zu of %zu blocks of %s are damaged; %s in them are missing.",
+                           reader->log->info.log_path, reader->n_damaged, list->n, name, name);
+        list->is_damage_reported = true;
+    }
+    marey__buf_fini(&reader->raw);
+    marey__log_file_release(reader->log, &reader->blocks);
+    *reader = (struct marey__payload_reader){0};
+}
+
+marey_status marey__payload_reader_next(struct marey__payload_reader *reader, const void **payload,
+                                        size_t *len, bool *done)
+{
+    static const uint8_t types[] = {MAREY__BLOCK_CALLS, MAREY__BLOCK_SAMPLES};
+    const struct marey__payload_blocks *const list = &reader->log->payloads[reader->payload];
+    struct marey__block block;
+    const uint8_t *packed;
+    bool is_end;
+    *done = reader->next == list->n;
+    *len = 0;
+    if (*done)
+        return MAREY_OK;
+    reader->blocks.offset = list->offsets[reader->next++];
+    MAREY_TRY(marey__block_reader_next(&reader->blocks, &block, &packed, &is_end));
+    if (is_end || block.type != types[reader->payload])
+        return MAREY_OK; /* the file has changed since it was opened */
+    MAREY__TRY_MEMORY(marey__unpack_payload(&block, packed, &reader->raw));
+    reader->has_gap = block.sequence != reader->next_sequence;
+    reader->next_sequence = (uint64_t)block.sequence + 1;
+    *payload = reader->raw.data;
+    *len = reader->raw.len;
+    reader->n_damaged += *len == 0;
+    return MAREY_OK;
 }

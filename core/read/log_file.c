@@ -262,46 +262,16 @@ static marey_status scan_bytes(struct marey__log_file *log, int fd, const char *
     return status;
 }
 
-static const struct marey__log_file nothing_known = {
-    .fd = -1,
-    .info = {.rank = -1,
-             .world_size = -1,
-             .local_rank = -1,
-             .host = "",
-             .command = "",
-             .run_id = "",
-             .end = "",
-             .clock = "",
-             .note = "",
-             .version = "",
-             .cpu = "",
-             .cpus = "",
-             .governor = "",
-             .gpu = "",
-             .kernel = "",
-             .versions = "",
-             .source = "",
-             .backend = "",
-             .devices = "",
-             .role = "",
-             .energy_sources = "",
-             .memory = "",
-             .memory_counts = "",
-             .sampling = "",
-             .experiment = "",
-             .strategy = "",
-             .exit_status = "",
-             .gpu_cost = "",
-             .calls_cost = "",
-             .memory_cost = "",
-             .load = -1,
-             .worker = -1},
-};
+static void init(struct marey__log_file *log, int fd, uint64_t start)
+{
+    *log = (struct marey__log_file){.fd = fd, .start = start};
+    marey__log_info_init(&log->info);
+}
 
 marey_status marey__log_file_open(struct marey__log_file *log, const char *path,
                                   struct marey__warnings *warnings)
 {
-    *log = nothing_known;
+    init(log, -1, 0);
     int fd = -1;
     uint64_t size = 0;
     MAREY_TRY(open_file(path, &fd, &size));
@@ -314,9 +284,7 @@ marey_status marey__log_file_open_part(struct marey__log_file *log, const char *
                                        const struct marey__log_part *part,
                                        struct marey__warnings *warnings)
 {
-    *log = nothing_known;
-    log->fd = fd;
-    log->start = part->at;
+    init(log, fd, part->at);
     return scan_bytes(log, fd, name, part->at + part->size, warnings);
 }
 
@@ -346,7 +314,7 @@ void marey__log_file_fini(struct marey__log_file *log)
     marey__clock_map_fini(&log->clock);
     marey__pool_copy_fini(&log->pool);
     marey__free(log->pieces);
-    marey__free(log->calls);
-    marey__free(log->samples);
+    for (size_t i = 0; i < MAREY__N_PAYLOADS; i++)
+        marey__free(log->payloads[i].offsets);
     marey__arena_fini(&log->texts);
 }

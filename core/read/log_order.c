@@ -177,20 +177,14 @@ static marey_status next_batch(struct order *order, struct cursor *cursor, bool 
 static size_t count_before(const struct cursor *cursor, uint64_t ns)
 {
     const struct marey_batch *batch = &cursor->batches[cursor->at];
-    size_t low = 0, high = batch->n;
+    size_t n = 0;
     if (cursor->has_records) {
-        while (low < batch->n && marey_batch_ns(batch, batch->words[low]) < ns)
-            low += step_of(batch->words[low]);
-        return cursor->stop != 0 ? MAREY__MIN(low, cursor->stop) : low;
+        while (n < batch->n && marey_batch_ns(batch, batch->words[n]) < ns)
+            n += step_of(batch->words[n]);
+        return cursor->stop != 0 ? MAREY__MIN(n, cursor->stop) : n;
     }
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (marey_batch_ns(batch, batch->words[middle]) < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    MAREY__BISECT(n, 0, batch->n, marey_batch_ns(batch, batch->words[n]) < ns);
+    return n;
 }
 
 /* Hand on the first `n` words of the batch at hand. */

@@ -177,12 +177,33 @@ static marey_status open_path(marey_recording *recording, const char *path, size
     struct stat st;
     if (stat(path, &st) != 0)
         return marey__fail_errno("open %s", path);
-    recording->name = name_of(path);
-    MAREY__TRY_MEMORY(recording->name != NULL);
     MAREY_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path, n_jobs)
                                   : add_log(recording, path, NULL));
     MAREY_TRY(put_in_order(recording));
     return S_ISDIR(st.st_mode) ? check_logs(recording) : MAREY_OK;
+}
+
+static marey_recording *create(const char *path, int fd)
+{
+    marey_recording *recording = marey__calloc(1, sizeof *recording);
+    if (recording == NULL)
+        return NULL;
+    recording->fd = fd;
+    recording->name = name_of(path);
+    if (recording->name != NULL)
+        return recording;
+    marey__free(recording);
+    return NULL;
+}
+
+/* The recording to `*out`, or closed where it could not be opened. */
+static marey_status hand_over(marey_recording *recording, marey_status status, marey_recording **out)
+{
+    if (status != MAREY_OK)
+        marey_recording_close(recording);
+    else
+        *out = recording;
+    return status;
 }
 
 marey_status marey_recording_open(const char *path, marey_recording **out)
@@ -192,71 +213,40 @@ marey_status marey_recording_open(const char *path, marey_recording **out)
 
 marey_status marey__recording_open(const char *path, size_t n_jobs, marey_recording **out)
 {
-    marey_recording *recording = marey__calloc(1, sizeof *recording);
+    marey_recording *recording = create(path, -1);
     MAREY__TRY_MEMORY(recording != NULL);
-    recording->fd = -1;
-    const marey_status status = open_path(recording, path, n_jobs);
-    if (status != MAREY_OK) {
-        marey_recording_close(recording);
-        return status;
-    }
-    *out = recording;
-    return MAREY_OK;
-}
-
-static marey_status open_some(marey_recording *recording, const char *path,
-                              const char *const *names, size_t n, size_t n_jobs)
-{
-    struct marey__log_folder folder = {0};
-    recording->name = name_of(path);
-    MAREY__TRY_MEMORY(recording->name != NULL);
-    marey_status status = marey__log_folder_open_some(&folder, path, names, n, n_jobs);
-    if (status == MAREY_OK)
-        status = take_logs(recording, &folder);
-    marey__log_folder_fini(&folder);
-    return status == MAREY_OK ? put_in_order(recording) : status;
+    return hand_over(recording, open_path(recording, path, n_jobs), out);
 }
 
 marey_status marey_recording_open_logs(const char *path, const char *const *names, size_t n,
                                        uint32_t n_jobs, marey_recording **out)
 {
-    marey_recording *recording = marey__calloc(1, sizeof *recording);
+    struct marey__log_folder folder = {0};
+    marey_recording *recording = create(path, -1);
     MAREY__TRY_MEMORY(recording != NULL);
-    recording->fd = -1;
-    const marey_status status = open_some(recording, path, names, n, n_jobs);
-    if (status != MAREY_OK) {
-        marey_recording_close(recording);
-        return status;
-    }
-    *out = recording;
-    return MAREY_OK;
-}
-
-static marey_status open_parts(marey_recording *recording, const char *name,
-                               const struct marey__log_part *parts, size_t n)
-{
-    recording->name = name_of(name);
-    MAREY__TRY_MEMORY(recording->name != NULL);
-    for (size_t i = 0; i < n; i++)
-        MAREY_TRY(add_log(recording, name, &parts[i]));
-    return put_in_order(recording);
+    marey_status status = marey__log_folder_open_some(&folder, path, names, n, n_jobs);
+    if (status == MAREY_OK)
+        status = take_logs(recording, &folder);
+    marey__log_folder_fini(&folder);
+    if (status == MAREY_OK)
+        status = put_in_order(recording);
+    return hand_over(recording, status, out);
 }
 
 marey_status marey__recording_open_parts(const char *name, int fd,
                                          const struct marey__log_part *parts, size_t n,
                                          marey_recording **out)
 {
-    marey_recording *recording = marey__calloc(1, sizeof *recording);
+    marey_recording *recording = create(name, fd);
     MAREY__TRY_MEMORY(recording != NULL);
-    recording->fd = fd;
-    const marey_status status = open_parts(recording, name, parts, n);
-    if (status != MAREY_OK) {
+    marey_status status = MAREY_OK;
+    for (size_t i = 0; status == MAREY_OK && i < n; i++)
+        status = add_log(recording, name, &parts[i]);
+    if (status == MAREY_OK)
+        status = put_in_order(recording);
+    if (status != MAREY_OK)
         recording->fd = -1; /* still the caller's */
-        marey_recording_close(recording);
-        return status;
-    }
-    *out = recording;
-    return MAREY_OK;
+    return hand_over(recording, status, out);
 }
 
 /* A log of the whole once more, under its number in the part. */
@@ -280,25 +270,17 @@ static bool share_log(marey_recording *part, const struct marey__log_file *log, 
 marey_status marey__recording_part(const marey_recording *whole, const bool *keep,
                                    const char *run_id, marey_recording **out)
 {
-    marey_recording *part = marey__calloc(1, sizeof *part);
+    marey_recording *part = create(whole->name, -1);
     MAREY__TRY_MEMORY(part != NULL);
-    part->fd = -1;
     part->is_part = true;
-    part->name = name_of(whole->name);
-    bool is_done = part->name != NULL;
+    bool is_done = true;
     for (size_t i = 0; is_done && i < whole->n_logs; i++)
         is_done = !keep[i] || share_log(part, whole->logs[i], run_id);
     for (size_t i = 0; is_done && run_id == NULL && i < whole->warnings.n; i++)
         marey__warn(&part->warnings, "%s", whole->warnings.sentences[i]);
     part->warnings.n_damaged = run_id == NULL ? whole->warnings.n_damaged : 0;
     part->n_of_logs = run_id == NULL ? whole->n_of_logs : 0;
-    is_done = is_done && !part->warnings.failed;
-    if (!is_done) {
-        marey_recording_close(part);
-        return marey__no_memory();
-    }
-    *out = part;
-    return MAREY_OK;
+    return hand_over(part, is_done && !part->warnings.failed ? MAREY_OK : marey__no_memory(), out);
 }
 
 void marey_recording_close(marey_recording *recording)
@@ -438,23 +420,10 @@ void marey__recordings_drop_events(marey_recording *const *recordings, size_t n)
                 marey__log_file_drop_kept(recordings[r]->logs[i]);
 }
 
-marey_status marey__recording_visit_calls(marey_recording *recording, size_t process,
-                                          marey__calls_visitor *visitor, void *ctx)
-{
-    MAREY_ASSERT(process < recording->n_logs);
-    return marey__log_file_visit_calls(recording->logs[process], &recording->warnings, visitor, ctx);
-}
-
-bool marey__recording_has_calls(const marey_recording *recording, size_t process)
-{
-    MAREY_ASSERT(process < recording->n_logs);
-    return recording->logs[process]->n_calls != 0;
-}
-
 double marey__recording_ns_per_tick(const marey_recording *recording, size_t process)
 {
     MAREY_ASSERT(process < recording->n_logs);
-    return marey__log_ns_per_tick(recording->logs[process]);
+    return marey__clock_map_ns_per_tick(&recording->logs[process]->clock);
 }
 
 uint64_t marey__recording_log_size(const marey_recording *recording, size_t process)
@@ -463,15 +432,17 @@ uint64_t marey__recording_log_size(const marey_recording *recording, size_t proc
     return recording->logs[process]->size;
 }
 
-marey_status marey__recording_read_samples(marey_recording *recording, size_t log,
-                                           struct marey__samples_reader *reader)
+marey_status marey__recording_read_payload(marey_recording *recording, size_t log,
+                                           enum marey__payload_kind payload,
+                                           struct marey__payload_reader *reader)
 {
     MAREY_ASSERT(log < recording->n_logs);
-    return marey__samples_reader_open(reader, recording->logs[log], &recording->warnings);
+    return marey__payload_reader_open(reader, recording->logs[log], payload, &recording->warnings);
 }
 
-bool marey__recording_has_samples(const marey_recording *recording, size_t log)
+bool marey__recording_has_payload(const marey_recording *recording, size_t log,
+                                  enum marey__payload_kind payload)
 {
     MAREY_ASSERT(log < recording->n_logs);
-    return recording->logs[log]->n_samples != 0;
+    return recording->logs[log]->payloads[payload].n != 0;
 }

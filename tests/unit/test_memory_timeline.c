@@ -318,7 +318,7 @@ static size_t unpack(FILE *file, char *text, size_t size)
     rewind(file);
     io.in = packed;
     io.n_in = fread(packed, 1, sizeof packed, file);
-    marey__inflate *inflate = marey__inflate_create();
+    marey__inflate *inflate = marey__inflate_create(MAREY__INFLATE_GZIP);
     assert_non_null(inflate);
     assert_int_equal(marey__inflate_run(inflate, &io), MAREY__INFLATE_DONE);
     marey__inflate_destroy(inflate);

@@ -89,7 +89,7 @@ static struct local_node *node_of(const struct reading *r, uint64_t number)
 
 /* ---- entries; false when they lead nowhere, or on out of memory ---- */
 
-static bool take_profile(struct reading *r, const struct marey__calls_entry *e)
+static bool take_profile(struct reading *r, const struct marey__payload_entry *e)
 {
     const double ns_per_tick = e->real == 0 ? r->ns_per_tick : e->real;
     r->now = NULL;
@@ -116,7 +116,7 @@ static bool take_profile(struct reading *r, const struct marey__calls_entry *e)
 
 /* A copy that ends in a zero; "" for a text that is empty, NULL on out of memory. */
 static const char *text_of(struct reading *r, struct marey__arena *scratch,
-                           const struct marey__calls_entry *e, size_t i)
+                           const struct marey__payload_entry *e, size_t i)
 {
     const char *const text =
         e->lens[i] == 0 ? "" : marey__arena_text(scratch, e->texts[i], e->lens[i]);
@@ -124,7 +124,7 @@ static const char *text_of(struct reading *r, struct marey__arena *scratch,
     return text != NULL ? text : "";
 }
 
-static bool take_function(struct reading *r, const struct marey__calls_entry *e,
+static bool take_function(struct reading *r, const struct marey__payload_entry *e,
                           struct marey__arena *scratch)
 {
     struct number *const at = define(r, &r->now->functions, e->numbers[0], sizeof *at);
@@ -141,7 +141,7 @@ static bool take_function(struct reading *r, const struct marey__calls_entry *e,
     return set_number(r, at, marey__calls_function(r->calls, &function));
 }
 
-static bool take_signature(struct reading *r, const struct marey__calls_entry *e,
+static bool take_signature(struct reading *r, const struct marey__payload_entry *e,
                            struct marey__arena *scratch)
 {
     const uint32_t function = look_up(r, &r->now->functions, e->numbers[1], MAREY__NO_CALL);
@@ -155,7 +155,7 @@ static bool take_signature(struct reading *r, const struct marey__calls_entry *e
     return set_number(r, at, marey__calls_signature(r->calls, &signature));
 }
 
-static bool take_thread(struct reading *r, const struct marey__calls_entry *e,
+static bool take_thread(struct reading *r, const struct marey__payload_entry *e,
                         struct marey__arena *scratch)
 {
     struct number *const at = define(r, &r->now->threads, e->numbers[0], sizeof *at);
@@ -168,7 +168,7 @@ static bool take_thread(struct reading *r, const struct marey__calls_entry *e,
     return set_number(r, at, marey__calls_thread(r->calls, &thread, r->process_key));
 }
 
-static bool take_node(struct reading *r, const struct marey__calls_entry *e)
+static bool take_node(struct reading *r, const struct marey__payload_entry *e)
 {
     const uint32_t thread = look_up(r, &r->now->threads, e->numbers[1], MAREY__NO_CALL),
                    function = look_up(r, &r->now->functions, e->numbers[3], 0),
@@ -188,7 +188,7 @@ static bool take_node(struct reading *r, const struct marey__calls_entry *e)
     return !r->failed;
 }
 
-static bool take_counts(struct reading *r, const struct marey__calls_entry *e)
+static bool take_counts(struct reading *r, const struct marey__payload_entry *e)
 {
     struct local_node *const node = node_of(r, e->numbers[0]);
     if (node == NULL)
@@ -201,7 +201,7 @@ static bool take_counts(struct reading *r, const struct marey__calls_entry *e)
     return true;
 }
 
-static bool take_entry(struct reading *r, const struct marey__calls_entry *e,
+static bool take_entry(struct reading *r, const struct marey__payload_entry *e,
                        struct marey__arena *scratch)
 {
     if (e->tag == 'P')
@@ -226,22 +226,35 @@ static bool take_entry(struct reading *r, const struct marey__calls_entry *e,
     }
 }
 
-static marey_status take_block(void *ctx, const void *payload, size_t len)
+/* Returns false when something in it is damaged; entries before that count. */
+static bool take_block(struct reading *r, const void *payload, size_t len)
 {
-    struct reading *const r = ctx;
-    struct marey__calls_entry entry;
+    struct marey__payload_entry entry;
     struct marey__arena scratch = {0};
     const void *at = payload, *const end = (const char *)payload + len;
-    enum marey__calls_step step;
+    enum marey__entry_step step;
     r->now = NULL; /* each block says whose it is */
-    while ((step = marey__calls_next(&at, end, &entry)) == MAREY__CALLS_ENTRY)
+    while ((step = marey__calls_next(&at, end, &entry)) == MAREY__ENTRY_TAKEN)
         if (!take_entry(r, &entry, &scratch)) {
-            step = MAREY__CALLS_DAMAGED;
+            step = MAREY__ENTRY_DAMAGED;
             break;
         }
     marey__arena_fini(&scratch);
-    MAREY__TRY_MEMORY(!r->failed);
-    return step == MAREY__CALLS_END ? MAREY_OK : marey__fail(MAREY_EFORMAT, "a block is damaged");
+    return step == MAREY__ENTRY_END;
+}
+
+static marey_status take_blocks(struct reading *r, struct marey__payload_reader *blocks)
+{
+    const void *payload;
+    size_t len;
+    bool done;
+    for (;;) {
+        MAREY_TRY(marey__payload_reader_next(blocks, &payload, &len, &done));
+        if (done)
+            return MAREY_OK;
+        blocks->n_damaged += len != 0 && !take_block(r, payload, len);
+        MAREY__TRY_MEMORY(!r->failed);
+    }
 }
 
 /* ---- processes ---- */
@@ -435,7 +448,12 @@ static marey_status read_process(struct marey__calls *calls, marey_recording *re
                         .ns_per_tick = marey__recording_ns_per_tick(recording, process),
                         /* Packed at most 512 to one, five bytes for a definition at least. */
                         .max_number = MAREY__MIN(size * 103, (uint64_t)MAX_NUMBER)};
-    marey_status status = marey__recording_visit_calls(recording, process, take_block, &r);
+    struct marey__payload_reader blocks;
+    if (!marey__recording_has_payload(recording, process, MAREY__PAYLOAD_CALLS))
+        return MAREY_OK;
+    MAREY_TRY(marey__recording_read_payload(recording, process, MAREY__PAYLOAD_CALLS, &blocks));
+    marey_status status = take_blocks(&r, &blocks);
+    marey__payload_reader_close(&blocks);
     if (status == MAREY_OK && r.n_profiles != 0)
         status = read_gpu(calls, recording, &r);
     if (r.n_profiles != 0)
@@ -453,7 +471,7 @@ bool marey__calls_are_there(marey_recording *const *recordings, size_t n)
 {
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
-            if (marey__recording_has_calls(recordings[r], i))
+            if (marey__recording_has_payload(recordings[r], i, MAREY__PAYLOAD_CALLS))
                 return true;
     return false;
 }

@@ -26,7 +26,7 @@ struct state {
 struct player {
     struct marey__samples_set *set;
     struct marey__samples_source *source;
-    struct marey__samples_reader blocks;
+    struct marey__payload_reader blocks;
     struct marey__samples_rounds rounds;
     struct turn *turns; /* of the block, in order of time */
     size_t n_turns, turns_cap, next;
@@ -97,11 +97,11 @@ static bool is_before(const void *a, const void *b)
 }
 
 /* The A entries of a block. False when one is damaged, or on out of memory. */
-static bool take_rounds(struct player *p, struct marey__samples_entry *entry, bool *failed)
+static bool take_rounds(struct player *p, struct marey__payload_entry *entry, bool *failed)
 {
     const struct marey__samples_source *const s = p->source;
     const uint32_t process = marey__samples_number(&s->processes, entry->numbers[0]);
-    if (process == 0 || marey__samples_rounds(entry, &p->rounds, failed) != MAREY__CALLS_ENTRY ||
+    if (process == 0 || marey__samples_rounds(entry, &p->rounds, failed) != MAREY__ENTRY_TAKEN ||
         count_samples(&p->rounds, p->is_there, s->threads.n) > (uint64_t)MAX_SAMPLES * 2)
         return false;
     *failed = !add_turns(p, process);
@@ -110,18 +110,18 @@ static bool take_rounds(struct player *p, struct marey__samples_entry *entry, bo
 
 static marey_status take_block(struct player *p, const void *payload, size_t len)
 {
-    struct marey__samples_entry entry;
+    struct marey__payload_entry entry;
     const void *at = payload, *const end = (const char *)payload + len;
     bool failed = false, is_damaged = false;
-    enum marey__calls_step step;
+    enum marey__entry_step step;
     p->n_turns = p->n_events = p->next = 0;
-    while ((step = marey__samples_next(&at, end, &entry)) == MAREY__CALLS_ENTRY)
+    while ((step = marey__samples_next(&at, end, &entry)) == MAREY__ENTRY_TAKEN)
         if (entry.tag == 'A' && !take_rounds(p, &entry, &failed)) {
             is_damaged = true;
             break;
         }
     MAREY__TRY_MEMORY(!failed && marey__sort_runs(p->turns, p->n_turns, sizeof *p->turns, is_before));
-    p->blocks.n_damaged += is_damaged || step == MAREY__CALLS_DAMAGED;
+    p->blocks.n_damaged += is_damaged || step == MAREY__ENTRY_DAMAGED;
     return MAREY_OK;
 }
 
@@ -140,7 +140,7 @@ static marey_status player_ready(struct player *p, bool *done)
     *done = false;
     while (p->next == p->n_turns) {
         const size_t n_damaged = p->blocks.n_damaged;
-        MAREY_TRY(marey__samples_reader_next(&p->blocks, &payload, &len, done));
+        MAREY_TRY(marey__payload_reader_next(&p->blocks, &payload, &len, done));
         if (*done)
             return MAREY_OK;
         if (p->blocks.has_gap || p->was_damaged)
@@ -245,7 +245,8 @@ static marey_status player_open(struct player *p, struct marey__samples_set *set
     p->to_unix_ns = marey_recording_process(source->recording, source->log)->mono_to_unix_ns;
     p->is_there = marey__calloc(source->threads.n + 1, sizeof *p->is_there);
     MAREY__TRY_MEMORY(p->states != NULL && p->places != NULL && p->is_there != NULL);
-    return marey__recording_read_samples(source->recording, source->log, &p->blocks);
+    return marey__recording_read_payload(source->recording, source->log, MAREY__PAYLOAD_SAMPLES,
+                                         &p->blocks);
 }
 
 static void player_close(struct player *p)
@@ -260,7 +261,7 @@ static void player_close(struct player *p)
     marey__free(p->turns);
     marey__free(p->events);
     marey__samples_rounds_fini(&p->rounds);
-    marey__samples_reader_close(&p->blocks);
+    marey__payload_reader_close(&p->blocks);
 }
 
 /* ---- all of them ---- */

@@ -56,7 +56,7 @@ static uint32_t unknown_stack(marey_samples *samples)
 /* ---- entries; false when they cannot be, or on out of memory ---- */
 
 static const char *text_of(struct reading *r, struct marey__arena *scratch,
-                           const struct marey__samples_entry *e, size_t i)
+                           const struct marey__payload_entry *e, size_t i)
 {
     const char *const text =
         e->lens[i] == 0 ? "" : marey__arena_text(scratch, e->texts[i], e->lens[i]);
@@ -75,7 +75,7 @@ static uint32_t to_u32(uint64_t number)
     return (uint32_t)MAREY__MIN(number, (uint64_t)UINT32_MAX);
 }
 
-static bool take_process(struct reading *r, const struct marey__samples_entry *e,
+static bool take_process(struct reading *r, const struct marey__payload_entry *e,
                          struct marey__arena *scratch)
 {
     struct marey__samples_source *const s = r->source;
@@ -91,7 +91,7 @@ static bool take_process(struct reading *r, const struct marey__samples_entry *e
                                 marey__samples_process(r->set->samples, &process));
 }
 
-static bool take_thread(struct reading *r, const struct marey__samples_entry *e,
+static bool take_thread(struct reading *r, const struct marey__payload_entry *e,
                         struct marey__arena *scratch)
 {
     struct marey__samples_source *const s = r->source;
@@ -104,7 +104,7 @@ static bool take_thread(struct reading *r, const struct marey__samples_entry *e,
                                         e->numbers[3], e->numbers[4] != 0));
 }
 
-static bool take_function(struct reading *r, const struct marey__samples_entry *e,
+static bool take_function(struct reading *r, const struct marey__payload_entry *e,
                           struct marey__arena *scratch)
 {
     struct marey__samples_source *const s = r->source;
@@ -119,7 +119,7 @@ static bool take_function(struct reading *r, const struct marey__samples_entry *
         marey__samples_function(r->set->samples, kind, name, file, module, to_u32(e->numbers[2])));
 }
 
-static bool take_locations(struct reading *r, struct marey__samples_entry *e)
+static bool take_locations(struct reading *r, struct marey__payload_entry *e)
 {
     struct marey__samples_source *const s = r->source;
     uint64_t function, line;
@@ -155,7 +155,7 @@ static uint32_t stack_of(struct reading *r, uint64_t number, uint64_t back, uint
     return where != 0 ? marey__samples_stack(r->set->samples, parent, where) : 0;
 }
 
-static bool take_stacks(struct reading *r, struct marey__samples_entry *e)
+static bool take_stacks(struct reading *r, struct marey__payload_entry *e)
 {
     struct marey__samples_source *const s = r->source;
     uint64_t back, location;
@@ -169,7 +169,7 @@ static bool take_stacks(struct reading *r, struct marey__samples_entry *e)
     return true;
 }
 
-static bool take_counts(struct reading *r, struct marey__samples_entry *e)
+static bool take_counts(struct reading *r, struct marey__payload_entry *e)
 {
     uint64_t values[sizeof(struct marey_samples_counts) / sizeof(uint64_t)] = {0};
     for (size_t i = 0; i < MAREY__COUNT_OF(values) && i < e->numbers[1]; i++)
@@ -194,7 +194,7 @@ static bool take_counts(struct reading *r, struct marey__samples_entry *e)
     return true;
 }
 
-static bool take_entry(struct reading *r, struct marey__samples_entry *e, struct marey__arena *scratch)
+static bool take_entry(struct reading *r, struct marey__payload_entry *e, struct marey__arena *scratch)
 {
     switch (e->tag) {
     case 'M':
@@ -217,26 +217,26 @@ static bool take_entry(struct reading *r, struct marey__samples_entry *e, struct
 /* False when something in it is damaged; what came before that counts. */
 static bool take_block(struct reading *r, const void *payload, size_t len)
 {
-    struct marey__samples_entry entry;
+    struct marey__payload_entry entry;
     struct marey__arena scratch = {0};
     const void *at = payload, *const end = (const char *)payload + len;
-    enum marey__calls_step step;
-    while ((step = marey__samples_next(&at, end, &entry)) == MAREY__CALLS_ENTRY)
+    enum marey__entry_step step;
+    while ((step = marey__samples_next(&at, end, &entry)) == MAREY__ENTRY_TAKEN)
         if (!take_entry(r, &entry, &scratch)) {
-            step = MAREY__CALLS_DAMAGED;
+            step = MAREY__ENTRY_DAMAGED;
             break;
         }
     marey__arena_fini(&scratch);
-    return step == MAREY__CALLS_END;
+    return step == MAREY__ENTRY_END;
 }
 
-static marey_status take_blocks(struct reading *r, struct marey__samples_reader *blocks)
+static marey_status take_blocks(struct reading *r, struct marey__payload_reader *blocks)
 {
     const void *payload;
     size_t len;
     bool done;
     for (;;) {
-        MAREY_TRY(marey__samples_reader_next(blocks, &payload, &len, &done));
+        MAREY_TRY(marey__payload_reader_next(blocks, &payload, &len, &done));
         if (done)
             return MAREY_OK;
         if (len != 0 && !take_block(r, payload, len))
@@ -292,10 +292,10 @@ static marey_status read_source(struct marey__samples_set *set, marey_recording 
     source->rate_hz = strtod(rate, NULL);
     if (!(source->rate_hz > 0 && source->rate_hz < 1e9))
         source->rate_hz = 0;
-    struct marey__samples_reader blocks;
-    MAREY_TRY(marey__recording_read_samples(recording, log, &blocks));
+    struct marey__payload_reader blocks;
+    MAREY_TRY(marey__recording_read_payload(recording, log, MAREY__PAYLOAD_SAMPLES, &blocks));
     const marey_status status = take_blocks(&r, &blocks);
-    marey__samples_reader_close(&blocks);
+    marey__payload_reader_close(&blocks);
     for (size_t i = 0; status == MAREY_OK && i < r.n_counts; i++)
         add_counts(set->samples, source->processes.of[i], &r.counts[i]);
     if (status == MAREY_OK)
@@ -384,7 +384,7 @@ marey_status marey__samples_open(struct marey__samples_set *set, marey_recording
     marey_status status = set->samples != NULL ? MAREY_OK : marey__no_memory();
     for (size_t r = 0; r < n && status == MAREY_OK; r++)
         for (size_t i = 0; i < marey_recording_n_logs(recordings[r]) && status == MAREY_OK; i++)
-            if (marey__recording_has_samples(recordings[r], i))
+            if (marey__recording_has_payload(recordings[r], i, MAREY__PAYLOAD_SAMPLES))
                 status = read_source(set, recordings[r], i);
     if (status == MAREY_OK && set->n_sources == 0)
         status = marey__samples_take_imports(set, recordings, n);
@@ -399,7 +399,7 @@ bool marey__samples_are_there(marey_recording *const *recordings, size_t n)
 {
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)
-            if (marey__recording_has_samples(recordings[r], i))
+            if (marey__recording_has_payload(recordings[r], i, MAREY__PAYLOAD_SAMPLES))
                 return 1;
     return 0;
 }

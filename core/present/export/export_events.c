@@ -111,7 +111,7 @@ void marey__export_process_name(const struct marey__export *x, struct marey__buf
 static bool passes(marey_recording *recording, size_t log)
 {
     return marey_recording_process(recording, log)->n_words == 0 &&
-           marey__recording_has_samples(recording, log);
+           marey__recording_has_payload(recording, log, MAREY__PAYLOAD_SAMPLES);
 }
 
 const struct marey_process *marey__export_nth(const struct marey__export *x, uint32_t number)

@@ -1,4 +1,4 @@
-/* Files packed by gzip (RFC 1952), and bytes as a whole deflate stream. */
+/* Whole streams of the formats of zlib (RFC 1950) and gzip (RFC 1952) in memory, and files as gzip. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,7 +7,15 @@
 
 #include "codec/internal.h"
 
-enum { PIECE = 1 << 20 };
+/* Deflate; no name, time, level or system, so that equal bytes give equal files. */
+static const uint8_t gzip_header[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
+
+static void put_u32(struct marey__buf *out, uint32_t value)
+{
+    const uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
+                              (uint8_t)(value >> 24)};
+    marey__buf_put(out, bytes, sizeof bytes);
+}
 
 void marey__deflate_all(struct marey__buf *out, const void *bytes, size_t n,
                         enum marey__deflate_effort effort)
@@ -20,6 +28,40 @@ void marey__deflate_all(struct marey__buf *out, const void *bytes, size_t n,
     marey__deflater_put(deflater, out, bytes, n, true);
     marey__deflater_destroy(deflater);
 }
+
+void marey__zlib_pack(struct marey__buf *out, const uint8_t *bytes, size_t n)
+{
+    const uint32_t sum = marey__adler32(bytes, n);
+    marey__buf_put(out, "\x78\x01", 2);
+    marey__deflate_all(out, bytes, n, MAREY__DEFLATE_QUICK);
+    put_u32(out, __builtin_bswap32(sum)); /* the highest byte first */
+}
+
+void marey__gzip_pack(struct marey__buf *out, const void *bytes, size_t n)
+{
+    marey__buf_put(out, gzip_header, sizeof gzip_header);
+    marey__deflate_all(out, bytes, n, MAREY__DEFLATE_SMALL);
+    put_u32(out, marey__crc32(0, bytes, n));
+    put_u32(out, (uint32_t)n);
+}
+
+bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
+{
+    marey__inflate *inflate = marey__inflate_create(MAREY__INFLATE_ZLIB);
+    struct marey__inflate_io io = {.in = bytes, .n_in = len, .out = out, .n_out = n};
+    enum marey__inflate_result result = MAREY__INFLATE_GOES_ON;
+    size_t left = SIZE_MAX; /* of both; it ends where nothing moves any more */
+    while (inflate != NULL && result == MAREY__INFLATE_GOES_ON && io.n_in + io.n_out < left) {
+        left = io.n_in + io.n_out;
+        result = marey__inflate_run(inflate, &io);
+    }
+    marey__inflate_destroy(inflate);
+    return result == MAREY__INFLATE_DONE && io.n_out == 0;
+}
+
+/* ---- files ---- */
+
+enum { PIECE = 1 << 20 };
 
 struct packing {
     const char *path;
@@ -49,13 +91,6 @@ static marey_status read_piece(struct packing *p, size_t *n)
     return MAREY_OK;
 }
 
-static void put_u32(struct marey__buf *out, uint32_t value)
-{
-    const uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
-                              (uint8_t)(value >> 24)};
-    marey__buf_put(out, bytes, sizeof bytes);
-}
-
 static void pack_piece(struct packing *p, size_t n)
 {
     const bool is_last = n < PIECE;
@@ -73,14 +108,12 @@ static void pack_piece(struct packing *p, size_t n)
 
 static marey_status pack_all(struct packing *p, void (*progress)(void *ctx, double share), void *ctx)
 {
-    /* Deflate; no name, no time, so that equal files give equal bytes. */
-    static const uint8_t header[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
     for (size_t n = PIECE; n == PIECE;) {
         const bool is_first = p->n_read == 0;
         MAREY_TRY(read_piece(p, &n));
         if (is_first) {
-            p->is_gzip = n >= 2 && p->piece[0] == header[0] && p->piece[1] == header[1];
-            marey__buf_put(&p->packed, header, p->is_gzip ? 0 : sizeof header);
+            p->is_gzip = n >= 2 && memcmp(p->piece, gzip_header, 2) == 0;
+            marey__buf_put(&p->packed, gzip_header, p->is_gzip ? 0 : sizeof gzip_header);
         }
         pack_piece(p, n);
         MAREY__TRY_MEMORY(!p->packed.failed);

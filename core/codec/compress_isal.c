@@ -1,0 +1,128 @@
+/*
+ * Deflate and inflate by ISA-L: it compresses in a quarter of the time of zlib, or a tenth at its level 1, and decompresses
+ * traces twice as fast.
+ */
+#include <isa-l/crc.h>
+#include <isa-l/igzip_lib.h>
+
+#include "codec/internal.h"
+
+/* ---- deflate ---- */
+
+enum {
+    PIECE = 1 << 30, /* what is given to it at once; its counts have 32 bits */
+    ROOM = 1 << 18,  /* for what it gives at once */
+};
+
+struct marey__deflater {
+    struct isal_zstream stream;
+    uint8_t level_buf[ISAL_DEF_LVL2_DEFAULT];
+};
+
+marey__deflater *marey__deflater_create(enum marey__deflate_effort effort)
+{
+    marey__deflater *deflater = marey__calloc(1, sizeof *deflater);
+    if (deflater == NULL)
+        return NULL;
+    isal_deflate_init(&deflater->stream);
+    deflater->stream.level = effort == MAREY__DEFLATE_QUICK ? 1 : 2;
+    deflater->stream.level_buf = deflater->level_buf;
+    deflater->stream.level_buf_size = sizeof deflater->level_buf;
+    deflater->stream.gzip_flag = IGZIP_DEFLATE;
+    deflater->stream.flush = NO_FLUSH;
+    return deflater;
+}
+
+void marey__deflater_destroy(marey__deflater *deflater)
+{
+    marey__free(deflater);
+}
+
+/* All of what was given it, until it has no more to say. */
+static void put_piece(struct isal_zstream *stream, struct marey__buf *out)
+{
+    do {
+        stream->next_out = marey__buf_extend(out, ROOM);
+        stream->avail_out = ROOM;
+        if (stream->next_out == NULL)
+            return;
+        const int result = isal_deflate(stream);
+        MAREY_ASSERT(result == COMP_OK);
+        (void)result;
+        out->len -= stream->avail_out;
+    } while (stream->avail_out == 0);
+}
+
+void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
+                         size_t n, bool is_last)
+{
+    struct isal_zstream *stream = &deflater->stream;
+    stream->next_in = (uint8_t *)bytes; /* it has no const here; it does not write */
+    do {
+        stream->avail_in = (uint32_t)MAREY__MIN(n, (size_t)PIECE);
+        n -= stream->avail_in;
+        stream->end_of_stream = n == 0 && is_last;
+        put_piece(stream, out);
+    } while (n != 0 && !out->failed);
+}
+
+/* ---- inflate ---- */
+
+struct marey__inflate {
+    struct inflate_state isal;
+    uint32_t format;
+};
+
+marey__inflate *marey__inflate_create(enum marey__inflate_format format)
+{
+    marey__inflate *inflate = marey__calloc(1, sizeof *inflate);
+    if (inflate == NULL)
+        return NULL;
+    isal_inflate_init(&inflate->isal);
+    inflate->format = format == MAREY__INFLATE_GZIP ? ISAL_GZIP : ISAL_ZLIB;
+    inflate->isal.crc_flag = inflate->format; /* it checks header, trailer and checksum */
+    return inflate;
+}
+
+void marey__inflate_destroy(marey__inflate *inflate)
+{
+    marey__free(inflate);
+}
+
+void marey__inflate_reset(marey__inflate *inflate)
+{
+    isal_inflate_reset(&inflate->isal);
+    inflate->isal.crc_flag = inflate->format;
+}
+
+enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__inflate_io *io)
+{
+    struct inflate_state *isal = &state->isal;
+    const uint32_t n_in = (uint32_t)MAREY__MIN(io->n_in, UINT32_MAX);
+    const uint32_t n_out = (uint32_t)MAREY__MIN(io->n_out, UINT32_MAX);
+    isal->next_in = (uint8_t *)io->in; /* it has no const here; it does not write */
+    isal->avail_in = n_in;
+    isal->next_out = io->out;
+    isal->avail_out = n_out;
+    const int result = isal_inflate(isal);
+    /* By where it stands: how much is left is not always right once it has found damage (ISA-L 2.30). */
+    io->n_in -= (size_t)(isal->next_in - io->in);
+    io->n_out -= (size_t)(isal->next_out - io->out);
+    io->in = isal->next_in;
+    io->out = isal->next_out;
+    if (result < 0)
+        return MAREY__INFLATE_BROKEN;
+    return isal->block_state == ISAL_BLOCK_FINISH ? MAREY__INFLATE_DONE : MAREY__INFLATE_GOES_ON;
+}
+
+/* ---- checksums ---- */
+
+uint32_t marey__crc32(uint32_t crc, const void *bytes, size_t n)
+{
+    return crc32_gzip_refl(crc, bytes, n);
+}
+
+uint32_t marey__adler32(const uint8_t *bytes, size_t n)
+{
+    return isal_adler32(1, bytes, n);
+}
