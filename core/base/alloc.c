@@ -3,7 +3,7 @@
 
 #include "base/internal.h"
 
-/* Written by tests alone; counts down to the allocation that fails. 0: none does. */
+/* Written only by tests; counts down to the allocation that fails. 0: none does. */
 static uint64_t fail_countdown;
 
 static bool fails_now(void)
@@ -65,4 +65,18 @@ bool marey__grow(void *array, size_t *n_cap, size_t want, size_t size)
     memcpy(array, &grown, sizeof grown);
     *n_cap = cap;
     return true;
+}
+
+/* ---- sorting ---- */
+
+int marey__compare_u64(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+int marey__compare_f64(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }

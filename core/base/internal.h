@@ -101,6 +101,10 @@ MAREY_PRIVATE_API bool marey__grow(void *array, size_t *n_cap, size_t want, size
         (at) = low_;                                                                               \
     } while (0)
 
+/* For qsort(). */
+MAREY_PRIVATE_API int marey__compare_u64(const void *a, const void *b);
+MAREY_PRIVATE_API int marey__compare_f64(const void *a, const void *b);
+
 /* ---- a growing byte buffer; running out of memory sets `failed` and later puts do nothing ---- */
 struct marey__buf {
     char *data;
@@ -166,7 +170,7 @@ static inline const char *marey__base_name(const char *path)
 MAREY_PRIVATE_API uint32_t marey__crc32c(uint32_t crc, const void *bytes, size_t len);
 
 /* ---- /proc and its like: bytes from outside. `text` need not end in a NUL ---- */
-/* Read a file into `out`, at most size - 1 bytes, with a NUL behind. How many, 0 when it cannot be read. */
+/* Read a file into `out`, at most size - 1 bytes, and end it with a NUL. How many, 0 when it cannot be read. */
 MAREY_PRIVATE_API size_t marey__read_text(const char *path, char *out, size_t size);
 /* The decimal number that `text` begins with, at most UINT64_MAX; false when it begins with none. */
 MAREY_PRIVATE_API bool marey__parse_number(const char *text, size_t len, uint64_t *out);
@@ -235,7 +239,7 @@ MAREY_PRIVATE_API void marey__size_limit_end(const sigset_t *before);
 MAREY_PRIVATE_API int marey__thread_create(pthread_t *thread, size_t stack_bytes,
                                            void *(*run)(void *), void *arg);
 
-/* Take tasks until none is left; `may_tell` in the calling thread alone, for progress. */
+/* Take tasks until none is left; `may_tell` only in the calling thread, for progress. */
 typedef void marey__worker(void *ctx, bool may_tell);
 /* `n_jobs` 0: as many as there are cores. The calling thread works too, and alone when no other can be had. */
 MAREY_PRIVATE_API void marey__work_together(marey__worker *work, void *ctx, size_t n_jobs,
@@ -255,7 +259,7 @@ struct marey__heap {
     uint32_t *places; /* by number, from 1; 0: it is not in */
     size_t places_cap;
 };
-/* Put a number in, or give it another key, which cannot fail. False without memory. */
+/* Put a number in, or give it another key, which cannot fail. Returns false on out of memory. */
 bool marey__heap_put(struct marey__heap *heap, uint32_t number, uint64_t key);
 /* Take out a number that is in. */
 void marey__heap_remove(struct marey__heap *heap, uint32_t number);
@@ -272,7 +276,7 @@ MAREY_WARN_UNUSED bool marey__map_guard(const void *begin, size_t len);
 void marey__map_unguard(const void *begin);
 
 typedef bool marey__is_before(const void *a, const void *b);
-/* `n` elements of `size` bytes. False without memory, with nothing moved. */
+/* `n` elements of `size` bytes. Returns false on out of memory, with nothing moved. */
 MAREY_WARN_UNUSED bool marey__sort_runs(void *base, size_t n, size_t size,
                                         marey__is_before *is_before);
 
@@ -429,7 +433,7 @@ struct marey__arena {
     struct marey__arena_block *blocks; /* the latest first */
 };
 
-/* A copy with a NUL behind it, NULL without memory. `text` may be NULL when `len` is 0. */
+/* A copy that ends with a NUL, NULL on out of memory. `text` may be NULL when `len` is 0. */
 MAREY_PRIVATE_API char *marey__arena_text(struct marey__arena *arena, const char *text, size_t len);
 MAREY_PRIVATE_API void marey__arena_fini(struct marey__arena *arena);
 
@@ -461,7 +465,7 @@ struct marey__sketch {
 /* A zeroed sketch is an empty one. Fini leaves an empty one. */
 MAREY_PRIVATE_API void marey__sketch_fini(struct marey__sketch *sketch);
 
-/* Add `from` to `into`; false without memory, with `into` still a sketch of part of both. `into` is the caller's alone. */
+/* Add `from` to `into`; false on out of memory, with `into` still a sketch of part of both. only the caller uses `into`. */
 MAREY_PRIVATE_API MAREY_WARN_UNUSED bool marey__sketch_merge(struct marey__sketch *into,
                                                              const struct marey__sketch *from);
 
@@ -483,7 +487,7 @@ MAREY_PRIVATE_API MAREY_WARN_UNUSED bool marey__sketch_add_slow(struct marey__sk
 
 /*
  * Add `n` values of which only the sum is known: each counts as their mean. With an `n` of 0 it is the sum that grows,
- * of values that are in already. False without memory.
+ * of values that are in already. Returns false on out of memory.
  */
 MAREY_PRIVATE_API MAREY_WARN_UNUSED bool marey__sketch_add_sum(struct marey__sketch *sketch,
                                                                uint64_t sum, uint64_t n);
@@ -503,7 +507,7 @@ static inline uint32_t marey__sketch_page_of(uint64_t value, uint32_t *bucket)
     return shift + 1;
 }
 
-/* Add one value; a few nanoseconds. False without memory: the value is then not in. */
+/* Add one value; a few nanoseconds. Returns false on out of memory: the value is then not in. */
 static inline MAREY_WARN_UNUSED bool marey__sketch_add(struct marey__sketch *sketch, uint64_t value)
 {
     uint32_t bucket;
@@ -620,7 +624,7 @@ MAREY_PRIVATE_API extern struct marey__power marey__power_table[MAREY__POWER_MAX
 MAREY_PRIVATE_API extern _Atomic bool marey__has_powers; /* set with release when the table is made */
 MAREY_PRIVATE_API void marey__powers_make(void);
 
-/* What follows from the exponent of a float32 as it stands in its bits, 1 to 254. */
+/* What follows from the exponent of a float32 in its bits, 1 to 254. */
 struct marey__f32_power {
     uint64_t power;
     int32_t k;

@@ -87,7 +87,7 @@ size_t marey__parse_numbers(const char *text, size_t len, uint64_t *out, size_t 
         while (at < len && text[at] >= '0' && text[at] <= '9')
             at++;
         if (at < len && text[at] != ' ' && text[at] != '\n')
-            return found - 1; /* "12x" is no number */
+            return found - 1; /* "12x" is not a number */
     }
     return found;
 }

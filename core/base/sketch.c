@@ -146,12 +146,6 @@ static uint64_t bucket_value(uint32_t page, uint32_t bucket)
     return low + ((UINT64_C(1) << shift) >> 1);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The rank-th smallest value, from 0, as well as the pages know it. */
 static uint64_t value_at(const struct marey__sketch *sketch, uint64_t rank)
 {
@@ -195,7 +189,7 @@ uint64_t marey__sketch_quantile_with_zeros(const struct marey__sketch *sketch, u
     if (sketch->pages == NULL) {
         uint64_t sorted[MAREY__SKETCH_FEW];
         memcpy(sorted, sketch->few, sizeof sorted);
-        qsort(sorted, sketch->count, sizeof sorted[0], by_value);
+        qsort(sorted, sketch->count, sizeof sorted[0], marey__compare_u64);
         return sorted[rank];
     }
     const uint64_t value = value_at(sketch, rank);

@@ -33,15 +33,15 @@ struct piece {
 };
 
 struct marey__byte_source {
-    /* The file, or the caller's memory; the filler's alone. */
+    /* The file, or the caller's memory; only the filler uses it. */
     char *path;
     int fd; /* -1: memory */
     const uint8_t *memory;
-    uint64_t file_bytes;      /* 0 unknown */
-    _Atomic uint64_t file_at; /* stored by the filler, loaded by whoever shows progress; both relaxed */
+    uint64_t file_bytes; /* 0 unknown */
+    _Atomic uint64_t file_at; /* stored by the filler, loaded by the thread that shows progress; both relaxed */
     uint8_t *raw;             /* bytes as they lie in the file; NULL: memory */
 
-    /* Unpacking; the filler's alone. `io.in` is what is left of the latest raw bytes, packed or not. */
+    /* Unpacking; only the filler uses it. `io.in` is what is left of the latest raw bytes, packed or not. */
     marey__inflate *inflate; /* NULL: not packed */
     struct marey__inflate_io io;
     bool is_between_members;
@@ -296,9 +296,9 @@ marey_status marey__bytes_open_again(const marey__byte_source *source, marey__by
 {
     struct stat stat;
     if (source->fd >= 0 && (fstat(source->fd, &stat) != 0 || !S_ISREG(stat.st_mode)))
-        return marey__fail(MAREY_EFORMAT,
-                           "%s has to be read twice and is no file: save it as one first",
-                           source->path);
+        return marey__fail(
+            MAREY_EFORMAT,
+            "%s has to be read twice and is not a regular file: save it as one first", source->path);
     MAREY_TRY(source->fd >= 0 ? marey__bytes_open(source->path, out)
                               : marey__bytes_open_memory(source->memory, source->file_bytes, out));
     (*out)->cut = source->cut;

@@ -74,7 +74,7 @@ struct packing {
     bool is_gzip; /* as it is */
 };
 
-/* Up to a whole piece; less at the end of the file alone. */
+/* Up to a whole piece; less only at the end of the file. */
 static marey_status read_piece(struct packing *p, size_t *n)
 {
     for (*n = 0; *n < PIECE;) {

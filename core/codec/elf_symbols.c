@@ -121,16 +121,10 @@ bool marey__elf_symbols(const void *bytes, size_t len, struct marey__elf_symbol 
 const struct marey__elf_symbol *marey__elf_symbol_at(const struct marey__elf_symbol *symbols,
                                                      size_t n, uint64_t address)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (symbols[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t after;
+    MAREY__BISECT(after, 0, n, symbols[after].begin <= address);
     /* Of several that begin here, some without a size, the one that reaches so far. */
-    for (size_t i = low; i > 0 && low - i < 8; i--)
+    for (size_t i = after; i > 0 && after - i < 8; i--)
         if (address < symbols[i - 1].end && symbols[i - 1].name[0] != '\0')
             return &symbols[i - 1];
     return NULL;

@@ -28,7 +28,7 @@ MAREY_WARN_UNUSED marey_status marey__bytes_open(const char *path, marey__byte_s
 /* The same over `len` bytes in memory, lent until close. */
 MAREY_WARN_UNUSED marey_status marey__bytes_open_memory(const void *bytes, size_t len,
                                                         marey__byte_source **out);
-/* The same bytes from their begin, a second time; fails for what is no file, and can be read but once. */
+/* The same bytes from their begin, a second time; fails for what is not a regular file and can be read only once. */
 MAREY_WARN_UNUSED marey_status marey__bytes_open_again(const marey__byte_source *source,
                                                        marey__byte_source **out);
 void marey__bytes_close(marey__byte_source *source);
@@ -232,7 +232,7 @@ struct marey__number {
     double value;
     uint64_t digits; /* of an integer: its magnitude */
     bool is_negative;
-    bool is_integer; /* digits alone, and at most UINT64_MAX */
+    bool is_integer; /* only digits, and at most UINT64_MAX */
 };
 /* The JSON number at `p`, the nearest double; its end, NULL for what is none. A byte that is not a digit follows, and
  * 8 bytes after it are readable. */
@@ -245,10 +245,10 @@ float marey__number_read_f32(const char *p);
 
 /*
  * The number that all of `text` is, times ten to the power of `scale`, rounded to the nearest integer (a half: away from
- * zero): "1712195495505582.988" with scale 3 is 1712195495505582988. False for what is no number, or beyond 63 bits.
+ * zero): "1712195495505582.988" with scale 3 is 1712195495505582988. False for what is not a number, or beyond 63 bits.
  */
 MAREY_WARN_UNUSED bool marey__decimal(const char *text, size_t len, int scale, int64_t *out);
-/* As a double, the nearest; NaN and Infinity are themselves. False for what is no number. */
+/* As a double, the nearest; NaN and Infinity are themselves. False for what is not a number. */
 MAREY_WARN_UNUSED bool marey__decimal_double(const char *text, size_t len, double *out);
 
 /* CSV files with a line of column names: csv_reader.c. */
@@ -291,11 +291,11 @@ bool marey__csv_count(const struct marey__csv *csv, size_t column, uint64_t *out
  *
  * deflate.c is made for columns of numbers split into planes of bytes. There, what is to be gained lies in how often each
  * byte comes and in runs of one byte, and hardly in repeats of longer pieces. So each block gets Huffman codes of its own
- * and looks for runs alone, which takes a quarter of the time of zlib's fastest level. Texts and pictures go to a library
+ * and searches only for runs, which takes a quarter of the time of zlib's fastest level. Texts and pictures go to a library
  * where the build has one.
  */
 
-/* A stream in the making. Zero it and set `out`, lent; running out of memory is told by out->failed. */
+/* A stream in the making. Zero it and set `out`, lent; out of memory sets out->failed. */
 struct marey__deflate {
     struct marey__buf *out;
     uint64_t bits; /* not yet in `out`, the first lowest */
@@ -315,13 +315,13 @@ void marey__deflate_finish(struct marey__deflate *stream);
 
 enum marey__deflate_effort { MAREY__DEFLATE_QUICK, MAREY__DEFLATE_SMALL };
 
-/* Append `n` bytes as a whole stream; running out of memory is told by out->failed. */
+/* Append `n` bytes as a whole stream; out of memory sets out->failed. */
 void marey__deflate_all(struct marey__buf *out, const void *bytes, size_t n,
                         enum marey__deflate_effort effort);
 
 /* The same in pieces: all of them one stream, which the last one ends. */
 typedef struct marey__deflater marey__deflater;
-/* NULL without memory. Destroy takes NULL. */
+/* NULL on out of memory. Destroy takes NULL. */
 marey__deflater *marey__deflater_create(enum marey__deflate_effort effort);
 void marey__deflater_destroy(marey__deflater *deflater);
 /* Append what `n` bytes make, as far as it is known by now. */
@@ -341,7 +341,7 @@ struct marey__elf {
     size_t len;
     Elf64_Ehdr head;
 };
-/* False: the bytes are no such file. */
+/* False: the bytes are not such a file. */
 bool marey__elf_init(struct marey__elf *elf, const void *bytes, size_t len);
 /* Bytes from `at` on, NULL when they are not all there. */
 const void *marey__elf_part(const struct marey__elf *elf, uint64_t at, uint64_t len);
@@ -355,7 +355,7 @@ struct marey__elf_symbol {
     uint64_t begin, end;
     const char *name; /* lent by the bytes */
 };
-/* The functions that an ELF file of 64 bits names, by address; false without memory. Bytes that are none give none. */
+/* The functions that an ELF file of 64 bits names, by address; false on out of memory. Bytes that are none give none. */
 MAREY_WARN_UNUSED bool marey__elf_symbols(const void *bytes, size_t len,
                                           struct marey__elf_symbol **out, size_t *n);
 

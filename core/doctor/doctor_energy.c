@@ -34,12 +34,6 @@ void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_n
     pulse->value = value;
 }
 
-int marey__compare_u64(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 uint64_t marey__pulse_period_ns(struct marey__pulse *pulse)
 {
     if (pulse->n_changes < 2)

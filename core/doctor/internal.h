@@ -162,9 +162,6 @@ void marey__rapl_report(struct marey__doctor *doctor, const char *folder);
 
 enum { MAREY__PULSE_GAPS = 64 };
 
-/* For qsort. */
-int marey__compare_u64(const void *a, const void *b);
-
 /* Zero it before the first read. */
 struct marey__pulse {
     uint64_t value, changed_ns, cost_ns; /* the last one; when it came; what the cheapest read took */

@@ -55,7 +55,7 @@ struct marey__sparse {
 };
 /* Element `i`, or NULL when its page was never made. */
 void *marey__sparse_get(const struct marey__sparse *sparse, size_t i, size_t size);
-/* Element `i`, made when new; NULL without memory. */
+/* Element `i`, made when new; NULL on out of memory. */
 void *marey__sparse_make(struct marey__sparse *sparse, size_t i, size_t size);
 void marey__sparse_fini(struct marey__sparse *sparse);
 
@@ -68,14 +68,14 @@ struct marey__site_table {
     uint32_t n; /* the highest id */
     uint32_t n_users;
 };
-/* The table at `*table`, made when there is none; NULL without memory. */
+/* The table at `*table`, made when there is none; NULL on out of memory. */
 struct marey__site_table *marey__site_table_make(struct marey__site_table **table);
 /* One user less; the last one's frees it. Takes NULL. */
 void marey__site_table_release(struct marey__site_table *table);
 /* NULL for an id that was not said, or without a table. */
 const struct marey_site_info *marey__site_table_get(const struct marey__site_table *table,
                                                     uint32_t id);
-/* What an entry says, its four texts behind one another at `texts`. False without memory. */
+/* What an entry says, its four texts behind one another at `texts`. Returns false on out of memory. */
 bool marey__site_table_add(struct marey__site_table *table, const struct marey__site_entry *entry,
                            const char *texts);
 
@@ -166,7 +166,7 @@ struct marey__unpacker {
     struct ZSTD_DCtx_s *zstd;
     uint8_t *planes;
 };
-/* False without memory. Fini takes a half-made one, too. */
+/* Returns false on out of memory. Fini accepts a partially initialized one. */
 bool marey__unpacker_init(struct marey__unpacker *unpacker);
 void marey__unpacker_fini(struct marey__unpacker *unpacker);
 /* The words of a block that has some into `words`, raw_len bytes. False when they cannot be had. */
@@ -208,7 +208,7 @@ void marey__block_reader_fini(struct marey__block_reader *reader);
 
 /*
  * The next whole block: its header, and its packed bytes lent until the next call. `*done` is set at the end of the
- * file; a block that is only half there stays unread and `torn` tells, for it may be in the middle of being written.
+ * file; a block that is only half there stays unread and sets `torn`, for it may be in the middle of being written.
  * Damage before a whole block is stepped over with a warning. MAREY_EIO and MAREY_ENOMEM end it.
  */
 MAREY_WARN_UNUSED marey_status marey__block_reader_next(struct marey__block_reader *reader,
@@ -274,7 +274,7 @@ struct marey__log_file {
 
 /*
  * Give each process that does not say its devices those that its CUDA_VISIBLE_DEVICES means on its machine, where any log
- * says which GPUs that has. False without memory.
+ * says which GPUs that has. Returns false on out of memory.
  */
 bool marey__log_devices_find(struct marey__log_file *const *logs, size_t n);
 
@@ -304,11 +304,11 @@ bool marey__log_take_block(struct marey__log_scan *scan, const struct marey__blo
 void marey__loss_add(struct marey__loss_entry *loss, const struct marey__loss_entry *more);
 /*
  * Count the words and events of a piece unless they came before, and make the lane known. Where events were not counted
- * (0), each word is one. False without memory.
+ * (0), each word is one. Returns false on out of memory.
  */
 bool marey__log_count_words(struct marey__log_scan *scan, const struct marey__piece *piece,
                             uint64_t last_tick, size_t n_events);
-/* Say whose a lane is; `kind` is an enum marey_lane_kind, or one of a later version. False without memory. */
+/* Say whose a lane is; `kind` is an enum marey_lane_kind, or one of a later version. Returns false on out of memory. */
 bool marey__log_name_lane(struct marey__log_scan *scan, uint32_t lane, uint32_t kind, int64_t tid,
                           const char *name, size_t len);
 
@@ -328,7 +328,7 @@ struct marey__log_folder {
 /* Pass 1 over all of them by `n_jobs` threads, 0: as many as there are cores. Fini takes what a failure leaves, too. */
 MAREY_WARN_UNUSED marey_status marey__log_folder_open(struct marey__log_folder *folder,
                                                       const char *path, size_t n_jobs);
-/* Of those with these names alone. */
+/* Only those with these names. */
 MAREY_WARN_UNUSED marey_status marey__log_folder_open_some(struct marey__log_folder *folder,
                                                            const char *path, const char *const *names,
                                                            size_t n, size_t n_jobs);
@@ -392,7 +392,7 @@ MAREY_WARN_UNUSED marey_status marey__run_hand_on(const struct marey__run *run,
 /* Pass 2, over all lanes as they were written. */
 MAREY_WARN_UNUSED marey_status marey__log_file_visit(const struct marey__log_file *log,
                                                      marey_visitor *visitor, void *ctx);
-/* As marey_recording_visit, of one lane: for whoever must write a thread's events in one piece. Reads its blocks alone. */
+/* As marey_recording_visit, of one lane: for callers that write a thread's events in one piece. Reads only its blocks. */
 MAREY_WARN_UNUSED marey_status marey__log_file_visit_lane(const struct marey__log_file *log,
                                                           uint32_t lane, marey_visitor *visitor,
                                                           void *ctx);
@@ -403,7 +403,7 @@ MAREY_WARN_UNUSED marey_status marey__recording_visit_lane(marey_recording *reco
 /*
  * Pass 2 over all lanes, so that a record about the whole process (an iteration, epoch or phase) comes behind all words
  * of other lanes that lie before it and before all others; between two of these, lanes come in any order, each in its
- * own. A gap is told as soon as the lane's words before it were handed on, by an empty batch; so is the end of a lane in
+ * own. A gap is reported as soon as the lane's words before it were handed on, by an empty batch; so is the end of a lane in
  * a process that has lost events. Holds one block of each lane that has begun and not ended; where that could be more
  * than 512 MiB, words come as they were written.
  */
@@ -484,7 +484,7 @@ struct marey__samples_rounds {
     struct marey__samples_event *events; /* in order of rounds */
     size_t n_events, events_cap;
 };
-/* Damaged also without memory, which `*failed` tells. */
+/* Damaged also without memory, which sets `*failed`. */
 enum marey__entry_step marey__samples_rounds(struct marey__payload_entry *entry,
                                              struct marey__samples_rounds *rounds, bool *failed);
 void marey__samples_rounds_fini(struct marey__samples_rounds *rounds);
@@ -512,7 +512,7 @@ static inline bool marey__sequence_is_new(uint32_t sequence, uint64_t *next, int
 struct marey__checked_logs {
     const struct marey_process *const *logs; /* by rank */
     size_t n;
-    size_t n_broken; /* files that are no logs, or whose first block is gone */
+    size_t n_broken; /* files that are not logs, or whose first block is gone */
     size_t n_empty;
 };
 
@@ -523,7 +523,7 @@ void marey__logs_check(const struct marey__checked_logs *all, struct marey__warn
 struct marey__run_rank {
     const struct marey_process *process;
     const char *run;    /* its run's id */
-    const char *joined; /* the same; "" for a run that has this rank alone */
+    const char *joined; /* the same; "" for a run with only this rank */
     uint64_t begin_ns, end_ns;
 };
 

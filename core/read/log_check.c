@@ -19,7 +19,7 @@ enum { MAX_SPANS = 6, MAX_VERSIONS = 8 };
 /* "3", "3 and 5", "3, 5 to 9 and 12 more"; `ranks` ascend, and none is there twice. */
 void marey__put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t n)
 {
-    size_t told = 0;
+    size_t n_listed = 0;
     for (size_t i = 0, spans = 0; i < n && spans < MAX_SPANS; spans++) {
         size_t last = i;
         while (last + 1 < n && ranks[last + 1] == ranks[last] + 1)
@@ -29,10 +29,10 @@ void marey__put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t 
         if (last > i)
             marey__buf_printf(text, "%s%d", last == i + 1 ? (is_final ? " and " : ", ") : " to ",
                               ranks[last]);
-        told = i = last + 1;
+        n_listed = i = last + 1;
     }
-    if (told < n)
-        marey__buf_printf(text, " and %zu more", n - told);
+    if (n_listed < n)
+        marey__buf_printf(text, " and %zu more", n - n_listed);
 }
 
 /* A buffer as a sentence of the recording. */
@@ -66,7 +66,7 @@ static int by_run_and_rank(const void *a, const void *b)
     return strcmp(x->process->log_path, y->process->log_path);
 }
 
-/* Runs that have one rank alone become one run, whose id is empty. */
+/* Runs that have only one rank become one run, whose id is empty. */
 static void join_single_runs(struct marey__run_rank *ranks, size_t n)
 {
     for (size_t from = 0, to = 0; from < n; from = to) {
@@ -89,7 +89,7 @@ static int by_joined_run(const void *a, const void *b)
 
 /* ---- ranks that are not there ---- */
 
-/* The ranks below `world` that no log of `ranks` has. NULL without memory. */
+/* The ranks below `world` that no log of `ranks` has. NULL on out of memory. */
 static int32_t *find_missing(const struct marey__run_rank *ranks, size_t n, int32_t world,
                              size_t *n_missing)
 {
@@ -188,10 +188,9 @@ static void check_versions(const struct marey__checked_logs *all, struct marey__
     struct marey__buf text = {0};
     marey__buf_puts(&text, "Logs were written by different versions of marey: ");
     for (size_t k = 0; k < n_seen; k++) {
-        const char *slash = strrchr(seen[k].path, '/');
         marey__buf_printf(&text, "%s%s (%zu log%s, %s%s)", k == 0 ? "" : ", ", seen[k].version,
                           seen[k].n, seen[k].n == 1 ? "" : "s", seen[k].n == 1 ? "" : "such as ",
-                          slash != NULL ? slash + 1 : seen[k].path);
+                          marey__base_name(seen[k].path));
     }
     marey__buf_puts(&text, ". All of them are read; what measuring cost may differ between them.");
     warn_text(warnings, &text);

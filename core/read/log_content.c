@@ -199,7 +199,7 @@ static bool take_sites(struct marey__log_scan *scan, const char *at, size_t len)
     return true;
 }
 
-/* The lane, made when new; NULL without memory. `number` is below MAREY__MAX_LANES. */
+/* The lane, made when new; NULL on out of memory. `number` is below MAREY__MAX_LANES. */
 static struct marey__log_lane *make_lane(struct marey__log_scan *scan, uint32_t number)
 {
     struct marey__log_file *log = scan->log;
@@ -286,7 +286,7 @@ bool marey__log_count_words(struct marey__log_scan *scan, const struct marey__pi
     return true;
 }
 
-/* The reader stands behind the block. */
+/* The reader is after the block. */
 static bool count_block(struct marey__log_scan *scan, const struct marey__block *block)
 {
     const struct marey__piece piece = {

@@ -1,10 +1,10 @@
 /*
- * Pass 2 over a log, all lanes together: iterations, epochs and phases are told on one thread and hold for all, so
- * whoever joins them with the other threads' events needs them in order of time.
+ * Pass 2 over a log, all lanes together: iterations, epochs and phases are recorded on one thread and hold for all, so
+ * code that joins them with the other threads' events needs them in order of time.
  *
  * A log has blocks as they were filled; a thread with few events is written long after the others. So each lane has a
  * cursor of its own with one block unpacked. Events themselves need no order among lanes, which would cost a comparison
- * for each: words are handed on in stretches that end where something of the whole process is told, or where a lane's
+ * for each: words are handed on in stretches that end at a record of the whole process, or where a lane's
  * block ends and what follows is not known yet. A lane is looked at from its first moment on, so that programs with many
  * short threads hold the blocks of a few. Two heaps find the lane whose stretch ends first, and those that have words
  * before that: there may be a hundred thousand.
@@ -221,7 +221,7 @@ static void free_cursor(struct cursor *cursor)
     marey__free(cursor);
 }
 
-/* Its keys have changed. False without memory, which only a new one needs. */
+/* Its keys have changed. Returns false on out of memory, which only a new one needs. */
 static bool sort_in(struct order *order, const struct cursor *cursor)
 {
     return marey__heap_put(&order->by_limit, cursor->number, cursor->limit_ns) &&

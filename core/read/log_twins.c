@@ -38,8 +38,7 @@ static enum twin compare(const struct marey__run_rank *a, const struct marey__ru
 
 static const char *file_of(const struct marey_process *process)
 {
-    const char *slash = strrchr(process->log_path, '/');
-    return slash != NULL ? slash + 1 : process->log_path;
+    return marey__base_name(process->log_path);
 }
 
 static void tell_twin(const struct marey__run_rank *a, const struct marey__run_rank *b,

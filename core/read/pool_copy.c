@@ -4,7 +4,7 @@
  *
  * The owner goes on writing meanwhile. A chunk's words end at the first zero word and a record's
  * header is stored last, so whatever is copied up to there is whole. A chunk that went back and was
- * taken again while it was copied is told by its head, which is read before and after; its former
+ * taken again while it was copied is known by its head, which is read before and after; its former
  * words are in the log by then.
  */
 #include <errno.h>

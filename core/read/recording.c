@@ -18,7 +18,7 @@ struct marey_recording {
     uint32_t n_keeping;           /* how many want the events of visits kept */
     _Atomic uint64_t keep_budget; /* bytes that may still be kept */
     struct marey__warnings warnings;
-    size_t n_of_logs; /* warnings of these come first; what measuring processes left stands behind */
+    size_t n_of_logs; /* warnings of these come first; what measuring processes left comes after */
 };
 
 /* A log by its path, or, with a part, of the recording's file. */

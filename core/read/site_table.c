@@ -66,7 +66,7 @@ static bool are_equal_sites(const struct marey_site_info *a, const struct marey_
 {
     if (a == NULL || b == NULL)
         return a == b;
-    /* A name may hold any bytes; the other texts end at their first NUL for whoever reads them. */
+    /* A name may hold any bytes; the other texts end at their first NUL for their readers. */
     return a->name_len == b->name_len && a->line == b->line && a->color == b->color &&
            memcmp(a->name, b->name, a->name_len) == 0 && strcmp(a->category, b->category) == 0 &&
            strcmp(a->domain, b->domain) == 0 && strcmp(a->file, b->file) == 0;

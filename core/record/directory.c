@@ -1,4 +1,4 @@
-/* The directory NAME.marey and its meta.json, written once by whoever creates it. */
+/* The directory NAME.marey and its meta.json, written once by its creator. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -46,7 +46,7 @@ static marey_status write_file(const char *path, const char *command)
 }
 
 /*
- * Several ranks may be here at once: the first to give its file the name has written it, and whoever sees the name sees
+ * Several ranks may be here at once: the first to give its file the name has written it, and a process that sees the name sees
  * the whole file. Where the file system has no links, a rename does; then the last one counts, and they say the same.
  */
 static marey_status write_meta(const char *path, const char *command)

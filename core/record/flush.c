@@ -22,7 +22,7 @@ static struct {
     pthread_mutex_t lock; /* guards starting and joining */
     pthread_t thread;
     bool exists;        /* written under the lock, read anywhere */
-    bool should_end;    /* told together with the bell; stays true until a new thread starts */
+    bool should_end;    /* set together with the bell; stays true until a new thread starts */
     uint32_t is_asleep; /* set by the thread before it looks at the queue for the last time */
     uint32_t bell;      /* a futex; counts rings */
     struct visitor {

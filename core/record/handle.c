@@ -1,5 +1,5 @@
 /*
- * Handles: numbers for names that compiled code may keep, also on disk. A handle is made of the name alone, so that code
+ * Handles: numbers for names that compiled code may keep, also on disk. A handle is made only of the name, so that code
  * which a compiler cached in one process finds the same name in the next, whatever order names were registered in.
  */
 #include <pthread.h>

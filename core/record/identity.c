@@ -40,7 +40,7 @@ static int first_number(const char *const *names, const char **which)
 }
 
 /*
- * torchrun calls a run "none" unless it is told a name. Its workers on one machine are children of one process; on
+ * torchrun calls a run "none" unless it is given a name. Its workers on one machine are children of one process; on
  * several they share the address where they meet, which the next run may have as well: better than an id for each rank.
  */
 static bool unnamed_torchrun(char *out, size_t size)

@@ -1,5 +1,5 @@
 /*
- * A hash table that only grows. Readers follow `table` with acquire and probe; the writer, alone under the lock, fills
+ * A hash table that only grows. Readers follow `table` with acquire and probe; the only writer, under the lock, fills
  * a slot with release, or builds a table twice the size and swaps it in. Old tables stay (together they are no larger
  * than the present one), because a reader may still be probing there.
  *

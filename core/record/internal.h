@@ -43,7 +43,7 @@ struct marey__moment {
     uint64_t tick, monotonic_ns, realtime_ns, width_ns;
 };
 
-/* Stored by marey__clock_choose alone, before a recording opens; relaxed, as a late event of the one before may look. */
+/* Stored only by marey__clock_choose, before a recording opens; relaxed, as a late event of the one before may look. */
 extern bool marey__clock_is_tsc;
 
 static inline uint64_t marey__clock_ns(clockid_t clock)
@@ -90,7 +90,7 @@ MAREY_PRIVATE_API void marey__clock_moment(bool is_tsc, struct marey__moment *ou
 
 /*
  * intern: names to numbers, for good. A site is a name with its place, category, domain and colour; equal content gives
- * an equal id. Finding a known site takes no lock; a new one takes `intern.lock` and is told to the listener.
+ * an equal id. Finding a known site takes no lock; a new one takes `intern.lock` and is reported to the listener.
  */
 
 enum {
@@ -146,7 +146,7 @@ void marey__intern_after_fork(bool in_child);
  * domains pop one by one), the range wrapper. A recording alone needs no stack; its reader finds out by itself.
  *
  * Nobody looks means nobody pushes, so a stack is only true from the moment on at which somebody began to look. Whoever
- * sets one of MAREY__STACK_USERS tells marey__stack_needed(), and stacks from before that count as empty.
+ * sets one of MAREY__STACK_USERS calls marey__stack_needed(), and stacks from before that count as empty.
  */
 
 /* The bits of the enable word whose owners use stacks. */
@@ -157,7 +157,7 @@ typedef uint32_t marey__entry;
 enum {
     MAREY__ENTRY_ID = 0xfffff,
     MAREY__ENTRY_WRAPPER = 1 << 20, /* pushed by the range wrapper */
-    MAREY__ENTRY_NVTX = 1 << 21,    /* told to an NVTX tool */
+    MAREY__ENTRY_NVTX = 1 << 21,    /* reported to an NVTX tool */
 };
 
 struct marey__stack {
@@ -166,7 +166,7 @@ struct marey__stack {
     size_t cap;            /* the owner's */
     uint32_t generation;   /* the owner's; others load it */
     int64_t tid;
-    pthread_mutex_t lock;              /* the owner when entries move, and whoever visits */
+    pthread_mutex_t lock;              /* the owner when entries move, and visitors */
     struct marey__stack *next, **link; /* the registry; guarded by its lock */
 };
 
@@ -175,9 +175,9 @@ extern __thread struct marey__stack *marey__stack_self __attribute__((tls_model(
 /* A bit of MAREY__STACK_USERS was set; `before` is the enable word as it was. */
 void marey__stack_needed(uint32_t before);
 
-/* This thread's stack, empty when it is from before somebody needed it; NULL without memory, which is said. */
+/* This thread's stack, empty when it is from before somebody needed it; NULL on out of memory, which is said. */
 struct marey__stack *marey__stack_renew(void);
-extern uint32_t marey__stack_generation; /* written by marey__stack_needed alone. Relaxed */
+extern uint32_t marey__stack_generation; /* written only by marey__stack_needed. Relaxed */
 
 static inline struct marey__stack *marey__stack_get(void)
 {
@@ -188,7 +188,7 @@ static inline struct marey__stack *marey__stack_get(void)
     return marey__stack_renew();
 }
 
-/* Make room for one more; false without memory. */
+/* Make room for one more; false on out of memory. */
 bool marey__stack_grow(struct marey__stack *stack);
 
 /* Without memory the entry is left out, which was said. */
@@ -309,7 +309,7 @@ MAREY_PRIVATE_API const void *marey__pack_words(marey__packer *packer, const uin
 /* What a chunk holds, up to the first zero. */
 struct marey__extent {
     size_t n_words;
-    size_t n_events; /* a record is one, and one that tells of a gap is none */
+    size_t n_events; /* a record is one, and one that reports a gap is not */
     uint64_t last_ticks; /* of the last event, or where the longest work of a stream ends; 0 without any */
 };
 struct marey__extent marey__chunk_extent(const struct marey__chunk_head *chunk);
@@ -324,8 +324,8 @@ struct marey__log {
     uint64_t last_words_at; /* where the last block of words begins; 0: none can be given up */
     struct marey__loss_entry last_words; /* what is lost without it */
     bool is_broken; /* a write failed; nothing more is written. Release; loaded anywhere with acquire */
-    char failure[512]; /* the sentence of that write; stands still once `is_broken` is seen */
-    bool *lane_headers_written; /* by lane: its thread's block is in the log. Of whoever has the packer */
+    char failure[512]; /* the sentence of that write; does not change once `is_broken` is seen */
+    bool *lane_headers_written; /* by lane: its thread's block is in the log. Used by the owner of the packer */
     size_t n_lane_headers;
     struct marey__buf sites; /* gathered for the next block; these two are guarded by intern.lock */
     bool is_gathering;
@@ -394,7 +394,7 @@ uint32_t marey__queue_length(const struct marey__queue *queue);
 /* ---- pool.c: the shared mapping and its chunks ---- */
 
 struct marey__pool {
-    struct marey__pool_head *head; /* slot 0 of the mapping; release, as whoever loses an event loads it with acquire */
+    struct marey__pool_head *head; /* slot 0 of the mapping; release, as a thread that loses an event loads it with acquire */
     size_t bytes;                 /* of the mapping, which is the budget */
     uint32_t n_max;               /* chunks the budget allows */
     struct marey__held_file file; /* none: anonymous */
@@ -439,10 +439,10 @@ struct marey__lane {
     uint32_t next_sequence;
     int64_t tid;
     enum marey_lane_kind kind;
-    char name[16]; /* of a lane that is no thread's */
+    char name[16]; /* of a lane that does not belong to a thread */
     uint64_t gap_events, gap_first_tick,
         gap_last_tick;    /* lost since the last event that was kept. The owner's */
-    pthread_mutex_t lock; /* the owner on the slow way, and whoever closes the recording */
+    pthread_mutex_t lock; /* the owner on the slow way, and the thread that closes the recording */
     struct marey__lane *next, **link; /* the registry; guarded by lanes.lock */
 };
 
@@ -459,7 +459,7 @@ static inline uint32_t marey__tag(enum marey_kind kind, uint32_t id)
 
 /*
  * Store one word at `pos`, which is below the limit; the lane is busy and is no longer so afterwards. The zero behind
- * the word is stored first, so that whoever reads a dead process's chunk up to the first zero sees whole words only.
+ * the word is stored first, so that a reader of a dead process's chunk up to the first zero sees only whole words.
  */
 static inline void marey__lane_store(struct marey__lane *lane, uint64_t *pos, uint64_t word)
 {
@@ -541,9 +541,9 @@ void marey__lane_store_record(struct marey__lane *lane, uint64_t tick, enum mare
 void marey__lane_register(struct marey__lane *lane);
 void marey__lane_retire(struct marey__lane *lane); /* what it holds goes to the log; it is freed */
 
-/* ---- side_lane.c: a lane that is no thread's, such as a stream's; its records carry their own ticks ---- */
+/* ---- side_lane.c: a lane that does not belong to a thread, such as a stream's; its records carry their own ticks ---- */
 
-/* `name` (copied) is cut to 15 bytes. NULL without memory. A forked child's copies are gone: it must forget them. */
+/* `name` (copied) is cut to 15 bytes. NULL on out of memory. A forked child's copies are gone: it must forget them. */
 struct marey__lane *marey__side_lane_open(enum marey_lane_kind kind, int64_t tid, const char *name);
 /*
  * Write a record of `n` words behind its header. Ticks must not go back. Any thread, one at a time for each lane; not
@@ -616,7 +616,7 @@ struct marey__record {
     uint64_t n_events_flushed, flush_cpu_ns; /* written by the thread that has the packer */
     bool is_full; /* the disk budget is spent: chunks stay in the pool. Relaxed */
     bool is_closing; /* everything goes to the log now, and no flush thread starts. Stored before flush.lock */
-    bool has_failed; /* the user was told that this recording stopped. Relaxed */
+    bool has_failed; /* the user knows that this recording stopped. Relaxed */
     uint32_t nesting_errors;
     uint32_t *n_family_open; /* recordings that are open, or were when their process died, of this process and of those
                                 it forked: shared memory, atomic. NULL before the first */
@@ -639,7 +639,7 @@ bool marey__record_family_is_open(void);
 bool marey__record_is_foreign(void);
 /* Count `n` events lost between two ticks. Any thread, also from a signal handler. */
 void marey__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick);
-/* A write failed: say so, switch off. From whoever writes. */
+/* A write failed: say so, switch off. From any writer. */
 void marey__record_failed(const char *why);
 /* A text about the process, into the log that is open; a sentence for the reader of the recording. */
 void marey__record_text(const char *key, const char *value);

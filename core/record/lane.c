@@ -141,7 +141,7 @@ static void leave_registry(struct marey__lane *lane)
 void marey__lane_retire(struct marey__lane *lane)
 {
     pthread_mutex_lock(&lanes.lock);
-    /* Still in the registry: whoever closes the recording waits here until the chunk is in the queue. */
+    /* Still in the registry: the thread that closes the recording waits here until the chunk is in the queue. */
     pthread_mutex_lock(&lane->lock);
     if (record->owner == getpid()) /* the thread of a raw clone() has no pool to give anything back to */
         hand_over(lane);
@@ -276,7 +276,7 @@ static void lose_without_lane(void)
     marey__record_lost(1, now, now);
 }
 
-/* The lane of this thread, made if there is none, and NULL without memory. */
+/* The lane of this thread, made if there is none, and NULL on out of memory. */
 static struct marey__lane *attach(struct marey__lane *lane)
 {
     if (lane == &absent && (lane = lane_create()) == NULL)

@@ -1,6 +1,6 @@
 /*
  * The bytes of a log and of a pool, shared by the writer (core/record) and the reader (core/read). Little-endian.
- * docs/formats/recording.md tells the same in words, with worked bytes. What stands here never changes within a
+ * docs/formats/recording.md describes the same, with worked bytes. The content of this header never changes within a
  * version; new block types and new keys may come, and readers skip what they do not know.
  *
  *   log:   block, block, block, ...           the first is MAREY__BLOCK_LOG
@@ -139,10 +139,10 @@ struct marey__pool_head {
     uint32_t chunk_bytes;
     uint32_t n_chunks; /* slots in use so far, this head's slot not counted; grows */
     uint32_t is_broken; /* non-zero: the log could not be written to the end; what is here is missing there */
-    uint64_t n_lost; /* all updated by whoever loses events */
+    uint64_t n_lost; /* all updated by threads that lose events */
     uint64_t lost_first_tick, lost_last_tick;
     uint64_t id; /* as in the log; 0: made before there was one. It and the next have been 0 before */
-    uint64_t log_inode;   /* of the log, which tells it from its copies */
+    uint64_t log_inode;   /* of the log, which distinguishes it from its copies */
     uint64_t broken_tick; /* when it became so; events since then are nowhere. 0: unknown */
     char failure[512];    /* why, as a sentence */
 };

@@ -369,7 +369,7 @@ static marey_status close_files(const char *how)
     record->log_bytes_last = record->log.size;
     if (!is_broken)
         count_family(-1);
-    drop_files(is_broken); /* a pool whose words the log lacks stays, for whoever reads the recording */
+    drop_files(is_broken); /* a pool whose words the log lacks stays, for readers of the recording */
     return st;
 }
 

@@ -1,4 +1,4 @@
-/* Lanes that are no thread's. They are written rarely or in batches, so each record takes the lane's lock. */
+/* Lanes that do not belong to a thread. They are written rarely or in batches, so each record takes the lane's lock. */
 #include <stdio.h>
 #include <string.h>
 

@@ -158,7 +158,7 @@ marey_status marey__usage_check(uint32_t mask)
     uint64_t ns;
     int64_t bytes;
     if ((mask & ~(uint32_t)MAREY__USAGE_ALL) != 0)
-        return marey__fail(MAREY_EINVAL, "%#x is no kind of usage; see enum marey_stopwatch_usage",
+        return marey__fail(MAREY_EINVAL, "%#x is not a kind of usage; see enum marey_stopwatch_usage",
                            mask & ~(uint32_t)MAREY__USAGE_ALL);
     if ((mask & MAREY_USAGE_TREE_CPU) != 0 && !has_own_proc())
         return marey__fail(

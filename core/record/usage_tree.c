@@ -9,7 +9,7 @@
  * A process that ends moves from one row to another. It is counted in exactly one when the row that it moves to is read
  * first: whoever moved before that is there, whoever moved later is missing among the clocks, and then all is read again.
  *
- * Who descends from us changes only when a process begins. The kernel tells the number it gave last (/proc/loadavg), so as
+ * Who descends from us changes only when a process begins. The kernel reports the number it gave last (/proc/loadavg), so as
  * long as that stands still nobody is new, and when it went on, only the numbers in between are looked at. A number is
  * given a little before its process can be seen, so numbers are looked at again for a while. All of /proc is looked
  * through only at first, when numbers began anew, and where /proc/loadavg is not the kernel's own.
@@ -43,7 +43,7 @@ struct process {
     uint64_t pid, parent, start_time;
     clockid_t clock;
     uint64_t cpu_ns;    /* when last seen */
-    uint64_t reaped_ns; /* of its ended children, as the kernel tells it */
+    uint64_t reaped_ns; /* of its ended children, as the kernel reports it */
     uint64_t gone_ns;   /* of its ended children, as they were last seen */
 };
 
@@ -133,7 +133,7 @@ static void probe(uint64_t pid)
     clockid_t clock;
     struct marey__process_stat stat;
     uint64_t *const stranger = &tree.strangers[pid % N_STRANGERS];
-    /* Most numbers are of threads and of processes long gone: the clock tells for a tenth of what the file costs. */
+    /* Most numbers are of threads and of processes long gone: the clock answers for a tenth of what the file costs. */
     if (*stranger == pid || is_in_tree(pid) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
         !marey__read_process_stat((int64_t)pid, 0, &stat))
         return;
@@ -275,7 +275,7 @@ static void read_stats(void)
         struct process *const p = &tree.list[i];
         struct marey__process_stat stat;
         if (!marey__read_process_stat((int64_t)p->pid, 0, &stat))
-            continue; /* its clock tells whether it ended */
+            continue; /* its clock shows whether it ended */
         if (stat.start_time == p->start_time) {
             p->parent = stat.parent;
             p->reaped_ns = MAREY__MAX(p->reaped_ns, stat.reaped_ticks * tick_ns);

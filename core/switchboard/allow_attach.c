@@ -41,7 +41,8 @@ marey_status marey_allow_attach(int64_t pid)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const unsigned long who = pid == 0 ? PR_SET_PTRACER_ANY : (unsigned long)pid;
     if (pid < 0 || pid > INT32_MAX)
-        return marey__fail(MAREY_EINVAL, "%lld is no process id; 0 allows any process of this user",
+        return marey__fail(MAREY_EINVAL,
+                           "%lld is not a process id; 0 allows any process of this user",
                            (long long)pid);
     pthread_once(&once, watch_forks);
     const bool is_told = prctl(PR_SET_PTRACER, who, 0, 0, 0) == 0;

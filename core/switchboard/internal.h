@@ -67,7 +67,7 @@ struct marey__instrument {
     size_t n_options;
     const void *defaults; /* that struct before any option; NULL: zeros */
     size_t settings_size; /* of that struct; 0: none */
-    /* Measures only what whoever started the recording asked for: the measurement's name, how to ask. NULL: no. */
+    /* Measures only on request of the user who started the recording: the measurement's name, how to ask. NULL: no. */
     const char *measures, *ask_by;
     bool (*is_wanted)(const void *settings); /* with `measures` */
 
@@ -97,10 +97,10 @@ const char *marey__earlier_copy(void);
 /* ==== iteration ==== */
 
 /*
- * iteration: the one count of iterations in a process, its driver, epochs and phases; and whoever works by iterations.
+ * iteration: the one count of iterations in a process, its driver, epochs and phases; and its subscribers.
  */
 
-/* What a subscriber is told of an iteration that ended. */
+/* What a subscriber learns of an iteration that ended. */
 struct marey__iteration_event {
     uint64_t number; /* from 0 */
     bool is_warmup;

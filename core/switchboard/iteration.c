@@ -1,5 +1,5 @@
 /*
- * One count of iterations for a process, whoever drives it. Nothing here is on a hot path: a lock guards the counts, and
+ * One count of iterations for a process, with any driver. Nothing here is on a hot path: a lock guards the counts, and
  * is given back before anything is written or anybody is called.
  */
 #include <pthread.h>
@@ -24,8 +24,8 @@ static struct {
     struct marey_epoch_times epoch,
         last_epoch; /* the open one; the last that ended, where `has_last` */
     bool has_last;
-    uint32_t told_recording; /* the recording that knows of the epoch and the phase */
-    marey_driver driver;     /* NULL before the first iteration */
+    uint32_t informed_recording; /* the recording that knows of the epoch and the phase */
+    marey_driver driver;         /* NULL before the first iteration */
     subscriber_list subscribers;
 } counter = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -42,18 +42,18 @@ static void put(enum marey_record_type type, const uint64_t *words, size_t n)
         marey__lane_put_record(type, words, n);
 }
 
-/* A recording that began inside an epoch or a phase is told of it before anything else. */
+/* A recording that began inside an epoch or a phase learns of it before anything else. */
 static void put_surroundings(void)
 {
     if (!marey_enabled())
         return;
     const uint32_t recording = __atomic_load_n(&marey__record.generation, __ATOMIC_RELAXED);
     pthread_mutex_lock(&counter.lock);
-    const bool is_told = counter.told_recording == recording;
-    const bool in_epoch = counter.in_epoch && !is_told;
+    const bool is_informed = counter.informed_recording == recording;
+    const bool in_epoch = counter.in_epoch && !is_informed;
     const uint64_t epoch[] = {counter.n_epochs, 1};
-    const uint64_t phase[] = {is_told ? 0 : counter.phase};
-    counter.told_recording = recording;
+    const uint64_t phase[] = {is_informed ? 0 : counter.phase};
+    counter.informed_recording = recording;
     pthread_mutex_unlock(&counter.lock);
     if (in_epoch)
         put(MAREY_RECORD_EPOCH, epoch, MAREY__COUNT_OF(epoch));
@@ -165,7 +165,7 @@ struct marey__iteration_place marey__iteration_place(void)
 
 /* ---- warm-up ---- */
 
-/* Set where it ends, and tell whoever works by iterations if that changes what the present one is. Takes the lock. */
+/* Set where it ends, and notify subscribers if that changes what the present one is. Takes the lock. */
 static void set_warmup_end(uint64_t end, bool only_later)
 {
     subscriber_list subscribers;
@@ -384,7 +384,7 @@ static void forget(void)
 
 void marey_iteration_reset(void)
 {
-    set_warmup_end(0, false); /* whoever works by iterations hears that warm-up is over */
+    set_warmup_end(0, false); /* subscribers learn that warm-up is over */
     pthread_mutex_lock(&counter.lock);
     forget();
     pthread_mutex_unlock(&counter.lock);

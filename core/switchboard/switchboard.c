@@ -85,7 +85,7 @@ const void *marey__settings_of(const struct marey__settings *s,
 /*
  * Under `marey run`, or with MAREY set, a program that starts a recording by itself records into the one that is
  * already
- * on: whoever runs it has the last word. True when that is the case; only the first start joins.
+ * on: the user who runs it decides. True when that is the case; only the first start joins.
  */
 static bool join_environment(const struct marey__settings *wanted)
 {

@@ -513,7 +513,7 @@ static void a_kind_that_is_none_is_refused(void **state)
     (void)state;
     assert_int_equal(marey__usage_check(MAREY__USAGE_ALL), MAREY_OK);
     assert_int_equal(marey__usage_check(1u << 20 | MAREY_USAGE_RSS), MAREY_EINVAL);
-    assert_non_null(strstr(marey_last_error(), "0x100000 is no kind of usage"));
+    assert_non_null(strstr(marey_last_error(), "0x100000 is not a kind of usage"));
 }
 
 /* ---- texts of /proc ---- */

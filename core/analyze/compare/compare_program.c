@@ -42,8 +42,7 @@ marey_status marey__runs_add_programs(struct marey__compared_runs *side,
 /* "name (file.py)": lines move from version to version, and folders from machine to machine. */
 static void put_name(struct marey__buf *text, const struct marey__call_function *function)
 {
-    const char *const slash = strrchr(function->file, '/');
-    const char *const file = slash != NULL ? slash + 1 : function->file;
+    const char *const file = marey__base_name(function->file);
     text->len = 0;
     marey__buf_puts(text, function->qualified[0] != '\0' ? function->qualified : function->name);
     if (file[0] != '\0' && strcmp(file, "~") != 0)

@@ -14,15 +14,9 @@ enum { DIGIT_BITS = 11, N_BUCKETS = 1 << DIGIT_BITS, FEW = 256 };
 
 /* ---- medians ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double marey__median(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, compare_doubles);
+    qsort(values, n, sizeof *values, marey__compare_f64);
     return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

@@ -30,15 +30,9 @@ static double seconds(uint64_t ns)
 
 static size_t find_stretch(const struct marey__meter *meter, uint64_t ns)
 {
-    size_t low = 0, high = meter->n_stretches;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (meter->stretches[middle].begin_ns <= ns)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    size_t after;
+    MAREY__BISECT(after, 1, meter->n_stretches, meter->stretches[after].begin_ns <= ns);
+    return after - 1;
 }
 
 /* Energy of the stretch up to a moment in it. */

@@ -290,7 +290,7 @@ bool marey__meter_prepare(struct marey__meter *meter)
     thin_counter(meter);
     meter->has_counter = meter->of[MAREY__ENERGY].n >= 2;
     meter->is_brief &= !meter->has_counter;
-    /* Power of a package is the difference of two readings of its counter, and told with the second. */
+    /* Power of a package is the difference of two readings of its counter, and recorded with the second. */
     meter->has_power = meter->of[MAREY__POWER].n >= 2 && !(is_package && meter->has_counter);
     if (!marey__readings_distance(&meter->of[MAREY__POWER], &meter->power_period_ns))
         return false;

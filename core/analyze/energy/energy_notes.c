@@ -5,9 +5,9 @@
 
 #include "analyze/energy/internal.h"
 
-/* A share by which counter and power may differ without a word. */
+/* A share by which counter and power may differ without a note. */
 static const double usual_difference = 0.05;
-/* One in so many readings may be missing without a word: a busy machine does that. */
+/* One in so many readings may be missing without a note: a busy machine does that. */
 enum { few_missing = 20 };
 
 struct notes {

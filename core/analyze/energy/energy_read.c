@@ -40,7 +40,7 @@ static uint32_t meter_of(const struct reading *r, const char *device, size_t len
     return 0;
 }
 
-/* "GPU 0 power (W)": what stands before the quantity is the device's name. */
+/* "GPU 0 power (W)": the text before the quantity is the device's name. */
 static size_t name_length(const struct marey_site_info *site, const char *quantity)
 {
     const char *at = strstr(site->name, quantity);
@@ -50,7 +50,7 @@ static size_t name_length(const struct marey_site_info *site, const char *quanti
     return len;
 }
 
-/* A site that is a reading of some device. False without memory. */
+/* A site that is a reading of some device. Returns false on out of memory. */
 static bool take_site(struct reading *r, uint32_t number)
 {
     struct marey__energy_report *report = r->report;
@@ -263,7 +263,7 @@ static void take_streams(struct marey__energy_member *member, marey_recording *r
     }
 }
 
-/* A new one, or that of an earlier process of the same rank. False without memory. */
+/* A new one, or that of an earlier process of the same rank. Returns false on out of memory. */
 static bool find_member(struct reading *r)
 {
     struct marey__energy_report *report = r->report;

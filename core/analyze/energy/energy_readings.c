@@ -69,12 +69,6 @@ bool marey__readings_tidy(struct marey__meter *meter, enum marey__quantity q)
     return true;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 bool marey__readings_distance(const struct marey__readings *readings, uint64_t *out)
 {
     *out = 0;
@@ -85,7 +79,7 @@ bool marey__readings_distance(const struct marey__readings *readings, uint64_t *
         return false;
     for (size_t i = 0; i + 1 < readings->n; i++)
         distances[i] = readings->at[i + 1].ns - readings->at[i].ns;
-    qsort(distances, readings->n - 1, sizeof *distances, by_size);
+    qsort(distances, readings->n - 1, sizeof *distances, marey__compare_u64);
     *out = distances[(readings->n - 1) / 2];
     marey__free(distances);
     return true;
@@ -163,7 +157,7 @@ uint64_t marey__meter_stated_period(const struct marey__meter *meter)
     const char *found = memmem(words, len, every, sizeof every - 1);
     const double period = found != NULL ? strtod(found + sizeof every - 1, NULL) : 0;
     uint64_t ns = period > 0 && period < 60 ? (uint64_t)(period * 1e9) : 0;
-    /* That one is the mean of the last second on most GPUs: edges are no sharper. */
+    /* That one is the mean of the last second on most GPUs: edges are not sharper. */
     if (memmem(words, len, average, sizeof average - 1) != NULL)
         ns = MAREY__MAX(ns, UINT64_C(1000000000));
     return ns;

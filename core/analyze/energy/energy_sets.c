@@ -5,7 +5,7 @@ bool marey__time_set_add(struct marey__time_set *set, uint64_t begin_ns, uint64_
 {
     if (end_ns <= begin_ns)
         return true;
-    /* A range is told when it ends, behind those within it, which it covers. */
+    /* A range is recorded when it ends, after those within it, which it covers. */
     while (set->n > 0 && set->parts[set->n - 1].begin_ns >= begin_ns &&
            set->parts[set->n - 1].end_ns <= end_ns)
         set->n--;

@@ -127,7 +127,7 @@ static void put_numbers(const struct marey__energy_report *report, marey_table *
     marey__put_string(table, note);
 }
 
-/* Which table, and what stands before the numbers: put for each kind. */
+/* Which table, and the columns before the numbers: put for each kind. */
 struct target_row {
     marey_table *table;
     void (*put_whose)(const struct target_row *to);
@@ -284,10 +284,10 @@ static bool put_parts_of_run(struct marey__energy_report *report,
         to.put_whose = put_whose_rank;
         to.is_shared = shares_device(report, section->windows[i]->member);
         put_row(&to);
-        bool is_told = false; /* a host is told with the first of its ranks */
+        bool is_listed = false; /* a host is listed with the first of its ranks */
         for (size_t j = 0; j < i; j++)
-            is_told |= strcmp(report->members[section->windows[j]->member].host, member->host) == 0;
-        if (is_told)
+            is_listed |= strcmp(report->members[section->windows[j]->member].host, member->host) == 0;
+        if (is_listed)
             continue;
         const struct marey__energy_scope scope = {.member = MAREY__NO_MEMBER, .host = member->host};
         if (!marey__energy_row_make(report, section, &scope, &row))

@@ -9,21 +9,18 @@
 
 /* ---- runs ---- */
 
+static int by_start(const void *a, const void *b)
+{
+    const struct marey__process_run *x = a, *y = b;
+    return marey__process_run_is_before(x, y) ? -1 : marey__process_run_is_before(y, x);
+}
+
 void marey__energy_order_runs(struct marey__energy_report *report)
 {
-    /* Few, and mostly in order. */
-    for (size_t i = 1; i < report->runs.n; i++)
-        for (size_t j = i;
-             j > 0 && report->runs.list[j].start_unix_ns < report->runs.list[j - 1].start_unix_ns;
-             j--) {
-            const struct marey__process_run run = report->runs.list[j];
-            report->runs.list[j] = report->runs.list[j - 1];
-            report->runs.list[j - 1] = run;
-            for (size_t m = 0; m < report->n_members; m++) {
-                uint32_t *of = &report->members[m].run;
-                *of = *of == j ? (uint32_t)j - 1 : *of == j - 1 ? (uint32_t)j : *of;
-            }
-        }
+    for (size_t m = 0; m < report->n_members; m++)
+        report->members[m].run = marey__process_runs_place(&report->runs, report->members[m].run);
+    if (report->runs.n > 1)
+        qsort(report->runs.list, report->runs.n, sizeof *report->runs.list, by_start);
 }
 
 /* ---- devices ---- */
@@ -159,7 +156,7 @@ static void find_places(struct marey__energy_report *report)
     }
 }
 
-/* A slice has no power of its own: its GPU is measured, and which of several GPUs it is on is not told. */
+/* A slice has no power counter: its GPU is measured, and which of several GPUs it is on is unknown. */
 static bool has_slices(const struct marey__meter *meter)
 {
     static const char slices[] = " MIG slices";
@@ -250,12 +247,6 @@ bool marey__energy_find_users(struct marey__energy_report *report)
 
 /* ---- groups of iterations ---- */
 
-static int by_size(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* 1, 2, 5, 10, 20, ...: the first that makes a group last for ten times as long as readings take to change. */
 static uint64_t choose_group(const struct marey__energy_report *report, uint64_t median_ns)
 {
@@ -276,7 +267,7 @@ static bool find_group(struct marey__energy_report *report)
         return false;
     for (size_t i = 0; i < report->n_iterations; i++)
         durations[i] = report->iterations[i].end_ns - report->iterations[i].begin_ns;
-    qsort(durations, report->n_iterations, sizeof *durations, by_size);
+    qsort(durations, report->n_iterations, sizeof *durations, marey__compare_u64);
     report->group = choose_group(report, MAREY__MAX(durations[report->n_iterations / 2], 1));
     marey__free(durations);
     return true;

@@ -36,12 +36,12 @@ struct marey__time_set {
     size_t n, cap;
 };
 
-/* False without memory. */
+/* Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__time_set_add(struct marey__time_set *set, uint64_t begin_ns,
                                            uint64_t end_ns);
 MAREY_WARN_UNUSED bool marey__time_set_unite(struct marey__time_set *into,
                                              const struct marey__time_set *from);
-/* Put it in order, each moment once. False without memory. */
+/* Put it in order, each moment once. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__time_set_settle(struct marey__time_set *set);
 /* Add what is in `whole` and not in `holes`; both are settled. */
 MAREY_WARN_UNUSED bool marey__time_set_add_between(struct marey__time_set *into,
@@ -83,8 +83,8 @@ struct marey__readings {
 };
 
 enum marey__stretch_kind {
-    MAREY__COUNTED,    /* the counter tells */
-    MAREY__INTEGRATED, /* power alone */
+    MAREY__COUNTED,    /* by the counter */
+    MAREY__INTEGRATED, /* only power */
     MAREY__UNKNOWN,    /* neither */
 };
 
@@ -129,7 +129,7 @@ MAREY_WARN_UNUSED bool marey__meter_append(struct marey__meter *meter, struct ma
 uint64_t marey__meter_stated_period(const struct marey__meter *meter);
 /* Usual distances between readings, beyond which some are missing. */
 enum { MAREY__MAX_GAP = 4 };
-/* In order, without what cannot be, and one for each moment; sums and covers. These three false without memory. */
+/* In order, without what cannot be, and one for each moment; sums and covers. These three false on out of memory. */
 MAREY_WARN_UNUSED bool marey__readings_tidy(struct marey__meter *meter, enum marey__quantity q);
 MAREY_WARN_UNUSED bool marey__readings_sum(struct marey__readings *readings, uint64_t began_ns);
 /* The median distance of successive readings; 0 for fewer than two. */
@@ -140,7 +140,7 @@ void marey__readings_throttled(struct marey__readings *readings);
 
 /* ---- energy_meter.c ---- */
 
-/* Put the readings in order and sum them up. False without memory. */
+/* Put the readings in order and sum them up. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__meter_prepare(struct marey__meter *meter);
 /* What its process says of the device in `energy_sources`: a field of "device|model|words"; "" where it says nothing. */
 enum { MAREY__SOURCE_MODEL = 1, MAREY__SOURCE_WORDS = 2 };
@@ -152,7 +152,7 @@ size_t marey__readings_find(const struct marey__readings *readings, uint64_t ns)
 
 /* ---- energy_measure.c ---- */
 
-/* Means of these are told; of the others with them the highest. */
+/* Tables have the means of these; of the others, also the highest. */
 enum { MAREY__FIRST_MEAN = MAREY__UTILIZATION, MAREY__LAST_SHARE = MAREY__THROTTLE };
 
 struct marey__energy_sum {
@@ -267,12 +267,12 @@ struct marey__energy_report {
 /* All processes of a recording. */
 MAREY_WARN_UNUSED marey_status marey__energy_read(struct marey__energy_report *report,
                                                   marey_recording *recording);
-/* The window of a member, made when new; NULL without memory. */
+/* The window of a member, made when new; NULL on out of memory. */
 struct marey__energy_window *marey__energy_window(struct marey__energy_report *report,
                                                   uint32_t member, enum marey__energy_by by,
                                                   uint64_t key);
 
-/* energy_users.c: runs in order of time, devices and who uses them; groups of iterations. False without memory. */
+/* energy_users.c: runs in order of time, devices and who uses them; groups of iterations. Returns false on out of memory. */
 void marey__energy_order_runs(struct marey__energy_report *report);
 MAREY_WARN_UNUSED bool marey__energy_find_users(struct marey__energy_report *report);
 MAREY_WARN_UNUSED bool marey__energy_group_iterations(struct marey__energy_report *report);
@@ -303,7 +303,7 @@ struct marey__energy_row {
     bool is_too_many;
 };
 
-/* What the devices that are used took in a section. False without memory. */
+/* What the devices that are used took in a section. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__energy_row_make(const struct marey__energy_report *report,
                                               const struct marey__energy_section *section,
                                               const struct marey__energy_scope *scope,

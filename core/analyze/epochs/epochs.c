@@ -6,22 +6,6 @@
 const char *const marey__epoch_phase_names[MAREY__N_PHASES] = {
     "data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging", "other"};
 
-/* ---- runs in order of time ---- */
-
-static void order_runs(struct marey__epochs *epochs)
-{
-    for (size_t i = 0; i < epochs->n_times; i++) {
-        const struct marey__process_run *own = &epochs->runs.list[epochs->times[i].run];
-        uint32_t place = 0;
-        for (size_t r = 0; r < epochs->runs.n; r++) {
-            const struct marey__process_run *run = &epochs->runs.list[r];
-            place += run->start_unix_ns < own->start_unix_ns ||
-                     (run->start_unix_ns == own->start_unix_ns && run < own);
-        }
-        epochs->times[i].run = place;
-    }
-}
-
 static bool is_before(const void *a, const void *b)
 {
     const struct marey__epoch_time *x = a, *y = b;
@@ -114,7 +98,8 @@ static marey_status fill(struct marey__epochs *epochs, const marey_report *repor
     MAREY_TRY(read_all(epochs, request));
     if (epochs->n_times == 0)
         return marey__report_missing(report);
-    order_runs(epochs);
+    for (size_t i = 0; i < epochs->n_times; i++)
+        epochs->times[i].run = marey__process_runs_place(&epochs->runs, epochs->times[i].run);
     if (!marey__sort_runs(epochs->times, epochs->n_times, sizeof *epochs->times, is_before) ||
         !make_groups(epochs) || !marey__epochs_fill(epochs))
         return marey__no_memory();

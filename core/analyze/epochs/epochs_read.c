@@ -21,7 +21,7 @@ static struct marey__epoch_time *epoch_of(const struct reading *r)
     return &r->epochs->times[r->epochs->n_times - 1];
 }
 
-/* The open phase, in the open epoch; made when new, NULL without memory. */
+/* The open phase, in the open epoch; made when new, NULL on out of memory. */
 static struct marey__epoch_part *part_of(struct reading *r, uint32_t site)
 {
     struct marey__epochs *epochs = r->epochs;
@@ -40,7 +40,7 @@ static struct marey__epoch_part *part_of(struct reading *r, uint32_t site)
     return &epochs->parts[epochs->n_parts++];
 }
 
-/* Time goes on up to `ns`: it is that of the open phase. False without memory. */
+/* Time goes on up to `ns`: it is that of the open phase. Returns false on out of memory. */
 static bool go_on(struct reading *r, uint64_t ns)
 {
     const struct marey__span *phase = &r->progress.phase;

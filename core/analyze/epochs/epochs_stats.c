@@ -4,7 +4,7 @@
 
 #include "analyze/epochs/internal.h"
 
-/* By less than this ranks are told apart by chance. */
+/* Ranks differ by less than this by chance. */
 #define STANDS_OUT 0.02
 
 /* Where ranks that exchange gradients wait for one another. */
@@ -96,12 +96,6 @@ bool marey__epoch_values_add(struct marey__epoch_values *values, double value)
     return MAREY__PUSH(values->values, values->n, values->cap, value);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 struct marey__epoch_spread marey__epoch_values_spread(struct marey__epoch_values *values)
 {
     struct marey__epoch_spread spread = {0};
@@ -109,7 +103,7 @@ struct marey__epoch_spread marey__epoch_values_spread(struct marey__epoch_values
     const double *v = values->values;
     if (n == 0)
         return spread;
-    qsort(values->values, n, sizeof *values->values, compare);
+    qsort(values->values, n, sizeof *values->values, marey__compare_f64);
     double squares = 0;
     for (size_t i = 0; i < n; i++)
         spread.mean += v[i] / (double)n;

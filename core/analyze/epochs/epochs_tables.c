@@ -346,17 +346,18 @@ static bool put_notes(const struct marey__epochs *epochs, const struct run *run)
     if (n_open != 0)
         marey__buf_printf(&text,
                           "%" PRIu64 " epochs of run %" PRIu32
-                          " were not ended on every rank, and are no part of averages\n",
+                          " were not ended on every rank, and are not part of averages\n",
                           n_open, run->number + 1);
     if (n_cut != 0)
         marey__buf_printf(&text,
                           "in %" PRIu64 " epochs of run %" PRIu32
-                          " events were lost; they are no part of averages\n",
+                          " events were lost; they are not part of averages\n",
                           n_cut, run->number + 1);
     if (n_firsts != 0 && n_firsts == n_counted && !epochs->with_first)
         marey__buf_printf(&text,
-                          "run %" PRIu32 " has no epoch but the first, which warms up: it is what "
-                          "is told\n",
+                          "run %" PRIu32
+                          " has no epoch but the first, which warms up: it is the one "
+                          "reported\n",
                           run->number + 1);
     for (size_t at = 0; !text.failed && at < text.len;) {
         const char *end = memchr(text.data + at, '\n', text.len - at);

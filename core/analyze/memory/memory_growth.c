@@ -10,12 +10,6 @@
 
 enum { N_SLICES = 50, LEAST_POINTS = 8, LEAST_GROWTH = 1 << 20, NS_A_SECOND = 1000000000 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Theil and Sen's median of slopes, with Kendall's interval. */
 bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *out)
 {
@@ -27,7 +21,7 @@ bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *ou
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++)
             slopes[k++] = (y[j] - y[i]) / (double)(j - i);
-    qsort(slopes, n_slopes, sizeof *slopes, by_value);
+    qsort(slopes, n_slopes, sizeof *slopes, marey__compare_f64);
     const double points = (double)n;
     const double spread = 1.96 * sqrt(points * (points - 1) * (2 * points + 5) / 18);
     const double low = floor(((double)n_slopes - spread) / 2),

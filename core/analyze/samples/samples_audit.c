@@ -68,12 +68,6 @@ static void draw(const uint32_t *audits, uint64_t n_audits, uint64_t *drawn, siz
         drawn[audits[next_random(random) % n_audits]]++;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Returns false on out of memory. */
 static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, size_t n,
                           struct distance *out)
@@ -96,7 +90,7 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
         draw(list, n_audits, drawn, n, &random);
         values[i] = distance_of(snapshots, n_snapshots, drawn, n_audits, n);
     }
-    qsort(values, DRAWS, sizeof *values, by_value);
+    qsort(values, DRAWS, sizeof *values, marey__compare_f64);
     /* A draw of a draw is farther off than the draw was; by as much it is turned round. */
     out->low = fmax(0, 2 * out->value - values[DRAWS - 1 - DRAWS / 40]);
     out->high = fmax(out->low, 2 * out->value - values[DRAWS / 40]);
@@ -286,11 +280,10 @@ static bool note_slow_steps(struct marey__samples_report *report)
         return true;
     const struct marey_samples_function *const f =
         marey_samples_get_function(report->set.samples, slow.function);
-    const char *const slash = strrchr(f->file, '/');
     marey__put_note(report->tables[MAREY__SAMPLES_NOTES],
                     "%s (%s) takes %.3g ms more in %s%" PRIu64
                     " slow step%s than in others; a slow step takes %.3g ms longer.",
-                    f->name, slash != NULL ? slash + 1 : f->file, slow.extra_ns / 1e6,
+                    f->name, marey__base_name(f->file), slow.extra_ns / 1e6,
                     slow.n_slow == 1 ? "the " : "each of ", slow.n_slow,
                     slow.n_slow == 1 ? "" : "s", slow.longer_ns / 1e6);
     return true;

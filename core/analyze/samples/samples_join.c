@@ -214,12 +214,6 @@ static bool is_whole(const struct marey__span *span)
     return (span->flags & (MAREY__ITERATION_WARMUP | MAREY__ITERATION_CUT)) == 0;
 }
 
-static int by_length(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /*
  * The length from which an iteration is slow: 1.5 times the median; where none is, that of the slowest twentieth. UINT64_MAX
  * without iterations.
@@ -228,7 +222,7 @@ static uint64_t slow_limit(uint64_t *lengths, size_t n, struct marey__slow_found
 {
     if (n == 0)
         return UINT64_MAX;
-    qsort(lengths, n, sizeof *lengths, by_length);
+    qsort(lengths, n, sizeof *lengths, marey__compare_u64);
     const uint64_t median = lengths[n / 2], limit = median + median / 2 + 1;
     if (lengths[n - 1] >= limit)
         return limit;

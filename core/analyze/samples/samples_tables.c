@@ -241,10 +241,9 @@ static void put_frames(struct marey__buf *text, const marey_samples *s, uint32_t
         const struct marey_samples_location l = marey_samples_get_location(s, frames[n - 1]);
         const struct marey_samples_function *const f = marey_samples_get_function(s, l.function);
         const char *const file = f->file[0] != '\0' ? f->file : f->module;
-        const char *const slash = strrchr(file, '/');
         marey__buf_puts(text, f->name);
         if (file[0] != '\0')
-            marey__buf_printf(text, " (%s", slash != NULL ? slash + 1 : file);
+            marey__buf_printf(text, " (%s", marey__base_name(file));
         if (file[0] != '\0' && l.line != 0)
             marey__buf_printf(text, ":%u", l.line);
         marey__buf_puts(text, file[0] != '\0' ? ")" : "");

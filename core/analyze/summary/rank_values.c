@@ -21,12 +21,6 @@ static int by_ns(const void *a, const void *b)
     return (x->process > y->process) - (x->process < y->process);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Between the two in the middle where there is no middle one. */
 static double middle_of(const double *sorted, size_t n)
 {
@@ -53,7 +47,7 @@ static void sum_up(struct marey__rank_name *name, struct marey__rank_value *valu
     name->p75_ns = value_at(values, n, 0.75);
     for (size_t i = 0; i < n; i++)
         scratch[i] = fabs(values[i].ns - name->median_ns);
-    qsort(scratch, n, sizeof *scratch, by_number);
+    qsort(scratch, n, sizeof *scratch, marey__compare_f64);
     name->mad_ns = middle_of(scratch, n);
 }
 
@@ -344,7 +338,7 @@ static double median_elsewhere(const struct making *m, struct marey__rank_row *c
     for (size_t i = 0; i < m->ranks->n_rows; i++)
         if (i < from || i >= to)
             m->scratch[n++] = sorted[i]->ns;
-    qsort(m->scratch, n, sizeof *m->scratch, by_number);
+    qsort(m->scratch, n, sizeof *m->scratch, marey__compare_f64);
     return middle_of(m->scratch, n);
 }
 

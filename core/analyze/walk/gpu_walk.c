@@ -100,7 +100,7 @@ static struct marey__work_stats *new_work(struct marey__process_walk *walk, uint
     return work;
 }
 
-/* The figures of a name and kind, made when new; NULL without memory. */
+/* The figures of a name and kind, made when new; NULL on out of memory. */
 static struct marey__work_stats *work_of(struct marey__process_walk *walk, uint32_t name,
                                          uint32_t kind)
 {

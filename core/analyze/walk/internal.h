@@ -10,7 +10,7 @@
  *   series.c, tasks.c, process_runs.c   times per iteration; threads over processes; processes of one run
  *
  * Input: batches of words (read/). Output: sums and callbacks per process. A process numbers its names for itself;
- * whoever merges processes maps them. Strings are lent by the recordings. Knows no table and no output.
+ * code that merges processes maps them. Strings are lent by the recordings. Knows no table and no output.
  */
 #ifndef MAREY_ANALYZE_WALK_INTERNAL_H
 #define MAREY_ANALYZE_WALK_INTERNAL_H
@@ -38,7 +38,7 @@ struct marey__names {
 
 #define MAREY__NO_NAME UINT32_MAX
 
-/* The number of a text, a new one when it is new; MAREY__NO_NAME without memory. */
+/* The number of a text, a new one when it is new; MAREY__NO_NAME on out of memory. */
 uint32_t marey__names_number(struct marey__names *names, const char *text, size_t len);
 /* The same; a new text is copied into `texts`. */
 uint32_t marey__names_keep(struct marey__names *names, struct marey__arena *texts, const char *text,
@@ -98,15 +98,15 @@ struct marey__tree {
 
 MAREY_WARN_UNUSED bool marey__tree_init(struct marey__tree *tree);
 void marey__tree_fini(struct marey__tree *tree);
-/* A new node; 0 without memory. When the tree is full, ranges of all names share one node, named `other`. */
+/* A new node; 0 on out of memory. When the tree is full, ranges of all names share one node, named `other`. */
 uint32_t marey__tree_add(struct marey__tree *tree, uint32_t parent, uint32_t name, uint32_t other);
-/* Add counts and times of another tree, whose name i is `names[i]` here. False without memory. */
+/* Add counts and times of another tree, whose name i is `names[i]` here. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__tree_join(struct marey__tree *into, const struct marey__tree *tree,
                                         const uint32_t *names, uint32_t other);
 /* How ranges are called that have found no node. */
 #define MAREY__OTHER_RANGES "(other)"
 
-/* The child of `parent` called `name`, made when new; 0 without memory. */
+/* The child of `parent` called `name`, made when new; 0 on out of memory. */
 static inline uint32_t marey__tree_child(struct marey__tree *tree, uint32_t parent, uint32_t name,
                                          uint32_t other)
 {
@@ -121,7 +121,7 @@ typedef int marey__sibling_order(const struct marey__node *a, const struct marey
 
 /*
  * The nodes for which `keep` (by node) is set, and with them their parents, depth first and siblings in order, into
- * `order`, which has room for all. MAREY__NO_ORDER without memory, else how many.
+ * `order`, which has room for all. MAREY__NO_ORDER on out of memory, else how many.
  */
 #define MAREY__NO_ORDER SIZE_MAX
 MAREY_WARN_UNUSED size_t marey__tree_order(const struct marey__tree *tree, uint8_t *keep,
@@ -146,7 +146,7 @@ struct marey__async_match {
 
 /*
  * Offer one half. True when its other half was waiting: `*other` is that one, which no longer waits. Otherwise it waits
- * itself; `*failed` is set without memory.
+ * itself; `*failed` is set on out of memory.
  */
 bool marey__async_match(struct marey__async_match *match, const struct marey__async_half *half,
                         struct marey__async_half *other, bool *failed);
@@ -284,7 +284,7 @@ struct marey__iteration {
     uint64_t no_range_ns; /* of the thread that counts, while it has no range open */
 };
 
-/* Told each span of a process as it ends; `iteration` is NULL for epochs and phases. False without memory. */
+/* Called for each span of a process when it ends; `iteration` is NULL for epochs and phases. Returns false on out of memory. */
 typedef bool marey__span_visitor(void *ctx, const struct marey__span *span,
                                  const struct marey__iteration *iteration);
 
@@ -383,7 +383,7 @@ struct marey__process_walk;
 
 /*
  * Somebody who wants to know of single events while the walk adds them up, so that they are read once for both. Each
- * returns false without memory, which ends the walk; each but `call` may be NULL.
+ * returns false on out of memory, which ends the walk; each but `call` may be NULL.
  */
 struct marey__walk_tap {
     /* A range has ended; the lane's stack is as high as it was before it began. */
@@ -426,7 +426,7 @@ struct marey__process_walk {
     void *tell_ctx;
 };
 
-/* Fini takes a half-made one, too. */
+/* Fini accepts a partially initialized one. */
 MAREY_WARN_UNUSED marey_status marey__process_walk_init(struct marey__process_walk *walk,
                                                         marey_recording *recording, size_t process);
 MAREY_WARN_UNUSED marey_status marey__process_walk_run(struct marey__process_walk *walk);
@@ -437,7 +437,7 @@ MAREY_WARN_UNUSED marey_status marey__lane_walk_batch(struct marey__process_walk
                                                       struct marey__lane_walk *lane,
                                                       const struct marey_batch *batch);
 /*
- * The usual case alone, from `word` of the batch on; the first word that is not of it. For walks without a tap, while the
+ * Only the usual case, from `word` of the batch on; the first word that is not of it. For walks without a tap, while the
  * lane has neither frames that found no room nor a repeat. In lane_plain.c.
  */
 const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
@@ -447,10 +447,10 @@ const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
 MAREY_WARN_UNUSED bool marey__process_walk_record(struct marey__process_walk *walk, uint32_t lane,
                                                   const uint64_t *words, uint64_t ns);
 
-/* Begin with no iteration. False without memory. */
+/* Begin with no iteration. Returns false on out of memory. */
 bool marey__iteration_walk_init(struct marey__process_walk *walk);
 void marey__iteration_walk_fini(struct marey__iteration_walk *iterations);
-/* A batch of the lane is about to be walked. False without memory. */
+/* A batch of the lane is about to be walked. Returns false on out of memory. */
 bool marey__iteration_walk_batch(struct marey__process_walk *walk, struct marey__lane_walk *lane,
                                  const struct marey_batch *batch);
 /* A record about the whole process. Returns false on out of memory. */
@@ -531,7 +531,7 @@ void marey__range_walk_fini(struct marey__range_walk *walk);
 /* All of these, and a visit of the process in order. */
 MAREY_WARN_UNUSED marey_status marey__range_walk(struct marey__range_walk *walk);
 
-/* Columns of tables by kind, for files that define many of them. Short names: include it in .c files alone. */
+/* Columns of tables by kind, for files that define many of them. Short names: include it only in .c files. */
 
 #define COLUMN(name, title, type, unit)                                                            \
     {                                                                                              \
@@ -572,7 +572,7 @@ struct marey__tasks {
     void *ctx;
     size_t n;
     size_t n_jobs;            /* threads; 0: as many as there are cores */
-    marey_progress *progress; /* told the share that is done, on the caller's thread; NULL: nobody */
+    marey_progress *progress; /* called with the share that is done, on the caller's thread; NULL: nobody */
     void *progress_ctx;
 };
 
@@ -584,6 +584,7 @@ MAREY_WARN_UNUSED marey_status marey__tasks_run(const struct marey__tasks *tasks
 struct marey__process_run {
     const char *id; /* lent by the recording */
     uint64_t start_unix_ns;
+    uint32_t number; /* in the order in which they were found */
 };
 
 struct marey__process_runs {
@@ -591,9 +592,13 @@ struct marey__process_runs {
     size_t n, cap;
 };
 
-/* The number of the run that a process is of, put into the list when new. False without memory. */
+/* The number of the run that a process is of, put into the list when new. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__process_runs_find(struct marey__process_runs *runs,
                                                 const struct marey_process *process, uint32_t *out);
+/* By start; how many runs come before `run`, a number in a list that is not sorted yet. */
+bool marey__process_run_is_before(const struct marey__process_run *a,
+                                  const struct marey__process_run *b);
+uint32_t marey__process_runs_place(const struct marey__process_runs *runs, uint32_t run);
 
 /* stacks.c: times by path, of recordings and of those to compare them with. */
 
@@ -631,7 +636,7 @@ struct marey__stacks {
     uint64_t n_words_done;
 };
 
-/* Fini takes one that could not be made, too. */
+/* Fini accepts a partially initialized one. */
 MAREY_WARN_UNUSED marey_status marey__stacks_init(struct marey__stacks *stacks,
                                                   const struct marey__stacks_options *options);
 void marey__stacks_fini(struct marey__stacks *stacks);
@@ -644,7 +649,7 @@ MAREY_WARN_UNUSED marey_status marey__stacks_finish(struct marey__stacks *stacks
 /* ==== series ==== */
 
 /*
- * Series: how long each range ran in each iteration of one process, as arrays, for whoever needs the single values and
+ * Series: how long each range ran in each iteration of one process, as arrays, for analyses that need the single values and
  * not their distribution (comparisons, the export of the series).
  *
  * Memory: 4 bytes for each name and iteration in which, or before which, it ran, 17 for each iteration besides. 50 names

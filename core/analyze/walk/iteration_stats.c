@@ -41,7 +41,7 @@ void marey__iteration_stats_fini(struct marey__iteration_stats *stats, size_t n_
     *stats = (struct marey__iteration_stats){0};
 }
 
-/* ---- where it stands among the others ---- */
+/* ---- its place among the others ---- */
 
 /*
  * Keep a duration at its iteration's number, which other ranks share. A lower number than before is a count that was

@@ -15,7 +15,7 @@ HOT struct marey__lane_walk *lane_of(struct marey__lane_stack *stack)
 
 /* ---- ranges ---- */
 
-/* The node of `name` below `parent`; 0 without memory. */
+/* The node of `name` below `parent`; 0 on out of memory. */
 HOT uint32_t find_node(struct marey__process_walk *walk, struct marey__lane_walk *lane,
                        uint32_t parent, uint32_t name)
 {
@@ -127,7 +127,7 @@ static bool on_covered(void *ctx, struct marey__lane_stack *stack, size_t depth,
     return true;
 }
 
-/* Outermost ranges of this lane that begin from here on are in these ranges of other lanes. False without memory. */
+/* Outermost ranges of this lane that begin from here on are in these ranges of other lanes. Returns false on out of memory. */
 static bool set_around(const struct marey__process_walk *walk, struct marey__lane_walk *lane,
                        const uint64_t *words)
 {

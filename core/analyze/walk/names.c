@@ -111,8 +111,7 @@ void marey__site_key(struct marey__buf *key, const struct marey_site_info *site)
 size_t marey__function_name_len(const struct marey_site_info *site)
 {
     const char *const open = site->file[0] != '\0' ? strstr(site->name, " (") : NULL;
-    const char *const slash = strrchr(site->file, '/');
-    const char *const file = slash != NULL ? slash + 1 : site->file;
+    const char *const file = marey__base_name(site->file);
     const bool is_added = open != NULL && open != site->name && strstr(open, file) != NULL &&
                           site->name[site->name_len - 1] == ')';
     return is_added ? (size_t)(open - site->name) : site->name_len;

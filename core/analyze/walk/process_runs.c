@@ -17,6 +17,21 @@ bool marey__process_runs_find(struct marey__process_runs *runs, const struct mar
         return false;
     *out = (uint32_t)runs->n;
     runs->list[runs->n++] =
-        (struct marey__process_run){.id = process->run_id, .start_unix_ns = process->start_unix_ns};
+        (struct marey__process_run){process->run_id, process->start_unix_ns, *out};
     return true;
+}
+
+bool marey__process_run_is_before(const struct marey__process_run *a,
+                                  const struct marey__process_run *b)
+{
+    return a->start_unix_ns != b->start_unix_ns ? a->start_unix_ns < b->start_unix_ns
+                                                : a->number < b->number;
+}
+
+uint32_t marey__process_runs_place(const struct marey__process_runs *runs, uint32_t run)
+{
+    uint32_t place = 0;
+    for (size_t i = 0; i < runs->n; i++)
+        place += marey__process_run_is_before(&runs->list[i], &runs->list[run]);
+    return place;
 }

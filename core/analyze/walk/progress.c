@@ -1,7 +1,7 @@
 /*
- * From when to when an iteration, an epoch, a phase lasted. An iteration is told by its end; it began
+ * From when to when an iteration, an epoch, a phase lasted. The log records the end of an iteration; it began
  *
- *   where its own begin was told, else
+ *   at its recorded begin, else
  *   where the one before ended, or its epoch or phase began, whichever was last;
  *   for the first of the process: at its first event
  *

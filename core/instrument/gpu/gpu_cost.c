@@ -88,12 +88,6 @@ static bool bench_open(struct bench *b, void *context)
     return false;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The median time of a call, in ticks; 0 when CUDA refuses. */
 static uint64_t time_calls(struct bench *b, bool is_cold)
 {
@@ -109,7 +103,7 @@ static uint64_t time_calls(struct bench *b, bool is_cold)
     }
     if (b->sync(b->stream) != 0)
         return 0;
-    qsort(ticks, n, sizeof *ticks, by_size);
+    qsort(ticks, n, sizeof *ticks, marey__compare_u64);
     return ticks[n / 2];
 }
 

@@ -92,8 +92,7 @@ static marey_id native_site(uint64_t address)
         own[n > 0 ? n : 0] = '\0';
         module.path = own;
     }
-    const char *slash = strrchr(module.path, '/');
-    snprintf(name, sizeof name, "%.200s+0x%llx", slash != NULL ? slash + 1 : module.path,
+    snprintf(name, sizeof name, "%.200s+0x%llx", marey__base_name(module.path),
              (unsigned long long)(address - 1 - module.base));
     return marey_site_intern_whole(
         &(struct marey_site){

@@ -301,15 +301,9 @@ enum {
     FEWEST = 8
 }; /* of a name at most 20; from fewer than 8 iterations none */
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_of(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, by_size);
+    qsort(values, n, sizeof *values, marey__compare_f64);
     return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

@@ -66,7 +66,6 @@ marey_status marey__function_table_put(const struct marey__function_table *how,
 void marey__call_place(struct marey__buf *text, const char *file, uint64_t line, const char *label,
                        size_t len)
 {
-    const char *const slash = strrchr(file, '/');
     if (file[0] == '\0' || strcmp(file, "~") == 0) {
         /* "<built-in method builtins.len>" in braces, as pstats has it. */
         const bool is_built_in = len > 2 && label[0] == '<' && label[len - 1] == '>';
@@ -77,7 +76,7 @@ void marey__call_place(struct marey__buf *text, const char *file, uint64_t line,
             marey__buf_puts(text, "}");
         return;
     }
-    marey__buf_puts(text, slash != NULL ? slash + 1 : file);
+    marey__buf_puts(text, marey__base_name(file));
     if (line != 0) /* native functions have none: "libc.so.6(poll)" */
         marey__buf_printf(text, ":%" PRIu64, line);
     marey__buf_puts(text, "(");

@@ -130,8 +130,7 @@ static bool take_all(struct header *h, struct marey__npy *out)
 /* "x.bf16.npy" is of a type that numpy has none for. */
 static enum marey_dtype type_by_name(const char *path)
 {
-    const char *const slash = strrchr(path, '/');
-    const char *const name = slash != NULL ? slash + 1 : path;
+    const char *const name = marey__base_name(path);
     for (int i = 1; i < MAREY_N_DTYPES; i++) {
         const char *const suffix = marey__npy_suffix((enum marey_dtype)i);
         const size_t len = strlen(suffix), name_len = strlen(name);
