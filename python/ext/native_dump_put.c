@@ -59,9 +59,7 @@ static PyObject *come_back(PyObject *module, PyThreadState *thread, marey_status
 {
     PyEval_RestoreThread(thread);
     take_away();
-    if (status != MAREY_OK)
-        return native_raise(native_state_of(module), status);
-    Py_RETURN_NONE;
+    return native_result(native_state_of(module), status);
 }
 
 /* ---- arguments ---- */
@@ -162,9 +160,8 @@ static PyObject *put(struct native_state *state, enum marey_dump_tree tree,
     value->file = native_dump_place.file != NULL ? PyBytes_AS_STRING(native_dump_place.file) : NULL;
     value->line = native_dump_place.line;
     take_away();
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_dump_put(tree, parts->part, parts->n, value);
-    PyEval_RestoreThread(thread);
+    marey_status status;
+    NATIVE_UNLOCKED(status = marey_dump_put(tree, parts->part, parts->n, value));
     if (status != MAREY_OK)
         return native_raise(state, status);
     Py_RETURN_TRUE;
@@ -398,9 +395,8 @@ static PyObject *dump_find(PyObject *module, PyObject *args)
     struct search search = {0};
     if (!PyArg_ParseTuple(args, "ppd:dump_find", &search.nan, &search.inf, &search.over))
         return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_dump_visit_pending(search_visit, &search);
-    PyEval_RestoreThread(thread);
+    marey_status status;
+    NATIVE_UNLOCKED(status = marey_dump_visit_pending(search_visit, &search));
     if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     if (search.what == NULL)

@@ -7,8 +7,6 @@
 
 struct marey__dump marey__dump = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                   .work = PTHREAD_COND_INITIALIZER,
-                                  .gpu_work = PTHREAD_COND_INITIALIZER,
-                                  .measure_work = PTHREAD_COND_INITIALIZER,
                                   .done = PTHREAD_COND_INITIALIZER,
                                   .room = PTHREAD_COND_INITIALIZER,
                                   .place_lock = PTHREAD_MUTEX_INITIALIZER};

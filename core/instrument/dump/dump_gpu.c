@@ -2,10 +2,6 @@
  * Tensors of a GPU: cloned there when they are added (core/instrument/cuda/gpu_copy.c), brought to the host by a thread of ours in the
  * order in which they came. Until that is done the item is in transit, and readers of its data wait.
  */
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-
 #include "instrument/cuda/internal.h"
 #include "instrument/dump/internal.h"
 
@@ -13,18 +9,13 @@ static struct marey__dump *const dump = &marey__dump;
 
 struct marey__dump_transit {
     struct marey__gpu_copy *copy;
-    struct marey__dump_item *next;
     size_t n_bytes;    /* of the clone */
     int64_t first;     /* where the first element is in it, in elements */
     bool is_dense;     /* it is row-major as it is */
     uint32_t measures; /* not 0: these are kept in place of the data */
 };
 
-static struct {
-    struct marey__dump_item *first, *last; /* on their way; all of this is guarded by dump.lock */
-    uint64_t n_bytes;                      /* of clones */
-    bool has_thread, is_idle;
-} transit;
+static uint64_t n_clone_bytes; /* of items in transit. Guarded by dump.lock */
 
 /* ---- which bytes ---- */
 
@@ -133,9 +124,11 @@ static marey_status bring(struct marey__dump_item *item, struct marey__dump_tran
     return MAREY_OK;
 }
 
+/* The lock is held, and given up meanwhile. */
 static void arrive(struct marey__dump_item *item)
 {
     struct marey__dump_transit *const way = item->transit;
+    pthread_mutex_unlock(&dump->lock);
     const marey_status st = bring(item, way);
     if (st != MAREY_OK)
         marey__say("dump: tensors of the GPU are missing: %s", marey_last_error());
@@ -145,49 +138,13 @@ static void arrive(struct marey__dump_item *item)
         dump->counts.n_failed++;
     }
     item->transit = NULL;
-    transit.n_bytes -= way->n_bytes;
+    n_clone_bytes -= way->n_bytes;
     pthread_cond_broadcast(&dump->done);
-    pthread_mutex_unlock(&dump->lock);
     marey__free(way);
 }
 
-static void *run(void *arg)
-{
-    (void)arg;
-    pthread_setname_np(pthread_self(), "marey-dump-gpu");
-    pthread_mutex_lock(&dump->lock);
-    for (;;) {
-        transit.is_idle = true;
-        const bool has_work = marey__dump_wait_for(&dump->gpu_work, (void *const *)&transit.first);
-        transit.is_idle = false;
-        if (!has_work)
-            break;
-        struct marey__dump_item *const item = transit.first;
-        transit.first = item->transit->next;
-        pthread_mutex_unlock(&dump->lock);
-        arrive(item);
-        pthread_mutex_lock(&dump->lock);
-    }
-    transit.has_thread = false;
-    dump->n_threads--;
-    pthread_cond_broadcast(&dump->done);
-    pthread_mutex_unlock(&dump->lock);
-    return NULL;
-}
-
-/* The lock is held. Without a thread the caller does it itself. */
-static bool send(struct marey__dump_item *item)
-{
-    if (!transit.has_thread)
-        transit.has_thread = marey__dump_start_thread(run);
-    if (!transit.has_thread)
-        return false;
-    *(transit.first != NULL ? &transit.last->transit->next : &transit.first) = item;
-    transit.last = item;
-    if (transit.is_idle)
-        pthread_cond_signal(&dump->gpu_work);
-    return true;
-}
+struct marey__dump_worker marey__dump_gpu_worker = {
+    .name = "marey-dump-gpu", .work = arrive, .has_work = PTHREAD_COND_INITIALIZER};
 
 /* ---- from the program ---- */
 
@@ -195,7 +152,7 @@ static bool send(struct marey__dump_item *item)
 static void wait_for_clones(uint64_t n_bytes)
 {
     pthread_mutex_lock(&dump->lock);
-    while (transit.n_bytes > 0 && transit.n_bytes + n_bytes > dump->options.memory_bytes)
+    while (n_clone_bytes > 0 && n_clone_bytes + n_bytes > dump->options.memory_bytes)
         pthread_cond_wait(&dump->done, &dump->lock);
     pthread_mutex_unlock(&dump->lock);
 }
@@ -232,11 +189,10 @@ marey_status marey__dump_gpu_take(struct marey__dump_item *item, uint32_t measur
     item->value.tensor.data = NULL;
     item->value.tensor.strides = NULL;
     pthread_mutex_lock(&dump->lock);
-    transit.n_bytes += way->n_bytes;
-    const bool is_sent = send(item);
-    pthread_mutex_unlock(&dump->lock);
-    if (!is_sent)
+    n_clone_bytes += way->n_bytes;
+    if (!marey__dump_worker_add(&marey__dump_gpu_worker, item))
         arrive(item);
+    pthread_mutex_unlock(&dump->lock);
     return MAREY_OK;
 }
 
@@ -250,5 +206,6 @@ void marey__dump_await(struct marey__dump_item *item)
 
 void marey__dump_gpu_after_fork(void)
 {
-    memset(&transit, 0, sizeof transit);
+    marey__dump_worker_after_fork(&marey__dump_gpu_worker);
+    n_clone_bytes = 0;
 }

@@ -2,8 +2,6 @@
  * Statistics and digests of a value. Those of a large one are made by a thread of their own while the data are written:
  * writing waits for the disk, measuring for memory.
  */
-#include <string.h>
-
 #include "instrument/dump/internal.h"
 
 static struct marey__dump *const dump = &marey__dump;
@@ -36,44 +34,19 @@ void marey__dump_measure_fini(struct marey__dump_measure *measure)
 
 /* ---- beside the writer ---- */
 
-static struct {
-    struct marey__dump_item *first, *last; /* that wait; all of this is guarded by dump.lock */
-    bool has_thread, is_idle;
-} queue;
-
-/* The lock is held. */
-static struct marey__dump_item *take_first(void)
+/* The lock is held, and given up meanwhile. */
+static void measure_item(struct marey__dump_item *item)
 {
-    struct marey__dump_item *const item = queue.first;
-    queue.first = item->measuring.next;
     item->measuring.state = MAREY__MEASURE_RUNS;
-    return item;
+    pthread_mutex_unlock(&dump->lock);
+    marey__dump_measure(&item->value.tensor, item->measuring.what, item->measure);
+    pthread_mutex_lock(&dump->lock);
+    item->measuring.state = MAREY__MEASURED;
+    pthread_cond_broadcast(&dump->done);
 }
 
-static void *run(void *arg)
-{
-    (void)arg;
-    pthread_setname_np(pthread_self(), "marey-dump-sums");
-    pthread_mutex_lock(&dump->lock);
-    for (;;) {
-        queue.is_idle = true;
-        const bool has_work = marey__dump_wait_for(&dump->measure_work, (void *const *)&queue.first);
-        queue.is_idle = false;
-        if (!has_work)
-            break;
-        struct marey__dump_item *const item = take_first();
-        pthread_mutex_unlock(&dump->lock);
-        marey__dump_measure(&item->value.tensor, item->measuring.what, item->measure);
-        pthread_mutex_lock(&dump->lock);
-        item->measuring.state = MAREY__MEASURED;
-        pthread_cond_broadcast(&dump->done);
-    }
-    queue.has_thread = false;
-    dump->n_threads--;
-    pthread_cond_broadcast(&dump->done);
-    pthread_mutex_unlock(&dump->lock);
-    return NULL;
-}
+struct marey__dump_worker marey__dump_measure_worker = {
+    .name = "marey-dump-sums", .work = measure_item, .has_work = PTHREAD_COND_INITIALIZER};
 
 void marey__dump_measure_begin(struct marey__dump_item *item, uint32_t what)
 {
@@ -81,25 +54,23 @@ void marey__dump_measure_begin(struct marey__dump_item *item, uint32_t what)
         (item->measure = marey__calloc(1, sizeof *item->measure)) == NULL)
         return;
     pthread_mutex_lock(&dump->lock);
-    if (!queue.has_thread)
-        queue.has_thread = marey__dump_start_thread(run);
     item->measuring = (struct marey__dump_measuring){.state = MAREY__MEASURE_WAITS, .what = what};
-    *(queue.first != NULL ? &queue.last->measuring.next : &queue.first) = item;
-    queue.last = item;
-    if (queue.is_idle)
-        pthread_cond_signal(&dump->measure_work);
+    marey__dump_worker_add(&marey__dump_measure_worker, item);
     pthread_mutex_unlock(&dump->lock);
 }
 
-/* One that is still waiting is taken out of the queue. The lock is held. */
-static void take_out(struct marey__dump_item *item)
+/* Take an item that waits out of the queue; without a thread it is not there. The lock is held. */
+static void take_out(const struct marey__dump_item *item)
 {
-    struct marey__dump_item *before = NULL;
-    for (struct marey__dump_item *at = queue.first; at != item; at = at->measuring.next)
+    struct marey__dump_worker *const queue = &marey__dump_measure_worker;
+    struct marey__dump_item *before = NULL, *at = queue->first;
+    for (; at != NULL && at != item; at = at->next_waiting)
         before = at;
-    *(before != NULL ? &before->measuring.next : &queue.first) = item->measuring.next;
-    if (queue.last == item)
-        queue.last = before;
+    if (at == NULL)
+        return;
+    *(before != NULL ? &before->next_waiting : &queue->first) = item->next_waiting;
+    if (queue->last == item)
+        queue->last = before;
 }
 
 void marey__dump_measure_finish(struct marey__dump_item *item)
@@ -116,9 +87,4 @@ void marey__dump_measure_finish(struct marey__dump_item *item)
     if (is_ours)
         marey__dump_measure(&item->value.tensor, item->measuring.what, item->measure);
     item->measuring.what = 0;
-}
-
-void marey__dump_measure_after_fork(void)
-{
-    memset(&queue, 0, sizeof queue);
 }

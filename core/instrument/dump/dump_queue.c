@@ -206,7 +206,8 @@ static struct timespec after(uint64_t patience_ns)
     return until;
 }
 
-bool marey__dump_wait_for(pthread_cond_t *cond, void *const *what)
+/* Wait until `*what` is not NULL; false: nothing came for a while, and the thread shall end. The lock is held. */
+static bool wait_for(pthread_cond_t *cond, void *const *what)
 {
     const struct timespec until = after(idle_ns);
     int error = 0;
@@ -218,7 +219,7 @@ bool marey__dump_wait_for(pthread_cond_t *cond, void *const *what)
 static bool wait_for_step(void)
 {
     dump->n_idle++;
-    const bool is_there = marey__dump_wait_for(&dump->work, (void *const *)&dump->first);
+    const bool is_there = wait_for(&dump->work, (void *const *)&dump->first);
     dump->n_idle--;
     return is_there;
 }
@@ -267,6 +268,13 @@ static void write_first(void)
     finish(number);
 }
 
+static void end_thread(void)
+{
+    dump->n_threads--;
+    pthread_cond_broadcast(&dump->done);
+    pthread_mutex_unlock(&dump->lock);
+}
+
 static void *run(void *arg)
 {
     (void)arg;
@@ -274,17 +282,16 @@ static void *run(void *arg)
     pthread_mutex_lock(&dump->lock);
     while (wait_for_step())
         write_first();
-    dump->n_threads--;
     dump->n_writers--;
-    pthread_cond_broadcast(&dump->done);
-    pthread_mutex_unlock(&dump->lock);
+    end_thread();
     return NULL;
 }
 
-bool marey__dump_start_thread(void *(*run_it)(void *))
+/* False when no thread can be started. The lock is held. */
+static bool start_thread(void *(*run_it)(void *), void *arg)
 {
     pthread_t thread;
-    const bool ok = marey__thread_create(&thread, 0, run_it, NULL) == 0;
+    const bool ok = marey__thread_create(&thread, 0, run_it, arg) == 0;
     if (ok)
         pthread_detach(thread);
     dump->n_threads += ok;
@@ -297,11 +304,52 @@ bool marey__dump_queue(struct marey__dump_step *step)
     *(dump->last != NULL ? &dump->last->next : &dump->first) = step;
     dump->last = step;
     if (dump->n_idle == 0 && dump->n_writers < dump->options.n_writers)
-        dump->n_writers += marey__dump_start_thread(run);
+        dump->n_writers += start_thread(run, NULL);
     if (dump->n_writers == 0)
         return false;
     pthread_cond_signal(&dump->work);
     return true;
+}
+
+static void *run_worker(void *arg)
+{
+    struct marey__dump_worker *const worker = arg;
+    pthread_setname_np(pthread_self(), worker->name);
+    pthread_mutex_lock(&dump->lock);
+    for (;;) {
+        worker->is_idle = true;
+        const bool has_work = wait_for(&worker->has_work, (void *const *)&worker->first);
+        worker->is_idle = false;
+        if (!has_work)
+            break;
+        struct marey__dump_item *const item = worker->first;
+        worker->first = item->next_waiting;
+        worker->work(item);
+    }
+    worker->has_thread = false;
+    end_thread();
+    return NULL;
+}
+
+bool marey__dump_worker_add(struct marey__dump_worker *worker, struct marey__dump_item *item)
+{
+    if (!worker->has_thread)
+        worker->has_thread = start_thread(run_worker, worker);
+    if (!worker->has_thread)
+        return false;
+    item->next_waiting = NULL;
+    *(worker->first != NULL ? &worker->last->next_waiting : &worker->first) = item;
+    worker->last = item;
+    if (worker->is_idle)
+        pthread_cond_signal(&worker->has_work);
+    return true;
+}
+
+void marey__dump_worker_after_fork(struct marey__dump_worker *worker)
+{
+    pthread_cond_init(&worker->has_work, NULL);
+    worker->first = worker->last = NULL;
+    worker->has_thread = worker->is_idle = false;
 }
 
 void marey__dump_write_here(void)
@@ -338,8 +386,8 @@ void marey__dump_end_threads(uint64_t patience_ns)
     int error = 0;
     dump->should_end = true;
     pthread_cond_broadcast(&dump->work);
-    pthread_cond_broadcast(&dump->gpu_work);
-    pthread_cond_broadcast(&dump->measure_work);
+    pthread_cond_broadcast(&marey__dump_gpu_worker.has_work);
+    pthread_cond_broadcast(&marey__dump_measure_worker.has_work);
     while (dump->n_threads > 0 && error != ETIMEDOUT)
         error = pthread_cond_timedwait(&dump->done, &dump->lock, &until);
     dump->should_end = false;

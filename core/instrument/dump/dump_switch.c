@@ -82,25 +82,13 @@ static void name_run(void)
     marey__identity_host(dump->host, sizeof dump->host);
 }
 
-enum {
-    GIVEN_DIR = 1 << 0,
-    GIVEN_LAYOUT = 1 << 1,
-    GIVEN_MODE = 1 << 2,
-    GIVEN_POLICY = 1 << 3,
-    GIVEN_MEMORY = 1 << 4,
-    GIVEN_DISK = 1 << 5,
-    GIVEN_FIRST = 1 << 6,
-    GIVEN_LAST = 1 << 7,
-    GIVEN_EVERY = 1 << 8,
-    GIVEN_FLIGHT = 1 << 9,
-    GIVEN_DURABLE = 1 << 10,
-};
+/* Which options were given: these two, and from GIVEN_FIELD on one flag per field of <marey/dump.h>. */
+enum { GIVEN_DIR = 1 << 0, GIVEN_DURABLE = 1 << 1, GIVEN_FIELD = 1 << 2 };
 struct dump_settings {
-    uint32_t given; /* GIVEN_… of the fields that follow; not 0: the dumper is switched on */
-    int layout, mode, policy; /* as the enums of <marey/dump.h> */
-    uint64_t memory_bytes, disk_bytes, first, last, every, flight_steps;
+    uint32_t given; /* not 0: the dumper is switched on */
     bool durable;
     char dir[512];
+    struct marey_dump_options fields; /* all others */
 };
 
 #define FIELD(field) MAREY__OPTION_FIELD(struct dump_settings, field)
@@ -108,23 +96,23 @@ static const struct marey__option dump_options[] = {
     {"dump.dir", "DIR", "dumps, in the recording", "directory that TensorDumper writes to",
      MAREY__OPTION_TEXT, FIELD(dir), .least = 1, .flag = GIVEN_DIR},
     {"dump.layout", "marey|accvlab", "marey", "which files TensorDumper writes",
-     MAREY__OPTION_CHOICE, FIELD(layout), .flag = GIVEN_LAYOUT},
+     MAREY__OPTION_CHOICE, FIELD(fields.layout), .flag = GIVEN_FIELD << 0},
     {"dump.mode", "full|stats|digests", "full", "what is kept of a tensor", MAREY__OPTION_CHOICE,
-     FIELD(mode), .flag = GIVEN_MODE},
+     FIELD(fields.mode), .flag = GIVEN_FIELD << 1},
     {"dump.policy", "block|drop|stats", "block", "what happens when dump.memory is full",
-     MAREY__OPTION_CHOICE, FIELD(policy), .flag = GIVEN_POLICY},
+     MAREY__OPTION_CHOICE, FIELD(fields.policy), .flag = GIVEN_FIELD << 2},
     {"dump.memory", "SIZE", "1GiB", "memory for tensors that are not written yet",
-     MAREY__OPTION_SIZE, FIELD(memory_bytes), .flag = GIVEN_MEMORY},
+     MAREY__OPTION_SIZE, FIELD(fields.memory_bytes), .flag = GIVEN_FIELD << 3},
     {"dump.disk", "SIZE", "until a tenth is left", "disk budget for the dumps of one process",
-     MAREY__OPTION_SIZE, FIELD(disk_bytes), .flag = GIVEN_DISK},
-    {"dump.first", "N", "0", "the first step that is kept", MAREY__OPTION_COUNT, FIELD(first),
-     .flag = GIVEN_FIRST},
-    {"dump.last", "N", "none", "the last step that is kept", MAREY__OPTION_COUNT, FIELD(last),
-     .flag = GIVEN_LAST},
-    {"dump.every", "N", "1", "every N-th step is kept", MAREY__OPTION_COUNT, FIELD(every),
-     .least = 1, .flag = GIVEN_EVERY},
+     MAREY__OPTION_SIZE, FIELD(fields.disk_bytes), .flag = GIVEN_FIELD << 4},
+    {"dump.first", "N", "0", "the first step that is kept", MAREY__OPTION_COUNT,
+     FIELD(fields.first), .flag = GIVEN_FIELD << 5},
+    {"dump.last", "N", "none", "the last step that is kept", MAREY__OPTION_COUNT,
+     FIELD(fields.last), .flag = GIVEN_FIELD << 6},
+    {"dump.every", "N", "1", "every N-th step is kept", MAREY__OPTION_COUNT, FIELD(fields.every),
+     .least = 1, .flag = GIVEN_FIELD << 7},
     {"dump.flight", "N", "0", "only the last N steps, and only when something happens",
-     MAREY__OPTION_COUNT, FIELD(flight_steps), .flag = GIVEN_FLIGHT},
+     MAREY__OPTION_COUNT, FIELD(fields.flight_steps), .flag = GIVEN_FIELD << 8},
     {"dump.durable", "0|1", "0", "a step counts as written when it is on the disk",
      MAREY__OPTION_BOOL, FIELD(durable), .flag = GIVEN_DURABLE},
 };
@@ -134,18 +122,16 @@ static struct dump_settings given;
 
 static void overlay(struct marey_dump_options *o)
 {
-    const uint32_t g = given.given;
-    o->dir = g & GIVEN_DIR ? given.dir : o->dir;
-    o->layout = g & GIVEN_LAYOUT ? (enum marey_dump_layout)given.layout : o->layout;
-    o->mode = g & GIVEN_MODE ? (enum marey_dump_mode)given.mode : o->mode;
-    o->policy = g & GIVEN_POLICY ? (enum marey_dump_policy)given.policy : o->policy;
-    o->memory_bytes = g & GIVEN_MEMORY ? given.memory_bytes : o->memory_bytes;
-    o->disk_bytes = g & GIVEN_DISK ? given.disk_bytes : o->disk_bytes;
-    o->first = g & GIVEN_FIRST ? given.first : o->first;
-    o->last = g & GIVEN_LAST ? given.last : o->last;
-    o->every = g & GIVEN_EVERY ? given.every : o->every;
-    o->flight_steps = g & GIVEN_FLIGHT ? given.flight_steps : o->flight_steps;
-    o->durable = g & GIVEN_DURABLE ? given.durable : o->durable;
+    if (given.given & GIVEN_DIR)
+        o->dir = given.dir;
+    if (given.given & GIVEN_DURABLE)
+        o->durable = given.durable;
+    for (size_t i = 0; i < MAREY__COUNT_OF(dump_options); i++) {
+        const struct marey__option *const option = &dump_options[i];
+        if (option->flag >= GIVEN_FIELD && (given.given & option->flag) != 0)
+            memcpy((char *)o + option->offset - offsetof(struct dump_settings, fields),
+                   (const char *)&given + option->offset, option->size);
+    }
 }
 
 /* Everything but the switch. */
@@ -333,9 +319,7 @@ static void become_child(void)
     pthread_cond_init(&dump->done, NULL);
     pthread_cond_init(&dump->room, NULL);
     dump->n_blocked = 0;
-    pthread_cond_init(&dump->gpu_work, NULL);
-    pthread_cond_init(&dump->measure_work, NULL);
-    marey__dump_measure_after_fork();
+    marey__dump_worker_after_fork(&marey__dump_measure_worker);
     marey__dump_gpu_after_fork();
     marey__dump_flight_after_fork();
     dump->reason = NULL;

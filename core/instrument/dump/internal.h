@@ -81,7 +81,6 @@ void marey__dump_measure_fini(struct marey__dump_measure *measure);
 /* Beside the thread that writes: begin before the data are written, finish when the result is wanted. */
 void marey__dump_measure_begin(struct marey__dump_item *item, uint32_t what);
 void marey__dump_measure_finish(struct marey__dump_item *item);
-void marey__dump_measure_after_fork(void);
 
 /* ---- dump_memory.c ---- */
 
@@ -135,8 +134,8 @@ struct marey__dump_item {
     bool is_of_gpu;
     struct marey__dump_transit *transit; /* on its way to the host; NULL: it is here. Guarded by dump.lock */
     const char *missing;                 /* why its data are not there; NULL: they are */
+    struct marey__dump_item *next_waiting; /* in the queue of a worker. Guarded by dump.lock */
     struct marey__dump_measuring {
-        struct marey__dump_item *next;
         enum { MAREY__MEASURED = 0, MAREY__MEASURE_WAITS, MAREY__MEASURE_RUNS } state;
         uint32_t what;
     } measuring; /* guarded by dump.lock */
@@ -313,12 +312,10 @@ void marey__dump_side_write(struct marey__dump_item *item, const struct marey__d
 enum { MAREY__DUMP_MAX_WRITERS = 16 };
 
 struct marey__dump {
-    pthread_mutex_t lock;        /* guards all of it, but what says otherwise */
-    pthread_cond_t work;         /* a step was queued, or threads shall end */
-    pthread_cond_t gpu_work;     /* the same for the one that fetches from GPUs */
-    pthread_cond_t measure_work; /* and for the one that measures */
-    pthread_cond_t done;         /* a step was written, a copy arrived, a thread ended */
-    pthread_cond_t room;         /* memory was given back; `n_blocked` threads wait for it */
+    pthread_mutex_t lock; /* guards all of it, but what says otherwise */
+    pthread_cond_t work;  /* a step was queued, or threads shall end */
+    pthread_cond_t done;  /* a step was written, a copy arrived, a thread ended */
+    pthread_cond_t room;  /* memory was given back; `n_blocked` threads wait for it */
     uint32_t n_blocked;
 
     struct marey_dump_options options; /* with defaults filled in; its dir is `dir` below */
@@ -365,10 +362,19 @@ struct marey__dump_step *marey__dump_end_step(int rank, int world);
 bool marey__dump_queue(struct marey__dump_step *step);
 /* Write what is queued in this thread. */
 void marey__dump_write_here(void);
-/* A thread for work of that sort; false when there is none to be had. The lock is held. */
-bool marey__dump_start_thread(void *(*run)(void *));
-/* Wait until `*what` is not NULL; false: nothing came for a while, and the thread shall end. The lock is held. */
-bool marey__dump_wait_for(pthread_cond_t *cond, void *const *what);
+/* A thread that works on items in the order of adding. All but the constants is guarded by dump.lock. */
+struct marey__dump_worker {
+    const char *const name;                            /* of the thread */
+    void (*const work)(struct marey__dump_item *item); /* the lock is held, and given up meanwhile */
+    pthread_cond_t has_work; /* an item was added, or the thread shall end */
+    struct marey__dump_item *first, *last;
+    bool has_thread, is_idle;
+};
+extern struct marey__dump_worker marey__dump_gpu_worker, marey__dump_measure_worker;
+/* False, and the item is not added, when no thread can be started. The lock is held. */
+bool marey__dump_worker_add(struct marey__dump_worker *worker, struct marey__dump_item *item);
+/* In the child, which has neither the thread nor the items. */
+void marey__dump_worker_after_fork(struct marey__dump_worker *worker);
 /* Let threads without work end, and wait so long for it. The lock is held. */
 void marey__dump_end_threads(uint64_t patience_ns);
 /* Wait until nothing is queued or being written; with `patience_ns` not 0, at most so long after the last thing that
