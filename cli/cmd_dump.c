@@ -165,7 +165,7 @@ static int dump(int n_args, char **args)
 const struct cli_command cli_command_dump = {
     .name = "dump",
     .usage = "ls|show|stats|cat|image DUMP [NAME] [OPTIONS]",
-    .brief = "look into a dump of tensors: names, numbers, statistics, pictures",
+    .brief = "look into a dump of tensors: names, numbers, statistics, images",
     .about =
         "Reads what marey.TensorDumper, <marey/dump.h> or ACCV-Lab dumped, or one file of "
         "tensors.\n"

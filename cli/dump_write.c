@@ -123,7 +123,7 @@ static int save_image(const struct marey_image *image, const char *path)
     return cli_print_file(path, print_image, (void *)image, NULL);
 }
 
-/* "out.png" of picture 3 is "out-3.png". */
+/* "out.png" of image 3 is "out-3.png". */
 static int save_numbered(const struct marey_image *image, const char *path, size_t i)
 {
     char numbered[4096];
@@ -140,12 +140,12 @@ static int save_images(const marey_images *images)
     const char *path = dump_given.output != NULL ? dump_given.output : "-";
     const size_t n = marey_images_count(images);
     if (dump_given.picture != UINT32_MAX && dump_given.picture >= n)
-        return cli_fail("there is no picture %u: there are %zu, from 0 on", dump_given.picture, n);
+        return cli_fail("there is no image %u: there are %zu, from 0 on", dump_given.picture, n);
     if (dump_given.picture != UINT32_MAX || n == 1)
         return save_image(marey_images_get(images, n == 1 ? 0 : dump_given.picture), path);
     if (strcmp(path, "-") == 0)
-        return cli_fail(
-            "these are %zu pictures: --picture chooses one, --output FILE.png writes all", n);
+        return cli_fail("these are %zu images: --picture chooses one, --output FILE.png writes all",
+                        n);
     int status = CLI_FINE;
     for (size_t i = 0; i < n && status == CLI_FINE; i++)
         status = save_numbered(marey_images_get(images, i), path, i);

@@ -129,7 +129,7 @@ MAREY_API marey_status marey_diff_pending_text(marey_diff *diff, FILE *out);
 
 /* 1: nothing differs, by all that could be compared. */
 MAREY_API int marey_diff_is_same(const marey_diff *diff);
-/* 1: a value was there that could not be judged, so that "same" is not the whole answer. `warnings` says what. */
+/* 1: a value was there that could not be compared, so that "same" is not the whole answer. `warnings` says what. */
 MAREY_API int marey_diff_is_partial(const marey_diff *diff);
 
 /*

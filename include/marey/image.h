@@ -1,5 +1,5 @@
 /*
- * marey/image.h: tensors as pictures, pictures as PNG files (libmarey-tools).
+ * marey/image.h: tensors as images, images as PNG files (libmarey-tools).
  *
  *     marey_images *images;
  *     marey_images_create(&tensor, MAREY_IMAGE_RGB, NULL, &images);
@@ -8,7 +8,7 @@
  *
  * Numbers become samples by a range: its low end is black, its high end the brightest, rounded to the nearest and clipped.
  * NaN is black, and magenta where colours are mapped. The last two axes are rows and columns, with the channels after or
- * before them; axes in front of them count pictures. Any thread; what is lent is lent for the call.
+ * before them; axes in front of them count images. Any thread; what is lent is lent for the call.
  */
 #ifndef MAREY_IMAGE_H
 #define MAREY_IMAGE_H
@@ -28,8 +28,8 @@ enum marey_image_type {
 
 enum marey_image_range {
     MAREY_RANGE_EACH =
-        0, /* from the lowest to the highest number of each picture; one that is all alike is black */
-    MAREY_RANGE_BATCH, /* of all pictures of the tensor */
+        0, /* from the lowest to the highest number of each image; one that is all alike is black */
+    MAREY_RANGE_BATCH, /* of all images of the tensor */
     MAREY_RANGE_FIXED, /* `low` to `high` */
 };
 
@@ -41,7 +41,7 @@ enum marey_channel_axis {
     MAREY_CHANNEL_ABSENT, /* of GREY */
 };
 
-/* Colours for the numbers of a grey picture; the result is RGB, as it is when something is drawn into it. */
+/* Colours for the numbers of a grey image; the result is RGB, as it is when something is drawn into it. */
 enum marey_color_map {
     MAREY_MAP_NONE = 0,
     MAREY_MAP_VIRIDIS,
@@ -50,7 +50,7 @@ enum marey_color_map {
     MAREY_N_MAPS
 };
 
-/* Drawn into picture number `image`, in pixels from the upper left corner; color is 0xRRGGBB. */
+/* Drawn into image number `image`, in pixels from the upper left corner; color is 0xRRGGBB. */
 struct marey_box {
     double x0, y0, x1, y1;
     uint32_t image, color;
@@ -73,7 +73,7 @@ struct marey_image_options {
     size_t n_points;
     uint32_t line_width;   /* of boxes; default 1 */
     uint32_t point_radius; /* default 2 */
-    /* Where it is not zero, the picture is tinted: rows and columns, with as many pictures in front as there are, or one for all. */
+    /* Where it is not zero, the image is tinted: rows and columns, with as many images in front as there are, or one for all. */
     struct marey_tensor mask; /* data NULL: none */
     uint32_t mask_color;      /* default red */
     double mask_opacity;      /* 0 to 1; default 0.5 */
@@ -101,10 +101,10 @@ MAREY_API void marey_images_destroy(marey_images *images);
 MAREY_API size_t marey_images_count(const marey_images *images);
 /* Lent until destroy. */
 MAREY_API const struct marey_image *marey_images_get(const marey_images *images, size_t i);
-/* How many axes of the tensor count pictures, and their sizes, lent until destroy. */
+/* How many axes of the tensor count images, and their sizes, lent until destroy. */
 MAREY_API uint32_t marey_images_axes(const marey_images *images, const int64_t **sizes);
 
-/* Of two pictures of one size: the magnitude of the difference, the largest in colour `map`. MAREY_EINVAL for other sizes. */
+/* Of two images of one size: the magnitude of the difference, the largest in colour `map`. MAREY_EINVAL for other sizes. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_images_difference(const struct marey_image *a,
                                                                  const struct marey_image *b,
                                                                  enum marey_color_map map,

@@ -18,7 +18,7 @@
  *     native_phases.c    phases, and the stack of them
  *     native_communication.c  what a range communicates
  *     native_dump.c      TensorDumper
- *     native_dump_image.c  options of pictures
+ *     native_dump_image.c  options of images
  *     native_dump_put.c  what marey/_dumper.py asks of <marey/dump.h>
  *     native_dump_tensor.c  tensors of any library: from Python objects to what libmarey takes
  *     native_gpu.c       tracing of GPU work
@@ -256,7 +256,7 @@ void native_tensor_fini(struct native_tensor *tensor);
  */
 PyObject *native_dump_add(struct native_state *state, PyObject *const *args, Py_ssize_t nargs);
 
-/* Options of pictures, of a dict: as marey_image_options names them, words in place of numbers. */
+/* Options of images, of a dict: as marey_image_options names them, words in place of numbers. */
 struct native_image {
     struct marey_image_options options;
     struct marey_box *boxes;

@@ -278,7 +278,7 @@ static PyMethodDef dumper_methods[] = {
      "data is a tensor of any library, a dict, list or tuple of them, or a function that gives "
      "one. dump_type is the\nform of its file; None: the step's container. Overrides are by keys "
      "of "
-     "dicts in data, and so is what is excluded.\nimage holds options for pictures. With "
+     "dicts in data, and so is what is excluded.\nimage holds options for images. With "
      "hand_over, a tensor on the CPU is not copied; it must stay as it is."},
     {"add_grad_data", FASTCALL(dumper_add_grad_data),
      "add_grad_data($self, /, path, data, dump_type=None, dump_type_override=None, "

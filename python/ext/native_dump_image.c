@@ -1,5 +1,5 @@
 /*
- * native_dump_image.c: the options of pictures, from a dict to <marey/image.h>.
+ * native_dump_image.c: the options of images, from a dict to <marey/image.h>.
  */
 #include "native.h"
 
@@ -72,7 +72,7 @@ static int range_of(PyObject *options, struct marey_image_options *out)
 /* ---- what is drawn ---- */
 
 /*
- * Rows of numbers, at least `least` each: those of a box or point, then the picture it is for (0), then its color (red).
+ * Rows of numbers, at least `least` each: those of a box or point, then the image it is for (0), then its color (red).
  * Gives the values as doubles, `least` + 2 for each row; to be freed. -1 and an exception otherwise.
  */
 static int rows_of(PyObject *options, const char *key, Py_ssize_t least, double **out, size_t *n)

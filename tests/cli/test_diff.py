@@ -165,7 +165,7 @@ GATE = {
 
 
 @pytest.mark.parametrize("case", GATE)
-def test_each_kind_of_difference_is_judged(diff, pair, case):
+def test_each_kind_of_difference_is_found(diff, pair, case):
     a, b, n_wrong, status = GATE[case]
     found = diff(*pair(a, b), status=[status])
     assert found["tensors"][0]["n_wrong"] == n_wrong

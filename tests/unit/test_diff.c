@@ -1,4 +1,4 @@
-/* Pairs judged, in the order of execution: statuses, the first difference, operations, noise. */
+/* Pairs compared, in the order of execution: statuses, the first difference, operations, noise. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -345,7 +345,7 @@ static void only_blocks_that_differ_are_read(void **state)
 }
 
 /* Enough of them that they are shared out among threads. */
-static void threads_judge_each_pair_once(void **state)
+static void threads_compare_each_pair_once(void **state)
 {
     enum { N = 1 << 16, N_PAIRS = 16 };
     static const char *const names[N_PAIRS] = {"a", "b", "c", "d", "e", "f", "g", "h",
@@ -522,7 +522,7 @@ int main(void)
         TEST(statistics_are_compared_with_those_of_numbers),
         TEST(what_was_dropped_is_not_known_and_the_answer_is_partial),
         TEST(only_blocks_that_differ_are_read),
-        TEST(threads_judge_each_pair_once),
+        TEST(threads_compare_each_pair_once),
         TEST(what_two_references_differ_by_is_noise),
         TEST(the_first_difference_is_that_of_execution),
         TEST(the_operation_with_agreeing_inputs_is_the_one),

@@ -181,12 +181,12 @@ static marey_status find_images(const struct marey__dump_images **out)
     return *out != NULL
                ? MAREY_OK
                : marey__fail(MAREY_EUNAVAILABLE,
-                             "pictures are drawn by libmarey-tools.so.0, which is not beside %s",
+                             "images are drawn by libmarey-tools.so.0, which is not beside %s",
                              marey_library_path());
 }
 
-static marey_status save_picture(struct side *s, const struct marey__dump_images *lib,
-                                 const struct marey_image *image, const char *suffix)
+static marey_status save_image(struct side *s, const struct marey__dump_images *lib,
+                               const struct marey_image *image, const char *suffix)
 {
     static const char *const formats[] = {"RGB", "BGR", "Intensity"};
     void *bytes;
@@ -203,9 +203,8 @@ static marey_status save_picture(struct side *s, const struct marey__dump_images
     return st;
 }
 
-/* ".0.2.png": the positions on the axes that count pictures. */
-static void picture_suffix(char *out, size_t size, size_t number, uint32_t n_axes,
-                           const int64_t *sizes)
+/* ".0.2.png": the positions on the axes that count images. */
+static void image_suffix(char *out, size_t size, size_t number, uint32_t n_axes, const int64_t *sizes)
 {
     uint64_t positions[MAREY_MAX_RANK];
     size_t len = 0;
@@ -215,7 +214,7 @@ static void picture_suffix(char *out, size_t size, size_t number, uint32_t n_axe
     marey__append(out, size, &len, ".png");
 }
 
-static marey_status save_pictures(struct side *s)
+static marey_status save_images(struct side *s)
 {
     static const struct marey_image_options accvlab = {.truncates = 1};
     const bool is_accvlab = s->where->has_meta && s->item->image == NULL;
@@ -230,8 +229,8 @@ static marey_status save_pictures(struct side *s)
     marey_status st = MAREY_OK;
     for (size_t i = 0; i < n && st == MAREY_OK; i++) {
         char suffix[MAREY_MAX_RANK * 21 + 8];
-        picture_suffix(suffix, sizeof suffix, i, n_axes, sizes);
-        st = save_picture(s, lib, lib->get(images, i), suffix);
+        image_suffix(suffix, sizeof suffix, i, n_axes, sizes);
+        st = save_image(s, lib, lib->get(images, i), suffix);
     }
     s->item->files.n_axes = MAREY__MIN(n_axes, s->item->value.tensor.rank);
     lib->destroy(images);
@@ -250,7 +249,7 @@ static marey_status save_value(struct side *s)
     case MAREY_DUMP_IMAGE_RGB:
     case MAREY_DUMP_IMAGE_BGR:
     case MAREY_DUMP_IMAGE_I:
-        return save_pictures(s);
+        return save_images(s);
     case MAREY_DUMP_PICKLE:
         return save(s, ".pkl", NULL, s->item->value.text, s->item->value.text_len);
     default:

@@ -61,7 +61,7 @@ static bool has_file(const struct marey__dump_item *item)
            !is_in_json(item);
 }
 
-/* Names of a value's files, as nested lists where axes of the tensor count pictures. */
+/* Names of a value's files, as nested lists where axes of the tensor count images. */
 static void put_names(struct writer *w, const struct marey__dump_item *item, uint32_t axis,
                       size_t *next, uint32_t level)
 {

@@ -17,7 +17,7 @@ static bool is_finite_throughout(const struct marey_tensor_stats *stats)
     return stats != NULL && stats->n_nan == 0 && stats->n_pos_inf == 0 && stats->n_neg_inf == 0;
 }
 
-/* What is read of a picture is pixels, and not what its digests are of. */
+/* What is read of an image is pixels, and not what its digests are of. */
 static bool can_skip_blocks(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
 {
     return !marey__is_image(a->type) && !marey__is_image(b->type) && a->dtype == b->dtype &&
@@ -292,17 +292,17 @@ static marey_status describe(struct marey__diff_result *out, const struct marey_
     return fill_details(out, a, b, has_pixels);
 }
 
-marey_status marey__diff_judge_numbers(const struct marey_tensor *a, const struct marey_tensor *b,
-                                       struct marey__diff_result *out)
+marey_status marey__diff_compare_numbers(const struct marey_tensor *a, const struct marey_tensor *b,
+                                         struct marey__diff_result *out)
 {
     MAREY_TRY(marey_tensor_compare(a, b, &out->tolerance, &out->diff));
     return describe(out, a, b, false);
 }
 
-static marey_status judge_tensors(const struct marey__diff_inputs *inputs,
-                                  const struct marey_dumped_value *a,
-                                  const struct marey_dumped_value *b, const struct marey_tensor *ta,
-                                  const struct marey_tensor *tb, struct marey__diff_result *out)
+static marey_status compare_tensors(const struct marey__diff_inputs *inputs,
+                                    const struct marey_dumped_value *a,
+                                    const struct marey_dumped_value *b, const struct marey_tensor *ta,
+                                    const struct marey_tensor *tb, struct marey__diff_result *out)
 {
     MAREY_TRY(compare(inputs, a, b, ta, tb, &out->tolerance, &out->diff));
     MAREY_TRY(describe(out, ta, tb, marey__is_image(a->type) || marey__is_image(b->type)));
@@ -311,10 +311,10 @@ static marey_status judge_tensors(const struct marey__diff_inputs *inputs,
     return MAREY_OK;
 }
 
-static marey_status judge_gotten(const struct marey__diff_inputs *inputs,
-                                 const struct marey_dumped_value *a,
-                                 const struct marey_dumped_value *b, struct marey_tensor *ta,
-                                 struct marey_tensor *tb, struct marey__diff_result *out)
+static marey_status compare_gotten(const struct marey__diff_inputs *inputs,
+                                   const struct marey_dumped_value *a,
+                                   const struct marey_dumped_value *b, struct marey_tensor *ta,
+                                   struct marey_tensor *tb, struct marey__diff_result *out)
 {
     double *made_a = NULL, *made_b = NULL;
     if (!marey__diff_same_sizes(ta->rank, ta->sizes, tb->rank, tb->sizes)) {
@@ -326,7 +326,7 @@ static marey_status judge_gotten(const struct marey__diff_inputs *inputs,
     if (status == MAREY_OK)
         status = marey__diff_restore(b, a, tb, &made_b);
     if (status == MAREY_OK)
-        status = judge_tensors(inputs, a, b, ta, tb, out);
+        status = compare_tensors(inputs, a, b, ta, tb, out);
     marey__free(made_a);
     marey__free(made_b);
     return status;
@@ -347,26 +347,26 @@ static void close_numbers(const struct marey__diff_side *side, size_t i,
         marey__diff_drop(side, i);
 }
 
-static marey_status judge_opened(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
-                                 struct marey_tensor *ta, struct marey__diff_result *out)
+static marey_status compare_opened(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
+                                   struct marey_tensor *ta, struct marey__diff_result *out)
 {
     struct marey__tensor_file file;
     struct marey_tensor tb;
     MAREY_TRY(open_numbers(inputs->b, ib, &file, &tb));
     const marey_status status =
-        judge_gotten(inputs, &inputs->a->values[ia], &inputs->b->values[ib], ta, &tb, out);
+        compare_gotten(inputs, &inputs->a->values[ia], &inputs->b->values[ib], ta, &tb, out);
     close_numbers(inputs->b, ib, &file);
     return status;
 }
 
-marey_status marey__diff_judge_data(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
-                                    struct marey__diff_result *out)
+marey_status marey__diff_compare_data(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
+                                      struct marey__diff_result *out)
 {
     struct marey__tensor_file file;
     struct marey_tensor ta;
     marey_status status = open_numbers(inputs->a, ia, &file, &ta);
     if (status == MAREY_OK) {
-        status = judge_opened(inputs, ia, ib, &ta, out);
+        status = compare_opened(inputs, ia, ib, &ta, out);
         close_numbers(inputs->a, ia, &file);
     }
     if (status == MAREY_OK || status == MAREY_ENOMEM)

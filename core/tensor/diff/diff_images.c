@@ -1,5 +1,5 @@
 /*
- * Pictures that wait in the dumper. Of an earlier one nothing is there but pixels, so those of the new one are drawn as its
+ * Images that wait in the dumper. Of an earlier one nothing is there but pixels, so those of the new one are drawn as its
  * files would have them. A batch is one value in a manifest, and a list of them in ACCV-Lab's JSON.
  */
 #include <stdio.h>
@@ -20,7 +20,7 @@ static marey_status draw(const struct marey__waiting *w, const struct marey_dump
                                is_accvlab ? &accvlab : value->image, out);
 }
 
-/* Let `n` pictures in a row be the value that is looked at. */
+/* Let `n` images in a row be the value that is looked at. */
 static void look_at(struct marey__waiting *w, const struct marey_image *image, const void *samples,
                     size_t n)
 {
@@ -43,21 +43,22 @@ static void look_at(struct marey__waiting *w, const struct marey_image *image, c
 }
 
 /* All of them against one value. */
-static marey_status judge_batch(struct marey__waiting *w, const marey_images *images, size_t reference)
+static marey_status compare_batch(struct marey__waiting *w, const marey_images *images,
+                                  size_t reference)
 {
     const size_t n = marey_images_count(images);
     const struct marey_image *const first = marey_images_get(images, 0);
     const size_t size = marey__image_bytes(first);
     if (n == 1) {
         look_at(w, first, first->samples, 1);
-        return marey__diff_judge_waiting(w, reference);
+        return marey__diff_compare_waiting(w, reference);
     }
     char *const all = marey__alloc(n * size);
     MAREY__TRY_MEMORY(all != NULL);
     for (size_t i = 0; i < n; i++)
         memcpy(all + i * size, marey_images_get(images, i)->samples, size);
     look_at(w, first, all, n);
-    const marey_status status = marey__diff_judge_waiting(w, reference);
+    const marey_status status = marey__diff_compare_waiting(w, reference);
     marey__free(all);
     return status;
 }
@@ -77,7 +78,7 @@ static bool name_image(struct marey__buf *name, size_t len, const marey_images *
 }
 
 /* Each against its own value. */
-static marey_status judge_each(struct marey__waiting *w, const marey_images *images)
+static marey_status compare_each(struct marey__waiting *w, const marey_images *images)
 {
     const size_t len = w->name.len - 1;
     marey_status status = MAREY_OK;
@@ -85,19 +86,19 @@ static marey_status judge_each(struct marey__waiting *w, const marey_images *ima
         const struct marey_image *const image = marey_images_get(images, i);
         MAREY__TRY_MEMORY(name_image(&w->name, len, images, i));
         look_at(w, image, image->samples, 1);
-        status = marey__diff_judge_waiting(w, marey__diff_find_reference(w, w->name.data));
+        status = marey__diff_compare_waiting(w, marey__diff_find_reference(w, w->name.data));
     }
     return status;
 }
 
-marey_status marey__diff_judge_images(struct marey__waiting *w, const struct marey_dump_entry *entry)
+marey_status marey__diff_compare_images(struct marey__waiting *w, const struct marey_dump_entry *entry)
 {
     const size_t reference = marey__diff_find_reference(w, w->value.name);
     marey_images *images;
     MAREY_TRY(draw(w, &entry->value, &images));
     const marey_status status = reference != MAREY__DIFF_NONE && marey_images_count(images) > 0
-                                    ? judge_batch(w, images, reference)
-                                    : judge_each(w, images);
+                                    ? compare_batch(w, images, reference)
+                                    : compare_each(w, images);
     marey_images_destroy(images);
     return status;
 }

@@ -70,8 +70,8 @@ static marey_status find_block(const struct digests *a, const struct digests *b,
     return MAREY_OK;
 }
 
-static marey_status judge_digests(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
-                                  struct marey__diff_result *out)
+static marey_status compare_digests(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
+                                    struct marey__diff_result *out)
 {
     struct digests a = {0}, b = {0};
     marey_status status = find_digests(inputs->a, ia, &a);
@@ -137,8 +137,8 @@ static bool stats_equal(const struct marey_tensor_stats *a, const struct marey_t
            memcmp(a->histogram, b->histogram, sizeof a->histogram) == 0;
 }
 
-static marey_status judge_stats(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
-                                struct marey__diff_result *out)
+static marey_status compare_stats(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
+                                  struct marey__diff_result *out)
 {
     struct marey_tensor_stats a, b;
     marey_status status = find_stats(inputs->a, ia, &a);
@@ -163,15 +163,15 @@ static const char *why_not(const struct marey_dumped_value *a, const struct mare
                                 : "nothing of it was kept";
 }
 
-marey_status marey__diff_judge_kept(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
-                                    struct marey__diff_result *out)
+marey_status marey__diff_compare_kept(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
+                                      struct marey__diff_result *out)
 {
     const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     const bool has_digests = (a->digest != NULL || a->has_data) && (b->digest != NULL || b->has_data);
     const bool has_stats = (a->stats != NULL || a->has_data) && (b->stats != NULL || b->has_data);
     /* Digests are of one type's bytes; a tolerance needs numbers. */
     if (has_digests && a->dtype == b->dtype) {
-        MAREY_TRY(judge_digests(inputs, ia, ib, out));
+        MAREY_TRY(compare_digests(inputs, ia, ib, out));
         if (out->status == MAREY_DIFF_SAME || !has_stats || out->tolerance.bitwise)
             return MAREY_OK;
         marey__free((void *)out->why);
@@ -180,6 +180,6 @@ marey_status marey__diff_judge_kept(const struct marey__diff_inputs *inputs, siz
         out->details = NULL;
     }
     if (has_stats)
-        return judge_stats(inputs, ia, ib, out);
+        return compare_stats(inputs, ia, ib, out);
     return marey__diff_unknown(out, why_not(a, b));
 }

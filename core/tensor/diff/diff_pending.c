@@ -1,6 +1,6 @@
 /*
  * What waits in the dumper against a step of an earlier dump. The dumper lends each value for the time of a call, so each
- * is paired, by its path, and judged as it comes.
+ * is paired, by its path, and compared as it comes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -116,15 +116,15 @@ static bool find_number(struct marey__waiting *w, size_t reference)
     return true;
 }
 
-/* ---- judging ---- */
+/* ---- comparing ---- */
 
-static marey_status judge_waiting(struct marey__waiting *w, const struct marey__diff_side *b,
+static marey_status compare_value(struct marey__waiting *w, const struct marey__diff_side *b,
                                   size_t ib)
 {
     struct marey_diff *diff = w->diff;
     struct marey__diff_result result = {.step = diff->step, .rank = -1, .order = w->value.seq};
     const struct marey__diff_inputs inputs = {&diff->options, &w->side, b, NULL, 1};
-    marey_status status = marey__diff_judge(&inputs, 0, ib, &result);
+    marey_status status = marey__diff_compare_pair(&inputs, 0, ib, &result);
     if (status == MAREY_OK)
         status = marey__diff_describe(diff, &w->value, &b->values[ib], &result);
     if (status == MAREY_OK)
@@ -138,8 +138,8 @@ static marey_status judge_waiting(struct marey__waiting *w, const struct marey__
 }
 
 /* A value that only one side has; the other is NULL. */
-static marey_status judge_alone(struct marey__waiting *w, const struct marey_dumped_value *a,
-                                const struct marey_dumped_value *b)
+static marey_status add_unpaired(struct marey__waiting *w, const struct marey_dumped_value *a,
+                                 const struct marey_dumped_value *b)
 {
     struct marey_diff *diff = w->diff;
     const struct marey_dumped_value *one = a != NULL ? a : b;
@@ -155,18 +155,18 @@ static marey_status judge_alone(struct marey__waiting *w, const struct marey_dum
     return marey__diff_append(diff, &result);
 }
 
-marey_status marey__diff_judge_waiting(struct marey__waiting *w, size_t reference)
+marey_status marey__diff_compare_waiting(struct marey__waiting *w, size_t reference)
 {
     size_t list;
     if (reference != MAREY__DIFF_NONE) {
         w->was_seen[reference] = 1;
-        return find_number(w, reference) ? judge_waiting(w, &w->element_side, 0)
-                                         : judge_waiting(w, &w->reference, reference);
+        return find_number(w, reference) ? compare_value(w, &w->element_side, 0)
+                                         : compare_value(w, &w->reference, reference);
     }
     if (!find_element(w, &list))
-        return judge_alone(w, &w->value, NULL);
+        return add_unpaired(w, &w->value, NULL);
     w->was_seen[list] = 1;
-    return judge_waiting(w, &w->element_side, 0);
+    return compare_value(w, &w->element_side, 0);
 }
 
 static int visit(void *ctx, const struct marey_dump_entry *entry)
@@ -179,16 +179,16 @@ static int visit(void *ctx, const struct marey_dump_entry *entry)
         return 0;
     }
     w->status = entry->value.kind == MAREY_DUMP_TENSOR && marey__is_image(entry->value.type)
-                    ? marey__diff_judge_images(w, entry)
-                    : marey__diff_judge_waiting(w, marey__diff_find_reference(w, w->value.name));
+                    ? marey__diff_compare_images(w, entry)
+                    : marey__diff_compare_waiting(w, marey__diff_find_reference(w, w->value.name));
     return w->status == MAREY_OK;
 }
 
-static marey_status judge_unseen(struct marey__waiting *w)
+static marey_status add_unseen(struct marey__waiting *w)
 {
     for (size_t i = 0; i < w->reference.n; i++)
         if (!w->was_seen[i] && w->reference.values[i].tree == w->diff->pending.tree)
-            MAREY_TRY(judge_alone(w, NULL, &w->reference.values[i]));
+            MAREY_TRY(add_unpaired(w, NULL, &w->reference.values[i]));
     return MAREY_OK;
 }
 
@@ -214,7 +214,7 @@ static marey_status find_step(marey_dumps *dumps, const char *dir, const struct 
     return MAREY_OK;
 }
 
-static marey_status compare_waiting(struct marey__waiting *w, marey_dumps *dumps, const char *dir)
+static marey_status compare_step(struct marey__waiting *w, marey_dumps *dumps, const char *dir)
 {
     size_t number = 0;
     MAREY_TRY(find_step(dumps, dir, w->diff, &number));
@@ -223,7 +223,7 @@ static marey_status compare_waiting(struct marey__waiting *w, marey_dumps *dumps
     MAREY__TRY_MEMORY(w->was_seen != NULL);
     MAREY_TRY(marey_dump_visit_pending(visit, w));
     MAREY_TRY(w->status);
-    MAREY_TRY(judge_unseen(w));
+    MAREY_TRY(add_unseen(w));
     w->diff->n_steps = 1;
     return marey__diff_conclude(w->diff);
 }
@@ -236,7 +236,7 @@ static marey_status run_pending(struct marey_diff *diff, const char *dir)
     if (status == MAREY_OK)
         status = marey_dumps_open(dir, &dumps);
     if (status == MAREY_OK)
-        status = compare_waiting(&w, dumps, dir);
+        status = compare_step(&w, dumps, dir);
     if (status == MAREY_OK)
         status = marey_table_status(diff->tables[MAREY__DIFF_ERRORS]);
     marey_dumps_close(dumps);

@@ -1,4 +1,4 @@
-/* Two steps: their values aligned, the pairs judged by several threads, the results put down. */
+/* Two steps: their values aligned, the pairs compared by several threads, the results put down. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@ enum {
     MAX_VALUE_TEXT = 200,   /* of a value that is not a tensor */
     BEFORE_DIFFERENCE = 40, /* characters that are shown before the first one that differs */
     FEW_BYTES = 1 << 20,    /* less than this is not worth a thread */
-    MAX_UNKNOWN = 5,        /* sentences about values that could not be judged */
+    MAX_UNKNOWN = 5,        /* sentences about values that could not be compared */
 };
 
 /* ---- what a result says of its values ---- */
@@ -122,7 +122,7 @@ marey_status marey__diff_append(struct marey_diff *diff, struct marey__diff_resu
     return MAREY_OK;
 }
 
-/* ---- judging ---- */
+/* ---- comparing ---- */
 
 struct job {
     struct marey__diff_inputs inputs;
@@ -135,14 +135,14 @@ struct job {
     atomic_int has_failed; /* out of memory */
 };
 
-static void judge_one(struct job *job, size_t i)
+static void compare_one(struct job *job, size_t i)
 {
-    if (marey__diff_judge(&job->inputs, job->pairs[i].a, job->pairs[i].b, &job->results[i]) !=
+    if (marey__diff_compare_pair(&job->inputs, job->pairs[i].a, job->pairs[i].b, &job->results[i]) !=
         MAREY_OK)
         atomic_store_explicit(&job->has_failed, 1, memory_order_relaxed);
 }
 
-static void judge_some(void *ctx, bool may_tell)
+static void compare_some(void *ctx, bool may_tell)
 {
     struct job *job = ctx;
     (void)may_tell;
@@ -150,7 +150,7 @@ static void judge_some(void *ctx, bool may_tell)
         const size_t i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
         if (i >= job->n_heavy)
             return;
-        judge_one(job, job->heavy[i]);
+        compare_one(job, job->heavy[i]);
     }
 }
 
@@ -162,8 +162,8 @@ static bool is_heavy(const struct job *job, const struct marey__diff_pair *pair)
     return (a->has_data || b->has_data) && !marey__diff_equal_digests(a, b, &any);
 }
 
-/* Equal digests, texts and the like are judged at once; what is left is shared out. */
-static void judge_all(struct job *job, size_t n, uint32_t n_jobs)
+/* Equal digests, texts and the like are compared at once; what is left is shared out. */
+static void compare_all(struct job *job, size_t n, uint32_t n_jobs)
 {
     for (size_t i = 0; i < n; i++) {
         const struct marey__diff_pair *pair = &job->pairs[i];
@@ -174,15 +174,15 @@ static void judge_all(struct job *job, size_t n, uint32_t n_jobs)
             job->n_bytes += job->inputs.b->values[pair->b].n_bytes;
             job->heavy[job->n_heavy++] = i;
         } else {
-            judge_one(job, i);
+            compare_one(job, i);
         }
     }
     if (job->n_heavy == 1)
         job->inputs.n_threads = n_jobs;
     if (job->n_heavy == 1 || job->n_bytes < FEW_BYTES)
-        judge_some(job, true);
+        compare_some(job, true);
     else
-        marey__work_together(judge_some, job, n_jobs, job->n_heavy);
+        marey__work_together(compare_some, job, n_jobs, job->n_heavy);
 }
 
 /* ---- a step ---- */
@@ -216,11 +216,11 @@ static marey_status put_down(struct marey_diff *diff, const struct marey__diff_p
     return status;
 }
 
-static marey_status judge_pairs(struct marey_diff *diff, const struct marey__diff_place *place,
-                                struct job *job, size_t n)
+static marey_status compare_pairs(struct marey_diff *diff, const struct marey__diff_place *place,
+                                  struct job *job, size_t n)
 {
     MAREY__TRY_MEMORY(job->results != NULL && job->heavy != NULL);
-    judge_all(job, n, diff->options.n_jobs);
+    compare_all(job, n, diff->options.n_jobs);
     size_t i = 0;
     marey_status status = MAREY_OK;
     if (atomic_load_explicit(&job->has_failed, memory_order_relaxed))
@@ -249,7 +249,7 @@ marey_status marey__diff_sides(struct marey_diff *diff, const struct marey__diff
             .results = marey__calloc(pairs.n + 1, sizeof *job.results),
             .heavy = marey__calloc(pairs.n + 1, sizeof *job.heavy),
         };
-        status = judge_pairs(diff, place, &job, pairs.n);
+        status = compare_pairs(diff, place, &job, pairs.n);
         marey__free(job.results);
         marey__free(job.heavy);
     }

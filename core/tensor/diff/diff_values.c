@@ -21,7 +21,7 @@ static bool same_bytes(FILE *a, FILE *b)
     }
 }
 
-static marey_status judge_open_files(FILE *a, FILE *b, struct marey__diff_result *out)
+static marey_status compare_open_files(FILE *a, FILE *b, struct marey__diff_result *out)
 {
     const bool is_same = same_bytes(a, b);
     if (ferror(a) || ferror(b))
@@ -41,12 +41,12 @@ static FILE *open_bytes(const struct marey_dumped_value *value)
 }
 
 /* Pickles are never loaded: equal bytes are equal values, and of others nothing is known but that. */
-static marey_status judge_bytes(const struct marey_dumped_value *a,
-                                const struct marey_dumped_value *b, struct marey__diff_result *out)
+static marey_status compare_bytes(const struct marey_dumped_value *a,
+                                  const struct marey_dumped_value *b, struct marey__diff_result *out)
 {
     FILE *file_a = open_bytes(a), *file_b = open_bytes(b);
     const marey_status status = file_a != NULL && file_b != NULL
-                                    ? judge_open_files(file_a, file_b, out)
+                                    ? compare_open_files(file_a, file_b, out)
                                     : marey__diff_unknown(out, "its file cannot be read");
     if (file_a != NULL)
         fclose(file_a);
@@ -124,8 +124,8 @@ static void get_number(const struct marey__diff_side *side, size_t i, union mare
 }
 
 /* False where one is not a number that can be held. */
-static bool judge_numbers(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
-                          struct marey__diff_result *out, marey_status *status)
+static bool compare_numbers(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
+                            struct marey__diff_result *out, marey_status *status)
 {
     union marey__literal number_a, number_b;
     struct marey_tensor ta, tb;
@@ -137,7 +137,7 @@ static bool judge_numbers(const struct marey__diff_inputs *inputs, size_t ia, si
                                     b = {.name = a.name, .dtype = tb.dtype};
     out->tolerance = marey__diff_tolerance(inputs->options, &a, &b);
     out->tolerance.bitwise &= ta.dtype == tb.dtype;
-    *status = marey__diff_judge_numbers(&ta, &tb, out);
+    *status = marey__diff_compare_numbers(&ta, &tb, out);
     out->basis = MAREY__BY_VALUE;
     return true;
 }
@@ -147,19 +147,19 @@ static bool is_number(const struct marey_dumped_value *value)
     return value->kind == MAREY_DUMP_LITERAL || (marey__diff_is_tensor(value) && value->rank == 0);
 }
 
-marey_status marey__diff_judge_values(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
-                                      struct marey__diff_result *out)
+marey_status marey__diff_compare_values(const struct marey__diff_inputs *inputs, size_t ia,
+                                        size_t ib, struct marey__diff_result *out)
 {
     const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     if (a->missing != NULL || b->missing != NULL)
         return marey__diff_unknown(out, a->missing != NULL ? a->missing : b->missing);
     if (is_bytes(a) && is_bytes(b))
-        return judge_bytes(a, b, out);
+        return compare_bytes(a, b, out);
     out->basis = MAREY__BY_VALUE;
     out->status = MAREY_DIFF_SAME;
     marey_status status = MAREY_OK;
     if ((is_empty_list(a) && is_empty_list(b)) || (a->kind == b->kind && same_text(a, b)) ||
-        (is_number(a) && is_number(b) && judge_numbers(inputs, ia, ib, out, &status)))
+        (is_number(a) && is_number(b) && compare_numbers(inputs, ia, ib, out, &status)))
         return status;
     const bool is_one_kind = a->kind == b->kind || (is_number(a) && is_number(b));
     out->status = is_one_kind ? MAREY_DIFF_DIFFERENT : MAREY_DIFF_KIND;

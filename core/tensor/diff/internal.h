@@ -5,7 +5,7 @@
  *   diff_pending.c values not yet written by the dumper -----------------------------------------+
  *                                                                                          v
  *   diff_align.c   values of two steps that belong together --> pairs
- *   diff_judge.c   a pair --> a result: by digest, data, statistics (diff_kept.c) or value (diff_values.c)
+ *   diff_pair.c   a pair --> a result: by digest, data, statistics (diff_kept.c) or value (diff_values.c)
  *   diff_order.c   results in order of execution; the first difference; operations that introduce differences
  *   diff_tables.c  results --> tables
  *
@@ -130,10 +130,10 @@ struct marey_diff {
     struct marey__diff_result *results;
     size_t n, cap;
     size_t n_by_status[MAREY_N_DIFF_STATUSES];
-    size_t n_reported;   /* values that could not be judged, with a sentence each */
+    size_t n_reported;   /* values that could not be compared, with a sentence each */
     size_t n_retyped;    /* pairs whose types differ */
     size_t n_renamed;    /* pairs of different paths */
-    size_t n_reduced;    /* pairs judged only by digests or statistics */
+    size_t n_reduced;    /* pairs compared only by digests or statistics */
     size_t n_steps;      /* that were compared */
     bool compares_ranks; /* of one dump */
     bool is_pending;     /* of marey_diff_pending() */
@@ -168,27 +168,28 @@ struct marey__diff_place {
     uint64_t step;
     int64_t rank;
 };
-/* Align two sides, judge all pairs with several threads, and append the results. `noise`: B's second run, or NULL. */
+/* Align two sides, compare all pairs with several threads, and append the results. `noise`: B's second run, or NULL. */
 MAREY_WARN_UNUSED marey_status marey__diff_sides(struct marey_diff *diff,
                                                  const struct marey__diff_place *place,
                                                  const struct marey__diff_side *a,
                                                  const struct marey__diff_side *b,
                                                  const struct marey__diff_side *noise);
 
-/* ---- diff_judge.c ---- */
+/* ---- diff_pair.c ---- */
 
-/* What judging takes besides the pair. */
+/* What comparing takes besides the pair. */
 struct marey__diff_inputs {
     const struct marey_diff_options *options;
     const struct marey__diff_side *a, *b, *noise;
     uint32_t n_threads; /* for one comparison */
 };
 /*
- * Judge values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. Only MAREY_ENOMEM fails: a value that cannot be read is
+ * Compare values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. Only MAREY_ENOMEM fails: a value that cannot be read is
  * unknown, and `why` has the sentence (to be freed by marey__free()).
  */
-MAREY_WARN_UNUSED marey_status marey__diff_judge(const struct marey__diff_inputs *inputs, size_t ia,
-                                                 size_t ib, struct marey__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_compare_pair(const struct marey__diff_inputs *inputs,
+                                                        size_t ia, size_t ib,
+                                                        struct marey__diff_result *out);
 void marey__diff_drop(const struct marey__diff_side *side, size_t value);
 MAREY_WARN_UNUSED marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why);
 /* Make details, all empty, of a pair of these sizes. */
@@ -210,13 +211,13 @@ static inline bool marey__diff_same_sizes(uint32_t rank_a, const int64_t *a, uin
 /* ---- diff_data.c ---- */
 
 /* By numbers: fills status, basis, diff, has_diff, n, details. */
-MAREY_WARN_UNUSED marey_status marey__diff_judge_numbers(const struct marey_tensor *a,
-                                                         const struct marey_tensor *b,
-                                                         struct marey__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_compare_numbers(const struct marey_tensor *a,
+                                                           const struct marey_tensor *b,
+                                                           struct marey__diff_result *out);
 /* By the numbers of a value. */
-MAREY_WARN_UNUSED marey_status marey__diff_judge_data(const struct marey__diff_inputs *inputs,
-                                                      size_t ia, size_t ib,
-                                                      struct marey__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_compare_data(const struct marey__diff_inputs *inputs,
+                                                        size_t ia, size_t ib,
+                                                        struct marey__diff_result *out);
 
 /* ---- diff_kept.c ---- */
 
@@ -224,9 +225,9 @@ MAREY_WARN_UNUSED marey_status marey__diff_judge_data(const struct marey__diff_i
 bool marey__diff_equal_digests(const struct marey_dumped_value *a, const struct marey_dumped_value *b,
                                const struct marey_tolerance *tolerance);
 /* By what was kept in place of the numbers. */
-MAREY_WARN_UNUSED marey_status marey__diff_judge_kept(const struct marey__diff_inputs *inputs,
-                                                      size_t ia, size_t ib,
-                                                      struct marey__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_compare_kept(const struct marey__diff_inputs *inputs,
+                                                        size_t ia, size_t ib,
+                                                        struct marey__diff_result *out);
 
 /*
  * The numbers of value `ib` of B, or `ia` of A, that are compared. A JSON without types may have shortened floats: those that read
@@ -251,9 +252,9 @@ union marey__literal {
 void marey__diff_read_literal(const char *text, size_t len, union marey__literal *number,
                               struct marey_tensor *out);
 /* Two values of which at least one is not a tensor. */
-MAREY_WARN_UNUSED marey_status marey__diff_judge_values(const struct marey__diff_inputs *inputs,
-                                                        size_t ia, size_t ib,
-                                                        struct marey__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_compare_values(const struct marey__diff_inputs *inputs,
+                                                          size_t ia, size_t ib,
+                                                          struct marey__diff_result *out);
 
 /* ---- diff_order.c ---- */
 
@@ -302,7 +303,7 @@ struct marey__waiting {
     struct marey_tensor tensor;
     struct marey__buf name;
     union marey__literal number, number_b; /* what a literal is, here and in the reference */
-    int64_t sizes[4];                      /* of pictures */
+    int64_t sizes[4];                      /* of images */
     struct marey__diff_side side;
 
     /* An element of the reference as a separate value. */
@@ -318,13 +319,14 @@ static inline size_t marey__diff_find_reference(const struct marey__waiting *w, 
 {
     return marey__diff_find(&w->reference, w->diff->pending.tree, name);
 }
-MAREY_WARN_UNUSED marey_status marey__diff_judge_waiting(struct marey__waiting *w, size_t reference);
+MAREY_WARN_UNUSED marey_status marey__diff_compare_waiting(struct marey__waiting *w,
+                                                           size_t reference);
 
 /* ---- diff_images.c ---- */
 
-/* Judge a value that is dumped as pictures by the pixels they would have: a file has nothing else. */
-MAREY_WARN_UNUSED marey_status marey__diff_judge_images(struct marey__waiting *w,
-                                                        const struct marey_dump_entry *entry);
+/* Compare a value that is dumped as images by the pixels they would have: a file has nothing else. */
+MAREY_WARN_UNUSED marey_status marey__diff_compare_images(struct marey__waiting *w,
+                                                          const struct marey_dump_entry *entry);
 
 /* ---- diff_errors.c ---- */
 

@@ -299,14 +299,14 @@ static marey_status take_pixels(const char *path, size_t i, size_t n_files,
     const struct marey__shape shape = shape_of_pixels(image, n_files);
     uint64_t n_bytes;
     if (!marey__shape_bytes(&shape, &n_bytes))
-        return marey__fail(MAREY_EFORMAT, "%s and the pictures with it are too large", path);
+        return marey__fail(MAREY_EFORMAT, "%s and the images with it are too large", path);
     if (i == 0) {
         char *const all = marey__alloc(n_bytes);
         MAREY__TRY_MEMORY(all != NULL);
         *found = (struct found){.shape = shape, .data = all};
     } else if (shape.dtype != found->shape.dtype || shape.rank != found->shape.rank ||
                memcmp(shape.sizes, found->shape.sizes, sizeof shape.sizes) != 0) {
-        return marey__fail(MAREY_EFORMAT, "%s is not as large as the picture before it", path);
+        return marey__fail(MAREY_EFORMAT, "%s is not as large as the image before it", path);
     }
     memcpy((char *)found->data + i * (n_bytes / n_files), image->samples, n_bytes / n_files);
     return MAREY_OK;

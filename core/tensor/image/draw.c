@@ -1,10 +1,10 @@
-/* Boxes, points and masks into pictures that have colours. What lies outside is left out. */
+/* Boxes, points and masks into images that have colours. What lies outside is left out. */
 #include <math.h>
 #include <string.h>
 
 #include "tensor/image/internal.h"
 
-/* One picture to draw into. */
+/* One image to draw into. */
 struct canvas {
     const struct marey_image *image;
     uint8_t *samples;
@@ -80,8 +80,7 @@ static marey_status check_mask(const marey_images *images, const struct marey_te
                            mask->sizes[mask->rank - 2] == image->height;
     if (!has_sides || (n != pixels && n != pixels * images->n))
         return marey__fail(
-            MAREY_EINVAL,
-            "the mask is not one of %u rows and %u columns, for each picture or for all",
+            MAREY_EINVAL, "the mask is not one of %u rows and %u columns, for each image or for all",
             image->height, image->width);
     *n_masks = (size_t)(n / pixels);
     return MAREY_OK;

@@ -13,11 +13,11 @@ marey_status marey__images_alloc(const struct marey_image *like, size_t n, marey
 {
     const uint64_t pixels = (uint64_t)like->width * like->height;
     if (n == 0 || pixels == 0)
-        return marey__fail(MAREY_EINVAL, "%zu pictures of %u x %u pixels have nothing to show", n,
+        return marey__fail(MAREY_EINVAL, "%zu images of %u x %u pixels have nothing to show", n,
                            like->width, like->height);
     if (pixels > MAREY__MAX_SAMPLES / like->n_channels)
         return marey__fail(MAREY_EINVAL,
-                           "a picture of %u x %u pixels is too large: 2^30 samples are the most",
+                           "an image of %u x %u pixels is too large: 2^30 samples are the most",
                            like->width, like->height);
     const size_t bytes = marey__image_bytes(like);
     marey_images *images = marey__calloc(1, sizeof *images);
@@ -136,7 +136,7 @@ marey_status marey_images_difference(const struct marey_image *a, const struct m
     if (a->width != b->width || a->height != b->height || a->n_channels != b->n_channels)
         return marey__fail(
             MAREY_EINVAL,
-            "pictures of %u x %u pixels with %u channels and of %u x %u with %u have no "
+            "images of %u x %u pixels with %u channels and of %u x %u with %u have no "
             "difference to draw",
             a->width, a->height, a->n_channels, b->width, b->height, b->n_channels);
     const struct marey_image like = {

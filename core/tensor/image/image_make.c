@@ -1,6 +1,6 @@
 /*
- * A tensor's numbers as samples. Its axes are brought into the order pictures, rows, columns, channels by their strides;
- * then each picture is converted to doubles, its range found, and its samples rounded.
+ * A tensor's numbers as samples. Its axes are brought into the order images, rows, columns, channels by their strides;
+ * then each image is converted to doubles, its range found, and its samples rounded.
  */
 #include <math.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 
 /* How a tensor is taken apart. */
 struct shape {
-    struct marey_tensor ordered; /* pictures, rows, columns, channels */
+    struct marey_tensor ordered; /* images, rows, columns, channels */
     int64_t sizes[MAREY_MAX_RANK + 1], strides[MAREY_MAX_RANK + 1];
-    uint32_t n_axes;     /* that count pictures */
+    uint32_t n_axes;     /* that count images */
     uint32_t n_channels; /* of the tensor, alpha among them */
     bool has_alpha;
-    size_t n_images, n_values; /* values: of one picture */
+    size_t n_images, n_values; /* values: of one image */
 };
 
 struct maker {
@@ -24,7 +24,7 @@ struct maker {
     enum marey_image_type type;
     marey_images *images;
     const uint8_t *elements; /* row-major */
-    double *values;          /* of one picture */
+    double *values;          /* of one image */
     uint8_t colors[256][3];
 };
 
@@ -71,7 +71,7 @@ static marey_status find_channels(const struct marey_tensor *t, enum marey_image
     for (uint32_t i = 0; i < t->rank; i++)
         marey__buf_printf(&sizes, "%s%lld", i != 0 ? ", " : "", (long long)t->sizes[i]);
     const marey_status status = marey__fail(
-        MAREY_EINVAL, "sizes [%.*s] are not those of a picture: %s; permute the axes",
+        MAREY_EINVAL, "sizes [%.*s] are not those of an image: %s; permute the axes",
         (int)MAREY__MIN(sizes.len, (size_t)200), sizes.len != 0 ? sizes.data : "",
         is_grey ? "grey ones have rows and columns last, and 1 or 2 channels if any"
                 : "3 or 4 channels are expected after rows and columns, or before them");
@@ -97,7 +97,7 @@ static marey_status take_apart(const struct marey_tensor *t, enum marey_image_ty
     int64_t stride = 1;
     for (uint32_t i = t->rank; i-- > 0; stride *= t->sizes[i])
         strides[i] = t->strides != NULL ? t->strides[i] : stride;
-    const uint32_t n_own = where == MAREY_CHANNEL_ABSENT ? 2 : 3; /* axes of one picture */
+    const uint32_t n_own = where == MAREY_CHANNEL_ABSENT ? 2 : 3; /* axes of one image */
     const uint32_t rows = t->rank - (where == MAREY_CHANNEL_LAST ? 3 : 2);
     shape->ordered.rank = 0;
     shape->n_axes = t->rank - n_own;
@@ -255,7 +255,7 @@ static marey_status check_options(const struct marey_image_options *o, enum mare
     if (o->map >= MAREY_N_MAPS)
         return marey__fail(MAREY_EINVAL, "there is no such colour map");
     if (o->map != MAREY_MAP_NONE && type != MAREY_IMAGE_GREY)
-        return marey__fail(MAREY_EINVAL, "colour maps are for grey pictures");
+        return marey__fail(MAREY_EINVAL, "colour maps are for grey images");
     return MAREY_OK;
 }
 

@@ -13,7 +13,7 @@
 #include "base/internal.h"
 #include <marey/image.h>
 
-/* Samples of one picture are at most this many. */
+/* Samples of one image are at most this many. */
 #define MAREY__MAX_SAMPLES ((uint64_t)1 << 30)
 
 /* ---- image_list.c ---- */
@@ -24,7 +24,7 @@ struct marey_images {
     uint32_t n_axes;
     int64_t axes[MAREY_MAX_RANK];
 };
-/* `n` pictures alike, all black; MAREY_EINVAL where they are empty or too large, MAREY_ENOMEM. */
+/* `n` images alike, all black; MAREY_EINVAL where they are empty or too large, MAREY_ENOMEM. */
 MAREY_WARN_UNUSED marey_status marey__images_alloc(const struct marey_image *like, size_t n,
                                                    marey_images **out);
 /* The samples of one, to be written. */

@@ -1,5 +1,5 @@
 /*
- * PNG files: signature, IHDR, texts, IDAT, IEND. Rows are filtered, all of a picture in one way, that with the smallest
+ * PNG files: signature, IHDR, texts, IDAT, IEND. Rows are filtered, all of an image in one way, that with the smallest
  * differences in a few rows looked at; the rest is the deflate library's.
  */
 #include <errno.h>
@@ -187,7 +187,8 @@ static marey_status check_image(const struct marey_image *image)
     const bool is_one = image->width != 0 && image->height != 0 && image->n_channels >= 1 &&
                         image->n_channels <= 4 && (image->depth == 8 || image->depth == 16);
     if (!is_one || (uint64_t)image->width * image->height > MAREY__MAX_SAMPLES / image->n_channels)
-        return marey__fail(MAREY_EINVAL, "no picture for PNG: %u x %u pixels, %u channels of %u bits",
+        return marey__fail(MAREY_EINVAL,
+                           "PNG cannot hold this image: %u x %u pixels, %u channels of %u bits",
                            image->width, image->height, image->n_channels, image->depth);
     return MAREY_OK;
 }

@@ -296,7 +296,8 @@ static bool add_equal(const struct marey__compare *job, const struct marey__bloc
 }
 
 /* One element of which a side is not finite; the same as one() of compare_floats.h says of it. */
-static void judge(const struct marey__compare *job, float a, float b, struct marey__diff_part *part)
+static void compare_nonfinite(const struct marey__compare *job, float a, float b,
+                              struct marey__diff_part *part)
 {
     const bool nan_a = isnan(a), nan_b = isnan(b);
     const bool is_equal = nan_a || nan_b ? nan_a && nan_b : a == b;
@@ -314,7 +315,7 @@ static void judge(const struct marey__compare *job, float a, float b, struct mar
 }
 
 /*
- * Take the elements that are not finite out of a block of single parts: they are judged here, and the kernels see zeroes.
+ * Take the elements that are not finite out of a block of single parts: they are compared here, and the kernels see zeroes.
  * How many there were. A wrong one gives the block, for one before it may be wrong that is finite.
  */
 static size_t take_out(const struct marey__compare *job, struct expanded *e, size_t n,
@@ -327,7 +328,7 @@ static size_t take_out(const struct marey__compare *job, struct expanded *e, siz
         /* 0 times what is not finite is NaN. */
         if (e->values_a[i] * 0 + e->values_b[i] * 0 == 0)
             continue;
-        judge(job, e->values_a[i], e->values_b[i], &out);
+        compare_nonfinite(job, e->values_a[i], e->values_b[i], &out);
         e->values_a[i] = e->values_b[i] = 0;
         e->patterns_a[i] = e->patterns_b[i] = 0;
         n_out++;

@@ -77,8 +77,8 @@ static bool both_empty_by_json(const struct marey_dumped_value *a, const struct 
            count_of(b) == 0;
 }
 
-static marey_status judge_tensors(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
-                                  struct marey__diff_result *out)
+static marey_status compare_tensors(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
+                                    struct marey__diff_result *out)
 {
     const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     out->n = count_of(b);
@@ -99,23 +99,23 @@ static marey_status judge_tensors(const struct marey__diff_inputs *inputs, size_
         return MAREY_OK;
     }
     if (a->has_data && b->has_data)
-        return marey__diff_judge_data(inputs, ia, ib, out);
-    return marey__diff_judge_kept(inputs, ia, ib, out);
+        return marey__diff_compare_data(inputs, ia, ib, out);
+    return marey__diff_compare_kept(inputs, ia, ib, out);
 }
 
-/* Whether its type is that of the program's tensor. Pictures are compared by their pixels. */
+/* Whether its type is that of the program's tensor. Images are compared by their pixels. */
 static bool has_own_type(const struct marey_dumped_value *value)
 {
     return value->kind == MAREY_DUMP_TENSOR && !value->is_untyped && !marey__is_image(value->type);
 }
 
-marey_status marey__diff_judge(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
-                               struct marey__diff_result *out)
+marey_status marey__diff_compare_pair(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
+                                      struct marey__diff_result *out)
 {
     const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     if (!marey__diff_is_tensor(a) || !marey__diff_is_tensor(b))
-        return marey__diff_judge_values(inputs, ia, ib, out);
-    MAREY_TRY(judge_tensors(inputs, ia, ib, out));
+        return marey__diff_compare_values(inputs, ia, ib, out);
+    MAREY_TRY(compare_tensors(inputs, ia, ib, out));
     if (!has_own_type(a) || !has_own_type(b) || a->dtype == b->dtype)
         return MAREY_OK;
     out->is_retyped = true;
