@@ -31,7 +31,8 @@ void marey__block_reader_init(struct marey__block_reader *reader, int fd, const 
 
 void marey__block_reader_fini(struct marey__block_reader *reader)
 {
-    marey__free(reader->window);
+    if (!reader->is_lent)
+        marey__free(reader->window);
     *reader = (struct marey__block_reader){.fd = -1};
 }
 

@@ -200,6 +200,7 @@ struct marey__block_reader {
     char *window;         /* part of the file */
     uint64_t window_at;
     size_t window_len, window_cap;
+    bool is_lent; /* the window: it is the whole log, kept by struct marey__log_file */
 };
 
 void marey__block_reader_init(struct marey__block_reader *reader, int fd, const char *path,
@@ -257,6 +258,7 @@ struct marey__log_file {
     struct marey_process info; /* its texts lie in `texts` */
     int fd; /* of a log that is a part of a file without a name, lent; -1: by its path */
     uint64_t start, size; /* of the file: where the log is, up to where it ended when it was opened */
+    char *bytes; /* the whole file, where it was small enough to keep; NULL: it is read again */
     struct marey__arena texts;
     struct marey__site_table *sites; /* may be that of other logs, too; NULL: none was said */
     struct marey__sparse lanes;      /* struct marey__log_lane by number */
@@ -353,9 +355,15 @@ MAREY_WARN_UNUSED marey_status marey__recording_open_parts(const char *name, int
 MAREY_WARN_UNUSED marey_status marey__recording_part(const marey_recording *whole, const bool *keep,
                                                      const char *run_id, marey_recording **out);
 
-/* Pass 1. MAREY_EFORMAT when the file is not a log; the sentence names it. On failure `log` is left finished. */
+/*
+ * Pass 1. MAREY_EFORMAT when the file is not a log; the sentence names it. On failure `log` is left finished. A finalized
+ * log of up to `most_kept` bytes stays in memory, so that no later pass reads the file.
+ */
 MAREY_WARN_UNUSED marey_status marey__log_file_open(struct marey__log_file *log, const char *path,
+                                                    size_t most_kept,
                                                     struct marey__warnings *warnings);
+/* The bytes that each of `n` logs may keep. */
+size_t marey__log_file_most_kept(size_t n);
 /* The same of a part of `fd`, lent until fini; `name` is for sentences. */
 MAREY_WARN_UNUSED marey_status marey__log_file_open_part(struct marey__log_file *log,
                                                          const char *name, int fd,

@@ -244,14 +244,21 @@ static marey_status open_file(const char *path, int *out, uint64_t *size)
 
 /* Pass 1 over `reader`'s bytes; what is of `log` besides is set. */
 static marey_status scan_bytes(struct marey__log_file *log, int fd, const char *path, uint64_t size,
-                               struct marey__warnings *warnings)
+                               size_t most_kept, struct marey__warnings *warnings)
 {
     struct marey__log_scan scan = {.log = log, .warnings = warnings};
     marey__block_reader_init(&scan.reader, fd, path, size);
+    if (size <= most_kept)
+        scan.reader.read_ahead = most_kept;
     scan.reader.offset = log->start;
     scan.reader.warnings = warnings;
     log->info.log_path = marey__arena_text(&log->texts, path, strlen(path));
     const marey_status status = log->info.log_path == NULL ? marey__no_memory() : scan_log(&scan);
+    if (size <= most_kept && scan.has_end && scan.reader.window_at == 0 &&
+        scan.reader.window_len == log->size) {
+        log->bytes = scan.reader.window;
+        scan.reader.window = NULL;
+    }
     marey__block_reader_fini(&scan.reader);
     marey__sparse_fini(&scan.next_sequence);
     marey__buf_fini(&scan.notes);
@@ -268,14 +275,21 @@ static void init(struct marey__log_file *log, int fd, uint64_t start)
     marey__log_info_init(&log->info);
 }
 
-marey_status marey__log_file_open(struct marey__log_file *log, const char *path,
+size_t marey__log_file_most_kept(size_t n)
+{
+    /* Logs of a job with many ranks are read again: memory for each rank counts there. */
+    enum { MOST_LOGS = 64, MOST_BYTES = 32 << 20 };
+    return n == 0 || n > MOST_LOGS ? 0 : MOST_BYTES / n;
+}
+
+marey_status marey__log_file_open(struct marey__log_file *log, const char *path, size_t most_kept,
                                   struct marey__warnings *warnings)
 {
     init(log, -1, 0);
     int fd = -1;
     uint64_t size = 0;
     MAREY_TRY(open_file(path, &fd, &size));
-    const marey_status status = scan_bytes(log, fd, path, size, warnings);
+    const marey_status status = scan_bytes(log, fd, path, size, most_kept, warnings);
     close(fd);
     return status;
 }
@@ -285,30 +299,38 @@ marey_status marey__log_file_open_part(struct marey__log_file *log, const char *
                                        struct marey__warnings *warnings)
 {
     init(log, fd, part->at);
-    return scan_bytes(log, fd, name, part->at + part->size, warnings);
+    return scan_bytes(log, fd, name, part->at + part->size, 0, warnings);
 }
 
 marey_status marey__log_file_acquire(const struct marey__log_file *log,
                                      struct marey__block_reader *reader)
 {
-    const int fd =
-        log->fd >= 0 ? log->fd : open(log->info.log_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    const bool is_kept = log->bytes != NULL;
+    const int fd = log->fd >= 0 || is_kept
+                       ? log->fd
+                       : open(log->info.log_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && !is_kept)
         return marey__fail_errno("open %s", log->info.log_path);
     marey__block_reader_init(reader, fd, log->info.log_path, log->size);
     reader->offset = log->start;
+    if (is_kept) {
+        reader->window = log->bytes;
+        reader->window_len = (size_t)log->size;
+        reader->is_lent = true;
+    }
     return MAREY_OK;
 }
 
 void marey__log_file_release(const struct marey__log_file *log, struct marey__block_reader *reader)
 {
-    if (log->fd < 0)
+    if (log->fd < 0 && reader->fd >= 0)
         close(reader->fd);
     marey__block_reader_fini(reader);
 }
 
 void marey__log_file_fini(struct marey__log_file *log)
 {
+    marey__free(log->bytes);
     marey__site_table_release(log->sites);
     marey__sparse_fini(&log->lanes);
     marey__clock_map_fini(&log->clock);

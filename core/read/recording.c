@@ -33,7 +33,7 @@ static marey_status add_log(marey_recording *recording, const char *path,
     }
     const marey_status status =
         part == NULL
-            ? marey__log_file_open(log, path, &recording->warnings)
+            ? marey__log_file_open(log, path, marey__log_file_most_kept(1), &recording->warnings)
             : marey__log_file_open_part(log, path, recording->fd, part, &recording->warnings);
     if (status != MAREY_OK) {
         marey__free(log);

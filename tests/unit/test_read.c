@@ -538,6 +538,29 @@ static void a_directory_is_ordered_by_rank_and_start(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+static void small_logs_are_read_once(void **state)
+{
+    struct log_maker *log = *state;
+    char folder[] = "/tmp/marey-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    log_put_preamble(log);
+    put_pair(log, 0, 0);
+    log_put_end(log, "stop");
+    put_file(folder, "a.klog", log->bytes.data, log->bytes.len);
+    marey_recording *recording = NULL;
+    assert_int_equal(marey_recording_open(folder, &recording), MAREY_OK);
+    remove_file(folder, "a.klog");
+    visit(recording, &seen);
+    assert_int_equal(seen.n, 2);
+    visit(recording, &seen);
+    assert_int_equal(seen.n, 2);
+    marey_recording_close(recording);
+    assert_int_equal(rmdir(folder), 0);
+
+    assert_int_equal(marey__log_file_most_kept(10000), 0); /* memory per rank counts there */
+    assert_true(64 * marey__log_file_most_kept(64) <= 32 << 20);
+}
+
 /* ---- a pool that nobody has finalized ---- */
 
 static void put_chunk(char *pool, size_t slot, uint32_t state, uint32_t lane, uint32_t sequence)
@@ -652,6 +675,7 @@ int main(void)
         TEST(a_foreign_file_is_refused_by_name),
         TEST(a_block_of_words_larger_than_any_chunk_is_left_out),
         TEST(a_directory_is_ordered_by_rank_and_start),
+        TEST(small_logs_are_read_once),
         TEST(an_unfinalized_log_is_read_with_its_pool),
         TEST(opening_without_memory_leaks_nothing),
     };
