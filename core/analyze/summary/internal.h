@@ -32,9 +32,11 @@ struct marey__name_stats {
 struct marey__name_row {
     uint32_t process; /* in marey__merge.processes */
     uint32_t name;
-    const struct marey_lane_info *lane;
     uint64_t count, total_ns, self_ns;
-    uint64_t iteration_ns; /* of a process: its time in the iterations that count */
+    union {
+        const struct marey_lane_info *lane; /* in rows of threads */
+        uint64_t iteration_ns; /* in rows of processes: time in the iterations that count */
+    };
 };
 
 struct marey__open_row {

@@ -45,7 +45,7 @@ HAS_SIZE(marey_process, 424); /* what only runs have is not packed */
 HAS_SIZE(marey_lane_info, 32);
 HAS_SIZE(marey_site_info, 48);
 HAS_SIZE(marey__name_stats, 112);
-HAS_SIZE(marey__name_row, 48);
+HAS_SIZE(marey__name_row, 40);
 HAS_SIZE(marey__open_row, 24);
 HAS_SIZE(marey__counter, 48);
 HAS_SIZE(marey__iteration_name, 176);
@@ -370,9 +370,10 @@ static void name_rows(struct archive *a, struct marey__row_list *list, bool have
         u64(a, &row->count);
         u64(a, &row->total_ns);
         u64(a, &row->self_ns);
-        u64(a, &row->iteration_ns);
         if (have_lanes)
             row_lane(a, &row->lane);
+        else
+            u64(a, &row->iteration_ns);
     }
 }
 
