@@ -63,11 +63,11 @@ static void mistakes_in_pickles_are_told(void **state)
     };
     (void)state;
     for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
-        struct marey__unpickled pickle;
+        struct marey__python_values pickle;
         assert_false(marey__unpickle(&pickle, cases[i].bytes, cases[i].len));
         assert_non_null(pickle.mistake);
         assert_string_equal(pickle.mistake, cases[i].mistake);
-        marey__unpickled_fini(&pickle);
+        marey__python_values_fini(&pickle);
     }
 }
 
@@ -78,27 +78,27 @@ static void values_of_a_pickle_are_those_that_went_in(void **state)
                                 "a]\x94(K\x01J\xfe\xff\xff\xffM\x2c\x01\x8a\x06\0\0\0\0\0\x01"
                                 "\x88NG\x3f\xe0\0\0\0\0\0\0e\x8c\x01"
                                 "b\x8c\x01xh\x01\x86u.";
-    struct marey__unpickled pickle;
+    struct marey__python_values pickle;
     size_t len;
     int64_t number;
     double real;
     (void)state;
     assert_true(marey__unpickle(&pickle, bytes, sizeof bytes - 1));
-    const struct marey__unpickled_value *const top = &pickle.values[pickle.top],
-                                               *const a = marey__unpickled_get(&pickle, top, "a"),
-                                               *const b = marey__unpickled_get(&pickle, top, "b");
+    const struct marey__python_value *const top = &pickle.values[pickle.top],
+                                            *const a = marey__python_get(&pickle, top, "a"),
+                                            *const b = marey__python_get(&pickle, top, "b");
     static const int64_t expected[] = {1, -2, 300, INT64_C(1) << 40};
-    assert_int_equal(marey__unpickled_length(a), 7);
+    assert_int_equal(marey__python_length(a), 7);
     for (size_t i = 0; i < MAREY__COUNT_OF(expected); i++) {
-        assert_true(marey__unpickled_whole(marey__unpickled_item(&pickle, a, i), &number));
+        assert_true(marey__python_whole(marey__python_item(&pickle, a, i), &number));
         assert_true(number == expected[i]);
     }
-    assert_true(marey__unpickled_number(marey__unpickled_item(&pickle, a, 6), &real) && real == 0.5);
-    assert_false(marey__unpickled_number(marey__unpickled_item(&pickle, a, 5), &real));
-    assert_ptr_equal(marey__unpickled_item(&pickle, b, 1), a);
-    assert_memory_equal(marey__unpickled_text(marey__unpickled_item(&pickle, b, 0), &len), "x", 1);
-    assert_null(marey__unpickled_get(&pickle, a, "a"));
-    marey__unpickled_fini(&pickle);
+    assert_true(marey__python_number(marey__python_item(&pickle, a, 6), &real) && real == 0.5);
+    assert_false(marey__python_number(marey__python_item(&pickle, a, 5), &real));
+    assert_ptr_equal(marey__python_item(&pickle, b, 1), a);
+    assert_memory_equal(marey__python_text(marey__python_item(&pickle, b, 0), &len), "x", 1);
+    assert_null(marey__python_get(&pickle, a, "a"));
+    marey__python_values_fini(&pickle);
 }
 
 /* ---- reports, with each allocation failed once ---- */

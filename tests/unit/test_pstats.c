@@ -15,21 +15,20 @@
 
 #define BYTES(text) text, sizeof(text) - 1
 
-static struct marey__marshal_value read_one(const char *bytes, size_t len)
+static struct marey__python_value read_one(const char *bytes, size_t len)
 {
-    struct marey__marshal marshal = {0};
-    uint32_t top;
-    assert_int_equal(marey__marshal_read(&marshal, bytes, len, &top), MAREY_OK);
-    const struct marey__marshal_value value = marshal.values[top];
-    marey__marshal_fini(&marshal);
+    struct marey__python_values marshal;
+    assert_true(marey__unmarshal(&marshal, bytes, len));
+    const struct marey__python_value value = marshal.values[marshal.top];
+    marey__python_values_fini(&marshal);
     return value;
 }
 
 static void expect_integer(const char *bytes, size_t len, int64_t number)
 {
-    const struct marey__marshal_value value = read_one(bytes, len);
-    assert_int_equal(value.kind, MAREY__MARSHAL_INTEGER);
-    assert_true(value.as.integer == number);
+    const struct marey__python_value value = read_one(bytes, len);
+    assert_int_equal(value.type, MAREY__PYTHON_INT);
+    assert_true(value.as.number == number);
 }
 
 static void numbers_of_all_kinds_are_read(void **state)
@@ -47,15 +46,15 @@ static void numbers_of_all_kinds_are_read(void **state)
     expect_integer(BYTES("l\xf9\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0\1\0"), -INT64_MAX);
     expect_integer(BYTES("T"), 1);
     expect_integer(BYTES("F"), 0);
-    struct marey__marshal_value real = read_one(BYTES("g\0\0\0\0\0\0\xf8\x3f"));
-    assert_true(real.kind == MAREY__MARSHAL_REAL && real.as.real == 1.5);
+    struct marey__python_value real = read_one(BYTES("g\0\0\0\0\0\0\xf8\x3f"));
+    assert_true(real.type == MAREY__PYTHON_FLOAT && real.as.real == 1.5);
     real = read_one(BYTES("f\4"
                           "1e-3"));
-    assert_true(real.kind == MAREY__MARSHAL_REAL && real.as.real == 1e-3);
+    assert_true(real.type == MAREY__PYTHON_FLOAT && real.as.real == 1e-3);
     real = read_one(BYTES("f\3"
                           "nan"));
     assert_true(isnan(real.as.real));
-    assert_int_equal(read_one(BYTES("N")).kind, MAREY__MARSHAL_OTHER);
+    assert_int_equal(read_one(BYTES("N")).type, MAREY__PYTHON_NONE);
 }
 
 static void texts_of_all_kinds_are_read(void **state)
@@ -68,8 +67,8 @@ static void texts_of_all_kinds_are_read(void **state)
                {BYTES("a\2\0\0\0ab")}, {BYTES("A\2\0\0\0ab")}, {BYTES("z\2ab")},
                {BYTES("Z\2ab")},       {BYTES("\xda\2ab")}};
     for (size_t i = 0; i < MAREY__COUNT_OF(all); i++) {
-        const struct marey__marshal_value value = read_one(all[i].bytes, all[i].len);
-        assert_int_equal(value.kind, MAREY__MARSHAL_TEXT);
+        const struct marey__python_value value = read_one(all[i].bytes, all[i].len);
+        assert_int_equal(value.type, MAREY__PYTHON_TEXT);
         assert_int_equal(value.n, 2);
         assert_memory_equal(value.as.text, "ab", 2);
     }
@@ -79,25 +78,21 @@ static void texts_of_all_kinds_are_read(void **state)
 static void references_lead_to_what_was_there(void **state)
 {
     (void)state;
-    struct marey__marshal marshal = {0};
-    uint32_t top;
-    assert_int_equal(marey__marshal_read(&marshal,
-                                         BYTES("\xa9\4"
-                                               "\xf4\1\0\0\0x"
-                                               "\xdb\0\0\0\0"
-                                               "(\2\0\0\0"
-                                               "r\1\0\0\0"
-                                               "r\2\0\0\0"
-                                               "R\0\0\0\0"),
-                                         &top),
-                     MAREY_OK);
-    const struct marey__marshal_value *all = &marshal.values[top];
+    struct marey__python_values marshal;
+    assert_true(marey__unmarshal(&marshal, BYTES("\xa9\4"
+                                                 "\xf4\1\0\0\0x"
+                                                 "\xdb\0\0\0\0"
+                                                 "(\2\0\0\0"
+                                                 "r\1\0\0\0"
+                                                 "r\2\0\0\0"
+                                                 "R\0\0\0\0")));
+    const struct marey__python_value *all = &marshal.values[marshal.top];
     assert_int_equal(all->n, 4);
-    const struct marey__marshal_value *pair = marey__marshal_item(&marshal, all, 2);
-    assert_ptr_equal(marey__marshal_item(&marshal, pair, 0), marey__marshal_item(&marshal, all, 0));
-    assert_ptr_equal(marey__marshal_item(&marshal, pair, 1), marey__marshal_item(&marshal, all, 1));
-    assert_ptr_equal(marey__marshal_item(&marshal, all, 3), marey__marshal_item(&marshal, all, 0));
-    marey__marshal_fini(&marshal);
+    const struct marey__python_value *pair = marey__python_item(&marshal, all, 2);
+    assert_ptr_equal(marey__python_item(&marshal, pair, 0), marey__python_item(&marshal, all, 0));
+    assert_ptr_equal(marey__python_item(&marshal, pair, 1), marey__python_item(&marshal, all, 1));
+    assert_ptr_equal(marey__python_item(&marshal, all, 3), marey__python_item(&marshal, all, 0));
+    marey__python_values_fini(&marshal);
 }
 
 static void damaged_values_are_refused(void **state)
@@ -133,13 +128,12 @@ static void damaged_values_are_refused(void **state)
     for (size_t i = 0; i < sizeof deep; i += 2)
         memcpy(deep + i, ")\1", 2);
     for (size_t i = 0; i < MAREY__COUNT_OF(all); i++) {
-        struct marey__marshal marshal = {0};
-        uint32_t top;
-        assert_int_equal(marey__marshal_read(&marshal, all[i].bytes, all[i].len, &top),
-                         MAREY_EFORMAT);
+        struct marey__python_values marshal;
+        assert_false(marey__unmarshal(&marshal, all[i].bytes, all[i].len));
+        assert_non_null(marshal.mistake);
         if (strstr(marshal.mistake, all[i].mistake) == NULL)
             fail_msg("case %zu: %s", i, marshal.mistake);
-        marey__marshal_fini(&marshal);
+        marey__python_values_fini(&marshal);
     }
 }
 

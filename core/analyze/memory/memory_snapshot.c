@@ -21,31 +21,33 @@ struct open_blocks {
 
 struct reading {
     struct marey__memory_report *report;
-    const struct marey__unpickled *pickle;
+    const struct marey__python_values *pickle;
     uint32_t *stacks; /* by number of the list of frames: the report's, plus one */
     struct open_blocks open;
     struct marey__memory_pool *pool;
     bool has_times;
 };
 
-typedef const struct marey__unpickled_value *value;
+typedef const struct marey__python_value *value;
 
 /* ---- values of a dict ---- */
 
-static bool get_whole(const struct marey__unpickled *pickle, value dict, const char *key, int64_t *out)
+static bool get_whole(const struct marey__python_values *pickle, value dict, const char *key,
+                      int64_t *out)
 {
-    return marey__unpickled_whole(marey__unpickled_get(pickle, dict, key), out);
+    return marey__python_whole(marey__python_get(pickle, dict, key), out);
 }
 
-static bool get_number(const struct marey__unpickled *pickle, value dict, const char *key, double *out)
+static bool get_number(const struct marey__python_values *pickle, value dict, const char *key,
+                       double *out)
 {
-    return marey__unpickled_number(marey__unpickled_get(pickle, dict, key), out);
+    return marey__python_number(marey__python_get(pickle, dict, key), out);
 }
 
-static const char *get_text(const struct marey__unpickled *pickle, value dict, const char *key,
+static const char *get_text(const struct marey__python_values *pickle, value dict, const char *key,
                             size_t *len)
 {
-    return marey__unpickled_text(marey__unpickled_get(pickle, dict, key), len);
+    return marey__python_text(marey__python_get(pickle, dict, key), len);
 }
 
 /* ---- addresses ---- */
@@ -70,7 +72,7 @@ static void free_open(struct open_blocks *open)
 static void put_text(struct marey__buf *buf, value text)
 {
     size_t len;
-    const char *const bytes = marey__unpickled_text(text, &len);
+    const char *const bytes = marey__python_text(text, &len);
     if (bytes != NULL)
         marey__utf8_put(buf, bytes, len);
 }
@@ -80,8 +82,8 @@ static uint32_t name_frame(struct reading *r, value frame)
     struct marey__buf text = {0}, file = {0};
     int64_t line = 0;
     get_whole(r->pickle, frame, "line", &line);
-    put_text(&text, marey__unpickled_get(r->pickle, frame, "name"));
-    put_text(&file, marey__unpickled_get(r->pickle, frame, "filename"));
+    put_text(&text, marey__python_get(r->pickle, frame, "name"));
+    put_text(&file, marey__python_get(r->pickle, frame, "filename"));
     marey__buf_put(&file, "", 1);
     const uint32_t name =
         text.failed || file.failed
@@ -98,13 +100,13 @@ static bool stack_of(struct reading *r, value frames, uint32_t *stack)
 {
     enum { MAX_FRAMES = 128 };
     uint32_t names[MAX_FRAMES];
-    const size_t n = MAREY__MIN(marey__unpickled_length(frames), (size_t)MAX_FRAMES);
+    const size_t n = MAREY__MIN(marey__python_length(frames), (size_t)MAX_FRAMES);
     *stack = MAREY__NO_STACK;
     if (n == 0)
         return true;
     uint32_t *const known = &r->stacks[frames - r->pickle->values];
     for (size_t i = 0; *known == 0 && i < n; i++) {
-        names[i] = name_frame(r, marey__unpickled_item(r->pickle, frames, i));
+        names[i] = name_frame(r, marey__python_item(r->pickle, frames, i));
         if (names[i] == MAREY__NO_NAME)
             return false;
     }
@@ -131,7 +133,7 @@ static bool add_block(struct reading *r, value entry, uint64_t ns, double bytes,
     if (category != NULL &&
         (block.category = marey__memory_name(r->report, category, len)) == MAREY__NO_NAME)
         return false;
-    return stack_of(r, marey__unpickled_get(r->pickle, entry, "frames"), &block.stack) &&
+    return stack_of(r, marey__python_get(r->pickle, entry, "frames"), &block.stack) &&
            marey__memory_block_add(r->pool, &block);
 }
 
@@ -139,11 +141,11 @@ static bool take_event(struct reading *r, value entry, uint64_t ns)
 {
     int64_t address = 0;
     double bytes = 0;
-    const value action = marey__unpickled_get(r->pickle, entry, "action");
-    const bool is_alloc = marey__unpickled_is(action, "alloc");
-    const bool is_free = marey__unpickled_is(action, "free_requested") ||
-                         marey__unpickled_is(action, "free_completed") ||
-                         marey__unpickled_is(action, "free");
+    const value action = marey__python_get(r->pickle, entry, "action");
+    const bool is_alloc = marey__python_is(action, "alloc");
+    const bool is_free = marey__python_is(action, "free_requested") ||
+                         marey__python_is(action, "free_completed") ||
+                         marey__python_is(action, "free");
     if ((!is_alloc && !is_free) || !get_whole(r->pickle, entry, "addr", &address) ||
         !get_number(r->pickle, entry, "size", &bytes) || bytes < 0)
         return true;
@@ -162,7 +164,7 @@ static bool take_event(struct reading *r, value entry, uint64_t ns)
         return true;
     }
     /* Requested and completed are two events of one block: the second finds nothing. */
-    if (marey__unpickled_is(action, "free_completed"))
+    if (marey__python_is(action, "free_completed"))
         return true;
     return add_block(r, NULL, r->pool->first_ns, bytes, ns, true);
 }
@@ -181,13 +183,13 @@ static bool take_reserved(struct reading *r, value trace, double at_end)
     double change = 0, bytes;
     for (int pass = 0; pass < 2; pass++) {
         double reserved = at_end - change;
-        for (size_t i = 0; i < marey__unpickled_length(trace); i++) {
-            const value entry = marey__unpickled_item(r->pickle, trace, i),
-                        action = marey__unpickled_get(r->pickle, entry, "action");
-            const bool comes = marey__unpickled_is(action, "segment_alloc") ||
-                               marey__unpickled_is(action, "segment_map"),
-                       goes = marey__unpickled_is(action, "segment_free") ||
-                              marey__unpickled_is(action, "segment_unmap");
+        for (size_t i = 0; i < marey__python_length(trace); i++) {
+            const value entry = marey__python_item(r->pickle, trace, i),
+                        action = marey__python_get(r->pickle, entry, "action");
+            const bool comes = marey__python_is(action, "segment_alloc") ||
+                               marey__python_is(action, "segment_map"),
+                       goes = marey__python_is(action, "segment_free") ||
+                              marey__python_is(action, "segment_unmap");
             if ((!comes && !goes) || !get_number(r->pickle, entry, "size", &bytes))
                 continue;
             reserved += comes ? bytes : -bytes;
@@ -202,19 +204,19 @@ static bool take_reserved(struct reading *r, value trace, double at_end)
 
 static bool take_history(struct reading *r, value trace)
 {
-    const size_t n = marey__unpickled_length(trace);
+    const size_t n = marey__python_length(trace);
     int64_t us;
     r->has_times = n != 0;
     for (size_t i = 0; i < n; i++)
-        if (!get_whole(r->pickle, marey__unpickled_item(r->pickle, trace, i), "time_us", &us))
+        if (!get_whole(r->pickle, marey__python_item(r->pickle, trace, i), "time_us", &us))
             r->has_times = false;
     r->pool->is_ordered = !r->has_times;
     if (n == 0)
         return true;
-    r->pool->first_ns = moment_of(r, marey__unpickled_item(r->pickle, trace, 0), 0);
-    r->pool->last_ns = moment_of(r, marey__unpickled_item(r->pickle, trace, n - 1), n - 1);
+    r->pool->first_ns = moment_of(r, marey__python_item(r->pickle, trace, 0), 0);
+    r->pool->last_ns = moment_of(r, marey__python_item(r->pickle, trace, n - 1), n - 1);
     for (size_t i = 0; i < n; i++) {
-        const value entry = marey__unpickled_item(r->pickle, trace, i);
+        const value entry = marey__python_item(r->pickle, trace, i);
         if (!take_event(r, entry, moment_of(r, entry, i)))
             return false;
     }
@@ -230,7 +232,7 @@ static bool take_segment_block(struct reading *r, value block, uint64_t address)
     struct marey__memory_pool *const pool = r->pool;
     if (!get_number(r->pickle, block, "size", &bytes) || bytes < 0)
         return true;
-    if (marey__unpickled_is(marey__unpickled_get(r->pickle, block, "state"), "inactive")) {
+    if (marey__python_is(marey__python_get(r->pickle, block, "state"), "inactive")) {
         pool->inactive_bytes += bytes;
         pool->n_free++;
         pool->largest_free = bytes > pool->largest_free ? bytes : pool->largest_free;
@@ -248,7 +250,7 @@ static bool take_segment_block(struct reading *r, value block, uint64_t address)
 
 static bool take_segment(struct reading *r, value segment)
 {
-    const value blocks = marey__unpickled_get(r->pickle, segment, "blocks");
+    const value blocks = marey__python_get(r->pickle, segment, "blocks");
     int64_t address = 0;
     double bytes = 0;
     get_whole(r->pickle, segment, "address", &address);
@@ -258,8 +260,8 @@ static bool take_segment(struct reading *r, value segment)
     r->pool->has_segments = true;
     uint64_t at = (uint64_t)address;
     const double allocated = r->pool->allocated_bytes, inactive = r->pool->inactive_bytes;
-    for (size_t i = 0; i < marey__unpickled_length(blocks); i++) {
-        const value block = marey__unpickled_item(r->pickle, blocks, i);
+    for (size_t i = 0; i < marey__python_length(blocks); i++) {
+        const value block = marey__python_item(r->pickle, blocks, i);
         int64_t own = 0, size = 0;
         if (get_whole(r->pickle, block, "address", &own))
             at = (uint64_t)own;
@@ -275,8 +277,8 @@ static bool take_segment(struct reading *r, value segment)
 
 static bool take_segments(struct reading *r, value segments, size_t device)
 {
-    for (size_t i = 0; i < marey__unpickled_length(segments); i++) {
-        const value segment = marey__unpickled_item(r->pickle, segments, i);
+    for (size_t i = 0; i < marey__python_length(segments); i++) {
+        const value segment = marey__python_item(r->pickle, segments, i);
         int64_t of = 0;
         get_whole(r->pickle, segment, "device", &of);
         if (of == (int64_t)device && !take_segment(r, segment))
@@ -296,7 +298,7 @@ enum { MAX_OPEN = 64 };
 
 struct marks {
     struct marey__memory_report *report;
-    const struct marey__unpickled *pickle;
+    const struct marey__python_values *pickle;
     struct marey__memory_pool *pool;
     struct begun {
         uint64_t ns;
@@ -348,13 +350,13 @@ static bool take_mark(struct marks *marks, value entry)
 {
     int64_t us = 0;
     struct begun mark = {0};
-    const value stage = marey__unpickled_get(marks->pickle, entry, "stage");
+    const value stage = marey__python_get(marks->pickle, entry, "stage");
     mark.name = get_text(marks->pickle, entry, "name", &mark.len);
     if (mark.name == NULL || !get_whole(marks->pickle, entry, "time_us", &us) || us <= 0 ||
         us >= INT64_MAX / 1000)
         return true;
     mark.ns = (uint64_t)us * 1000;
-    if (marey__unpickled_is(stage, "START")) {
+    if (marey__python_is(stage, "START")) {
         if (marks->n_begun < MAX_OPEN)
             marks->begun[marks->n_begun++] = mark;
         return true;
@@ -371,19 +373,19 @@ static bool take_mark(struct marks *marks, value entry)
     return true;
 }
 
-static bool take_marks(struct marey__memory_report *report, const struct marey__unpickled *pickle,
+static bool take_marks(struct marey__memory_report *report, const struct marey__python_values *pickle,
                        struct marey__memory_pool *pool, value annotations, size_t device)
 {
     struct marks marks = {
         .report = report, .pickle = pickle, .pool = pool, .last_step_ns = pool->first_ns};
-    const size_t n = marey__unpickled_length(annotations);
+    const size_t n = marey__python_length(annotations);
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < n; i++) {
-            const value entry = marey__unpickled_item(pickle, annotations, i),
-                        name = marey__unpickled_get(pickle, entry, "name");
+            const value entry = marey__python_item(pickle, annotations, i),
+                        name = marey__python_get(pickle, entry, "name");
             int64_t of = 0;
             size_t len = 0;
-            const char *const text = marey__unpickled_text(name, &len);
+            const char *const text = marey__python_text(name, &len);
             const struct begun mark = {.name = text, .len = len};
             get_whole(pickle, entry, "device", &of);
             if (of != (int64_t)device)
@@ -423,10 +425,10 @@ static bool take_device(struct reading *r, value segments, value trace, value an
 static size_t count_devices(const struct reading *r, value segments, value traces)
 {
     enum { MAX_DEVICES = 1024 };
-    size_t n = marey__unpickled_length(traces);
-    for (size_t i = 0; i < marey__unpickled_length(segments); i++) {
+    size_t n = marey__python_length(traces);
+    for (size_t i = 0; i < marey__python_length(segments); i++) {
         int64_t device = 0;
-        get_whole(r->pickle, marey__unpickled_item(r->pickle, segments, i), "device", &device);
+        get_whole(r->pickle, marey__python_item(r->pickle, segments, i), "device", &device);
         if (device >= 0 && device < MAX_DEVICES && (size_t)device + 1 > n)
             n = (size_t)device + 1;
     }
@@ -436,11 +438,11 @@ static size_t count_devices(const struct reading *r, value segments, value trace
 static marey_status take_snapshot(struct reading *r, const char *name)
 {
     const value top = &r->pickle->values[r->pickle->top],
-                segments = marey__unpickled_get(r->pickle, top, "segments"),
-                traces = marey__unpickled_get(r->pickle, top, "device_traces"),
-                annotations = marey__unpickled_get(r->pickle, top, "external_annotations");
+                segments = marey__python_get(r->pickle, top, "segments"),
+                traces = marey__python_get(r->pickle, top, "device_traces"),
+                annotations = marey__python_get(r->pickle, top, "external_annotations");
     const size_t before = r->report->n_pools;
-    if (segments == NULL || segments->type != MAREY__UNPICKLED_LIST)
+    if (segments == NULL || segments->type != MAREY__PYTHON_LIST)
         return marey__fail(
             MAREY_EFORMAT,
             "%s is not a snapshot of torch's CUDA allocator: it has no list of segments", name);
@@ -448,7 +450,7 @@ static marey_status take_snapshot(struct reading *r, const char *name)
     MAREY__TRY_MEMORY(r->stacks != NULL);
     for (size_t i = 0, n = count_devices(r, segments, traces); i < n; i++)
         MAREY__TRY_MEMORY(
-            take_device(r, segments, marey__unpickled_item(r->pickle, traces, i), annotations, i));
+            take_device(r, segments, marey__python_item(r->pickle, traces, i), annotations, i));
     return r->report->n_pools != before
                ? MAREY_OK
                : marey__fail(MAREY_EFORMAT, "%s is a snapshot of an allocator that nobody used",
@@ -458,7 +460,7 @@ static marey_status take_snapshot(struct reading *r, const char *name)
 marey_status marey__memory_take_snapshot(struct marey__memory_report *report, const char *name,
                                          const void *bytes, size_t len)
 {
-    struct marey__unpickled pickle;
+    struct marey__python_values pickle;
     struct reading r = {.report = report, .pickle = &pickle};
     marey_status status;
     if (marey__unpickle(&pickle, bytes, len))
@@ -471,7 +473,7 @@ marey_status marey__memory_take_snapshot(struct marey__memory_report *report, co
         status = marey__no_memory();
     marey__free(r.stacks);
     free_open(&r.open);
-    marey__unpickled_fini(&pickle);
+    marey__python_values_fini(&pickle);
     return status;
 }
 

@@ -3,8 +3,8 @@
  *
  *   collapsed_in.c, collapsed_text.c   collapsed stacks, and py-spy's raw format
  *   austin_*.c, speedscope_*.c         Austin, speedscope
- *   pstats*.c, marshal.c               cProfile's files
- *   pickle_in.c                        Python pickles, for snapshots of torch's CUDA allocator
+ *   pstats*.c                          cProfile's files
+ *   python_values.c                    Python's marshal, for pstats; pickles, for snapshots of torch's CUDA allocator
  *   text_frames.c, paths.c             frames as sites; the tree of all stacks, laid out in time
  *
  * Such files have no timestamps. Stacks are laid out one after the other, equal prefixes next to each other, so that each
@@ -124,52 +124,6 @@ bool marey__collapsed_process(const struct marey__text *frame, int64_t *pid,
                               struct marey__text *command);
 bool marey__collapsed_thread(const struct marey__text *frame, int64_t *tid, struct marey__text *name);
 
-/* ---- marshal.c: Python's marshal, all versions, bounded in depth and size ---- */
-
-enum marey__marshal_kind {
-    MAREY__MARSHAL_OTHER,   /* None and whatever else no profile has */
-    MAREY__MARSHAL_INTEGER, /* what is beyond 64 bits is the nearest that fits; True is 1 */
-    MAREY__MARSHAL_REAL,
-    MAREY__MARSHAL_TEXT,
-    MAREY__MARSHAL_LIST, /* a tuple, list or set */
-    MAREY__MARSHAL_DICT, /* `n` pairs: a key, then its value */
-};
-
-struct marey__marshal_value {
-    enum marey__marshal_kind kind;
-    uint32_t n; /* elements, pairs, bytes */
-    union {
-        int64_t integer;
-        double real;
-        const char *text; /* lent by the bytes, no NUL after */
-        size_t first;     /* in `items` */
-    } as;
-};
-
-struct marey__marshal {
-    struct marey__marshal_value *values;
-    size_t n_values, values_cap;
-    uint32_t *items; /* numbers of values */
-    size_t n_items, items_cap;
-    const char *mistake; /* a few words: "a length beyond the end of the file"; lent for ever */
-    size_t offset;       /* where */
-};
-
-/*
- * Read one value, and with it all that it holds; `*top` is its number. MAREY_EFORMAT with `mistake`, MAREY_ENOMEM. Fini
- * in any case; a zeroed one is fine.
- */
-MAREY_WARN_UNUSED marey_status marey__marshal_read(struct marey__marshal *marshal,
-                                                   const void *bytes, size_t len, uint32_t *top);
-void marey__marshal_fini(struct marey__marshal *marshal);
-/* Element `i` of a list; of a dict, twice the pair's number is its key, and one more its value. */
-static inline const struct marey__marshal_value *
-marey__marshal_item(const struct marey__marshal *marshal, const struct marey__marshal_value *of,
-                    size_t i)
-{
-    return &marshal->values[marshal->items[of->as.first + i]];
-}
-
 /* ---- pstats_tree.c ---- */
 
 /* A function, and its calls from one caller; times in nanoseconds. */
@@ -206,25 +160,20 @@ MAREY_WARN_UNUSED bool marey__profile_expand(struct marey__profile *profile,
 MAREY_WARN_UNUSED bool marey__profile_check(struct marey__profile *profile,
                                             const struct marey__paths *paths);
 
-/* ==== pickle_in ==== */
+/* ---- python_values.c: plain values that Python wrote; those that a file refers to again are there once ---- */
 
-/*
- * pickle_in.c: plain values out of Python's pickles of protocol 2 to 5. Nothing is ever called: a pickle that makes objects
- * is refused. What a pickle names again by its memo is there once.
- */
-
-enum marey__unpickled_type {
-    MAREY__UNPICKLED_NONE,
-    MAREY__UNPICKLED_BOOL,
-    MAREY__UNPICKLED_INT,
-    MAREY__UNPICKLED_FLOAT,
-    MAREY__UNPICKLED_TEXT,
-    MAREY__UNPICKLED_LIST, /* tuples are lists */
-    MAREY__UNPICKLED_DICT, /* keys and values take turns */
+enum marey__python_type {
+    MAREY__PYTHON_NONE, /* and in marshal what no profile has */
+    MAREY__PYTHON_BOOL, /* in marshal INT */
+    MAREY__PYTHON_INT,
+    MAREY__PYTHON_FLOAT,
+    MAREY__PYTHON_TEXT,
+    MAREY__PYTHON_LIST, /* tuples are lists */
+    MAREY__PYTHON_DICT, /* keys and values take turns */
 };
 
-struct marey__unpickled_value {
-    uint8_t type; /* enum marey__unpickled_type */
+struct marey__python_value {
+    uint8_t type; /* enum marey__python_type */
     uint32_t n;   /* bytes of a text, items of a list, twice the pairs of a dict */
     uint32_t cap;
     union {
@@ -235,8 +184,8 @@ struct marey__unpickled_value {
     } as;
 };
 
-struct marey__unpickled {
-    struct marey__unpickled_value *values;
+struct marey__python_values {
+    struct marey__python_value *values;
     size_t n, cap;
     uint32_t top;
     const char *mistake; /* what is wrong with the bytes, and where; NULL: nothing. Static */
@@ -244,25 +193,27 @@ struct marey__unpickled {
 };
 
 /* Read `len` bytes, which are lent while the values are used; fini in any case. False: see `mistake`, NULL on out of memory. */
-MAREY_WARN_UNUSED bool marey__unpickle(struct marey__unpickled *pickle, const void *bytes,
+MAREY_WARN_UNUSED bool marey__unpickle(struct marey__python_values *pickle, const void *bytes,
                                        size_t len);
-void marey__unpickled_fini(struct marey__unpickled *pickle);
+MAREY_WARN_UNUSED bool marey__unmarshal(struct marey__python_values *values, const void *bytes,
+                                        size_t len);
+void marey__python_values_fini(struct marey__python_values *pickle);
 
 /* The value under `key`, NULL when `value` is NULL, no dict, or has it not. */
-const struct marey__unpickled_value *marey__unpickled_get(const struct marey__unpickled *pickle,
-                                                          const struct marey__unpickled_value *value,
-                                                          const char *key);
+const struct marey__python_value *marey__python_get(const struct marey__python_values *pickle,
+                                                    const struct marey__python_value *value,
+                                                    const char *key);
 /* Items of a list; 0 for anything else, also NULL. */
-size_t marey__unpickled_length(const struct marey__unpickled_value *value);
-const struct marey__unpickled_value *marey__unpickled_item(const struct marey__unpickled *pickle,
-                                                           const struct marey__unpickled_value *list,
-                                                           size_t i);
+size_t marey__python_length(const struct marey__python_value *value);
+const struct marey__python_value *marey__python_item(const struct marey__python_values *pickle,
+                                                     const struct marey__python_value *list,
+                                                     size_t i);
 /* A number, whichever kind; false for anything else, also NULL. */
-bool marey__unpickled_number(const struct marey__unpickled_value *value, double *out);
-bool marey__unpickled_whole(const struct marey__unpickled_value *value, int64_t *out);
+bool marey__python_number(const struct marey__python_value *value, double *out);
+bool marey__python_whole(const struct marey__python_value *value, int64_t *out);
 /* A text and its length; NULL for anything else. */
-const char *marey__unpickled_text(const struct marey__unpickled_value *value, size_t *len);
-bool marey__unpickled_is(const struct marey__unpickled_value *value, const char *text);
+const char *marey__python_text(const struct marey__python_value *value, size_t *len);
+bool marey__python_is(const struct marey__python_value *value, const char *text);
 
 /* The tree of a profile in the making: see pstats_tree.c. */
 

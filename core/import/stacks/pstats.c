@@ -19,7 +19,7 @@ enum { MAX_BYTES = 256 << 20, MAX_FOLLOWED = 1 << 18 };
 struct reading {
     struct marey__import *import;
     struct marey__buf bytes;
-    struct marey__marshal marshal;
+    struct marey__python_values values;
     struct marey__frames frames;
     struct marey__paths paths;
     struct marey__profile profile;
@@ -30,22 +30,28 @@ struct reading {
 
 /* ---- values ---- */
 
-typedef const struct marey__marshal_value *value;
+typedef const struct marey__python_value *value;
+
+/* Element `i` of a list or dict, which has more than `i`. */
+static value item(const struct reading *r, value of, size_t i)
+{
+    return &r->values.values[of->as.items[i]];
+}
 
 static bool is_list_of(value v, size_t n)
 {
-    return v->kind == MAREY__MARSHAL_LIST && v->n >= n;
+    return v->type == MAREY__PYTHON_LIST && v->n >= n;
 }
 
 static bool is_number(value v)
 {
-    return v->kind == MAREY__MARSHAL_INTEGER || v->kind == MAREY__MARSHAL_REAL;
+    return v->type == MAREY__PYTHON_INT || v->type == MAREY__PYTHON_FLOAT;
 }
 
 /* Not below 0, and not more than sums can take; NaN is 0. */
 static double to_number(value v)
 {
-    const double number = v->kind == MAREY__MARSHAL_INTEGER ? (double)v->as.integer : v->as.real;
+    const double number = v->type == MAREY__PYTHON_INT ? (double)v->as.number : v->as.real;
     return number > 0 ? fmin(number, 1e15) : 0;
 }
 
@@ -59,10 +65,8 @@ static bool find_function(struct reading *r, value key, uint32_t *function, bool
 {
     if (!is_list_of(key, 3))
         return false;
-    const value file = marey__marshal_item(&r->marshal, key, 0),
-                line = marey__marshal_item(&r->marshal, key, 1),
-                name = marey__marshal_item(&r->marshal, key, 2);
-    if (file->kind != MAREY__MARSHAL_TEXT || name->kind != MAREY__MARSHAL_TEXT || !is_number(line))
+    const value file = item(r, key, 0), line = item(r, key, 1), name = item(r, key, 2);
+    if (file->type != MAREY__PYTHON_TEXT || name->type != MAREY__PYTHON_TEXT || !is_number(line))
         return false;
     const bool is_built_in = file->n == 1 && file->as.text[0] == '~';
     const double number = to_number(line);
@@ -88,9 +92,9 @@ static bool add_edge(struct reading *r, uint32_t caller, uint32_t callee, value 
     if (!marey__grow(&p->edges, &r->edges_cap, p->n_edges + 1, sizeof *p->edges))
         return false;
     if (is_list_of(numbers, 4)) {
-        edge.n_calls = to_number(marey__marshal_item(&r->marshal, numbers, 0));
-        edge.self_ns = to_ns(marey__marshal_item(&r->marshal, numbers, 2));
-        edge.total_ns = to_ns(marey__marshal_item(&r->marshal, numbers, 3));
+        edge.n_calls = to_number(item(r, numbers, 0));
+        edge.self_ns = to_ns(item(r, numbers, 2));
+        edge.total_ns = to_ns(item(r, numbers, 3));
     } else {
         const double share = to_number(numbers) / fmax((double)of->n_calls, 1);
         edge.n_calls = to_number(numbers);
@@ -104,7 +108,7 @@ static bool add_edge(struct reading *r, uint32_t caller, uint32_t callee, value 
 static bool are_numbers(const struct reading *r, value list, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!is_number(marey__marshal_item(&r->marshal, list, i)))
+        if (!is_number(item(r, list, i)))
             return false;
     return true;
 }
@@ -113,13 +117,12 @@ static bool are_numbers(const struct reading *r, value list, size_t n)
 static bool add_callers(struct reading *r, uint32_t callee, value callers)
 {
     bool failed = false;
-    for (size_t i = 0; i < callers->n; i++) {
-        const value numbers = marey__marshal_item(&r->marshal, callers, 2 * i + 1);
+    for (size_t i = 0; i < callers->n; i += 2) {
+        const value numbers = item(r, callers, i + 1);
         const bool is_sound =
             is_number(numbers) || (is_list_of(numbers, 4) && are_numbers(r, numbers, 4));
         uint32_t caller;
-        if (is_sound &&
-            find_function(r, marey__marshal_item(&r->marshal, callers, 2 * i), &caller, &failed)) {
+        if (is_sound && find_function(r, item(r, callers, i), &caller, &failed)) {
             if (caller < r->profile.n_functions && !add_edge(r, caller, callee, numbers))
                 return false;
         } else {
@@ -134,7 +137,7 @@ static bool add_callers(struct reading *r, uint32_t callee, value callers)
 static bool is_entry(const struct reading *r, value entry)
 {
     return is_list_of(entry, 5) && are_numbers(r, entry, 4) &&
-           marey__marshal_item(&r->marshal, entry, 4)->kind == MAREY__MARSHAL_DICT;
+           item(r, entry, 4)->type == MAREY__PYTHON_DICT;
 }
 
 /* Functions get numbers in the order of the dict, before any that are callers alone. */
@@ -150,11 +153,11 @@ static bool add_function(struct reading *r, value key, value entry)
     }
     if (!marey__grow(&p->functions, &r->functions_cap, p->n_functions + 1, sizeof *p->functions))
         return false;
-    const double n_calls = to_number(marey__marshal_item(&r->marshal, entry, 1));
+    const double n_calls = to_number(item(r, entry, 1));
     p->functions[p->n_functions++] = (struct marey__profiled){
         .n_calls = (uint64_t)n_calls,
-        .self_ns = (uint64_t)(to_ns(marey__marshal_item(&r->marshal, entry, 2)) + 0.5),
-        .total_ns = to_ns(marey__marshal_item(&r->marshal, entry, 3)),
+        .self_ns = (uint64_t)(to_ns(item(r, entry, 2)) + 0.5),
+        .total_ns = to_ns(item(r, entry, 3)),
     };
     r->n_calls += (uint64_t)n_calls;
     return true;
@@ -164,29 +167,28 @@ static bool is_sampled_mark(const struct reading *r, value key)
 {
     if (!is_list_of(key, 1) || key->n != 1)
         return false;
-    const value text = marey__marshal_item(&r->marshal, key, 0);
-    return text->kind == MAREY__MARSHAL_TEXT && marey__text_is(text->as.text, text->n, "__sampled__");
+    return marey__python_is(item(r, key, 0), "__sampled__");
 }
 
 static bool add_all(struct reading *r, value top)
 {
     MAREY_ASSERT(top != NULL); /* what is not a dictionary was refused */
-    for (size_t i = 0; i < top->n; i++) {
-        const value key = marey__marshal_item(&r->marshal, top, 2 * i);
+    for (size_t i = 0; i < top->n; i += 2) {
+        const value key = item(r, top, i);
         if (is_sampled_mark(r, key))
             r->is_sampled = true;
-        else if (!add_function(r, key, marey__marshal_item(&r->marshal, top, 2 * i + 1)))
+        else if (!add_function(r, key, item(r, top, i + 1)))
             return false;
     }
     /* Once all functions have their numbers. */
-    for (size_t i = 0; i < top->n; i++) {
-        const value entry = marey__marshal_item(&r->marshal, top, 2 * i + 1);
+    for (size_t i = 0; i < top->n; i += 2) {
+        const value entry = item(r, top, i + 1);
         bool failed = false;
         uint32_t function;
         if (!is_entry(r, entry))
             continue;
-        if (find_function(r, marey__marshal_item(&r->marshal, top, 2 * i), &function, &failed) &&
-            !add_callers(r, function, marey__marshal_item(&r->marshal, entry, 4)))
+        if (find_function(r, item(r, top, i), &function, &failed) &&
+            !add_callers(r, function, item(r, entry, 4)))
             return false;
         if (failed)
             return false;
@@ -235,17 +237,14 @@ static marey_status read_bytes(struct reading *r)
 
 static marey_status read_values(struct reading *r, value *top)
 {
-    uint32_t number;
-    const marey_status status =
-        marey__marshal_read(&r->marshal, r->bytes.data, r->bytes.len, &number);
-    if (status == MAREY_ENOMEM)
-        return marey__no_memory();
-    if (status != MAREY_OK)
+    const bool done = marey__unmarshal(&r->values, r->bytes.data, r->bytes.len);
+    if (!done && r->values.mistake != NULL)
         return marey__fail(MAREY_EFORMAT,
                            "%s is not a profile of cProfile, or a damaged one: at byte %zu, %s",
-                           r->import->path, r->marshal.offset, r->marshal.mistake);
-    *top = &r->marshal.values[number];
-    if ((*top)->kind != MAREY__MARSHAL_DICT)
+                           r->import->path, r->values.offset, r->values.mistake);
+    MAREY__TRY_MEMORY(done);
+    *top = &r->values.values[r->values.top];
+    if ((*top)->type != MAREY__PYTHON_DICT)
         return marey__fail(MAREY_EFORMAT,
                            "%s is not a profile of cProfile: it holds no dict of functions",
                            r->import->path);
@@ -315,7 +314,7 @@ static marey_status read_pstats(struct marey__import *import)
     r.frames.names_lines = true;
     const marey_status status = read_all(&r);
     marey__buf_fini(&r.bytes);
-    marey__marshal_fini(&r.marshal);
+    marey__python_values_fini(&r.values);
     marey__frames_fini(&r.frames);
     marey__paths_fini(&r.paths);
     marey__free(r.profile.functions);
