@@ -2,8 +2,8 @@
  * mpi: libmarey-mpi.so, which `marey run --mpi` preloads. It defines MPI's functions, does what each is called for by
  * MPI's second name for it (PMPI_Send for MPI_Send), and records a range around it.
  *
- *   a call ── mpi_collective.c, mpi_message.c, mpi_wait.c, mpi_communicator.c, mpi_life.c
- *               |    mpi_collectives.h, mpi_messages.h: their rows, one for each function
+ *   a call ── mpi_transfer.c, mpi_wait.c, mpi_communicator.c, mpi_life.c
+ *               |    mpi_transfers.h: collectives and messages, one row for each function
  *               |-- mpi_library.c   where the program's MPI is, and what its handles look like
  *               |-- mpi_group.c     what is known of a communicator: its name, its ranks, how many collectives so far
  *               |     mpi_ranks.c   ranks as a text
@@ -72,9 +72,9 @@ bool mpi_is_known(void);
 
 /* Where a wrapper keeps the function behind it. */
 struct mpi_slot {
-    void *real;        /* release; loaded with acquire. Any thread finds the same */
-    void *makeshift;   /* what to call where MPI lacks it; NULL: nothing */
-    bool is_makeshift; /* that is what `real` is */
+    void *real;       /* release; loaded with acquire. Any thread finds the same */
+    void *fallback;   /* what to call where MPI lacks it; NULL: nothing */
+    bool is_fallback; /* that is what `real` is */
 };
 
 /* The function `name`, "PMPI_Send". Never NULL: without one the program ends here, as it must. */
@@ -180,7 +180,7 @@ bool mpi_request_get(MPI_Request request, struct mpi_started *started);
  */
 void mpi_request_forget(MPI_Request request, uint64_t number);
 
-/* ---- mpi_message.c ---- */
+/* ---- mpi_transfer.c ---- */
 
 /* Who sent and how much came, of a receive that has ended. */
 void mpi_tell_received(const struct mpi_group *g, const MPI_Status *status,
@@ -196,16 +196,16 @@ void mpi_tell_received(const struct mpi_group *g, const MPI_Status *status,
 
 /*
  * Define MPI_##name. The body of a wrapper finds the function itself as `real`, the site of its range as `site`, and
- * has been left already when nothing is recorded: `else_` is what is then done besides the call. A makeshift calls
+ * has been left already when nothing is recorded: `else_` is what is then done besides the call. A fallback calls
  * another of our wrappers, which records.
  */
-#define MPI_WRAPPER_OR(name, makeshift_, params, args, else_, ...)                                 \
+#define MPI_WRAPPER_OR(name, fallback_, params, args, else_, ...)                                  \
     MAREY_API int MPI_##name params;                                                               \
     MAREY_API int MPI_##name params                                                                \
     {                                                                                              \
-        static struct mpi_slot slot = {.makeshift = (makeshift_)};                                 \
+        static struct mpi_slot slot = {.fallback = (fallback_)};                                   \
         int(*const real) params = (int(*) params)mpi_real(&slot, "PMPI_" #name);                   \
-        if (MAREY_UNLIKELY(slot.is_makeshift))                                                     \
+        if (MAREY_UNLIKELY(slot.is_fallback))                                                      \
             return real args;                                                                      \
         if (MAREY_LIKELY(!mpi_is_on())) {                                                          \
             else_;                                                                                 \

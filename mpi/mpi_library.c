@@ -167,8 +167,8 @@ void *mpi_real_find(struct mpi_slot *slot, const char *name)
     pthread_once(&library.once, look);
     void *real = find(name);
     if (real == NULL) {
-        real = slot->makeshift;
-        slot->is_makeshift = true;
+        real = slot->fallback;
+        slot->is_fallback = true;
     }
     if (real == NULL) {
         /* Only a library that has the one name without the other brings us here. */

@@ -14,7 +14,7 @@ import pytest
 from mpi_jobs import ROOT, Mpi, Process, communications
 
 PROGRAMS = ("every_collective.c", "every_message.c", "every_communicator.c")
-WRAPPERS = ("mpi_collective.c", "mpi_communicator.c", "mpi_life.c", "mpi_message.c", "mpi_wait.c")
+WRAPPERS = ("mpi_communicator.c", "mpi_life.c", "mpi_transfer.c", "mpi_wait.c")
 
 
 def expected_of(path: Path) -> list[dict[str, Any]]:
