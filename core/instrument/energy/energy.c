@@ -1,8 +1,317 @@
-/* Energy as an instrument: it starts with a recording, ends before it closes, and keeps out of forks. */
+/*
+ * Energy as an instrument: it starts with a recording, stops before it closes, and keeps out of forks.
+ *
+ * The thread `marey-energy` waits for its turn, opens what there is, reads by a timetable until it has to end.
+ *
+ * It sleeps until the next reading is due, by the clock and not for a time, so that what a reading takes does not add up.
+ * Foreign code (NVML) may hang for good. Then stop() leaves the thread to itself: it may write nothing more, and frees the
+ * session should it ever come back.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "instrument/energy/internal.h"
 #include "switchboard/internal.h"
+
+/* Outside of sessions, so that an epoch's edge never meets one that is just being freed. */
+static uint32_t bell;    /* a futex; counts rings */
+static uint32_t n_edges; /* epochs begun and ended so far */
+
+static __thread struct marey__energy_session *my_session; /* of the thread itself */
+
+static void ring(void)
+{
+    __atomic_fetch_add(&bell, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &bell, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Until the futex is no longer `value`, or the monotonic clock says so. */
+static void wait_until(uint32_t *futex, uint32_t value, uint64_t deadline_ns)
+{
+    const struct timespec until = {(time_t)(deadline_ns / MAREY__SECOND_NS),
+                                   (long)(deadline_ns % MAREY__SECOND_NS)};
+    syscall(SYS_futex, futex, FUTEX_WAIT_BITSET_PRIVATE, value, &until, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+static bool should_end(const struct marey__energy_session *s)
+{
+    return __atomic_load_n(&s->should_end, __ATOMIC_RELAXED);
+}
+
+static void epoch_edge(void)
+{
+    __atomic_fetch_add(&n_edges, 1, __ATOMIC_RELAXED);
+    ring();
+}
+
+/*
+ * ---- values in order of time ----
+ *
+ * A lane takes events in order, but the driver's samples come with stamps of the past, and those of several GPUs one GPU
+ * after the other. So a value waits here until nothing older can come.
+ */
+
+static int by_tick(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct marey__energy_entry *)a)->tick;
+    const uint64_t y = ((const struct marey__energy_entry *)b)->tick;
+    return (x > y) - (x < y);
+}
+
+static void put_entry(const struct marey__energy_entry *entry)
+{
+    uint64_t words[2] = {entry->site, 0};
+    memcpy(&words[1], &entry->value, sizeof entry->value);
+    if ((marey_on() & MAREY_ON_RECORD) != 0)
+        marey__lane_put_record_at(entry->tick, MAREY_RECORD_COUNTER, words, MAREY__COUNT_OF(words));
+}
+
+/* Write entries that are not after `until_tick`, in order; the rest goes on waiting. */
+static void order_write(struct marey__energy_order *order, uint64_t until_tick)
+{
+    size_t n = 0;
+    if (order->n == 0)
+        return;
+    qsort(order->entries, order->n, sizeof *order->entries, by_tick);
+    while (n < order->n && order->entries[n].tick <= until_tick)
+        put_entry(&order->entries[n++]);
+    order->n -= n;
+    memmove(order->entries, order->entries + n, order->n * sizeof *order->entries);
+}
+
+/* Without memory what waits is written at once: late samples then have the time of the value before them. */
+static void order_add(struct marey__energy_order *order, const struct marey__energy_entry *entry)
+{
+    if (MAREY__PUSH(order->entries, order->n, order->cap, *entry))
+        return;
+    order_write(order, UINT64_MAX);
+    put_entry(entry);
+}
+
+/* ---- into the recording ---- */
+
+/* Whether this thread still has a say; then be_silent() must follow. */
+static bool may_speak(void)
+{
+    if (my_session == NULL)
+        return true; /* a test calls from a thread of its own */
+    pthread_mutex_lock(&my_session->voice);
+    if (my_session->state == MAREY__SESSION_RUNNING)
+        return true;
+    pthread_mutex_unlock(&my_session->voice);
+    return false;
+}
+
+static void be_silent(void)
+{
+    if (my_session != NULL)
+        pthread_mutex_unlock(&my_session->voice);
+}
+
+void marey__energy_put_at(uint64_t tick, marey_id site, double value)
+{
+    const struct marey__energy_entry entry = {tick, site, value};
+    if (my_session == NULL || !may_speak())
+        return; /* a test's own thread has no recording to write to */
+    order_add(&my_session->order, &entry);
+    be_silent();
+}
+
+void marey__energy_put(marey_id site, double value)
+{
+    marey__energy_put_at(marey__clock_ticks(), site, value);
+}
+
+void marey__energy_write(struct marey__energy_session *s, bool all)
+{
+    uint64_t until = UINT64_MAX;
+    for (size_t i = 0; i < s->n_gpus && !all; i++)
+        if (s->gpus[i].ring.is_used && !s->gpus[i].is_lost)
+            until = MAREY__MIN(until, s->gpus[i].ring.seen_tick);
+    if (!may_speak())
+        return;
+    order_write(&s->order, until);
+    be_silent();
+}
+
+void marey__energy_put_text(const char *key, struct marey__buf *text)
+{
+    marey__buf_put(text, "", 1);
+    if (!text->failed && may_speak()) {
+        if (marey_enabled())
+            marey__record_text(key, text->data);
+        be_silent();
+    }
+    marey__buf_fini(text);
+}
+
+void marey__energy_tell(const char *fmt, ...)
+{
+    char sentence[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    struct marey__buf note = {0};
+    marey__buf_puts(&note, sentence);
+    marey__energy_put_text(MAREY__KEY_NOTE, &note);
+    marey__say("%s", sentence);
+}
+
+/* ---- the thread ---- */
+
+static void measure(struct marey__energy_session *s)
+{
+    marey__energy_sources_open(s);
+    s->n_edges = __atomic_load_n(&n_edges, __ATOMIC_RELAXED);
+    marey__energy_times_init(s);
+    while (!should_end(s)) {
+        const uint32_t heard = __atomic_load_n(&bell, __ATOMIC_ACQUIRE);
+        const uint64_t next_ns = marey__energy_times_read(
+            s, marey__energy_now_ns(), __atomic_load_n(&n_edges, __ATOMIC_RELAXED));
+        if (!should_end(s))
+            wait_until(&bell, heard, next_ns);
+    }
+    marey__energy_sources_close(s);
+}
+
+/*
+ * Ask once a second, which costs nothing to speak of; the measuring process may end at any time. The first time also if the
+ * program has ended by then, so that the shortest one is measured too.
+ */
+static bool wait_for_turn(struct marey__energy_session *s)
+{
+    for (;;) {
+        const uint32_t heard = __atomic_load_n(&bell, __ATOMIC_ACQUIRE);
+        const enum marey__energy_turn turn = marey__energy_lock_try(&s->lock, s->settings.path);
+        if (turn == MAREY__TURN_OURS)
+            return true;
+        if (turn == MAREY__TURN_NEVER) {
+            /* No locks on this file system: the first rank of the machine is as good as any. */
+            if (s->local_rank <= 0)
+                marey__say("energy: %s cannot be locked: if several processes of this machine "
+                           "measure, energy is recorded several times",
+                           s->lock.path);
+            return s->local_rank <= 0;
+        }
+        if (!should_end(s))
+            wait_until(&bell, heard, marey__energy_now_ns() + MAREY__SECOND_NS);
+        if (should_end(s))
+            return false;
+    }
+}
+
+static bool open_recording(struct marey__energy_session *s)
+{
+    if (s->settings.role == NULL)
+        return true;
+    if (marey__record_open(&s->settings) == MAREY_OK)
+        return true;
+    marey__say("energy is not recorded: %s", marey_last_error());
+    return false;
+}
+
+static void session_free(struct marey__energy_session *s)
+{
+    marey__free(s->nodes);
+    marey__free(s->devices);
+    marey__free(s->gpus);
+    marey__free(s->order.entries);
+    pthread_mutex_destroy(&s->calls);
+    pthread_mutex_destroy(&s->voice);
+    marey__free(s);
+}
+
+static void *energy_main(void *arg)
+{
+    struct marey__energy_session *s = arg;
+    prctl(PR_SET_NAME, "marey-energy");
+    my_session = s;
+    if (wait_for_turn(s) && open_recording(s))
+        measure(s);
+    marey__energy_lock_release(&s->lock);
+    pthread_mutex_lock(&s->voice);
+    const bool is_alone = s->state == MAREY__SESSION_ABANDONED;
+    __atomic_store_n(&s->state, is_alone ? MAREY__SESSION_ABANDONED : MAREY__SESSION_ENDED,
+                     __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&s->voice);
+    if (is_alone)
+        session_free(s);
+    else
+        syscall(SYS_futex, &s->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    return NULL;
+}
+
+static struct marey__energy_session *session_start(const struct marey__settings *settings,
+                                                   int local_rank)
+{
+    enum { STACK_BYTES = 512 << 10 };
+    struct marey__energy_session *s = marey__calloc(1, sizeof *s);
+    int error = ENOMEM;
+    if (s != NULL) {
+        s->settings = *settings;
+        s->power_hz = ((const struct marey__energy_settings *)marey__settings_of(
+                           settings, &marey__energy_instrument))
+                          ->hz;
+        s->local_rank = local_rank;
+        s->lock.file.fd = -1;
+        pthread_mutex_init(&s->calls, NULL);
+        pthread_mutex_init(&s->voice, NULL);
+        error = marey__thread_create(&s->thread, STACK_BYTES, energy_main, s);
+    }
+    if (error == 0)
+        return s;
+    marey__say("energy is not measured: its thread could not be started (%s)", strerror(error));
+    if (s != NULL)
+        session_free(s);
+    return NULL;
+}
+
+/* Waits for the last reading, a second at most. Frees the session. */
+static void session_stop(struct marey__energy_session *s)
+{
+    const uint64_t deadline = marey__energy_now_ns() + MAREY__SECOND_NS;
+    __atomic_store_n(&s->should_end, true, __ATOMIC_RELAXED);
+    ring();
+    while (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == MAREY__SESSION_RUNNING &&
+           marey__energy_now_ns() < deadline)
+        wait_until(&s->state, MAREY__SESSION_RUNNING, deadline);
+    const pthread_t thread = s->thread;
+    pthread_mutex_lock(&s->voice);
+    const bool has_ended = s->state == MAREY__SESSION_ENDED;
+    if (!has_ended)
+        s->state = MAREY__SESSION_ABANDONED; /* from here on it is the thread's */
+    pthread_mutex_unlock(&s->voice);
+    if (has_ended) {
+        pthread_join(thread, NULL);
+        session_free(s);
+        return;
+    }
+    pthread_detach(thread);
+    marey__say("the last reading of energy is missing: NVML did not answer within a second");
+}
+
+/* Keep the thread out of foreign code during a fork; false when it does not return in time. */
+static bool session_pause(struct marey__energy_session *s)
+{
+    const bool is_opening = __atomic_load_n(&s->is_opening, __ATOMIC_RELAXED);
+    const uint64_t patience = s->is_stuck  ? 0
+                              : is_opening ? 2 * MAREY__SECOND_NS
+                                           : MAREY__SECOND_NS / 100;
+    const uint64_t until_ns = marey__clock_ns(CLOCK_REALTIME) + patience;
+    const struct timespec until = {(time_t)(until_ns / MAREY__SECOND_NS),
+                                   (long)(until_ns % MAREY__SECOND_NS)};
+    s->is_stuck = pthread_mutex_timedlock(&s->calls, &until) != 0;
+    return !s->is_stuck;
+}
+
+/* ---- start and stop ---- */
 
 static struct {
     pthread_mutex_t lock; /* guards the rest */
@@ -12,7 +321,7 @@ static struct {
     int64_t owner; /* the process that has the thread; a raw clone() has not */
 } energy = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static const struct marey__iteration_subscriber subscriber = {.epoch_edge = marey__energy_edge};
+static const struct marey__iteration_subscriber subscriber = {.epoch_edge = epoch_edge};
 
 static void stop(void)
 {
@@ -23,7 +332,7 @@ static void stop(void)
     energy.session = NULL;
     if (session != NULL) {
         marey__iteration_unsubscribe(&subscriber);
-        marey__energy_session_stop(session);
+        session_stop(session);
     }
     pthread_mutex_unlock(&energy.lock);
 }
@@ -34,7 +343,7 @@ static void start(const struct marey__settings *s)
     struct marey__launch launch;
     marey__identity_launch(&launch);
     pthread_mutex_lock(&energy.lock);
-    energy.session = marey__energy_session_start(s, launch.local_rank);
+    energy.session = session_start(s, launch.local_rank);
     __atomic_store_n(&energy.owner, getpid(), __ATOMIC_RELAXED);
     if (energy.session != NULL)
         marey__iteration_subscribe(&subscriber);
@@ -76,17 +385,18 @@ static void started(const struct marey__settings *s)
 static void before_fork(void)
 {
     pthread_mutex_lock(&energy.lock);
-    energy.is_paused = energy.session != NULL && marey__energy_session_pause(energy.session);
+    energy.is_paused = energy.session != NULL && session_pause(energy.session);
 }
 
 static void after_fork(bool in_child)
 {
     if (energy.session != NULL && in_child) {
-        marey__energy_session_forget(energy.session);
+        /* The lock is the parent's, but it would last for as long as the child has the file open. */
+        marey__held_close(&energy.session->lock.file);
         energy.parents = energy.session;
         energy.session = NULL;
     } else if (energy.is_paused) {
-        marey__energy_session_resume(energy.session);
+        pthread_mutex_unlock(&energy.session->calls);
     }
     pthread_mutex_unlock(&energy.lock);
 }

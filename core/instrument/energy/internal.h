@@ -1,12 +1,12 @@
 /*
  * energy: power, energy and utilization of GPUs and CPUs, read by one thread per machine.
  *
- *   energy.c          options, start and stop, forks         energy_thread.c   the thread
- *   energy_sources.c  what can be measured here              energy_times.c    when each counter is read
+ *   energy.c          options, start and stop, forks; the thread
+ *   energy_times.c    what can be measured here, and when each counter is read
  *   energy_lock.c     which process of a machine measures for a recording
- *   energy_gpu.c, energy_ring.c, energy_util.c   one GPU: counters, the driver's power samples, utilization
+ *   energy_gpu.c      one GPU: power, energy, clocks        energy_samples.c  the driver's samples of power, utilization
  *   energy_count.c    an energy counter that may wrap, restart or stop moving
- *   powercap.c        the kernel's RAPL counters             nvml.c            NVIDIA's library, opened at run time
+ *   powercap.c        the kernel's RAPL counters            nvml.c            NVIDIA's library, opened at run time
  *   visible.c         which GPUs CUDA_VISIBLE_DEVICES names
  *
  * Input: counters of the machine. Output: counter records on a lane of its own. The thread does everything that may
@@ -209,7 +209,7 @@ struct marey__count {
 /* Take a reading, `expected_j`, `still_s` and `most_j` being up to date. */
 enum marey__count_news marey__count_take(struct marey__count *count, uint64_t value);
 
-/* ---- energy_gpu.c, energy_ring.c and energy_util.c ---- */
+/* ---- energy_gpu.c and energy_samples.c ---- */
 
 enum marey__energy_read {
     MAREY__READ_POWER,
@@ -292,7 +292,7 @@ void marey__energy_gpu_gpm(struct marey__energy_gpu *gpu);
 /* `period_ns` by enum marey__due_kind: how often each is read. */
 void marey__energy_gpu_describe(const struct marey__energy_gpu *gpu, const uint64_t *period_ns,
                                 struct marey__buf *out);
-/* Of energy_gpu.c for the two others: write a value, or take note of why there is none. */
+/* Of energy_gpu.c for energy_samples.c: write a value, or take note of why there is none. */
 void marey__energy_gpu_take_power(struct marey__energy_gpu *gpu, double watts, uint64_t tick,
                                   uint64_t ns);
 void marey__energy_gpu_put(struct marey__energy_gpu *gpu, enum marey__energy_read what, double value);
@@ -343,30 +343,11 @@ bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, 
 /* NVML is loaded: the thread must end before it does. Any thread, any number of times. */
 void marey__energy_stop_at_exit(void);
 
-/* ---- energy_thread.c ---- */
-
-struct marey__energy_session;
 struct marey__energy_settings {
     bool is_wanted;
     uint64_t hz; /* power readings per second; 0: the default */
 };
 extern const struct marey__instrument marey__energy_instrument;
-
-/*
- * Measure into the recording that is open, or, with a role in the settings, into one that the thread opens. `local_rank` (-1:
- * unknown) decides where files cannot be locked. NULL: it did not start, which is told.
- */
-struct marey__energy_session *marey__energy_session_start(const struct marey__settings *settings,
-                                                          int local_rank);
-/* End it, with a last reading; waits a second at most. Frees it. */
-void marey__energy_session_stop(struct marey__energy_session *session);
-/* Somebody wants the counters read now: an epoch begins or ends. Any thread, also without a session. */
-void marey__energy_edge(void);
-/* Keep the thread out of foreign code for a while, if that comes about soon; false: it is still in there. */
-bool marey__energy_session_pause(struct marey__energy_session *session);
-void marey__energy_session_resume(struct marey__energy_session *session);
-/* In a forked child: give up what it inherited. */
-void marey__energy_session_forget(struct marey__energy_session *session);
 
 /* The session of the energy thread, for the files that make it. */
 
@@ -445,35 +426,17 @@ static inline uint64_t marey__energy_now_ns(void)
     return marey__clock_ns(CLOCK_MONOTONIC);
 }
 
-/* ---- energy_thread.c ---- */
-
 /* Write what has waited for long enough, or all of it. */
 void marey__energy_write(struct marey__energy_session *s, bool all);
 /* A text about the process, into the recording unless the thread has lost its say; `text` is freed. */
 void marey__energy_put_text(const char *key, struct marey__buf *text);
 
-/* ---- energy_sources.c: what there is to measure ---- */
+/* ---- energy_times.c ---- */
 
 /* Open NVML and RAPL, find the GPUs and read each once. */
 void marey__energy_sources_open(struct marey__energy_session *s);
-/* GPUs that other waiting processes have named since the last call. */
-void marey__energy_sources_add(struct marey__energy_session *s);
-/* Read a last time, and say what was read how. */
+/* Read a last time, and describe how each source was read. */
 void marey__energy_sources_close(struct marey__energy_session *s);
-
-/* ---- energy_times.c: the timetable ---- */
-
-/* Of all GPUs, one after the other; a fork may come between two. */
-typedef void marey__energy_reader(struct marey__energy_gpu *gpu);
-void marey__energy_read_all(struct marey__energy_session *s, marey__energy_reader *read);
-void marey__energy_read_zones(struct marey__energy_session *s);
-marey__energy_reader marey__energy_read_power; /* one by one, ring or not */
-/* Of all GPUs, and plan the next time by what it took. */
-void marey__energy_read_paced(struct marey__energy_session *s, enum marey__due_kind kind,
-                              uint64_t now_ns);
-/* All of one GPU, which measures the cost of each. */
-void marey__energy_read_first(struct marey__energy_session *s, struct marey__energy_gpu *gpu);
-
 void marey__energy_times_init(struct marey__energy_session *s);
 /* Read what is due at `now_ns`, `n_edges` epochs having begun or ended so far; when the next reading is due. */
 uint64_t marey__energy_times_read(struct marey__energy_session *s, uint64_t now_ns, uint32_t n_edges);
@@ -483,8 +446,6 @@ void marey__pace_note(struct marey__due *due, uint64_t cost_ns);
 MAREY_PRIVATE_API uint64_t marey__pace_period_ns(enum marey__due_kind kind, uint64_t cost_ns);
 /* The same by what readings have taken so far, within what the user has asked for and what buffers hold. */
 uint64_t marey__pace_plan(const struct marey__energy_session *s, enum marey__due_kind kind);
-/* Whether a reading takes milliseconds, as some do on some drivers. */
-bool marey__pace_is_dear(const struct marey__due *due);
 /* Whether another reading stays within the share of measuring, up to now; one that is not dear does. */
 bool marey__pace_can_afford(const struct marey__energy_session *s, enum marey__due_kind kind,
                             uint64_t now_ns);
