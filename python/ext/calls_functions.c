@@ -17,7 +17,7 @@
 
 enum { FIRST = 512 };
 
-static bool table_grow(struct calls_table *table)
+bool calls_table_reserve(struct calls_table *table)
 {
     if (table->n_used * 2 < table->n_entries)
         return true;
@@ -52,7 +52,7 @@ static void table_put(struct calls_table *table, const void *key, uint32_t numbe
 
 bool calls_table_set(struct calls_table *table, const void *key, uint32_t number)
 {
-    if (!table_grow(table))
+    if (!calls_table_reserve(table))
         return false;
     calls_table_remove(table, key);
     table_put(table, key, number);
@@ -121,7 +121,7 @@ int calls_numbers_init(struct calls_profile *profile)
     profile->kept = PyList_New(0);
     if (profile->kept == NULL)
         return -1;
-    if (!table_grow(&profile->functions) || !table_grow(&profile->generators)) {
+    if (!calls_table_reserve(&profile->functions) || !calls_table_reserve(&profile->generators)) {
         PyErr_NoMemory();
         return -1;
     }
@@ -244,7 +244,7 @@ static uint32_t define_code(struct calls_profile *profile, PyCodeObject *code, P
 uint32_t calls_function_of_code(struct calls_profile *profile, PyObject *code, PyObject *globals)
 {
     uint32_t number = calls_table_get(&profile->functions, code);
-    if (number != 0 || !table_grow(&profile->functions))
+    if (number != 0 || !calls_table_reserve(&profile->functions))
         return number;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback); /* a function may end by an exception that is on its way */
@@ -358,7 +358,7 @@ uint32_t calls_function_of_builtin(struct calls_profile *profile, const PyMethod
                                    PyObject *callable, PyObject *self)
 {
     uint32_t number = calls_table_get(&profile->functions, key);
-    if (number != 0 || !table_grow(&profile->functions))
+    if (number != 0 || !calls_table_reserve(&profile->functions))
         return number;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);

@@ -124,7 +124,9 @@ static inline bool calls_end_plain(const void *key)
     return true;
 }
 
-/* Put a number in, or in place of the one that is there; false without memory. */
+/* Room for one more; a table needs it before calls_table_get(). False on out of memory. */
+bool calls_table_reserve(struct calls_table *table);
+/* Add a number, or replace the present one; false on out of memory. */
 bool calls_table_set(struct calls_table *table, const void *key, uint32_t number);
 void calls_table_remove(struct calls_table *table, const void *key);
 

@@ -1,7 +1,7 @@
 /*
- * Arrays: dtype and shape.
+ * Values of libraries: arrays of numpy, CuPy, JAX and numba, tensors of torch, tables of pandas.
  *
- * numpy.ndarray and whatever derives from it are read through the structures that numpy's public headers declare; a class
+ * numpy.ndarray and classes that derive from it are read through the structures that numpy's public headers declare; a class
  * that overrides `shape` is not asked. The usual dtypes are known by their numbers in numpy. All others (byte order, text,
  * times, records, types of other packages) get a text, once for each object that describes one.
  *
@@ -9,7 +9,27 @@
  */
 #include "calls_signer.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
+
+/* ---- numpy's structures ---- */
+
+/* As its public headers lay them out, in all versions since 1.7. */
+struct numpy_descr {
+    PyObject ob_base;
+    PyTypeObject *typeobj;
+    char kind, type, byteorder, former_flags;
+    int type_num;
+};
+struct numpy_array {
+    PyObject ob_base;
+    char *data;
+    int nd;
+    Py_ssize_t *dimensions, *strides;
+    PyObject *base;
+    struct numpy_descr *descr;
+    int flags;
+};
 
 /* ---- getters ---- */
 
@@ -18,8 +38,9 @@ static bool is_getter(const PyObject *descriptor)
     return Py_TYPE(descriptor) == &PyGetSetDescr_Type || Py_TYPE(descriptor) == &PyMemberDescr_Type;
 }
 
-PyObject *calls_get(struct calls_signer *signer, PyTypeObject *type, enum calls_name name,
-                    PyObject *value)
+/* The getter in C of a type's own dict, called: a new reference; NULL without an exception when there is none. */
+static PyObject *get(struct calls_signer *signer, PyTypeObject *type, enum calls_name name,
+                     PyObject *value)
 {
     PyObject *const descriptor =
         type->tp_dict != NULL ? PyDict_GetItemWithError(type->tp_dict, signer->names[name]) : NULL;
@@ -31,13 +52,14 @@ PyObject *calls_get(struct calls_signer *signer, PyTypeObject *type, enum calls_
     return got;
 }
 
-PyObject *calls_get_own(struct calls_signer *signer, PyObject *value, enum calls_name name)
+/* An attribute in the instance's own dict: a new reference, or NULL. */
+static PyObject *get_own(struct calls_signer *signer, PyObject *value, enum calls_name name)
 {
     PyObject *dict = PyObject_GenericGetDict(value, NULL);
     PyObject *const got = dict != NULL && PyDict_CheckExact(dict)
-                              ? PyDict_GetItemWithError(dict, signer->names[name])
+                              ? Py_XNewRef(PyDict_GetItemWithError(dict, signer->names[name]))
                               : NULL;
-    Py_XDECREF(dict); /* the instance holds it */
+    Py_XDECREF(dict);
     if (got == NULL)
         PyErr_Clear();
     return got;
@@ -45,31 +67,27 @@ PyObject *calls_get_own(struct calls_signer *signer, PyObject *value, enum calls
 
 /* ---- dtypes by text ---- */
 
-void calls_descrs_fini(struct calls_signer *signer)
+void calls_dtypes_fini(struct calls_signer *signer)
 {
-    for (uint32_t i = 0; signer->descrs != NULL && i < MAX_DESCRS; i++)
-        Py_XDECREF(signer->descrs[i].descr);
-    PyMem_Free(signer->descrs);
+    for (size_t i = 0; i < signer->dtypes.n_entries; i++)
+        Py_XDECREF((PyObject *)(uintptr_t)signer->dtypes.entries[i].key);
+    PyMem_Free(signer->dtypes.entries);
 }
 
-uint32_t calls_dtype_by_object(struct calls_signer *signer, PyObject *object, calls_make_text *make)
+/* The dtype of an array word; 0: not one that we know. `make` makes its text, once for each object. */
+static uint32_t dtype_by_object(struct calls_signer *signer, PyObject *object,
+                                uint32_t (*make)(struct calls_signer *, PyObject *))
 {
-    if (signer->descrs == NULL)
-        signer->descrs = PyMem_Calloc(MAX_DESCRS, sizeof *signer->descrs);
-    if (signer->descrs == NULL)
-        return 0;
-    uint32_t at = (uint32_t)((uintptr_t)object >> 4) % MAX_DESCRS;
-    for (; signer->descrs[at].descr != NULL; at = (at + 1) % MAX_DESCRS)
-        if (signer->descrs[at].descr == object)
-            return DTYPE_TEXT + signer->descrs[at].text;
-    const uint32_t text = make(signer, object);
+    uint32_t text = calls_table_get(&signer->dtypes, object);
+    if (text != 0)
+        return DTYPE_TEXT + text;
+    text = make(signer, object);
     if (text == 0)
         return 0;
-    if (signer->n_descrs < MAX_DESCRS * 3 / 4 && signer->descrs[at].descr == NULL) {
+    /* Making the text may have met it already. */
+    if (signer->dtypes.n_used < MAX_DTYPES && calls_table_get(&signer->dtypes, object) == 0 &&
+        calls_table_set(&signer->dtypes, object, text))
         Py_INCREF(object);
-        signer->descrs[at] = (struct calls_descr){object, text};
-        signer->n_descrs++;
-    }
     return DTYPE_TEXT + text;
 }
 
@@ -78,105 +96,76 @@ uint32_t calls_dtype_by_object(struct calls_signer *signer, PyObject *object, ca
 enum { NUMPY_LONG = 7, NUMPY_ULONG = 8, NUMPY_LONGLONG = 9, NUMPY_ULONGLONG = 10 };
 enum { NUMPY_OBJECT = 17, NUMPY_HALF = 23, NUMPY_USER = 256, NUMPY_NEW_STYLE = 2056 };
 
-static const char *const numpy_names[] = {"bool",
-                                          "int8",
-                                          "uint8",
-                                          "int16",
-                                          "uint16",
-                                          "int32",
-                                          "uint32",
-                                          "int64",
-                                          "uint64",
-                                          "int64",
-                                          "uint64",
-                                          "float32",
-                                          "float64",
-                                          "float128",
-                                          "complex64",
-                                          "complex128",
-                                          "complex256",
-                                          "object",
-                                          [NUMPY_HALF] = "float16"};
+static const char *const numpy_names[] = {
+    "bool",       "int8",   "uint8",  "int16",   "uint16",  "int32",    "uint32",    "int64",
+    "uint64",     "int64",  "uint64", "float32", "float64", "float128", "complex64", "complex128",
+    "complex256", "object", NULL,     NULL,      NULL,      NULL,       NULL,        "float16"};
 
 static PyTypeObject *numpy_dtype_type(PyObject *descr)
 {
     return calls_base_in_c(Py_TYPE(descr), "numpy.dtype");
 }
 
-struct text {
-    char at[MAX_TEXT + 1];
-    size_t n;
-};
-
-static void append(struct text *text, const char *more)
-{
-    const size_t n = strlen(more);
-    const size_t room = MAX_TEXT - text->n;
-    memcpy(text->at + text->n, more, n < room ? n : room);
-    text->n += n < room ? n : room;
-    text->at[text->n] = '\0';
-}
-
-static void append_object(struct text *text, PyObject *str)
+static void append_object(struct calls_text *text, PyObject *str)
 {
     const char *const utf8 = str != NULL && PyUnicode_CheckExact(str) ? PyUnicode_AsUTF8(str) : NULL;
-    append(text, utf8 != NULL ? utf8 : "?");
+    calls_append(text, utf8 != NULL ? utf8 : "?");
     PyErr_Clear();
 }
 
 /* "<f4", "|S3" */
-static void append_str(struct calls_signer *signer, struct text *text, PyObject *descr)
+static void append_str(struct calls_signer *signer, struct calls_text *text, PyObject *descr)
 {
     PyTypeObject *const dtype = numpy_dtype_type(descr);
-    PyObject *str = dtype != NULL ? calls_get(signer, dtype, NAME_STR, descr) : NULL;
+    PyObject *str = dtype != NULL ? get(signer, dtype, NAME_STR, descr) : NULL;
     append_object(text, str);
     Py_XDECREF(str);
 }
 
 /* "<f4", "S3", "?": as numpy writes it within a record. */
-static void append_field(struct calls_signer *signer, struct text *text, PyObject *descr)
+static void append_field(struct calls_signer *signer, struct calls_text *text, PyObject *descr)
 {
-    struct text str = {.n = 0};
+    struct calls_text str = {.length = 0};
     append_str(signer, &str, descr);
-    append(text, strcmp(str.at, "|b1") == 0 ? "?" : str.at + (str.at[0] == '|'));
+    calls_append(text, strcmp(str.text, "|b1") == 0 ? "?" : str.text + (str.text[0] == '|'));
 }
 
 /* "[('x', '<f4'), ('y', '<i4')]" */
-static void append_record(struct calls_signer *signer, struct text *text, PyTypeObject *dtype,
+static void append_record(struct calls_signer *signer, struct calls_text *text, PyTypeObject *dtype,
                           PyObject *descr, PyObject *names)
 {
-    PyObject *fields = calls_get(signer, dtype, NAME_FIELDS, descr);
-    append(text, "[");
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names) && text->n < MAX_TEXT; i++) {
+    PyObject *fields = get(signer, dtype, NAME_FIELDS, descr);
+    calls_append(text, "[");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names) && text->length < MAX_TEXT; i++) {
         PyObject *const name = PyTuple_GET_ITEM(names, i);
         /* A mappingproxy of a dict: both answer in C for a plain str. */
         PyObject *field =
             fields != NULL && PyUnicode_CheckExact(name) ? PyObject_GetItem(fields, name) : NULL;
         PyErr_Clear();
-        append(text, i > 0 ? ", ('" : "('");
+        calls_append(text, i > 0 ? ", ('" : "('");
         append_object(text, name);
-        append(text, "', '");
+        calls_append(text, "', '");
         if (field != NULL && PyTuple_Check(field) && PyTuple_GET_SIZE(field) > 0)
             append_field(signer, text, PyTuple_GET_ITEM(field, 0));
-        append(text, "')");
+        calls_append(text, "')");
         Py_XDECREF(field);
     }
-    append(text, "]");
+    calls_append(text, "]");
     Py_XDECREF(fields);
 }
 
 /* "datetime64[ns]" of "<M8[ns]" */
-static void append_time(struct calls_signer *signer, struct text *text,
+static void append_time(struct calls_signer *signer, struct calls_text *text,
                         const struct numpy_descr *descr)
 {
-    struct text str = {.n = 0};
+    struct calls_text str = {.length = 0};
     append_str(signer, &str, (PyObject *)descr);
-    if (descr->byteorder == '>' || str.n < 3) {
-        append(text, str.at);
+    if (descr->byteorder == '>' || str.length < 3) {
+        calls_append(text, str.text);
         return;
     }
-    append(text, descr->kind == 'M' ? "datetime64" : "timedelta64");
-    append(text, str.at + 3);
+    calls_append(text, descr->kind == 'M' ? "datetime64" : "timedelta64");
+    calls_append(text, str.text + 3);
 }
 
 /* The text that str(dtype) has, but for records whose fields lie apart. */
@@ -184,35 +173,35 @@ static uint32_t make_numpy_text(struct calls_signer *signer, PyObject *object)
 {
     const struct numpy_descr *const descr = (const struct numpy_descr *)object;
     PyTypeObject *const dtype = numpy_dtype_type(object);
-    struct text text = {.n = 0};
+    struct calls_text text = {.length = 0};
     if (dtype == NULL)
         return 0;
-    PyObject *names = descr->kind == 'V' ? calls_get(signer, dtype, NAME_NAMES, object) : NULL;
+    PyObject *names = descr->kind == 'V' ? get(signer, dtype, NAME_NAMES, object) : NULL;
     if (names != NULL && PyTuple_CheckExact(names))
         append_record(signer, &text, dtype, object, names);
     else if (descr->kind == 'M' || descr->kind == 'm')
         append_time(signer, &text, descr);
     else if (descr->type_num >= NUMPY_USER && descr->type_num < NUMPY_NEW_STYLE &&
              descr->typeobj != NULL)
-        append(&text, calls_type_name(descr->typeobj));
+        calls_append(&text, calls_type_name(descr->typeobj));
     else if (descr->type_num < 0 || descr->type_num >= NUMPY_USER)
-        append(&text, calls_type_name(Py_TYPE(object)));
+        calls_append(&text, calls_type_name(Py_TYPE(object)));
     else
         append_str(signer, &text, object);
     Py_XDECREF(names);
-    return calls_text(signer, text.at, text.n);
+    return calls_text(signer, text.text, text.length);
 }
 
 static uint32_t numpy_text(struct calls_signer *signer, struct numpy_descr *descr)
 {
     PyObject *error, *value, *trace;
     PyErr_Fetch(&error, &value, &trace);
-    const uint32_t dtype = calls_dtype_by_object(signer, (PyObject *)descr, make_numpy_text);
+    const uint32_t dtype = dtype_by_object(signer, (PyObject *)descr, make_numpy_text);
     PyErr_Restore(error, value, trace);
     return dtype != 0 ? dtype : DTYPE_TEXT; /* text 0: "..." */
 }
 
-uint32_t calls_numpy_dtype(struct calls_signer *signer, struct numpy_descr *descr)
+static uint32_t numpy_dtype(struct calls_signer *signer, struct numpy_descr *descr)
 {
     const int number = descr->type_num;
     const bool is_usual = (number >= 0 && number <= NUMPY_OBJECT) || number == NUMPY_HALF;
@@ -249,7 +238,7 @@ void calls_put_numpy(struct calls_put *put, PyObject *value)
     const enum calls_level level = put->signer->options.level;
     const bool has_shape = level >= CALLS_SHAPE;
     const struct calls_array_word word = {
-        .dtype = calls_numpy_dtype(put->signer, array->descr),
+        .dtype = numpy_dtype(put->signer, array->descr),
         .n_dims = has_shape ? (uint8_t)array->nd : NO_SHAPE,
         .flags = level >= CALLS_LAYOUT ? layout_of(array) : 0,
     };
@@ -260,7 +249,8 @@ void calls_put_numpy(struct calls_put *put, PyObject *value)
 
 /* ---- others ---- */
 
-bool calls_put_shape(struct calls_put *put, struct calls_array_word word, PyObject *shape)
+/* Put an array word and the sizes of a tuple, whose elements may be anything. False when it is not a tuple. */
+static bool put_shape(struct calls_put *put, struct calls_array_word word, PyObject *shape)
 {
     if (put->signer->options.level < CALLS_SHAPE) {
         word.n_dims = NO_SHAPE;
@@ -280,8 +270,6 @@ bool calls_put_shape(struct calls_put *put, struct calls_array_word word, PyObje
     return true;
 }
 
-static const char cupy_base[] = "cupy._core.core._ndarray_base";
-
 /* nanobind's function behind jaxlib's property `aval`: lent. */
 static PyObject *jax_getter(struct calls_signer *signer, PyTypeObject *type)
 {
@@ -297,36 +285,16 @@ static PyObject *jax_getter(struct calls_signer *signer, PyTypeObject *type)
     return is_native ? getter : NULL;
 }
 
-bool calls_is_getters(struct calls_signer *signer, PyTypeObject *type, enum calls_kind *kind)
-{
-    const char *const name = calls_type_name(type);
-    if (calls_base_in_c(type, cupy_base) != NULL)
-        *kind = KIND_GETTERS;
-    else if (strcmp(name, "ArrayImpl") == 0 &&
-             (calls_imported("jaxlib._jax", name) == (PyObject *)type ||
-              calls_imported("jaxlib.xla_extension", name) == (PyObject *)type) &&
-             jax_getter(signer, type) != NULL)
-        *kind = KIND_JAX;
-    else if (strcmp(name, "DeviceNDArray") == 0 &&
-             calls_imported("numba.cuda.cudadrv.devicearray", name) == (PyObject *)type)
-        *kind = KIND_DEVICE;
-    else
-        return false;
-    return true;
-}
-
 /* New references to shape and dtype; NULL where it has none. */
 static void ask(struct calls_signer *signer, enum calls_kind kind, PyObject *value,
                 PyObject **shape, PyObject **dtype)
 {
     if (kind == KIND_DEVICE) {
-        *shape = calls_get_own(signer, value, NAME_SHAPE);
-        *dtype = calls_get_own(signer, value, NAME_DTYPE);
-        Py_XINCREF(*shape);
-        Py_XINCREF(*dtype);
+        *shape = get_own(signer, value, NAME_SHAPE);
+        *dtype = get_own(signer, value, NAME_DTYPE);
         return;
     }
-    PyTypeObject *type = calls_base_in_c(Py_TYPE(value), cupy_base);
+    PyTypeObject *type = calls_base_in_c(Py_TYPE(value), CALLS_CUPY_BASE);
     PyObject *asked = value;
     Py_INCREF(asked);
     if (kind == KIND_JAX) {
@@ -336,8 +304,8 @@ static void ask(struct calls_signer *signer, enum calls_kind kind, PyObject *val
         type = asked != NULL ? Py_TYPE(asked) : NULL;
         PyErr_Clear();
     }
-    *shape = type != NULL ? calls_get(signer, type, NAME_SHAPE, asked) : NULL;
-    *dtype = type != NULL ? calls_get(signer, type, NAME_DTYPE, asked) : NULL;
+    *shape = type != NULL ? get(signer, type, NAME_SHAPE, asked) : NULL;
+    *dtype = type != NULL ? get(signer, type, NAME_DTYPE, asked) : NULL;
     Py_XDECREF(asked);
 }
 
@@ -348,14 +316,284 @@ bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *va
     ask(put->signer, kind, value, &shape, &dtype);
     bool is_put = false;
     if (dtype != NULL && numpy_dtype_type(dtype) != NULL) {
-        struct calls_array_word word = {
-            .dtype = calls_numpy_dtype(put->signer, (struct numpy_descr *)dtype)};
+        struct calls_array_word word = {.dtype =
+                                            numpy_dtype(put->signer, (struct numpy_descr *)dtype)};
         if (put->signer->options.level >= CALLS_LAYOUT && kind != KIND_JAX)
             word.device = (uint16_t)calls_text(put->signer, "cuda", 4);
-        is_put = calls_put_shape(put, word, shape);
+        is_put = put_shape(put, word, shape);
     }
     Py_XDECREF(shape);
     Py_XDECREF(dtype);
     PyErr_Restore(error, error_value, trace);
     return is_put;
+}
+
+/*
+ * ---- torch ----
+ *
+ * Tensors of torch: exactly torch.Tensor and torch.nn.Parameter. Their getters are C++ functions of torch._C.TensorBase,
+ * called from that type, so that nothing in between can be overridden. Two things of torch would still make them more than
+ * a look, and both are asked of the library first, by functions that it exports:
+ *
+ *   a mode of __torch_function__ (torch.set_default_device() is one) makes getters call Python. It is switched
+ *   off on this thread for that time, as torch._C.DisableTorchFunction does.
+ *   torch.jit.trace writes what is asked of a tensor into its graph. Then tensors are described by their type only.
+ *
+ * Where one of these functions is missing, tensors are described by their type only as well.
+ */
+
+static struct {
+    bool is_looked_for, is_whole;
+    bool (*has_mode)(void);
+    int8_t (*disabled)(void);
+    void (*disable)(int8_t);
+    void *const *(*tracing)(void); /* a reference to a std::shared_ptr, whose first word is the pointer */
+} torch;
+
+enum { TORCH_ALL_DISABLED = 2 };
+
+static bool find(void *library, const char *name, void *place)
+{
+    void *const symbol = dlsym(library, name);
+    memcpy(place, &symbol, sizeof symbol); /* ISO C has no way from an object to a function */
+    return symbol != NULL;
+}
+
+/* With the GIL. */
+static bool know_library(void)
+{
+    if (torch.is_looked_for)
+        return torch.is_whole;
+    void *const library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
+    torch.is_looked_for = true;
+    torch.is_whole =
+        library != NULL &&
+        find(library, "_ZN2at4impl27torch_function_mode_enabledEv", &torch.has_mode) &&
+        find(library, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv", &torch.disabled) &&
+        find(library, "_ZN2at4impl22PythonTorchFunctionTLS18set_disabled_stateENS0_26TorchFunctionDisabledStateE",
+             &torch.disable) &&
+        find(library, "_ZN5torch3jit6tracer15getTracingStateEv", &torch.tracing);
+    return torch.is_whole;
+}
+
+static PyTypeObject *tensor_base(PyTypeObject *type)
+{
+    PyTypeObject *const base = calls_base_in_c(type, "torch._C.TensorBase");
+    return base != NULL ? base : calls_base_in_c(type, "torch._C._TensorBase");
+}
+
+/* "float32" of torch.float32, whose type is C's. */
+static uint32_t make_dtype_text(struct calls_signer *signer, PyObject *dtype)
+{
+    static const char prefix[] = "torch.";
+    PyObject *repr =
+        calls_base_in_c(Py_TYPE(dtype), "torch.dtype") != NULL ? PyObject_Repr(dtype) : NULL;
+    const char *text = repr != NULL ? PyUnicode_AsUTF8(repr) : NULL;
+    PyErr_Clear();
+    if (text != NULL && strncmp(text, prefix, sizeof prefix - 1) == 0)
+        text += sizeof prefix - 1;
+    const uint32_t number = text != NULL ? calls_text(signer, text, strlen(text)) : 0;
+    Py_XDECREF(repr);
+    return number;
+}
+
+/* The text of "cuda:0", or 0. */
+static uint16_t device_of(struct calls_signer *signer, PyTypeObject *base, PyObject *value)
+{
+    PyObject *device = get(signer, base, NAME_DEVICE, value);
+    PyObject *str = device != NULL && calls_base_in_c(Py_TYPE(device), "torch.device") != NULL
+                        ? PyObject_Str(device)
+                        : NULL;
+    const char *const text = str != NULL ? PyUnicode_AsUTF8(str) : NULL;
+    const uint32_t number = text != NULL ? calls_text(signer, text, strlen(text)) : 0;
+    Py_XDECREF(str);
+    Py_XDECREF(device);
+    PyErr_Clear();
+    return (uint16_t)number;
+}
+
+static bool is_contiguous(struct calls_signer *signer, PyTypeObject *base, PyObject *value)
+{
+    PyObject *const method =
+        PyDict_GetItemWithError(base->tp_dict, signer->names[NAME_IS_CONTIGUOUS]);
+    PyObject *answer = method != NULL && Py_TYPE(method) == &PyMethodDescr_Type
+                           ? PyObject_CallFunctionObjArgs(method, value, NULL)
+                           : NULL;
+    Py_XDECREF(answer); /* True and False stay */
+    PyErr_Clear();
+    return answer == Py_True;
+}
+
+static bool put_tensor(struct calls_put *put, PyTypeObject *base, PyObject *value)
+{
+    struct calls_signer *const signer = put->signer;
+    struct calls_array_word word = {0};
+    PyObject *dtype = get(signer, base, NAME_DTYPE, value);
+    if (dtype != NULL)
+        word.dtype = dtype_by_object(signer, dtype, make_dtype_text);
+    Py_XDECREF(dtype);
+    if (word.dtype == 0)
+        return false;
+    if (signer->options.level >= CALLS_LAYOUT) {
+        word.device = device_of(signer, base, value);
+        word.flags = (uint8_t)(ARRAY_LAYOUT | (is_contiguous(signer, base, value) ? ARRAY_C : 0));
+    }
+    if (signer->options.requires_grad) {
+        PyObject *requires = get(signer, base, NAME_REQUIRES_GRAD, value);
+        word.flags |= requires == Py_True ? ARRAY_GRAD : 0;
+        Py_XDECREF(requires);
+    }
+    PyObject *shape =
+        signer->options.level >= CALLS_SHAPE ? get(signer, base, NAME_SHAPE, value) : NULL;
+    const bool is_put = put_shape(put, word, shape);
+    Py_XDECREF(shape);
+    return is_put;
+}
+
+bool calls_put_torch(struct calls_put *put, PyObject *value)
+{
+    PyTypeObject *const base = tensor_base(Py_TYPE(value));
+    if (base == NULL || !know_library() || *torch.tracing() != NULL)
+        return false;
+    PyObject *error, *error_value, *trace;
+    PyErr_Fetch(&error, &error_value, &trace);
+    const bool has_mode = torch.has_mode();
+    const int8_t before = has_mode ? torch.disabled() : 0;
+    if (has_mode)
+        torch.disable(TORCH_ALL_DISABLED);
+    const bool is_put = put_tensor(put, base, value);
+    if (has_mode)
+        torch.disable(before);
+    PyErr_Restore(error, error_value, trace);
+    return is_put;
+}
+
+/*
+ * ---- pandas ----
+ *
+ * Tables of pandas: which types of elements, how many columns of each, how many rows. A DataFrame or Series keeps them in a
+ * manager of blocks, in its own dict; blocks are objects with getters in C; their values are arrays of numpy, or pandas'
+ * own. Nothing that pandas writes in Python is called, so classes that derive from these are read the same way.
+ */
+
+enum { MAX_GROUPS = 8 };
+
+struct table {
+    uint64_t rows;
+    uint64_t groups[MAX_GROUPS]; /* a dtype and 32 bits of columns */
+    uint32_t n_groups;
+    bool has_more;
+};
+
+/* The class of pandas' own in C that a type derives from; of some versions it is made while they are loaded. NULL for none. */
+static PyTypeObject *base_in_c(PyTypeObject *type, const char *module, const char *name)
+{
+    char whole[64];
+    snprintf(whole, sizeof whole, "%s.%s", module, name);
+    PyTypeObject *const base = calls_base_in_c(type, whole);
+    if (base != NULL)
+        return base;
+    PyObject *const imported = calls_imported(module, name);
+    return calls_derives(type, imported) ? (PyTypeObject *)imported : NULL;
+}
+
+static bool is_numpy(PyObject *value)
+{
+    return calls_base_in_c(Py_TYPE(value), "numpy.ndarray") != NULL;
+}
+
+/* Through the getter of a class in C; of a class in Python from the own dict of the value. A new reference, or NULL. */
+static PyObject *get_either(struct calls_signer *signer, PyObject *value, const char *module,
+                            const char *class, enum calls_name in_c, enum calls_name own)
+{
+    PyTypeObject *const base = base_in_c(Py_TYPE(value), module, class);
+    return base != NULL ? get(signer, base, in_c, value) : get_own(signer, value, own);
+}
+
+static void add_group(struct table *table, uint32_t dtype, uint64_t columns)
+{
+    for (uint32_t i = 0; i < table->n_groups; i++)
+        if (table->groups[i] >> 32 == dtype) {
+            table->groups[i] += columns;
+            return;
+        }
+    if (table->n_groups == MAX_GROUPS)
+        table->has_more = true;
+    else
+        table->groups[table->n_groups++] = (uint64_t)dtype << 32 | (uint32_t)columns;
+}
+
+/* One block's values: columns by rows, or one column. */
+static void add_values(struct calls_signer *signer, struct table *table, PyObject *values)
+{
+    PyObject *array;
+    uint32_t dtype;
+    if (is_numpy(values)) {
+        array = Py_NewRef(values);
+        dtype = numpy_dtype(signer, ((struct numpy_array *)array)->descr);
+    } else {
+        const char *const name = calls_type_name(Py_TYPE(values));
+        dtype = DTYPE_TEXT + calls_text(signer, name, strlen(name));
+        array = get_either(signer, values, "pandas._libs.arrays", "NDArrayBacked", NAME_NDARRAY,
+                           NAME_DATA);
+    }
+    const struct numpy_array *const numpy =
+        array != NULL && is_numpy(array) ? (const struct numpy_array *)array : NULL;
+    if (numpy != NULL && numpy->nd > 0)
+        table->rows = (uint64_t)numpy->dimensions[numpy->nd - 1];
+    add_group(table, dtype, numpy != NULL && numpy->nd == 2 ? (uint64_t)numpy->dimensions[0] : 1);
+    Py_XDECREF(array);
+}
+
+/* A tuple of blocks: a new reference, or NULL. */
+static PyObject *blocks_of(struct calls_signer *signer, PyObject *value)
+{
+    PyObject *const manager = get_own(signer, value, NAME_MANAGER);
+    PyObject *blocks = manager != NULL ? get_either(signer, manager, "pandas._libs.internals",
+                                                    "BlockManager", NAME_BLOCKS, NAME_BLOCKS)
+                                       : NULL;
+    Py_XDECREF(manager);
+    if (blocks != NULL && !PyTuple_CheckExact(blocks))
+        Py_CLEAR(blocks);
+    return blocks;
+}
+
+static bool read_table(struct calls_signer *signer, PyObject *value, struct table *table)
+{
+    PyObject *blocks = blocks_of(signer, value);
+    if (blocks == NULL)
+        return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(blocks); i++) {
+        PyObject *const block = PyTuple_GET_ITEM(blocks, i);
+        PyTypeObject *base = base_in_c(Py_TYPE(block), "pandas._libs.internals", "Block");
+        if (base == NULL)
+            base = base_in_c(Py_TYPE(block), "pandas._libs.internals", "SharedBlock");
+        PyObject *values = base != NULL ? get(signer, base, NAME_VALUES, block) : NULL;
+        if (values != NULL)
+            add_values(signer, table, values);
+        else
+            table->has_more = true;
+        Py_XDECREF(values);
+    }
+    Py_DECREF(blocks);
+    return true;
+}
+
+bool calls_put_pandas(struct calls_put *put, enum calls_kind kind, PyObject *value)
+{
+    struct table table = {.rows = SIZE_UNKNOWN};
+    PyObject *error, *error_value, *trace;
+    PyErr_Fetch(&error, &error_value, &trace);
+    const bool is_read = read_table(put->signer, value, &table);
+    PyErr_Restore(error, error_value, trace);
+    if (!is_read || (kind == KIND_SERIES && table.n_groups != 1))
+        return false;
+    const bool has_rows = put->signer->options.level >= CALLS_SHAPE;
+    const struct calls_container_word word = {.n_first = (uint16_t)table.n_groups,
+                                              .has_more = table.has_more};
+    calls_put(put, container_word(word));
+    calls_put(put, has_rows ? table.rows : SIZE_UNKNOWN);
+    for (uint32_t i = 0; i < table.n_groups; i++)
+        calls_put(put, table.groups[i]);
+    return true;
 }

@@ -20,7 +20,7 @@ struct reader {
 /* ---- text ---- */
 
 /* Cut at the end of a character; "..." is put behind by calls_text_make(). */
-static void append(struct calls_text *out, const char *text)
+void calls_append(struct calls_text *out, const char *text)
 {
     for (; *text != '\0'; text++) {
         const unsigned char c = (unsigned char)*text;
@@ -36,6 +36,14 @@ static void append(struct calls_text *out, const char *text)
     }
 }
 
+static void append_within(struct calls_text *out, const char *before, const char *text,
+                          const char *after)
+{
+    calls_append(out, before);
+    calls_append(out, text);
+    calls_append(out, after);
+}
+
 __attribute__((format(printf, 2, 3))) static void append_format(struct calls_text *out,
                                                                 const char *format, ...)
 {
@@ -44,7 +52,7 @@ __attribute__((format(printf, 2, 3))) static void append_format(struct calls_tex
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    append(out, text);
+    calls_append(out, text);
 }
 
 /* ---- words ---- */
@@ -67,7 +75,7 @@ static uint64_t append_size(struct reader *in, uint32_t at)
     const uint64_t size = at < in->n ? in->words[at] : SIZE_UNKNOWN;
     in->out->sizes |= UINT64_C(1) << at;
     if (size == SIZE_UNKNOWN)
-        append(in->out, "?");
+        calls_append(in->out, "?");
     else if ((in->wide >> at & 1) && size > 1)
         append_format(in->out, "%llu..%llu", (unsigned long long)size,
                       (unsigned long long)(2 * size - 1));
@@ -81,13 +89,13 @@ static uint64_t append_size(struct reader *in, uint32_t at)
 
 static void append_shape(struct reader *in, uint32_t n_dims, double times)
 {
-    append(in->out, ", shape=(");
+    calls_append(in->out, ", shape=(");
     double elements = times;
     for (uint32_t i = 0; i < n_dims; i++) {
-        append(in->out, i > 0 ? ", " : "");
+        calls_append(in->out, i > 0 ? ", " : "");
         elements *= (double)append_size(in, in->at++);
     }
-    append(in->out, n_dims == 1 ? ",)" : ")");
+    calls_append(in->out, n_dims == 1 ? ",)" : ")");
     in->arrays += elements;
 }
 
@@ -99,18 +107,15 @@ static const char *order_of(uint8_t flags)
 static void append_array(struct reader *in, double times)
 {
     const struct calls_array_word word = array_of_word(next(in));
-    append(in->out, "(dtype=");
-    append(in->out, calls_dtype_name(in->signer, word.dtype));
+    append_within(in->out, "(dtype=", calls_dtype_name(in->signer, word.dtype), "");
     if (word.n_dims != NO_SHAPE)
         append_shape(in, word.n_dims, times);
     if (word.flags & ARRAY_LAYOUT)
         append_format(in->out, ", order=%s%s", order_of(word.flags),
                       word.flags & ARRAY_READONLY ? ", readonly" : "");
-    if (word.device != 0) {
-        append(in->out, ", device=");
-        append(in->out, in->signer->texts.texts[word.device]);
-    }
-    append(in->out, word.flags & ARRAY_GRAD ? ", requires_grad)" : ")");
+    if (word.device != 0)
+        append_within(in->out, ", device=", in->signer->texts.texts[word.device], "");
+    calls_append(in->out, word.flags & ARRAY_GRAD ? ", requires_grad)" : ")");
 }
 
 /* "(dtypes=[int64*2, float64], rows=100)" */
@@ -119,22 +124,22 @@ static void append_table(struct reader *in, enum calls_kind kind, double times)
     const struct calls_container_word word = container_of_word(next(in));
     const uint32_t rows_at = in->at++; /* shown last */
     double columns = 0;
-    append(in->out, kind == KIND_FRAME ? "(dtypes=[" : "(dtype=");
+    calls_append(in->out, kind == KIND_FRAME ? "(dtypes=[" : "(dtype=");
     for (uint32_t i = 0; i < word.n_first; i++) {
         const uint64_t group = next(in);
-        append(in->out, i > 0 ? ", " : "");
-        append(in->out, calls_dtype_name(in->signer, (uint32_t)(group >> 32)));
+        append_within(in->out, i > 0 ? ", " : "",
+                      calls_dtype_name(in->signer, (uint32_t)(group >> 32)), "");
         if ((uint32_t)group > 1)
             append_format(in->out, "*%u", (unsigned)(uint32_t)group);
         columns += (uint32_t)group;
     }
-    append(in->out, word.has_more ? ", ..." : "");
-    append(in->out, kind == KIND_FRAME ? "]" : "");
+    calls_append(in->out, word.has_more ? ", ..." : "");
+    calls_append(in->out, kind == KIND_FRAME ? "]" : "");
     if (in->words[rows_at] != SIZE_UNKNOWN) {
-        append(in->out, ", rows=");
+        calls_append(in->out, ", rows=");
         in->arrays += times * columns * (double)append_size(in, rows_at);
     }
-    append(in->out, ")");
+    calls_append(in->out, ")");
 }
 
 /* ---- values ---- */
@@ -144,7 +149,7 @@ static void append_value(struct reader *in, double times);
 static void append_alternatives(struct reader *in, uint32_t n, const char *between, double times)
 {
     for (uint32_t i = 0; i < n; i++) {
-        append(in->out, i > 0 ? between : "");
+        calls_append(in->out, i > 0 ? between : "");
         append_value(in, times);
     }
 }
@@ -160,19 +165,19 @@ static void append_container(struct reader *in, enum calls_kind kind, double tim
                         : word.n_first == 1 && is_told ? times * (double)length
                                                        : 0;
     const bool is_empty = word.n_first == 0 && !word.is_each;
-    append(in->out, word.is_each ? "(" : is_empty ? "" : "[");
+    calls_append(in->out, word.is_each ? "(" : is_empty ? "" : "[");
     append_alternatives(in, word.n_first, word.is_each ? ", " : " | ", each);
     if (kind == KIND_DICT && !is_empty) {
-        append(in->out, ", ");
+        calls_append(in->out, ", ");
         append_alternatives(in, word.n_second, " | ", word.n_second == 1 ? each : 0);
     }
-    append(in->out, word.has_more ? " | ..." : "");
-    append(in->out, word.is_each ? ")" : is_empty ? "" : "]");
+    calls_append(in->out, word.has_more ? " | ..." : "");
+    calls_append(in->out, word.is_each ? ")" : is_empty ? "" : "]");
     if (!is_told)
         return;
-    append(in->out, "(len=");
+    calls_append(in->out, "(len=");
     in->containers += times * (double)append_size(in, length_at);
-    append(in->out, ")");
+    calls_append(in->out, ")");
 }
 
 static void append_details(struct reader *in, enum calls_kind kind, double times)
@@ -190,16 +195,12 @@ static void append_details(struct reader *in, enum calls_kind kind, double times
         append_table(in, kind, times);
         break;
     case KIND_CLASS:
-        append(in->out, "[");
-        append(in->out, name_of(in, next(in)));
-        append(in->out, "]");
+        append_within(in->out, "[", name_of(in, next(in)), "]");
         break;
     case KIND_FUNCTION:
     case KIND_BUILTIN:
     case KIND_METHOD:
-        append(in->out, "(");
-        append(in->out, in->signer->texts.texts[next(in)]);
-        append(in->out, ")");
+        append_within(in->out, "(", in->signer->texts.texts[next(in)], ")");
         break;
     default:
         append_container(in, kind, times);
@@ -210,15 +211,15 @@ static void append_value(struct reader *in, double times)
 {
     const uint64_t word = next(in);
     if (word == WORD_DELETED || word == WORD_CUT) {
-        append(in->out, word == WORD_DELETED ? "<deleted>" : "...");
+        calls_append(in->out, word == WORD_DELETED ? "<deleted>" : "...");
         return;
     }
     const enum calls_kind kind = calls_type_of(in->signer, word)->kind;
     if (kind == KIND_FORMATTED && !(word & WORD_PLAIN)) {
-        append(in->out, in->signer->texts.texts[next(in)]);
+        calls_append(in->out, in->signer->texts.texts[next(in)]);
         return;
     }
-    append(in->out, kind == KIND_NONE ? "None" : name_of(in, word));
+    calls_append(in->out, kind == KIND_NONE ? "None" : name_of(in, word));
     if (kind > KIND_NONE && !(word & WORD_PLAIN))
         append_details(in, kind, times);
 }
@@ -230,9 +231,11 @@ static void append_name(struct calls_text *out, const struct calls_parameters *p
     PyObject *const name =
         i < PyTuple_GET_SIZE(parameters->names) ? PyTuple_GET_ITEM(parameters->names, i) : NULL;
     const char *const text = name != NULL ? PyUnicode_AsUTF8(name) : NULL;
-    append(out, i == parameters->args ? "*" : i == parameters->kwargs ? "**" : "");
-    append(out, text != NULL ? text : "?");
-    append(out, ":");
+    append_within(out,
+                  i == parameters->args     ? "*"
+                  : i == parameters->kwargs ? "**"
+                                            : "",
+                  text != NULL ? text : "?", ":");
     PyErr_Clear();
 }
 
@@ -244,9 +247,9 @@ void calls_text_make(struct calls_signer *signer, PyCodeObject *code, const uint
         .signer = signer, .words = words, .n = (uint32_t)n_words, .wide = wide, .out = out};
     *out = (struct calls_text){.length = 0};
     for (uint32_t i = 0; in.at < in.n; i++) {
-        append(out, i > 0 ? ", " : "");
+        calls_append(out, i > 0 ? ", " : "");
         if (words[in.at] == WORD_CUT) {
-            append(out, "...");
+            calls_append(out, "...");
             break;
         }
         append_name(out, &parameters, i);

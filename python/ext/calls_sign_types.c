@@ -63,6 +63,14 @@ static PyObject *formatter_of(PyObject *formatters, PyTypeObject *type)
     return found;
 }
 
+bool calls_derives(PyTypeObject *type, const PyObject *base)
+{
+    for (; base != NULL && type != NULL; type = type->tp_base)
+        if ((PyObject *)type == base)
+            return true;
+    return false;
+}
+
 static enum calls_kind kind_of_builtin(const PyTypeObject *type)
 {
     const struct {
@@ -81,65 +89,42 @@ static enum calls_kind kind_of_builtin(const PyTypeObject *type)
     return KIND_PLAIN;
 }
 
-static enum calls_kind kind_of(struct calls_signer *signer, PyTypeObject *type)
+/* Types of libraries: by the name of a base in C (no module), as a class that was imported, or as one that derives from it. */
+static const struct {
+    const char *module, *name;
+    enum calls_kind kind;
+    bool with_derived;
+} library_types[] = {
+    {NULL, "numpy.ndarray", KIND_ARRAY, true},
+    {"torch._tensor", "Tensor", KIND_TENSOR, false},
+    {"torch.nn.parameter", "Parameter", KIND_TENSOR, false},
+    {"pandas.core.frame", "DataFrame", KIND_FRAME, true},
+    {"pandas.core.series", "Series", KIND_SERIES, true},
+    {NULL, CALLS_CUPY_BASE, KIND_GETTERS, true},
+    {"jaxlib._jax", "ArrayImpl", KIND_JAX, false},
+    {"jaxlib.xla_extension", "ArrayImpl", KIND_JAX, false},
+    {"numba.cuda.cudadrv.devicearray", "DeviceNDArray", KIND_DEVICE, false},
+};
+
+static enum calls_kind kind_of(PyTypeObject *type)
 {
-    enum calls_kind kind = kind_of_builtin(type);
+    const enum calls_kind kind = kind_of_builtin(type);
     if (kind != KIND_PLAIN)
         return kind;
     if (PyType_FastSubclass(type, Py_TPFLAGS_TYPE_SUBCLASS))
         return KIND_CLASS;
-    if (calls_base_in_c(type, "numpy.ndarray") != NULL)
-        return KIND_ARRAY;
-    if (calls_is_torch(type))
-        return KIND_TENSOR;
-    return calls_is_pandas(type, &kind) || calls_is_getters(signer, type, &kind) ? kind : KIND_PLAIN;
+    for (size_t i = 0; i < sizeof library_types / sizeof *library_types; i++) {
+        const char *const module = library_types[i].module, *const name = library_types[i].name;
+        PyObject *const imported = module != NULL ? calls_imported(module, name) : NULL;
+        if (module == NULL                  ? calls_base_in_c(type, name) != NULL
+            : library_types[i].with_derived ? calls_derives(type, imported)
+                                            : imported == (PyObject *)type)
+            return library_types[i].kind;
+    }
+    return KIND_PLAIN;
 }
 
 /* ---- the table ---- */
-
-static uint32_t place_of(const struct calls_signer *signer, const PyTypeObject *type)
-{
-    return (uint32_t)(((uintptr_t)type >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) &
-           signer->type_mask;
-}
-
-/* Where in the table a type is, or would be. */
-static uint32_t table_find(const struct calls_signer *signer, const PyTypeObject *type)
-{
-    uint32_t at = place_of(signer, type);
-    while (signer->type_table[at] != 0 && signer->types[signer->type_table[at]].type != type)
-        at = (at + 1) & signer->type_mask;
-    return at;
-}
-
-static void table_remove(struct calls_signer *signer, uint32_t at)
-{
-    uint32_t *const table = signer->type_table;
-    for (uint32_t next = (at + 1) & signer->type_mask; table[next] != 0;
-         next = (next + 1) & signer->type_mask) {
-        const uint32_t home = place_of(signer, signer->types[table[next]].type);
-        if (((next - home) & signer->type_mask) < ((next - at) & signer->type_mask))
-            continue; /* it would come before the place where its search starts */
-        table[at] = table[next];
-        at = next;
-    }
-    table[at] = 0;
-}
-
-static bool table_grow(struct calls_signer *signer)
-{
-    const uint32_t room = 2 * (signer->type_mask + 1);
-    uint32_t *const table = PyMem_Calloc(room, sizeof *table);
-    if (table == NULL)
-        return false;
-    PyMem_Free(signer->type_table);
-    signer->type_table = table;
-    signer->type_mask = room - 1;
-    for (uint32_t i = 1; i < signer->n_types; i++)
-        if (signer->types[i].type != NULL)
-            table[table_find(signer, signer->types[i].type)] = i;
-    return true;
-}
 
 /* An entry that is free; 0 when there is none. */
 static uint32_t entry_take(struct calls_signer *signer)
@@ -169,10 +154,9 @@ static struct calls_type entry_give(struct calls_signer *signer, uint32_t index)
     struct calls_type_slot *const slot = calls_type_slot(signer, old.type);
     if (slot->type == old.type)
         slot->type = NULL;
-    table_remove(signer, table_find(signer, old.type));
+    calls_table_remove(&signer->type_table, old.type);
     signer->types[index] = (struct calls_type){.word = signer->free_type};
     signer->free_type = index;
-    signer->n_live--;
     return old;
 }
 
@@ -185,7 +169,7 @@ static PyObject *type_ends(PyObject *self, PyObject *Py_UNUSED(weak))
     PyTypeObject *const type = PyLong_AsVoidPtr(PyTuple_GET_ITEM(self, 1));
     if (signer == NULL || type == NULL)
         return NULL;
-    const uint32_t index = signer->type_table[table_find(signer, type)];
+    const uint32_t index = calls_table_get(&signer->type_table, type);
     if (index != 0) {
         const struct calls_type old = entry_give(signer, index);
         Py_XDECREF(old.weak);
@@ -217,21 +201,19 @@ static uint32_t type_add(struct calls_signer *signer, PyTypeObject *type)
     PyObject *const formatter = formatter_of(signer->options.formatters, type);
     struct calls_type new = {.type = type, .detail = formatter};
     Py_XINCREF(formatter);
-    new.kind = formatter != NULL ? KIND_FORMATTED : kind_of(signer, type);
+    new.kind = formatter != NULL ? KIND_FORMATTED : kind_of(type);
     if (type->tp_flags & Py_TPFLAGS_HEAPTYPE && (new.weak = watch(signer, type)) == NULL)
         goto out;
-    uint32_t index = signer->type_table[table_find(signer, type)];
-    if (index == 0 && (signer->n_live < signer->type_mask / 2 || table_grow(signer)) &&
-        (index = entry_take(signer)) != 0) {
+    uint32_t index = calls_table_get(&signer->type_table, type);
+    if (index == 0 && calls_table_reserve(&signer->type_table) && (index = entry_take(signer)) != 0) {
         new.word = index | ++signer->type_count << WORD_INDEX_BITS;
         signer->type_count &= (UINT64_C(1) << WORD_COUNT_BITS) - 1;
         signer->types[index] = new;
-        signer->type_table[table_find(signer, type)] = index;
-        signer->n_live++;
+        calls_table_set(&signer->type_table, type, index);
         return index;
     }
 out: /* no memory; or the collector ran code that met the type meanwhile, and then it has its index */
-    index = signer->type_table[table_find(signer, type)];
+    index = calls_table_get(&signer->type_table, type);
     PyErr_Clear();
     Py_XDECREF(new.weak);
     Py_XDECREF(new.detail);
@@ -240,7 +222,7 @@ out: /* no memory; or the collector ran code that met the type meanwhile, and th
 
 const struct calls_type_slot *calls_type_find(struct calls_signer *signer, PyTypeObject *type)
 {
-    uint32_t index = signer->type_table[table_find(signer, type)];
+    uint32_t index = calls_table_get(&signer->type_table, type);
     if (index == 0) {
         PyObject *error, *value, *trace;
         PyErr_Fetch(&error, &value, &trace);
@@ -268,24 +250,9 @@ void calls_types_forget(struct calls_signer *signer)
 
 static int make_names(struct calls_signer *signer)
 {
-    static const char *const names[CALLS_N_NAMES] = {
-        [NAME_SELF] = "self",
-        [NAME_SHAPE] = "shape",
-        [NAME_DTYPE] = "dtype",
-        [NAME_DEVICE] = "device",
-        [NAME_REQUIRES_GRAD] = "requires_grad",
-        [NAME_IS_CONTIGUOUS] = "is_contiguous",
-        [NAME_AVAL] = "aval",
-        [NAME_FGET] = "fget",
-        [NAME_STR] = "str",
-        [NAME_FIELDS] = "fields",
-        [NAME_NAMES] = "names",
-        [NAME_MANAGER] = "_mgr",
-        [NAME_BLOCKS] = "blocks",
-        [NAME_VALUES] = "values",
-        [NAME_DATA] = "_data",
-        [NAME_NDARRAY] = "_ndarray",
-    };
+#define NAME_TEXT(name, text) text,
+    static const char *const names[] = {CALLS_NAMES(NAME_TEXT)};
+#undef NAME_TEXT
     for (size_t i = 0; i < CALLS_N_NAMES; i++)
         if ((signer->names[i] = PyUnicode_InternFromString(names[i])) == NULL)
             return -1;
@@ -297,13 +264,11 @@ int calls_types_init(struct calls_signer *signer)
     enum { ROOM = 64 };
     signer->registered = calls_sign_registered;
     signer->types = PyMem_Calloc(ROOM, sizeof *signer->types);
-    signer->type_table = PyMem_Calloc(2 * ROOM, sizeof *signer->type_table);
     signer->room_types = ROOM;
     signer->n_types = 1;
-    signer->type_mask = 2 * ROOM - 1;
     signer->capsule = PyCapsule_New(signer, NULL, NULL);
-    if (signer->types != NULL && signer->type_table != NULL && signer->capsule != NULL &&
-        make_names(signer) == 0)
+    if (calls_table_reserve(&signer->type_table) && calls_table_reserve(&signer->dtypes) &&
+        signer->types != NULL && signer->capsule != NULL && make_names(signer) == 0)
         return 0;
     if (!PyErr_Occurred())
         PyErr_NoMemory();
@@ -312,10 +277,10 @@ int calls_types_init(struct calls_signer *signer)
 
 void calls_types_fini(struct calls_signer *signer)
 {
-    if (signer->types != NULL && signer->type_table != NULL)
+    if (signer->types != NULL)
         calls_types_forget(signer);
     PyMem_Free(signer->types);
-    PyMem_Free(signer->type_table);
+    PyMem_Free(signer->type_table.entries);
     Py_XDECREF(signer->capsule);
     for (size_t i = 0; i < CALLS_N_NAMES; i++)
         Py_XDECREF(signer->names[i]);

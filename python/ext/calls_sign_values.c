@@ -323,7 +323,7 @@ void calls_signer_destroy(struct calls_signer *signer)
         return;
     calls_types_fini(signer);
     calls_functions_fini(signer);
-    calls_descrs_fini(signer);
+    calls_dtypes_fini(signer);
     calls_texts_fini(&signer->texts);
     Py_XDECREF(signer->options.formatters);
     PyMem_Free(signer);

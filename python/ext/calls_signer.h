@@ -3,9 +3,7 @@
  *
  *     calls_sign_types.c    types by number, and which way each is read
  *     calls_sign_values.c   a frame's arguments: containers, classes, callables, values with a formatter
- *     calls_sign_arrays.c   numpy; arrays of others, by getters in C
- *     calls_sign_torch.c    tensors of torch
- *     calls_sign_pandas.c   tables of pandas
+ *     calls_sign_arrays.c   arrays, tensors and tables of libraries
  *     calls_sign_text.c     words to text
  *     calls_sign_number.c   words to numbers: what a function was called with so far
  *
@@ -23,7 +21,7 @@
 #ifndef MAREY_PYTHON_CALLS_SIGNER_H
 #define MAREY_PYTHON_CALLS_SIGNER_H
 
-#include "calls_sign.h"
+#include "calls_hook.h"
 
 #include <assert.h>
 #include <string.h>
@@ -118,26 +116,26 @@ struct calls_type {
     bool is_told; /* that its formatter raises */
 };
 
-/* Names of what is asked. */
-enum calls_name {
-    NAME_SELF,
-    NAME_SHAPE,
-    NAME_DTYPE,
-    NAME_DEVICE,
-    NAME_REQUIRES_GRAD,
-    NAME_IS_CONTIGUOUS,
-    NAME_AVAL,
-    NAME_FGET,
-    NAME_STR,
-    NAME_FIELDS,
-    NAME_NAMES,
-    NAME_MANAGER,
-    NAME_BLOCKS,
-    NAME_VALUES,
-    NAME_DATA,
-    NAME_NDARRAY,
-    CALLS_N_NAMES
-};
+/* Names of attributes and parameters: X(in NAME_..., text). */
+#define CALLS_NAMES(X)                                                                             \
+    X(SELF, "self")                                                                                \
+    X(SHAPE, "shape")                                                                              \
+    X(DTYPE, "dtype")                                                                              \
+    X(DEVICE, "device")                                                                            \
+    X(REQUIRES_GRAD, "requires_grad")                                                              \
+    X(IS_CONTIGUOUS, "is_contiguous")                                                              \
+    X(AVAL, "aval")                                                                                \
+    X(FGET, "fget")                                                                                \
+    X(STR, "str")                                                                                  \
+    X(FIELDS, "fields")                                                                            \
+    X(NAMES, "names")                                                                              \
+    X(MANAGER, "_mgr")                                                                             \
+    X(BLOCKS, "blocks")                                                                            \
+    X(VALUES, "values")                                                                            \
+    X(DATA, "_data")                                                                               \
+    X(NDARRAY, "_ndarray")
+#define CALLS_NAME_NUMBER(name, text) NAME_##name,
+enum calls_name { CALLS_NAMES(CALLS_NAME_NUMBER) CALLS_N_NAMES };
 
 /* In front of the table: most calls meet the same types again. */
 enum { TYPE_SLOTS = 256 };
@@ -147,17 +145,11 @@ struct calls_type_slot {
     enum calls_kind kind;
 };
 
-enum { MAX_TEXTS = 4096, MAX_TEXT = 200, MAX_DESCRS = 512 };
+enum { MAX_TEXTS = 4096, MAX_TEXT = 200, MAX_DTYPES = 384 };
 struct calls_texts {
     char **texts;    /* owned; text 0 is "..." */
     uint32_t *table; /* by hash: numbers, 0: free */
     uint32_t n;
-};
-
-/* A description of numpy that says more than a type_num, and its text. Referenced, so that its address stays its own. */
-struct calls_descr {
-    PyObject *descr;
-    uint32_t text;
 };
 
 struct calls_signer {
@@ -168,12 +160,10 @@ struct calls_signer {
     PyObject *names[CALLS_N_NAMES];          /* owned, interned */
     struct calls_type *types;                /* [0] is for those that do not fit */
     uint32_t n_types, room_types, free_type; /* free ones are a list through word; 0 ends it */
-    uint32_t *type_table;                    /* by address: indices, 0: free */
-    uint32_t type_mask, n_live;
+    struct calls_table type_table;           /* indices by address */
     uint64_t type_count;
     struct calls_texts texts;
-    struct calls_descr *descrs; /* MAX_DESCRS, by address */
-    uint32_t n_descrs;
+    struct calls_table dtypes; /* texts of dtypes by their objects, which it owns: an address stays theirs */
     PyObject *capsule;                 /* what weak references know us by */
     struct calls_function **functions; /* by number; NULL: not called yet */
     uint32_t n_functions;
@@ -191,6 +181,8 @@ const struct calls_type_slot *calls_type_find(struct calls_signer *signer, PyTyp
 const char *calls_type_name(PyTypeObject *type);
 /* Whether one of its bases, or itself, is the type that C code declares by that name; NULL: none is. */
 PyTypeObject *calls_base_in_c(PyTypeObject *type, const char *name);
+/* Whether it is `base` or derives from it; NULL: not. */
+bool calls_derives(PyTypeObject *type, const PyObject *base);
 /* The number of a text, the same for equal ones; 0 when there are too many or memory is short. */
 uint32_t calls_text(struct calls_signer *signer, const char *text, size_t length);
 void calls_texts_fini(struct calls_texts *texts);
@@ -254,47 +246,12 @@ bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *va
 bool calls_put_torch(struct calls_put *put, PyObject *value);
 bool calls_put_pandas(struct calls_put *put, enum calls_kind kind, PyObject *value);
 
-/* ---- kinds of libraries ---- */
+/* ---- calls_sign_arrays.c ---- */
 
-/* Whether a type is one of them, by its address or its C base. */
-bool calls_is_torch(PyTypeObject *type);
-bool calls_is_pandas(PyTypeObject *type, enum calls_kind *kind);
-bool calls_is_getters(struct calls_signer *signer, PyTypeObject *type, enum calls_kind *kind);
-/* The getter in C of a type's own dict, called: a new reference; NULL without an exception when there is none. */
-PyObject *calls_get(struct calls_signer *signer, PyTypeObject *type, enum calls_name name,
-                    PyObject *value);
-/* An attribute in the instance's own dict: lent; NULL when there is none. */
-PyObject *calls_get_own(struct calls_signer *signer, PyObject *value, enum calls_name name);
-
-/* ---- numpy's structures ---- */
-
-/* As its public headers lay them out, in all versions since 1.7. */
-struct numpy_descr {
-    PyObject ob_base;
-    PyTypeObject *typeobj;
-    char kind, type, byteorder, former_flags;
-    int type_num;
-};
-struct numpy_array {
-    PyObject ob_base;
-    char *data;
-    int nd;
-    Py_ssize_t *dimensions, *strides;
-    PyObject *base;
-    struct numpy_descr *descr;
-    int flags;
-};
-
-/* The dtype of an array word, of a description of numpy. */
-uint32_t calls_numpy_dtype(struct calls_signer *signer, struct numpy_descr *descr);
-/* The same of any object: 0 when it is not one that we know. `made` makes its text, once for each object. */
-typedef uint32_t calls_make_text(struct calls_signer *signer, PyObject *object);
-uint32_t calls_dtype_by_object(struct calls_signer *signer, PyObject *object, calls_make_text *make);
-/* Its name. */
+#define CALLS_CUPY_BASE "cupy._core.core._ndarray_base"
+/* The name of the dtype of an array word. */
 const char *calls_dtype_name(const struct calls_signer *signer, uint32_t dtype);
-/* Put an array word and the sizes of a tuple, whose elements may be anything. False when it is not a tuple. */
-bool calls_put_shape(struct calls_put *put, struct calls_array_word word, PyObject *shape);
-void calls_descrs_fini(struct calls_signer *signer);
+void calls_dtypes_fini(struct calls_signer *signer);
 
 /* ---- calls_sign_text.c ---- */
 
@@ -305,6 +262,8 @@ struct calls_text {
     uint64_t sizes;  /* a bit for each word that is a dimension, a length or rows */
     double elements; /* of arrays; of containers where there is no array */
 };
+/* Cut at the end of a character. Control characters become '?'. */
+void calls_append(struct calls_text *out, const char *text);
 /* What words mean; the sizes of `wide` are shown as the range that they represent. */
 void calls_text_make(struct calls_signer *signer, PyCodeObject *code, const uint64_t *words,
                      size_t n_words, uint64_t wide, struct calls_text *out);
