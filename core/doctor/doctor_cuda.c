@@ -160,7 +160,7 @@ static void ask_devices(const struct marey__doctor *doctor, void *handle, int fd
     if (error == 0)
         error = count(&n);
     dprintf(fd, "init=%d\n", error);
-    for (int i = 0; error == 0 && i < n && i < MAREY__MAX_GPUS; i++) {
+    for (int i = 0; error == 0 && i < n && i < MAREY__DOCTOR_MAX_GPUS; i++) {
         unsigned char bytes[16];
         int device;
         if (get(&device, i) == 0 && uuid(bytes, device) == 0)
@@ -219,7 +219,7 @@ static void report_library(struct marey__doctor *doctor, enum marey__library whi
 static void report_gpus(struct marey__doctor *doctor, const struct marey__probe *nvml)
 {
     int n = 0;
-    for (int i = 0; i < MAREY__MAX_GPUS; i++) {
+    for (int i = 0; i < MAREY__DOCTOR_MAX_GPUS; i++) {
         char key[16], thing[24], name[96];
         struct marey__doctor_measured energy;
         snprintf(key, sizeof key, "gpu%d", i);
@@ -242,7 +242,7 @@ static void report_gpus(struct marey__doctor *doctor, const struct marey__probe 
 /* Which of NVML's GPUs has this UUID; -1: none, as for a share of one. */
 static int nvml_index(const struct marey__probe *nvml, const char *uuid)
 {
-    for (int i = 0; i < MAREY__MAX_GPUS; i++) {
+    for (int i = 0; i < MAREY__DOCTOR_MAX_GPUS; i++) {
         char key[16], other[96];
         snprintf(key, sizeof key, "uuid%d", i);
         if (marey__parse_field(nvml->text, nvml->len, key, other, sizeof other) &&
@@ -310,7 +310,7 @@ static void report_devices(struct marey__doctor *doctor, const struct marey__pro
         report_no_devices(doctor, error);
         return;
     }
-    for (int i = 0; i < MAREY__MAX_GPUS; i++) {
+    for (int i = 0; i < MAREY__DOCTOR_MAX_GPUS; i++) {
         snprintf(key, sizeof key, "device%d", i);
         if (!marey__parse_field(probe->text, probe->len, key, value, sizeof value))
             continue;

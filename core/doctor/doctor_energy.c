@@ -375,7 +375,7 @@ void marey__rapl_report(struct marey__doctor *doctor, const char *folder)
 void marey__doctor_energy(struct marey__doctor *doctor)
 {
     bool has_gpu = false;
-    for (unsigned i = 0; doctor->nvml != NULL && i < MAREY__MAX_GPUS; i++)
+    for (unsigned i = 0; doctor->nvml != NULL && i < MAREY__DOCTOR_MAX_GPUS; i++)
         has_gpu |= report_gpu(doctor, i);
     if (!has_gpu)
         marey__doctor_off(doctor, "gpus", "none seen through NVML");

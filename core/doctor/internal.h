@@ -23,7 +23,7 @@
 
 enum marey__state { MAREY__STATE_OK, MAREY__STATE_LIMITED, MAREY__STATE_MISSING, MAREY__STATE_OFF };
 
-enum { MAREY__MAX_PYTHONS = 2, MAREY__MAX_SITES = 4, MAREY__MAX_GPUS = 16 };
+enum { MAREY__MAX_PYTHONS = 2, MAREY__MAX_SITES = 4, MAREY__DOCTOR_MAX_GPUS = 16 };
 
 /* What one interpreter said of itself and of the package; "" for what it did not say. */
 struct marey__python {

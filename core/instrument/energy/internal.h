@@ -39,6 +39,7 @@ enum {
     MAREY__NVML_ARGUMENT_VERSION = 25,
     MAREY__NVML_NO_DATA = 21,
     MAREY__NVML_NOT_READY = 27,
+    MAREY__NVML_FIELD_POWER_AVERAGE = 185,
     MAREY__NVML_FIELD_POWER_INSTANT = 186,
     MAREY__NVML_POWER_SAMPLES = 0,
     MAREY__NVML_UTILIZATION_SAMPLES = 1,
@@ -99,6 +100,7 @@ typedef void *marey__nvml_device;
       (unsigned i, marey__nvml_device *out))                                                       \
     X(REQUIRED, uuid, "nvmlDeviceGetUUID", int,                                                    \
       (marey__nvml_device device, char *out, unsigned size))                                       \
+    X(OPTIONAL, driver, "nvmlSystemGetDriverVersion", int, (char *out, unsigned size))             \
     X(OPTIONAL, error_string, "nvmlErrorString", const char *, (int error))                        \
     X(OPTIONAL, name, "nvmlDeviceGetName", int,                                                    \
       (marey__nvml_device device, char *out, unsigned size))                                       \
@@ -142,13 +144,15 @@ struct marey__nvml {
 
 /* The library's file: $MAREY_NVML_LIBRARY, else the name that the loader knows. */
 MAREY_PRIVATE_API const char *marey__nvml_path(void);
+/* Look up the functions of an open library. Returns the symbol of a required one that it lacks, else NULL. */
+MAREY_PRIVATE_API const char *marey__nvml_find_functions(void *library, struct marey__nvml *out);
 /*
  * Open and initialize it; marey__nvml_close() for each that went well. MAREY_EUNAVAILABLE with a sentence when there is no
  * driver, or one that does not answer, or is too old. The library stays loaded.
  */
 MAREY_WARN_UNUSED marey_status marey__nvml_open(struct marey__nvml *out);
 void marey__nvml_close(const struct marey__nvml *nvml);
-const char *marey__nvml_words(const struct marey__nvml *nvml, int error);
+MAREY_PRIVATE_API const char *marey__nvml_words(const struct marey__nvml *nvml, int error);
 /* By the type that NVML gives with it. */
 double marey__nvml_number(int type, const union marey__nvml_value *value);
 

@@ -9,7 +9,7 @@ const char *marey__nvml_path(void)
     return path != NULL && path[0] != '\0' ? path : "libnvidia-ml.so.1";
 }
 
-static marey_status find_functions(void *library, struct marey__nvml *out)
+const char *marey__nvml_find_functions(void *library, struct marey__nvml *out)
 {
     enum { OPTIONAL, REQUIRED };
     const char *missing = NULL;
@@ -21,12 +21,7 @@ static marey_status find_functions(void *library, struct marey__nvml *out)
 #undef FIND
     if (out->throttle == NULL) /* by the name it had before */
         *(void **)&out->throttle = dlsym(library, "nvmlDeviceGetCurrentClocksThrottleReasons");
-    if (missing == NULL)
-        return MAREY_OK;
-    return marey__fail(MAREY_EUNAVAILABLE,
-                       "the energy of GPUs is not measured: NVML (%s) is too old, it has no "
-                       "%s; install a newer NVIDIA driver",
-                       marey__nvml_path(), missing);
+    return missing;
 }
 
 const char *marey__nvml_words(const struct marey__nvml *nvml, int error)
@@ -44,7 +39,12 @@ marey_status marey__nvml_open(struct marey__nvml *out)
             "the energy of GPUs is not measured: there is no NVIDIA driver here (%s); "
             "in a container, give it the GPU and the capability 'utility'",
             marey__nvml_path());
-    MAREY_TRY(find_functions(library, out));
+    const char *const missing = marey__nvml_find_functions(library, out);
+    if (missing != NULL)
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "the energy of GPUs is not measured: NVML (%s) is too old, it has no "
+                           "%s; install a newer NVIDIA driver",
+                           marey__nvml_path(), missing);
     const int error = out->init();
     if (error != 0)
         return marey__fail(MAREY_EUNAVAILABLE,
