@@ -2,7 +2,8 @@
  * Files that commands write. The bytes go into a new file beside the old one, which takes its place once it is complete:
  * a wrong option, a full disk or ctrl-C leaves the old file as it was.
  *
- *     a new file, or our own      FILE.XXXXXX, then rename
+ *     a new file, or our own      a file without a name, which the kernel removes when we are killed; at the end it
+ *                                 gets the name FILE.PID.tmp, then rename
  *     a file with several names,
  *     of another owner, or in a
  *     folder we may not write to  a file without a name, copied over it at the end: it stays the same file
@@ -11,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/sendfile.h>
@@ -24,6 +26,7 @@ struct output {
     const char *path; /* as given */
     int fd;           /* what is written to */
     int target;       /* DIRECT, RENAMED, or the descriptor of the file to copy to */
+    bool has_name;    /* RENAMED: as `temporary`; else it gets that name at the end */
     char final[PATH_MAX], temporary[PATH_MAX];
 };
 enum { DIRECT = -1, RENAMED = -2 };
@@ -83,28 +86,32 @@ static bool open_descriptor(struct output *out, int number)
     return out->fd >= 0;
 }
 
-/* A new file beside the one that takes its permissions; links are followed. */
+/* A new file in the folder of the old one, with its permissions; links are followed. */
 static bool open_beside(struct output *out, const struct stat *old)
 {
-    if (realpath(out->path, out->final) == NULL &&
-        snprintf(out->final, sizeof out->final, "%s", out->path) >= (int)sizeof out->final) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    if (snprintf(out->temporary, sizeof out->temporary, "%s.XXXXXX", out->final) >=
+    if (realpath(out->path, out->final) == NULL)
+        snprintf(out->final, sizeof out->final, "%s", out->path);
+    if (snprintf(out->temporary, sizeof out->temporary, "%s.%ld.tmp", out->final, (long)getpid()) >=
         (int)sizeof out->temporary) {
         errno = ENAMETOOLONG;
         return false;
     }
+    char folder[PATH_MAX];
+    strcpy(folder, out->final);
     out->target = RENAMED;
-    out->fd = mkostemp(out->temporary, O_CLOEXEC);
-    if (out->fd < 0)
-        return false;
+    out->fd = access("/proc/self/fd", X_OK) == 0 /* for give_name() */
+                  ? open(dirname(folder), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666)
+                  : -1;
+    out->has_name = out->fd < 0;
+    unlink(out->temporary); /* of an earlier process with our number */
+    if (out->has_name) {    /* not every file system has files without a name */
+        out->fd = open(out->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (out->fd < 0)
+            return false;
+    }
     remove_on_signals(out->temporary);
-    const mode_t mask = umask(0);
-    umask(mask);
-    /* Some file systems have no permissions to set. */
-    (void)!fchmod(out->fd, old != NULL ? old->st_mode & 07777 : 0666 & ~mask);
+    if (old != NULL) /* some file systems have no permissions to set */
+        (void)!fchmod(out->fd, old->st_mode & 07777);
     return true;
 }
 
@@ -163,6 +170,15 @@ static bool copy_to_target(const struct output *out)
     return true;
 }
 
+/* Give it the name `temporary`, since rename() replaces an existing file and linkat() does not. */
+static bool give_name(const struct output *out)
+{
+    char open_file[64];
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", out->fd);
+    return out->has_name ||
+           linkat(AT_FDCWD, open_file, AT_FDCWD, out->temporary, AT_SYMLINK_FOLLOW) == 0;
+}
+
 static void print_written(const struct output *out, const char *next)
 {
     struct stat st;
@@ -178,6 +194,8 @@ static int close_output(struct output *out, int status, const char *next)
     bool is_fine = status != CLI_FINE || out->target < 0 || copy_to_target(out);
     if (is_fine && status == CLI_FINE && next != NULL)
         print_written(out, next);
+    if (out->target == RENAMED && is_fine && status == CLI_FINE)
+        is_fine = give_name(out);
     /* Some file systems report a full disk only here. */
     is_fine &= close(out->fd) == 0 || status != CLI_FINE;
     if (out->target >= 0)

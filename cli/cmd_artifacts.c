@@ -5,11 +5,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "artifacts.h"
+#include "cli.h"
 #include <marey/memory_timeline.h>
 
 static struct {
@@ -46,6 +45,69 @@ static const struct cli_option options[] = {
      "and a file that is not a trace stay"},
 };
 
+struct artifacts {
+    const char *source, *directory;
+    marey_torch_trace *trace;             /* NULL: not needed, or it could not be read */
+    struct marey_torch_trace_facts facts; /* of it */
+    struct stat read;                     /* the source before it was read */
+    int64_t rank;
+    marey_report **operators; /* of the trace: made on first use, and shared */
+};
+
+/* ---- files: complete or not there at all; the path of each is printed ---- */
+
+/* DIR/rankR_NAME, or without the rank. NULL on out of memory, which is reported. */
+static char *path_of(const struct artifacts *job, bool has_rank, const char *name)
+{
+    char *path, rank[32] = "";
+    if (has_rank)
+        snprintf(rank, sizeof rank, "rank%" PRId64 "_", job->rank);
+    if (asprintf(&path, "%s/%s%s", job->directory, rank, name) >= 0)
+        return path;
+    cli_fail("out of memory");
+    return NULL;
+}
+
+/* Takes ownership of `path`. */
+static int end_file(char *path, int status)
+{
+    if (status == CLI_FINE)
+        puts(path);
+    free(path);
+    return status;
+}
+
+static int write_file(const struct artifacts *job, bool has_rank, const char *name,
+                      marey_status (*write)(void *ctx, int fd), void *ctx)
+{
+    char *const path = path_of(job, has_rank, name);
+    return path != NULL ? end_file(path, cli_write_file(path, write, ctx, NULL)) : CLI_BAD;
+}
+
+typedef marey_status print_fn(const struct artifacts *job, FILE *out);
+
+struct printed_file {
+    const struct artifacts *job;
+    char *path;
+    print_fn *print;
+};
+
+static int print_content(void *ctx, FILE *out)
+{
+    const struct printed_file *file = ctx;
+    return file->print(file->job, out) == MAREY_OK
+               ? CLI_FINE
+               : cli_fail("%s: %s", file->path, marey_last_error());
+}
+
+static int print_file(const struct artifacts *job, bool has_rank, const char *name, print_fn *print)
+{
+    struct printed_file file = {.job = job, .path = path_of(job, has_rank, name), .print = print};
+    return file.path != NULL
+               ? end_file(file.path, cli_print_file(file.path, print_content, &file, NULL))
+               : CLI_BAD;
+}
+
 /* ---- the trace itself, compressed ---- */
 
 static marey_status pack(void *ctx, int fd)
@@ -64,15 +126,15 @@ static int make_trace(const struct artifacts *job)
     const bool has_suffix = strlen(base) > 3 && cli_ends_with(base, ".gz", 3);
     char name[NAME_MAX];
     if (job->facts.damage != NULL)
-        return CLI_BAD; /* which was said */
+        return CLI_BAD; /* already reported */
     if (snprintf(name, sizeof name, "%s%s", base, has_suffix ? "" : ".gz") >= (int)sizeof name)
         return cli_fail("the name of %s is too long", job->source);
-    return artifacts_write(job, name, pack, (void *)job);
+    return write_file(job, false, name, pack, (void *)job);
 }
 
 /* ---- operators ---- */
 
-/* The operators of the trace; false, with a sentence said, when they cannot be had. */
+/* Compute the operators of the trace. False on failure, which is reported. */
 static bool has_operators(const struct artifacts *job)
 {
     char depth[32], sort[64];
@@ -86,22 +148,19 @@ static bool has_operators(const struct artifacts *job)
     return *job->operators != NULL;
 }
 
-static marey_status print_text(void *ctx, FILE *out)
+static marey_status print_text(const struct artifacts *job, FILE *out)
 {
-    const struct artifacts *job = ctx;
     const struct marey_write_options wants = {.limit = given.rows};
     return marey_report_write(*job->operators, "text", &wants, out);
 }
 
-static marey_status print_csv(void *ctx, FILE *out)
+static marey_status print_csv(const struct artifacts *job, FILE *out)
 {
-    const struct artifacts *job = ctx;
     return marey_report_write(*job->operators, "csv", NULL, out);
 }
 
-static marey_status print_json(void *ctx, FILE *out)
+static marey_status print_json(const struct artifacts *job, FILE *out)
 {
-    const struct artifacts *job = ctx;
     return marey_present_json(marey_report_table(*job->operators, "operators"), out);
 }
 
@@ -109,7 +168,7 @@ static int make_averages(const struct artifacts *job)
 {
     static const struct {
         const char *name;
-        marey_status (*print)(void *ctx, FILE *out);
+        print_fn *print;
     } files[] = {
         {"key_averages.txt", print_text},
         {"key_averages.csv", print_csv},
@@ -119,18 +178,16 @@ static int make_averages(const struct artifacts *job)
         return CLI_BAD;
     int status = CLI_FINE;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (artifacts_print(job, files[i].name, files[i].print, (void *)job) != CLI_FINE)
+        if (print_file(job, true, files[i].name, files[i].print) != CLI_FINE)
             status = CLI_BAD;
-    /* What documentation of the profiler calls it. */
-    if (job->rank == 0 &&
-        artifacts_print_plain(job, files[0].name, files[0].print, (void *)job) != CLI_FINE)
+    /* The name in the documentation of torch.profiler. */
+    if (job->rank == 0 && print_file(job, false, files[0].name, files[0].print) != CLI_FINE)
         status = CLI_BAD;
     return status;
 }
 
-static marey_status print_stacks(void *ctx, FILE *out)
+static marey_status print_stacks(const struct artifacts *job, FILE *out)
 {
-    const struct artifacts *job = ctx;
     return marey_operators_stacks(*job->operators, given.metric, out);
 }
 
@@ -143,7 +200,7 @@ static int make_stacks(const struct artifacts *job)
 {
     if (!has_operators(job))
         return CLI_BAD;
-    return artifacts_print(job, "stacks.txt", print_stacks, (void *)job);
+    return print_file(job, true, "stacks.txt", print_stacks);
 }
 
 /* ---- memory over time, and the allocator's snapshot ---- */
@@ -165,19 +222,18 @@ struct named_file {
     const char *name;
 };
 
-/* Each on its own: what failed is said, and the others are made. */
+/* Each separately: a failure is reported, and the others are made. */
 static int make_files(const struct artifacts *job, const struct named_file *files, size_t n)
 {
     marey_memory_timeline *timeline;
-    char title[64], name[128];
+    char title[64];
     int status = CLI_FINE;
     if (marey_memory_timeline_create(job->trace, &timeline) != MAREY_OK)
         return cli_fail("%s", marey_last_error());
     snprintf(title, sizeof title, "Memory of rank %" PRId64, job->rank);
     for (size_t i = 0; i < n; i++) {
         struct memory_file file = {.timeline = timeline, .kind = files[i].kind, .title = title};
-        const int made = artifacts_write(job, artifacts_name(job, files[i].name, name, sizeof name),
-                                         write_memory, &file);
+        const int made = write_file(job, true, files[i].name, write_memory, &file);
         status = made != CLI_FINE ? made : status;
     }
     marey_memory_timeline_destroy(timeline);
@@ -225,9 +281,9 @@ static const struct artifact {
 };
 #define N_ARTIFACTS (sizeof artifacts / sizeof artifacts[0])
 
-/* ---- what is wanted ---- */
+/* ---- --only ---- */
 
-/* Set the bit of each name in the list. False, with a sentence said, for a name that is none. */
+/* Set the bit of each name in the list. False, after reporting it, for an unknown name. */
 static bool choose(const char *list, uint32_t *chosen)
 {
     for (const char *at = list; *at != '\0';) {
@@ -273,7 +329,7 @@ static bool make_directory(const char *path)
 
 /* ---- the command ---- */
 
-/* The trace with its facts. A status: what is wrong with it was said. */
+/* Read the trace and its facts. Returns an exit status, after reporting what is wrong with it. */
 static int read_trace(struct artifacts *job)
 {
     const struct marey_torch_trace_options wants = {.progress = cli_progress,
@@ -295,7 +351,7 @@ static int read_trace(struct artifacts *job)
 static int make_one(const struct artifacts *job, const struct artifact *artifact)
 {
     if (job->trace == NULL)
-        return CLI_BAD; /* that it cannot be read was said */
+        return CLI_BAD; /* already reported */
     if (artifact->is_there == NULL || artifact->is_there(job))
         return artifact->make(job);
     if (given.only == NULL)
@@ -313,7 +369,7 @@ static bool is_unchanged(const struct artifacts *job)
            now.st_mtim.tv_nsec == job->read.st_mtim.tv_nsec;
 }
 
-/* A trace that a program still writes is not all in the packed file. */
+/* A trace that a program still writes is not complete in the compressed file. */
 static int delete_source(const struct artifacts *job)
 {
     if (!is_unchanged(job))
@@ -341,7 +397,7 @@ static int make_all(struct artifacts *job, uint32_t chosen)
     return status;
 }
 
-/* Whether the packed trace would be the file that is read. */
+/* Whether the compressed trace would be the file that is read. */
 static bool is_in_place(const struct artifacts *job)
 {
     struct stat in, out;
@@ -386,10 +442,9 @@ static int run(int n_args, char **args)
         return cli_fail("cannot open %s: %s", job.source, strerror(errno));
     if (!S_ISREG(job.read.st_mode))
         return cli_fail("cannot read %s: it is not a regular file", job.source);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error, like a full disk */
     if (!make_directory(given.output))
         return cli_fail("cannot make the directory %s: %s", given.output, strerror(errno));
-    /* A packed trace that is where it ought to be stays there. */
+    /* A compressed trace that is in its place stays there. */
     if (is_in_place(&job) && cli_ends_with(job.source, ".gz", 3))
         chosen &= ~1u;
     job.operators = &operators;
