@@ -2,8 +2,8 @@
  * perfetto: Perfetto traces as protobuf.
  *
  *   perfetto.c           events                       perfetto_details.c   events with payloads
- *   perfetto_gpu.c       streams of GPUs              perfetto_native.c    the same as GPU render stages
- *   perfetto_tracks.c    clocks, tracks, interned names
+ *   perfetto_gpu.c       streams of GPUs, as slices or as GPU render stages
+ *   perfetto_tracks.c    packets, clocks, tracks, interned names
  *   perfetto_tar.c, tar.c   one trace per process in an archive
  *
  * Input: events through present/export. Output: a file. perfetto_proto.h has the field numbers.
@@ -58,6 +58,25 @@ static inline uint64_t lane_uuid(const struct marey__export *x, const struct mar
 
 uint64_t marey__perfetto_async_uuid(const struct marey__export *x, uint64_t handle);
 
+/* ---- perfetto_tracks.c ---- */
+
+/* A packet with one message, built in x->texts. Close writes it. */
+struct marey__perfetto_message {
+    size_t packet, message;
+};
+struct marey__perfetto_message marey__perfetto_open(struct marey__export *x, uint32_t sequence_id,
+                                                    uint32_t field);
+/* With `ns` on the trace's clock, for messages that use names of the sequence; NULL: of no lane. */
+#define MAREY__PERFETTO_NO_TIME UINT64_MAX
+struct marey__perfetto_message marey__perfetto_open_at(struct marey__export *x,
+                                                       const struct sequence *sequence, uint64_t ns,
+                                                       uint32_t field);
+/* An event of the lane after its last one, up to its type. */
+struct marey__perfetto_message marey__perfetto_open_event(struct marey__export *x,
+                                                          struct marey__export_lane *lane,
+                                                          uint64_t ns, uint32_t type);
+void marey__perfetto_close(struct marey__export *x, struct marey__perfetto_message open);
+
 void marey__perfetto_start(struct marey__export *x);
 marey_status marey__perfetto_process(struct marey__export *x);
 marey_status marey__perfetto_batch(struct marey__export *x, struct marey__export_lane *lane,
@@ -75,8 +94,6 @@ void marey__perfetto_async(struct marey__export *x, uint32_t slot, uint64_t uuid
 /* A track below the process. */
 void marey__perfetto_child_track(struct marey__export *x, uint64_t uuid, const char *name,
                                  size_t len, bool is_counter);
-/* The clock that the trace's times are on. */
-uint32_t marey__perfetto_clock(const struct marey__export *x);
 /* The number of a flow; `site` is its name, NULL for that of a launch to its work. */
 uint64_t marey__perfetto_flow_id(const struct marey__export *x, const struct marey_site_info *site,
                                  uint64_t id);
@@ -92,8 +109,6 @@ void marey__perfetto_stream_track(struct marey__export *x, const struct marey__e
                                   uint32_t row);
 void marey__perfetto_device(struct marey__export *x, int32_t device);
 
-/* ---- perfetto_native.c ---- */
-
 /* The field by which a range says that it launched work. */
 void marey__perfetto_submits(const struct marey__export *x, struct marey__buf *buf,
                              uint64_t correlation);
@@ -104,14 +119,6 @@ static inline bool marey__perfetto_is_native(const struct marey__export *x)
 
 /* ---- perfetto_details.c ---- */
 
-struct marey__perfetto_event {
-    size_t packet, event;
-};
-/* A packet of the lane in x->texts up to its event's type; and out. */
-struct marey__perfetto_event marey__perfetto_open(struct marey__export *x,
-                                                  struct marey__export_lane *lane, uint64_t ns,
-                                                  uint32_t type);
-void marey__perfetto_close(struct marey__export *x, struct marey__perfetto_event open);
 /* The prepared fields of a site behind its type: name, category, place. */
 void marey__perfetto_site(struct marey__export *x, uint32_t slot);
 /* Annotations of the event that is open. */
@@ -131,9 +138,5 @@ void marey__perfetto_flow_end(struct marey__export *x, const uint64_t *record);
 
 /* An iteration, epoch or phase, on a track of its kind. */
 void marey__perfetto_span(struct marey__export *x, const struct marey__span *span);
-
-/* A packet in x->texts: begin, fields by the caller, and out. */
-size_t marey__perfetto_packet(struct marey__export *x, uint32_t sequence_id);
-void marey__perfetto_packet_done(struct marey__export *x, size_t opened);
 
 #endif

@@ -61,7 +61,7 @@ static inline void end_packet(struct marey__export *x, uint8_t *len, uint8_t *en
 static void put_with_payload(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                              uint32_t slot, uint32_t type, const struct marey__payload *payload)
 {
-    const struct marey__perfetto_event event = marey__perfetto_open(x, lane, ns, type);
+    const struct marey__perfetto_message event = marey__perfetto_open_event(x, lane, ns, type);
     marey__perfetto_site(x, slot);
     if (payload->type != 0)
         marey__perfetto_annotate(&x->texts, "payload", payload);
@@ -105,7 +105,7 @@ static inline void on_mark(struct marey__export *x, struct marey__export_lane *l
 static void put_end_with(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                          const struct marey__payload *payload, bool is_cut)
 {
-    const struct marey__perfetto_event event = marey__perfetto_open(x, lane, ns, TYPE_END);
+    const struct marey__perfetto_message event = marey__perfetto_open_event(x, lane, ns, TYPE_END);
     if (is_cut)
         marey__perfetto_annotate_true(&x->texts, "end_lost");
     marey__perfetto_records(x, payload, payload->n_early);
@@ -131,7 +131,8 @@ static void on_counter(struct marey__export *x, struct marey__export_lane *lane,
                        uint32_t site, double value)
 {
     const uint64_t uuid = marey__perfetto_counter(x, marey__site_slot(x, site));
-    const struct marey__perfetto_event event = marey__perfetto_open(x, lane, ns, TYPE_COUNTER);
+    const struct marey__perfetto_message event =
+        marey__perfetto_open_event(x, lane, ns, TYPE_COUNTER);
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     pb_uint(&x->texts, EVENT_TRACK_UUID, uuid);
@@ -149,8 +150,8 @@ static void on_async(struct marey__export *x, struct marey__export_lane *lane,
         if (!sequence_knows(lane->own, slot))
             marey__perfetto_intern(x, lane, slot);
     }
-    const struct marey__perfetto_event event =
-        marey__perfetto_open(x, lane, half->ns, half->is_begin ? TYPE_BEGIN : TYPE_END);
+    const struct marey__perfetto_message event =
+        marey__perfetto_open_event(x, lane, half->ns, half->is_begin ? TYPE_BEGIN : TYPE_END);
     if (half->is_begin)
         marey__perfetto_site(x, slot);
     pb_uint(&x->texts, EVENT_TRACK_UUID, uuid);
@@ -160,8 +161,8 @@ static void on_async(struct marey__export *x, struct marey__export_lane *lane,
 static void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                     uint64_t n_events)
 {
-    const struct marey__perfetto_event event =
-        marey__perfetto_open(x, lane, MAREY__MAX(ns, lane->stack.last_ns), TYPE_INSTANT);
+    const struct marey__perfetto_message event =
+        marey__perfetto_open_event(x, lane, MAREY__MAX(ns, lane->stack.last_ns), TYPE_INSTANT);
     pb_text(&x->texts, EVENT_NAME, "marey: events lost", 18);
     if (n_events != 0)
         marey__perfetto_annotate_count(&x->texts, "count", n_events);

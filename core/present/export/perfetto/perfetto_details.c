@@ -10,27 +10,6 @@
 
 #include <math.h>
 
-struct marey__perfetto_event marey__perfetto_open(struct marey__export *x,
-                                                  struct marey__export_lane *lane, uint64_t ns,
-                                                  uint32_t type)
-{
-    struct sequence *sequence = lane->own;
-    struct marey__perfetto_event open;
-    open.packet = marey__perfetto_packet(x, sequence->id);
-    pb_uint(&x->texts, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-    pb_uint(&x->texts, PACKET_TIMESTAMP, ns - sequence->clock_ns);
-    sequence->clock_ns = ns;
-    open.event = pb_open(&x->texts, PACKET_TRACK_EVENT);
-    pb_uint(&x->texts, EVENT_TYPE, type);
-    return open;
-}
-
-void marey__perfetto_close(struct marey__export *x, struct marey__perfetto_event open)
-{
-    pb_close(&x->texts, open.event);
-    marey__perfetto_packet_done(x, open.packet);
-}
-
 void marey__perfetto_site(struct marey__export *x, uint32_t slot)
 {
     const struct site_bytes *bytes = &((const struct site_bytes *)x->sites)[slot];

@@ -7,7 +7,13 @@
 /* Sequence of packets that belong to no lane; lanes count on from 2. */
 #define MAIN_SEQUENCE 1u
 
-size_t marey__perfetto_packet(struct marey__export *x, uint32_t sequence_id)
+/* The clock that the trace's times are on. */
+static uint32_t trace_clock(const struct marey__export *x)
+{
+    return x->is_wall_clock ? CLOCK_BUILTIN_REALTIME : CLOCK_BUILTIN_MONOTONIC;
+}
+
+static size_t open_packet(struct marey__export *x, uint32_t sequence_id)
 {
     x->texts.len = 0;
     const size_t opened = pb_open(&x->texts, TRACE_PACKET);
@@ -15,9 +21,45 @@ size_t marey__perfetto_packet(struct marey__export *x, uint32_t sequence_id)
     return opened;
 }
 
-void marey__perfetto_packet_done(struct marey__export *x, size_t opened)
+struct marey__perfetto_message marey__perfetto_open(struct marey__export *x, uint32_t sequence_id,
+                                                    uint32_t field)
 {
-    pb_close(&x->texts, opened);
+    const size_t packet = open_packet(x, sequence_id);
+    return (struct marey__perfetto_message){packet, pb_open(&x->texts, field)};
+}
+
+struct marey__perfetto_message marey__perfetto_open_at(struct marey__export *x,
+                                                       const struct sequence *sequence, uint64_t ns,
+                                                       uint32_t field)
+{
+    const size_t packet = open_packet(x, sequence != NULL ? sequence->id : MAIN_SEQUENCE);
+    if (sequence != NULL)
+        pb_uint(&x->texts, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+    if (ns != MAREY__PERFETTO_NO_TIME) {
+        pb_uint(&x->texts, PACKET_TIMESTAMP, ns);
+        pb_uint(&x->texts, PACKET_CLOCK_ID, trace_clock(x));
+    }
+    return (struct marey__perfetto_message){packet, pb_open(&x->texts, field)};
+}
+
+struct marey__perfetto_message marey__perfetto_open_event(struct marey__export *x,
+                                                          struct marey__export_lane *lane,
+                                                          uint64_t ns, uint32_t type)
+{
+    struct sequence *sequence = lane->own;
+    const size_t packet = open_packet(x, sequence->id);
+    pb_uint(&x->texts, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+    pb_uint(&x->texts, PACKET_TIMESTAMP, ns - sequence->clock_ns);
+    sequence->clock_ns = ns;
+    const size_t event = pb_open(&x->texts, PACKET_TRACK_EVENT);
+    pb_uint(&x->texts, EVENT_TYPE, type);
+    return (struct marey__perfetto_message){packet, event};
+}
+
+void marey__perfetto_close(struct marey__export *x, struct marey__perfetto_message open)
+{
+    pb_close(&x->texts, open.message);
+    pb_close(&x->texts, open.packet);
     marey__export_put(x, &x->texts);
 }
 
@@ -33,37 +75,30 @@ static void put_clock(struct marey__buf *buf, uint32_t clock_id, uint64_t ns, bo
     pb_close(buf, clock);
 }
 
-uint32_t marey__perfetto_clock(const struct marey__export *x)
-{
-    return x->is_wall_clock ? CLOCK_BUILTIN_REALTIME : CLOCK_BUILTIN_MONOTONIC;
-}
-
 /*
  * Times are on one clock, which this packet makes the trace's own; the wall clock beside it when it
  * is another.
  */
 static void put_trace_clock(struct marey__export *x)
 {
-    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
-    const size_t snapshot = pb_open(&x->texts, PACKET_CLOCK_SNAPSHOT);
-    put_clock(&x->texts, marey__perfetto_clock(x), x->origin_ns, false);
+    const struct marey__perfetto_message snapshot =
+        marey__perfetto_open(x, MAIN_SEQUENCE, PACKET_CLOCK_SNAPSHOT);
+    put_clock(&x->texts, trace_clock(x), x->origin_ns, false);
     if (!x->is_wall_clock && x->origin_unix_ns > 0)
         put_clock(&x->texts, CLOCK_BUILTIN_REALTIME, (uint64_t)x->origin_unix_ns, false);
-    pb_uint(&x->texts, SNAPSHOT_PRIMARY, marey__perfetto_clock(x));
-    pb_close(&x->texts, snapshot);
-    marey__perfetto_packet_done(x, packet);
+    pb_uint(&x->texts, SNAPSHOT_PRIMARY, trace_clock(x));
+    marey__perfetto_close(x, snapshot);
 }
 
 void marey__perfetto_start(struct marey__export *x)
 {
     put_trace_clock(x);
     /* The track of all tracks: processes in the order we number them, which is by rank. */
-    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
-    const size_t root = pb_open(&x->texts, PACKET_TRACK_DESCRIPTOR);
+    const struct marey__perfetto_message root =
+        marey__perfetto_open(x, MAIN_SEQUENCE, PACKET_TRACK_DESCRIPTOR);
     pb_uint(&x->texts, TRACK_UUID, 0);
     pb_uint(&x->texts, TRACK_PROCESS_ORDERING, ORDERING_EXPLICIT);
-    pb_close(&x->texts, root);
-    marey__perfetto_packet_done(x, packet);
+    marey__perfetto_close(x, root);
 }
 
 /* ---- processes and their sites ---- */
@@ -71,8 +106,8 @@ void marey__perfetto_start(struct marey__export *x)
 static void put_process_track(struct marey__export *x)
 {
     struct marey__buf *buf = &x->texts;
-    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
-    const size_t track = pb_open(buf, PACKET_TRACK_DESCRIPTOR);
+    const struct marey__perfetto_message track =
+        marey__perfetto_open(x, MAIN_SEQUENCE, PACKET_TRACK_DESCRIPTOR);
     pb_uint(buf, TRACK_UUID, process_uuid(x));
     pb_uint(buf, TRACK_ORDER_RANK, x->process_number);
     const size_t process = pb_open(buf, TRACK_PROCESS);
@@ -84,8 +119,7 @@ static void put_process_track(struct marey__export *x)
     pb_close(buf, name);
     pb_text(buf, PROCESS_LABELS, x->process->host, strlen(x->process->host));
     pb_close(buf, process);
-    pb_close(buf, track);
-    marey__perfetto_packet_done(x, packet);
+    marey__perfetto_close(x, track);
 }
 
 /*
@@ -157,7 +191,7 @@ static void put_sequence_start(struct marey__export *x, struct marey__export_lan
                                uint32_t sequence_id)
 {
     struct marey__buf *buf = &x->texts;
-    const size_t packet = marey__perfetto_packet(x, sequence_id);
+    const size_t packet = open_packet(x, sequence_id);
     pb_uint(buf, PACKET_SEQUENCE_FLAGS, SEQUENCE_CLEARED);
     pb_uint(buf, PACKET_FIRST_ON_SEQUENCE, 1);
 
@@ -173,8 +207,7 @@ static void put_sequence_start(struct marey__export *x, struct marey__export_lan
         marey__perfetto_stream_track(x, lane, 0);
     else
         put_thread_track(x, lane);
-    pb_close(buf, track);
-    marey__perfetto_packet_done(x, packet);
+    marey__perfetto_close(x, (struct marey__perfetto_message){packet, track});
 }
 
 /*
@@ -183,12 +216,11 @@ static void put_sequence_start(struct marey__export *x, struct marey__export_lan
  */
 static void put_sequence_clock(struct marey__export *x, uint32_t sequence_id)
 {
-    const size_t packet = marey__perfetto_packet(x, sequence_id);
-    const size_t snapshot = pb_open(&x->texts, PACKET_CLOCK_SNAPSHOT);
-    put_clock(&x->texts, marey__perfetto_clock(x), x->origin_ns, false);
+    const struct marey__perfetto_message snapshot =
+        marey__perfetto_open(x, sequence_id, PACKET_CLOCK_SNAPSHOT);
+    put_clock(&x->texts, trace_clock(x), x->origin_ns, false);
     put_clock(&x->texts, CLOCK_OF_SEQUENCE, x->origin_ns, true);
-    pb_close(&x->texts, snapshot);
-    marey__perfetto_packet_done(x, packet);
+    marey__perfetto_close(x, snapshot);
 }
 
 bool marey__perfetto_lane(struct marey__export *x, struct marey__export_lane *lane)
@@ -256,16 +288,14 @@ void marey__perfetto_intern(struct marey__export *x, struct marey__export_lane *
         return;
 
     struct marey__buf *buf = &x->texts;
-    const size_t packet = marey__perfetto_packet(x, ((struct sequence *)lane->own)->id);
-    pb_uint(buf, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-    const size_t interned = pb_open(buf, PACKET_INTERNED_DATA);
+    const struct marey__perfetto_message interned =
+        marey__perfetto_open_at(x, lane->own, MAREY__PERFETTO_NO_TIME, PACKET_INTERNED_DATA);
     put_interned(buf, INTERNED_NAMES, iid, site->name, site->name_len, 0);
     if (site->category[0] != '\0')
         put_interned(buf, INTERNED_CATEGORIES, iid, site->category, strlen(site->category), 0);
     if (site->file[0] != '\0')
         put_interned(buf, INTERNED_LOCATIONS, iid, site->file, strlen(site->file), site->line);
-    pb_close(buf, interned);
-    marey__perfetto_packet_done(x, packet);
+    marey__perfetto_close(x, interned);
 }
 
 /* ---- tracks of counters and async ranges ---- */
@@ -302,15 +332,14 @@ void marey__perfetto_child_track(struct marey__export *x, uint64_t uuid, const c
                                  size_t len, bool is_counter)
 {
     struct marey__buf *buf = &x->texts;
-    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
-    const size_t track = pb_open(buf, PACKET_TRACK_DESCRIPTOR);
+    const struct marey__perfetto_message track =
+        marey__perfetto_open(x, MAIN_SEQUENCE, PACKET_TRACK_DESCRIPTOR);
     pb_uint(buf, TRACK_UUID, uuid);
     pb_uint(buf, TRACK_PARENT_UUID, process_uuid(x));
     pb_text(buf, TRACK_NAME, name, len);
     if (is_counter)
         pb_close(buf, pb_open(buf, TRACK_COUNTER));
-    pb_close(buf, track);
-    marey__perfetto_packet_done(x, packet);
+    marey__perfetto_close(x, track);
 }
 
 uint64_t marey__perfetto_counter(struct marey__export *x, uint32_t slot)
@@ -340,17 +369,15 @@ static uint64_t span_uuid(const struct marey__export *x, enum marey__span_kind k
 }
 
 /*
- * An edge of the span. It may lie before what the lanes have written so far, and deltas do not go back, so it names its
- * moment on the trace's own clock.
+ * An edge of the span. It may lie before what the lanes have written so far, and deltas do not go back, so it has
+ * its time on the trace's own clock.
  */
 static void put_edge(struct marey__export *x, const struct marey__span *span, uint64_t ns,
                      uint32_t type)
 {
     struct marey__buf *buf = &x->texts, name = {0};
-    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
-    pb_uint(buf, PACKET_TIMESTAMP, ns);
-    pb_uint(buf, PACKET_CLOCK_ID, marey__perfetto_clock(x));
-    const size_t event = pb_open(buf, PACKET_TRACK_EVENT);
+    const struct marey__perfetto_message event =
+        marey__perfetto_open_at(x, NULL, ns, PACKET_TRACK_EVENT);
     pb_uint(buf, EVENT_TYPE, type);
     pb_uint(buf, EVENT_TRACK_UUID, span_uuid(x, span->kind));
     if (type == TYPE_BEGIN) {
@@ -366,8 +393,7 @@ static void put_edge(struct marey__export *x, const struct marey__span *span, ui
         memcpy(&samples.bits, &span->samples, sizeof samples.bits);
         marey__perfetto_annotate(buf, "samples", &samples);
     }
-    pb_close(buf, event);
-    marey__perfetto_packet_done(x, packet);
+    marey__perfetto_close(x, event);
 }
 
 void marey__perfetto_span(struct marey__export *x, const struct marey__span *span)
