@@ -15,7 +15,7 @@ struct numbers {
 struct maker {
     const struct marey__memory_timeline *timeline;
     struct numbers numbers;
-    struct marey__buf json;
+    struct marey__buf *json;
     struct marey__buf stacks; /* texts of the stacks so far, in the order of their numbers */
     int64_t origin_ns, end_ns;
 };
@@ -69,32 +69,32 @@ static const struct marey__memory_block *block_of(const struct maker *m,
 static void put_gaps(struct maker *m, const struct marey__memory_device *device)
 {
     int64_t last_ns = m->origin_ns;
-    marey__page_open(&m->json, "gaps", "[");
+    marey__page_open(m->json, "gaps", "[");
     for (size_t i = 0; i < device->n_changes; i++) {
         const int64_t at_ns = marey__memory_change_ns(m->timeline, &device->changes[i]);
         const int64_t ns =
             MAREY__MAX(at_ns, last_ns); /* what was there before is there at the origin */
-        marey__page_put_i64(&m->json, ns - last_ns);
-        marey__buf_puts(&m->json, ",");
+        marey__page_put_i64(m->json, ns - last_ns);
+        marey__buf_puts(m->json, ",");
         last_ns = ns;
     }
-    marey__page_close(&m->json, "],");
+    marey__page_close(m->json, "],");
 }
 
 /* 0: the next block begins; else the block that ends, counted from 1. */
 static void put_ends(struct maker *m, const struct marey__memory_device *device)
 {
     uint32_t n = 0;
-    marey__page_open(&m->json, "ends", "[");
+    marey__page_open(m->json, "ends", "[");
     for (size_t i = 0; i < device->n_changes; i++) {
         const struct marey__memory_change *change = &device->changes[i];
         uint32_t *number = &m->numbers.blocks[change->block];
         if (!change->is_end)
             *number = n++;
-        marey__page_put_u64(&m->json, change->is_end ? *number + 1 : 0);
-        marey__buf_puts(&m->json, ",");
+        marey__page_put_u64(m->json, change->is_end ? *number + 1 : 0);
+        marey__buf_puts(m->json, ",");
     }
-    marey__page_close(&m->json, "],");
+    marey__page_close(m->json, "],");
 }
 
 enum column { BYTES, CATEGORIES, STACKS, N_COLUMNS };
@@ -103,56 +103,56 @@ enum column { BYTES, CATEGORIES, STACKS, N_COLUMNS };
 static void put_column(struct maker *m, const struct marey__memory_device *device, enum column column)
 {
     static const char *const names[N_COLUMNS] = {"bytes", "categories", "stacks"};
-    marey__page_open(&m->json, names[column], "[");
+    marey__page_open(m->json, names[column], "[");
     for (size_t i = 0; i < device->n_changes; i++) {
         const struct marey__memory_block *block = block_of(m, &device->changes[i]);
         if (device->changes[i].is_end)
             continue;
         if (column == BYTES)
-            marey__page_put_i64(&m->json, block->bytes);
+            marey__page_put_i64(m->json, block->bytes);
         else
-            marey__page_put_u64(&m->json, column == CATEGORIES ? block->category
-                                                               : number_of_stack(m, block->stack));
-        marey__buf_puts(&m->json, ",");
+            marey__page_put_u64(m->json, column == CATEGORIES ? block->category
+                                                              : number_of_stack(m, block->stack));
+        marey__buf_puts(m->json, ",");
     }
-    marey__page_close(&m->json, "],");
+    marey__page_close(m->json, "],");
 }
 
 /* [block, name] of those that have one. */
 static void put_names(struct maker *m, const struct marey__memory_device *device)
 {
-    marey__page_open(&m->json, "names", "[");
+    marey__page_open(m->json, "names", "[");
     for (size_t i = 0; i < device->n_changes; i++) {
         const struct marey__memory_block *block = block_of(m, &device->changes[i]);
         size_t len;
         if (device->changes[i].is_end || block->name == 0)
             continue;
         const char *text = marey__torch_text(m->timeline->trace, block->name, &len);
-        marey__buf_puts(&m->json, "[");
-        marey__page_put_u64(&m->json, m->numbers.blocks[device->changes[i].block]);
-        marey__buf_puts(&m->json, ",");
-        marey__json_put(&m->json, text, len);
-        marey__buf_puts(&m->json, "],");
+        marey__buf_puts(m->json, "[");
+        marey__page_put_u64(m->json, m->numbers.blocks[device->changes[i].block]);
+        marey__buf_puts(m->json, ",");
+        marey__json_put(m->json, text, len);
+        marey__buf_puts(m->json, "],");
     }
-    marey__page_close(&m->json, "]");
+    marey__page_close(m->json, "]");
 }
 
 static void put_device(struct maker *m, const struct marey__memory_device *device)
 {
     char name[32];
     marey__memory_device_name(device, name);
-    marey__buf_puts(&m->json, "{");
-    marey__page_put_text(&m->json, "name", name);
-    marey__page_put_number(&m->json, "is_main", device == marey__memory_main_device(m->timeline));
-    marey__page_put_number(&m->json, "peak", device->peak_change);
-    marey__page_put_number(&m->json, "before", device->n_before);
-    marey__page_put_number(&m->json, "reserved", (uint64_t)MAREY__MAX(device->reserved_bytes, 0));
+    marey__buf_puts(m->json, "{");
+    marey__page_put_text(m->json, "name", name);
+    marey__page_put_number(m->json, "is_main", device == marey__memory_main_device(m->timeline));
+    marey__page_put_number(m->json, "peak", device->peak_change);
+    marey__page_put_number(m->json, "before", device->n_before);
+    marey__page_put_number(m->json, "reserved", (uint64_t)MAREY__MAX(device->reserved_bytes, 0));
     put_gaps(m, device);
     put_ends(m, device);
     for (enum column column = BYTES; column < N_COLUMNS; column++)
         put_column(m, device, column);
     put_names(m, device);
-    marey__buf_puts(&m->json, "},");
+    marey__buf_puts(m->json, "},");
 }
 
 /* ---- phases ---- */
@@ -171,38 +171,36 @@ static const char *name_of_phase(uint8_t phase)
 static void put_phases(struct maker *m)
 {
     const struct marey__memory_phases *phases = &m->timeline->phases;
-    marey__page_open(&m->json, "phases", "[");
+    marey__page_open(m->json, "phases", "[");
     for (size_t i = 0; i < phases->n_spans; i++) {
         const struct marey__memory_span *span = &phases->spans[i];
-        marey__buf_puts(&m->json, "[");
-        marey__page_put_i64(&m->json, span->begin_ns - m->origin_ns);
-        marey__buf_puts(&m->json, ",");
-        marey__page_put_i64(&m->json, span->end_ns - m->origin_ns);
-        marey__buf_printf(&m->json, ",\"%s\"],", name_of_phase(span->phase));
+        marey__buf_puts(m->json, "[");
+        marey__page_put_i64(m->json, span->begin_ns - m->origin_ns);
+        marey__buf_puts(m->json, ",");
+        marey__page_put_i64(m->json, span->end_ns - m->origin_ns);
+        marey__buf_printf(m->json, ",\"%s\"],", name_of_phase(span->phase));
     }
-    marey__page_close(&m->json, "],");
+    marey__page_close(m->json, "],");
 }
 
 /* ---- the page ---- */
 
 static void put_index(struct maker *m, const char *title)
 {
-    marey__buf_puts(&m->json, "{\"format\":1,\"kind\":\"memory\",");
-    marey__page_put_text(&m->json, "version", marey_version());
-    marey__page_put_text(&m->json, "title", title);
-    marey__buf_printf(&m->json, "\"origin_unix_ns\":\"%lld\",", (long long)m->origin_ns);
-    marey__page_put_number(&m->json, "duration_ns", (uint64_t)(m->end_ns - m->origin_ns));
-    marey__page_put_number(&m->json, "lost", m->timeline->n_lost);
+    marey__page_put_start(m->json, "memory", title);
+    marey__buf_printf(m->json, "\"origin_unix_ns\":\"%lld\",", (long long)m->origin_ns);
+    marey__page_put_number(m->json, "duration_ns", (uint64_t)(m->end_ns - m->origin_ns));
+    marey__page_put_number(m->json, "lost", m->timeline->n_lost);
     put_phases(m);
-    marey__page_open(&m->json, "devices", "[");
+    marey__page_open(m->json, "devices", "[");
     (void)number_of_stack(m, 0); /* the one without a stack is the first */
     for (size_t i = 0; i < m->timeline->n_devices; i++)
         put_device(m, &m->timeline->devices[i]);
-    marey__page_close(&m->json, "],");
-    marey__page_open(&m->json, "stacks", "[");
-    marey__buf_put(&m->json, m->stacks.data, m->stacks.len);
-    marey__page_close(&m->json, "]}");
-    m->json.failed |= m->stacks.failed;
+    marey__page_close(m->json, "],");
+    marey__page_open(m->json, "stacks", "[");
+    marey__buf_put(m->json, m->stacks.data, m->stacks.len);
+    marey__page_close(m->json, "]}");
+    m->json->failed |= m->stacks.failed;
 }
 
 static marey_status make_index(struct maker *m, const char *title)
@@ -215,20 +213,15 @@ static marey_status make_index(struct maker *m, const char *title)
         m->numbers.stacks[i] = MAREY__MEMORY_NONE;
     survey(m);
     put_index(m, title);
-    return m->json.failed ? marey__no_memory() : MAREY_OK;
+    return MAREY_OK;
 }
 
-static marey_status put_data(const struct marey__memory_timeline *timeline, const char *title, int fd)
+static marey_status make_page(void *ctx, struct marey__page_packer *packer, const char *title,
+                              struct marey__buf *json)
 {
-    struct maker m = {.timeline = timeline};
-    struct marey__page_packer *packer = NULL;
-    marey_status status = make_index(&m, title);
-    if (status == MAREY_OK)
-        status = marey__page_packer_start(fd, 0, &packer);
-    if (status == MAREY_OK)
-        status = marey__page_packer_put(packer, "index", m.json.data, m.json.len);
-    marey__page_packer_free(packer);
-    marey__buf_fini(&m.json);
+    struct maker m = {.timeline = ctx, .json = json};
+    (void)packer;
+    const marey_status status = make_index(&m, title);
     marey__buf_fini(&m.stacks);
     marey__free(m.numbers.stacks);
     marey__free(m.numbers.blocks);
@@ -238,7 +231,5 @@ static marey_status put_data(const struct marey__memory_timeline *timeline, cons
 marey_status marey__memory_page_write(const struct marey__memory_timeline *timeline,
                                       const char *title, int fd)
 {
-    MAREY_TRY(marey__page_head(fd, marey__memory_template, title));
-    MAREY_TRY(put_data(timeline, title, fd));
-    return marey__page_tail(fd, marey__memory_template);
+    return marey__page_put_all(fd, marey__memory_template, title, make_page, (void *)timeline);
 }

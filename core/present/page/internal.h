@@ -7,8 +7,8 @@
  *                           page_pack.c (threads: columns, planes, deflate, base64) --> write(2)
  *   tables --------------> page_index.c (one JSON of tables, processes, tracks)     --> write(2)
  *
- *   page_heat.c, page_ranks.c   rank x step         page_thin.c   short ranges merged      page_tree.c   call trees
- *   page_reports.c, page_calls.c, page_samples.c   data of single views
+ *   page_heat.c   rank x step         page_rows.c   rows, short ranges merged      page_tree.c   call trees
+ *   page_reports.c, page_calls.c   data of single views
  *
  * Input: recordings. Output: a file. Sections of compressed events are written while the walk goes on, so memory
  * does not grow with events; the index comes last. viewer/ draws the page.
@@ -112,7 +112,7 @@ struct marey__page_track {
 };
 
 /*
- * page_thin.c: keeps a process to its share of the page's ranges. What is shorter than `below_ns` is merged with its
+ * page_rows.c: keeps a process to its share of the page's ranges. What is shorter than `below_ns` is merged with its
  * neighbours; that bound follows how many were kept lately against how many were due.
  */
 struct marey__page_thinning {
@@ -206,25 +206,14 @@ MAREY_WARN_UNUSED marey_status marey__page_make_reports(struct marey__page *page
 /* Their tables: those among the others, after the summary's, or those that are lists of the index. */
 void marey__page_put_reports(const struct marey__page *page, bool as_lists, struct marey__buf *json);
 
-/* ---- page_samples.c ---- */
-
-/* Read the samples, where there are some, and put their nodes; then names and tables, as one more object of the index. */
-MAREY_WARN_UNUSED marey_status marey__page_sample(struct marey__page *page);
-void marey__page_put_samples(const struct marey__page *page, struct marey__buf *json);
-void marey__page_free_samples(struct marey__page *page);
-
 /* ---- page_calls.c ---- */
-
-/* The nodes of a tree as a block of this name, and its names as an object. */
-MAREY_WARN_UNUSED marey_status marey__page_put_nodes(struct marey__page_packer *packer,
-                                                     const struct marey__calls *calls,
-                                                     const char *name);
-void marey__page_put_profile(struct marey__buf *json, const struct marey__calls *calls,
-                             const char *title);
 
 /* Read the calls, where some were profiled, and put their nodes; then the names, as one more list of the index. */
 MAREY_WARN_UNUSED marey_status marey__page_profile(struct marey__page *page);
 void marey__page_put_calls(const struct marey__page *page, struct marey__buf *json);
+/* Read the samples, where there are some, and put their nodes; then names and tables, as one more object of the index. */
+MAREY_WARN_UNUSED marey_status marey__page_sample(struct marey__page *page);
+void marey__page_put_samples(const struct marey__page *page, struct marey__buf *json);
 void marey__page_free_calls(struct marey__page *page);
 
 /* ---- page_tracks.c ---- */
@@ -243,13 +232,7 @@ bool marey__page_end_lane(struct marey__page_process *process, const struct mare
 marey_status marey__page_begin_process(void *ctx, struct marey__process_walk *walk, size_t number);
 marey_status marey__page_end_process(void *ctx, struct marey__process_walk *walk, size_t number);
 void marey__page_process_fini(struct marey__page_process *process);
-/* Who it is: all that is known of one whose events are not on the timeline. */
-void marey__page_name_process(struct marey__page *page, struct marey__page_process *process,
-                              struct marey__process_walk *walk);
-
-/* ---- page_ranks.c: where there are too many processes for one timeline ---- */
-
-/* Listens to the summary's walk only for the heat map. */
+/* Where there are too many processes for one timeline: listens to the summary's walk only for the heat map. */
 marey_status marey__page_begin_rank(void *ctx, struct marey__process_walk *walk, size_t number);
 marey_status marey__page_end_rank(void *ctx, struct marey__process_walk *walk, size_t number);
 /* Once the summary is there: which of them shall be on the timeline. */
@@ -275,7 +258,7 @@ static inline bool marey__page_take_site(struct marey__page_process *process, ui
     return true;
 }
 
-/* ---- page_thin.c ---- */
+/* ---- page_rows.c ---- */
 
 void marey__page_thin_init(struct marey__page_process *process);
 /* A range or work whose record takes `n_words`, where there is a bound. False on out of memory. */
@@ -283,8 +266,6 @@ bool marey__page_thin_add(struct marey__page_process *process, struct marey__pag
                           const struct marey__page_event *event, size_t n_words);
 /* What is under way goes into the row, before anything else does. */
 bool marey__page_thin_flush(struct marey__page_process *process, struct marey__page_row *row);
-
-/* ---- page_rows.c ---- */
 
 /* Make room for one more event. */
 bool marey__page_row_grow(struct marey__page *page, struct marey__page_row *row);
@@ -340,6 +321,11 @@ void marey__page_put_i64(struct marey__buf *json, int64_t value);
 void marey__page_put_u64(struct marey__buf *json, uint64_t value);
 void marey__page_put_text(struct marey__buf *json, const char *key, const char *text);
 void marey__page_put_number(struct marey__buf *json, const char *key, uint64_t value);
+/* Damage of some kinds is only found while events are read. */
+bool marey__page_is_damaged(marey_recording *const *recordings, size_t n);
+void marey__page_put_bool(struct marey__buf *json, const char *key, bool value);
+/* The start of an index: its format, the kind of page, version and title. */
+void marey__page_put_start(struct marey__buf *json, const char *kind, const char *title);
 /* `"KEY":` and the bracket that opens an object or list; and the bracket that closes it, with a comma where `bracket` has one. */
 void marey__page_open(struct marey__buf *json, const char *key, const char *bracket);
 void marey__page_close(struct marey__buf *json, const char *bracket);
@@ -373,6 +359,11 @@ extern const char marey__page_template[], marey__memory_template[];
  */
 MAREY_WARN_UNUSED marey_status marey__page_head(int fd, const char *template, const char *title);
 MAREY_WARN_UNUSED marey_status marey__page_tail(int fd, const char *template);
+/* A page without a timeline. `make` puts blocks, if there are any, and the index into `json`. */
+typedef marey_status marey__page_make(void *ctx, struct marey__page_packer *packer,
+                                      const char *title, struct marey__buf *json);
+MAREY_WARN_UNUSED marey_status marey__page_put_all(int fd, const char *template, const char *title,
+                                                   marey__page_make *make, void *ctx);
 /* The processes of the program in all recordings, then those that measured them. */
 const struct marey_process *marey__page_nth_process(const struct marey__page *page, size_t i);
 

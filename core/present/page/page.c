@@ -105,6 +105,29 @@ marey_status marey__page_tail(int fd, const char *template)
     return put(fd, tail, strlen(tail));
 }
 
+static marey_status put_made(int fd, const char *title, marey__page_make *make, void *ctx)
+{
+    struct marey__page_packer *packer = NULL;
+    struct marey__buf json = {0};
+    marey_status status = marey__page_packer_start(fd, 0, &packer);
+    if (status == MAREY_OK)
+        status = make(ctx, packer, title, &json);
+    if (status == MAREY_OK)
+        status = json.failed ? marey__no_memory()
+                             : marey__page_packer_put(packer, "index", json.data, json.len);
+    marey__page_packer_free(packer);
+    marey__buf_fini(&json);
+    return status;
+}
+
+marey_status marey__page_put_all(int fd, const char *template, const char *title,
+                                 marey__page_make *make, void *ctx)
+{
+    MAREY_TRY(marey__page_head(fd, template, title));
+    MAREY_TRY(put_made(fd, title, make, ctx));
+    return marey__page_tail(fd, template);
+}
+
 /* ---- the data ---- */
 
 static marey_status put_json(struct marey__page *page, const char *name,
@@ -234,7 +257,6 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     for (size_t i = 0; i < MAREY__MAX_ANALYSES; i++)
         marey_report_destroy(page.reports[i]);
     marey__page_free_calls(&page);
-    marey__page_free_samples(&page);
     marey__heat_destroy(page.heat);
     marey__buf_fini(&page.heat_index);
     return status;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/calls/internal.h"
+#include "analyze/samples/internal.h"
 #include "present/draw/internal.h"
 #include "present/page/internal.h"
 
@@ -90,8 +91,9 @@ static void put_nodes(struct marey__buf *block, const struct marey__calls *calls
             put_plane(block, calls, c, 8 * plane);
 }
 
-marey_status marey__page_put_nodes(struct marey__page_packer *packer,
-                                   const struct marey__calls *calls, const char *name)
+/* The nodes of a tree as a block of this name. */
+static marey_status put_tree(struct marey__page_packer *packer, const struct marey__calls *calls,
+                             const char *name)
 {
     struct marey__buf block = {0};
     put_nodes(&block, calls);
@@ -107,7 +109,7 @@ static marey_status put_block(struct marey__page_packer *packer, const struct ma
 {
     char name[32];
     snprintf(name, sizeof name, "calls-%zu", number);
-    return marey__page_put_nodes(packer, calls, name);
+    return put_tree(packer, calls, name);
 }
 
 /* ---- names ---- */
@@ -178,8 +180,7 @@ static void put_threads(struct marey__buf *json, const struct marey__calls *call
     marey__page_close(json, "],");
 }
 
-void marey__page_put_profile(struct marey__buf *json, const struct marey__calls *calls,
-                             const char *title)
+static void put_profile(struct marey__buf *json, const struct marey__calls *calls, const char *title)
 {
     marey__buf_puts(json, "{");
     marey__page_put_text(json, "title", title);
@@ -190,9 +191,9 @@ void marey__page_put_profile(struct marey__buf *json, const struct marey__calls 
     marey__page_put_number(json, "other_paths", calls->other_paths);
     marey__page_put_number(json, "widened", calls->widened);
     marey__page_put_number(json, "cost_ps", calls->cost_ps);
-    marey__buf_printf(json, "\"is_samples\":%s,\"is_cpu_time\":%s},",
-                      calls->from_samples ? "true" : "false",
-                      (calls->flags & MAREY__CALLS_CPU_TIMER) != 0 ? "true" : "false");
+    marey__page_put_bool(json, "is_samples", calls->from_samples);
+    marey__page_put_bool(json, "is_cpu_time", (calls->flags & MAREY__CALLS_CPU_TIMER) != 0);
+    marey__page_close(json, "},");
 }
 
 /* ---- the report page ---- */
@@ -212,15 +213,60 @@ void marey__page_put_calls(const struct marey__page *page, struct marey__buf *js
     if (page->calls == NULL)
         return;
     marey__page_open(json, "calls", "[");
-    marey__page_put_profile(json, page->calls, page->summary->title);
+    put_profile(json, page->calls, page->summary->title);
     marey__page_close(json, "],");
+}
+
+/*
+ * ---- samples on the report page ----
+ *
+ * The tree of samples, drawn as calls are, and the tables of `marey report --samples`, the audit among them. Samples count
+ * as they do by default.
+ */
+
+static const char *const sample_tables[] = {"lines", "functions", "threads", "waits",  "processes",
+                                            "ranks", "files",     "modules", "stacks", "gil",
+                                            "audit", "totals",    "notes"};
+
+marey_status marey__page_sample(struct marey__page *page)
+{
+    if (!marey__samples_are_there(page->recordings, page->n_recordings))
+        return MAREY_OK;
+    page->samples = marey__calloc(1, sizeof *page->samples);
+    MAREY__TRY_MEMORY(page->samples != NULL);
+    MAREY_TRY(marey__calls_read_samples(page->samples, page->recordings, page->n_recordings, NULL,
+                                        false));
+    MAREY_TRY(put_tree(page->packer, page->samples, "samples-0"));
+    const marey_status status =
+        marey_report_create("samples", page->recordings, page->n_recordings, NULL, &page->sampled);
+    /* A sampler that saw nothing: the page does without. */
+    return status == MAREY_EFORMAT ? MAREY_OK : status;
+}
+
+void marey__page_put_samples(const struct marey__page *page, struct marey__buf *json)
+{
+    if (page->sampled == NULL)
+        return;
+    marey__page_open(json, "samples", "{");
+    marey__page_open(json, "calls", "[");
+    put_profile(json, page->samples, page->summary->title);
+    marey__page_close(json, "],");
+    marey__page_open(json, "tables", "[");
+    for (size_t i = 0; i < MAREY__COUNT_OF(sample_tables); i++)
+        marey__page_table(json, marey_report_table(page->sampled, sample_tables[i]),
+                          MAREY__PAGE_TABLE_ROWS);
+    marey__page_close(json, "]},");
 }
 
 void marey__page_free_calls(struct marey__page *page)
 {
-    if (page->calls != NULL)
-        marey__calls_fini(page->calls);
-    marey__free(page->calls);
+    struct marey__calls *const both[] = {page->calls, page->samples};
+    for (size_t i = 0; i < MAREY__COUNT_OF(both); i++) {
+        if (both[i] != NULL)
+            marey__calls_fini(both[i]);
+        marey__free(both[i]);
+    }
+    marey_report_destroy(page->sampled);
 }
 
 /* ---- a page of only calls ---- */
@@ -264,53 +310,25 @@ static marey_status read_side(struct side *side)
         title_of(side));
 }
 
-static bool is_damaged(const struct call_page *page)
+static marey_status make_page(void *ctx, struct marey__page_packer *packer, const char *title,
+                              struct marey__buf *json)
 {
+    const struct call_page *const page = ctx;
     for (size_t s = 0; s < page->n_sides; s++)
-        for (size_t r = 0; r < page->sides[s].n; r++)
-            if (marey_recording_is_damaged(page->sides[s].recordings[r]))
-                return true;
-    return false;
-}
-
-static void put_index(const struct call_page *page, struct marey__buf *json, const char *title)
-{
-    marey__buf_puts(json, "{\"format\":1,\"kind\":\"calls\",");
-    marey__page_put_text(json, "version", marey_version());
-    marey__page_put_text(json, "title", title);
-    marey__buf_printf(json, "\"damaged\":%s,", is_damaged(page) ? "true" : "false");
+        MAREY_TRY(put_block(packer, &page->sides[s].calls, s));
+    marey__page_put_start(json, "calls", title);
+    marey__page_put_bool(json, "damaged",
+                         marey__page_is_damaged(page->sides[0].recordings, page->sides[0].n) ||
+                             marey__page_is_damaged(page->sides[1].recordings, page->sides[1].n));
     marey__page_open(json, "tables", "[");
     for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
         marey__page_table(json, marey_report_table(page->report, tables[i]), MAX_ROWS);
     marey__page_close(json, "],");
     marey__page_open(json, "calls", "[");
     for (size_t s = 0; s < page->n_sides; s++)
-        marey__page_put_profile(json, &page->sides[s].calls, title_of(&page->sides[s]));
+        put_profile(json, &page->sides[s].calls, title_of(&page->sides[s]));
     marey__page_close(json, "]}");
-}
-
-static marey_status put_data(const struct call_page *page, const char *title)
-{
-    struct marey__page_packer *packer = NULL;
-    struct marey__buf json = {0};
-    marey_status status = marey__page_packer_start(page->fd, 0, &packer);
-    for (size_t s = 0; status == MAREY_OK && s < page->n_sides; s++)
-        status = put_block(packer, &page->sides[s].calls, s);
-    if (status == MAREY_OK) {
-        put_index(page, &json, title);
-        status = json.failed ? marey__no_memory()
-                             : marey__page_packer_put(packer, "index", json.data, json.len);
-    }
-    marey__page_packer_free(packer);
-    marey__buf_fini(&json);
-    return status;
-}
-
-static marey_status write_titled(const struct call_page *page, const char *title)
-{
-    MAREY_TRY(marey__page_head(page->fd, marey__page_template, title));
-    MAREY_TRY(put_data(page, title));
-    return marey__page_tail(page->fd, marey__page_template);
+    return MAREY_OK;
 }
 
 /* "calls of b.marey against a.marey" */
@@ -329,8 +347,10 @@ static marey_status write_page(struct call_page *page)
                           title_of(&page->sides[s]));
     marey__buf_put(&own, "", 1);
     const marey_status status =
-        own.failed ? marey__no_memory()
-                   : write_titled(page, page->title != NULL ? page->title : own.data);
+        own.failed
+            ? marey__no_memory()
+            : marey__page_put_all(page->fd, marey__page_template,
+                                  page->title != NULL ? page->title : own.data, make_page, page);
     marey__buf_fini(&own);
     return status;
 }

@@ -202,27 +202,18 @@ static void put_cost(struct marey__buf *json, const struct marey_cost *cost)
     marey__page_close(json, "},");
 }
 
-static bool is_damaged(const struct marey__page *page)
-{
-    for (size_t r = 0; r < page->n_recordings; r++)
-        if (marey_recording_is_damaged(page->recordings[r]))
-            return true;
-    return false;
-}
-
 marey_status marey__page_index(const struct marey__page *page, struct marey__buf *json)
 {
-    marey__buf_puts(json, "{\"format\":1,\"kind\":\"report\",");
-    marey__page_put_text(json, "version", marey_version());
-    marey__page_put_text(json, "title",
-                         page->options->title != NULL ? page->options->title : page->summary->title);
+    marey__page_put_start(
+        json, "report", page->options->title != NULL ? page->options->title : page->summary->title);
     marey__page_put_number(json, "origin_ns", page->origin_ns);
     marey__page_put_key(json, "origin_unix_ns");
     marey__page_put_i64(json, page->origin_unix_ns);
     marey__buf_puts(json, ",");
     marey__page_put_number(json, "duration_ns", page->duration_ns);
     marey__page_put_number(json, "threads", marey__summary_of(page->summary)->n_threads);
-    marey__buf_printf(json, "\"damaged\":%s,", is_damaged(page) ? "true" : "false");
+    marey__page_put_bool(json, "damaged",
+                         marey__page_is_damaged(page->recordings, page->n_recordings));
     put_cost(json, &page->summary->cost);
     marey__page_open(json, "tables", "[");
     for (size_t t = 0; t < MAREY__N_TABLES; t++)

@@ -45,6 +45,26 @@ void marey__page_put_number(struct marey__buf *json, const char *key, uint64_t v
     marey__buf_puts(json, ",");
 }
 
+bool marey__page_is_damaged(marey_recording *const *recordings, size_t n)
+{
+    bool is_damaged = false;
+    for (size_t i = 0; i < n; i++)
+        is_damaged |= marey_recording_is_damaged(recordings[i]) != 0;
+    return is_damaged;
+}
+
+void marey__page_put_bool(struct marey__buf *json, const char *key, bool value)
+{
+    marey__buf_printf(json, "\"%s\":%s,", key, value ? "true" : "false");
+}
+
+void marey__page_put_start(struct marey__buf *json, const char *kind, const char *title)
+{
+    marey__buf_printf(json, "{\"format\":1,\"kind\":\"%s\",", kind);
+    marey__page_put_text(json, "version", marey_version());
+    marey__page_put_text(json, "title", title);
+}
+
 /* Take the comma behind the last element back and close what was opened. */
 void marey__page_close(struct marey__buf *json, const char *bracket)
 {
