@@ -40,8 +40,8 @@ enum cli_kind {
     CLI_TEXTS,  /* struct cli_texts: it may be given several times */
     CLI_MAYBE,  /* const char *: any, but only as --name=VALUE; "" without one */
     /*
-     * With one of the above: a setting of an analysis, which checks it. The value is a const char *, "" for a flag. Several
-     * may share a name.
+     * With one of the above: a setting of an analysis, which checks it. The value is a const char *, "" for a flag, but of
+     * CLI_TEXTS as above. Several may share a name.
      */
     CLI_SETTING = 8,
     CLI_UNDER = 16, /* with CLI_SETTING: help lists it below the switch of the analysis */
@@ -103,11 +103,11 @@ struct cli_command {
 };
 
 extern struct cli_command cli_command_breakdown, cli_command_report, cli_command_scale,
-    cli_command_compare;
+    cli_command_compare, cli_command_diff;
 extern const struct cli_command cli_command_run, cli_command_attach, cli_command_top,
     cli_command_stacks, cli_command_watch, cli_command_export, cli_command_artifacts,
-    cli_command_import, cli_command_dump, cli_command_diff, cli_command_doctor,
-    cli_command_completion, cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
+    cli_command_import, cli_command_dump, cli_command_doctor, cli_command_completion,
+    cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
     cli_command_generate_scalability_report;
 
 /* What SIGPIPE was set to when we were started; `marey run` gives it to its program. In main.c. */

@@ -81,6 +81,8 @@ static int set_setting(const struct cli_option *option, const char *text)
     uint32_t count;
     if (cli_kind(option) == CLI_COUNT && !parse_count(text, &count))
         return cli_fail("--%s takes a whole number, not '%s'", option->name, text);
+    if (cli_kind(option) == CLI_TEXTS)
+        return add_text(option, option->into, text);
     *(const char **)option->into = text != NULL ? text : "";
     return CLI_FINE;
 }

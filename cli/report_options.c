@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPTIONS = 256, MAX_SETTINGS = 64 };
+enum { MAX_OPTIONS = 256, MAX_SETTINGS = 64, MAX_GIVEN = MAX_SETTINGS + 2 * CLI_MAX_TEXTS };
 
 /* Of each prepared command, one after another. */
 static struct cli_option pool[MAX_OPTIONS];
@@ -17,7 +17,8 @@ static size_t n_own;
 /* A setting by its name, which several analyses may have. */
 static struct setting {
     const char *name;
-    const char *value; /* NULL: not given */
+    const char *value;      /* NULL: not given */
+    struct cli_texts texts; /* instead, of a setting that may be given several times */
 } given[MAX_SETTINGS];
 static size_t n_given;
 
@@ -26,7 +27,7 @@ static bool switches[MAX_SETTINGS];
 
 /* The settings of the analysis, and of a section that is added to its report. */
 static struct settings {
-    const char *list[MAX_SETTINGS + 2];
+    const char *list[MAX_GIVEN + 2];
     size_t n;
     bool takes_limit;
 } settings, section_settings;
@@ -47,9 +48,10 @@ static char letter_of(const char *name)
     static const struct {
         const char *name;
         char letter;
-    } letters[] = {{"sort", 's'},    {"filter", 'f'},   {"depth", 'd'},
-                   {"measure", 'm'}, {"kind", 'k'},     {"by", 'b'},
-                   {"window", 'w'},  {"forecast", 'f'}, {"workers", 'w'}};
+    } letters[] = {{"sort", 's'},    {"filter", 'f'},    {"depth", 'd'},   {"measure", 'm'},
+                   {"kind", 'k'},    {"by", 'b'},        {"window", 'w'},  {"forecast", 'f'},
+                   {"workers", 'w'}, {"tolerance", 't'}, {"bitwise", 'b'}, {"step", 's'},
+                   {"rank", 'r'},    {"all", 'a'}};
     for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
         if (strcmp(letters[i].name, name) == 0)
             return letters[i].letter;
@@ -65,6 +67,8 @@ static enum cli_kind kind_of(enum marey_setting_kind kind)
         return CLI_COUNT;
     case MAREY_SETTING_CHOICE:
         return CLI_CHOICE;
+    case MAREY_SETTING_TEXTS:
+        return CLI_TEXTS;
     case MAREY_SETTING_NUMBER:
     case MAREY_SETTING_TEXT:
         break;
@@ -128,12 +132,15 @@ void report_options_append(struct cli_command *command, const struct cli_option 
 static void add_setting(struct cli_command *command, const struct marey_setting *setting,
                         enum cli_kind where)
 {
-    add(command, &(struct cli_option){.name = setting->name,
-                                      .letter = letter_of(setting->name),
-                                      .kind = kind_of(setting->kind) | CLI_SETTING | where,
-                                      .value = setting->value,
-                                      .into = &setting_of(setting->name)->value,
-                                      .help = setting->help});
+    struct setting *const to = setting_of(setting->name);
+    add(command,
+        &(struct cli_option){.name = setting->name,
+                             .letter = letter_of(setting->name),
+                             .kind = kind_of(setting->kind) | CLI_SETTING | where,
+                             .value = setting->value,
+                             .into = setting->kind == MAREY_SETTING_TEXTS ? (void *)&to->texts
+                                                                          : (void *)&to->value,
+                             .help = setting->help});
 }
 
 static const struct marey_setting *find_setting(const struct marey_analysis *analysis,
@@ -278,7 +285,7 @@ static bool find_switch(const struct marey_analysis **chosen)
 static bool add_given(struct settings *to, const char *name, const char *value)
 {
     char *text = NULL;
-    if (to->n == MAX_SETTINGS ||
+    if (to->n == MAX_GIVEN ||
         asprintf(&text, "%s%s%s", name, value[0] != '\0' ? "=" : "", value) < 0) {
         cli_say("out of memory");
         return false;
@@ -333,10 +340,14 @@ bool report_options_turn_on(const char *analysis, struct report_choice *choice)
 static bool collect(struct settings *to, const struct marey_analysis *analysis)
 {
     to->n = 0;
-    for (size_t i = 0; i < n_given; i++)
+    for (size_t i = 0; i < n_given; i++) {
         if (given[i].value != NULL && takes(analysis, given[i].name) &&
             !add_given(to, given[i].name, given[i].value))
             return false;
+        for (size_t k = 0; k < given[i].texts.n; k++)
+            if (!add_given(to, given[i].name, given[i].texts.list[k]))
+                return false;
+    }
     if (!add_own(to, analysis))
         return false;
     to->list[to->n] = NULL;

@@ -99,6 +99,8 @@ enum { MAREY__MAX_ANALYSES = 16 };
 
 /* The value, "" for a flag; NULL: not given. Lent. */
 const char *marey__setting(const struct marey__request *request, const char *name);
+/* Value number `nth` of one that is given several times. */
+const char *marey__setting_nth(const struct marey__request *request, const char *name, size_t nth);
 bool marey__setting_is_on(const struct marey__request *request, const char *name);
 /* 0 when it is not given. */
 uint32_t marey__setting_count(const struct marey__request *request, const char *name);

@@ -107,6 +107,7 @@ static marey_status check(const struct marey_analysis *about, const char *settin
     case MAREY_SETTING_CHOICE:
         return check_choice(known, value);
     case MAREY_SETTING_TEXT:
+    case MAREY_SETTING_TEXTS:
         break;
     }
     return value != NULL
@@ -141,13 +142,18 @@ marey_status marey_report_check(const char *analysis, const char *const *setting
 
 /* ---- reading ---- */
 
-const char *marey__setting(const struct marey__request *request, const char *name)
+const char *marey__setting_nth(const struct marey__request *request, const char *name, size_t nth)
 {
     const char *const *const settings = request->options->settings;
     for (size_t i = 0; settings != NULL && settings[i] != NULL; i++)
-        if (has_name(settings[i], name))
+        if (has_name(settings[i], name) && nth-- == 0)
             return settings[i] + strlen(name) + (settings[i][strlen(name)] == '=');
     return NULL;
+}
+
+const char *marey__setting(const struct marey__request *request, const char *name)
+{
+    return marey__setting_nth(request, name, 0);
 }
 
 bool marey__setting_is_on(const struct marey__request *request, const char *name)

@@ -98,7 +98,8 @@ enum marey_setting_kind {
     MAREY_SETTING_COUNT,  /* a whole number: "group=10" */
     MAREY_SETTING_NUMBER, /* a finite number of 0 or more: "co2=380.5"; of a PERCENT also "2%" */
     MAREY_SETTING_TEXT,   /* any string */
-    MAREY_SETTING_CHOICE  /* one of the words in `value` */
+    MAREY_SETTING_CHOICE, /* one of the words in `value` */
+    MAREY_SETTING_TEXTS   /* any string, and it may be given several times */
 };
 /* An option of an analysis. */
 struct marey_setting {

@@ -11,7 +11,6 @@
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_samples.c     which samples count, for exports
  *     tools_compare.c     compare_pairs(): two lists of times
- *     tools_diff.c        diff(): two dumps of tensors
  *     tools_formats.c     the registries of exporters and importers
  *     tools_import.c      import_trace(): files of other tools into a recording
  *     tools_pending.c     diff_pending(): what waits in the dumper against an earlier dump
@@ -63,9 +62,6 @@ PyObject *tools_analyses(PyObject *module, PyObject *unused);
 int tools_add_formats(PyObject *module);
 /* compare_pairs(a, b, smallest_percent): verdict, percent, low, high, medians, reason. */
 PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
-
-/* diff(a, b, ...): whether two dumps are the same, the tables, and the answer as text and JSON. `b` None: ranks of `a`. */
-PyObject *tools_diff(PyObject *module, PyObject *args);
 
 struct marey_samples_filter;
 /* Of a tuple (mode, idle, range, iterations, epochs, phase, thread, rank), which lends its texts. -1 with an exception. */

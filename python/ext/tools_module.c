@@ -77,10 +77,6 @@ static PyMethodDef tools_functions[] = {
      "analyses()\n--\n\nThe registry of analyses: name, settings and tables of each."},
     {"compare_pairs", tools_compare_pairs,
      METH_VARARGS, "compare_pairs(a, b, smallest_percent, /)\n--\n\nVerdict, change, its interval, medians, reason."},
-    {"diff", tools_diff, METH_VARARGS,
-     "diff(a, b, tolerance, rules, noise, noise_factor, nan_differs, allow_dtype, allow_missing, "
-     "filter, step, rank, allow_extra, merge_ranks, partial, /)\n--\n\nTwo dumps: same, partial, "
-     "tables, text and JSON."},
     {"report_files", tools_report_files, METH_VARARGS,
      "report_files(analysis, paths, settings, groups=(), names=(), convert=None, /)\n--\n\n"
      "The report of paths, as marey_report_create_files() takes them."},

@@ -186,7 +186,7 @@ PyObject *tools_report_files(PyObject *module, PyObject *args)
 
 static PyObject *settings_of(const struct marey_analysis *analysis)
 {
-    static const char *const kinds[] = {"flag", "count", "number", "text", "choice"};
+    static const char *const kinds[] = {"flag", "count", "number", "text", "choice", "texts"};
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < analysis->n_settings; i++) {
         const struct marey_setting *const setting = &analysis->settings[i];

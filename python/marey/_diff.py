@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from marey._table import Table
+from marey._report import Report, settings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
@@ -12,10 +12,9 @@ if TYPE_CHECKING:  # see _start.py
     from typing import Any, Literal, Optional, Union
 
     from marey import _tools
-    from marey._table import Row
+    from marey._table import Row, Table
 
     Path = Union[str, os.PathLike[str]]
-    Tolerance = tuple[float, float, int, bool, bool]
 
 
 class Diff:
@@ -26,11 +25,11 @@ class Diff:
     and more, or None. `operation` is the first operation whose inputs agree and whose outputs do not, or None.
     """
 
-    def __init__(self, same: bool, partial: bool, tables: dict[str, _tools.Table], text: str, json: str) -> None:
-        """Wrap what the extension found."""
-        self.same, self.partial = same, partial
-        self._tables = {name: Table(native) for name, native in tables.items()}
-        self._text, self._json = text, json
+    def __init__(self, native: _tools.Report) -> None:
+        """Wrap a report of the reader."""
+        self.report = Report("diff", native)
+        self.same = len(self.report["first"]) == 0
+        self.partial = any(self.report["steps"]["unknown"])
         self._loaded: Optional[dict[str, Any]] = None
 
     @property
@@ -49,36 +48,36 @@ class Diff:
     @property
     def tensors(self) -> Table:
         """One row per pair of values, in the order of execution: path, status, n_wrong, max_abs, max_rel, ..."""
-        return self._tables["tensors"]
+        return self.report["tensors"]
 
     @property
     def operations(self) -> Table:
         """All operations whose inputs agree and whose outputs do not."""
-        return self._tables["operations"]
+        return self.report["operations"]
 
     @property
     def steps(self) -> Table:
         """How many values of each step are the same, close, different, missing."""
-        return self._tables["steps"]
+        return self.report["steps"]
 
     @property
     def warnings(self) -> list[str]:
         """What to know of the comparison: types that changed, values that could not be compared."""
-        return list(self._tables["warnings"]["text"])
+        return list(self.report["warnings"]["text"])
 
     def to_json(self) -> str:
         """Give the text of `marey diff --json`."""
-        return self._json
+        return self.report.json()
 
     def _load(self) -> dict[str, Any]:
         if self._loaded is None:
             import json
 
-            self._loaded = json.loads(self._json)
+            self._loaded = json.loads(self.to_json())
         return self._loaded
 
     def __repr__(self) -> str:
-        return self._text.rstrip("\n")
+        return self.report.text(limit=30).rstrip("\n")
 
     def _repr_html_(self) -> str:
         """Show it in a notebook: the sentence, then the tensors. Names come from programs, so all is escaped."""
@@ -126,25 +125,41 @@ def diff(
         raise ValueError("diff() takes two dumps, or one with ranks=True")
     if bitwise and allow_dtype:
         raise ValueError("bitwise and allow_dtype exclude one another")
-    given = (atol, rtol, ulp)
-    tolerance = None
-    if bitwise or any(part is not None for part in given):
-        tolerance = _tolerance([part or 0 for part in given], equal_nan, bitwise)
-    rules = tuple((pattern, _tolerance(parts, equal_nan, False)) for pattern, parts in (tolerances or {}).items())
-    return Diff(
-        *_tools.diff(
-            a, b, tolerance, rules, noise, noise_factor, not equal_nan, allow_dtype, allow_missing, filter, step, rank,
-            allow_extra, merge_ranks, tuple(partial),
-        )
-    )  # fmt: skip
+    for part in (atol, rtol, ulp):
+        _tolerance(part or 0)
+    settings = settings_of(
+        {
+            "atol": atol,
+            "rtol": rtol,
+            "ulp": ulp,
+            "bitwise": bitwise,
+            "no_nan_equal": not equal_nan,
+            "allow_dtype": allow_dtype,
+            "noise_factor": noise_factor if noise is not None else None,
+            "filter": filter,
+            "step": step,
+            "rank": rank,
+            "ranks": ranks,
+            "merge_ranks": merge_ranks,
+            "allow_missing": allow_missing,
+            "allow_extra": allow_extra,
+        }
+    )
+    several = (
+        *(f"tolerance={pattern}={_tolerance(parts)}" for pattern, parts in (tolerances or {}).items()),
+        *(f"partial={pattern}" for pattern in partial),
+        *(b"noise=" + os.fsencode(path) for path in (noise,) if path is not None),
+    )
+    paths = tuple(os.fsencode(path) for path in (a, b) if path is not None)
+    return Diff(_tools.report_files("diff", paths, (*settings, *several)))
 
 
-def _tolerance(parts: Union[float, Sequence[float]], equal_nan: bool, bitwise: bool) -> Tolerance:
+def _tolerance(parts: Union[float, Sequence[float]]) -> str:
+    """Write "atol,rtol,ulp"."""
     listed = [parts] if isinstance(parts, (int, float)) else list(parts)
     if len(listed) > 3 or any(not 0 <= part < float("inf") for part in listed):
         raise ValueError(f"a tolerance is up to three numbers (atol, rtol, ulp), none negative, and not {parts!r}")
-    abs_, rel, ulp = (*listed, 0, 0, 0)[:3]
-    return float(abs_), float(rel), int(ulp), equal_nan, bitwise
+    return ",".join(str(float(part)) for part in listed) or "0"
 
 
 def check_deterministic(

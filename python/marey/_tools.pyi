@@ -175,28 +175,10 @@ class Dumps:
 def compare_pairs(
     a: list[float], b: list[float], smallest_percent: float, /
 ) -> tuple[str, float, float, float, float, float, str]: ...
-def diff(
-    a: Union[str, PathLike[str]],
-    b: Optional[Union[str, PathLike[str]]],
-    tolerance: Optional[tuple[float, float, int, bool, bool]],
-    rules: tuple[tuple[str, tuple[float, float, int, bool, bool]], ...],
-    noise: Optional[Union[str, PathLike[str]]],
-    noise_factor: float,
-    nan_differs: bool,
-    allow_dtype: bool,
-    allow_missing: bool,
-    filter: Optional[str],
-    step: Optional[int],
-    rank: Optional[int],
-    allow_extra: bool,
-    merge_ranks: bool,
-    partial: tuple[str, ...],
-    /,
-) -> tuple[bool, bool, dict[str, Table], str, str]: ...
 def report_files(
     analysis: str,
     paths: tuple[Union[str, bytes], ...],
-    settings: tuple[str, ...],
+    settings: tuple[Union[str, bytes], ...],
     groups: tuple[Optional[str], ...] = ...,
     names: tuple[Optional[str], ...] = ...,
     convert: Optional[Callable[[str, bytes, bytes], object]] = ...,

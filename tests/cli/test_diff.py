@@ -112,6 +112,32 @@ def test_csv_has_a_row_for_each_value(marey, tmp_path):
     assert [(row["path"], row["status"]) for row in rows] == [("x", "same"), ("y", "same")]
 
 
+def test_other_tables_and_markdown(marey, tmp_path):
+    tree(tmp_path / "a", {"x": [1.0]}, {"x": [2.0]})
+    tree(tmp_path / "b", {"x": [1.0]}, {"x": [3.0]})
+    done = marey("diff", "a", "b", "--csv=steps")
+    assert done.returncode == 1
+    assert [(row["step"], row["different"]) for row in csv.DictReader(io.StringIO(done.stdout))] == [
+        ("0", "0"),
+        ("1", "1"),
+    ]
+    assert "## first\n" in marey("diff", "a", "b", "--markdown").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--noise-factor", "2"), "noise-factor goes with noise"),
+        (("--partial", "x"), "partial goes with merge-ranks"),
+        (("-t", "x=1,2,3,4"), "tolerance takes PATTERN=ATOL,RTOL,ULP"),
+        (("--json", "--csv"), "exclude one another"),
+        (("--ranks",), "takes one dump"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(marey, options, sentence):
+    assert sentence in refused(marey("diff", "a", "b", *options))
+
+
 def test_the_answer_goes_to_a_file_and_the_status_stays(marey, pair, tmp_path):
     a, b = pair([1.0], [2.0])
     done = marey("diff", a, b, "--json", "-o", "out.json")

@@ -1,7 +1,6 @@
 /*
  * text: reports as people read them in a terminal, and as JSON.
  *
- *   diff_out.c, diff_json_out.c
  *   stacks_*_out.c, stack_groups.c   `marey stacks`
  *
  * Tables are drawn by present/draw. Analyses with an entry in report/registry.c have their text in their own folder.
@@ -15,7 +14,6 @@
 
 #include "base/internal.h"
 #include "present/draw/internal.h"
-#include "tensor/diff/internal.h"
 #include <marey/stacks.h>
 
 /* Threads at one moment by equal stacks: <marey/stacks.h> from inside. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tensor/diff/internal.h"
+#include <marey/report.h>
 
 const char *marey_diff_status_name(enum marey_diff_status status)
 {
@@ -16,13 +17,15 @@ const char *marey_diff_status_name(enum marey_diff_status status)
 
 marey_status marey__diff_create(const struct marey_diff_options *options, struct marey_diff **out)
 {
-    static const struct marey_column text = {"text", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE};
     struct marey_diff *diff = marey__calloc(1, sizeof *diff);
     MAREY__TRY_MEMORY(diff != NULL);
     if (options != NULL)
         diff->options = *options;
-    const marey_status status =
-        marey_table_create("warnings", &text, 1, &diff->tables[MAREY__DIFF_WARNINGS]);
+    marey_status status = MAREY_OK;
+    for (size_t i = 0; status == MAREY_OK && i < MAREY__DIFF_ERRORS; i++)
+        status =
+            marey_table_create(marey__diff_definitions[i].name, marey__diff_definitions[i].columns,
+                               marey__diff_definitions[i].n_columns, &diff->tables[i]);
     if (status != MAREY_OK) {
         marey_diff_close(diff);
         return status;

@@ -361,8 +361,20 @@ static marey_status make_diff(const char *a, const char *b, struct marey_diff *d
     return status == MAREY_OK ? marey__diff_conclude(diff) : status;
 }
 
-static marey_status finish(struct marey_diff *diff, marey_status status, marey_diff **out)
+marey_status marey__diff_open(const char *a, const char *b,
+                              const struct marey_diff_options *options, marey_diff **out)
 {
+    struct marey_diff *diff;
+    MAREY_TRY(marey__diff_create(options, &diff));
+    diff->compares_ranks = a == NULL;
+    if (diff->compares_ranks) {
+        diff->options.has_rank = 0;
+        diff->options.allow_missing = diff->options.allow_extra = 1;
+    }
+    const marey_status status = make_diff(a, b, diff,
+                                          diff->compares_ranks        ? diff_ranks
+                                          : diff->options.merge_ranks ? diff_merged_runs
+                                                                      : diff_runs);
     if (status != MAREY_OK) {
         marey_diff_close(diff);
         return status;
@@ -374,24 +386,4 @@ static marey_status finish(struct marey_diff *diff, marey_status status, marey_d
     }; /* the rest was lent */
     *out = diff;
     return MAREY_OK;
-}
-
-marey_status marey_diff_open(const char *a, const char *b, const struct marey_diff_options *options,
-                             marey_diff **out)
-{
-    struct marey_diff *diff;
-    MAREY_TRY(marey__diff_create(options, &diff));
-    return finish(
-        diff, make_diff(a, b, diff, diff->options.merge_ranks ? diff_merged_runs : diff_runs), out);
-}
-
-marey_status marey_diff_ranks(const char *dump, const struct marey_diff_options *options,
-                              marey_diff **out)
-{
-    struct marey_diff *diff;
-    MAREY_TRY(marey__diff_create(options, &diff));
-    diff->compares_ranks = true;
-    diff->options.has_rank = 0;
-    diff->options.allow_missing = diff->options.allow_extra = 1;
-    return finish(diff, make_diff(NULL, dump, diff, diff_ranks), out);
 }

@@ -197,7 +197,7 @@ static int by_first_out(const void *pa, const void *pb)
     return (a->first_out > b->first_out) - (a->first_out < b->first_out);
 }
 
-static const struct marey_column columns[] = {
+const struct marey_column marey__diff_operation_columns[9] = {
     {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     MAREY__RANK_COLUMN,
     {"phase", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
@@ -265,7 +265,6 @@ static size_t find_operations(struct marey_diff *diff, const struct part *parts,
 static marey_status make_operations(struct marey_diff *diff)
 {
     marey_table **table = &diff->tables[MAREY__DIFF_OPERATIONS];
-    MAREY_TRY(marey_table_create("operations", columns, MAREY__COUNT_OF(columns), table));
     struct part *parts = marey__alloc((diff->n + 1) * sizeof *parts);
     struct operation *operations = marey__alloc((diff->n + 1) * sizeof *operations);
     marey_status status = MAREY_OK;

@@ -204,8 +204,6 @@ static void put_sums(const struct row *row, const struct marey__diff_result *res
 
 static marey_status make_tensors(struct marey_diff *diff, struct row *row)
 {
-    MAREY_TRY(marey_table_create("tensors", tensor_columns, MAREY__COUNT_OF(tensor_columns),
-                                 &diff->tables[MAREY__DIFF_TENSORS]));
     row->table = diff->tables[MAREY__DIFF_TENSORS];
     for (size_t i = 0; i < diff->n; i++) {
         const struct marey__diff_result *result = &diff->results[i];
@@ -271,8 +269,6 @@ static void put_two(struct row *row, const struct marey__diff_result *result)
 static marey_status make_first(struct marey_diff *diff, struct row *row)
 {
     const struct marey__diff_result *first = marey__diff_first(diff);
-    MAREY_TRY(marey_table_create("first", first_columns, MAREY__COUNT_OF(first_columns),
-                                 &diff->tables[MAREY__DIFF_FIRST]));
     row->table = diff->tables[MAREY__DIFF_FIRST];
     if (first != NULL) {
         put_place(row, first);
@@ -300,8 +296,6 @@ static const struct marey_column step_columns[] = {
 
 static marey_status make_steps(struct marey_diff *diff, struct row *row)
 {
-    MAREY_TRY(marey_table_create("steps", step_columns, MAREY__COUNT_OF(step_columns),
-                                 &diff->tables[MAREY__DIFF_STEPS]));
     row->table = diff->tables[MAREY__DIFF_STEPS];
     for (size_t i = 0; i < diff->n;) {
         const uint64_t step = diff->results[i].step;
@@ -324,6 +318,20 @@ static marey_status make_steps(struct marey_diff *diff, struct row *row)
     }
     return marey_table_status(row->table);
 }
+
+#define COLUMNS(columns) columns, MAREY__COUNT_OF(columns)
+const struct marey_table_definition marey__diff_definitions[] = {
+    {"tensors", COLUMNS(tensor_columns), NULL,
+     "pairs of values in the order of execution; `basis` is what was compared: data, digest, "
+     "stats, "
+     "value or none"},
+    {"first", COLUMNS(first_columns), NULL,
+     "the first difference, or no row; without data the elements of the first block that differs"},
+    {"operations", COLUMNS(marey__diff_operation_columns), NULL,
+     "operations whose inputs agree and whose outputs do not, with relative errors"},
+    {"steps", COLUMNS(step_columns), NULL, "how many values of each step have which status"},
+    {"warnings", COLUMNS(marey__warning_columns), NULL, "what limits the comparison"},
+};
 
 marey_status marey__diff_tables(struct marey_diff *diff)
 {

@@ -7,7 +7,8 @@
  *   diff_align.c   values of two steps that belong together --> pairs
  *   diff_pair.c   a pair --> a result: by digest, data, statistics (diff_kept.c) or value (diff_values.c)
  *   diff_order.c   results in order of execution; the first difference; operations that introduce differences
- *   diff_tables.c  results --> tables
+ *   diff_tables.c  results --> tables; diff_text.c: text and JSON
+ *   diff_report.c  the entry of the registry: settings --> options
  *
  * Input: values that <marey/dumpfile.h> lends. Output: results and tables. Results own nothing: their strings are in
  * the diff's arena.
@@ -23,6 +24,39 @@
 #include "tensor/kernels/internal.h"
 #include <marey/diff.h>
 #include <marey/dumpfile.h>
+
+/* The tolerance of paths that match a pattern; the last match counts. */
+struct marey_diff_rule {
+    const char *pattern; /* as in a shell: "*.grad", "layers[[]3].*" */
+    struct marey_tolerance tolerance;
+};
+
+/* Zero means the default for every field; everything is lent for the call. */
+struct marey_diff_options {
+    const struct marey_tolerance *tolerance; /* of every tensor; NULL: marey_tolerance_default() by type */
+    const struct marey_diff_rule *rules;
+    size_t n_rules;
+    const char *noise; /* a second run of the reference: differences as large as between B and it are ignored */
+    double noise_factor; /* so many times as large; 0: 3 */
+    uint32_t allow_dtype; /* a different type is not a difference by itself; with `bitwise` it always is */
+    uint32_t nan_differs; /* with the default tolerances: a NaN differs from a NaN */
+    uint32_t allow_missing,
+        allow_extra;    /* names that only one side has are reported, but are not a difference */
+    const char *filter; /* paths that contain this, or match it where it has one of *?[ ; NULL: all */
+    uint32_t has_step, has_rank; /* only this step, only this rank */
+    uint64_t step, rank;
+    /*
+     * The ranks of one side are put together, to be compared with the only one of the other: pieces along the axis on which
+     * they are shorter, copies as they are (one that is not as the others is the one compared), and what matches one of
+     * `partial` by adding.
+     */
+    uint32_t merge_ranks;
+    const char *const *partial; /* patterns */
+    size_t n_partial;
+    uint32_t n_jobs; /* threads; 0: as many as there are cores */
+    marey_progress *progress;
+    void *progress_ctx;
+};
 
 /* The values of one step of one rank. */
 struct marey__diff_side {
@@ -41,7 +75,17 @@ struct marey__diff_side {
     bool is_single; /* a file by itself, which names what is in it as it likes */
 };
 
-/* diff_files.c: fill the side of step `number` of a dump; marey_dumps_release() gives it back. */
+/* ---- diff_files.c ---- */
+
+/*
+ * Compare the dump `a` with the reference `b`; where `a` is NULL, the ranks of `b` with the lowest one that has the path. MAREY_EIO
+ * and MAREY_EFORMAT when one cannot be read; MAREY_EMISMATCH when there is nothing to compare: a side is empty, no step is on
+ * both, or there are fewer than two ranks.
+ */
+MAREY_WARN_UNUSED marey_status marey__diff_open(const char *a, const char *b,
+                                                const struct marey_diff_options *options,
+                                                marey_diff **out);
+/* Fill the side of step `number` of a dump; marey_dumps_release() gives it back. */
 MAREY_WARN_UNUSED marey_status marey__diff_side_open(marey_dumps *dumps, size_t number,
                                                      struct marey__diff_side *out);
 
@@ -119,8 +163,8 @@ enum marey__diff_table {
     MAREY__DIFF_FIRST,
     MAREY__DIFF_OPERATIONS,
     MAREY__DIFF_STEPS,
-    MAREY__DIFF_ERRORS,
     MAREY__DIFF_WARNINGS,
+    MAREY__DIFF_ERRORS, /* only of marey_diff_pending() */
     MAREY__N_DIFF_TABLES
 };
 
@@ -136,6 +180,7 @@ struct marey_diff {
     size_t n_reduced;    /* pairs compared only by digests or statistics */
     size_t n_steps;      /* that were compared */
     bool compares_ranks; /* of one dump */
+    bool shows_all;      /* text has values that agree, too */
     bool is_pending;     /* of marey_diff_pending() */
     uint64_t step;       /* of that */
     struct marey_diff_pending_options pending;
@@ -263,16 +308,28 @@ MAREY_WARN_UNUSED marey_status marey__diff_conclude(struct marey_diff *diff);
 /* The first result that makes the whole differ; NULL: none. Of sorted results. */
 const struct marey__diff_result *marey__diff_first(const struct marey_diff *diff);
 
+extern const struct marey_column marey__diff_operation_columns[9];
+
 enum marey__diff_role { MAREY__DIFF_NO_ROLE, MAREY__DIFF_INPUT, MAREY__DIFF_OUTPUT };
 /* What a path is to an operation, whose name is the first `*len` bytes of it. */
 enum marey__diff_role marey__diff_role(const char *path, size_t *len);
 
 /* ---- diff_tables.c ---- */
 
+/* Those of the analysis, in the order of enum marey__diff_table, without `errors`. */
+extern const struct marey_table_definition marey__diff_definitions[MAREY__DIFF_ERRORS];
 MAREY_WARN_UNUSED marey_status marey__diff_tables(struct marey_diff *diff);
 /* Cells, null for NULL and "", and for NaN. */
 void marey__diff_put_text(marey_table *table, const char *text);
 void marey__diff_put_number(marey_table *table, double value);
+
+/* ---- diff_text.c ---- */
+
+struct marey_write_options;
+MAREY_WARN_UNUSED marey_status marey__diff_write_text(const marey_diff *diff,
+                                                      const struct marey_write_options *options,
+                                                      FILE *out);
+MAREY_WARN_UNUSED marey_status marey__diff_write_json(const marey_diff *diff, FILE *out);
 
 /* diff_merge.c: the ranks of a step as one. */
 

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "present/draw/internal.h"
-#include "present/text/internal.h"
+#include "tensor/diff/internal.h"
+#include <marey/report.h>
 
 enum { PATH_WIDTH = 100 };
 
@@ -326,11 +327,11 @@ static bool has_ranks(const marey_diff *diff)
 }
 
 /* Rows of `tensors` are the results, in their order. */
-static marey_status fill_drawn(const marey_diff *diff, const struct marey_diff_text_options *options,
+static marey_status fill_drawn(const marey_diff *diff, const struct marey_write_options *options,
                                marey_table *drawn, size_t *n_left)
 {
     for (size_t row = 0; row < diff->n; row++) {
-        if (!options->all && diff->results[row].status < MAREY_DIFF_UNKNOWN)
+        if (!diff->shows_all && diff->results[row].status < MAREY_DIFF_UNKNOWN)
             continue;
         if (options->limit != 0 && marey_table_n_rows(drawn) == options->limit)
             ++*n_left;
@@ -340,8 +341,7 @@ static marey_status fill_drawn(const marey_diff *diff, const struct marey_diff_t
     return marey_table_status(drawn);
 }
 
-static marey_status draw_tensors(const marey_diff *diff,
-                                 const struct marey_diff_text_options *options,
+static marey_status draw_tensors(const marey_diff *diff, const struct marey_write_options *options,
                                  struct marey__lines *lines)
 {
     static const char *const no_rank[] = {"rank", NULL};
@@ -366,7 +366,7 @@ static marey_status draw_tensors(const marey_diff *diff,
 
 /* ---- text ---- */
 
-static marey_status put_text(const marey_diff *diff, const struct marey_diff_text_options *options,
+static marey_status put_text(const marey_diff *diff, const struct marey_write_options *options,
                              struct marey__lines *lines)
 {
     struct marey__buf *const line = &lines->line;
@@ -389,13 +389,11 @@ static marey_status put_text(const marey_diff *diff, const struct marey_diff_tex
     return marey__lines_put_notes_apart(lines, diff->tables[MAREY__DIFF_WARNINGS]);
 }
 
-marey_status marey_diff_text(marey_diff *diff, const struct marey_diff_text_options *options,
-                             FILE *out)
+marey_status marey__diff_write_text(const marey_diff *diff,
+                                    const struct marey_write_options *options, FILE *out)
 {
-    static const struct marey_diff_text_options defaults;
-    const struct marey_diff_text_options *const o = options != NULL ? options : &defaults;
-    struct marey__lines lines = {.out = out, .has_color = o->text.color != 0};
-    return marey__lines_close(&lines, put_text(diff, o, &lines));
+    struct marey__lines lines = {.out = out, .has_color = options->text.color != 0};
+    return marey__lines_close(&lines, put_text(diff, options, &lines));
 }
 
 /* ---- JSON ---- */
@@ -473,7 +471,7 @@ static marey_status put_json(const marey_diff *diff, struct marey__lines *lines)
     return marey__buf_to_stream(line, lines->out);
 }
 
-marey_status marey_diff_json(marey_diff *diff, FILE *out)
+marey_status marey__diff_write_json(const marey_diff *diff, FILE *out)
 {
     struct marey__lines lines = {.out = out};
     return marey__lines_close(&lines, put_json(diff, &lines));
