@@ -117,5 +117,6 @@ marey_report *scaling_make(const struct made_point *points, size_t n)
         add_run(scaling->tables[MAREY__SCALING_RUNS], &points[i]);
     }
     put_text(scaling->tables[MAREY__SCALING_NOTES], "a note | with <marks>");
+    scaling->data = marey__scaling_list_create(scaling->tables[MAREY__SCALING_POINTS]);
     return scaling;
 }

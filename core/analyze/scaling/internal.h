@@ -10,9 +10,8 @@
  *         -- scaling_tables.c, scaling_notes.c: the tables of the report
  *
  *   report -- scaling_summary.c: which rows are a series; a summary of each
- *          -- scaling_views.c: tables for people
  *          -- scaling_charts.c: charts
- *          -- scaling_write.c: text, Markdown, JSON, a page
+ *          -- scaling_write.c: text, Markdown, JSON, a page; tables for people
  *
  * Statistics use logarithms of times. A path that cannot be read becomes a note, and the rest is still read.
  *
@@ -63,13 +62,14 @@ struct marey__scaling_run {
     union marey__scaling_numbers numbers;
     uint32_t first_epoch_counts; /* non-zero: the first epoch is not a warm-up */
     uint32_t is_partial;         /* non-zero: it stopped early; its whole epochs still count */
+    double *owned;               /* of a run in a list: the memory of its arrays */
 };
 
 /* A run with everything unknown but its name, which is lent. */
 struct marey__scaling_run marey__scaling_run_unknown(const char *name);
 
 struct marey__scaling_runs {
-    struct marey__scaling_run *list; /* owns their arrays */
+    struct marey__scaling_run *list;
     size_t n, cap;
     const char **notes;
     size_t n_notes, notes_cap;
@@ -163,13 +163,14 @@ MAREY_WARN_UNUSED marey_status marey__scaling_parts_read(struct marey__scaling_p
 
 /* ---- scaling_read_csv.c, scaling_read_measures.c ---- */
 
-enum marey__scaling_csv {
-    MAREY__CSV_OTHER,
-    MAREY__CSV_MEASUREMENTS,
-    MAREY__CSV_ITWINAI, /* one of its files of power, epoch times or averages */
+enum marey__scaling_file {
+    MAREY__FILE_OTHER, /* of sources: a recording */
+    MAREY__FILE_MEASUREMENTS,
+    MAREY__FILE_ITWINAI, /* a CSV of itwinai: power, epoch times or averages */
+    MAREY__FILE_TRACE,
 };
-/* By its first line. */
-enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len);
+/* The kind of a CSV, by its first line; another for a trace. */
+enum marey__scaling_file marey__scaling_csv_kind(const char *text, size_t len);
 
 /* The measures, in the order of docs/formats/scaling-csv.md. */
 enum marey__measure {
@@ -438,17 +439,17 @@ struct marey__scaling_line {
     const char *name; /* "" for the only one without a name. Lent by the list */
 };
 
+/* marey_report.data: the series of the report. */
 struct marey__scaling_list {
     const marey_table *points;
-    struct marey__scaling_line *series;
-    size_t n;
     struct marey__arena texts;
+    size_t n;
+    struct marey__scaling_line series[];
 };
 
-/* fini() accepts a list whose init failed. */
-MAREY_WARN_UNUSED marey_status marey__scaling_list_init(struct marey__scaling_list *list,
-                                                        const marey_report *report);
-void marey__scaling_list_fini(struct marey__scaling_list *list);
+/* NULL on out of memory. */
+struct marey__scaling_list *marey__scaling_list_create(const marey_table *points);
+void marey__scaling_list_destroy(void *list);
 
 /* A number of any type; NaN where it is null, and for a NULL column. */
 double marey__scaling_number(const marey_table *table, size_t row, const char *column);
@@ -457,16 +458,7 @@ bool marey__scaling_is_same_series(const marey_table *a, size_t row_a, const mar
                                    size_t row_b);
 
 /* One or two sentences about a series, without an end of line. */
-void marey__scaling_summary(struct marey__buf *line, const marey_report *report,
-                            const struct marey__scaling_list *list, size_t series);
-
-/* ---- scaling_views.c ---- */
-
-enum { MAREY__SCALING_SECTIONS = 7 };
-const char *marey__scaling_heading(size_t section);
-/* One of the tables for people, without empty columns and those too wide for `width` (0: any). `*out` is NULL without rows. */
-MAREY_WARN_UNUSED marey_status marey__scaling_view(const marey_report *report, size_t section,
-                                                   uint32_t width, marey_table **out);
+void marey__scaling_summary(struct marey__buf *line, const marey_report *report, size_t series);
 
 /* ---- scaling_charts.c, scaling_write.c ---- */
 

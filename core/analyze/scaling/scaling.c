@@ -88,7 +88,9 @@ static marey_status fill(marey_report *report, const struct marey__scaling_runs 
     MAREY_TRY(complete(&scaling.options));
     const marey_status status = analyze(&scaling);
     free_making(&scaling);
-    return status;
+    MAREY_TRY(status);
+    report->data = marey__scaling_list_create(report->tables[MAREY__SCALING_POINTS]);
+    return report->data != NULL ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- reading ---- */
@@ -243,6 +245,7 @@ const struct marey__analysis marey__analysis_scale = {
               .command = "scale"},
     .reads_paths = true,
     .make = make,
+    .destroy = marey__scaling_list_destroy,
     .text = marey__scaling_text,
     .json = marey__scaling_json,
     .formats = formats,

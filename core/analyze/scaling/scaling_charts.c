@@ -151,7 +151,7 @@ static const struct chart charts[] = {
 /* One chart being drawn. */
 struct drawing {
     const struct chart *chart;
-    struct marey__scaling_list list;
+    const struct marey__scaling_list *list;
     const marey_table *runs;
     struct marey__chart_words words;
     char y_title[96], title[96]; /* with a unit or a measure in them */
@@ -176,10 +176,10 @@ static void *room(struct drawing *d, size_t n, size_t size)
 static double largest(const struct drawing *d)
 {
     double most = 0;
-    for (size_t row = 0; row < marey_table_n_rows(d->list.points); row++) {
+    for (size_t row = 0; row < marey_table_n_rows(d->list->points); row++) {
         double sum = 0;
         for (size_t c = 0; c < MAX_PARTS && d->chart->columns[c] != NULL; c++) {
-            const double value = marey__scaling_number(d->list.points, row, d->chart->columns[c]);
+            const double value = marey__scaling_number(d->list->points, row, d->chart->columns[c]);
             sum += isfinite(value) ? value : 0;
         }
         most = fmax(most, sum);
@@ -226,7 +226,7 @@ static void choose_titles(struct drawing *d)
                  units[chart->unit][u].name);
         return;
     }
-    const char *thing = measured_thing(d->list.points);
+    const char *thing = measured_thing(d->list->points);
     snprintf(d->title, sizeof d->title, "Time of %s", thing);
     snprintf(d->y_title, sizeof d->y_title, "median time of %s (%s)", thing,
              units[chart->unit][u].name);
@@ -237,7 +237,7 @@ static void choose_titles(struct drawing *d)
 
 static double ideal_at(const struct drawing *d, const struct marey__scaling_line *series, size_t row)
 {
-    const marey_table *points = d->list.points;
+    const marey_table *points = d->list->points;
     const double more = marey__scaling_number(points, row, "ideal"),
                  first = marey__scaling_number(points, series->first, d->chart->columns[0]);
     const char *kind = marey__cell_of(points, row, "kind").as.text;
@@ -256,7 +256,7 @@ static double ideal_at(const struct drawing *d, const struct marey__scaling_line
 /* One dashed line is enough where it would be the same for all. */
 static bool has_one_ideal(const struct drawing *d)
 {
-    const struct marey__scaling_list *list = &d->list;
+    const struct marey__scaling_list *list = d->list;
     if (d->chart->ideal == IDEAL_EFFICIENCY)
         return true;
     for (size_t s = 1; s < list->n; s++)
@@ -269,7 +269,7 @@ static bool has_one_ideal(const struct drawing *d)
 static void fill_series(const struct drawing *d, const struct marey__scaling_line *of,
                         struct marey__chart_point *points, struct marey__chart_point *ideals)
 {
-    const marey_table *table = d->list.points;
+    const marey_table *table = d->list->points;
     for (size_t row = of->first; row < of->first + of->n; row++) {
         const double x = marey__scaling_number(table, row, "workers");
         points[row] = (struct marey__chart_point){
@@ -311,7 +311,7 @@ static void join_ideals(struct marey__chart_series *series, size_t n,
 /* The series first, then the ideal of each, then the ideal's name in the legend. */
 static bool draw_lines(struct drawing *d)
 {
-    const struct marey__scaling_list *list = &d->list;
+    const struct marey__scaling_list *list = d->list;
     const size_t n_rows = marey_table_n_rows(list->points);
     struct marey__chart_point *points = room(d, n_rows, sizeof *points),
                               *ideals = room(d, n_rows, sizeof *ideals);
@@ -356,7 +356,7 @@ static bool draw_lines(struct drawing *d)
 /* The median of a column over the runs of a point that have it; NaN: none has. `repeats` has room for all runs. */
 static double median_of_runs(const struct drawing *d, double *repeats, size_t row, const char *column)
 {
-    const marey_table *points = d->list.points;
+    const marey_table *points = d->list->points;
     size_t n = 0;
     for (size_t run = 0; run < marey_table_n_rows(d->runs); run++) {
         const double value = marey__scaling_number(d->runs, run, column);
@@ -371,7 +371,7 @@ static double median_of_runs(const struct drawing *d, double *repeats, size_t ro
 static double value_of(const struct drawing *d, double *repeats, size_t row, size_t part)
 {
     const struct chart *chart = d->chart;
-    const marey_table *points = d->list.points;
+    const marey_table *points = d->list->points;
     if (chart->columns[part] == NULL)
         return 1 - marey__scaling_number(points, row, chart->columns[0]);
     if (chart->is_of_runs)
@@ -424,7 +424,7 @@ static void add_group(struct grid *grid, uint64_t workers)
 
 static void collect(struct grid *grid, const struct drawing *d, double *repeats)
 {
-    const struct marey__scaling_list *list = &d->list;
+    const struct marey__scaling_list *list = d->list;
     for (size_t s = 0; s < list->n; s++) {
         bool any = false;
         for (size_t row = list->series[s].first; row < list->series[s].first + list->series[s].n;
@@ -450,14 +450,14 @@ static void collect(struct grid *grid, const struct drawing *d, double *repeats)
 /* A bar of NaN is not drawn. */
 static void fill_bars(struct grid *grid, const struct drawing *d)
 {
-    const marey_table *points = d->list.points;
+    const marey_table *points = d->list->points;
     const size_t n_bars = grid->n_groups * grid->n_series;
     for (size_t i = 0; i < n_bars * grid->n_parts; i++)
         grid->values[i] = NAN;
     for (size_t i = 0; i < n_bars; i++)
         grid->low[i] = grid->high[i] = NAN;
-    for (size_t s = 0, slot = 0; s < d->list.n; s++) {
-        const struct marey__scaling_line *of = &d->list.series[s];
+    for (size_t s = 0, slot = 0; s < d->list->n; s++) {
+        const struct marey__scaling_line *of = &d->list->series[s];
         bool any = false;
         for (size_t row = of->first; row < of->first + of->n; row++) {
             if (!row_has_values(grid, row))
@@ -477,7 +477,7 @@ static void fill_bars(struct grid *grid, const struct drawing *d)
 static bool draw_bars(struct drawing *d)
 {
     const struct chart *chart = d->chart;
-    const size_t n_rows = marey_table_n_rows(d->list.points), n_series = d->list.n;
+    const size_t n_rows = marey_table_n_rows(d->list->points), n_series = d->list->n;
     struct grid grid = {0};
     while (grid.n_parts < MAX_PARTS && chart->parts[grid.n_parts] != NULL)
         grid.n_parts++;
@@ -542,14 +542,11 @@ static marey_status draw_named(struct drawing *d, const char *name)
 marey_status marey__scaling_chart_put(const marey_report *report, const char *chart, bool has_style,
                                       struct marey__buf *svg)
 {
-    struct drawing drawing = {.runs = marey_report_table(report, "runs"),
+    struct drawing drawing = {.list = report->data,
+                              .runs = marey_report_table(report, "runs"),
                               .svg = svg,
                               .words = {.has_style = has_style, .x_title = "workers"}};
-    marey_status status = marey__scaling_list_init(&drawing.list, report);
-    if (status == MAREY_OK)
-        status = draw_named(&drawing, chart);
-    marey__scaling_list_fini(&drawing.list);
-    return status;
+    return draw_named(&drawing, chart);
 }
 
 marey_status marey__scaling_svg(const marey_report *report,

@@ -14,17 +14,10 @@
 #include "base/internal.h"
 #include "import/internal.h"
 
-static void free_run(struct marey__scaling_run *run)
-{
-    marey__free((void *)(uintptr_t)run->epoch_s);
-    marey__free((void *)(uintptr_t)run->epoch_j);
-    marey__free((void *)(uintptr_t)run->step_s);
-}
-
 void marey__scaling_runs_fini(struct marey__scaling_runs *runs)
 {
     for (size_t i = 0; i < runs->n; i++)
-        free_run(&runs->list[i]);
+        marey__free(runs->list[i].owned);
     marey__free(runs->list);
     marey__free(runs->notes);
     marey__arena_fini(&runs->texts);
@@ -51,18 +44,10 @@ static marey_status check(const struct marey__scaling_run *run)
     return check_times(run, "step", run->step_s, run->n_steps);
 }
 
-/* True also where there is nothing to copy. */
-static bool copy_values(const double **values, size_t n)
+/* NULL where there is nothing to copy. */
+static const double *copy_values(double *into, const double *values, size_t n)
 {
-    if (*values == NULL || n == 0) {
-        *values = NULL;
-        return true;
-    }
-    double *copy = marey__calloc(n, sizeof *copy);
-    if (copy != NULL)
-        memcpy(copy, *values, n * sizeof *copy);
-    *values = copy;
-    return copy != NULL;
+    return values != NULL && n != 0 ? memcpy(into, values, n * sizeof *into) : NULL;
 }
 
 static bool copy_text(struct marey__arena *texts, const char **text)
@@ -77,16 +62,17 @@ marey_status marey__scaling_runs_add(struct marey__scaling_runs *runs,
 {
     struct marey__scaling_run copy = *run;
     MAREY_TRY(check(run));
-    /* Each is copied or becomes NULL, so that whatever the result is, all can be freed. */
-    const bool has_epochs = copy_values(&copy.epoch_s, run->n_epochs);
-    const bool has_joules = copy_values(&copy.epoch_j, run->n_epochs);
-    const bool has_steps = copy_values(&copy.step_s, run->n_steps);
-    if (!has_epochs || !has_joules || !has_steps || !copy_text(&runs->texts, &copy.experiment) ||
+    const size_t n = run->n_epochs;
+    copy.owned = marey__calloc(2 * n + run->n_steps + 1, sizeof *copy.owned);
+    if (copy.owned == NULL || !copy_text(&runs->texts, &copy.experiment) ||
         !copy_text(&runs->texts, &copy.strategy) || !copy_text(&runs->texts, &copy.name) ||
         !marey__grow(&runs->list, &runs->cap, runs->n + 1, sizeof *runs->list)) {
-        free_run(&copy);
+        marey__free(copy.owned);
         return marey__no_memory();
     }
+    copy.epoch_s = copy_values(copy.owned, run->epoch_s, n);
+    copy.epoch_j = copy_values(copy.owned + n, run->epoch_j, n);
+    copy.step_s = copy_values(copy.owned + 2 * n, run->step_s, run->n_steps);
     runs->list[runs->n++] = copy;
     return MAREY_OK;
 }
@@ -105,11 +91,9 @@ marey_status marey__scaling_runs_note(struct marey__scaling_runs *runs, const ch
 /* Folders within folders; those of MLflow are six deep. Sources that fail and are named one by one. */
 enum { MAX_DEPTH = 16, MAX_FAILURES = 10 };
 
-enum kind { RECORDING, TRACES, CSV };
-
 struct source {
     char *path;
-    enum kind kind;
+    enum marey__scaling_file kind;
     struct marey__scaling_runs runs; /* what came of it */
     marey_status status;
     char failure[512];
@@ -171,7 +155,7 @@ marey_status marey__scaling_read_note(const struct marey__scaling_reading *readi
 
 /* ---- sources ---- */
 
-static bool add_source(struct sources *sources, const char *path, enum kind kind)
+static bool add_source(struct sources *sources, const char *path, enum marey__scaling_file kind)
 {
     char *copy = marey__strndup(path, strlen(path));
     if (copy == NULL ||
@@ -188,24 +172,20 @@ static bool ends_in(const char *path, const char *end)
     return marey__ends_with(path, strlen(path), end);
 }
 
-/* What a file is, by how it begins. One that cannot be read is none; MAREY_ENOMEM alone is a failure. */
-enum what { IS_OTHER, IS_MEASUREMENTS, IS_ITWINAI, IS_TRACE };
-static marey_status look_at_bytes(const char *path, enum what *out)
+/* The kind of a file, by how it begins. One that cannot be read is another; only MAREY_ENOMEM is a failure. */
+static marey_status find_kind(const char *path, enum marey__scaling_file *out)
 {
     marey__byte_source *bytes = NULL;
     const char *text = "";
     size_t len = 0;
-    *out = IS_OTHER;
+    *out = MAREY__FILE_OTHER;
     marey_status status = marey__bytes_open(path, &bytes);
     if (status == MAREY_OK)
         status = marey__bytes_peek(bytes, &text, &len);
-    if (status == MAREY_OK && len != 0) {
-        const enum marey__scaling_csv csv = marey__scaling_csv_kind(text, len);
-        *out = csv == MAREY__CSV_MEASUREMENTS                     ? IS_MEASUREMENTS
-               : csv == MAREY__CSV_ITWINAI                        ? IS_ITWINAI
-               : marey__import_chrome.looks_like(path, text, len) ? IS_TRACE
-                                                                  : IS_OTHER;
-    }
+    if (status == MAREY_OK && len != 0)
+        *out = marey__scaling_csv_kind(text, len);
+    if (*out == MAREY__FILE_OTHER && len != 0 && marey__import_chrome.looks_like(path, text, len))
+        *out = MAREY__FILE_TRACE;
     marey__bytes_close(bytes);
     return status == MAREY_ENOMEM ? status : MAREY_OK;
 }
@@ -235,14 +215,14 @@ static int is_visible(const struct dirent *entry)
 static bool look_at_file(struct sources *sources, const char *path, bool *has_traces)
 {
     static const char *const endings[] = {".csv", ".csv.gz", ".json", ".json.gz"};
-    enum what what = IS_OTHER;
+    enum marey__scaling_file kind = MAREY__FILE_OTHER;
     for (size_t i = 0; i < MAREY__COUNT_OF(endings); i++)
-        if (ends_in(path, endings[i]) && look_at_bytes(path, &what) != MAREY_OK)
+        if (ends_in(path, endings[i]) && find_kind(path, &kind) != MAREY_OK)
             return false;
-    sources->has_itwinai |= what == IS_ITWINAI;
-    *has_traces |= what == IS_TRACE;
-    sources->n_other += what == IS_OTHER;
-    return what != IS_MEASUREMENTS || add_source(sources, path, CSV);
+    sources->has_itwinai |= kind == MAREY__FILE_ITWINAI;
+    *has_traces |= kind == MAREY__FILE_TRACE;
+    sources->n_other += kind == MAREY__FILE_OTHER;
+    return kind != MAREY__FILE_MEASUREMENTS || add_source(sources, path, kind);
 }
 
 static bool look_into(struct sources *sources, const char *folder, int depth);
@@ -265,7 +245,7 @@ static bool look_into(struct sources *sources, const char *folder, int depth)
     bool is_done = true, has_traces = false;
     const bool is_whole = n > 0 && is_recording(entries, n, folder);
     if (is_whole)
-        is_done = add_source(sources, folder, RECORDING);
+        is_done = add_source(sources, folder, MAREY__FILE_OTHER);
     for (int i = 0; i < n; i++) {
         struct marey__buf path = {0};
         if (is_done && !is_whole) {
@@ -278,7 +258,7 @@ static bool look_into(struct sources *sources, const char *folder, int depth)
         free(entries[i]);
     }
     free(entries);
-    return is_done && (!has_traces || add_source(sources, folder, TRACES));
+    return is_done && (!has_traces || add_source(sources, folder, MAREY__FILE_TRACE));
 }
 
 /* ---- a path ---- */
@@ -288,7 +268,7 @@ static void leave_out_itwinai_traces(struct sources *sources)
 {
     for (size_t i = 0; i < sources->n; i++) {
         struct source *source = &sources->list[i];
-        if (source->kind != TRACES || !ends_in(source->path, "/torch-traces"))
+        if (source->kind != MAREY__FILE_TRACE || !ends_in(source->path, "/torch-traces"))
             continue;
         source->status = MAREY_EFORMAT;
         snprintf(source->failure, sizeof source->failure,
@@ -314,18 +294,17 @@ static marey_status find_in_folder(struct sources *sources, const char *path)
 
 static marey_status find_file(struct sources *sources, const char *path)
 {
-    enum what what;
-    MAREY_TRY(look_at_bytes(path, &what));
-    sources->has_itwinai = what == IS_ITWINAI;
+    enum marey__scaling_file kind;
+    MAREY_TRY(find_kind(path, &kind));
+    sources->has_itwinai = kind == MAREY__FILE_ITWINAI;
     if (sources->has_itwinai)
         return MAREY_OK;
-    if (what == IS_OTHER && !ends_in(path, ".klog"))
+    if (kind == MAREY__FILE_OTHER && !ends_in(path, ".klog"))
         return marey__fail(
             MAREY_EFORMAT,
             "%s is not a recording, a trace of torch.profiler, or a CSV with a column "
             "workers and measures or as itwinai writes",
             path);
-    const enum kind kind = what == IS_MEASUREMENTS ? CSV : what == IS_TRACE ? TRACES : RECORDING;
     return add_source(sources, path, kind) ? MAREY_OK : marey__no_memory();
 }
 
@@ -339,14 +318,6 @@ static marey_status find_sources(struct sources *sources, const char *path)
 
 /* ---- reading ---- */
 
-static marey_status read_source(const struct marey__scaling_reading *reading,
-                                const struct source *source)
-{
-    return source->kind == CSV
-               ? marey__scaling_read_csv(reading, source->path)
-               : marey__scaling_read_recording(reading, source->path, source->kind == TRACES);
-}
-
 /* What is wrong with one source is reported later; out of memory ends it at once. */
 static marey_status read_nth(void *ctx, size_t i)
 {
@@ -356,7 +327,10 @@ static marey_status read_nth(void *ctx, size_t i)
         return MAREY_OK; /* it is left out */
     const struct marey__scaling_reading reading = {
         .runs = &source->runs, .options = sources->options, .n_jobs = sources->n_jobs};
-    source->status = read_source(&reading, source);
+    source->status = source->kind == MAREY__FILE_MEASUREMENTS
+                         ? marey__scaling_read_csv(&reading, source->path)
+                         : marey__scaling_read_recording(&reading, source->path,
+                                                         source->kind == MAREY__FILE_TRACE);
     if (source->status != MAREY_OK)
         snprintf(source->failure, sizeof source->failure, "%s", marey_last_error());
     return source->status == MAREY_ENOMEM ? marey__fail(MAREY_ENOMEM, "%s", source->failure)

@@ -80,7 +80,7 @@ static bool has_column(const char *line, size_t len, const char *name)
     return false;
 }
 
-enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len)
+enum marey__scaling_file marey__scaling_csv_kind(const char *text, size_t len)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* of some editors, for UTF-8 */
     if (len >= 3 && memcmp(text, mark, 3) == 0)
@@ -92,12 +92,12 @@ enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len)
     for (size_t i = 0; i < MAREY__N_MEASURES; i++)
         has_measure |= has_column(text, n, measure_names[i]);
     if (has_measure && has_column(text, n, "workers"))
-        return MAREY__CSV_MEASUREMENTS;
+        return MAREY__FILE_MEASUREMENTS;
     const bool is_itwinai =
         (has_column(text, n, "epoch_id") && has_column(text, n, "nodes")) ||
         (has_column(text, n, "power") && has_column(text, n, "probing_interval")) ||
         (has_column(text, n, "self_cuda_time_total") && has_column(text, n, "strategy"));
-    return is_itwinai ? MAREY__CSV_ITWINAI : MAREY__CSV_OTHER;
+    return is_itwinai ? MAREY__FILE_ITWINAI : MAREY__FILE_OTHER;
 }
 
 /* ---- runs and series ---- */

@@ -26,9 +26,10 @@ struct run_rows {
 
 /* What goes to a run besides plain numbers. */
 struct values {
-    double *epoch_s, *epoch_j, *step_s;
-    double *epoch_end_ms; /* NaN: not said */
+    double *epoch_s, *epoch_j;
+    double *epoch_end_ms; /* NaN: unknown */
     double *epoch_step;   /* its number */
+    double *step_s;
 };
 
 /* ---- order ---- */
@@ -308,28 +309,6 @@ static void add_means(const struct run_rows *rows, struct marey__scaling_run *ru
     run->numbers.utilization = mean_of(rows, MAREY__MEASURE_UTILIZATION) / 100;
 }
 
-static void free_values(struct values *values)
-{
-    marey__free(values->epoch_s);
-    marey__free(values->epoch_j);
-    marey__free(values->epoch_end_ms);
-    marey__free(values->epoch_step);
-    marey__free(values->step_s);
-}
-
-static bool make_values(struct values *values, const struct run_rows *rows)
-{
-    double **const of_epochs[] = {&values->epoch_s, &values->epoch_j, &values->epoch_end_ms,
-                                  &values->epoch_step};
-    bool is_done = true;
-    for (size_t i = 0; i < MAREY__COUNT_OF(of_epochs); i++) {
-        *of_epochs[i] = marey__calloc(rows->n[MAREY__MEASURE_EPOCH] + 1, sizeof(double));
-        is_done &= *of_epochs[i] != NULL;
-    }
-    values->step_s = marey__calloc(rows->n[MAREY__MEASURE_STEP] + 1, sizeof(double));
-    return is_done && values->step_s != NULL;
-}
-
 /* A sum of large numbers from outside may be none. */
 static bool has_energy(const struct marey__scaling_run *run, const struct values *values)
 {
@@ -346,12 +325,11 @@ static marey_status add_run(const struct marey__scaling_reading *reading,
                             const struct marey__measured_run *from, const struct run_rows *rows,
                             const char *name)
 {
-    struct values values = {0};
+    const size_t n = rows->n[MAREY__MEASURE_EPOCH];
+    double *const room = marey__calloc(4 * n + rows->n[MAREY__MEASURE_STEP] + 1, sizeof *room);
+    MAREY__TRY_MEMORY(room != NULL);
+    struct values values = {room, room + n, room + 2 * n, room + 3 * n, room + 4 * n};
     struct marey__scaling_run run = marey__scaling_run_unknown(name);
-    if (!make_values(&values, rows)) {
-        free_values(&values);
-        return marey__no_memory();
-    }
     run.experiment = from->experiment;
     run.strategy = from->strategy;
     run.workers = from->workers;
@@ -369,7 +347,7 @@ static marey_status add_run(const struct marey__scaling_reading *reading,
     run.epoch_j = has_energy(&run, &values) ? values.epoch_j : NULL;
     if (status == MAREY_OK)
         status = marey__scaling_read_add(reading, &run);
-    free_values(&values);
+    marey__free(room);
     return status;
 }
 

@@ -61,8 +61,8 @@ struct source {
 
 /* Arrays of a run. */
 struct values {
-    double *epoch_s, *epoch_j, *step_s;
-    uint64_t *epoch_number;
+    double *epoch_s, *epoch_j, *epoch_number; /* one allocation */
+    double *step_s;
     size_t n_epochs;
     struct marey__scaling_steps steps; /* of all ranks */
 };
@@ -74,16 +74,14 @@ static bool take_epochs(const marey_table *table, struct values *values,
                         struct marey__scaling_run *run)
 {
     const size_t n = marey_table_n_rows(table);
-    double most = 0, *samples = marey__calloc(n + 1, sizeof *samples);
+    double most = 0;
     size_t n_samples = 0;
-    values->epoch_s = marey__calloc(n + 1, sizeof(double));
-    values->epoch_j = marey__calloc(n + 1, sizeof(double));
-    values->epoch_number = marey__calloc(n + 1, sizeof(uint64_t));
-    if (samples == NULL || values->epoch_s == NULL || values->epoch_j == NULL ||
-        values->epoch_number == NULL) {
-        marey__free(samples);
+    values->epoch_s = marey__calloc(4 * n + 1, sizeof *values->epoch_s);
+    if (values->epoch_s == NULL)
         return false;
-    }
+    values->epoch_j = values->epoch_s + n;
+    values->epoch_number = values->epoch_j + n;
+    double *const samples = values->epoch_number + n;
     for (size_t i = 0; i < n; i++)
         most = fmax(most, marey__scaling_number(table, i, "ranks"));
     for (size_t i = 0; i < n; i++) {
@@ -95,13 +93,12 @@ static bool take_epochs(const marey_table *table, struct values *values,
             continue;
         }
         values->epoch_j[values->n_epochs] = NAN;
-        values->epoch_number[values->n_epochs] = (uint64_t)marey__scaling_number(table, i, "epoch");
+        values->epoch_number[values->n_epochs] = marey__scaling_number(table, i, "epoch");
         values->epoch_s[values->n_epochs++] = ns * 1e-9;
         if (of > 0)
             samples[n_samples++] = of;
     }
     run->numbers.samples_per_epoch = n_samples != 0 ? marey__median(samples, n_samples) : NAN;
-    marey__free(samples);
     return true;
 }
 
@@ -136,7 +133,7 @@ static void take_energy(const marey_report *report, const struct values *values,
             run->numbers.utilization = marey__scaling_number(runs, i, "utilization");
     }
     for (size_t i = 0, e = 0; i < marey_table_n_rows(epochs) && e < values->n_epochs; i++) {
-        const uint64_t number = (uint64_t)marey__scaling_number(epochs, i, "epoch");
+        const double number = marey__scaling_number(epochs, i, "epoch");
         while (e < values->n_epochs && values->epoch_number[e] < number)
             e++;
         if (e < values->n_epochs && values->epoch_number[e] == number)
@@ -167,14 +164,12 @@ static marey_status add_energy(const struct source *source, const struct values 
 static bool take_steps(struct values *values, struct marey__scaling_run *run)
 {
     const struct marey__scaling_steps *steps = &values->steps;
-    double *samples = marey__calloc(steps->n + 1, sizeof *samples);
     uint32_t most = 0;
     size_t n = 0, n_samples = 0;
-    values->step_s = marey__calloc(steps->n + 1, sizeof *values->step_s);
-    if (samples == NULL || values->step_s == NULL) {
-        marey__free(samples);
+    values->step_s = marey__calloc(2 * steps->n + 1, sizeof *values->step_s);
+    if (values->step_s == NULL)
         return false;
-    }
+    double *const samples = values->step_s + steps->n;
     for (size_t i = 0; i < steps->n; i++)
         most = MAREY__MAX(most, steps->list[i].n);
     for (size_t i = 0; i < steps->n; i++) {
@@ -188,7 +183,6 @@ static bool take_steps(struct values *values, struct marey__scaling_run *run)
     for (size_t i = 0; i < run->n_steps; i++)
         values->step_s[i] = values->step_s[i * n / run->n_steps];
     run->numbers.batch = n_samples != 0 ? marey__median(samples, n_samples) : NAN;
-    marey__free(samples);
     return true;
 }
 
@@ -373,15 +367,6 @@ static marey_status fill(const struct source *source, struct values *values,
     return add_identity(source, run);
 }
 
-static void free_values(struct values *values)
-{
-    marey__free(values->epoch_s);
-    marey__free(values->epoch_j);
-    marey__free(values->epoch_number);
-    marey__free(values->step_s);
-    marey__scaling_steps_fini(&values->steps);
-}
-
 static marey_status read_run(const struct source *source)
 {
     struct values values = {0};
@@ -394,7 +379,9 @@ static marey_status read_run(const struct source *source)
     marey_status status = name.failed ? marey__no_memory() : fill(source, &values, &run);
     if (status == MAREY_OK)
         status = marey__scaling_read_add(source->runs->reading, &run);
-    free_values(&values);
+    marey__free(values.epoch_s);
+    marey__free(values.step_s);
+    marey__scaling_steps_fini(&values.steps);
     marey__buf_fini(&name);
     return status;
 }

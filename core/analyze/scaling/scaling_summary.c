@@ -49,32 +49,34 @@ static bool has_several_experiments(const marey_table *points)
 
 static const char *name_series(struct marey__scaling_list *list, size_t row, bool has_experiments)
 {
-    const struct marey_cell experiment = marey__cell_of(list->points, row, "experiment"),
-                            strategy = marey__cell_of(list->points, row, "strategy");
+    const char *const experiment = has_experiments
+                                       ? marey__cell_of(list->points, row, "experiment").as.text
+                                       : "",
+                      *const strategy = marey__cell_of(list->points, row, "strategy").as.text,
+                      *const comma = *experiment != '\0' && *strategy != '\0' ? ", " : "";
     struct marey__buf name = {0};
-    if (has_experiments)
-        marey__buf_put(&name, experiment.as.text, experiment.len);
-    if (strategy.len != 0) {
-        marey__buf_puts(&name, name.len != 0 ? ", " : "");
-        marey__buf_put(&name, strategy.as.text, strategy.len);
-    }
+    marey__buf_printf(&name, "%s%s%s", experiment, comma, strategy);
     const char *text = name.failed ? NULL : marey__arena_text(&list->texts, name.data, name.len);
     marey__buf_fini(&name);
     return text;
 }
 
-marey_status marey__scaling_list_init(struct marey__scaling_list *list, const marey_report *report)
+struct marey__scaling_list *marey__scaling_list_create(const marey_table *points)
 {
-    const marey_table *points = marey_report_table(report, "points");
     const size_t n_rows = marey_table_n_rows(points);
-    *list = (struct marey__scaling_list){.points = points};
-    list->series = marey__calloc(n_rows + 1, sizeof *list->series);
-    MAREY__TRY_MEMORY(list->series != NULL);
-    const bool has_experiments = n_rows != 0 && has_several_experiments(points);
+    const bool has_experiments = has_several_experiments(points);
+    struct marey__scaling_list *const list =
+        marey__calloc(1, sizeof *list + n_rows * sizeof *list->series);
+    if (list == NULL)
+        return NULL;
+    list->points = points;
     for (size_t row = 0; row < n_rows; row++) {
         if (row == 0 || !marey__scaling_is_same_series(points, row - 1, points, row)) {
             const char *name = name_series(list, row, has_experiments);
-            MAREY__TRY_MEMORY(name != NULL);
+            if (name == NULL) {
+                marey__scaling_list_destroy(list);
+                return NULL;
+            }
             list->series[list->n++] = (struct marey__scaling_line){.first = row, .name = name};
         }
         list->series[list->n - 1].n++;
@@ -82,13 +84,15 @@ marey_status marey__scaling_list_init(struct marey__scaling_list *list, const ma
     for (size_t s = 0; list->n > 1 && s < list->n; s++)
         if (list->series[s].name[0] == '\0')
             list->series[s].name = "(no name)";
-    return MAREY_OK;
+    return list;
 }
 
-void marey__scaling_list_fini(struct marey__scaling_list *list)
+void marey__scaling_list_destroy(void *data)
 {
-    marey__free(list->series);
-    marey__arena_fini(&list->texts);
+    struct marey__scaling_list *const list = data;
+    if (list != NULL)
+        marey__arena_fini(&list->texts);
+    marey__free(list);
 }
 
 /* ---- the summary ---- */
@@ -285,9 +289,9 @@ static void put_outlook(const struct summary *s, const marey_report *report)
     }
 }
 
-void marey__scaling_summary(struct marey__buf *line, const marey_report *report,
-                            const struct marey__scaling_list *list, size_t series)
+void marey__scaling_summary(struct marey__buf *line, const marey_report *report, size_t series)
 {
+    const struct marey__scaling_list *const list = report->data;
     const struct summary s = {line, list->points, &list->series[series]};
     const char *name = s.series->name;
     const bool is_assumed = s.series->n > 1 && is_kind(&s, "unknown");

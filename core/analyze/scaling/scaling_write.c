@@ -1,22 +1,293 @@
 /*
  * A scaling report as text, Markdown, JSON and a page: a summary of each series, tables, notes. The page has charts as
  * well, no script, and loads nothing.
+ *
+ * Tables for people are those of the analysis with times in units that fit, shares in percent, intervals in one column.
+ * Columns without a value, and with the usual one only, are left out.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyze/scaling/internal.h"
 
+/* ---- tables for people ---- */
+
+enum how {
+    AS_TEXT,
+    AS_COUNT,
+    AS_SECONDS,
+    AS_REAL,
+    AS_PERCENT,
+    AS_YES,
+    TO_SECONDS,
+    TO_PERCENT,
+    TO_REAL
+};
+
+struct drawn {
+    const char *title, *from, *high; /* of an interval: its low and high columns */
+    enum how how;
+    bool is_key;   /* says whose row it is: a row of nothing else is not drawn */
+    uint32_t room; /* columns that a terminal must have for it; 0: any */
+};
+
+enum { NARROW = 100, WIDE = 130, MOST_COLUMNS = 16 };
+
+#define SERIES                                                                                     \
+    {"experiment", "experiment", NULL, AS_TEXT, true, 0},                                          \
+    {                                                                                              \
+        "strategy", "strategy", NULL, AS_TEXT, true, 0                                             \
+    }
+#define WORKERS                                                                                    \
+    {                                                                                              \
+        "workers", "workers", NULL, AS_COUNT, true, 0                                              \
+    }
+
+static const struct drawn point_columns[] = {
+    SERIES,
+    WORKERS,
+    {"nodes", "nodes", NULL, AS_COUNT, true, WIDE},
+    {"runs", "runs", NULL, AS_COUNT, true, 0},
+    {"epochs", "epochs", NULL, AS_COUNT, true, WIDE},
+    {"scaling", "kind", NULL, AS_TEXT, true, WIDE},
+    {"of", "measure", NULL, AS_TEXT, true, 0},
+    {"time", "time_s", NULL, AS_SECONDS, false, 0},
+    {"interval", "low_s", "high_s", TO_SECONDS, false, NARROW},
+    {"speedup", "speedup", NULL, AS_REAL, false, 0},
+    {"efficiency %", "efficiency", NULL, AS_PERCENT, false, 0},
+    {"interval %", "efficiency_low", "efficiency_high", TO_PERCENT, false, 0},
+    {"samples/s", "throughput", NULL, AS_REAL, false, NARROW},
+    {"Karp-Flatt %", "karp_flatt", NULL, AS_PERCENT, false, WIDE},
+    {"repeats disagree", "disagrees", NULL, AS_YES, false, 0},
+};
+static const struct drawn step_columns[] = {
+    SERIES,
+    WORKERS,
+    {"compute", "compute_s", NULL, AS_SECONDS, false, 0},
+    {"exposed communication", "communication_s", NULL, AS_SECONDS, false, 0},
+    {"exposed copies", "memory_s", NULL, AS_SECONDS, false, 0},
+    {"idle", "idle_s", NULL, AS_SECONDS, false, 0},
+};
+static const struct drawn energy_columns[] = {
+    SERIES,
+    WORKERS,
+    {"J/epoch", "joules_per_epoch", NULL, AS_REAL, false, 0},
+    {"interval", "joules_low", "joules_high", TO_REAL, false, 0},
+    {"J/sample", "joules_per_sample", NULL, AS_REAL, false, 0},
+    {"energy efficiency %", "energy_efficiency", NULL, AS_PERCENT, false, 0},
+    {"energy x delay Js", "energy_delay", NULL, AS_REAL, false, WIDE},
+    {"GPU utilization %", "utilization", NULL, AS_PERCENT, false, 0},
+};
+static const struct drawn fit_columns[] = {
+    SERIES,
+    {"model", "model", NULL, AS_TEXT, true, 0},
+    {"serial %", "serial", NULL, AS_PERCENT, false, 0},
+    {"interval %", "serial_low", "serial_high", TO_PERCENT, false, 0},
+    {"contention", "contention", NULL, AS_REAL, false, 0},
+    {"interval", "contention_low", "contention_high", TO_REAL, false, WIDE},
+    {"coherency", "coherency", NULL, AS_REAL, false, 0},
+    {"interval", "coherency_low", "coherency_high", TO_REAL, false, WIDE},
+    {"off by %", "residual", NULL, AS_PERCENT, false, 0},
+    {"fastest at", "best_workers", NULL, AS_REAL, false, 0},
+    {"interval", "best_low", "best_high", TO_REAL, false, WIDE},
+    {"note", "note", NULL, AS_TEXT, false, 0},
+};
+static const struct drawn forecast_columns[] = {
+    SERIES,
+    {"model", "model", NULL, AS_TEXT, true, 0},
+    WORKERS,
+    {"time", "time_s", NULL, AS_SECONDS, false, 0},
+    {"interval", "low_s", "high_s", TO_SECONDS, false, 0},
+    {"speedup", "speedup", NULL, AS_REAL, false, 0},
+    {"efficiency %", "efficiency", NULL, AS_PERCENT, false, 0},
+};
+static const struct drawn best_columns[] = {
+    SERIES,
+    {"for", "for", NULL, AS_TEXT, true, 0},
+    WORKERS,
+    {"measured", "measured", NULL, AS_YES, false, 0},
+};
+static const struct drawn run_columns[] = {
+    SERIES,
+    WORKERS,
+    {"run", "run", NULL, AS_TEXT, true, 0},
+    {"epochs", "epochs", NULL, AS_COUNT, true, 0},
+    {"median epoch", "median_epoch_s", NULL, AS_SECONDS, false, 0},
+    {"median step", "median_step_s", NULL, AS_SECONDS, false, 0},
+    {"joules", "joules", NULL, AS_REAL, false, 0},
+    {"stopped half-way", "partial", NULL, AS_YES, false, 0},
+};
+
+#define SECTION(heading, table, columns)                                                           \
+    {                                                                                              \
+        heading, table, columns, MAREY__COUNT_OF(columns)                                          \
+    }
+static const struct {
+    const char *heading, *table;
+    const struct drawn *columns;
+    size_t n;
+} sections[] = {
+    SECTION("time, speedup, efficiency", "points", point_columns),
+    SECTION("a step, mean over ranks", "points", step_columns),
+    SECTION("energy", "points", energy_columns),
+    SECTION("fits", "fits", fit_columns),
+    SECTION("forecast", "forecast", forecast_columns),
+    SECTION("best number of workers", "best", best_columns),
+    SECTION("runs", "runs", run_columns),
+};
+
+/* ---- what is worth a column, and a row ---- */
+
+static bool is_empty(const marey_table *from, size_t row, const struct drawn *column)
+{
+    if (column->how == AS_TEXT)
+        return marey__cell_of(from, row, column->from).len == 0;
+    const double value = marey__scaling_number(from, row, column->from);
+    if (column->high != NULL)
+        return !isfinite(value) || !isfinite(marey__scaling_number(from, row, column->high));
+    return !isfinite(value) || (value == 0 && column->how == AS_YES);
+}
+
+static bool is_worth_a_row(const marey_table *from, size_t row, const struct drawn *columns, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!columns[i].is_key && columns[i].how != AS_YES && !is_empty(from, row, &columns[i]))
+            return true;
+    return columns == best_columns;
+}
+
+/* All of one machine, all measured by epochs, no time at all: not worth telling. */
+static bool is_usual(const marey_table *from, const struct drawn *column, size_t row)
+{
+    if (strcmp(column->from, "nodes") == 0)
+        return marey__scaling_number(from, row, "nodes") <= 1;
+    if (strcmp(column->from, "measure") == 0)
+        return strcmp(marey__cell_of(from, row, "measure").as.text, "epoch") == 0;
+    return column->how == AS_SECONDS && marey__scaling_number(from, row, column->from) == 0;
+}
+
+static bool is_worth_a_column(const marey_table *from, const struct drawn *column, uint32_t width)
+{
+    if (width != 0 && width < column->room)
+        return false;
+    for (size_t row = 0; row < marey_table_n_rows(from); row++)
+        if (!is_empty(from, row, column) && !is_usual(from, column, row))
+            return true;
+    return false;
+}
+
+/* ---- cells ---- */
+
+/* Both ends in one text: "9.8 s to 10.4 s", "78.1 to 82.0". */
+static void put_interval(marey_table *into, struct marey__buf *text, const marey_table *from,
+                         size_t row, const struct drawn *column)
+{
+    const double ends[] = {marey__scaling_number(from, row, column->from),
+                           marey__scaling_number(from, row, column->high)};
+    text->len = 0;
+    for (size_t i = 0; i < MAREY__COUNT_OF(ends); i++) {
+        marey__buf_puts(text, i != 0 ? " to " : "");
+        if (column->how == TO_SECONDS)
+            marey__text_duration(text, ends[i] * 1e9, NULL);
+        else if (column->how == TO_PERCENT)
+            marey__buf_printf(text, "%.1f", ends[i] * 100);
+        else
+            marey__buf_printf(text, fabs(ends[i]) >= 1000 ? "%.0f" : "%.3g", ends[i]);
+    }
+    marey_table_text(into, text->data, text->failed ? 0 : text->len);
+}
+
+/* `text` is room for a text, and remembers when there was no memory. */
+static void put_cell(marey_table *into, struct marey__buf *text, const marey_table *from,
+                     size_t row, const struct drawn *column)
+{
+    const struct marey_cell cell = marey__cell_of(from, row, column->from);
+    const double value =
+        column->how == AS_TEXT ? NAN : marey__scaling_number(from, row, column->from);
+    if (is_empty(from, row, column) && column->how != AS_YES)
+        marey_table_null(into);
+    else if (column->how == AS_TEXT)
+        marey_table_text(into, cell.as.text, cell.len);
+    else if (column->high != NULL)
+        put_interval(into, text, from, row, column);
+    else if (column->how == AS_YES)
+        marey_table_bool(into, value > 0);
+    else if (column->how == AS_COUNT)
+        marey_table_u64(into, (uint64_t)value);
+    else if (column->how == AS_SECONDS)
+        marey_table_f64(into, value * 1e9);
+    else if (column->how == AS_PERCENT)
+        marey_table_f64(into, round(value * 1000) / 10);
+    else
+        marey_table_f64(into, value);
+}
+
+static struct marey_column column_of(const struct drawn *column)
+{
+    static const struct {
+        enum marey_type type;
+        enum marey_unit unit;
+    } kinds[] = {
+        [AS_TEXT] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        [AS_COUNT] = {MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+        [AS_SECONDS] = {MAREY_TYPE_F64, MAREY_UNIT_NS},
+        [AS_REAL] = {MAREY_TYPE_F64, MAREY_UNIT_NONE},
+        [AS_PERCENT] = {MAREY_TYPE_F64, MAREY_UNIT_NONE},
+        [AS_YES] = {MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
+        [TO_SECONDS] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        [TO_PERCENT] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        [TO_REAL] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    };
+    return (struct marey_column){column->from, column->title, kinds[column->how].type,
+                                 kinds[column->how].unit};
+}
+
+/* ---- the table ---- */
+
+/* A section's table without empty columns and those too wide for `width` (0: any). `*out` is NULL without rows. */
+static marey_status make_view(const marey_report *report, size_t section, uint32_t width,
+                              marey_table **out)
+{
+    const marey_table *from = marey_report_table(report, sections[section].table);
+    const struct drawn *columns = sections[section].columns, *chosen[MOST_COLUMNS];
+    struct marey_column made[MOST_COLUMNS];
+    struct marey__buf text = {0};
+    marey_table *table = NULL;
+    size_t n = 0;
+    *out = NULL;
+    for (size_t i = 0; i < sections[section].n; i++)
+        if (is_worth_a_column(from, &columns[i], width)) {
+            chosen[n] = &columns[i];
+            made[n++] = column_of(&columns[i]);
+        }
+    if (n == 0)
+        return MAREY_OK;
+    MAREY_TRY(marey_table_create(sections[section].table, made, n, &table));
+    for (size_t row = 0; row < marey_table_n_rows(from); row++)
+        for (size_t i = 0; i < n && is_worth_a_row(from, row, columns, sections[section].n); i++)
+            put_cell(table, &text, from, row, chosen[i]);
+    const marey_status status = text.failed ? marey__no_memory() : marey_table_status(table);
+    marey__buf_fini(&text);
+    if (status != MAREY_OK || marey_table_n_rows(table) == 0)
+        marey_table_destroy(table);
+    else
+        *out = table;
+    return status;
+}
+
+/* ---- all formats ---- */
+
 struct writing {
     const marey_report *report;
     const struct marey_text_options *options;
     const marey_table *notes;
-    struct marey__scaling_list list;
+    const struct marey__scaling_list *list;
     struct marey__lines lines;
 };
 
 /* The tables of single runs come last, and are not in text and Markdown. */
-enum { N_TEXT_SECTIONS = MAREY__SCALING_SECTIONS - 1 };
+enum { N_SECTIONS = MAREY__COUNT_OF(sections), N_TEXT_SECTIONS = N_SECTIONS - 1 };
 
 typedef void put_string(struct marey__buf *line, const char *text, size_t len);
 
@@ -24,7 +295,7 @@ typedef void put_string(struct marey__buf *line, const char *text, size_t len);
 static void put_summary(struct writing *w, size_t series, put_string *put)
 {
     struct marey__buf summary = {0};
-    marey__scaling_summary(&summary, w->report, &w->list, series);
+    marey__scaling_summary(&summary, w->report, series);
     put(&w->lines.line, summary.data, summary.failed ? 0 : summary.len);
     w->lines.line.failed |= summary.failed;
     marey__buf_fini(&summary);
@@ -43,9 +314,9 @@ static marey_status put_tables(struct writing *w, size_t n_sections, uint32_t wi
 {
     for (size_t section = 0; section < n_sections; section++) {
         marey_table *table = NULL;
-        MAREY_TRY(marey__scaling_view(w->report, section, width, &table));
+        MAREY_TRY(make_view(w->report, section, width, &table));
         const marey_status status =
-            table != NULL ? put(w, marey__scaling_heading(section), table) : MAREY_OK;
+            table != NULL ? put(w, sections[section].heading, table) : MAREY_OK;
         marey_table_destroy(table);
         MAREY_TRY(status);
     }
@@ -66,9 +337,9 @@ static marey_status put_text_table(struct writing *w, const char *heading, const
 
 static marey_status put_text(struct writing *w)
 {
-    for (size_t s = 0; s < w->list.n; s++) {
+    for (size_t s = 0; s < w->list->n; s++) {
         marey__buf_puts(&w->lines.line, marey__style(&w->lines, BOLD));
-        marey__scaling_summary(&w->lines.line, w->report, &w->list, s);
+        marey__scaling_summary(&w->lines.line, w->report, s);
         marey__buf_puts(&w->lines.line, marey__style(&w->lines, PLAIN));
         MAREY_TRY(marey__lines_end(&w->lines));
     }
@@ -88,7 +359,7 @@ static marey_status put_markdown_table(struct writing *w, const char *heading,
 
 static marey_status put_markdown(struct writing *w)
 {
-    for (size_t s = 0; s < w->list.n; s++) {
+    for (size_t s = 0; s < w->list->n; s++) {
         marey__buf_puts(&w->lines.line, s == 0 ? "**" : "\n**");
         put_summary(w, s, marey__markdown_put);
         marey__buf_puts(&w->lines.line, "**\n");
@@ -108,11 +379,11 @@ static marey_status put_json(struct writing *w)
 {
     struct marey__buf *line = &w->lines.line;
     marey__buf_puts(line, "{\n  \"summary\": [");
-    for (size_t s = 0; s < w->list.n; s++) {
+    for (size_t s = 0; s < w->list->n; s++) {
         marey__buf_puts(line, s == 0 ? "\n    " : ",\n    ");
         put_summary(w, s, marey__json_put);
     }
-    marey__buf_puts(line, w->list.n == 0 ? "],\n" : "\n  ],\n");
+    marey__buf_puts(line, w->list->n == 0 ? "],\n" : "\n  ],\n");
     for (size_t t = 0; t < MAREY__SCALING_NOTES; t++)
         MAREY_TRY(marey__json_named_rows(line, w->report->tables[t], w->lines.out));
     marey__json_last_texts(line, w->notes);
@@ -177,13 +448,13 @@ static marey_status put_page(struct writing *w)
     struct marey__buf *html = &w->lines.line;
     const size_t n_notes = marey_table_n_rows(w->notes);
     put_head(html);
-    for (size_t s = 0; s < w->list.n; s++) {
+    for (size_t s = 0; s < w->list->n; s++) {
         marey__buf_puts(html, "<p>");
         put_summary(w, s, marey__xml_put);
         marey__buf_puts(html, "</p>\n");
     }
     MAREY_TRY(put_charts(html, w->report));
-    MAREY_TRY(put_tables(w, MAREY__SCALING_SECTIONS, 0, put_html_table));
+    MAREY_TRY(put_tables(w, N_SECTIONS, 0, put_html_table));
     marey__buf_puts(html, n_notes != 0 ? "<h2>notes</h2>\n<ul>\n" : "");
     for (size_t row = 0; row < n_notes; row++) {
         marey__buf_puts(html, "<li>");
@@ -203,12 +474,9 @@ static marey_status write_all(const marey_report *report, const struct marey_wri
     struct writing w = {.report = report,
                         .options = &options->text,
                         .notes = marey_report_table(report, "notes"),
+                        .list = report->data,
                         .lines = {.out = out, .has_color = options->text.color}};
-    marey_status status = marey__scaling_list_init(&w.list, report);
-    if (status == MAREY_OK)
-        status = put(&w);
-    marey__scaling_list_fini(&w.list);
-    return marey__lines_close(&w.lines, status);
+    return marey__lines_close(&w.lines, put(&w));
 }
 
 marey_status marey__scaling_text(const marey_report *report,
