@@ -1,8 +1,8 @@
 /*
- * marey/base.h: what every other header leans on: the export mark, status codes, the last error, versions.
+ * marey/base.h: the basis of every other header: export macro, status codes, last error, versions.
  *
- * Calls that can fail return a marey_status and leave one sentence in marey_last_error(). Calls on a measuring path
- * cannot fail: they return nothing and count what they had to drop.
+ * Calls that can fail return a marey_status and set marey_last_error() to one sentence. Calls on a measuring path
+ * cannot fail: they return nothing and count the events they drop.
  */
 #ifndef MAREY_BASE_H
 #define MAREY_BASE_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MAREY_VERSION "0.1.0"
-/* Grows whenever a struct, a macro or a function of these headers changes in a way an old caller would notice. */
+/* Increases with every incompatible change of a struct, macro or function in these headers. */
 #define MAREY_ABI 1
 
 #define MAREY_API __attribute__((visibility("default")))
@@ -24,17 +24,17 @@
 extern "C" {
 #endif
 
-/* Code, name and a few words, from one list: X(name, value, words). */
+/* Status codes: X(name, value, description). */
 #define MAREY_STATUS_LIST(X)                                                                       \
     X(OK, 0, "fine")                                                                               \
-    X(EINVAL, -1, "a wrong argument")                                                              \
+    X(EINVAL, -1, "invalid argument")                                                              \
     X(ENOMEM, -2, "out of memory")                                                                 \
     X(EIO, -3, "the system refused a file operation")                                              \
     X(EFORMAT, -4, "not a file of this format, or a damaged one")                                  \
-    X(ESTATE, -5, "not possible in the present state")                                             \
+    X(ESTATE, -5, "not possible in the current state")                                             \
     X(EMISMATCH, -6, "ranges do not nest")                                                         \
     X(EDUPLICATE, -7, "a second copy of libmarey in this process")                                 \
-    X(EUNAVAILABLE, -8, "this build or machine lacks what is asked for")
+    X(EUNAVAILABLE, -8, "not supported by this build or machine")
 
 typedef enum marey_status {
 #define MAREY_STATUS_ENUM(name, value, words) MAREY_##name = value,
@@ -50,28 +50,28 @@ typedef enum marey_status {
             return marey_try_status_;                                                              \
     } while (0)
 
-/* "MAREY_EIO" and so on; "MAREY_?" for a number that is no status. Any thread, any time. */
+/* "MAREY_EIO" and so on; "MAREY_?" for any other number. Any thread, any time. */
 MAREY_API const char *marey_status_name(marey_status status);
 
 /*
- * The sentence of the latest failure on this thread ("" before any). Names in it are escaped, see marey_text_escape. Lent
+ * Message of the latest failure on this thread ("" before any). Names in it are escaped, see marey_text_escape. Lent
  * until the next failure on this thread.
  */
 MAREY_API const char *marey_last_error(void);
 
 /*
- * `len` bytes of a name or path from outside, safe to print: valid UTF-8, with U+FFFD for other bytes; what a terminal
- * obeys or reorders (C0 and C1 controls, DEL, line separators, marks of direction such as U+202E) as \n, \t, \x1b,
- * \u202e. Writes at most `size` bytes with a NUL, cut between characters. Returns the length of the whole, as snprintf
- * does. Any thread; allocates nothing.
+ * Escape `len` bytes of an untrusted name or path for printing: valid UTF-8, with U+FFFD for invalid bytes. Control
+ * characters (C0, C1, DEL), line separators and direction marks such as U+202E become \n, \t, \x1b, \u202e. Writes at
+ * most `size` bytes including the NUL and truncates between characters. Returns the full length, as snprintf does. Any
+ * thread; does not allocate.
  */
 MAREY_API size_t marey_text_escape(const char *text, size_t len, char *into, size_t size);
 
-/* The version of the library that is loaded, as MAREY_VERSION and MAREY_ABI name the one compiled against. */
+/* Version and ABI of the loaded library. MAREY_VERSION and MAREY_ABI are those of the headers. */
 MAREY_API const char *marey_version(void);
 MAREY_API int marey_abi(void);
 
-/* The file this library was loaded from; the command line finds its neighbours by it. Lent for ever. */
+/* Path of the file this library was loaded from; the command line locates its other files from it. Static. */
 MAREY_API const char *marey_library_path(void);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
  * marey/breakdown.h: the rules of the report "breakdown" (libmarey-tools). marey_report_create("breakdown", ...) of
- * <marey/report.h> makes that report, docs/reference/analyses.md lists its tables, and docs/internals/breakdown.md defines
+ * <marey/report.h> creates that report. docs/reference/analyses.md lists its tables; docs/internals/breakdown.md defines
  * them.
  */
 #ifndef MAREY_BREAKDOWN_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* The rules that come with marey, as a file for the setting "rules": docs/formats/rules.md. Static. */
+/* The built-in rules, in the format of the setting "rules" (docs/formats/rules.md). Static. */
 MAREY_API const char *marey_breakdown_rules(void);
 
 #ifdef __cplusplus

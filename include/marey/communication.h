@@ -1,7 +1,7 @@
 /*
- * marey/communication.h: what a range sends to other processes and gets from them.
+ * marey/communication.h: ranges that send data to other processes or receive it.
  *
- *     static marey_id group;                                a communicator, a process group: once for each
+ *     static marey_id group;                                once per communicator or process group
  *     if (group == 0)
  *         group = marey_communication_group("tensor parallel", "0-3");
  *     const struct marey_communication what = {.group = group,
@@ -16,17 +16,17 @@
  *     ...
  *     marey_end(id);
  *
- * It is a range like any other. Its category makes `marey breakdown` count its time as communication; what is told of
- * it lets that command find the same operation on all ranks, and say who waited for whom and how fast it went. MPI's
- * calls are told by `marey run --mpi`, torch.distributed's by marey.torch: this is for other libraries.
+ * It is a range like any other. Its category makes `marey breakdown` count its time as communication. The details let that
+ * command match the operation across ranks and report who waited for whom, and the bandwidth. `marey run --mpi` records
+ * MPI calls and marey.torch those of torch.distributed; this header is for other libraries.
  *
  * struct marey_communication is declared in <marey/recording.h>. Its rules:
- *   group       its name and its ranks are the same on all of them: that is how they are found to be one
- *   sequence    counts what the whole group takes part in, on each rank alike, from 0. An operation that is started and
- *               waited for later has two ranges of one group and sequence, the bytes told with the first
- *   peer        as the recording numbers ranks, not the group
+ *   group       name and ranks must be the same on all its ranks: reports match groups by them
+ *   sequence    counts the operations of the whole group, from 0, the same on each rank. A nonblocking operation has two
+ *               ranges (start and wait) with the same group and sequence; the first has the bytes
+ *   peer        rank in the recording, not in the group
  *
- * Cost: off, a load and a branch. On, some 20 ns besides the range. From any thread, not from signal handlers.
+ * Cost: off, a load and a branch. On, about 20 ns more than a range. Any thread; not from signal handlers.
  */
 #ifndef MAREY_COMMUNICATION_H
 #define MAREY_COMMUNICATION_H
@@ -38,20 +38,20 @@
 extern "C" {
 #endif
 
-/* The category of ranges that communicate. */
+/* The category of communication ranges. */
 #define MAREY_COMMUNICATION "communication"
 
 /*
  * The id of a group for struct marey_communication: `name`, and `ranks` as a list in the group's order, "0-3" or "0,2,4-7";
- * both copied, NULL for unknown. Equal texts give equal ids. Takes a lock when new.
+ * both copied, NULL: unknown. Equal strings have equal ids. Takes a lock for a new group.
  */
 MAREY_API marey_id marey_communication_group(const char *name, const char *ranks);
 
-/* The out-of-line halves; they test the enable word again. */
+/* Out of line; they test the enable word again. */
 MAREY_API void marey_communication_begin_on(marey_id id, const struct marey_communication *what);
 MAREY_API void marey_communication_tell_on(const struct marey_communication *what);
 
-/* Begin the range `id` that does `what` (lent); marey_end(id) ends it. */
+/* Begin the range `id`, which performs `what` (lent); marey_end(id) ends it. */
 static inline void marey_communication_begin(marey_id id, const struct marey_communication *what)
 {
     if (MAREY_UNLIKELY(marey_on()))
@@ -59,8 +59,8 @@ static inline void marey_communication_begin(marey_id id, const struct marey_com
 }
 
 /*
- * Say it of the range that was begun last on this thread and is still open: before its end, where what came is known
- * only then. Said twice, the later counts.
+ * Attach `what` to the innermost open range of this thread. For details known only at its end, such as the bytes received.
+ * A second call replaces the first.
  */
 static inline void marey_communication_tell(const struct marey_communication *what)
 {

@@ -1,7 +1,7 @@
 /*
  * marey/diff.h: compare two dumps and find the first difference. (libmarey-tools)
  *
- * `marey diff` is the analysis "diff" of <marey/report.h>; this header has what compares inside a run.
+ * `marey diff` is the analysis "diff" of <marey/report.h>; this header compares inside a run.
  *
  *     const char *const dumps[] = {"new", "reference"};
  *     marey_report *report;
@@ -9,15 +9,14 @@
  *     marey_report_write(report, "text", NULL, stdout);
  *
  * A dump is a directory that <marey/dump.h> or ACCV-Lab's TensorDumper wrote, or one file: safetensors, npy, JSON, PNG, raw
- * bytes with their meta file. A is the new one and B the reference: two elements agree when |a - b| <= abs + rel * |b|.
+ * bytes with their meta file. A is the new dump, B the reference. Two elements agree if |a - b| <= abs + rel * |b|.
  *
- * Values are paired step by step and rank by rank, by their paths; where the two runs do not have the same paths, by the
- * order in which they were added, with equal digests as the strongest sign. Equal digests are proof enough: data are
- * read only where digests differ, and of large tensors only the blocks that do. Values kept as statistics or digests are
- * compared by these, which `basis` reports.
+ * Values are paired by step, rank and path; where the two runs have different paths, by the order of adding, with equal
+ * digests as the strongest evidence. Values with equal digests are equal: data are read only where digests differ, and only
+ * the differing blocks of large tensors. Values kept as statistics or digests are compared by these; `basis` reports it.
  *
- * The first difference is that of execution: by step, phase (forward, backward, optimizer), order of adding, path,
- * element. docs/guide/first-difference.md shows it at work. A diff is used by one thread at a time; making it uses several.
+ * "First" is by order of execution: step, phase (forward, backward, optimizer), order of adding, path, element.
+ * docs/guide/first-difference.md has an example. One thread at a time may use a diff; creating it uses several threads.
  */
 #ifndef MAREY_DIFF_H
 #define MAREY_DIFF_H
@@ -39,11 +38,11 @@ enum marey_diff_status {
     MAREY_DIFF_SAME = 0,  /* equal */
     MAREY_DIFF_CLOSE,     /* not equal, within the tolerance */
     MAREY_DIFF_NOISE,     /* beyond the tolerance, within the difference of two references */
-    MAREY_DIFF_UNKNOWN,   /* nothing was kept to compare it by */
-    MAREY_DIFF_DIFFERENT, /* from here on: not the same */
-    MAREY_DIFF_DTYPE, /* the types differ, and the numbers do not, or not beyond the tolerance */
+    MAREY_DIFF_UNKNOWN,   /* no data were kept to compare */
+    MAREY_DIFF_DIFFERENT, /* this and the following: not the same */
+    MAREY_DIFF_DTYPE,     /* the types differ, the numbers agree within the tolerance */
     MAREY_DIFF_SHAPE,
-    MAREY_DIFF_KIND,    /* a tensor here, something else there */
+    MAREY_DIFF_KIND,    /* only one side is a tensor */
     MAREY_DIFF_MISSING, /* only B has it */
     MAREY_DIFF_EXTRA,   /* only A has it */
     MAREY_N_DIFF_STATUSES
@@ -55,40 +54,39 @@ MAREY_API void marey_diff_close(marey_diff *diff);
 
 /* ---- inside a run ---- */
 
-/* As TensorDumper.compare_to_dumped_data() means them. */
+/* As in TensorDumper.compare_to_dumped_data(). */
 struct marey_diff_pending_options {
     enum marey_dump_tree tree;
-    double eps; /* |current - reference| beyond this is an error; nothing but that is tolerated */
-    uint32_t n_errors; /* to show of each tensor, the largest first */
-    uint32_t allow_missing,
-        allow_extra;      /* names that only the earlier dump has; that only the program has */
-    uint32_t allow_dtype; /* a different type is not an error by itself */
-    uint32_t has_rank;    /* the earlier dump's values of this rank, where it has ranks */
+    double eps;        /* absolute tolerance: |current - reference| beyond this is an error */
+    uint32_t n_errors; /* errors to show per tensor, the largest first */
+    uint32_t allow_missing, allow_extra; /* names only in the earlier dump; only in the program */
+    uint32_t allow_dtype;                /* a different type is not an error */
+    uint32_t has_rank; /* use this rank's values of the earlier dump, if it has ranks */
     uint64_t rank;
 };
 /*
- * Compare what waits in the dumper (A) with step `step` of the earlier dump in `dir` (B), in any format and layout.
- * MAREY_EIO with a sentence when that is not there.
+ * Compare the dumper's pending values (A) with step `step` of the earlier dump in `dir` (B), in any format and layout.
+ * MAREY_EIO: no such dump or step.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_diff_pending(const char *dir, uint64_t step, const struct marey_diff_pending_options *options,
                    marey_diff **out);
 /*
- * What is wrong, as TensorDumper raises it: a line that names the tree and the dump, a note about the limit, then for
- * each error its place ("a.b[1,7]"), the reference's value, the current one and their difference.
+ * Print the errors as TensorDumper's exception does: a line with the tree and the dump, a note about the limit, then for
+ * each error its index ("a.b[1,7]"), the reference value, the current value and their difference.
  */
 MAREY_API marey_status marey_diff_pending_text(marey_diff *diff, FILE *out);
 
-/* ---- the answer ---- */
+/* ---- result ---- */
 
-/* 1: nothing differs, by all that could be compared. */
+/* Returns 1 if nothing differs among the values that could be compared. */
 MAREY_API int marey_diff_is_same(const marey_diff *diff);
-/* 1: a value was there that could not be compared, so that "same" is not the whole answer. `warnings` says what. */
+/* Returns 1 if some values could not be compared, so "same" does not cover all. `warnings` lists them. */
 MAREY_API int marey_diff_is_partial(const marey_diff *diff);
 
 /*
  * The tables of the analysis "diff", which docs/reference/analyses.md describes, and `errors` with path, reference, current
- * and difference. Lent until the diff is closed; NULL for a name it does not have.
+ * and difference. Lent until close; NULL for an unknown name.
  */
 MAREY_API marey_table *marey_diff_table(marey_diff *diff, const char *name);
 

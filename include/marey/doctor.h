@@ -1,11 +1,12 @@
 /*
- * marey/doctor.h: what can be measured on this machine, how finely, at what cost, and what is missing (libmarey-tools).
+ * marey/doctor.h: check which measurements this machine supports, their resolution and cost, and what is missing
+ * (libmarey-tools).
  *
- * The answer is a table of findings. Nothing is guessed that can be tried: a recording is made and removed again, memory
- * of another process is read, libraries of CUDA are opened and asked, counters are read until their period shows. What
- * belongs to others (libraries, interpreters) is tried in child processes that may crash or hang without harm. No CUDA
- * context is made, no network is used, and nothing is written but a temporary folder in the directory asked about. It
- * takes well under a second, and little more than `wait_ms` when something hangs.
+ * The result is a table of findings. Checks try the real operation where possible: they write and remove a recording, read
+ * memory of another process, load and query the CUDA libraries, and read counters until their update period is known.
+ * Foreign code (libraries, interpreters) runs in child processes, which may crash or hang without harm. The checks create
+ * no CUDA context, work offline, and write only a temporary folder in `path`. They take well under a second, and little
+ * more than `wait_ms` when something hangs.
  *
  *     marey_table *findings;
  *     if (marey_doctor(NULL, &findings) == MAREY_OK) {
@@ -24,23 +25,23 @@ extern "C" {
 
 /* Zero means the default for every field. */
 struct marey_doctor_options {
-    const char *path; /* where a recording shall go: a directory, or a name in one; NULL: the current directory */
-    uint32_t measure; /* non-zero: also write up to 64 MiB there, for 0.3 s at most, and tell how fast that went */
-    uint32_t wait_ms; /* how long libraries and interpreters, all together, may take to answer; 0: 1000. CUDA has 3 s more */
+    const char *path; /* the intended recording: a directory, or a name in one; NULL: the current directory */
+    uint32_t measure; /* non-zero: also measure the write speed there: up to 64 MiB, at most 0.3 s */
+    uint32_t wait_ms; /* timeout for all libraries and interpreters together; 0: 1000. CUDA has 3 s more */
 };
 
 /*
- * Look at everything. `options` lent, may be NULL. `*out` is the caller's; its columns:
- *   subject  clock, machine, files, permissions, nvtx, cuda, energy, python, sampling, versions, build, launcher; rows of one stand together
- *   thing    what was looked at, unique in its subject
- *   state    "ok"; "limited": it works, and not as well as it could; "missing": not there, or refused; "off": there
- *            and not switched on, or nothing to look at
- *   value    what was found, for people
- *   amount   the same as a number, where it is one; else null
- *   unit     of the amount: "ns", "Hz", "bytes", "bytes/s", "count"; null without one
- *   advice   one sentence on what to do; null where there is nothing to do
- * MAREY_ENOMEM is the only failure of note: what goes wrong elsewhere is a finding. Forks; so call it from a thread
- * that may, and expect SIGCHLD. A recording that is open in this process goes on undisturbed.
+ * Run all checks. `options` lent, may be NULL. The caller destroys `*out`. Its columns:
+ *   subject  clock, machine, files, permissions, nvtx, cuda, energy, python, sampling, versions, build, launcher; grouped
+ *   thing    the item checked, unique in its subject
+ *   state    "ok"; "limited": works with restrictions; "missing": absent or refused; "off": present but not enabled, or
+ *            nothing to check
+ *   value    the result, for people
+ *   amount   the result as a number; else null
+ *   unit     of the amount: "ns", "Hz", "bytes", "bytes/s", "count"; null: none
+ *   advice   one sentence on what to do; null: nothing to do
+ * Fails only on MAREY_ENOMEM; other problems are findings. Forks, so the caller may get SIGCHLD. Does not affect an open
+ * recording of this process.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_doctor_sized(const struct marey_doctor_options *options,
                                                             size_t size, marey_table **out);
@@ -50,19 +51,19 @@ static inline MAREY_WARN_UNUSED marey_status marey_doctor(const struct marey_doc
     return marey_doctor_sized(options, sizeof *options, out);
 }
 
-/* 1 when a recording could be made in the directory asked about, else 0. */
+/* Returns 1 if a recording can be written to the checked directory, else 0. */
 MAREY_API int marey_doctor_can_record(const marey_table *findings);
 
-/* Findings for people, by subject, advice below what it is about. Of `options`, width and color are used; NULL: none. */
+/* Print findings by subject, each with its advice below. Uses width and color of `options`; NULL: none. */
 MAREY_API marey_status marey_doctor_text(const marey_table *findings,
                                          const struct marey_text_options *options, FILE *out);
 
-/* One object: "version", "abi", "can_record", "findings", a list of objects whose keys are the columns above. */
+/* One object: "version", "abi", "can_record", "findings" (a list of objects; keys are the columns above). */
 MAREY_API marey_status marey_doctor_json(const marey_table *findings, FILE *out);
 
 /*
- * The folder whose sitecustomize.py takes marey into any Python, and the folder that holds the package beside it: $MAREY_BOOT,
- * else found from libmarey's own place. Each is "" when there is none. Both PATH_MAX bytes long, the caller's.
+ * The folder whose sitecustomize.py loads marey into any Python, and the parent folder of the package: from $MAREY_BOOT,
+ * else relative to libmarey. "": not found. Both are buffers of PATH_MAX bytes.
  */
 MAREY_API void marey_python_boot(char *boot, char *package_parent);
 

@@ -1,12 +1,12 @@
 /*
- * marey/gpu.h: what NVIDIA GPUs do: kernels, copies, memsets, and the CUDA calls that cause them.
+ * marey/gpu.h: GPU tracing (NVIDIA): kernels, copies, memsets, and the CUDA calls that launch them.
  *
- * Usually switched on from outside, by `marey run --gpu` or by the option gpu=1 of marey_start(). It uses CUPTI's activity
- * records, of whichever CUPTI the process has or finds; nothing of CUDA is linked. Work goes to the recording as events of
- * its stream, calls as ranges of the calling thread, so that work is joined with whatever range launched it.
+ * Usually enabled by `marey run --gpu` or by the option gpu=1 of marey_start(). It uses the activity records of the CUPTI
+ * library that the process has loaded or that is found; CUDA is not linked. GPU activity is recorded as events of its
+ * stream, CUDA calls as ranges of the calling thread, so activity can be attributed to the range that launched it.
  *
- * CUPTI serves one tool in a process. Where torch.profiler or Nsight is there already, starting fails with a sentence
- * that says so. Stopping gives CUPTI back whole, so that the program runs as fast as before and others may use it.
+ * CUPTI serves one tool per process. Starting fails while torch.profiler or Nsight uses it. Stopping releases CUPTI
+ * completely: no overhead remains, and other tools can use it.
  */
 #ifndef MAREY_GPU_H
 #define MAREY_GPU_H
@@ -18,18 +18,18 @@ extern "C" {
 #endif
 
 /*
- * Which iterations (see <marey/iteration.h>) are traced: `wait` are left out, in the next `warmup` CUPTI is on and its
- * records are thrown away, then `active` are kept; and again, `repeat` times in all, 0 for ever. All zero: everything from
- * now on.
+ * Which iterations (see <marey/iteration.h>) are traced: `wait` are skipped, the next `warmup` run with CUPTI on but their
+ * records discarded, then `active` are recorded. The cycle repeats `repeat` times, 0: without end. All zero: trace
+ * everything.
  */
 struct marey_gpu_options {
     uint32_t wait, warmup, active, repeat;
 };
 
 /*
- * Trace from now on, or by the schedule; `options` may be NULL. A process without CUDA so far is traced from the moment
- * it initialises CUDA. MAREY_ESTATE while it is on, and without a recording; MAREY_EUNAVAILABLE where CUPTI is missing, too old (before CUDA 12) or
- * taken. Any thread, not from a CUDA or CUPTI callback.
+ * Trace from now on, or by the schedule; `options` may be NULL. A process that has not initialised CUDA is traced once it
+ * does. MAREY_ESTATE: already on, or no recording. MAREY_EUNAVAILABLE: CUPTI is missing, too old (before CUDA 12) or in use
+ * by another tool. Any thread; not from a CUDA or CUPTI callback.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_gpu_start_sized(const struct marey_gpu_options *options,
                                                                size_t size);
@@ -39,21 +39,21 @@ static inline MAREY_WARN_UNUSED marey_status marey_gpu_start(const struct marey_
 }
 
 /*
- * Wait for the current device, take the records that are there, and give CUPTI back. Nothing when it is off. marey_stop()
- * and the end of the process do the same, the latter without waiting.
+ * Wait for the current device, record the available records, and release CUPTI. Does nothing when off. marey_stop() does
+ * the same; so does process exit, without waiting.
  */
 MAREY_API void marey_gpu_stop(void);
 
 /*
- * The same without waiting: both come back at once, and a thread does the rest, which takes some milliseconds and for a
- * stop as long as the GPU has work that was given to it before. Each of the functions here waits for what is under way, or
- * is done behind it; so do marey_stop(), a fork and the end of the process.
+ * Asynchronous start and stop: both return immediately, and a thread does the rest. That takes a few milliseconds; a stop
+ * also waits for GPU work launched before it. Other functions of this header, marey_stop(), fork and process exit wait for
+ * a pending start or stop, or are queued after it.
  *
- * What is wrong with the call is told at once. Where CUPTI cannot be had, tracing is off a little later, with the
- * sentence said to the user and noted in the recording. Work is recorded from the moment CUPTI is there: marey_gpu_settle() waits for it.
+ * Invalid calls fail immediately. If CUPTI is unavailable, tracing turns off shortly afterwards, and the reason is printed
+ * and noted in the recording. Recording begins once CUPTI is ready: marey_gpu_settle() waits for it.
  *
- * Calls that come after the stop are not recorded. Work that was launched before it is, whenever it runs, and has numbers
- * (the correlations of its records) below the one that is returned; work that was launched after it is not. 0 when it was off.
+ * Calls after the stop are not recorded. Work launched before it is recorded, whenever it runs, and has correlation ids
+ * below the returned number; work launched after it is not. Returns 0 when off.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_gpu_start_later_sized(const struct marey_gpu_options *options, size_t size);
@@ -62,37 +62,37 @@ static inline MAREY_WARN_UNUSED marey_status marey_gpu_start_later(const struct 
     return marey_gpu_start_later_sized(options, sizeof *options);
 }
 MAREY_API uint64_t marey_gpu_stop_later(void);
-/* Wait until what was asked for so far is done. */
+/* Wait for pending starts and stops. */
 MAREY_API void marey_gpu_settle(void);
-/* 1 when nothing is under way; else 0. */
+/* Returns 1 if no start or stop is pending, else 0. */
 MAREY_API int marey_gpu_is_settled(void);
 
 /*
- * Give CUPTI back for a while, because somebody else in this process is about to use it, and go on afterwards. Pauses may
- * nest; tracing that would begin in one begins when it is over. `why`, copied, is a sentence for the user and for the
- * reader of the recording, said once and only when something is left out by the pause; NULL says nothing.
+ * Release CUPTI temporarily, for another tool in this process. Pauses nest; tracing that is started during a pause begins
+ * after it. `why` (copied) is a sentence that is printed and noted in the recording, once and only if the pause omits
+ * activity; NULL: none.
  */
 MAREY_API void marey_gpu_pause(const char *why);
 /*
- * End a pause. When CUPTI cannot be had again, MAREY_EUNAVAILABLE, and the pause goes on: try again, or stop. Nothing
+ * End a pause. MAREY_EUNAVAILABLE: CUPTI is still in use, and the pause continues: try again, or stop. Does nothing
  * without a pause.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_gpu_resume(void);
 
-/* 1 while it is on, also in a pause and in iterations that its schedule leaves out; else 0. */
+/* Returns 1 while on, also in a pause and in iterations that the schedule skips; else 0. */
 MAREY_API int marey_gpu_is_on(void);
 
-/* Of this process so far; what its schedule left out is not counted. */
+/* Counts of this process so far, without activity that the schedule skips. */
 struct marey_gpu_counts {
     uint64_t kernels, copies, sets, syncs, memory_operations;
-    uint64_t calls;      /* of CUDA, on the host */
-    uint64_t dropped;    /* records that CUPTI had no room for */
-    uint64_t incomplete; /* work that had not ended when it was asked for */
-    uint64_t lost;       /* not taken by the recording, whose budget was spent */
+    uint64_t calls;      /* CUDA calls on the host */
+    uint64_t dropped;    /* records that CUPTI dropped for lack of buffers */
+    uint64_t incomplete; /* work that had not ended when records were read */
+    uint64_t lost;       /* dropped because the recording's budget was exhausted */
 };
 MAREY_API void marey_gpu_counts_get(struct marey_gpu_counts *out);
 
-/* For libmarey-cuda.so, which CUDA_INJECTION64_PATH names: CUDA is being initialised. Starts what waits for that. */
+/* Called by libmarey-cuda.so (CUDA_INJECTION64_PATH) when CUDA initialises. Starts tracing that waits for it. */
 MAREY_API void marey_gpu_injected(void);
 
 #ifdef __cplusplus

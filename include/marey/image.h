@@ -6,9 +6,9 @@
  *     marey_png_save(marey_images_get(images, 0), NULL, "layer0.png");
  *     marey_images_destroy(images);
  *
- * Numbers become samples by a range: its low end is black, its high end the brightest, rounded to the nearest and clipped.
- * NaN is black, and magenta where colours are mapped. The last two axes are rows and columns, with the channels after or
- * before them; axes in front of them count images. Any thread; what is lent is lent for the call.
+ * A range maps values to samples: its low end is black, its high end the brightest; rounded to the nearest and clipped. NaN
+ * is black, or magenta with a color map. The last two axes are rows and columns, with the channel axis after or before
+ * them; the axes before those enumerate images. Any thread; arguments are lent for the call.
  */
 #ifndef MAREY_IMAGE_H
 #define MAREY_IMAGE_H
@@ -19,34 +19,33 @@
 extern "C" {
 #endif
 
-/* What the channels of a tensor are. */
+/* Meaning of the channels of a tensor. */
 enum marey_image_type {
     MAREY_IMAGE_RGB = 0, /* three channels, or four with the last as alpha */
     MAREY_IMAGE_BGR,     /* the same, blue first */
-    MAREY_IMAGE_GREY,    /* one, or none: only rows and columns; two: the second is alpha */
+    MAREY_IMAGE_GREY,    /* one channel, or no channel axis; two: the second is alpha */
 };
 
 enum marey_image_range {
-    MAREY_RANGE_EACH =
-        0, /* from the lowest to the highest number of each image; one that is all alike is black */
-    MAREY_RANGE_BATCH, /* of all images of the tensor */
-    MAREY_RANGE_FIXED, /* `low` to `high` */
+    MAREY_RANGE_EACH = 0, /* minimum to maximum of each image; a constant image is black */
+    MAREY_RANGE_BATCH,    /* minimum to maximum of all images of the tensor */
+    MAREY_RANGE_FIXED,    /* `low` to `high` */
 };
 
 enum marey_channel_axis {
     MAREY_CHANNEL_AUTO =
-        0, /* the last axis if it has as many as there are channels, else the one before rows and columns */
+        0, /* the last axis if its size matches the channels, else the axis before rows and columns */
     MAREY_CHANNEL_LAST,
     MAREY_CHANNEL_FIRST,
-    MAREY_CHANNEL_ABSENT, /* of GREY */
+    MAREY_CHANNEL_ABSENT, /* only GREY */
 };
 
-/* Colours for the numbers of a grey image; the result is RGB, as it is when something is drawn into it. */
+/* Color map of a grey image; the result is RGB, as with boxes, points or a mask. */
 enum marey_color_map {
     MAREY_MAP_NONE = 0,
     MAREY_MAP_VIRIDIS,
     MAREY_MAP_HEAT,      /* black, red, yellow, white */
-    MAREY_MAP_DIVERGING, /* blue below the middle of the range, red above, white in it */
+    MAREY_MAP_DIVERGING, /* blue below the middle of the range, white in the middle, red above */
     MAREY_N_MAPS
 };
 
@@ -64,7 +63,7 @@ struct marey_point {
 struct marey_image_options {
     enum marey_image_range range;
     double low, high;
-    uint32_t depth; /* bits of a sample, 8 or 16; default 8. Colour maps have 8 */
+    uint32_t depth; /* bits per sample, 8 or 16; default 8. Color maps use 8 */
     enum marey_channel_axis channels;
     enum marey_color_map map;
     const struct marey_box *boxes;
@@ -73,26 +72,26 @@ struct marey_image_options {
     size_t n_points;
     uint32_t line_width;   /* of boxes; default 1 */
     uint32_t point_radius; /* default 2 */
-    /* Where it is not zero, the image is tinted: rows and columns, with as many images in front as there are, or one for all. */
+    /* Tints the image where not zero: rows and columns, preceded by the same image axes, or one mask for all. */
     struct marey_tensor mask; /* data NULL: none */
     uint32_t mask_color;      /* default red */
     double mask_opacity;      /* 0 to 1; default 0.5 */
-    /* Samples of 8 bits by the arithmetic of torch in the tensor's type, cut and not rounded, as ACCV-Lab has them. */
+    /* 8-bit samples by torch's arithmetic in the tensor's type, truncated instead of rounded, as in ACCV-Lab. */
     int truncates;
 };
 
-/* Samples in rows, channels together; 16-bit ones in the machine's order. */
+/* Samples row by row, channels interleaved; 16-bit samples in native byte order. */
 struct marey_image {
     uint32_t width, height;
     uint32_t n_channels; /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha */
     uint32_t depth;      /* 8 or 16 */
     const void *samples;
-    double low, high; /* the range that was drawn; NaN where there is none */
+    double low, high; /* the range of values; NaN: none */
 };
 
 typedef struct marey_images marey_images;
 
-/* MAREY_EINVAL with a sentence for a tensor that cannot be such an image, a mask of other sizes, invalid options. */
+/* MAREY_EINVAL: the tensor does not fit `type`, the mask has other sizes, or invalid options. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_images_create(const struct marey_tensor *tensor,
                                                              enum marey_image_type type,
                                                              const struct marey_image_options *options,
@@ -101,10 +100,10 @@ MAREY_API void marey_images_destroy(marey_images *images);
 MAREY_API size_t marey_images_count(const marey_images *images);
 /* Lent until destroy. */
 MAREY_API const struct marey_image *marey_images_get(const marey_images *images, size_t i);
-/* How many axes of the tensor count images, and their sizes, lent until destroy. */
+/* Number of image axes of the tensor, and their sizes, lent until destroy. */
 MAREY_API uint32_t marey_images_axes(const marey_images *images, const int64_t **sizes);
 
-/* Of two images of one size: the magnitude of the difference, the largest in colour `map`. MAREY_EINVAL for other sizes. */
+/* Magnitude of the difference of two images, scaled to the largest, in color map `map`. MAREY_EINVAL: sizes differ. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_images_difference(const struct marey_image *a,
                                                                  const struct marey_image *b,
                                                                  enum marey_color_map map,
@@ -112,11 +111,11 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_images_difference(const struct ma
 
 /* ---- PNG ---- */
 
-/* Texts to go along, as tEXt or iTXt; the last has key NULL. */
+/* Text chunks (tEXt or iTXt); terminated by key NULL. */
 struct marey_png_text {
     const char *key, *text;
 };
-/* Write a file, under another name until it is whole. `texts` may be NULL. */
+/* Write a file, under a temporary name until complete. `texts` may be NULL. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_png_save(const struct marey_image *image,
                                                         const struct marey_png_text *texts,
                                                         const char *path);
@@ -126,8 +125,8 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_png_pack(const struct marey_image
                                                         void **bytes, size_t *len);
 MAREY_API void marey_png_free(void *bytes);
 /*
- * Read one: palettes become RGB, fewer than 8 bits 8. MAREY_EFORMAT with a sentence for what is damaged, interlaced or over
- * 2^30 samples.
+ * Read a PNG; palettes become RGB, fewer than 8 bits become 8. MAREY_EFORMAT: damaged, interlaced or more than 2^30
+ * samples.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_png_open(const char *path, marey_images **out);
 MAREY_API MAREY_WARN_UNUSED marey_status marey_png_unpack(const void *bytes, size_t len,

@@ -1,6 +1,6 @@
 /*
- * marey/marey.h: everything. Programs that are measured link libmarey and use switchboard.h and range.h; programs that
- * read recordings link libmarey-tools as well.
+ * marey/marey.h: includes all headers. Instrumented programs link libmarey and use switchboard.h and range.h; programs that
+ * read recordings also link libmarey-tools.
  *
  *     #include <marey/marey.h>
  *     int main(void)

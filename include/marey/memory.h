@@ -1,16 +1,17 @@
 /*
- * marey/memory.h: what a program allocates, for whoever stands in front of an allocator.
+ * marey/memory.h: allocation sampling, for code that hooks an allocator.
  *
- * `marey run --memory` preloads libmarey-memory, which stands in front of malloc; marey's Python package stands in front of
- * Python's own allocators. Both keep a struct marey_memory_thread, count bytes down in it, and tell libmarey of an
- * allocation when the count is used up: of some, chosen so that each byte has the same chance. What is told has a stack
- * and a weight, and is followed until it is freed. Readings of the process's resident memory come with it.
+ * `marey run --memory` preloads libmarey-memory, which hooks malloc; marey's Python package hooks Python's allocators. Both
+ * count bytes down in a struct marey_memory_thread and report an allocation when the count runs out, so each byte has the
+ * same chance to be sampled. A sampled allocation has a stack and a weight, and is tracked until it is freed. The resident
+ * memory of the process is recorded as well.
  *
- * Cost: off, a load and a branch. On, a subtraction for each allocation and a look into a table of 64 KiB for each free;
- * a few microseconds for one that is told.
+ * Cost: off, a load and a branch. On, a subtraction per allocation and a lookup in a 64 KiB table per free; a few
+ * microseconds per sampled allocation.
  *
- * A hook calls these from any thread, within any lock of the program and before main(): nothing here allocates through
- * it, takes a lock of the recording or waits, but for a full queue while every allocation is told, up to 100 ms.
+ * A hook may call these from any thread, with any lock of the program held, and before main(). They do not allocate through
+ * the hook, take no lock of the recording and do not wait, except up to 100 ms for a full queue while every allocation is
+ * sampled.
  */
 #ifndef MAREY_MEMORY_H
 #define MAREY_MEMORY_H
@@ -22,18 +23,18 @@ extern "C" {
 #endif
 
 enum marey_memory_source {
-    MAREY_MEMORY_MALLOC = 0, /* malloc and its like */
-    MAREY_MEMORY_PYTHON = 1, /* Python's allocators of small objects */
+    MAREY_MEMORY_MALLOC = 0, /* malloc and related functions */
+    MAREY_MEMORY_PYTHON = 1, /* Python's allocators for small objects */
 };
 
-/* Of one thread, or of all that never allocate at the same time; zeroed at first. The hook's own. */
+/* State of one thread, or of threads that never allocate concurrently. Owned by the hook; initially zeroed. */
 struct marey_memory_thread {
-    int64_t until; /* bytes until the next that is told; below 0 from then on */
-    uint64_t interval; /* bytes between two, on average, by which `until` was drawn; 0: not drawn so far */
+    int64_t until;     /* bytes until the next sample; negative: due */
+    uint64_t interval; /* mean bytes between samples, used to draw `until`; 0: not drawn yet */
     uint64_t random;
 };
 
-/* Whether an allocation of `bytes` is to be told, by marey_memory_take(). Only while MAREY_ON_MEMORY is set. */
+/* Whether to sample an allocation of `bytes`, with marey_memory_take(). Only while MAREY_ON_MEMORY is set. */
 static inline int marey_memory_is_due(struct marey_memory_thread *thread, size_t bytes)
 {
     thread->until -= (int64_t)bytes;
@@ -41,20 +42,20 @@ static inline int marey_memory_is_due(struct marey_memory_thread *thread, size_t
 }
 
 /*
- * An allocation of `bytes` at `block` (not NULL) that is due. `frames` are return addresses, the innermost first; `n` may be
- * 0. What Python runs on this thread is added where its package has said how.
+ * Record a sampled allocation of `bytes` at `block` (not NULL). `frames` are return addresses, innermost first; `n` may be
+ * 0. Adds the Python frames of this thread after marey_memory_set_interpreter().
  */
 MAREY_API void marey_memory_take(struct marey_memory_thread *thread, const void *block, size_t bytes,
                                  enum marey_memory_source source, void *const *frames, size_t n);
-/* Whether marey_memory_take() will want the frames; else they need not be gathered. May draw `until` anew. */
+/* Whether marey_memory_take() needs the frames; else skip the unwinding. May redraw `until`. */
 MAREY_API int marey_memory_wants(struct marey_memory_thread *thread, size_t bytes);
 
-/* `block` is about to be freed. Call it where marey_memory_is_marked() says so, before the block is. */
+/* `block` is about to be freed. Call before the free, if marey_memory_is_marked() returns true. */
 MAREY_API void marey_memory_give(const void *block);
 
 /*
- * A byte for each of MAREY_MEMORY_N_MARKS groups of addresses; not 0: there may be a block that was told. Lent for good. NULL
- * without memory, or while nobody has asked for memory to be measured.
+ * One byte for each of MAREY_MEMORY_N_MARKS groups of addresses; not 0: the group may contain a sampled block. Never freed.
+ * NULL on out of memory, or while memory is not measured.
  */
 #define MAREY_MEMORY_N_MARKS 65536u
 MAREY_API const uint8_t *marey_memory_marks(void);
@@ -64,26 +65,26 @@ static inline int marey_memory_is_marked(const uint8_t *marks, const void *block
     return __atomic_load_n(&marks[hash >> 48], __ATOMIC_RELAXED) != 0;
 }
 
-/* Say, once, that malloc is hooked, or why it is not: a static sentence, which goes into the recording. */
+/* Report, once, that malloc is hooked (NULL), or why not: a static sentence for the recording. */
 MAREY_API void marey_memory_hooked(const char *why_not);
-/* Whether malloc is. */
+/* Whether malloc is hooked. */
 MAREY_API int marey_memory_is_hooked(void);
 
-/* What an interpreter runs: a place in a function. Equal in all fields means the same place. */
+/* An interpreter frame: a position in a function. Equal fields: the same position. */
 struct marey_memory_place {
     const void *code, *name, *file;
     int32_t first_line, at;
 };
-/* How places are found and named. Both must neither allocate nor wait, and be safe on any thread. */
+/* Callbacks to find and describe places. They must not allocate or wait, and must be safe on any thread. */
 struct marey_memory_interpreter {
-    /* What this thread runs, the innermost first, at most `n`; 0 for a thread without it. */
+    /* Frames of this thread, innermost first, at most `n`. Returns 0 on a thread without the interpreter. */
     size_t (*places)(struct marey_memory_place *out, size_t n);
-    /* Fill name (with a NUL, cut where it is too long), file and line of a place that places() has just given. */
+    /* Fill name (NUL-terminated, truncated if too long), file and line of a place that places() just returned. */
     void (*describe)(const struct marey_memory_place *place, char *name, size_t name_size,
                      char *file, size_t file_size, uint32_t *line);
-    const void *within; /* an address of the interpreter's code: frames from there on outwards are its own, and left out */
+    const void *within; /* an address in the interpreter's code: native frames from there outwards are omitted */
 };
-/* `interpreter` is lent for good; the first one counts. */
+/* `interpreter` must stay valid; later calls are ignored. */
 MAREY_API void marey_memory_set_interpreter(const struct marey_memory_interpreter *interpreter);
 
 #ifdef __cplusplus

@@ -1,23 +1,21 @@
 /*
- * marey/range.h: ranges, marks and counters in a program's own words.
+ * marey/range.h: ranges, marks and counters (instrumentation of a program).
  *
  *     MAREY_SCOPE("forward");                      to the end of the enclosing block, by return and goto too
  *     MAREY_RANGE("load") { read(...); }           a block, left only at its end: break, return and goto skip it
  *     marey_begin(MAREY_ID("step")); ... marey_end(MAREY_ID("step"));
  *     marey_push(name); ... marey_pop();           a name made at run time
  *
- * A range belongs to the thread that begins it and nests with that thread's other ranges, whichever language began
- * or ended them. A range that ends on another thread is an async range: marey_async_begin() gives a handle.
+ * A range belongs to the thread that begins it and nests with that thread's other ranges, from any language. A range that
+ * ends on another thread is an async range: marey_async_begin() returns a handle.
  *
- * Cost: off, a load and a branch, in the header. On, one clock read and two stores for each end of a range. Any
- * thread may call anything here.
+ * Cost: off, a load and a branch, inline. On, one clock read and two stores for each begin and end. Any thread.
  *
- * Signal handlers may begin, end, mark and count with ids that are already known: an event that meets another of the
- * same thread half done is counted as lost. But a thread's very first event, also the first one after a fork, calls
- * malloc: let each thread record something before its handlers do. With nesting checked or an NVTX tool listening, keep
- * ranges out of handlers.
+ * Signal handlers may begin, end, mark and count with registered ids: an event that interrupts another one of the same
+ * thread is counted as lost. But the first event of a thread, also the first after a fork, calls malloc: record an event on
+ * each thread before its handlers do. Do not use ranges in handlers while nesting is checked or an NVTX tool is attached.
  *
- * Names are call sites: keep the varying part (a shape, an epoch number) out of the name and in a payload.
+ * Names identify call sites: put varying data (a shape, an epoch number) into a payload, not into the name.
  */
 #ifndef MAREY_RANGE_H
 #define MAREY_RANGE_H
@@ -28,24 +26,24 @@
 extern "C" {
 #endif
 
-/* A site's number, process-wide and for good: 1 to 2^20-1. 0 is no site. */
+/* Id of a call site, process-wide and permanent: 1 to 2^20-1. 0: none. */
 typedef uint32_t marey_id;
 
-/* C++ compilers warn of every field that MAREY_SITE leaves out, unless the field says what it is then. */
+/* C++ compilers warn about fields that MAREY_SITE omits, unless they have a default. */
 #ifdef __cplusplus
 #define MAREY_ZERO_ = 0
 #else
 #define MAREY_ZERO_
 #endif
 
-/* A call site. Fill with MAREY_SITE or by hand (zeroed elsewhere); pointers must stay valid until first use. */
+/* A call site. Fill with MAREY_SITE or by hand (other fields zero); pointers must stay valid until first use. */
 struct marey_site {
     const char *name;                 /* required */
     const char *category MAREY_ZERO_; /* groups sites in viewers; NULL: none */
-    const char *domain MAREY_ZERO_;   /* the library that speaks; NULL: the program itself */
+    const char *domain MAREY_ZERO_;   /* the library it belongs to; NULL: the program */
     uint32_t color MAREY_ZERO_;       /* 0xAARRGGBB; 0: chosen by the viewer */
     uint32_t line MAREY_ZERO_;
-    const char *file MAREY_ZERO_; /* where it stands; NULL: unknown */
+    const char *file MAREY_ZERO_; /* source file; NULL: unknown */
     marey_id id MAREY_ZERO_;      /* set on first use; read and written atomically */
 };
 
@@ -54,20 +52,20 @@ struct marey_site {
         .name = __VA_ARGS__, .line = __LINE__, .file = __FILE__                                    \
     }
 
-/* Return the site's id, giving it one if it is new; equal content gives equal ids. Takes a lock when new. */
+/* Returns the site's id; equal sites have equal ids. Takes a lock for a new site. */
 MAREY_API marey_id marey_site_register(struct marey_site *site);
 
-/* The same for a name of `len` bytes, any bytes, copied. `file` may be NULL. No lock once the name is known. */
+/* The same for a name of `len` arbitrary bytes, copied. `file` may be NULL. No lock for a known name. */
 MAREY_API marey_id marey_site_intern(const char *name, size_t len, const char *category,
                                      uint32_t color, const char *file, uint32_t line);
 
 /*
- * The same for a whole site whose name has `name_len` bytes, any bytes. Everything is copied, and `site` is not written
- * to: its own id is neither looked at nor set.
+ * The same for a complete site whose name has `name_len` arbitrary bytes. Everything is copied; site->id is neither read
+ * nor set.
  */
 MAREY_API marey_id marey_site_intern_whole(const struct marey_site *site, size_t name_len);
 
-/* The name of `id` (lent for ever, NUL-terminated besides its own bytes); "" for none. `len` may be NULL. */
+/* The name of `id` (never freed; NUL-terminated, may contain NULs); "": unknown. `len` may be NULL. */
 MAREY_API const char *marey_site_name(marey_id id, size_t *len);
 
 static inline marey_id marey_site_id(struct marey_site *site)
@@ -76,7 +74,7 @@ static inline marey_id marey_site_id(struct marey_site *site)
     return MAREY_LIKELY(id != 0) ? id : marey_site_register(site);
 }
 
-/* The out-of-line halves; they test the enable word again, so calling them while off is harmless. */
+/* Out of line; they test the enable word again, so calls while off are harmless. */
 MAREY_API void marey_begin_on(marey_id id);
 MAREY_API void marey_end_on(marey_id id);
 MAREY_API void marey_mark_on(marey_id id);
@@ -88,7 +86,7 @@ static inline void marey_begin(marey_id id)
         marey_begin_on(id);
 }
 
-/* `id` 0 ends whatever was begun last on this thread. */
+/* `id` 0 ends the innermost range of this thread. */
 static inline void marey_end(marey_id id)
 {
     if (MAREY_UNLIKELY(marey_on()))
@@ -102,30 +100,30 @@ static inline void marey_mark(marey_id id)
         marey_mark_on(id);
 }
 
-/* The value of a quantity from now on; one track per process and name. */
+/* The value of a counter from now on; one track per process and name. */
 static inline void marey_counter(marey_id id, double value)
 {
     if (MAREY_UNLIKELY(marey_on()))
         marey_counter_on(id, value);
 }
 
-/* By name: `name` is looked up each time, some 30 ns dearer than an id. The macro keeps where it stands. */
+/* By name: looks `name` up each time, about 30 ns slower than an id. The macro records the source position. */
 MAREY_API void marey_push_at(const char *name, const char *file, uint32_t line);
 #define marey_push(name) marey_push_at((name), __FILE__, __LINE__)
 MAREY_API void marey_pop(void);
 
 /*
- * Pop, and say whether `name` (NULL: any) is what was pushed last. On a mismatch, or with nothing pushed, nothing is
- * popped, MAREY_EMISMATCH comes back and the sentence has both names, the stack, the thread and where the push was.
- * Needs check_nesting to have been on since the push; without it this is marey_pop().
+ * Pop if `name` (NULL: any) is the name pushed last. Otherwise, or with nothing pushed, returns MAREY_EMISMATCH without
+ * popping; the message has both names, the stack, the thread and the position of the push. Needs check_nesting since the
+ * push; without it, the same as marey_pop().
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_pop_checked(const char *name);
 MAREY_API MAREY_WARN_UNUSED marey_status marey_end_checked(marey_id id);
 
-/* End a range that may have begun before nesting was checked: nothing is compared, and it may be on no stack. */
+/* End a range that may have begun before nesting was checked: compares nothing; the range need not be on a stack. */
 MAREY_API void marey_end_unchecked(marey_id id);
 
-/* A value that travels with one range or mark. */
+/* A value attached to one range or mark. */
 enum marey_payload_type {
     MAREY_PAYLOAD_I64 = 1,
     MAREY_PAYLOAD_U64,
@@ -134,7 +132,7 @@ enum marey_payload_type {
 };
 struct marey_payload {
     enum marey_payload_type type;
-    uint32_t len; /* of text, in bytes; what is past 4096 is cut */
+    uint32_t len; /* of text, in bytes; truncated to 4096 */
     union {
         int64_t i64;
         uint64_t u64;
@@ -145,21 +143,21 @@ struct marey_payload {
 MAREY_API void marey_begin_payload(marey_id id, const struct marey_payload *payload);
 MAREY_API void marey_mark_payload(marey_id id, const struct marey_payload *payload);
 
-/* A range that may end on another thread and need not nest. 0 comes back while off; ending 0 does nothing. */
+/* A range that may end on another thread and need not nest. Returns 0 while off; ending 0 does nothing. */
 typedef uint64_t marey_async;
 MAREY_API marey_async marey_async_begin(marey_id id);
 MAREY_API void marey_async_end(marey_async range);
 
 /*
- * What thread `tid` of this process, as gettid() has it, is called in recordings, instead of by the kernel's name for it.
- * Before or during a recording; 63 bytes are kept, and the latest 256 names. Any thread, not from a signal handler.
+ * Name of thread `tid` (gettid()) of this process in recordings, instead of the kernel's name. Before or during a recording;
+ * keeps 63 bytes, and the latest 256 names. Any thread; not from a signal handler.
  */
 MAREY_API void marey_name_thread(int64_t tid, const char *name);
 
 /*
- * Into the recording alone: neither checked for nesting nor passed on to an NVTX tool. For instruments that tell of
- * ranges which somebody else begins and ends, libmarey-nvtx among them. An end of `id` ends what was begun after it as
- * well; marey_put_end_of() leaves that open, where ranges lie across one another. `payload` of a mark may be NULL.
+ * Only into the recording: no nesting check, not sent to an NVTX tool. For instruments that record ranges of other
+ * libraries, such as libmarey-nvtx. marey_put_end() also ends the ranges begun after `id`; marey_put_end_of() leaves them
+ * open, for ranges that overlap. `payload` of a mark may be NULL.
  */
 MAREY_API void marey_put_begin(marey_id id);
 MAREY_API void marey_put_begin_payload(marey_id id, const struct marey_payload *payload);
@@ -169,7 +167,7 @@ MAREY_API void marey_put_mark(marey_id id, const struct marey_payload *payload);
 MAREY_API marey_async marey_put_async_begin(marey_id id);
 MAREY_API void marey_put_async_end(marey_async range);
 
-/* A site of this very place, in any expression: MAREY_ID("step"), MAREY_ID("step", .category = "train"). */
+/* A call site at this source position, in any expression: MAREY_ID("step"), MAREY_ID("step", .category = "train"). */
 #define MAREY_ID(...)                                                                              \
     (__extension__({                                                                               \
         static struct marey_site marey_site_ = MAREY_SITE(__VA_ARGS__);                            \
@@ -179,7 +177,7 @@ MAREY_API void marey_put_async_end(marey_async range);
 #define MAREY_CAT2_(a, b) a##b
 #define MAREY_CAT_(a, b) MAREY_CAT2_(a, b)
 
-/* The scope's own variable holds the id it began, or 0; its cleanup ends it. */
+/* The scope's variable holds the id it began, or 0; its cleanup ends the range. */
 static inline marey_id marey_scope_enter_(struct marey_site *site)
 {
     if (MAREY_LIKELY(!marey_on()))
@@ -201,7 +199,7 @@ static inline void marey_scope_leave_(const marey_id *id)
         marey_scope_, n) = marey_scope_enter_(&MAREY_CAT_(marey_site_, n))
 #define MAREY_SCOPE(...) MAREY_SCOPE_AT_(__COUNTER__, __VA_ARGS__)
 
-/* The loop's variable is the id it began, 0 when off, with a bit above it that makes the loop run once. */
+/* The loop variable is the id it began (0: off), plus a bit above it that makes the loop run once. */
 #define MAREY_RANGE_ONCE_ (UINT64_C(1) << 32)
 static inline uint64_t marey_range_enter_(marey_id id)
 {

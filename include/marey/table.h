@@ -1,8 +1,8 @@
 /*
- * marey/table.h: the typed table that every analysis returns and every presenter draws.
+ * marey/table.h: the typed table that analyses return and presenters print.
  *
- * A table has a name, columns with a type and a unit, and rows. Cells are written left to right, row by row, and read
- * at random. A table is used by one thread at a time.
+ * A table has a name, columns with a type and a unit, and rows. Cells are appended left to right, row by row, and read in
+ * any order. One thread at a time may use a table.
  */
 #ifndef MAREY_TABLE_H
 #define MAREY_TABLE_H
@@ -25,9 +25,9 @@ enum marey_type {
 enum marey_unit {
     MAREY_UNIT_NONE = 0,
     MAREY_UNIT_COUNT,
-    MAREY_UNIT_NS, /* nanoseconds; drawn in the unit that fits */
+    MAREY_UNIT_NS, /* nanoseconds; printed in a suitable unit */
     MAREY_UNIT_BYTES,
-    MAREY_UNIT_SHARE,   /* 0..1, drawn as percent */
+    MAREY_UNIT_SHARE,   /* 0..1, printed as percent */
     MAREY_UNIT_UNIX_NS, /* a date: nanoseconds since 1970 */
 };
 
@@ -38,13 +38,13 @@ enum marey_unit {
 MAREY_API const char *marey_text_number(double value, enum marey_unit unit, char *into, size_t size);
 
 struct marey_column {
-    const char *name;  /* as JSON and CSV call it: total_ns */
-    const char *title; /* as people read it: total; NULL: the name */
+    const char *name;  /* in JSON and CSV: total_ns */
+    const char *title; /* in text: total; NULL: the name */
     enum marey_type type;
     enum marey_unit unit;
 };
 
-/* A table with `n` columns (copied). Destroy takes NULL. */
+/* Create a table with `n` columns (copied). Destroy accepts NULL. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_table_create(const char *name,
                                                             const struct marey_column *columns,
                                                             size_t n, marey_table **out);
@@ -52,7 +52,7 @@ MAREY_API void marey_table_destroy(marey_table *table);
 
 /*
  * Append the next cell; the type must be the column's. Text is copied and may hold any bytes; `null` fits every
- * column. When memory runs out the table remembers it and marey_table_status() tells; no need to check each cell.
+ * column. marey_table_status() reports an earlier out of memory, so cells need no check.
  */
 MAREY_API void marey_table_text(marey_table *table, const char *text, size_t len);
 MAREY_API void marey_table_i64(marey_table *table, int64_t value);
@@ -69,7 +69,7 @@ MAREY_API const struct marey_column *marey_table_column(const marey_table *table
 /* The number of the column called `name`, or -1. */
 MAREY_API int marey_table_find(const marey_table *table, const char *name);
 
-/* One cell. `is_null` cells have zero elsewhere. Text is lent until the table goes. */
+/* One cell; null cells are zero elsewhere. Text is lent until the table is destroyed. */
 struct marey_cell {
     int is_null;
     size_t len; /* of text */

@@ -1,13 +1,13 @@
 /*
- * marey/tensor.h: tensors as plain data, and what can be asked of their numbers: statistics, digests, comparisons.
+ * marey/tensor.h: tensor descriptors, with statistics, digests and comparisons of their elements.
  *
  *     const int64_t sizes[] = {2, 3};
  *     const struct marey_tensor t = {.data = x, .dtype = MAREY_F32, .rank = 2, .sizes = sizes};
  *     struct marey_tensor_stats stats;
  *     marey_tensor_stats_get(&t, &stats);
  *
- * A descriptor is lent for the call and owns nothing. Everything here works on host memory, in one pass, in the calling
- * thread, without memory that grows with the tensor; any thread, but not from signal handlers.
+ * A descriptor is lent for the call and owns nothing. All functions work on host memory, in one pass, in the calling thread,
+ * with constant extra memory. Any thread; not from signal handlers.
  */
 #ifndef MAREY_TENSOR_H
 #define MAREY_TENSOR_H
@@ -18,10 +18,10 @@
 extern "C" {
 #endif
 
-/* The types of elements. Their numbers are in files: never changed, only added to. */
+/* Element types. Files contain these numbers: only append. */
 enum marey_dtype {
     MAREY_DTYPE_NONE = 0,
-    MAREY_BOOL, /* a byte; anything but 0 is true */
+    MAREY_BOOL, /* a byte; non-zero is true */
     MAREY_U8,
     MAREY_I8,
     MAREY_U16,
@@ -42,51 +42,51 @@ enum marey_dtype {
     MAREY_F8_E4M3FNUZ,
     MAREY_F8_E5M2FNUZ,
     MAREY_F8_E8M0FNU,
-    MAREY_F4_E2M1X2, /* a byte with two of them, the first in its low half; sizes count bytes */
-    MAREY_I4X2,      /* the same of signed 4-bit integers */
+    MAREY_F4_E2M1X2, /* two elements per byte, the first in the low half; sizes count bytes */
+    MAREY_I4X2,      /* the same for signed 4-bit integers */
     MAREY_U4X2,
     MAREY_N_DTYPES
 };
 
 enum { MAREY_MAX_RANK = 64 };
 
-/* Where the elements lie; the numbers are DLPack's, and 0 is the host too. */
+/* Memory of the elements; DLPack's numbers, and 0 is the host too. */
 enum marey_memory { MAREY_MEMORY_HOST = 0, MAREY_MEMORY_CPU = 1, MAREY_MEMORY_CUDA = 2 };
 
 struct marey_tensor {
-    const void *data; /* the first element; NULL where there are none */
+    const void *data; /* the first element; NULL: no elements */
     enum marey_dtype dtype;
     uint32_t rank;          /* 0: one element */
     const int64_t *sizes;   /* rank of them */
     const int64_t *strides; /* in elements, 0 and negative ones too; NULL: row-major */
     enum marey_memory memory;
     int32_t device;   /* of CUDA memory */
-    uintptr_t stream; /* CUDA: the stream whose work so far makes the data; 0: the default stream */
+    uintptr_t stream; /* CUDA: the stream that produces the data; 0: the default stream */
 };
 
 /* ---- types ---- */
 
-/* As torch calls it: "float32", "float8_e4m3fn", "int4x2"; "?" for what is none. Lent for ever. */
+/* As torch calls it: "float32", "float8_e4m3fn", "int4x2"; "?": unknown. Static. */
 MAREY_API const char *marey_dtype_name(enum marey_dtype dtype);
-/* By any name that is in use: "float32", "torch.float32", "F32", "<f4", "bf16"; MAREY_DTYPE_NONE for what is none. */
+/* By any common name: "float32", "torch.float32", "F32", "<f4", "bf16"; MAREY_DTYPE_NONE: unknown. */
 MAREY_API enum marey_dtype marey_dtype_find(const char *name);
-/* Bytes of an element; 0 for what is none. */
+/* Bytes per element; 0: unknown type. */
 MAREY_API size_t marey_dtype_size(enum marey_dtype dtype);
 
 /*
- * MAREY_EINVAL with a sentence when it is none that can be read: type, rank, sizes, strides, a product beyond 63 bits.
- * What follows checks it too.
+ * MAREY_EINVAL: invalid type, rank, sizes or strides, or a product beyond 63 bits. The functions that return a status also
+ * check it.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_check(const struct marey_tensor *tensor);
-/* Elements; 1 of rank 0. Of a tensor that is checked. */
+/* Number of elements; 1 for rank 0. The tensor must be valid. */
 MAREY_API uint64_t marey_tensor_count(const struct marey_tensor *tensor);
-/* Elements times their size: what a row-major copy takes. */
+/* Bytes of a row-major copy: elements times their size. */
 MAREY_API uint64_t marey_tensor_bytes(const struct marey_tensor *tensor);
 MAREY_API int marey_tensor_is_row_major(const struct marey_tensor *tensor);
-/* Copy the elements in row-major order to `out`, marey_tensor_bytes() of them. Only host memory. */
+/* Copy the elements in row-major order to `out`, marey_tensor_bytes() bytes. Only host memory. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_gather(const struct marey_tensor *tensor,
                                                              void *out);
-/* Element number `i` in row-major order as the text that reads back to it: "0.1", "NaN", "(1,-2)"; at most 64 bytes. */
+/* Element number `i` in row-major order, as a string that parses back to it: "0.1", "NaN", "(1,-2)"; at most 64 bytes. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_element(const struct marey_tensor *tensor,
                                                               uint64_t i, char *out, size_t size);
 
@@ -94,13 +94,13 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_element(const struct marey
 
 enum { MAREY_STATS_BINS = 64 };
 
-/* Of real numbers; of complex ones, of their parts. Min to L2 leave out NaN and infinities, and are NaN of nothing. */
+/* Complex numbers count as two real ones. min to l2 ignore NaN and infinities, and are NaN without finite elements. */
 struct marey_tensor_stats {
     uint64_t n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_denormal, n_negative;
-    double min, max, mean, std, l2; /* std of the population */
+    double min, max, mean, std, l2; /* population std */
     /*
-     * Magnitudes of what is finite and not zero, by powers of two: bin i holds 2^(i-40) <= |x| < 2^(i-39), the first and
-     * the last all beyond.
+     * Magnitudes of finite non-zero elements by powers of two: bin i holds 2^(i-40) <= |x| < 2^(i-39); the first and last
+     * bin include all smaller and larger ones.
      */
     uint64_t histogram[MAREY_STATS_BINS];
 };
@@ -109,19 +109,18 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_stats_get(const struct mar
 
 /* ---- digests ---- */
 
-/* Bytes of row-major data that have a digest of their own. */
+/* Bytes of row-major data per block digest. */
 #define MAREY_DIGEST_BLOCK ((uint64_t)1 << 20)
 
 /*
- * 128 bits that depend on the order of bytes: XXH3-128 of each block, and of the blocks' digests (16 bytes each, as
- * printed, in order) where there are several. Canonical: as hexadecimal digits they read in this order. dtype and sizes
- * are not in it.
+ * 128-bit digest of the bytes in order: XXH3-128 of the block, or, with several blocks, of the blocks' digests (16 bytes
+ * each, in order). Canonical byte order, as printed in hexadecimal. Does not include dtype and sizes.
  */
 struct marey_digest {
     uint8_t bytes[16];
 };
 /*
- * `blocks` (NULL: not asked for) takes marey_digest_blocks() digests. MAREY_EUNAVAILABLE in a build without xxHash.
+ * `blocks` (NULL: none) receives marey_digest_blocks() digests. MAREY_EUNAVAILABLE in a build without xxHash.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_digest(const struct marey_tensor *tensor,
                                                              struct marey_digest *out,
@@ -131,54 +130,53 @@ MAREY_API uint64_t marey_digest_blocks(uint64_t n_bytes);
 /* ---- comparisons ---- */
 
 /*
- * Two elements agree when |a - b| <= abs + rel * |b|, or when they are at most `ulp` representable numbers apart, or are
- * equal. A NaN agrees with a NaN if `nan_equal`, and with nothing else; an infinity only with itself; -0 and +0 agree
- * unless `bitwise`, which asks for equal bits and no more. Complex numbers agree when both parts do, and so do bytes with two
- * numbers. Integers are compared as integers, exactly; floats in float64 or, if they are narrower, in float32, as torch
- * does.
+ * Two elements agree if they are equal, if |a - b| <= abs + rel * |b|, or if they are at most `ulp` representable numbers
+ * apart. A NaN agrees only with a NaN, and only if `nan_equal`; an infinity only with itself. -0 and +0 agree, except with
+ * `bitwise`, which only checks for equal bits. Complex numbers, and bytes with two numbers, agree if both parts do. Integers
+ * are compared exactly; floats in float64, or in float32 if they are narrower, as torch does.
  *
- * Two types are compared in the narrowest of float32 and float64 that holds every number of both, and `ulp` counts the numbers
- * of that type. 64-bit integers against floats, and real against complex numbers, are compared exactly; `ulp` then
- * counts in float64, and numbers that differ are 1 apart at least. No number is rounded before it is compared.
+ * Different types are compared in the narrower of float32 and float64 that represents all numbers of both; `ulp` counts in
+ * that type. 64-bit integers against floats, and real against complex numbers, are compared exactly; `ulp` then counts in
+ * float64, and different numbers are at least 1 apart. No number is rounded before the comparison.
  */
 struct marey_tolerance {
     double abs, rel;
     uint64_t ulp;
     uint32_t nan_equal, bitwise;
 };
-/* What torch.testing.assert_close takes for two types, with NaNs equal: abs and rel of the coarser one. */
+/* Defaults of torch.testing.assert_close for two types, with NaNs equal: abs and rel of the coarser type. */
 MAREY_API struct marey_tolerance marey_tolerance_default(enum marey_dtype a, enum marey_dtype b);
 
-/* The worst element by one measure; `value` 0 and `index` UINT64_MAX where none differs. */
+/* The worst element by one measure; `value` 0 and `index` UINT64_MAX: none differs. */
 struct marey_worst {
     double value;
     uint64_t index; /* in row-major order */
 };
 
 struct marey_tensor_diff {
-    uint64_t n, n_wrong; /* elements; those that do not agree */
-    uint64_t n_unequal;  /* those that are not equal, whatever the tolerance; NaN equals NaN here */
-    uint64_t n_nan_a, n_nan_b, n_nan_one; /* NaNs; elements where just one side has one */
+    uint64_t n, n_wrong; /* elements; elements that do not agree */
+    uint64_t n_unequal;  /* elements that are not equal, without tolerance; NaN equals NaN here */
+    uint64_t n_nan_a, n_nan_b, n_nan_one; /* NaNs; elements with a NaN on only one side */
     uint64_t first_wrong;                 /* UINT64_MAX: none */
     /* Over elements that are finite on both sides. rel: |a - b| / |b|, infinite where only b is 0. */
     struct marey_worst abs, rel, ulp;
-    double mean_abs, rmse, mean_a, mean_b; /* over the same */
-    double cosine;                         /* NaN where a side is all zeroes */
-    double snr_db;       /* b's power over that of the difference; infinite where there is none */
+    double mean_abs, rmse, mean_a, mean_b; /* over the same elements */
+    double cosine;                         /* NaN if a side is all zeros */
+    double snr_db; /* power of b over power of the difference; infinite without a difference */
     double max_a, max_b; /* the largest magnitudes */
-    /* The least tolerances that would pass, each by itself; infinite where none would. */
+    /* The smallest tolerance that would pass, each without the others; infinite: none would. */
     double needs_abs, needs_rel, needs_ulp;
 };
 
 /*
- * Compare `a`, the new one, with `b`, the reference, element by element. MAREY_EINVAL for different sizes, and for bytes with
- * two numbers against a type without. Both on the host.
+ * Compare `a` (new) with `b` (reference), element by element, both on the host. MAREY_EINVAL: different sizes, or only one
+ * type has two numbers per byte.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_compare(const struct marey_tensor *a,
                                                               const struct marey_tensor *b,
                                                               const struct marey_tolerance *tolerance,
                                                               struct marey_tensor_diff *out);
-/* The same with up to `n_threads` threads (0: as many as there are cores); results equal those of one thread. */
+/* The same with up to `n_threads` threads (0: one per core); the result does not depend on the number of threads. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_compare_with(
     const struct marey_tensor *a, const struct marey_tensor *b,
     const struct marey_tolerance *tolerance, uint32_t n_threads, struct marey_tensor_diff *out);

@@ -1,15 +1,14 @@
 /*
- * marey/torch_trace.h: a trace of torch.profiler, read once, for all that is made of it (libmarey-tools).
+ * marey/torch_trace.h: a torch.profiler trace, read once for several analyses (libmarey-tools).
  *
  *     marey_torch_trace *trace;
  *     marey_torch_trace_open("worker.pt.trace.json", NULL, &trace);
  *     marey_operators_report(trace, NULL, &report);       <marey/operators.h>: the table of operators
  *     marey_torch_trace_close(trace);
  *
- * Takes what torch.profiler exports (Kineto's JSON, plain or gzip). All events are kept in memory, some 100 bytes for each
- * and each different text once; one of 200 MB with stacks takes some 50 MB. For timelines and breakdowns over files of
- * any size there is <marey/import.h>, which streams. A trace that is open is not changed: any number of threads may
- * read it.
+ * Reads exports of torch.profiler (Kineto's JSON, plain or gzip). Keeps all events in memory, about 100 bytes each, and each
+ * distinct string once; a trace of 200 MB with stacks takes about 50 MB. For timelines and breakdowns of files of any size
+ * use <marey/import.h>, which streams. An open trace is immutable: any number of threads may read it.
  */
 #ifndef MAREY_TORCH_TRACE_H
 #define MAREY_TORCH_TRACE_H
@@ -28,28 +27,28 @@ struct marey_torch_trace_options {
 };
 
 /*
- * Read the trace at `path`; `options` may be NULL. MAREY_EFORMAT: it is no such trace. One that is cut off or damaged
- * behind its first events is read that far, which the facts tell.
+ * Read the trace at `path`; `options` may be NULL. MAREY_EFORMAT: not such a trace. A trace that is truncated or damaged
+ * after its first events is read up to there; the facts have `damage`.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_torch_trace_open(
     const char *path, const struct marey_torch_trace_options *options, marey_torch_trace **out);
 MAREY_API void marey_torch_trace_close(marey_torch_trace *trace);
 
 struct marey_torch_trace_facts {
-    int64_t rank;       /* told by marey's callback, else by torch.distributed, else 0 */
-    int64_t world_size; /* -1: not told */
+    int64_t rank;       /* from marey's callback, else from torch.distributed, else 0 */
+    int64_t world_size; /* -1: unknown */
     uint64_t n_events, n_operators, n_device_events, n_allocations;
-    uint64_t n_bytes; /* of the JSON, unpacked */
+    uint64_t n_bytes; /* of the uncompressed JSON */
     int has_device_time, has_shapes, has_stacks, has_memory, has_flops;
-    int is_partial;  /* the window was cut short, says marey's callback, because: */
-    const char *why; /* lent while the trace is open; "" without */
-    const char *damage; /* a sentence when the file is not whole; NULL: it is. Lent while the trace is open */
+    int is_partial;  /* marey's callback recorded that the window was cut short */
+    const char *why; /* reason of is_partial; "": none. Lent while the trace is open */
+    const char *damage; /* a sentence if the file is incomplete; NULL: complete. Lent while the trace is open */
 };
 MAREY_API void marey_torch_trace_describe(const marey_torch_trace *trace,
                                           struct marey_torch_trace_facts *facts);
 
 /*
- * Write the file at `path` to `fd` packed by gzip, in one member; a file that is gzip already as it is. MAREY_EIO,
+ * Write the file at `path` to `fd`, gzipped in one member; copies a file that is already gzipped. MAREY_EIO,
  * MAREY_ENOMEM.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status
