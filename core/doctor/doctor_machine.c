@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "doctor/internal.h"
+#include "instrument/memory/internal.h"
 
 static void report_model(struct marey__doctor *doctor)
 {
@@ -14,44 +15,10 @@ static void report_model(struct marey__doctor *doctor)
         marey__parse_field(text, len, "CPU part", model, sizeof model))
         marey__doctor_ok(doctor, "processor", "%s", model);
     else
-        marey__doctor_off(doctor, "processor", "/proc/cpuinfo does not say");
+        marey__doctor_off(doctor, "processor", "/proc/cpuinfo does not name it");
 }
 
-/* ---- limits by cgroup: the lowest from our own group up to the root ---- */
-
-static bool next_parent(char *path)
-{
-    char *slash = strrchr(path, '/');
-    if (slash == NULL || path[1] == '\0')
-        return false;
-    slash[slash == path ? 1 : 0] = '\0';
-    return true;
-}
-
-/* Call `read_limit` for each folder; the lowest value, 0 for none. */
-typedef bool limit_reader(const char *folder, double *out);
-static double lowest_limit(const char *root, char *path, limit_reader *read_limit)
-{
-    double lowest = 0, value;
-    char folder[PATH_MAX + 64];
-    do {
-        snprintf(folder, sizeof folder, "%s%s", root, path[1] != '\0' ? path : "");
-        if (read_limit(folder, &value) && value > 0 && (lowest == 0 || value < lowest))
-            lowest = value;
-    } while (next_parent(path));
-    return lowest;
-}
-
-static bool read_number(const char *folder, const char *name, double *out)
-{
-    char path[PATH_MAX + 128], text[64];
-    uint64_t number;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (!marey__parse_number(text, marey__read_text(path, text, sizeof text), &number))
-        return false;
-    *out = (double)number;
-    return true;
-}
+/* ---- limits by cgroup: the lowest from this process's group up to the root ---- */
 
 static bool cpus_v2(const char *folder, double *out)
 {
@@ -63,34 +30,29 @@ static bool cpus_v2(const char *folder, double *out)
 static bool cpus_v1(const char *folder, double *out)
 {
     double quota, period;
-    if (!read_number(folder, "cpu.cfs_quota_us", &quota) ||
-        !read_number(folder, "cpu.cfs_period_us", &period) || period <= 0)
+    if (!marey__cgroup_number(folder, "cpu.cfs_quota_us", &quota) ||
+        !marey__cgroup_number(folder, "cpu.cfs_period_us", &period) || period <= 0)
         return false;
     *out = quota / period;
     return true;
 }
 
-static bool memory_v2(const char *folder, double *out)
-{
-    return read_number(folder, "memory.max", out);
-}
-
-/* Version 1 says "none" by a number near the largest there is. */
+/* Version 1 writes a number near the largest one for "no limit". */
 static bool memory_v1(const char *folder, double *out)
 {
-    return read_number(folder, "memory.limit_in_bytes", out) && *out < 1e18;
+    return marey__cgroup_number(folder, "memory.limit_in_bytes", out) && *out < 1e18;
 }
 
-static double cgroup_limit(const char *controller, limit_reader *v2, limit_reader *v1)
+static double cgroup_limit(const char *controller, marey__cgroup_limit *v2, marey__cgroup_limit *v1)
 {
     char text[8192], path[PATH_MAX], root[64];
     const size_t len = marey__read_text("/proc/self/cgroup", text, sizeof text);
     if (marey__parse_cgroup(text, len, controller, path, sizeof path)) {
         snprintf(root, sizeof root, "/sys/fs/cgroup/%s", controller);
-        return lowest_limit(root, path, v1);
+        return marey__cgroup_lowest(root, path, v1);
     }
     if (marey__parse_cgroup(text, len, "", path, sizeof path))
-        return lowest_limit("/sys/fs/cgroup", path, v2);
+        return marey__cgroup_lowest("/sys/fs/cgroup", path, v2);
     return 0;
 }
 
@@ -120,24 +82,14 @@ static void report_processors(struct marey__doctor *doctor)
                             "%ld online, %d for this process, %s", online, allowed, cgroup);
 }
 
-static double meminfo_bytes(const char *text, size_t len, const char *key)
-{
-    char value[64];
-    uint64_t kb;
-    if (!marey__parse_field(text, len, key, value, sizeof value) ||
-        !marey__parse_number(value, strlen(value), &kb))
-        return 0;
-    return (double)kb * 1024;
-}
-
 static void report_memory(struct marey__doctor *doctor)
 {
     enum { LITTLE_MIB = 256 };
     char text[4096];
     const size_t len = marey__read_text("/proc/meminfo", text, sizeof text);
-    const double total = meminfo_bytes(text, len, "MemTotal");
-    const double available = meminfo_bytes(text, len, "MemAvailable");
-    const double limit = cgroup_limit("memory", memory_v2, memory_v1);
+    const double total = (double)marey__memory_status_bytes(text, len, "MemTotal:");
+    const double available = (double)marey__memory_status_bytes(text, len, "MemAvailable:");
+    const double limit = cgroup_limit("memory", marey__cgroup_memory_max, memory_v1);
     const double usable = limit > 0 ? MAREY__MIN(limit, available) : available;
     const bool is_little = usable > 0 && usable < (double)LITTLE_MIB * 1048576;
     char cgroup[64] = "no cgroup limit", words[3][32];

@@ -121,9 +121,17 @@ void marey__memory_write_forget(void);
 
 /* A reading of resident memory into the recording; at the first of a recording also the limit of the process's cgroup. */
 void marey__memory_resident_read(bool is_first, bool is_last);
-/* The number behind `key` ("VmHWM:") in a text like /proc/self/status, in bytes; 0 when it is not there. */
+/* The number after `key` ("VmHWM:") in a text like /proc/self/status, in bytes; 0 when it is not there. */
 MAREY_PRIVATE_API uint64_t marey__memory_status_bytes(const char *text, size_t len, const char *key);
 /* The path of the memory cgroup in a text like /proc/self/cgroup (version 2, the line 0::PATH); false: none. */
 MAREY_PRIVATE_API bool marey__memory_cgroup(const char *text, size_t len, char *out, size_t size);
+/* Read a limit in the folder of a cgroup; false: none there. */
+typedef bool marey__cgroup_limit(const char *folder, double *out);
+/* The lowest limit above 0 of `group`, which is overwritten, and its parents below `root`; 0: none. */
+MAREY_PRIVATE_API double marey__cgroup_lowest(const char *root, char *group,
+                                              marey__cgroup_limit *read_limit);
+/* The number in the file `name` of a cgroup. */
+MAREY_PRIVATE_API bool marey__cgroup_number(const char *folder, const char *name, double *out);
+MAREY_PRIVATE_API marey__cgroup_limit marey__cgroup_memory_max;
 
 #endif

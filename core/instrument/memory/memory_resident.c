@@ -46,25 +46,36 @@ bool marey__memory_cgroup(const char *text, size_t len, char *out, size_t size)
     return true;
 }
 
-/* The least of what the cgroup and those around it allow; 0: as much as there is. */
-static uint64_t read_limit(void)
+double marey__cgroup_lowest(const char *root, char *group, marey__cgroup_limit *read_limit)
 {
-    char text[4096], group[1024], path[1200];
-    uint64_t least = 0, bytes;
-    size_t len = marey__read_text("/proc/self/cgroup", text, sizeof text);
-    if (!marey__memory_cgroup(text, len, group, sizeof group))
-        return 0;
+    char folder[4096 + 64];
+    double lowest = 0, value;
     for (;;) {
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max",
-                 strcmp(group, "/") == 0 ? "" : group);
-        len = marey__read_text(path, text, sizeof text);
-        if (marey__parse_number(text, len, &bytes) && (least == 0 || bytes < least))
-            least = bytes;
+        const bool is_root = strcmp(group, "/") == 0;
+        snprintf(folder, sizeof folder, "%s%s", root, is_root ? "" : group);
+        if (read_limit(folder, &value) && value > 0 && (lowest == 0 || value < lowest))
+            lowest = value;
         char *const slash = strrchr(group, '/');
-        if (slash == NULL || strcmp(group, "/") == 0)
-            return least;
+        if (slash == NULL || is_root)
+            return lowest;
         slash[slash == group ? 1 : 0] = '\0';
     }
+}
+
+bool marey__cgroup_number(const char *folder, const char *name, double *out)
+{
+    char path[4096 + 128], text[64];
+    uint64_t number;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (!marey__parse_number(text, marey__read_text(path, text, sizeof text), &number))
+        return false;
+    *out = (double)number;
+    return true;
+}
+
+bool marey__cgroup_memory_max(const char *folder, double *out)
+{
+    return marey__cgroup_number(folder, "memory.max", out);
 }
 
 void marey__memory_resident_read(bool is_first, bool is_last)
@@ -81,9 +92,16 @@ void marey__memory_resident_read(bool is_first, bool is_last)
     uint64_t pages;
     if (blank != NULL && marey__parse_number(blank + 1, len - (size_t)(blank + 1 - text), &pages))
         put(&resident, (double)pages * (double)sysconf(_SC_PAGESIZE));
-    const uint64_t allowed = is_first ? read_limit() : 0;
-    if (allowed != 0)
-        put(&limit, (double)allowed);
+    if (is_first) {
+        char group[1024];
+        const size_t n = marey__read_text("/proc/self/cgroup", text, sizeof text);
+        const double allowed =
+            marey__memory_cgroup(text, n, group, sizeof group)
+                ? marey__cgroup_lowest("/sys/fs/cgroup", group, marey__cgroup_memory_max)
+                : 0;
+        if (allowed > 0)
+            put(&limit, allowed);
+    }
     if (is_last) {
         const size_t n = marey__read_text("/proc/self/status", text, sizeof text);
         put(&peak, (double)marey__memory_status_bytes(text, n, "VmHWM:"));
