@@ -36,29 +36,24 @@ static const struct cli_option options[] = {
      "auto: when standard output is a terminal"},
 };
 
-/* All that a loop needs. */
 struct top {
     struct sampling sampling;
     marey_live *live;
-    struct top_view view;
     struct top_screen screen;
-    marey_table *table; /* the latest */
-    char what[64];
 };
 
-/* ---- what is seen ---- */
+/* ---- the table ---- */
 
 static void refresh(struct top *top, uint32_t wait_ms)
 {
     marey_table *table;
-    const unsigned flags = (top->view.by_total ? MAREY_LIVE_BY_TOTAL : 0u) |
-                           (top->view.is_idle ? MAREY_LIVE_IDLE : 0u);
+    const unsigned flags = (top->screen.view.by_total ? MAREY_LIVE_BY_TOTAL : 0u) |
+                           (top->screen.view.is_idle ? MAREY_LIVE_IDLE : 0u);
     top->screen.has_ended = !sampling_goes_on(&top->sampling);
     if (top->screen.has_ended ||
-        marey_live_table(top->live, top->view.by, flags, wait_ms, &table) != MAREY_OK)
-        return; /* what was there is shown on */
-    marey_table_destroy(top->table);
-    top->table = table;
+        marey_live_table(top->live, top->screen.view.by, flags, wait_ms, &table) != MAREY_OK)
+        return; /* the last table stays */
+    marey_table_destroy(top->screen.table);
     top->screen.table = table;
     marey_live_state_get(top->live, 0, &top->screen.state, sizeof top->screen.state);
     marey_sampler_counts_get(top->sampling.sampler, &top->screen.counts, sizeof top->screen.counts);
@@ -69,8 +64,12 @@ static void draw(struct top *top)
     uint32_t columns, rows;
     char *text = NULL;
     size_t len;
+    FILE *out = open_memstream(&text, &len);
+    if (out == NULL)
+        return;
     terminal_size(&columns, &rows);
-    if (top_draw(&top->screen, columns, rows, &text, &len))
+    const bool is_drawn = top_draw(&top->screen, columns, rows, out);
+    if (fclose(out) == 0 && is_drawn)
         terminal_show(text, len);
     free(text);
 }
@@ -81,11 +80,11 @@ static void draw(struct top *top)
 static void watch_terminal(struct top *top)
 {
     for (;;) {
-        if (!top->view.is_paused)
+        if (!top->screen.view.is_paused)
             refresh(top, ANSWER_MS);
         draw(top);
         const int event = terminal_wait(top->screen.has_ended ? -1 : DRAW_MS);
-        if (event == TERMINAL_ENDED || (event > 0 && !top_key(&top->view, event)))
+        if (event == TERMINAL_ENDED || (event > 0 && !top_key(&top->screen.view, event)))
             return;
     }
 }
@@ -112,14 +111,8 @@ static int show_on_terminal(struct top *top, marey_sampler *sampler)
 
 static bool print(const struct top *top)
 {
-    char *text;
-    size_t len;
-    if (!top_draw(&top->screen, cli_terminal_width(stdout) != 0 ? cli_terminal_width(stdout) : 0,
-                  given.limit + 3, &text, &len))
-        return false;
-    const bool is_fine = fwrite(text, 1, len, stdout) == len && fputc('\n', stdout) != EOF;
-    free(text);
-    return is_fine && fflush(stdout) == 0;
+    return top_draw(&top->screen, cli_terminal_width(stdout), given.limit + 3, stdout) &&
+           fputc('\n', stdout) != EOF && fflush(stdout) == 0 && !ferror(stdout);
 }
 
 static int print_tables(struct top *top, marey_sampler *sampler, double window_s)
@@ -131,38 +124,29 @@ static int print_tables(struct top *top, marey_sampler *sampler, double window_s
     do {
         poll(NULL, 0, first_ms);
         refresh(top, PRINT_MS);
-        is_fine = top->table == NULL || print(top);
+        is_fine = top->screen.table == NULL || print(top);
     } while (is_fine && !given.once && !top->screen.has_ended);
     sampling_stop(&top->sampling);
     if (!is_fine)
         return cli_fail("cannot write to standard output");
-    return top->table != NULL ? CLI_FINE : cli_fail("nothing was sampled: the processes have ended");
+    return top->screen.table != NULL ? CLI_FINE
+                                     : cli_fail("nothing was sampled: the processes have ended");
 }
 
 /* ---- from the command line to the exit status ---- */
 
-static enum marey_live_by view_of(const char *name)
+static int show(marey_sampler *sampler, double window_s, struct top_screen screen)
 {
-    static const char *const names[] = {"functions", "lines", "threads", "ranks"};
+    struct top top = {.screen = screen};
     for (int i = 0; i < 4; i++)
-        if (strcmp(name, names[i]) == 0)
-            return (enum marey_live_by)i;
-    return MAREY_LIVE_FUNCTIONS;
-}
-
-static int show(marey_sampler *sampler, double window_s, const char *what)
-{
-    struct top top = {
-        .view = {.by = view_of(given.by), .by_total = given.total, .is_idle = given.idle}};
-    snprintf(top.what, sizeof top.what, "%s", what);
-    top.screen = (struct top_screen){
-        .view = &top.view, .what = top.what, .has_color = cli_wants_color(stdout, given.color)};
+        if (strcmp(given.by, top_view_names[i]) == 0)
+            top.screen.view.by = (enum marey_live_by)i;
     if (marey_live_create(window_s, &top.live) != MAREY_OK)
         return cli_fail("%s", marey_last_error());
     marey_live_attach(top.live, sampler);
     const int status = !given.once && terminal_is_there() ? show_on_terminal(&top, sampler)
                                                           : print_tables(&top, sampler, window_s);
-    marey_table_destroy(top.table);
+    marey_table_destroy(top.screen.table);
     marey_live_destroy(top.live);
     return status;
 }
@@ -174,18 +158,19 @@ static int top(int n_args, char **args)
     double window_s = given.once ? 1 : 5;
     size_t n_failed;
     pid_t *pids;
-    char what[64];
+    struct top_screen screen = {.view = {.by_total = given.total, .is_idle = given.idle},
+                                .has_color = cli_wants_color(stdout, given.color)};
     if ((given.rate != NULL && !cli_rate("rate", given.rate, &wants.rate_hz)) ||
         (given.window != NULL && !cli_seconds("window", given.window, &window_s)) ||
         !cli_pids(&cli_command_top, n_args, args, &pids))
         return CLI_BAD;
     signal(SIGPIPE, SIG_IGN);
-    snprintf(what, sizeof what, "pid %d%s", (int)pids[0], n_args > 1 ? ", ..." : "");
+    snprintf(screen.title, sizeof screen.title, "pid %d%s", (int)pids[0], n_args > 1 ? ", ..." : "");
     marey_sampler *sampler = sampling_create(&wants, pids, (size_t)n_args, &n_failed);
     free(pids);
     if (sampler == NULL)
         return CLI_BAD;
-    const int status = show(sampler, window_s, what);
+    const int status = show(sampler, window_s, screen);
     marey_sampler_destroy(sampler);
     return status != CLI_FINE || n_failed == 0 ? status : CLI_BAD;
 }

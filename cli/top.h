@@ -1,37 +1,33 @@
-/* marey top: what is shown, and how it is drawn. */
+/* marey top: the screen and its keys. */
 #ifndef MAREY_CLI_TOP_H
 #define MAREY_CLI_TOP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <marey/marey.h>
 
-/* What is looked at, as keys change it. */
+/* The view, which keys change. */
 struct top_view {
     enum marey_live_by by;
     bool by_total, is_idle, is_paused;
 };
+extern const char *const top_view_names[4]; /* by enum marey_live_by */
 
-/* What a screen shows. */
 struct top_screen {
-    const struct top_view *view;
-    const char *what; /* "pid 4711", "8 processes" */
+    struct top_view view;
+    char title[64]; /* "pid 4711" */
     struct marey_live_state state;
     struct marey_sampler_counts counts;
-    const marey_table *table; /* NULL: nothing yet */
+    marey_table *table; /* the latest; NULL: nothing yet */
     bool has_color, has_ended;
 };
 
-/*
- * The screen as lines, `rows` at most and `columns` wide, in `*text`, which is the caller's to free; `*len` its length. 0 columns: as
- * wide as it is. False without memory.
- */
-bool top_draw(const struct top_screen *screen, uint32_t columns, uint32_t rows, char **text,
-              size_t *len);
+/* Print the screen, `rows` lines at most and `columns` wide; 0 columns: no limit. False on out of memory. */
+bool top_draw(const struct top_screen *screen, uint32_t columns, uint32_t rows, FILE *out);
 
-/* Change the view as a key says. False for a key that ends it. */
+/* Apply a key to the view. False for a key that ends the program. */
 bool top_key(struct top_view *view, int key);
 
 #endif

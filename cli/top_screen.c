@@ -1,11 +1,13 @@
 /*
- * The screen of `marey top`: a line on what is seen, the table, a line of keys. Where there is little room the table keeps
- * most of it.
+ * The screen of `marey top`: a title line, the table, a line of keys. On a small terminal the table keeps most of the
+ * room.
  */
 #include "cli.h"
 #include "top.h"
 
-enum { KEY_CTRL_D = 4, FIRST_NS = 300000000 /* before, rates are chance */ };
+enum { KEY_CTRL_D = 4, FIRST_NS = 300000000 /* rates before are noise */ };
+
+const char *const top_view_names[4] = {"functions", "lines", "threads", "ranks"};
 
 bool top_key(struct top_view *view, int key)
 {
@@ -33,26 +35,25 @@ static void put_head(const struct top_screen *screen, uint32_t columns, FILE *ou
 {
     const struct marey_live_state *state = &screen->state;
     char line[256];
-    int len = snprintf(line, sizeof line, "%s  %.1f cpu  %.0f%% GIL  %.0f Hz", screen->what,
+    int len = snprintf(line, sizeof line, "%s  %.1f cpu  %.0f%% GIL  %.0f Hz", screen->title,
                        state->cpu, state->gil * 100, screen->counts.achieved_hz);
     if (state->n_processes > 1)
         len = snprintf(line, sizeof line, "%s, %llu processes  %.1f cpu  %.1f GIL  %.0f Hz",
-                       screen->what, (unsigned long long)state->n_processes, state->cpu, state->gil,
-                       screen->counts.achieved_hz);
+                       screen->title, (unsigned long long)state->n_processes, state->cpu,
+                       state->gil, screen->counts.achieved_hz);
     if (state->seen_ns < FIRST_NS)
-        len = snprintf(line, sizeof line, "%s", screen->what);
+        len = snprintf(line, sizeof line, "%s", screen->title);
     const int room = columns != 0 && (int)columns < len ? (int)columns : len;
     fprintf(out, "%s%.*s%s%s\n", style(screen, "\033[1m"), room, line, style(screen, "\033[0m"),
-            screen->view->is_paused ? " [paused]"
-            : screen->has_ended     ? " [ended]"
-                                    : "");
+            screen->view.is_paused ? " [paused]"
+            : screen->has_ended    ? " [ended]"
+                                   : "");
 }
 
-/* Which columns are sorted by, and which time counts, is said where there is room. */
+/* Includes the sort order and the time that counts if there is room. */
 static void put_keys(const struct top_screen *screen, uint32_t columns, FILE *out)
 {
-    static const char *const names[] = {"functions", "lines", "threads", "ranks"};
-    const struct top_view *view = screen->view;
+    const struct top_view *view = &screen->view;
     if (columns == 0)
         return;
     if (columns < 76)
@@ -60,11 +61,11 @@ static void put_keys(const struct top_screen *screen, uint32_t columns, FILE *ou
                 "f l t r  s self o total  i p  q quit", style(screen, "\033[0m"));
     else
         fprintf(out, "%s%s by %s%s | f l t r view  s self o total  i idle  p pause  q quit%s",
-                style(screen, "\033[2m"), names[view->by], view->by_total ? "total" : "self",
+                style(screen, "\033[2m"), top_view_names[view->by], view->by_total ? "total" : "self",
                 view->is_idle ? ", idle too" : "", style(screen, "\033[0m"));
 }
 
-/* The table's lines, `rows` at most, each with its end. */
+/* The table, `rows` lines at most. */
 static bool put_table(const struct top_screen *screen, uint32_t columns, uint32_t rows, FILE *out)
 {
     const struct marey_text_options options = {.width = columns, .color = screen->has_color};
@@ -90,20 +91,11 @@ static bool put_table(const struct top_screen *screen, uint32_t columns, uint32_
     return is_fine;
 }
 
-bool top_draw(const struct top_screen *screen, uint32_t columns, uint32_t rows, char **text,
-              size_t *len)
+bool top_draw(const struct top_screen *screen, uint32_t columns, uint32_t rows, FILE *out)
 {
     const uint32_t around = 2; /* lines above and below the table */
-    FILE *out = open_memstream(text, len);
-    if (out == NULL)
-        return false;
     put_head(screen, columns, out);
     const bool is_fine = put_table(screen, columns, rows > around ? rows - around : 1, out);
     put_keys(screen, columns, out);
-    const bool is_whole = fclose(out) == 0;
-    if (!is_fine || !is_whole) {
-        free(*text);
-        *text = NULL;
-    }
-    return is_fine && is_whole;
+    return is_fine;
 }

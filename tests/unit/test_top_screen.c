@@ -47,7 +47,10 @@ static char *drawn(const struct top_screen *screen, uint32_t columns, uint32_t r
 {
     char *text = NULL;
     size_t len = 0;
-    assert_true(top_draw(screen, columns, rows, &text, &len));
+    FILE *out = open_memstream(&text, &len);
+    assert_non_null(out);
+    assert_true(top_draw(screen, columns, rows, out));
+    assert_int_equal(fclose(out), 0);
     return text;
 }
 
@@ -56,10 +59,8 @@ static void it_fits_small_terminals(void **state)
     static const struct {
         uint32_t columns, rows;
     } sizes[] = {{40, 10}, {60, 5}, {80, 24}, {200, 60}};
-    const struct top_view view = {0};
     marey_table *table = functions(100);
-    const struct top_screen screen = {.view = &view,
-                                      .what = "pid 4711",
+    const struct top_screen screen = {.title = "pid 4711",
                                       .table = table,
                                       .state = {.n_processes = 1234, .cpu = 99.9, .gil = 12.3},
                                       .counts = {.achieved_hz = 1000}};
@@ -76,10 +77,8 @@ static void it_fits_small_terminals(void **state)
 
 static void colours_are_there_when_they_are_wanted(void **state)
 {
-    const struct top_view view = {0};
     marey_table *table = functions(1);
-    const struct top_screen screen = {
-        .view = &view, .what = "pid 4711", .table = table, .has_color = true};
+    const struct top_screen screen = {.title = "pid 4711", .table = table, .has_color = true};
     (void)state;
     char *text = drawn(&screen, 80, 24);
     assert_non_null(strstr(text, "\033[1m"));
@@ -89,8 +88,7 @@ static void colours_are_there_when_they_are_wanted(void **state)
 
 static void before_the_first_sample_it_says_so(void **state)
 {
-    const struct top_view view = {0};
-    const struct top_screen screen = {.view = &view, .what = "pid 4711"};
+    const struct top_screen screen = {.title = "pid 4711"};
     (void)state;
     char *text = drawn(&screen, 80, 24);
     assert_non_null(strstr(text, "no sample yet"));
