@@ -5,7 +5,7 @@
  *                                                                               |
  *             write(2) <-- draw/out.c <-- chrome, csv, kineto, perfetto/, sqlite/, stacks/
  *
- *   export_details.c, export_arguments.c, export_work.c, export_progress.c   payloads, GPU activity, steps
+ *   export_details.c, export_arguments.c   payloads and arguments
  *
  * A format is one struct marey__export_format of functions. Its batch function walks the words with export_walk.h, which
  * is inlined into it.
@@ -190,15 +190,6 @@ struct marey__export_format {
 MAREY__EXPORT_FORMATS(MAREY__DECLARE_FORMAT)
 #undef MAREY__DECLARE_FORMAT
 
-/* ---- export_work.c: lanes that are streams ---- */
-
-/* A batch of a stream: `work` of the format is called for each piece. */
-MAREY_WARN_UNUSED marey_status marey__export_work(struct marey__export *x,
-                                                  struct marey__export_lane *lane,
-                                                  const struct marey_batch *batch);
-/* The lane has ended: the last piece, which may have waited for records about it. */
-void marey__export_work_end(struct marey__export *x, struct marey__export_lane *lane);
-
 /* ---- export_arguments.c: the JSON that an event was given ---- */
 
 /*
@@ -213,12 +204,10 @@ bool marey__arguments_look(const char *text, size_t len, const char *const *keys
  */
 bool marey__arguments_put(struct marey__buf *buf, const char *text, size_t len);
 
-/* ---- export_progress.c: iterations, epochs and phases ---- */
+/* ---- export_events.c ---- */
 
-/* Before a process's first event; a record of the whole process; behind its last event. */
-void marey__export_progress_start(struct marey__export *x);
+/* A record of the whole process: of an iteration, epoch or phase. */
 void marey__export_progress(struct marey__export *x, const uint64_t *words, uint64_t ns);
-void marey__export_progress_end(struct marey__export *x);
 /* "iterations": what a track or thread of such spans is called. */
 const char *marey__span_track(enum marey__span_kind kind);
 /* "iteration 7", or the phase's name, into `buf`. */

@@ -1,11 +1,10 @@
 /*
- * Calls as ranges, for exports that draw time: the importers' way from sums by path to a recording. A path is one range that
- * stands for all its calls; the tree says how long they took together and not when, so children lie one behind the other.
+ * Calls as ranges, for exports that draw time: the importers' way from sums by path to a recording. A path is one range for
+ * all its calls; the tree has how long they took together and not when, so children lie one after the other.
  */
 #include <string.h>
 
 #include "analyze/samples/internal.h"
-#include "import/stacks/internal.h"
 #include "present/export/stacks/internal.h"
 #include <marey/samples_report.h>
 
@@ -19,6 +18,26 @@ struct laying {
     uint32_t *path_of;  /* by node */
     uint32_t *roots;    /* by thread: the path that its calls are below; 0: none */
 };
+
+marey_status marey__make_recording(const char *source, const char *name,
+                                   marey_status (*fill)(void *ctx, marey__sink *sink), void *ctx,
+                                   marey_recording **out)
+{
+    struct marey__log_store *store = NULL;
+    marey__sink *sink = NULL;
+    MAREY_TRY(marey__log_store_open(NULL, &store));
+    marey_status status = marey__sink_create(
+        &(struct marey__sink_options){.store = store, .source = source, .run_id = source}, &sink);
+    if (status == MAREY_OK)
+        status = fill(ctx, sink);
+    if (status == MAREY_OK)
+        status = marey__sink_finish(sink);
+    if (status == MAREY_OK)
+        status = marey__log_store_read(store, name, out);
+    marey__sink_destroy(sink);
+    marey__log_store_close(store);
+    return status;
+}
 
 /* ---- frames and paths ---- */
 
@@ -118,36 +137,19 @@ static marey_status lay_thread(struct laying *l, marey__sink *sink, uint32_t num
     return marey__sink_status(sink);
 }
 
-static marey_status lay_threads(struct laying *l, struct marey__log_store *store)
+static marey_status lay_calls(void *ctx, marey__sink *sink)
 {
-    marey__sink *sink = NULL;
-    MAREY_TRY(marey__sink_create(
-        &(struct marey__sink_options){.store = store, .source = "calls", .run_id = "calls"}, &sink));
-    marey_status status = MAREY_OK;
-    for (uint32_t i = 0; status == MAREY_OK && i < l->calls.n_threads; i++)
-        if (l->roots[i] != 0)
-            status = lay_thread(l, sink, i);
-    if (status == MAREY_OK)
-        status = marey__sink_finish(sink);
-    marey__sink_destroy(sink);
-    return status;
-}
-
-static marey_status lay_all(struct laying *l, marey_recording **out)
-{
-    struct marey__log_store *store = NULL;
+    struct laying *const l = ctx;
     const size_t n = l->calls.n_functions + l->calls.n_signatures;
     l->frame_of = marey__calloc(n, sizeof *l->frame_of);
     l->path_of = marey__calloc(l->calls.n_nodes, sizeof *l->path_of);
     l->roots = marey__calloc(l->calls.n_threads + 1, sizeof *l->roots);
     MAREY__TRY_MEMORY(l->frame_of != NULL && l->path_of != NULL && l->roots != NULL &&
                       marey__paths_init(&l->paths) && make_paths(l));
-    MAREY_TRY(marey__log_store_open(NULL, &store));
-    marey_status status = lay_threads(l, store);
-    if (status == MAREY_OK)
-        status = marey__log_store_read(store, marey_recording_name(l->recordings[0]), out);
-    marey__log_store_close(store);
-    return status;
+    for (uint32_t i = 0; i < l->calls.n_threads; i++)
+        if (l->roots[i] != 0)
+            MAREY_TRY(lay_thread(l, sink, i));
+    return MAREY_OK;
 }
 
 marey_status marey__calls_wanted(struct marey__calls *calls, marey_recording *const *recordings,
@@ -182,7 +184,8 @@ marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n
         *options->idle_ns += l.calls.idle_ns;
     marey__frames_init(&l.frames);
     l.frames.names_lines = true;
-    const marey_status status = lay_all(&l, out);
+    const marey_status status =
+        marey__make_recording("calls", marey_recording_name(recordings[0]), lay_calls, &l, out);
     marey__free(l.frame_of);
     marey__free(l.path_of);
     marey__free(l.roots);

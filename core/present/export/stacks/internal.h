@@ -15,6 +15,7 @@
 
 #include "analyze/calls/internal.h"
 #include "analyze/walk/internal.h"
+#include "import/stacks/internal.h"
 #include "present/draw/internal.h"
 #include "present/export/internal.h"
 #include <marey/samples_report.h>
@@ -106,19 +107,15 @@ MAREY_WARN_UNUSED marey_status marey__calls_wanted(struct marey__calls *calls,
 MAREY_WARN_UNUSED marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n,
                                                       const struct marey_export_options *options,
                                                       marey_recording **out);
+/* Make a recording named `name` of what `fill` puts into a sink. The caller closes it. */
+MAREY_WARN_UNUSED marey_status marey__make_recording(const char *source, const char *name,
+                                                     marey_status (*fill)(void *ctx,
+                                                                          marey__sink *sink),
+                                                     void *ctx, marey_recording **out);
 /* Whether these are all there is: calls, and no event. */
 bool marey__calls_are_all(marey_recording *const *recordings, size_t n);
 
-/* ==== samples_out ==== */
-
-/*
- * Presenters of samples.
- *
- *   samples_as_ranges.c    rounds laid out as ranges in time, for every export that draws time
- *   pyspy_out.c      stacks with lines and counts, as py-spy's raw format has them
- *
- * Sums by path are calls: analyze/samples_tree.c makes them, and calls_out.h has what becomes of them.
- */
+/* ---- samples_as_ranges.c ---- */
 
 /*
  * A recording whose ranges are the samples of `recordings` that `filter` (NULL: the defaults) lets count, on the clock of
@@ -139,7 +136,7 @@ bool marey__samples_are_all(marey_recording *const *recordings, size_t n);
  *
  *   ┌ header ── what this is, the sum, a legend when two recordings are compared ┐     flamegraph.c, flamegraph_diff.c
  *   │ all                                                                        │
- *   │ step                                          │ evaluate           │       │     flamegraph_boxes.c
+ *   │ step                                          │ evaluate           │       │     flamegraph.c
  *   │ forward               │ backward      │                                    │
  *   │ paths that only the baseline has, as a list                                │     flamegraph_diff.c
  *   └ footer ── what was left out ───────────────────────────────────────────────┘     flamegraph.c
@@ -189,21 +186,12 @@ static inline uint64_t marey__flame_total(const struct marey__flame *f, enum mar
     return f->e.stacks.times[side][0].total_ns;
 }
 
-/* Hand what is in f->buf to the file. */
-void marey__flame_flush(struct marey__flame *f);
 /* A line of text at x, y, in the class `kind`; `text` is escaped here. */
 void marey__flame_text(struct marey__flame *f, double x, double y, const char *kind,
                        const struct marey__buf *text);
 /* "+1.20 ms", "-300 us", "no change". */
 void marey__flame_change(struct marey__buf *buf, uint64_t now, uint64_t before);
 
-/* ---- flamegraph_boxes.c ---- */
-
-int marey__flame_heaviest_first(const struct marey__node *a, const struct marey__node *b,
-                                const void *ctx);
-/* Where each box goes; false on out of memory. */
-MAREY_WARN_UNUSED bool marey__flame_layout(struct marey__flame *f);
-void marey__flame_put_boxes(struct marey__flame *f);
 /* A colour that is the same for a name wherever it comes: light enough for black letters. */
 uint32_t marey__flame_color(uint64_t hash);
 /* `name` and behind it `time`, or what a box of that width has room for; `name` is valid UTF-8. */

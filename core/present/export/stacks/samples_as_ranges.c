@@ -8,7 +8,6 @@
 
 #include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
-#include "import/stacks/internal.h"
 #include "present/export/stacks/internal.h"
 
 struct thread {
@@ -25,6 +24,7 @@ struct thread {
 
 struct laying {
     struct marey__samples_set *set;
+    const struct marey_samples_filter *filter;
     marey__sink *sink;
     bool is_beside; /* other tracks of these threads are in the same file */
     struct marey__frames frames;
@@ -202,9 +202,11 @@ static marey_status lay_round(void *ctx, const struct marey_samples_round *round
 
 /* ---- the whole ---- */
 
-static marey_status lay_rounds(struct laying *l, const struct marey_samples_filter *filter)
+static marey_status lay_samples(void *ctx, marey__sink *sink)
 {
+    struct laying *const l = ctx;
     struct marey__samples_chosen *chosen = NULL;
+    l->sink = sink;
     l->n_threads = (size_t)marey_samples_n_threads(l->set->samples) + 1;
     l->threads = marey__calloc(l->n_threads, sizeof *l->threads);
     l->frame_of =
@@ -213,28 +215,11 @@ static marey_status lay_rounds(struct laying *l, const struct marey_samples_filt
         marey__calloc((size_t)marey_samples_n_processes(l->set->samples) + 1, sizeof *l->rounds);
     MAREY__TRY_MEMORY(l->threads != NULL && l->frame_of != NULL && l->rounds != NULL &&
                       make_frames(l));
-    MAREY_TRY(marey__samples_choose(l->set, filter, true, &chosen));
+    MAREY_TRY(marey__samples_choose(l->set, l->filter, true, &chosen));
     const marey_status status = marey__samples_visit(l->set, chosen, lay_round, l);
     marey__samples_chosen_destroy(chosen);
     for (size_t i = 0; status == MAREY_OK && i < l->n_threads; i++)
         close_from(l, &l->threads[i], 0, l->threads[i].end_ns);
-    return status == MAREY_OK ? marey__sink_finish(l->sink) : status;
-}
-
-static marey_status lay_all(struct laying *l, const struct marey_samples_filter *filter,
-                            const char *name, marey_recording **out)
-{
-    struct marey__log_store *store = NULL;
-    MAREY_TRY(marey__log_store_open(NULL, &store));
-    const struct marey__sink_options options = {
-        .store = store, .source = MAREY__SAMPLES_SOURCE, .run_id = "samples"};
-    marey_status status = marey__sink_create(&options, &l->sink);
-    if (status == MAREY_OK)
-        status = lay_rounds(l, filter);
-    if (status == MAREY_OK)
-        status = marey__log_store_read(store, name, out);
-    marey__sink_destroy(l->sink);
-    marey__log_store_close(store);
     return status;
 }
 
@@ -243,11 +228,12 @@ marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t
                                       marey_recording **out)
 {
     struct marey__samples_set set;
-    struct laying l = {.set = &set, .is_beside = is_beside};
+    struct laying l = {.set = &set, .filter = filter, .is_beside = is_beside};
     MAREY_TRY(marey__samples_open(&set, recordings, n));
     marey__frames_init(&l.frames);
     l.frames.names_lines = true;
-    const marey_status status = lay_all(&l, filter, marey_recording_name(recordings[0]), out);
+    const marey_status status = marey__make_recording(
+        MAREY__SAMPLES_SOURCE, marey_recording_name(recordings[0]), lay_samples, &l, out);
     for (size_t i = 0; l.threads != NULL && i < l.n_threads; i++)
         marey__free(l.threads[i].open);
     marey__free(l.threads);
