@@ -13,11 +13,13 @@
 #include <marey/samples_report.h>
 
 static struct {
-    const char *to, *output, *filter, *by, *baseline, *from, *until, *launched_before, *about;
+    const char *to, *output, *baseline, *from, *until, *launched_before;
     bool split, quiet, calls, samples, idle, startup;
 } given;
 
 static struct marey_samples_filter samples_filter; /* but for `idle` */
+static struct marey_export_options wants;          /* some of it set by options */
+static struct cli_recordings baseline;             /* none without --baseline */
 
 static char format_choices[256];
 
@@ -29,10 +31,10 @@ static struct cli_option options[] = {
      "the recording with the extension of the format, here)"},
     {"split", 0, CLI_FLAG, NULL, &given.split,
      "a trace for each process, in one TAR; so does a FILE that ends in .tar"},
-    {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
+    {"filter", 'f', CLI_TEXT, "PATTERN", &wants.filter,
      "only ranges whose name has this word in it, or matches it\n"
      "where it has one of *?["},
-    {"by", 0, CLI_CHOICE, "thread|rank", &given.by, "threads or ranks apart (default: all added up)"},
+    {"by", 0, CLI_CHOICE, "thread|rank", &wants.by, "threads or ranks apart (default: all added up)"},
     {"baseline", 'b', CLI_TEXT, "OLD.marey", &given.baseline, "what changed since this one"},
     {"calls", 0, CLI_FLAG, NULL, &given.calls,
      "what a call profiler counted instead of ranges: each path\n"
@@ -42,7 +44,7 @@ static struct cli_option options[] = {
      "draws time. So does each of the next ones, which choose"},
     {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &samples_filter.mode,
      "samples: which threads (default: wall, that is main threads\n"
-     "all the time, others on a processor)"},
+     "all the time, others on a CPU core)"},
     {"idle", 0, CLI_FLAG, NULL, &given.idle, "samples: all threads, all the time, and idle processes"},
     {"range", 0, CLI_TEXT, "NAME", &samples_filter.range, "samples: while this range was open"},
     {"iterations", 0, CLI_TEXT, "WHICH", &samples_filter.iterations,
@@ -62,7 +64,7 @@ static struct cli_option options[] = {
     {"until", 0, CLI_TEXT, "TIME", &given.until, "leave out what ended later"},
     {"launched-before", 0, CLI_TEXT, "N", &given.launched_before,
      "GPU activity by the number of its launch instead, as marey_gpu_stop_later() returns it"},
-    {"about", 0, CLI_TEXT, "JSON", &given.about,
+    {"about", 0, CLI_TEXT, "JSON", &wants.about,
      "an object for the file's key \"marey\", such as {\"rank\":0,\"step\":9}"},
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
@@ -238,14 +240,6 @@ static bool is_input(const char *output, char **args, int n_args)
     return false;
 }
 
-/* Recordings to compare with; none when --baseline was not given. */
-static struct cli_recordings baseline;
-
-/* The window that was asked for, by CLOCK_MONOTONIC. */
-static struct {
-    uint64_t from_ns, until_ns, launched_before;
-} window;
-
 static uint64_t first_event_ns(const struct cli_recordings *recordings)
 {
     uint64_t first_ns = 0;
@@ -286,13 +280,13 @@ static bool parse_time(const char *text, uint64_t first_ns, uint64_t *ns)
 
 static bool parse_window(const struct cli_recordings *recordings)
 {
-    if (!parse_number(given.launched_before, "", &window.launched_before)) {
-        cli_say("--launched-before '%s' is no number of a launch", given.launched_before);
+    if (!parse_number(given.launched_before, "", &wants.launched_before)) {
+        cli_say("--launched-before '%s' is not the number of a launch", given.launched_before);
         return false;
     }
     const uint64_t first_ns = first_event_ns(recordings);
-    const bool has_from = parse_time(given.from, first_ns, &window.from_ns);
-    if (has_from && parse_time(given.until, first_ns, &window.until_ns))
+    const bool has_from = parse_time(given.from, first_ns, &wants.from_ns);
+    if (has_from && parse_time(given.until, first_ns, &wants.until_ns))
         return true;
     cli_say(
         "--%s '%s' is not a time: seconds since the first event, such as 2.5, or nanoseconds of "
@@ -310,48 +304,44 @@ static bool wants_samples(void)
            samples_filter.thread != NULL || samples_filter.rank != NULL;
 }
 
+/* `what` ends with the option that shows it. */
+static void say_left_out(uint64_t ns, const char *what)
+{
+    char time[32];
+    if (ns != 0 && !given.quiet)
+        cli_say("left out %s of %s shows them",
+                marey_text_number((double)ns, MAREY_UNIT_NS, time, sizeof time), what);
+}
+
 static marey_status export_to(const struct cli_recordings *recordings,
                               const struct marey_export_format *format, int fd)
 {
-    samples_filter.idle = given.idle;
     uint64_t startup_ns = 0, idle_ns = 0, n_too_deep = 0, n_unmatched = 0;
-    const struct marey_export_options wants = {
-        .samples = wants_samples() ? &samples_filter : NULL,
-        .filter = given.filter,
-        .by = given.by,
-        .baseline = baseline.list,
-        .n_baseline = baseline.n,
-        .from_ns = window.from_ns,
-        .until_ns = window.until_ns,
-        .launched_before = window.launched_before,
-        .about = given.about,
-        .calls = given.calls,
-        .startup = given.startup,
-        .startup_ns = &startup_ns,
-        .idle_ns = &idle_ns,
-        .n_too_deep = &n_too_deep,
-        .n_unmatched = &n_unmatched,
-        .progress = cli_progress,
-        .progress_ctx = (void *)"writing",
-    };
+    samples_filter.idle = given.idle;
+    wants.samples = wants_samples() ? &samples_filter : NULL;
+    wants.baseline = baseline.list;
+    wants.n_baseline = baseline.n;
+    wants.calls = given.calls;
+    wants.startup = given.startup;
+    wants.startup_ns = &startup_ns;
+    wants.idle_ns = &idle_ns;
+    wants.n_too_deep = &n_too_deep;
+    wants.n_unmatched = &n_unmatched;
+    wants.progress = cli_progress;
+    wants.progress_ctx = (void *)"writing";
     const marey_status status =
         marey_export(recordings->list, recordings->n, format->name, &wants, fd);
     cli_progress_end();
-    char left_out[32];
-    if (status == MAREY_OK && startup_ns != 0 && !given.quiet)
-        cli_say("left out %s of imports at start-up; --startup shows them",
-                marey_text_number((double)startup_ns, MAREY_UNIT_NS, left_out, sizeof left_out));
-    if (status == MAREY_OK && idle_ns != 0 && !given.quiet)
-        cli_say("left out %s of idle processes and workers; --idle shows them",
-                marey_text_number((double)idle_ns, MAREY_UNIT_NS, left_out, sizeof left_out));
-    if (status == MAREY_OK)
-        cli_say_left_out(n_too_deep, "range", "nested too deep");
-    if (status == MAREY_OK)
-        cli_say_left_out(n_unmatched, "async event", "too many async ranges were in flight");
-    return status;
+    if (status != MAREY_OK)
+        return status;
+    say_left_out(startup_ns, "imports at start-up; --startup");
+    say_left_out(idle_ns, "idle processes and workers; --idle");
+    cli_say_left_out(n_too_deep, "range", "nested too deep");
+    cli_say_left_out(n_unmatched, "async event", "too many async ranges were in flight");
+    return MAREY_OK;
 }
 
-static void tell_warnings(const struct cli_recordings *recordings)
+static void print_warnings(const struct cli_recordings *recordings)
 {
     for (size_t r = 0; r < recordings->n; r++) {
         const char *warning;
@@ -434,11 +424,8 @@ static int export(int n_args, char **args)
         samples_filter.process != NULL && !given.calls &&
         marey_report_is_there("samples", recordings.list, recordings.n) &&
         ((format->takes & MAREY_EXPORT_STARTUP) == 0 || first_event_ns(&recordings) == 0);
-    if (!parse_window(&recordings)) {
-        cli_close(&recordings);
-        return CLI_BAD;
-    }
-    if (given.baseline != NULL && !cli_open(&baseline, (char **)&given.baseline, 1)) {
+    if (!parse_window(&recordings) ||
+        (given.baseline != NULL && !cli_open(&baseline, (char **)&given.baseline, 1))) {
         cli_close(&recordings);
         return CLI_BAD;
     }
@@ -455,8 +442,8 @@ static int export(int n_args, char **args)
     else
         status = export_to_file(&recordings, format, output);
     if (status == CLI_FINE) {
-        tell_warnings(&recordings);
-        tell_warnings(&baseline);
+        print_warnings(&recordings);
+        print_warnings(&baseline);
     }
     status = cli_report_damage(&baseline, cli_report_damage(&recordings, status));
     cli_close(&recordings);

@@ -510,7 +510,7 @@ static bool draw_bars(struct drawing *d)
                                      .values = grid.values,
                                      .low = grid.low,
                                      .high = grid.high,
-                                     .tells_first = chart->columns[grid.n_parts - 1] == NULL,
+                                     .labels_first = chart->columns[grid.n_parts - 1] == NULL,
                                      .y_at_most = chart->y_at_most};
     return marey__chart_bars(&bars, d->svg);
 }

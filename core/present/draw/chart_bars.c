@@ -85,7 +85,7 @@ static double group_middle(const struct layout *layout, size_t g)
     return layout->frame.x.from + ((double)g + 0.5) * layout->group_width;
 }
 
-/* Those that a group has stand beside one another around its middle. */
+/* Those of a group are side by side around its middle. */
 static double bar_left(const struct layout *layout, size_t g, size_t series)
 {
     size_t n = 0, n_before = 0;
@@ -132,17 +132,17 @@ static void put_part(struct layout *layout, size_t g, size_t s, size_t p, double
     marey__buf_printf(svg, ": %s</title></rect>\n", marey__axis_number(value, number));
 }
 
-/* What stands above a bar, where there is room: its height, or its first part. */
+/* The label above a bar, where there is room: its height, or its first part. */
 static void put_label(struct layout *layout, size_t g, size_t s, double height)
 {
     const struct marey__bars *bars = layout->bars;
     char label[24];
     const double high = bound_at(bars->high, bars, g, s);
     const double top = isfinite(high) ? fmax(height, high) : height;
-    const double told = bars->tells_first ? value_at(bars, g, s)[0] : height;
-    marey__axis_number(told, label);
-    if (marey__text_pixels(label) * 0.9 > layout->bar_width + 1 && told >= 9.5 && told < 1000)
-        snprintf(label, sizeof label, "%.0f", told); /* a rounded value is better than none */
+    const double shown = bars->labels_first ? value_at(bars, g, s)[0] : height;
+    marey__axis_number(shown, label);
+    if (marey__text_pixels(label) * 0.9 > layout->bar_width + 1 && shown >= 9.5 && shown < 1000)
+        snprintf(label, sizeof label, "%.0f", shown); /* a rounded value is better than none */
     if (marey__text_pixels(label) * 0.9 <= layout->bar_width + 1)
         marey__plot_text(layout->frame.svg, bar_left(layout, g, s) + layout->bar_width / 2,
                          marey__axis_at(&layout->frame.y, top) - 5, "value", label);

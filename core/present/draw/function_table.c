@@ -46,7 +46,7 @@ static marey_status make(const struct marey__function_table *how, const marey_ta
 
 marey_status marey__function_table_put(const struct marey__function_table *how,
                                        const marey_table *table, size_t n_rows,
-                                       const struct marey_text_options *options, bool tells_rest,
+                                       const struct marey_text_options *options, bool shows_rest,
                                        struct marey__lines *lines)
 {
     marey_table *drawn = NULL;
@@ -56,7 +56,7 @@ marey_status marey__function_table_put(const struct marey__function_table *how,
         status = marey__text_draw(&view, lines->out);
     marey_table_destroy(drawn);
     const size_t n = marey_table_n_rows(table);
-    if (status != MAREY_OK || n_rows == n || !tells_rest)
+    if (status != MAREY_OK || n_rows == n || !shows_rest)
         return status;
     marey__buf_printf(&lines->line, "%s... of %zu; --all shows them%s", marey__style(lines, DIM), n,
                       marey__style(lines, PLAIN));

@@ -81,34 +81,44 @@ const char *marey__chrome_color(uint32_t argb)
 static void on_start(struct marey__export *x)
 {
     struct marey__buf buf = {0};
-    struct marey__chrome_export *chrome = x->own = marey__calloc(1, sizeof *chrome);
-    if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
-        x->status = marey__no_memory();
+    if (!marey__chrome_create(x))
         return;
-    }
     marey__buf_printf(&buf,
                       "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"tool\":\"marey "
                       "%s\",\"origin_unix_ns\":\"%lld\","
                       "\"origin_%s_ns\":\"%llu\"},\n",
                       marey_version(), (long long)x->origin_unix_ns,
                       x->is_wall_clock ? "realtime" : "monotonic", (unsigned long long)x->origin_ns);
-    if (chrome->is_kineto)
+    if (marey__chrome_of(x)->is_kineto)
         marey__chrome_kineto_head(x, &buf);
     marey__buf_puts(&buf, "\"traceEvents\":[");
     marey__export_put_last(x, &buf);
 }
 
-static void on_finish(struct marey__export *x)
+void marey__chrome_finish(struct marey__export *x)
 {
     marey__out_puts(&x->out, "\n]}\n");
 }
 
-void marey__chrome_open_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
-                             const char *key)
+void marey__chrome_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
+                        const char *text, size_t len)
+{
+    const size_t underscore = strcspn(what, "_"); /* thread_name has its text as "name" */
+    marey__buf_printf(
+        buf, "%s\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"%s\":",
+        buf->len != 0 ? "," : "", (long long)pid, (long long)tid, what, what + underscore + 1);
+    marey__json_put(buf, text, len);
+    marey__buf_puts(buf, "}}");
+}
+
+void marey__chrome_meta_index(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
+                              int64_t index)
 {
     marey__buf_printf(buf,
-                      "\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"%s\":",
-                      (long long)pid, (long long)tid, what, key);
+                      "%s\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s_sort_index\","
+                      "\"args\":{\"sort_index\":%lld}}",
+                      buf->len != 0 ? "," : "", (long long)pid, (long long)tid, what,
+                      (long long)index);
 }
 
 /* That of an imported trace stays as it was, unless there are several processes. */
@@ -124,32 +134,24 @@ static void put_process_meta(struct marey__export *x)
 {
     struct marey__buf buf = {0}, name = {0};
     if (x->process_number != 0)
-        marey__buf_puts(&buf, ",");
-    marey__chrome_open_meta(&buf, x->pid, 0, "process_name", "name");
+        marey__out_puts(&x->out, ",");
     put_process_name(x, &name);
-    marey__json_put(&buf, name.data, name.len);
-    marey__buf_puts(&buf, "}},");
-    marey__chrome_open_meta(&buf, x->pid, 0, "process_labels", "labels");
-    marey__json_put(&buf, x->process->host, strlen(x->process->host));
-    marey__buf_puts(&buf, "}},");
-    marey__chrome_open_meta(&buf, x->pid, 0, "process_sort_index", "sort_index");
-    marey__buf_printf(&buf, "%u}}", x->process_number);
+    marey__chrome_meta(&buf, x->pid, 0, "process_name", name.data, name.len);
+    marey__chrome_meta(&buf, x->pid, 0, "process_labels", x->process->host, strlen(x->process->host));
+    marey__chrome_meta_index(&buf, x->pid, 0, "process", x->process_number);
     marey__buf_fini(&name);
     marey__export_put_last(x, &buf);
 }
 
 static void put_lane_meta(struct marey__export *x, const struct marey__export_lane *lane)
 {
+    const struct marey_lane_info *const info = lane->stack.info;
+    const int64_t tid = marey__export_tid(x, lane);
     struct marey__buf buf = {0};
-    marey__buf_puts(&buf, ",");
-    if (lane->stack.info->name[0] != '\0') { /* Perfetto takes an empty one for a mistake */
-        marey__chrome_open_meta(&buf, x->pid, marey__export_tid(x, lane), "thread_name", "name");
-        marey__json_put(&buf, lane->stack.info->name, strlen(lane->stack.info->name));
-        marey__buf_puts(&buf, "}},");
-    }
-    marey__chrome_open_meta(&buf, x->pid, marey__export_tid(x, lane), "thread_sort_index",
-                            "sort_index");
-    marey__buf_printf(&buf, "%u}}", lane->stack.info->lane);
+    marey__out_puts(&x->out, ",");
+    if (info->name[0] != '\0') /* Perfetto takes an empty one for a mistake */
+        marey__chrome_meta(&buf, x->pid, tid, "thread_name", info->name, strlen(info->name));
+    marey__chrome_meta_index(&buf, x->pid, tid, "thread", info->lane);
     marey__export_put_last(x, &buf);
 }
 
@@ -435,12 +437,11 @@ static int64_t span_tid(enum marey__span_kind kind)
 
 static void put_span_thread(struct marey__export *x, enum marey__span_kind kind)
 {
+    const char *const track = marey__span_track(kind);
     struct marey__buf buf = {0};
-    marey__buf_puts(&buf, ",");
-    marey__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_name", "name");
-    marey__buf_printf(&buf, "\"%s\"}},", marey__span_track(kind));
-    marey__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_sort_index", "sort_index");
-    marey__buf_printf(&buf, "%d}}", (int)kind - 3);
+    marey__out_puts(&x->out, ",");
+    marey__chrome_meta(&buf, x->pid, span_tid(kind), "thread_name", track, strlen(track));
+    marey__chrome_meta_index(&buf, x->pid, span_tid(kind), "thread", (int)kind - 3);
     marey__export_put_last(x, &buf);
 }
 
@@ -534,7 +535,7 @@ const struct marey__export_format marey__export_chrome = {
     .process = on_process,
     .batch = on_batch,
     .process_done = on_process_done,
-    .finish = on_finish,
+    .finish = marey__chrome_finish,
     .close = marey__chrome_close,
     .span = on_span,
     .work = marey__chrome_work,

@@ -1,6 +1,6 @@
 /*
- * The Chrome export: chrome.c writes events of threads, chrome_export_args.c their arguments, chrome_export_gpu.c the streams
- * of GPUs and flows, with the names that Kineto uses. kineto.c is the only other user.
+ * The Chrome export: chrome.c writes events of threads, chrome_export_gpu.c their arguments, the streams of
+ * GPUs and flows, with the names that Kineto uses. kineto.c is the only other user.
  */
 #ifndef MAREY_CHROME_EXPORT_H
 #define MAREY_CHROME_EXPORT_H
@@ -54,25 +54,22 @@ bool marey__chrome_lane(struct marey__export *x, struct marey__export_lane *lane
                         int64_t tid);
 /* The site's part without its closing brace, however long. */
 void marey__chrome_open_tail(struct marey__export *x, uint32_t site);
-/* `{"ph":"M",...,"name":WHAT,"args":{KEY:` and, when the caller has put a value, its end. */
-void marey__chrome_open_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
-                             const char *key);
-
-/* ---- chrome_export_args.c ---- */
-
-/* ,"args":{...} of a range; nothing where nothing is known. */
-void marey__chrome_args(struct marey__export *x, const struct marey__payload *payload, bool is_cut);
-/* The same of a stream's work. */
-void marey__chrome_work_args(struct marey__export *x, const struct marey_lane_info *lane,
-                             const struct marey__stream_work *work);
-/* The value of a counter or payload: what is not finite is a text. */
-char *marey__chrome_double(char *p, double value);
+/* Append `{"ph":"M",...,"name":WHAT,"args":{KEY:TEXT}}`; WHAT is process_KEY or thread_KEY. A comma comes before all but the first. */
+void marey__chrome_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
+                        const char *text, size_t len);
+/* The same of `what`_sort_index. */
+void marey__chrome_meta_index(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
+                              int64_t index);
 
 /* ---- chrome_export_gpu.c ---- */
 
-/* Look at all processes, once. False on out of memory. */
-MAREY_WARN_UNUSED bool marey__chrome_survey(struct marey__export *x,
-                                            struct marey__chrome_export *chrome);
+/* ,"args":{...} of a range; nothing where nothing is known. */
+void marey__chrome_args(struct marey__export *x, const struct marey__payload *payload, bool is_cut);
+/* The value of a counter or payload: what is not finite is a text. */
+char *marey__chrome_double(char *p, double value);
+
+/* Make x->own and check all processes. False on out of memory, with x->status set. */
+MAREY_WARN_UNUSED bool marey__chrome_create(struct marey__export *x);
 /* What Kineto has at the head of a file, with a comma behind each. */
 void marey__chrome_kineto_head(const struct marey__export *x, struct marey__buf *buf);
 void marey__chrome_work(struct marey__export *x, struct marey__export_lane *lane,
@@ -85,6 +82,7 @@ void marey__chrome_launches(struct marey__export *x, const struct marey__export_
 
 /* ---- chrome.c ---- */
 
+void marey__chrome_finish(struct marey__export *x);
 /* Free what the format keeps in x->own, if it got that far. */
 void marey__chrome_close(struct marey__export *x);
 

@@ -29,11 +29,8 @@ static struct marey__buf *text_of(const struct marey__export *x)
 static void on_start(struct marey__export *x)
 {
     struct marey__buf buf = {0};
-    struct marey__chrome_export *chrome = x->own = marey__calloc(1, sizeof *chrome);
-    if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
-        x->status = marey__no_memory();
+    if (!marey__chrome_create(x))
         return;
-    }
     marey__buf_puts(&buf, "{");
     marey__chrome_kineto_head(x, &buf);
     marey__buf_puts(
@@ -42,11 +39,6 @@ static void on_start(struct marey__export *x)
         marey__buf_printf(&buf, "\"marey\":%s,\n", x->options->about);
     marey__buf_printf(&buf, "\"traceName\":\"marey %s\",\n\"traceEvents\":[", marey_version());
     marey__export_put_last(x, &buf);
-}
-
-static void on_finish(struct marey__export *x)
-{
-    marey__out_puts(&x->out, "\n]}\n");
 }
 
 static bool is_category(const struct marey_site_info *site, const char *category)
@@ -90,13 +82,10 @@ static marey_status on_process(struct marey__export *x)
     struct marey__buf buf = {0}, name = {0};
     MAREY_TRY(marey__export_texts(x, put_site, 0));
     if (x->process_number != 0)
-        marey__buf_puts(&buf, ",");
-    marey__chrome_open_meta(&buf, x->pid, 0, "process_name", "name");
+        marey__out_puts(&x->out, ",");
     marey__export_program(&name, x->process->command);
-    marey__json_put(&buf, name.data, name.len);
-    marey__buf_puts(&buf, "}},");
-    marey__chrome_open_meta(&buf, x->pid, 0, "process_labels", "labels");
-    marey__buf_puts(&buf, "\"CPU\"}}");
+    marey__chrome_meta(&buf, x->pid, 0, "process_name", name.data, name.len);
+    marey__chrome_meta(&buf, x->pid, 0, "process_labels", "CPU", 3);
     buf.failed |= name.failed;
     marey__buf_fini(&name);
     marey__export_put_last(x, &buf);
@@ -109,11 +98,9 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
     struct marey__buf buf = {0}, name = {0};
     if (!marey__chrome_lane(x, lane, x->pid, tid))
         return false;
-    marey__buf_puts(&buf, ",");
-    marey__chrome_open_meta(&buf, x->pid, tid, "thread_name", "name");
+    marey__out_puts(&x->out, ",");
     marey__buf_printf(&name, "thread %lld (%s)", (long long)tid, lane->stack.info->name);
-    marey__json_put(&buf, name.data, name.len);
-    marey__buf_puts(&buf, "}}");
+    marey__chrome_meta(&buf, x->pid, tid, "thread_name", name.data, name.len);
     buf.failed |= name.failed;
     marey__buf_fini(&name);
     marey__export_put_last(x, &buf);
@@ -356,7 +343,7 @@ const struct marey__export_format marey__export_kineto = {
     .start = on_start,
     .process = on_process,
     .batch = on_batch,
-    .finish = on_finish,
+    .finish = marey__chrome_finish,
     .close = marey__chrome_close,
     .work = on_work,
 };

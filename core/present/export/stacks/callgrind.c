@@ -23,8 +23,8 @@ struct dump {
     struct marey__export *x;
     struct marey__buf line;
     struct marey__names names; /* of files; numbers of functions are those of rows */
-    size_t n_files_told;
-    uint8_t *is_told; /* by row: its name was written */
+    size_t n_files_named;
+    uint8_t *is_named; /* by row: its name was written */
 };
 
 /* A text of one line. */
@@ -47,8 +47,8 @@ static void put_file(struct dump *dump, const char *key, uint32_t row)
     const uint32_t number = marey__names_number(&dump->names, file, strlen(file));
     dump->line.failed |= number == MAREY__NO_NAME;
     marey__buf_printf(&dump->line, "%s=(%u)", key, number + 1);
-    if (dump->names.n > dump->n_files_told) {
-        dump->n_files_told = dump->names.n;
+    if (dump->names.n > dump->n_files_named) {
+        dump->n_files_named = dump->names.n;
         marey__buf_puts(&dump->line, " ");
         put_text(&dump->line, file);
     }
@@ -58,8 +58,8 @@ static void put_file(struct dump *dump, const char *key, uint32_t row)
 static void put_function(struct dump *dump, const char *key, uint32_t row)
 {
     marey__buf_printf(&dump->line, "%s=(%u)", key, row + 1);
-    if (!dump->is_told[row]) {
-        dump->is_told[row] = 1;
+    if (!dump->is_named[row]) {
+        dump->is_named[row] = 1;
         marey__buf_puts(&dump->line, " ");
         put_text(&dump->line, dump->files.rows[row].label);
     }
@@ -114,8 +114,8 @@ static void put_head(struct dump *dump, marey_recording *const *recordings, size
 static marey_status put_all(struct dump *dump, marey_recording *const *recordings, size_t n)
 {
     size_t edge = 0;
-    dump->is_told = marey__calloc(dump->files.n_rows + 1, 1);
-    MAREY__TRY_MEMORY(dump->is_told != NULL);
+    dump->is_named = marey__calloc(dump->files.n_rows + 1, 1);
+    MAREY__TRY_MEMORY(dump->is_named != NULL);
     put_head(dump, recordings, n);
     for (uint32_t i = 0; i < dump->files.n_rows; i++) {
         put_row(dump, i, &edge);
@@ -132,7 +132,7 @@ static marey_status export_whole(struct marey__export *x, marey_recording *const
     const marey_status status = put_all(&dump, recordings, n);
     marey__buf_fini(&dump.line);
     marey__names_fini(&dump.names);
-    marey__free(dump.is_told);
+    marey__free(dump.is_named);
     marey__function_rows_fini(&dump.files);
     return status;
 }
