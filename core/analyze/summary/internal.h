@@ -3,7 +3,7 @@
  *
  *   summary.c                    reads and merges, several processes at a time
  *   summary_merge.c, iteration_merge.c, gpu_merge.c, summary_sites.c   one process into the sums
- *   summary_join.c, summary_bytes.c, partial.c   sums joined across threads and MPI ranks, in any order
+ *   summary_join.c, summary_bytes.c, fields.h, partial.c   sums joined across threads and MPI processes, in any order
  *   summary_order.c              the order of processes at the end
  *   summary_tables.c, summary_tree.c, iteration_tables.c, gpu_tables.c, rank_*.c, summary_notes.c   tables
  *   stacks.c                     sums by path, for flame graphs and collapsed stacks
@@ -136,7 +136,7 @@ struct marey__rank_step {
 /* The iterations of a recording's ranks. */
 struct marey__rank_steps {
     uint32_t recording;
-    struct marey__rank_step *races; /* by the iteration's place */
+    struct marey__rank_step *steps; /* by the iteration's place */
     size_t n, cap;
 };
 
@@ -158,9 +158,9 @@ struct marey__iteration_merge {
     uint64_t phased_ns; /* from the first event to the last of processes that have phases */
     uint64_t steady_ns,
         steady_phased_ns; /* steady parts: of all processes, of those that have phases */
-    struct marey__rank_steps *courses; /* that are not finished, one for a recording */
-    size_t n_courses, courses_cap;
-    bool keeps_courses; /* further ranks of any recording may come: a recording's end ends nothing */
+    struct marey__rank_steps *rank_steps; /* that are not finished, one for a recording */
+    size_t n_rank_steps, rank_steps_cap;
+    bool keeps_rank_steps; /* further ranks of any recording may come: a recording's end ends nothing */
 };
 
 /* gpu_merge.c: the work of all processes. */
@@ -207,8 +207,8 @@ struct marey__merge {
     struct marey__counter_row *counter_rows; /* `counters` is made of these at the end */
     size_t n_counter_rows, counter_rows_cap;
     struct marey__site_rows sites;
-    struct marey__note_row *told;
-    size_t n_reported, told_cap;
+    struct marey__note_row *notes;
+    size_t n_notes, notes_cap;
     struct marey__left_out *left_out;
     size_t n_left_out, left_out_cap;
     uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped, n_overlapping, n_too_deep;
@@ -226,7 +226,7 @@ MAREY_WARN_UNUSED marey_status marey__merge_add(struct marey__merge *merge,
 MAREY_WARN_UNUSED bool marey__merge_add_recordings(struct marey__merge *merge,
                                                    marey_recording *const *recordings, size_t n);
 /*
- * Once all is added: processes in their order whoever was added first, counters added up, races decided. In
+ * Once all is added: processes in their order whoever was added first, counters added up, the slowest ranks counted. In
  * summary_order.c.
  */
 MAREY_WARN_UNUSED marey_status marey__merge_finish(struct marey__merge *merge);
@@ -267,14 +267,16 @@ MAREY_WARN_UNUSED bool marey__iteration_merge_add(struct marey__merge *merge,
                                                   uint32_t process, const uint32_t *names);
 /* Who was slowest, in the recordings that are not finished. */
 void marey__iteration_merge_finish(struct marey__iteration_merge *iterations);
-/* The races of a recording, at least `n` of them; NULL without memory. */
-struct marey__rank_steps *marey__iteration_course(struct marey__iteration_merge *iterations,
-                                                  uint32_t recording, size_t n);
-/* Add what is known of a race among others to a race. */
-void marey__race_add(struct marey__rank_step *race, const struct marey__rank_step *from);
+/* The iterations of a recording's ranks, at least `n` of them; NULL on out of memory. */
+struct marey__rank_steps *marey__rank_steps_of(struct marey__iteration_merge *iterations,
+                                               uint32_t recording, size_t n);
+/* Add an iteration of other ranks to the same iteration of these ranks. */
+void marey__rank_step_add(struct marey__rank_step *step, const struct marey__rank_step *from);
 void marey__iteration_merge_fini(struct marey__iteration_merge *iterations);
 /* The standard deviation of `n` values, those that are not in `values` being zero; 0 for one. */
 double marey__iteration_std(const struct marey__iteration_values *values, uint64_t n);
+/* The numbers in `into` of all names of `from`, new ones added; false on out of memory. In summary_merge.c. */
+bool marey__map_names(struct marey__names *into, const struct marey__names *from, uint32_t *numbers);
 /* Make `*n` elements of the array at `array` as many as there are names, new ones zeroed. In summary_merge.c. */
 bool marey__cover_names(const struct marey__names *names, void *array, size_t *n, size_t *cap,
                         size_t size);
@@ -539,187 +541,5 @@ void marey__merge_pack(struct marey__merge *merge, struct marey__buf *out);
 MAREY_WARN_UNUSED marey_status marey__merge_unpack(struct marey__merge *merge,
                                                    struct marey__lender *lender, const void *bytes,
                                                    size_t len);
-
-/* ==== archive ==== */
-
-/*
- * Values to bytes and back, by one set of functions for both ways: each takes the place of a value and writes what is
- * there, or reads into it, so that what is written and what is read cannot differ. After a failure nothing more is
- * done. What is read is checked: a count of things may not be more than the bytes that are left could hold.
- */
-
-struct archive {
-    struct marey__buf *out; /* NULL: we read */
-    const uint8_t *at, *end;
-    bool is_bad, has_no_memory;
-    struct marey__merge *merge;
-    struct marey__lender *lender;
-    struct marey_lane_info *lanes; /* read: all of them */
-    size_t n_lanes;
-    const struct marey_lane_info *last_lane; /* written: rows of a lane follow one another */
-    size_t next_lane;
-};
-
-static inline bool has_failed(const struct archive *a)
-{
-    return a->is_bad || a->has_no_memory;
-}
-
-static inline bool reads(const struct archive *a)
-{
-    return a->out == NULL;
-}
-
-/* ---- values ---- */
-
-static inline void read_u64(struct archive *a, uint64_t *value)
-{
-    uint64_t result = 0;
-    for (uint32_t shift = 0; shift < 64; shift += 7) {
-        if (a->at == a->end)
-            break;
-        const uint8_t byte = *a->at++;
-        if (shift == 63 && byte > 1)
-            break;
-        result |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128) {
-            *value = result;
-            return;
-        }
-    }
-    a->is_bad = true;
-}
-
-static inline void u64(struct archive *a, uint64_t *value)
-{
-    if (has_failed(a))
-        return;
-    if (reads(a))
-        read_u64(a, value);
-    else
-        marey__buf_put_leb128(a->out, *value);
-}
-
-/* Below `limit`. */
-static inline void number(struct archive *a, uint32_t *value, uint64_t limit)
-{
-    uint64_t wide = *value;
-    u64(a, &wide);
-    a->is_bad |= !has_failed(a) && wide >= limit;
-    if (!has_failed(a))
-        *value = (uint32_t)wide;
-}
-
-static inline void u32(struct archive *a, uint32_t *value)
-{
-    number(a, value, UINT64_C(1) << 32);
-}
-
-/* A number of something, or MAREY__NO_NAME. */
-static inline void number_or_none(struct archive *a, uint32_t *value, uint64_t limit)
-{
-    uint32_t above = *value + 1;
-    number(a, &above, limit + 1);
-    *value = above - 1;
-}
-
-static inline void i64(struct archive *a, int64_t *value)
-{
-    uint64_t bits = (uint64_t)*value;
-    u64(a, &bits);
-    *value = (int64_t)bits;
-}
-
-static inline void i32(struct archive *a, int32_t *value)
-{
-    uint32_t bits = (uint32_t)*value;
-    u32(a, &bits);
-    *value = (int32_t)bits;
-}
-
-static inline void flag(struct archive *a, bool *value)
-{
-    uint32_t bit = *value;
-    number(a, &bit, 2);
-    *value = bit != 0;
-}
-
-static inline void raw(struct archive *a, void *bytes, size_t len)
-{
-    if (has_failed(a))
-        return;
-    if (!reads(a))
-        marey__buf_put(a->out, bytes, len);
-    else if ((size_t)(a->end - a->at) < len)
-        a->is_bad = true;
-    else {
-        memcpy(bytes, a->at, len);
-        a->at += len;
-    }
-}
-
-static inline void f64(struct archive *a, double *value)
-{
-    raw(a, value, sizeof *value);
-}
-
-/* How many come, each of `least` bytes or more. */
-static inline void count(struct archive *a, size_t *n, size_t least)
-{
-    uint64_t wide = *n;
-    u64(a, &wide);
-    if (reads(a) && !has_failed(a) && wide > (size_t)(a->end - a->at) / least)
-        a->is_bad = true;
-    *n = has_failed(a) ? 0 : (size_t)wide;
-}
-
-static inline void bytes(struct archive *a, const char **text, size_t *len)
-{
-    count(a, len, 1);
-    if (has_failed(a))
-        return;
-    if (!reads(a)) {
-        marey__buf_put(a->out, *text, *len);
-        return;
-    }
-    *text = marey__arena_text(&a->lender->texts, (const char *)a->at, *len);
-    a->has_no_memory |= *text == NULL;
-    a->at += *len;
-}
-
-static inline void text(struct archive *a, const char **text)
-{
-    size_t len = reads(a) ? 0 : strlen(*text);
-    bytes(a, text, &len);
-}
-
-/* The rows of a list, zeroed when they are to be read. */
-static inline void rows(struct archive *a, void *array, size_t *n, size_t *cap, size_t size,
-                        size_t least)
-{
-    size_t wanted = *n;
-    char *elements;
-    count(a, &wanted, least);
-    if (!reads(a) || has_failed(a))
-        return;
-    a->has_no_memory |= !marey__grow(array, cap, wanted, size);
-    if (has_failed(a))
-        return;
-    memcpy(&elements, array, sizeof elements);
-    if (wanted != 0)
-        memset(elements, 0, wanted * size);
-    *n = wanted;
-}
-#define ROWS(a, list, n, cap, least) rows((a), &(list), &(n), &(cap), sizeof *(list), (least))
-
-/* As many as there are names at most. */
-static inline void rows_by_name(struct archive *a, void *array, size_t *n, size_t *cap, size_t size,
-                                size_t least)
-{
-    rows(a, array, n, cap, size, least);
-    a->is_bad |= *n > a->merge->names.n;
-}
-#define ROWS_BY_NAME(a, list, n, cap, least)                                                       \
-    rows_by_name((a), &(list), &(n), &(cap), sizeof *(list), (least))
 
 #endif

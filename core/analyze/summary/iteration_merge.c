@@ -1,6 +1,6 @@
 /*
  * The iterations of all processes together: times by name, a row for each process, what was out of the ordinary, and
- * the race between the ranks of a recording: which one was slowest in each iteration.
+ * which rank of a recording was slowest in each iteration.
  */
 #include <math.h>
 #include <string.h>
@@ -18,9 +18,9 @@ void marey__iteration_merge_fini(struct marey__iteration_merge *it)
     marey__free(it->outliers);
     marey__free(it->epochs);
     marey__free(it->phases);
-    for (size_t i = 0; i < it->n_courses; i++)
-        marey__free(it->courses[i].races);
-    marey__free(it->courses);
+    for (size_t i = 0; i < it->n_rank_steps; i++)
+        marey__free(it->rank_steps[i].steps);
+    marey__free(it->rank_steps);
     *it = (struct marey__iteration_merge){0};
 }
 
@@ -209,7 +209,7 @@ static bool add_outliers(struct marey__iteration_merge *it, const struct marey__
     return true;
 }
 
-/* ---- processes, and the race between them ---- */
+/* ---- processes, and which is slowest ---- */
 
 static void add_data(struct marey__iteration_row *row, const char *data,
                      const struct marey__process_walk *walk)
@@ -256,17 +256,17 @@ static bool add_row(struct marey__iteration_merge *it, const struct marey__proce
     return true;
 }
 
-void marey__race_add(struct marey__rank_step *race, const struct marey__rank_step *from)
+void marey__rank_step_add(struct marey__rank_step *step, const struct marey__rank_step *from)
 {
-    const bool is_first = race->n == 0;
-    race->sum_ns += from->sum_ns;
-    race->n += from->n;
-    if (!is_first && from->slowest_ns == race->slowest_ns)
-        race->slowest = MAREY__NO_NAME;
-    if (!is_first && from->slowest_ns <= race->slowest_ns)
+    const bool is_first = step->n == 0;
+    step->sum_ns += from->sum_ns;
+    step->n += from->n;
+    if (!is_first && from->slowest_ns == step->slowest_ns)
+        step->slowest = MAREY__NO_NAME;
+    if (!is_first && from->slowest_ns <= step->slowest_ns)
         return;
-    race->slowest_ns = from->slowest_ns;
-    race->slowest = from->slowest;
+    step->slowest_ns = from->slowest_ns;
+    step->slowest = from->slowest;
 }
 
 /* Whole numbers add up to the same in any order. A float may be 2^64, which a damaged file makes possible. */
@@ -275,74 +275,74 @@ static uint64_t whole_ns(float ns)
     return ns < 0x1p63f ? (uint64_t)ns : UINT64_C(1) << 63;
 }
 
-struct marey__rank_steps *marey__iteration_course(struct marey__iteration_merge *it,
-                                                  uint32_t recording, size_t n)
+struct marey__rank_steps *marey__rank_steps_of(struct marey__iteration_merge *it,
+                                               uint32_t recording, size_t n)
 {
-    size_t i = it->n_courses;
-    while (i > 0 && it->courses[i - 1].recording != recording)
+    size_t i = it->n_rank_steps;
+    while (i > 0 && it->rank_steps[i - 1].recording != recording)
         i--;
     if (i == 0) {
-        if (!marey__grow(&it->courses, &it->courses_cap, it->n_courses + 1, sizeof *it->courses))
+        if (!marey__grow(&it->rank_steps, &it->rank_steps_cap, it->n_rank_steps + 1,
+                         sizeof *it->rank_steps))
             return NULL;
-        i = ++it->n_courses;
-        it->courses[i - 1] = (struct marey__rank_steps){.recording = recording};
+        i = ++it->n_rank_steps;
+        it->rank_steps[i - 1] = (struct marey__rank_steps){.recording = recording};
     }
-    struct marey__rank_steps *course = &it->courses[i - 1];
-    if (!marey__grow(&course->races, &course->cap, n, sizeof *course->races))
+    struct marey__rank_steps *steps = &it->rank_steps[i - 1];
+    if (!marey__grow(&steps->steps, &steps->cap, n, sizeof *steps->steps))
         return NULL;
-    if (n > course->n)
-        memset(course->races + course->n, 0, (n - course->n) * sizeof *course->races);
-    course->n = MAREY__MAX(course->n, n);
-    return course;
+    if (n > steps->n)
+        memset(steps->steps + steps->n, 0, (n - steps->n) * sizeof *steps->steps);
+    steps->n = MAREY__MAX(steps->n, n);
+    return steps;
 }
 
 /* The durations of the process whose row is the last. */
-static bool join_races(struct marey__iteration_merge *it,
-                       const struct marey__iteration_stats *stats, uint32_t recording)
+static bool add_rank_steps(struct marey__iteration_merge *it,
+                           const struct marey__iteration_stats *stats, uint32_t recording)
 {
-    const struct marey__rank_steps *course =
-        marey__iteration_course(it, recording, stats->n_durations);
-    if (course == NULL)
+    const struct marey__rank_steps *steps = marey__rank_steps_of(it, recording, stats->n_durations);
+    if (steps == NULL)
         return false;
     for (size_t i = 0; i < stats->n_durations; i++) {
         const float ns = stats->durations[i];
         if (ns > 0)
-            marey__race_add(&course->races[i],
-                            &(struct marey__rank_step){.slowest_ns = ns,
-                                                       .slowest = (uint32_t)it->n_rows - 1,
-                                                       .sum_ns = whole_ns(ns),
-                                                       .n = 1});
+            marey__rank_step_add(&steps->steps[i],
+                                 &(struct marey__rank_step){.slowest_ns = ns,
+                                                            .slowest = (uint32_t)it->n_rows - 1,
+                                                            .sum_ns = whole_ns(ns),
+                                                            .n = 1});
     }
     return true;
 }
 
-static void finish_course(struct marey__iteration_merge *it, const struct marey__rank_steps *course)
+static void finish_rank_steps(struct marey__iteration_merge *it, const struct marey__rank_steps *steps)
 {
     uint64_t n_compared = 0;
-    for (size_t i = 0; i < course->n; i++) {
-        const struct marey__rank_step *race = &course->races[i];
-        if (race->n < 2)
+    for (size_t i = 0; i < steps->n; i++) {
+        const struct marey__rank_step *step = &steps->steps[i];
+        if (step->n < 2)
             continue;
         n_compared++;
-        if (race->slowest == MAREY__NO_NAME)
+        if (step->slowest == MAREY__NO_NAME)
             continue;
         const double others =
-            (double)(race->sum_ns - whole_ns(race->slowest_ns)) / (double)(race->n - 1);
-        it->rows[race->slowest].n_slowest++;
-        it->rows[race->slowest].behind_ns += (double)race->slowest_ns - others;
+            (double)(step->sum_ns - whole_ns(step->slowest_ns)) / (double)(step->n - 1);
+        it->rows[step->slowest].n_slowest++;
+        it->rows[step->slowest].behind_ns += (double)step->slowest_ns - others;
     }
     for (size_t i = 0; i < it->n_rows; i++)
-        if (it->rows[i].recording == course->recording)
+        if (it->rows[i].recording == steps->recording)
             it->rows[i].n_compared = n_compared;
 }
 
 void marey__iteration_merge_finish(struct marey__iteration_merge *it)
 {
-    for (size_t i = 0; i < it->n_courses; i++) {
-        finish_course(it, &it->courses[i]);
-        marey__free(it->courses[i].races);
+    for (size_t i = 0; i < it->n_rank_steps; i++) {
+        finish_rank_steps(it, &it->rank_steps[i]);
+        marey__free(it->rank_steps[i].steps);
     }
-    it->n_courses = 0;
+    it->n_rank_steps = 0;
 }
 
 /* Ranks that were compared, among the rows of one recording from `first` on. */
@@ -380,7 +380,8 @@ bool marey__iteration_merge_add(struct marey__merge *merge, const struct marey__
 {
     struct marey__iteration_merge *it = &merge->iterations;
     const struct marey__iteration_stats *stats = &walk->iteration_stats;
-    if (!it->keeps_courses && it->n_courses != 0 && it->courses[0].recording != walk->recording_number)
+    if (!it->keeps_rank_steps && it->n_rank_steps != 0 &&
+        it->rank_steps[0].recording != walk->recording_number)
         marey__iteration_merge_finish(it);
     if (!add_phases(merge, walk, names) || !add_epochs(it, stats, process))
         return false;
@@ -389,5 +390,5 @@ bool marey__iteration_merge_add(struct marey__merge *merge, const struct marey__
     it->steady_ns += steady_ns_of(stats);
     return add_names(merge, walk, process, names) && add_row(it, walk, process) &&
            add_outliers(it, walk, process, names) &&
-           (walk->info->rank < 0 || join_races(it, stats, walk->recording_number));
+           (walk->info->rank < 0 || add_rank_steps(it, stats, walk->recording_number));
 }

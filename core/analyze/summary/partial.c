@@ -36,7 +36,7 @@ marey_status marey_partial_create(marey_recording *const *recordings, size_t n,
     partial->recordings = recordings;
     partial->n_recordings = n;
     marey_status status = marey__merge_init(&partial->merge);
-    partial->merge.iterations.keeps_courses = true;
+    partial->merge.iterations.keeps_rank_steps = true;
     if (status == MAREY_OK)
         status = marey__summary_merge(recordings, n, &wants, NULL, &partial->merge);
     if (status != MAREY_OK)
@@ -94,11 +94,11 @@ static size_t list_processes(const struct marey__merge *merge, const struct mare
 static bool tell(struct marey__merge *merge, const struct marey__warnings *warnings, size_t first,
                  uint32_t recording)
 {
-    if (!marey__grow(&merge->told, &merge->told_cap, merge->n_reported + warnings->n - first,
-                     sizeof *merge->told))
+    if (!marey__grow(&merge->notes, &merge->notes_cap, merge->n_notes + warnings->n - first,
+                     sizeof *merge->notes))
         return false;
     for (size_t i = first; i < warnings->n; i++)
-        merge->told[merge->n_reported++] =
+        merge->notes[merge->n_notes++] =
             (struct marey__note_row){recording, true, warnings->sentences[i]};
     return !warnings->failed;
 }

@@ -1,13 +1,162 @@
 /*
- * A merge as bytes and back, both by the same functions (archive.h). What is read is checked where it enters: a number
- * of a name, process, lane or row must be one that there is.
+ * A merge as bytes and back.
+ *
+ * One set of functions writes and reads: each takes the address of a value and writes that value, or reads into it, so
+ * that both sides always agree. After a failure nothing more is done. Values are checked as they are read: a count may
+ * not be more than the remaining bytes can hold, and a number of a name, process, lane or row must exist.
  */
-#include <assert.h>
-
-#include "analyze/summary/internal.h"
+#include "analyze/summary/fields.h"
 
 #define MAGIC "MAREYPRT"
-enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 5 };
+enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 6 };
+
+struct archive {
+    struct marey__buf *out; /* NULL: we read */
+    const uint8_t *at, *end;
+    bool is_bad, has_no_memory;
+    struct marey__merge *merge;
+    struct marey__lender *lender;
+    const struct marey_lane_info *last_lane; /* of the row before */
+};
+
+static bool has_failed(const struct archive *a)
+{
+    return a->is_bad || a->has_no_memory;
+}
+
+static bool reads(const struct archive *a)
+{
+    return a->out == NULL;
+}
+
+/* ---- values ---- */
+
+static void read_u64(struct archive *a, uint64_t *value)
+{
+    uint64_t result = 0;
+    for (uint32_t shift = 0; shift < 64; shift += 7) {
+        if (a->at == a->end)
+            break;
+        const uint8_t byte = *a->at++;
+        if (shift == 63 && byte > 1)
+            break;
+        result |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) {
+            *value = result;
+            return;
+        }
+    }
+    a->is_bad = true;
+}
+
+static void u64(struct archive *a, uint64_t *value)
+{
+    if (has_failed(a))
+        return;
+    if (reads(a))
+        read_u64(a, value);
+    else
+        marey__buf_put_leb128(a->out, *value);
+}
+
+/* Below `limit`. */
+static void number(struct archive *a, uint32_t *value, uint64_t limit)
+{
+    uint64_t wide = *value;
+    u64(a, &wide);
+    a->is_bad |= !has_failed(a) && wide >= limit;
+    if (!has_failed(a))
+        *value = (uint32_t)wide;
+}
+
+static void u32(struct archive *a, uint32_t *value)
+{
+    number(a, value, UINT64_C(1) << 32);
+}
+
+/* A number of something, or MAREY__NO_NAME. */
+static void number_or_none(struct archive *a, uint32_t *value, uint64_t limit)
+{
+    uint32_t above = *value + 1;
+    number(a, &above, limit + 1);
+    *value = above - 1;
+}
+
+static void u128(struct archive *a, marey__u128 *value)
+{
+    uint64_t low = (uint64_t)*value, high = (uint64_t)(*value >> 64);
+    u64(a, &low);
+    u64(a, &high);
+    *value = (marey__u128)high << 64 | low;
+}
+
+static void flag(struct archive *a, bool *value)
+{
+    uint32_t bit = *value;
+    number(a, &bit, 2);
+    *value = bit != 0;
+}
+
+static void raw(struct archive *a, void *bytes, size_t len)
+{
+    if (has_failed(a))
+        return;
+    if (!reads(a))
+        marey__buf_put(a->out, bytes, len);
+    else if ((size_t)(a->end - a->at) < len)
+        a->is_bad = true;
+    else {
+        memcpy(bytes, a->at, len);
+        a->at += len;
+    }
+}
+
+/* How many come, each of `least` bytes or more. */
+static void count(struct archive *a, size_t *n, size_t least)
+{
+    uint64_t wide = *n;
+    u64(a, &wide);
+    if (reads(a) && !has_failed(a) && wide > (size_t)(a->end - a->at) / least)
+        a->is_bad = true;
+    *n = has_failed(a) ? 0 : (size_t)wide;
+}
+
+static void bytes(struct archive *a, const char **text, size_t *len)
+{
+    count(a, len, 1);
+    if (has_failed(a))
+        return;
+    if (!reads(a)) {
+        marey__buf_put(a->out, *text, *len);
+        return;
+    }
+    *text = marey__arena_text(&a->lender->texts, (const char *)a->at, *len);
+    a->has_no_memory |= *text == NULL;
+    a->at += *len;
+}
+
+static void text(struct archive *a, const char **text)
+{
+    size_t len = reads(a) ? 0 : strlen(*text);
+    bytes(a, text, &len);
+}
+
+/* The rows of a list, zeroed when they are to be read. */
+static void rows(struct archive *a, void *array, size_t *n, size_t *cap, size_t size, size_t least)
+{
+    size_t wanted = *n;
+    char *elements;
+    count(a, &wanted, least);
+    if (!reads(a) || has_failed(a))
+        return;
+    a->has_no_memory |= !marey__grow(array, cap, wanted, size);
+    if (has_failed(a))
+        return;
+    memcpy(&elements, array, sizeof elements);
+    if (wanted != 0)
+        memset(elements, 0, wanted * size);
+    *n = wanted;
+}
 
 static void *keep_block(struct marey__lender *lender, size_t n, size_t size)
 {
@@ -27,38 +176,6 @@ void marey__lender_fini(struct marey__lender *lender)
     marey__arena_fini(&lender->texts);
     *lender = (struct marey__lender){0};
 }
-
-static void name_number(struct archive *a, uint32_t *name)
-{
-    number(a, name, a->merge->names.n);
-}
-
-static void process_number(struct archive *a, uint32_t *process)
-{
-    number(a, process, a->merge->n_processes);
-}
-
-/* Who adds a field to one of these packs it here, where others need it, and makes VERSION one higher. */
-#define HAS_SIZE(type, size)                                                                       \
-    static_assert(sizeof(struct type) == (size), "a new field may have to be packed as well")
-HAS_SIZE(marey_process, 424); /* what only runs have is not packed */
-HAS_SIZE(marey_lane_info, 32);
-HAS_SIZE(marey_site_info, 48);
-HAS_SIZE(marey__name_stats, 112);
-HAS_SIZE(marey__name_row, 40);
-HAS_SIZE(marey__open_row, 24);
-HAS_SIZE(marey__counter, 48);
-HAS_SIZE(marey__iteration_name, 176);
-HAS_SIZE(marey__iteration_row, 272);
-HAS_SIZE(marey__outlier_row, 40);
-HAS_SIZE(marey__span, 64);
-HAS_SIZE(marey__rank_step, 24);
-HAS_SIZE(marey__phase_stats, 40); /* late_ns is of the walk only */
-HAS_SIZE(marey__merged_work, 120);
-HAS_SIZE(marey__gpu_range, 24);
-HAS_SIZE(marey__iteration_merge, 432);
-HAS_SIZE(marey__gpu_merge, 80);
-HAS_SIZE(marey__merge, 1024);
 
 /* ---- sketches ---- */
 
@@ -109,73 +226,111 @@ static void sketch(struct archive *a, struct marey__sketch *s)
     s->count = n;
 }
 
-/* ---- processes and threads ---- */
+/* ---- rows ---- */
 
-enum kind { I32, U32, I64, U64, F64, TEXT };
+static void row_lane(struct archive *a, const struct marey_lane_info **lane);
 
-static const struct {
-    size_t offset;
-    enum kind kind;
-} process_fields[] = {
-#define FIELD(name, kind)                                                                          \
-    {                                                                                              \
-        offsetof(struct marey_process, name), kind                                                 \
-    }
-    FIELD(index, U32),         FIELD(pid, I64),
-    FIELD(ppid, I64),          FIELD(rank, I32),
-    FIELD(world_size, I32),    FIELD(local_rank, I32),
-    FIELD(host, TEXT),         FIELD(command, TEXT),
-    FIELD(run_id, TEXT),       FIELD(log_path, TEXT),
-    FIELD(end, TEXT),          FIELD(clock, TEXT),
-    FIELD(note, TEXT),         FIELD(start_unix_ns, U64),
-    FIELD(first_ns, U64),      FIELD(last_ns, U64),
-    FIELD(n_events, U64),      FIELD(lost_events, U64),
-    FIELD(lost_first_ns, U64), FIELD(lost_last_ns, U64),
-    FIELD(log_bytes, U64),     FIELD(flush_cpu_ns, U64),
-    FIELD(event_cost_ns, F64), FIELD(mono_to_unix_ns, I64),
-    FIELD(n_sites, U32),       FIELD(n_lanes, U32),
-    FIELD(version, TEXT),      FIELD(cpu, TEXT),
-    FIELD(cpus, TEXT),         FIELD(governor, TEXT),
-    FIELD(gpu, TEXT),          FIELD(kernel, TEXT),
-    FIELD(versions, TEXT),     FIELD(load, F64),
-    FIELD(source, TEXT),       FIELD(backend, TEXT),
-    FIELD(n_words, U64),       FIELD(devices, TEXT),
-    FIELD(role, TEXT),         FIELD(energy_sources, TEXT),
-    FIELD(energy_cpu_ns, U64), FIELD(worker, I32),
-    FIELD(memory, TEXT),       FIELD(memory_counts, TEXT),
-    FIELD(sampling, TEXT),     FIELD(experiment, TEXT),
-    FIELD(strategy, TEXT),     FIELD(start_time, U64),
-    FIELD(gpu_cost, TEXT),     FIELD(calls_cost, TEXT),
-    FIELD(memory_cost, TEXT),  FIELD(open_ns, U64),
-    FIELD(is_cut, U32),
-#undef FIELD
-};
-
-static void process(struct archive *a, struct marey_process *process)
+/* Returns the size of the value. */
+static size_t pack_value(struct archive *a, void *value, const struct field *field)
 {
-    for (size_t i = 0; i < MAREY__COUNT_OF(process_fields) && !has_failed(a); i++) {
-        void *field = (char *)process + process_fields[i].offset;
-        switch (process_fields[i].kind) {
-        case I32:
-            i32(a, field);
-            break;
-        case U32:
-            u32(a, field);
-            break;
-        case I64:
-            i64(a, field);
-            break;
-        case U64:
-            u64(a, field);
-            break;
-        case F64:
-            f64(a, field);
-            break;
-        case TEXT:
-            text(a, field);
-            break;
+    switch (field->kind) {
+    case U32:
+    case U32_OR_END:
+        u32(a, value);
+        return sizeof(uint32_t);
+    case U64:
+        u64(a, value);
+        return sizeof(uint64_t);
+    case U128:
+        u128(a, value);
+        break;
+    case SKETCH:
+        sketch(a, value);
+        break;
+    case RAW:
+        raw(a, value, field->size);
+        break;
+    case FLAG:
+        flag(a, value);
+        break;
+    case BYTE:
+        number(a, value, 256);
+        break;
+    case TEXT:
+        text(a, value);
+        return sizeof(const char *);
+    case NAME:
+        number(a, value, a->merge->names.n);
+        break;
+    case NAME_OR_NONE:
+        number_or_none(a, value, a->merge->names.n);
+        break;
+    case PROCESS:
+        number(a, value, a->merge->n_processes);
+        break;
+    case ITERATION_ROW_OR_NONE:
+        number_or_none(a, value, a->merge->iterations.n_rows);
+        break;
+    case LANE:
+        row_lane(a, value);
+        break;
+    }
+    return field->size;
+}
+
+static void pack_fields(struct archive *a, void *row, const struct field *fields, size_t n)
+{
+    for (size_t i = 0; i < n && !has_failed(a); i++) {
+        void *const first = at(row, fields[i].offset);
+        for (size_t done = 0; done < fields[i].size && !has_failed(a);)
+            done += pack_value(a, at(first, done), &fields[i]);
+        if (fields[i].kind == U32_OR_END && *(const uint32_t *)first == 0)
+            return;
+    }
+}
+#define PACK_FIELDS(a, row, fields) pack_fields((a), (row), (fields), MAREY__COUNT_OF(fields))
+
+static void pack_lists(struct archive *a)
+{
+    struct marey__merge *m = a->merge;
+    for (size_t i = 0; i < MAREY__COUNT_OF(lists) && !has_failed(a); i++) {
+        const struct list *const list = &lists[i];
+        size_t *const n = n_of(m, list);
+        const size_t least = list->fields[0].kind == U32_OR_END ? 1 : list->n_fields;
+        rows(a, at(m, list->rows), n, at(m, list->cap), list->size, least);
+        a->is_bad |= list->kind != ROWS && *n > m->names.n;
+        for (size_t k = 0; k < *n && !has_failed(a); k++) {
+            char *const row = rows_of(m, list) + k * list->size;
+            pack_fields(a, row, list->fields, list->n_fields);
+            a->is_bad |= list->is_valid != NULL && !list->is_valid(row);
         }
     }
+}
+
+/* ---- processes and threads ---- */
+
+static void process(struct archive *a, struct marey_process *read, const struct marey_process *written)
+{
+    struct marey_process copy = reads(a) ? (struct marey_process){0} : *written;
+    PACK_FIELDS(a, reads(a) ? read : &copy, process_fields);
+}
+
+/* Rows of a lane follow one another; the first of them has the lane. */
+static void row_lane(struct archive *a, const struct marey_lane_info **lane)
+{
+    bool is_next = !reads(a) && *lane != a->last_lane;
+    flag(a, &is_next);
+    if (is_next && !has_failed(a)) {
+        struct marey_lane_info copy = reads(a) ? (struct marey_lane_info){0} : **lane;
+        struct marey_lane_info *read = reads(a) ? keep_block(a->lender, 1, sizeof *read) : &copy;
+        a->has_no_memory |= read == NULL;
+        if (read != NULL)
+            PACK_FIELDS(a, read, lane_fields);
+        a->last_lane = reads(a) ? read : *lane;
+    }
+    a->is_bad |= a->last_lane == NULL;
+    if (reads(a))
+        *lane = a->last_lane;
 }
 
 static void processes(struct archive *a)
@@ -187,93 +342,17 @@ static void processes(struct archive *a)
     if (reads(a) && (read == NULL || !marey__merge_grow_processes(m, n)))
         a->has_no_memory = true;
     for (size_t i = 0; i < n && !has_failed(a); i++) {
-        struct marey_process copy = {0};
         if (reads(a)) {
             m->process_recordings[i] = 0;
             m->processes[i] = &read[i];
             m->n_processes = i + 1;
-        } else {
-            copy = *m->processes[i];
         }
         u32(a, &m->process_recordings[i]);
-        process(a, reads(a) ? &read[i] : &copy);
+        process(a, reads(a) ? &read[i] : NULL, m->processes[i]);
     }
 }
 
-static void lane(struct archive *a, struct marey_lane_info *lane)
-{
-    uint32_t kind = lane->kind;
-    u32(a, &lane->lane);
-    number(a, &kind, 256);
-    lane->kind = (enum marey_lane_kind)kind;
-    i64(a, &lane->tid);
-    i32(a, &lane->device);
-    u32(a, &lane->stream);
-    text(a, &lane->name);
-}
-
-/* Whether it is another one than that of the row before. */
-static bool is_next_lane(struct archive *a, const struct marey_lane_info *lane)
-{
-    const bool is_next = lane != NULL && lane != a->last_lane;
-    if (is_next)
-        a->last_lane = lane;
-    return is_next;
-}
-
-static void write_lane(struct archive *a, const struct marey_lane_info *info)
-{
-    struct marey_lane_info copy = *info;
-    lane(a, &copy);
-}
-
-/* Threads first, then what is open, as their rows ask for them. */
-static void write_lanes(struct archive *a)
-{
-    const struct marey__merge *m = a->merge;
-    size_t n = 0;
-    for (size_t i = 0; i < m->threads.n; i++)
-        n += is_next_lane(a, m->threads.rows[i].lane);
-    for (size_t i = 0; i < m->n_open; i++)
-        n += is_next_lane(a, m->open[i].lane);
-    a->last_lane = NULL;
-    count(a, &n, 1);
-    for (size_t i = 0; i < m->threads.n; i++)
-        if (is_next_lane(a, m->threads.rows[i].lane))
-            write_lane(a, m->threads.rows[i].lane);
-    for (size_t i = 0; i < m->n_open; i++)
-        if (is_next_lane(a, m->open[i].lane))
-            write_lane(a, m->open[i].lane);
-    a->last_lane = NULL;
-}
-
-static void lanes(struct archive *a)
-{
-    if (!reads(a)) {
-        write_lanes(a);
-        return;
-    }
-    size_t n = 0;
-    count(a, &n, 6);
-    a->lanes = keep_block(a->lender, n, sizeof *a->lanes);
-    a->has_no_memory |= a->lanes == NULL;
-    for (size_t i = 0; i < n && !has_failed(a); i++)
-        lane(a, &a->lanes[i]);
-    a->n_lanes = n;
-}
-
-/* Of a row that has one. */
-static void row_lane(struct archive *a, const struct marey_lane_info **lane)
-{
-    if (!reads(a))
-        a->next_lane += is_next_lane(a, *lane);
-    uint32_t which = reads(a) ? 0 : (uint32_t)a->next_lane - 1;
-    number(a, &which, reads(a) ? a->n_lanes : UINT32_MAX);
-    if (reads(a) && !has_failed(a))
-        *lane = &a->lanes[which];
-}
-
-/* ---- by name ---- */
+/* ---- names and tree ---- */
 
 static void names(struct archive *a)
 {
@@ -289,30 +368,6 @@ static void names(struct archive *a)
         a->has_no_memory |= made == MAREY__NO_NAME;
         a->is_bad |= made != i; /* twice the same */
     }
-}
-
-static void stats(struct archive *a, struct marey__name_stats *stats)
-{
-    sketch(a, &stats->calls);
-    u64(a, &stats->total_ns);
-    u64(a, &stats->self_ns);
-    u64(a, &stats->steady_ns);
-    u32(a, &stats->n_threads);
-    u32(a, &stats->n_processes);
-}
-
-static void by_name(struct archive *a)
-{
-    struct marey__merge *m = a->merge;
-    ROWS_BY_NAME(a, m->ranges, m->n_ranges, m->ranges_cap, 6);
-    for (size_t i = 0; i < m->n_ranges && !has_failed(a); i++)
-        stats(a, &m->ranges[i]);
-    ROWS_BY_NAME(a, m->async, m->n_async, m->async_cap, 6);
-    for (size_t i = 0; i < m->n_async && !has_failed(a); i++)
-        stats(a, &m->async[i]);
-    ROWS_BY_NAME(a, m->marks, m->n_marks, m->marks_cap, 1);
-    for (size_t i = 0; i < m->n_marks && !has_failed(a); i++)
-        u64(a, &m->marks[i]);
 }
 
 /* Parents come before their children; the root is not among them. Depths are as marey__tree_child makes them. */
@@ -335,7 +390,7 @@ static void node(struct archive *a, uint32_t i)
     struct marey__tree *tree = &a->merge->tree;
     struct marey__node copy = reads(a) ? (struct marey__node){0} : tree->nodes[i];
     number(a, &copy.parent, i);
-    name_number(a, &copy.name);
+    number(a, &copy.name, a->merge->names.n);
     u64(a, &copy.count);
     u64(a, &copy.total_ns);
     u64(a, &copy.self_ns);
@@ -358,81 +413,33 @@ static void tree(struct archive *a)
         node(a, i);
 }
 
-/* ---- rows ---- */
+/* ---- sites, logs, ranks and GPU work ---- */
 
-static void name_rows(struct archive *a, struct marey__row_list *list, bool have_lanes)
-{
-    ROWS(a, list->rows, list->n, list->cap, 6);
-    for (size_t i = 0; i < list->n && !has_failed(a); i++) {
-        struct marey__name_row *row = &list->rows[i];
-        process_number(a, &row->process);
-        name_number(a, &row->name);
-        u64(a, &row->count);
-        u64(a, &row->total_ns);
-        u64(a, &row->self_ns);
-        if (have_lanes)
-            row_lane(a, &row->lane);
-        else
-            u64(a, &row->iteration_ns);
-    }
-}
-
-static void open_rows(struct archive *a)
+static void sites(struct archive *a)
 {
     struct marey__merge *m = a->merge;
-    ROWS(a, m->open, m->n_open, m->open_cap, 4);
-    for (size_t i = 0; i < m->n_open && !has_failed(a); i++) {
-        process_number(a, &m->open[i].process);
-        name_number(a, &m->open[i].name);
-        row_lane(a, &m->open[i].lane);
-        u64(a, &m->open[i].since_ns);
+    size_t n = m->sites.n;
+    count(a, &n, MAREY__COUNT_OF(site_fields) + 1);
+    for (size_t i = 0; i < n && !has_failed(a); i++) {
+        struct marey__site_row row = reads(a) ? (struct marey__site_row){0} : m->sites.rows[i];
+        size_t len = row.info.name_len;
+        bytes(a, &row.info.name, &len);
+        row.info.name_len = (uint32_t)len;
+        PACK_FIELDS(a, &row, site_fields);
+        if (reads(a) && !has_failed(a))
+            a->has_no_memory |= !marey__merge_add_site(m, &row);
     }
-}
-
-static void counters(struct archive *a)
-{
-    struct marey__merge *m = a->merge;
-    ROWS(a, m->counter_rows, m->n_counter_rows, m->counter_rows_cap, 36);
-    for (size_t i = 0; i < m->n_counter_rows && !has_failed(a); i++) {
-        struct marey__counter *counter = &m->counter_rows[i].counter;
-        process_number(a, &m->counter_rows[i].process);
-        name_number(a, &m->counter_rows[i].name);
-        u64(a, &counter->count);
-        u64(a, &counter->last_ns);
-        f64(a, &counter->min);
-        f64(a, &counter->max);
-        f64(a, &counter->sum);
-        f64(a, &counter->last);
-        a->is_bad |= counter->count == 0;
-    }
-}
-
-static void site(struct archive *a, struct marey__site_row *row)
-{
-    size_t len = row->info.name_len;
-    process_number(a, &row->process);
-    u32(a, &row->id);
-    bytes(a, &row->info.name, &len);
-    text(a, &row->info.category);
-    text(a, &row->info.domain);
-    text(a, &row->info.file);
-    u32(a, &row->info.line);
-    u32(a, &row->info.color);
-    row->info.name_len = (uint32_t)len;
 }
 
 static void left_out(struct archive *a, struct marey__left_out *row)
 {
     size_t n = row->n_measuring;
-    u32(a, &row->recording);
-    u64(a, &row->n_broken);
-    u64(a, &row->n_empty);
+    PACK_FIELDS(a, row, left_out_fields);
     count(a, &n, MAREY__COUNT_OF(process_fields));
     struct marey_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
     a->has_no_memory |= reads(a) && read == NULL;
     for (size_t i = 0; i < n && !has_failed(a); i++) {
-        struct marey_process copy = reads(a) ? (struct marey_process){0} : *row->measuring[i];
-        process(a, reads(a) ? &read[i] : &copy);
+        process(a, reads(a) ? &read[i] : NULL, reads(a) ? NULL : row->measuring[i]);
         if (reads(a) && !has_failed(a))
             a->has_no_memory |= !marey__left_out_add(row, &read[i]);
     }
@@ -441,173 +448,24 @@ static void left_out(struct archive *a, struct marey__left_out *row)
 static void left_outs(struct archive *a)
 {
     struct marey__merge *m = a->merge;
-    ROWS(a, m->left_out, m->n_left_out, m->left_out_cap, 4);
+    rows(a, &m->left_out, &m->n_left_out, &m->left_out_cap, sizeof *m->left_out, 4);
     for (size_t i = 0; i < m->n_left_out && !has_failed(a); i++)
         left_out(a, &m->left_out[i]);
 }
 
-static void told(struct archive *a)
-{
-    struct marey__merge *m = a->merge;
-    size_t n = m->sites.n;
-    count(a, &n, 8);
-    for (size_t i = 0; i < n && !has_failed(a); i++) {
-        struct marey__site_row row = reads(a) ? (struct marey__site_row){0} : m->sites.rows[i];
-        site(a, &row);
-        if (reads(a) && !has_failed(a))
-            a->has_no_memory |= !marey__merge_add_site(m, &row);
-    }
-    ROWS(a, m->told, m->n_reported, m->told_cap, 3);
-    for (size_t i = 0; i < m->n_reported && !has_failed(a); i++) {
-        u32(a, &m->told[i].recording);
-        flag(a, &m->told[i].is_note);
-        text(a, &m->told[i].text);
-    }
-    left_outs(a);
-}
-
-/* ---- iterations ---- */
-
-static void values(struct archive *a, struct marey__iteration_values *values)
-{
-    uint64_t low = (uint64_t)values->sum_of_squares, high = (uint64_t)(values->sum_of_squares >> 64);
-    sketch(a, &values->ns);
-    u64(a, &low);
-    u64(a, &high);
-    u64(a, &values->first_ns);
-    values->sum_of_squares = (marey__u128)high << 64 | low;
-}
-
-static void iteration_names(struct archive *a)
+static void rank_steps(struct archive *a)
 {
     struct marey__iteration_merge *it = &a->merge->iterations;
-    ROWS_BY_NAME(a, it->names, it->n_names, it->names_cap, 1);
-    for (size_t i = 0; i < it->n_names && !has_failed(a); i++) {
-        struct marey__iteration_name *name = &it->names[i];
-        u32(a, &name->n_processes);
-        if (name->n_processes == 0)
-            continue;
-        values(a, &name->values);
-        u64(a, &name->n_iterations);
-        u64(a, &name->whole_ns);
-        u64(a, &name->n_first);
-        u64(a, &name->first_whole_ns);
-        process_number(a, &name->highest_process);
-        f64(a, &name->lowest_mean_ns);
-        f64(a, &name->highest_mean_ns);
-        /* Iterations in which it did not run count as zeros. */
-        a->is_bad |= name->values.ns.count > name->n_iterations || name->n_iterations == 0;
+    rows(a, &it->rank_steps, &it->n_rank_steps, &it->rank_steps_cap, sizeof *it->rank_steps, 2);
+    for (size_t r = 0; r < it->n_rank_steps && !has_failed(a); r++) {
+        struct marey__rank_steps *steps = &it->rank_steps[r];
+        u32(a, &steps->recording);
+        rows(a, &steps->steps, &steps->n, &steps->cap, sizeof *steps->steps, 1);
+        for (size_t i = 0; i < steps->n && !has_failed(a); i++) {
+            PACK_FIELDS(a, &steps->steps[i], rank_step_fields);
+            a->is_bad |= !(steps->steps[i].slowest_ns >= 0);
+        }
     }
-    ROWS_BY_NAME(a, it->phases, it->n_phases, it->phases_cap, 4);
-    for (size_t i = 0; i < it->n_phases && !has_failed(a); i++) {
-        u64(a, &it->phases[i].count);
-        u64(a, &it->phases[i].total_ns);
-        u64(a, &it->phases[i].n_iterations);
-        u64(a, &it->phases[i].steady_ns);
-    }
-    u64(a, &it->phased_ns);
-    u64(a, &it->steady_ns);
-    u64(a, &it->steady_phased_ns);
-    values(a, &it->whole);
-    values(a, &it->no_range);
-    u64(a, &it->n_first);
-}
-
-static void iteration_row(struct archive *a, struct marey__iteration_row *row)
-{
-    process_number(a, &row->process);
-    u32(a, &row->recording);
-    u64(a, &row->n_iterations);
-    u64(a, &row->n_warmup);
-    u64(a, &row->n_cut);
-    u64(a, &row->n_counted);
-    u64(a, &row->sum_ns);
-    u64(a, &row->p50_ns);
-    u64(a, &row->p99_ns);
-    f64(a, &row->std_ns);
-    f64(a, &row->samples);
-    u64(a, &row->samples_ns);
-    flag(a, &row->has_data);
-    u64(a, &row->data_ns);
-    u64(a, &row->data_whole_ns);
-    raw(a, row->quantiles, sizeof row->quantiles);
-}
-
-static void span(struct archive *a, struct marey__span *span)
-{
-    uint32_t kind = span->kind;
-    number(a, &kind, MAREY__SPAN_PHASE + 1);
-    span->kind = (enum marey__span_kind)kind;
-    u64(a, &span->begin_ns);
-    u64(a, &span->end_ns);
-    u64(a, &span->number);
-    u32(a, &span->site);
-    u32(a, &span->flags);
-    f64(a, &span->samples);
-    u64(a, &span->n_iterations);
-    flag(a, &span->is_open);
-}
-
-static void race(struct archive *a, struct marey__rank_step *race)
-{
-    u32(a, &race->n);
-    if (race->n == 0)
-        return;
-    raw(a, &race->slowest_ns, sizeof race->slowest_ns);
-    number_or_none(a, &race->slowest, a->merge->iterations.n_rows);
-    u64(a, &race->sum_ns);
-    a->is_bad |= !(race->slowest_ns >= 0);
-}
-
-static void courses(struct archive *a)
-{
-    struct marey__iteration_merge *it = &a->merge->iterations;
-    ROWS(a, it->courses, it->n_courses, it->courses_cap, 2);
-    for (size_t c = 0; c < it->n_courses && !has_failed(a); c++) {
-        struct marey__rank_steps *course = &it->courses[c];
-        u32(a, &course->recording);
-        ROWS(a, course->races, course->n, course->cap, 1);
-        for (size_t i = 0; i < course->n && !has_failed(a); i++)
-            race(a, &course->races[i]);
-    }
-}
-
-static void iterations(struct archive *a)
-{
-    struct marey__iteration_merge *it = &a->merge->iterations;
-    iteration_names(a);
-    ROWS(a, it->rows, it->n_rows, it->rows_cap, 28 + sizeof it->rows->quantiles);
-    for (size_t i = 0; i < it->n_rows && !has_failed(a); i++)
-        iteration_row(a, &it->rows[i]);
-    ROWS(a, it->outliers, it->n_outliers, it->outliers_cap, 6);
-    for (size_t i = 0; i < it->n_outliers && !has_failed(a); i++) {
-        struct marey__outlier_row *row = &it->outliers[i];
-        process_number(a, &row->process);
-        number_or_none(a, &row->name, a->merge->names.n);
-        u64(a, &row->number);
-        u64(a, &row->ns);
-        u64(a, &row->usual_ns);
-        u64(a, &row->extra_ns);
-    }
-    ROWS(a, it->epochs, it->n_epochs, it->epochs_cap, 17);
-    for (size_t i = 0; i < it->n_epochs && !has_failed(a); i++) {
-        process_number(a, &it->epochs[i].process);
-        span(a, &it->epochs[i].span);
-    }
-    courses(a);
-}
-
-/* ---- work of GPUs ---- */
-
-static void work(struct archive *a, struct marey__merged_work *work)
-{
-    sketch(a, &work->calls);
-    u64(a, &work->bytes);
-    u64(a, &work->bytes_ns);
-    u32(a, &work->n_streams);
-    u32(a, &work->n_devices);
-    u32(a, &work->n_processes);
-    a->is_bad |= work->calls.count == 0;
 }
 
 static void works(struct archive *a)
@@ -619,56 +477,34 @@ static void works(struct archive *a)
         a->has_no_memory = true;
     for (size_t i = 0; i < n && !has_failed(a); i++) {
         uint32_t name = reads(a) ? 0 : gpu->works[i].name, kind = reads(a) ? 0 : gpu->works[i].kind;
-        name_number(a, &name);
+        number(a, &name, a->merge->names.n);
         number(a, &kind, 256);
         if (has_failed(a))
             return;
-        struct marey__merged_work *made =
+        struct marey__merged_work *work =
             reads(a) ? marey__gpu_merge_work(gpu, name, kind) : &gpu->works[i];
-        a->has_no_memory |= made == NULL;
+        a->has_no_memory |= work == NULL;
         a->is_bad |= reads(a) && gpu->n_works != i + 1; /* twice the same */
-        if (!has_failed(a))
-            work(a, made);
+        if (has_failed(a))
+            return;
+        PACK_FIELDS(a, work, work_fields);
+        a->is_bad |= work->calls.count == 0;
     }
-}
-
-static void gpu(struct archive *a)
-{
-    struct marey__gpu_merge *gpu = &a->merge->gpu;
-    works(a);
-    ROWS_BY_NAME(a, gpu->ranges, gpu->n_ranges, gpu->ranges_cap, 3);
-    for (size_t i = 0; i < gpu->n_ranges && !has_failed(a); i++) {
-        u64(a, &gpu->ranges[i].count);
-        u64(a, &gpu->ranges[i].total_ns);
-        u64(a, &gpu->ranges[i].self_ns);
-    }
-    u64(a, &gpu->work_ns);
 }
 
 /* ---- the whole ---- */
 
 static void content(struct archive *a)
 {
-    struct marey__merge *m = a->merge;
     names(a);
     processes(a);
-    lanes(a);
-    by_name(a);
     tree(a);
-    name_rows(a, &m->threads, true);
-    name_rows(a, &m->ranks, false);
-    open_rows(a);
-    counters(a);
-    told(a);
-    u64(a, &m->n_threads);
-    u64(a, &m->n_orphans);
-    u64(a, &m->n_cut_off);
-    u64(a, &m->n_unwound);
-    u64(a, &m->n_async_dropped);
-    u64(a, &m->n_overlapping);
-    u64(a, &m->n_too_deep);
-    iterations(a);
-    gpu(a);
+    pack_lists(a);
+    sites(a);
+    left_outs(a);
+    PACK_FIELDS(a, a->merge, total_fields);
+    rank_steps(a);
+    works(a);
 }
 
 void marey__merge_pack(struct marey__merge *merge, struct marey__buf *out)
@@ -705,7 +541,7 @@ marey_status marey__merge_unpack(struct marey__merge *merge, struct marey__lende
     memcpy(&crc, a.end, sizeof crc);
     if (crc != marey__crc32c(0, packed, len - CRC_BYTES))
         return bad("has changed on its way");
-    merge->iterations.keeps_courses = true;
+    merge->iterations.keeps_rank_steps = true;
     content(&a);
     MAREY__TRY_MEMORY(!a.has_no_memory);
     return a.is_bad || a.at != a.end ? bad("says what cannot be") : MAREY_OK;

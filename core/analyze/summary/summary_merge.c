@@ -45,7 +45,7 @@ void marey__merge_fini(struct marey__merge *merge)
     marey__free(merge->processes);
     marey__free(merge->process_recordings);
     marey__free(merge->counter_rows);
-    marey__free(merge->told);
+    marey__free(merge->notes);
     for (size_t i = 0; i < merge->n_left_out; i++)
         marey__free(merge->left_out[i].measuring);
     marey__free(merge->left_out);
@@ -81,16 +81,14 @@ static bool grow_stats(struct marey__merge *m, const struct marey__process_walk 
             marey__cover_names(&m->names, &m->async, &m->n_async, &m->async_cap, sizeof *m->async));
 }
 
-static bool map_names(struct adding *adding)
+bool marey__map_names(struct marey__names *into, const struct marey__names *from, uint32_t *numbers)
 {
-    const struct marey__names *names = &adding->walk->names;
-    for (size_t i = 0; i < names->n; i++) {
-        adding->names[i] =
-            marey__names_number(&adding->merge->names, names->names[i].text, names->names[i].len);
-        if (adding->names[i] == MAREY__NO_NAME)
+    for (size_t i = 0; i < from->n; i++) {
+        numbers[i] = marey__names_number(into, from->names[i].text, from->names[i].len);
+        if (numbers[i] == MAREY__NO_NAME)
             return false;
     }
-    return grow_stats(adding->merge, adding->walk);
+    return true;
 }
 
 static bool keep_counter(const struct adding *adding, const struct marey__counter *counter,
@@ -340,9 +338,9 @@ static bool add_process(struct adding *adding)
     merge->n_unwound += walk->replay.n_unwound;
     merge->n_too_deep += walk->replay.n_too_deep;
     merge->n_async_dropped += walk->pending.n_dropped;
-    return map_names(adding) && add_by_name(adding) && add_lanes(adding) &&
-           add_process_rows(adding) && add_open_async(adding) &&
-           marey__gpu_merge_add(merge, adding->walk, adding->names) &&
+    return marey__map_names(&merge->names, &walk->names, adding->names) && grow_stats(merge, walk) &&
+           add_by_name(adding) && add_lanes(adding) && add_process_rows(adding) &&
+           add_open_async(adding) && marey__gpu_merge_add(merge, adding->walk, adding->names) &&
            marey__iteration_merge_add(merge, walk, adding->process, adding->names);
 }
 

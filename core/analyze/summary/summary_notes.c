@@ -65,8 +65,8 @@ static void put_iteration_notes(marey_table *table, const struct marey__iteratio
 
 marey_status marey__fill_warnings(marey_table *table, const struct marey__making *m)
 {
-    for (size_t i = 0; i < m->merge->n_reported; i++)
-        marey__put_string(table, m->merge->told[i].text);
+    for (size_t i = 0; i < m->merge->n_notes; i++)
+        marey__put_string(table, m->merge->notes[i].text);
     for (size_t p = 0; p < m->merge->n_processes; p++)
         marey__put_notes(table, m->merge->processes[p], m->merge->n_processes == 1);
     put_count(table, m->merge->n_cut_off, "range",

@@ -148,19 +148,19 @@ static bool is_site_before(const void *a, const void *b)
 }
 
 /* First what is about logs, then notes, of one recording after the other. */
-static bool is_told_before(const void *a, const void *b)
+static bool is_note_before(const void *a, const void *b)
 {
     const struct marey__note_row *x = a, *y = b;
     return x->recording != y->recording ? x->recording < y->recording : x->is_note < y->is_note;
 }
 
-static bool sort_told(struct marey__merge *merge)
+static bool sort_notes(struct marey__merge *merge)
 {
     struct marey__site_rows *sites = &merge->sites;
     return (sites->n < 2 ||
             marey__sort_runs(sites->rows, sites->n, sizeof *sites->rows, is_site_before)) &&
-           (merge->n_reported < 2 ||
-            marey__sort_runs(merge->told, merge->n_reported, sizeof *merge->told, is_told_before));
+           (merge->n_notes < 2 ||
+            marey__sort_runs(merge->notes, merge->n_notes, sizeof *merge->notes, is_note_before));
 }
 
 /* ---- the whole ---- */
@@ -178,8 +178,8 @@ marey_status marey__merge_finish(struct marey__merge *merge)
 {
     if (merge->n_overlapping != 0)
         sum_tree(&merge->tree);
-    /* Races name rows by their place, so they are decided before rows move. */
+    /* Rank steps refer to rows by their place, so the slowest are counted before rows move. */
     marey__iteration_merge_finish(&merge->iterations);
-    return put_in_order(merge) && add_counters(merge) && sort_told(merge) ? MAREY_OK
-                                                                          : marey__no_memory();
+    return put_in_order(merge) && add_counters(merge) && sort_notes(merge) ? MAREY_OK
+                                                                           : marey__no_memory();
 }

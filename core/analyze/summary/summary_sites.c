@@ -60,7 +60,7 @@ static bool add_warnings(struct marey__merge *merge, const marey_recording *reco
 {
     const char *sentence;
     for (size_t i = 0; (sentence = marey_recording_warning(recording, i)) != NULL; i++) {
-        if (!MAREY__PUSH(merge->told, merge->n_reported, merge->told_cap,
+        if (!MAREY__PUSH(merge->notes, merge->n_notes, merge->notes_cap,
                          (struct marey__note_row){number, i >= marey__recording_n_of_logs(recording),
                                                   sentence}))
             return false;
