@@ -145,7 +145,7 @@ def diff(
             "allow_extra": allow_extra,
         }
     )
-    several = (
+    several: tuple[Union[str, bytes], ...] = (
         *(f"tolerance={pattern}={_tolerance(parts)}" for pattern, parts in (tolerances or {}).items()),
         *(f"partial={pattern}" for pattern in partial),
         *(b"noise=" + os.fsencode(path) for path in (noise,) if path is not None),

@@ -419,10 +419,8 @@ class Recording:
         docs/reference/analyses.md lists the names. Without one, the text of `marey report`: what ran, the tables
         asked for, loss and cost; `gpu` adds what `marey report --gpu` shows.
         """
-        if tables == "ranges":
-            return self._report(tables, **{**self._settings, **settings})
         if isinstance(tables, str):
-            return self._report(tables, **settings)
+            return self._report(tables, **{**(self._settings if tables == "ranges" else {}), **settings})
         return self._text(tables, **settings)
 
     def _text(

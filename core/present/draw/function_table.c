@@ -4,7 +4,7 @@
 
 #include "present/draw/internal.h"
 
-static void copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column)
+void marey__table_copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column)
 {
     const struct marey_cell cell = marey_table_cell(table, row, column);
     const enum marey_type type = marey_table_column(table, column)->type;
@@ -37,7 +37,7 @@ static marey_status make(const struct marey__function_table *how, const marey_ta
     MAREY_TRY(marey_table_create(marey_table_name(table), columns, n, out));
     for (size_t row = 0; row < n_rows; row++) {
         for (size_t i = 0; i < n_numbers; i++)
-            copy_cell(*out, table, row, sources[i]);
+            marey__table_copy_cell(*out, table, row, sources[i]);
         for (size_t i = 0; i < MAREY__FUNCTION_TABLE_PLACES && how->places[i] != NULL; i++)
             how->put_place(*out, table, row, how->places[i]);
     }

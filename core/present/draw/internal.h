@@ -330,6 +330,9 @@ double marey__text_pixels(const char *text);
 
 enum { MAREY__FUNCTION_TABLE_COLUMNS = 16, MAREY__FUNCTION_TABLE_PLACES = 3 };
 
+/* function_table.c: a copy of a cell, appended to `into`. */
+void marey__table_copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column);
+
 struct marey__function_table {
     /* NULL behind the last unless there are as many as fit: columns of the table, and prefixes of functions ("caller"). */
     const char *const *columns, *const *places;

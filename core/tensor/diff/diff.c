@@ -22,7 +22,7 @@ marey_status marey__diff_create(const struct marey_diff_options *options, struct
     if (options != NULL)
         diff->options = *options;
     marey_status status = MAREY_OK;
-    for (size_t i = 0; status == MAREY_OK && i < MAREY__DIFF_ERRORS; i++)
+    for (size_t i = 0; status == MAREY_OK && i < MAREY__N_DIFF_TABLES; i++)
         status =
             marey_table_create(marey__diff_definitions[i].name, marey__diff_definitions[i].columns,
                                marey__diff_definitions[i].n_columns, &diff->tables[i]);

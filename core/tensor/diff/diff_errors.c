@@ -10,19 +10,6 @@
 
 enum { CHUNK = 1024, MAX_ERRORS = 1000 };
 
-static const struct marey_column columns[] = {
-    {"path", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"reference", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"current", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"difference", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-};
-
-marey_status marey__diff_errors_create(struct marey_diff *diff)
-{
-    return marey_table_create("errors", columns, MAREY__COUNT_OF(columns),
-                              &diff->tables[MAREY__DIFF_ERRORS]);
-}
-
 static void put_row(struct marey_diff *diff, const char *path, const char *reference,
                     const char *current, const char *difference)
 {
@@ -79,19 +66,25 @@ static void measure(struct error *error, const struct marey_tensor *a, const str
         error->size = INFINITY;
 }
 
-static marey_status look_at_chunk(struct errors *errors, const struct marey_tensor *a,
-                                  const struct marey_tensor *b, uint64_t begin, uint64_t n,
-                                  const struct marey_tolerance *tolerance)
+/* `n` elements of a row-major tensor. */
+static struct marey_tensor slice(const struct marey_tensor *tensor, uint64_t begin, const int64_t *n)
+{
+    return (struct marey_tensor){.data = (const char *)tensor->data +
+                                         begin * marey_dtype_size(tensor->dtype),
+                                 .dtype = tensor->dtype,
+                                 .rank = 1,
+                                 .sizes = n};
+}
+
+static marey_status search_chunk(struct errors *errors, const struct marey_tensor *a,
+                                 const struct marey_tensor *b, uint64_t begin, uint64_t n,
+                                 const struct marey_tolerance *tolerance)
 {
     static const int64_t one = 1;
-    const size_t size_a = marey_dtype_size(a->dtype), size_b = marey_dtype_size(b->dtype);
     for (uint64_t i = begin; i < begin + n; i++) {
-        struct marey_tensor ea = {.dtype = a->dtype, .rank = 1, .sizes = &one},
-                            eb = {.dtype = b->dtype, .rank = 1, .sizes = &one};
+        const struct marey_tensor ea = slice(a, i, &one), eb = slice(b, i, &one);
         struct marey_tensor_diff diff;
         struct error error = {.index = i};
-        ea.data = (const char *)a->data + i * size_a;
-        eb.data = (const char *)b->data + i * size_b;
         MAREY_TRY(marey_tensor_compare(&ea, &eb, tolerance, &diff));
         if (diff.n_wrong == 0)
             continue;
@@ -113,17 +106,13 @@ static marey_status find_errors(struct errors *errors, const struct marey_tensor
                                 const struct marey_tensor *b, const struct marey_tolerance *tolerance)
 {
     const uint64_t n = marey_tensor_count(a);
-    const size_t size_a = marey_dtype_size(a->dtype), size_b = marey_dtype_size(b->dtype);
     for (uint64_t begin = 0; begin < n; begin += CHUNK) {
         const int64_t n_chunk = (int64_t)MAREY__MIN(n - begin, (uint64_t)CHUNK);
-        struct marey_tensor ca = {.dtype = a->dtype, .rank = 1, .sizes = &n_chunk},
-                            cb = {.dtype = b->dtype, .rank = 1, .sizes = &n_chunk};
+        const struct marey_tensor ca = slice(a, begin, &n_chunk), cb = slice(b, begin, &n_chunk);
         struct marey_tensor_diff diff;
-        ca.data = (const char *)a->data + begin * size_a;
-        cb.data = (const char *)b->data + begin * size_b;
         MAREY_TRY(marey_tensor_compare(&ca, &cb, tolerance, &diff));
         if (diff.n_wrong != 0 && may_have_larger(errors, &diff))
-            MAREY_TRY(look_at_chunk(errors, a, b, begin, (uint64_t)n_chunk, tolerance));
+            MAREY_TRY(search_chunk(errors, a, b, begin, (uint64_t)n_chunk, tolerance));
     }
     return MAREY_OK;
 }
@@ -222,8 +211,6 @@ marey_status marey_diff_pending_text(marey_diff *diff, FILE *out)
 {
     const marey_table *table = diff->tables[MAREY__DIFF_ERRORS];
     struct marey__buf text = {0};
-    if (table == NULL)
-        return marey__fail(MAREY_EINVAL, "this is not a comparison inside a run");
     marey__buf_printf(&text, "Comparison failed for [%s] of dump %llu.",
                       diff->pending.tree == MAREY_DUMP_GRADIENTS ? "grads" : "tensors",
                       (unsigned long long)diff->step);

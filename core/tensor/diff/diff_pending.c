@@ -18,6 +18,12 @@ static marey_status get_waiting(const struct marey__diff_side *side, size_t valu
     return MAREY_OK;
 }
 
+static struct marey__diff_side side_of(const struct marey_dumped_value *value,
+                                       struct marey_tensor *tensor)
+{
+    return (struct marey__diff_side){.values = value, .n = 1, .get = get_waiting, .ctx = tensor};
+}
+
 static bool read_entry(struct marey__waiting *w, const struct marey_dump_entry *entry)
 {
     w->name.len = 0;
@@ -45,8 +51,7 @@ static bool read_entry(struct marey__waiting *w, const struct marey_dump_entry *
         .has_data = w->tensor.dtype != MAREY_DTYPE_NONE,
         .phase = entry->value.phase,
     };
-    w->side =
-        (struct marey__diff_side){.values = &w->value, .n = 1, .get = get_waiting, .ctx = &w->tensor};
+    w->side = side_of(&w->value, &w->tensor);
     return !w->name.failed;
 }
 
@@ -92,8 +97,7 @@ static bool find_element(struct marey__waiting *w, size_t *list)
                                                        .is_untyped = value->is_untyped,
                                                        .dtype = whole.dtype,
                                                        .has_data = 1};
-        w->element_side = (struct marey__diff_side){
-            .values = &w->element_value, .n = 1, .get = get_waiting, .ctx = &w->element};
+        w->element_side = side_of(&w->element_value, &w->element);
         return true;
     }
     return false;
@@ -111,8 +115,7 @@ static bool find_number(struct marey__waiting *w, size_t reference)
     w->element_value = *value;
     w->element_value.dtype = w->element.dtype;
     w->element_value.has_data = 1;
-    w->element_side = (struct marey__diff_side){
-        .values = &w->element_value, .n = 1, .get = get_waiting, .ctx = &w->element};
+    w->element_side = side_of(&w->element_value, &w->element);
     return true;
 }
 
@@ -232,9 +235,7 @@ static marey_status run_pending(struct marey_diff *diff, const char *dir)
 {
     struct marey__waiting w = {.diff = diff};
     marey_dumps *dumps = NULL;
-    marey_status status = marey__diff_errors_create(diff);
-    if (status == MAREY_OK)
-        status = marey_dumps_open(dir, &dumps);
+    marey_status status = marey_dumps_open(dir, &dumps);
     if (status == MAREY_OK)
         status = compare_step(&w, dumps, dir);
     if (status == MAREY_OK)
@@ -255,7 +256,6 @@ marey_status marey_diff_pending(const char *dir, uint64_t step,
                                              .allow_dtype = options->allow_dtype};
     struct marey_diff *diff;
     MAREY_TRY(marey__diff_create(&wants, &diff));
-    diff->is_pending = true;
     diff->step = step;
     diff->pending = *options;
     const marey_status status = run_pending(diff, dir);

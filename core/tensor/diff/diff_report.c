@@ -177,11 +177,11 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return MAREY_OK;
 }
 
-/* The tables are the report's. */
+/* The tables are the report's, but for the errors. */
 static void destroy(void *data)
 {
     marey_diff *const diff = data;
-    memset(diff->tables, 0, sizeof diff->tables);
+    memset(diff->tables, 0, MAREY__DIFF_ERRORS * sizeof diff->tables[0]);
     marey_diff_close(diff);
 }
 

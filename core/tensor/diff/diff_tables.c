@@ -319,6 +319,15 @@ static marey_status make_steps(struct marey_diff *diff, struct row *row)
     return marey_table_status(row->table);
 }
 
+/* ---- all ---- */
+
+static const struct marey_column error_columns[] = {
+    TEXT("path", NULL),
+    TEXT("reference", NULL),
+    TEXT("current", NULL),
+    TEXT("difference", NULL),
+};
+
 #define COLUMNS(columns) columns, MAREY__COUNT_OF(columns)
 const struct marey_table_definition marey__diff_definitions[] = {
     {"tensors", COLUMNS(tensor_columns), NULL,
@@ -331,6 +340,8 @@ const struct marey_table_definition marey__diff_definitions[] = {
      "operations whose inputs agree and whose outputs do not, with relative errors"},
     {"steps", COLUMNS(step_columns), NULL, "how many values of each step have which status"},
     {"warnings", COLUMNS(marey__warning_columns), NULL, "what limits the comparison"},
+    {"errors", COLUMNS(error_columns), NULL,
+     "the largest errors of each tensor, of a comparison inside a run"},
 };
 
 marey_status marey__diff_tables(struct marey_diff *diff)

@@ -248,19 +248,7 @@ static const struct marey_column drawn_columns[] = {
 
 static void copy_cell(marey_table *drawn, const marey_table *from, size_t row, const char *column)
 {
-    const size_t c = (size_t)marey_table_find(from, column);
-    const struct marey_cell cell = marey_table_cell(from, row, c);
-    const enum marey_type type = marey_table_column(from, c)->type;
-    if (cell.is_null)
-        marey_table_null(drawn);
-    else if (type == MAREY_TYPE_TEXT)
-        marey_table_text(drawn, cell.as.text, cell.len);
-    else if (type == MAREY_TYPE_F64)
-        marey_table_f64(drawn, cell.as.f64);
-    else if (type == MAREY_TYPE_I64)
-        marey_table_i64(drawn, cell.as.i64);
-    else
-        marey_table_u64(drawn, cell.as.u64);
+    marey__table_copy_cell(drawn, from, row, (size_t)marey_table_find(from, column));
 }
 
 static void draw_wrong(marey_table *drawn, const marey_table *from, size_t row)

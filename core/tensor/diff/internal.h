@@ -164,7 +164,7 @@ enum marey__diff_table {
     MAREY__DIFF_OPERATIONS,
     MAREY__DIFF_STEPS,
     MAREY__DIFF_WARNINGS,
-    MAREY__DIFF_ERRORS, /* only of marey_diff_pending() */
+    MAREY__DIFF_ERRORS, /* filled by marey_diff_pending() only */
     MAREY__N_DIFF_TABLES
 };
 
@@ -177,12 +177,10 @@ struct marey_diff {
     size_t n_reported;   /* values that could not be compared, with a sentence each */
     size_t n_retyped;    /* pairs whose types differ */
     size_t n_renamed;    /* pairs of different paths */
-    size_t n_reduced;    /* pairs compared only by digests or statistics */
     size_t n_steps;      /* that were compared */
     bool compares_ranks; /* of one dump */
     bool shows_all;      /* text has values that agree, too */
-    bool is_pending;     /* of marey_diff_pending() */
-    uint64_t step;       /* of that */
+    uint64_t step;       /* of marey_diff_pending() */
     struct marey_diff_pending_options pending;
     marey_table *tables[MAREY__N_DIFF_TABLES];
 };
@@ -316,8 +314,8 @@ enum marey__diff_role marey__diff_role(const char *path, size_t *len);
 
 /* ---- diff_tables.c ---- */
 
-/* Those of the analysis, in the order of enum marey__diff_table, without `errors`. */
-extern const struct marey_table_definition marey__diff_definitions[MAREY__DIFF_ERRORS];
+/* In the order of enum marey__diff_table. The analysis has those before `errors`. */
+extern const struct marey_table_definition marey__diff_definitions[MAREY__N_DIFF_TABLES];
 MAREY_WARN_UNUSED marey_status marey__diff_tables(struct marey_diff *diff);
 /* Cells, null for NULL and "", and for NaN. */
 void marey__diff_put_text(marey_table *table, const char *text);
@@ -387,7 +385,6 @@ MAREY_WARN_UNUSED marey_status marey__diff_compare_images(struct marey__waiting 
 
 /* ---- diff_errors.c ---- */
 
-MAREY_WARN_UNUSED marey_status marey__diff_errors_create(struct marey_diff *diff);
 /* The rows of a pair that differs: its largest errors, or one sentence. Value `ib` of `b` is the reference. */
 MAREY_WARN_UNUSED marey_status marey__diff_put_errors(struct marey__waiting *w,
                                                       const struct marey__diff_side *b, size_t ib,
