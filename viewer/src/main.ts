@@ -37,7 +37,7 @@ function samplesView(profiles: Profile[], tables: TableData[]): View {
   return { id: "samples", title: "Samples", element: view.element, onShow: () => view.redraw() };
 }
 
-/** Ranks and iterations, where there are several of both. */
+/** Ranks and iterations, if there are several of both. */
 function heatView(recording: Recording, cells: HeatCells, timeline: Timeline, open: (id: string) => void, onTable: () => void): View[] {
   const { heat, processes } = recording.index;
   if (heat === undefined) return [];
@@ -62,7 +62,7 @@ function reportViews(recording: Recording, { profiles, sampled, heat }: Opened, 
   const { index } = recording;
   const counted = [...(profiles.length > 0 ? [callsView(profiles)] : []), ...(sampled.length > 0 ? [samplesView(sampled, index.samples?.tables ?? [])] : [])];
   const last = { id: "about", title: "About", element: about(index.version) };
-  // A sampler or a call profile alone has no events, which all other views are made of.
+  // Without ranges (only samples or a call profile) there are no events for the other views.
   if (index.cost.events === 0 && !index.damaged && counted.length > 0) return [...counted, last];
   const colors = new Colors(recording);
   const timeline = new Timeline(recording, colors);
@@ -81,7 +81,7 @@ function reportViews(recording: Recording, { profiles, sampled, heat }: Opened, 
   };
   const iterations = el("div");
   const hasSeries = seriesTracks(recording).length > 0;
-  // These two draw events, which come behind the rest.
+  // These two draw events, which are decoded last.
   void recording.events.then(() => {
     timeline.start();
     if (hasSeries) append(iterations, new Iterations(recording).element);

@@ -13,8 +13,8 @@ async function open(): Promise<void> {
   const index = await takeJson<MemoryIndex>("index");
   if (index.format !== 1) throw new Error(`this page has data of format ${index.format}, which its script does not know`);
   const timeline = new MemoryTimeline(index);
-  const notes = el("p", { class: "faint" }, `Times are from ${units.moment(index.origin_unix_ns)} on.`);
-  if (index.lost > 0) append(notes, ` ${units.countOf(index.lost, "release")} of memory were not recorded, as of threads that the profiler does not watch; such a block ends where its place is used again.`);
+  const notes = el("p", { class: "faint" }, `Times are relative to ${units.moment(index.origin_unix_ns)}.`);
+  if (index.lost > 0) append(notes, ` ${units.countOf(index.lost, "release")} of memory were not recorded, for instance of threads without the profiler; such a block ends when its address is reused.`);
   append(timeline.element, notes);
   new Shell(index.title).build([
     { id: "memory", title: "Memory", element: timeline.element, onShow: () => timeline.redraw() },

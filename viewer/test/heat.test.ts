@@ -57,13 +57,13 @@ describe("the map of ranks", () => {
     expect(map.largest(map.order("rank"), [1, 2], [1, 2], "relative")).toBe(-1);
   });
 
-  it("tells which rank and iteration a cell keeps where it stands for several", () => {
+  it("keeps rank and iteration of a cell that covers several", () => {
     const data = dataOf(1, 2, { ranks: 2, iterations: 4, rank_width: 1, iteration_width: 1, processes: [0, 1] });
     const thinned = new HeatMap(data, decodeHeat(data, blockOf([1, 2], [0, 0], [0, 0], [0, 1], [3, 2])), processes, undefined);
     expect(thinned.cell(0, 1)).toMatchObject({ process: 1, iteration: 6 });
     expect([thinned.labelOf(0), thinned.shortLabelOf(0)]).toEqual(["0 to 1", "0"]);
     expect(thinned.describe(thinned.cell(0, 1)!)).toContain("(the longest of 2 ranks and 4 iterations)");
-    expect(thinned.thinning()).toBe("Each cell stands for 2 neighbouring ranks and 4 iterations in a row and shows the longest of them.");
+    expect(thinned.thinning()).toBe("Each cell covers 2 neighbouring ranks and 4 iterations in a row and shows the longest of them.");
     expect(map.thinning()).toBe("");
   });
 

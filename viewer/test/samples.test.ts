@@ -19,7 +19,7 @@ describe("sentences about samples", () => {
     expect(whatCounts(undefined)).toBe("");
   });
 
-  it("say how sure they are", () => {
+  it("report their quality", () => {
     const audit = tableOf("audit", {
       strategy: "snapshot", achieved_hz: 998.6, rate_hz: 1000, missed_share: 0.01, rejected_share: 0, unstable_share: 0.002,
       exact_share: 0.01, cost_share: 0.0005, distance: 0.02, distance_low: 0.01, distance_high: 0.03, distance_by_chance: 0.02,
@@ -27,7 +27,7 @@ describe("sentences about samples", () => {
     const [sentence] = auditOf(audit);
     expect(sentence).toContain("snapshot: 999 of 1,000 rounds a second, 1.0 % missed");
     expect(sentence).toContain("it cost the program 0.05 % of its time");
-    expect(sentence).toContain("2.0 % away");
+    expect(sentence).toContain("differ by 2.0 %");
   });
 
   it("do without what was not measured", () => {

@@ -1,4 +1,4 @@
-// Profiles of calls: names in the index, the nodes of the tree as columns in a block of their own.
+// Call profiles: names in the index, the nodes of the tree as columns in a separate block.
 
 import { takeBlock } from "./blocks";
 import { readPlanes } from "./chunks";
@@ -27,12 +27,12 @@ export function decodeNodes(block: Uint8Array): CallNodes {
     at += width * n;
   }
   if (nColumns < COLUMNS.length || at > block.byteLength) throw new Error("the calls of this page are not whole");
-  // Written as how far back the parent lies, which is small.
+  // Stored as the distance to the parent, which is small.
   for (let i = 0; i < n; i++) nodes.parent[i] = i - nodes.parent[i];
   return nodes;
 }
 
-/** The profile of the page, and the one it is held against where there is one; their blocks are called `kind`-N. */
+/** The profile of the page, and its baseline if there is one; their blocks are called `kind`-N. */
 export async function openProfiles(list: CallsData[], kind: "calls" | "samples" = "calls"): Promise<Profile[]> {
   return Promise.all(list.map(async (data, i) => ({ ...data, nodes: decodeNodes(await takeBlock(`${kind}-${i}`)) })));
 }

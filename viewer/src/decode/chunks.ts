@@ -6,13 +6,13 @@ const HEADER = 16;
 /** Where decoded events go: arrays of a whole row, of which a chunk fills a part. */
 export interface Columns {
   start: Float64Array; // nanoseconds since the page's origin
-  value: Uint32Array; // a duration; WIDE stands for one in `wide`
+  value: Uint32Array; // a duration; WIDE: it is in `wide`
   id: Uint16Array | Uint32Array;
-  wide: Map<number, number>; // values that 32 bits do not hold, by place
+  wide: Map<number, number>; // values beyond 32 bits, by index
   bits: Float64Array | null; // values of counters, instead of `value`
 }
 
-/** What values are, byte 7 of the header. */
+/** Type of the values, byte 7 of the header. */
 const DURATIONS = 0;
 
 export const WIDE = 0xffffffff;
@@ -60,7 +60,7 @@ function putValues(values: Float64Array, n: number, out: Columns, at: number): v
   }
 }
 
-/** Gaps become begins: each lies behind the end of the one before it. An odd gap is less than nothing. */
+/** Convert gaps to begins: a gap counts from the end of the previous event. An odd gap is negative. */
 function putStarts(gaps: Float64Array, first: number, n: number, out: Columns, at: number, arePoints: boolean): void {
   const { start, value, wide } = out;
   let end = first;
@@ -78,7 +78,7 @@ function putStarts(gaps: Float64Array, first: number, n: number, out: Columns, a
   }
 }
 
-/** Decode the chunk at `offset` of a section into the places from `at` on; how many events it has. */
+/** Decode the chunk at `offset` of a section into the elements from `at` on; returns its number of events. */
 export function decodeChunk(section: Uint8Array, offset: number, out: Columns, at: number): number {
   const view = new DataView(section.buffer, section.byteOffset + offset, HEADER);
   const n = view.getUint32(0, true);

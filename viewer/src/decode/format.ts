@@ -17,7 +17,7 @@ export interface TableData {
   columns: Column[];
   cells: Cell[][]; // by column
   sums?: Record<string, number>; // of columns of times over all rows, where cells have fewer
-  others?: number; // rows of a tree that stand for some that are left out
+  others?: number; // rows of a tree that summarize omitted ones
 }
 
 export interface ProcessInfo {
@@ -28,7 +28,7 @@ export interface ProcessInfo {
   command: string;
   end: string;
   clock: string;
-  role: string; // what it measured of others; "" for a process of the program
+  role: string; // the measurement it made; "" for a process of the program
   version: string;
   cpu: string;
   cpus: string;
@@ -42,15 +42,15 @@ export interface ProcessInfo {
   lost_last_ns?: number;
   events: number;
   texts_left_out?: number;
-  left_out?: boolean; // of many, its events are not on the timeline
-  merged?: number; // short ranges that are drawn as one with their neighbours
+  left_out?: boolean; // its events are not on the timeline, because there are too many processes
+  merged?: number; // short ranges merged with their neighbours
 }
 
 /** section, offset, events, first begin, last end */
 export type ChunkPlace = [number, number, number, number, number];
 /** id, then chunks */
 export type RowData = [number, ...ChunkPlace[]];
-/** depth, begin, last moment known, site, 1 where its end was lost */
+/** depth, begin, last known time, site, 1 if its end was lost */
 export type UnfinishedData = [number, number, number, number, number];
 
 export type TrackKind = "thread" | "gpu" | "async" | "counters" | "progress" | "series";
@@ -76,9 +76,9 @@ export interface TrackData {
 
 export interface Cost {
   events: number;
-  low_ns: number; // estimate of what measuring took from the program
+  low_ns: number; // estimated overhead
   high_ns: number;
-  missing: string; // what the estimate leaves out; "" nothing
+  missing: string; // costs that the estimate omits; "" none
   flush_cpu_ns: number;
   log_bytes: number;
   program_ns: number;
@@ -88,7 +88,7 @@ export interface Cost {
   lost_last_ns: number;
 }
 
-/** What pages of every kind have. */
+/** Common to all kinds of pages. */
 export interface PageIndex {
   format: number;
   kind: "report" | "compare" | "calls";
@@ -98,9 +98,9 @@ export interface PageIndex {
   tables: TableData[];
 }
 
-/** name, qualified name, file, line, module, kind (0 Python, 1 built-in, 2 compiled); number 0 stands for none */
+/** name, qualified name, file, line, module, kind (0 Python, 1 built-in, 2 compiled); number 0: none */
 export type FunctionData = [string, string, string, number, string, number];
-/** function, text, elements of arrays in it (0 unknown); number 0 stands for none */
+/** function, text, elements of arrays in it (0 unknown); number 0: none */
 export type SignatureData = [number, string, number];
 
 /** A profile of calls; the block calls-N has its nodes, N being its place in the list. */
@@ -111,24 +111,24 @@ export interface CallsData {
   threads: string[];
   other_paths: number; // calls whose path was not kept
   widened: number; // signatures that became "other shapes"
-  cost_ps: number; // of a call, of measuring
-  is_samples?: boolean; // calls are samples, and times what these stand for
+  cost_ps: number; // overhead per call
+  is_samples?: boolean; // calls are samples, times are their weights
   is_cpu_time: boolean;
 }
 
-/** What samplers saw; the block samples-0 has the nodes of its one tree. */
+/** Samples; the block samples-0 has the nodes of the tree. */
 export interface SamplesData {
   calls: CallsData[];
   tables: TableData[];
 }
 
-/** A page of calls alone. */
+/** A page with only calls. */
 export interface CallsIndex extends PageIndex {
   calls: CallsData[];
 }
 
 export interface ComparisonIndex extends PageIndex {
-  summary: string; // the sentence it comes to
+  summary: string; // the result in one sentence
 }
 
 export interface Index extends PageIndex {
@@ -142,7 +142,7 @@ export interface Index extends PageIndex {
   memory?: TableData[]; // where memory was measured
   calls?: CallsData[]; // where calls were profiled
   samples?: SamplesData; // where something was sampled
-  heat?: HeatData; // where several ranks told iterations
+  heat?: HeatData; // if several ranks have iterations
   processes: ProcessInfo[];
   tracks: TrackData[];
 }

@@ -1,4 +1,4 @@
-// The heat map: what the index says of it, and its block of planes.
+// The heat map: its entry in the index, and its block of planes.
 
 import { takeBlock } from "./blocks";
 import { readPlanes } from "./chunks";
@@ -9,7 +9,7 @@ export interface HeatData {
   first: number; // iteration of the first column
   ranks: number; // of a row
   iterations: number; // of a column
-  rank_width: number; // bytes of a cell that say which of these is meant
+  rank_width: number; // bytes of a cell that identify the rank
   iteration_width: number;
   processes: number[]; // `ranks` of them for each row; -1 none
   names: string[]; // number 0 is none
@@ -18,11 +18,11 @@ export interface HeatData {
 
 /** Cells row by row. */
 export interface HeatCells {
-  ratio: Float32Array; // to the median of the column; 0: there is no iteration
-  name: Uint8Array; // what made it longer than usual on its rank; 0 none
+  ratio: Float32Array; // to the median of the column; 0: no iteration
+  name: Uint8Array; // range that made it longer than typical on its rank; 0 none
   extra: Uint8Array; // by how much, 255 is all of it
-  rank: Float64Array; // the how manieth of its row
-  iteration: Float64Array; // the how manieth of its column
+  rank: Float64Array; // index in its row
+  iteration: Float64Array; // index in its column
 }
 
 const MIDDLE = 32768, STEPS = 100;

@@ -15,7 +15,7 @@ interface Place {
   at: number; // of the chunk's first event in the row
 }
 
-/** Rows with room for their events, and where each section's chunks belong. */
+/** Rows with space for their events, and the destination of each section's chunks. */
 class Plan {
   readonly sections = new Map<number, Place[]>();
 
@@ -61,7 +61,7 @@ class Plan {
 
 async function decodeSections(plan: Plan, onProgress: (share: number) => void): Promise<void> {
   let done = 0;
-  // Two at a time: while one is unpacked beside the page's own thread, another is decoded here.
+  // Two at a time: one is decompressed in another thread while this thread decodes the other.
   const numbers = [...plan.sections.keys()].sort((a, b) => a - b);
   const next = async (): Promise<void> => {
     for (let number = numbers.shift(); number !== undefined; number = numbers.shift()) {

@@ -1,7 +1,7 @@
-// What leads from one event to another: launches to the work they started, and flows.
+// Connections between events: from launches to the work they started, and flows.
 //
-// Rows of links are read from end to end for each question. That takes milliseconds for millions of them, where a map
-// from each value to its places would take hundreds of megabytes.
+// Each lookup scans all rows of links. That takes milliseconds for millions of links; a map from values to positions would
+// take hundreds of megabytes.
 
 import type { Recording, Track } from "./recording";
 import type { Row } from "./row";
@@ -18,7 +18,7 @@ export interface Arrow {
 
 const MOST = 200; // arrows of one event
 
-/** Values of a row whose moments are in a span, the first few. */
+/** The first few values of a row with timestamps in a span. */
 function valuesIn(row: Row, from: number, to: number): Set<number> {
   const values = new Set<number>();
   for (let i = 0; i < row.n && values.size < MOST; i++) {
@@ -27,7 +27,7 @@ function valuesIn(row: Row, from: number, to: number): Set<number> {
   return values;
 }
 
-/** Where these values stand on the tracks, in order of time. */
+/** Positions of these values on the tracks, in order of time. */
 function spotsOf(tracks: Track[], rowOf: (track: Track) => Row, values: Set<number>): Map<number, Spot[]> {
   const spots = new Map<number, Spot[]>([...values].map((value) => [value, []]));
   for (const track of tracks) {

@@ -1,4 +1,4 @@
-// What devices did: computation, communication that nothing hides, copies that nothing hides, nothing.
+// Time of devices: computation, exposed communication, exposed copies, idle.
 
 import type { TableData } from "../decode/format";
 import { columnOf } from "./tables";
@@ -24,7 +24,7 @@ export function windowTitle(window: string): string {
   return WINDOWS[window] ?? window;
 }
 
-/** The windows that the table has; that of GPUs first, where only some processes have any. */
+/** The windows of the table; that of GPUs first, if only some processes have GPUs. */
 export function windowsOf(devices: TableData | undefined): string[] {
   const found = [...new Set((devices === undefined ? [] : columnOf(devices, "window")).map(String))];
   return [...found.filter((window) => window === "gpu_span"), ...found.filter((window) => window !== "gpu_span")];
@@ -34,7 +34,7 @@ export interface Bar {
   label: string;
   span: number;
   parts: number[]; // in the order of PARTS; they add up to the span
-  hidden: number; // communication behind computation
+  hidden: number; // communication hidden by computation
 }
 
 function label(table: TableData, row: number): string {
@@ -49,7 +49,7 @@ function label(table: TableData, row: number): string {
   return `${step}${rank}, ${device}`;
 }
 
-/** A bar for each row, of one window where the table has several; none where computation is unknown. */
+/** A bar for each row, of one window if the table has several; none if computation is unknown. */
 export function barsOf(table: TableData | undefined, window: string | null): Bar[] {
   if (table === undefined) return [];
   const windows = columnOf(table, "window"), spans = columnOf(table, "span_ns");

@@ -1,9 +1,9 @@
-// Tables of calls: functions, signatures of one of them, who calls it and whom it calls.
+// Tables of calls: functions; signatures, callers and callees of one function.
 
 import type { Cell, Column, TableData } from "../decode/format";
 import { type CallTree, type Calls, OTHER, type Sums, THIS, isSampled, nameOf, placeOf } from "./calls";
 
-/** Sums by function, or by whatever a row is. */
+/** Sums by function or other key of a row. */
 interface RowSums {
   calls: number;
   outermost: number; // calls that are not within another of the same row
@@ -12,7 +12,7 @@ interface RowSums {
   gpu: number;
 }
 
-/** A table, and what each of its rows is about: a function, or a signature. */
+/** A table, with the function or signature of each row. */
 export interface CallTable {
   table: TableData;
   about: number[];
@@ -40,9 +40,9 @@ function add(row: RowSums[], sums: Sums[], node: number, isOutermost: boolean): 
   });
 }
 
-/** By whatever `key` tells of a box, -1 for none; time within a call of the same is not counted twice. */
+/** Sums by `key` of a box (-1: none); time within another call with the same key is not counted twice. */
 function addUp(tree: CallTree, key: (node: number) => number): Rows {
-  const rows: Rows = new Map(), { flame } = tree, covered = new Map<number, number>(); // where what is open ends
+  const rows: Rows = new Map(), { flame } = tree, covered = new Map<number, number>(); // end of the open box by key
   for (let node = 1; node < flame.n; node++) {
     const about = key(node);
     if (about < 0) continue;
@@ -57,7 +57,7 @@ function addUp(tree: CallTree, key: (node: number) => number): Rows {
 
 const column = (name: string, title: string, unit: Column["unit"] = "ns"): Column => ({ name, title, type: "f64", unit });
 
-/** Tables beside that of the functions have less room, and that of signatures has long texts besides. */
+/** Tables next to that of the functions have less space, and signatures are long. */
 type Room = "wide" | "narrow" | "tight";
 
 interface Figure {
@@ -77,7 +77,7 @@ const SELF_BEFORE: Figure = { column: column("self_before_ns", "before"), value:
 const CHANGE: Figure = { column: column("self_change_ns", "change", "change_ns"), value: ([now, before]) => now.self - before.self };
 const TOTAL_CHANGE: Figure = { column: column("total_change_ns", "total change", "change_ns"), value: ([now, before]) => now.total - before.total };
 
-/** Columns of one profile, or of the change between two, as many as there is room for. */
+/** Columns of one profile, or of the change between two, as many as fit. */
 function figures(calls: Calls, whole: number, hasGpu: boolean, room: Room): Figure[] {
   const counts = isSampled(calls) ? SAMPLES : CALLS, before = isSampled(calls) ? SAMPLES_BEFORE : CALLS_BEFORE;
   if (calls.profiles.length > 1) {
@@ -89,7 +89,7 @@ function figures(calls: Calls, whole: number, hasGpu: boolean, room: Room): Figu
   return hasGpu ? [...list, GPU] : list;
 }
 
-/** What matters most first: self time, or how much it changed. */
+/** Sorted by self time, or by its change. */
 function weight(row: RowSums[]): number {
   return row.length > 1 ? Math.abs(row[THIS].self - row[OTHER].self) : row[THIS].self;
 }
@@ -136,7 +136,7 @@ export function functionTable(calls: Calls, tree: CallTree): CallTable {
   });
 }
 
-/** What one function was called with; the tree tells signatures apart. */
+/** The signatures of one function; the tree has one box per signature. */
 export function signatureTable(calls: Calls, tree: CallTree, func: number): CallTable {
   const rows = addUp(tree, (node) => (tree.func[node] === func ? tree.signature[node] : -1));
   const elements = (signature: number): number => calls.signatures[signature]?.[2] ?? 0;
@@ -152,7 +152,7 @@ export function signatureTable(calls: Calls, tree: CallTree, func: number): Call
   });
 }
 
-/** Who calls a function, by the time it takes on their behalf. */
+/** Callers of a function, by its time when called from them. */
 export function callerTable(calls: Calls, tree: CallTree, func: number): CallTable {
   const { flame } = tree, rows: Rows = new Map();
   for (let node = 1; node < flame.n; node++) {
@@ -166,7 +166,7 @@ function callerOf(tree: CallTree, node: number): number {
   return parent > 0 ? tree.func[parent] : -1;
 }
 
-/** Whom a function calls. */
+/** Callees of a function. */
 export function calleeTable(calls: Calls, tree: CallTree, func: number): CallTable {
   const { flame } = tree, rows: Rows = new Map();
   for (let node = 1; node < flame.n; node++) {

@@ -1,16 +1,16 @@
-// Profiles of calls: one, or two held against each other, as trees of boxes.
+// Call profiles as trees of boxes: one profile, or two to compare.
 //
-// A node is a path of calls: a function, with a signature, called from another node, on a thread. What a page shows is
-// merged from them: by function or by signature, of all threads or of one.
+// A node is a path of calls: a function, with a signature, called from another node, on a thread. The page
+// merges nodes by function or by signature, of all threads or of one.
 
 import type { Profile } from "../decode/calls";
 import type { FunctionData, SignatureData } from "../decode/format";
 import { type Flame, placeBoxes } from "./flame";
 
-/** The profile that is looked at, and the one it is held against. */
+/** The profile shown, and the baseline. */
 export const THIS = 0, OTHER = 1;
 
-/** Sums of one profile, by node or whatever they are of. */
+/** Sums of one profile, by node or box. */
 export interface Sums {
   calls: Float64Array;
   self: Float64Array;
@@ -34,7 +34,7 @@ export interface Calls {
   profiles: Profile[];
 }
 
-/** Whether calls are samples, which have no length of their own. */
+/** Whether calls are samples, which have no duration. */
 export function isSampled(calls: Calls): boolean {
   return calls.profiles[THIS].is_samples === true;
 }
@@ -110,11 +110,11 @@ export function joinProfiles(profiles: Profile[]): Calls {
 export interface TreeWish {
   bySignature: boolean;
   thread: number; // -1: all
-  weight: "time" | "gpu"; // what widths are
+  weight: "time" | "gpu"; // meaning of widths
   sides: number[]; // whose widths
 }
 
-/** Boxes, and what each is about; box 0 is the whole. */
+/** Boxes with their function and signature; box 0 is the root. */
 export interface CallTree {
   flame: Flame;
   func: Uint32Array;
@@ -130,7 +130,7 @@ interface Merged {
   sums: Sums[];
 }
 
-/** Add up nodes that are on the same path as far as it is asked for. */
+/** Merge nodes with the same path, by the selected criteria. */
 function merge(calls: Calls, wish: TreeWish): Merged {
   const { n } = calls, place = new Int32Array(n).fill(-1), known = new Map<number, number>();
   const merged: Merged = {
@@ -161,7 +161,7 @@ function merge(calls: Calls, wish: TreeWish): Merged {
   return merged;
 }
 
-/** What each box is wide: its own, and that of all below it. So widths add up also where paths were not kept. */
+/** Width of each box: its self time plus all boxes below. So widths add up even if paths were not kept. */
 function widths(merged: Merged, wish: TreeWish): Float64Array {
   const width = new Float64Array(merged.n);
   for (const side of wish.sides) {
@@ -201,7 +201,7 @@ function order(merged: Merged, width: Float64Array): { nodes: Uint32Array; depth
   return { nodes, depth };
 }
 
-/** What stands at these places, in their order. */
+/** The elements at these indices, in order. */
 function gather<T extends Float64Array | Uint32Array>(from: T, places: Uint32Array, into: T): T {
   for (let i = 0; i < places.length; i++) into[i] = from[places[i]];
   return into;
@@ -219,7 +219,7 @@ export function growTree(calls: Calls, wish: TreeWish): CallTree {
 
 // ---- names ----
 
-/** As people write it: the qualified name, with its arguments where these are told apart. */
+/** Display name: the qualified name, with the signature if boxes are split by signature. */
 export function nameOf(calls: Calls, func: number, signature: number): string {
   const [name, qualified] = calls.functions[func] ?? ["(unknown)", ""];
   return `${qualified !== "" ? qualified : name}${signature > 0 ? `(${calls.signatures[signature][1]})` : ""}`;

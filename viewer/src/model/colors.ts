@@ -1,4 +1,4 @@
-// Colours of names. Paul Tol's "light" scheme: told apart by people of any colour vision, and black text reads well on
+// Colours of names. Paul Tol's "light" scheme: distinguishable with any colour vision, and black text reads well on
 // each of them, on white and on dark pages.
 
 import type { Recording } from "./recording";

@@ -1,4 +1,4 @@
-// A comparison: regions with their change, and how times are distributed on both sides.
+// A comparison: ranges with their change, and the distribution of times on both sides.
 
 import type { TableData } from "../decode/format";
 import { columnOf } from "./tables";

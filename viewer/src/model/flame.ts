@@ -13,7 +13,7 @@ export interface Flame {
   total: Float64Array;
   self: Float64Array;
   count: Float64Array;
-  areOthers: Uint8Array; // 1 where a box stands for some that the page has not
+  areOthers: Uint8Array; // 1: the box summarizes boxes that are not in the page
 }
 
 const OTHERS = /^\(\d+ others?\)$/; // as core/present/page/page_tree.c calls them
@@ -61,7 +61,7 @@ export function buildFlame(tree: TableData): Flame {
   return flame;
 }
 
-export const CRUMBS = -1; // in place of a node: neighbours that are too narrow to be drawn each
+export const CRUMBS = -1; // instead of a node: neighbours that are too narrow to draw
 
 export interface FlameBox {
   node: number;
@@ -70,7 +70,7 @@ export interface FlameBox {
   row: number; // from the top; above `node` come those that enclose it
 }
 
-/** Add what is too narrow to the crumbs it follows in its row. */
+/** Merge a box that is too narrow with the preceding crumbs in its row. */
 function addCrumb(boxes: FlameBox[], last: Map<number, FlameBox>, x: number, width: number, row: number, gap: number): void {
   const before = last.get(row);
   if (before !== undefined && x - before.x - before.width < gap) {
@@ -97,8 +97,8 @@ export function shiftSight({ scale, shift }: Sight, by: number): Sight {
 }
 
 /**
- * The box and the part of it that are to be seen when everything gets `factor` times as wide, and what is at `part` of the
- * width stays there. What gets smaller than the width makes room for what encloses it.
+ * The box and the part of it that are visible after zooming by `factor`, with the point at `part` of the width fixed. A box
+ * that becomes narrower than the width is replaced by its parent.
  */
 export function magnify(flame: Flame, zoomed: number, sight: Sight, factor: number, part: number): [zoomed: number, sight: Sight] {
   const { left, total, parent } = flame, ns = left[zoomed] + ((sight.shift + part) / sight.scale) * total[zoomed];
@@ -111,7 +111,7 @@ export function magnify(flame: Flame, zoomed: number, sight: Sight, factor: numb
   return [zoomed, shiftSight({ scale, shift: total[zoomed] > 0 ? ((ns - left[zoomed]) / total[zoomed]) * scale : 0 }, -part)];
 }
 
-/** The boxes that are to be seen when `zoomed`, or a part of it, fills the width. */
+/** The visible boxes when `zoomed`, or a part of it, fills the width. */
 export function layoutFlame(flame: Flame, zoomed: number, width: number, narrowest = 0.4, sight = ALL): FlameBox[] {
   const boxes: FlameBox[] = [], crumbs = new Map<number, FlameBox>();
   for (let node = flame.parent[zoomed]; node >= 0; node = flame.parent[node]) {

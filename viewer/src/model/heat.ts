@@ -1,4 +1,4 @@
-// Ranks and iterations as a map: which cell is what, in which order rows stand, what is drawn where many share a pixel.
+// The heat map of ranks and iterations: meaning of cells, order of rows, and reduction of cells that share a pixel.
 
 import type { ProcessInfo, TableData } from "../decode/format";
 import type { HeatCells, HeatData } from "../decode/heat";
@@ -8,7 +8,7 @@ import * as units from "./units";
 export type Order = "rank" | "mean" | "host";
 export type Measure = "relative" | "absolute";
 
-/** One cell, as people read it. */
+/** One cell, for display. */
 export interface HeatCell {
   row: number; // of the data, not of the screen
   column: number;
@@ -17,14 +17,14 @@ export interface HeatCell {
   ns: number;
   median: number;
   ratio: number;
-  longer: string; // "" where nothing accounts for it
+  longer: string; // "": no range accounts for it
   longerNs: number;
 }
 
 export class HeatMap {
   /** Means of rows, nanoseconds: of the slowest rank in each. */
   readonly means: Float64Array;
-  /** The usual ratio: above 1 where a cell is the longest of several. Colours go by what is usual among cells. */
+  /** The typical ratio: above 1 if a cell is the longest of several. Colours are relative to it. */
   readonly typical: number;
   private readonly medianOfMedians: number;
 
@@ -93,7 +93,7 @@ export class HeatMap {
     return rows.sort((a, b) => hosts[a].localeCompare(hosts[b], undefined, { numeric: true }) || a - b);
   }
 
-  /** What colour goes by: against what is usual in the iteration, or in all iterations; 0: there is nothing. */
+  /** Value for the colour: relative to the iteration's median, or absolute; 0: no data. */
   value(at: number, measure: Measure): number {
     const ratio = this.cells.ratio[at];
     return measure === "relative" ? ratio / this.typical : (ratio * this.data.medians[at % this.data.columns]) / this.medianOfMedians;
@@ -104,7 +104,7 @@ export class HeatMap {
     return value * this.medianOfMedians;
   }
 
-  /** The value above which one of a thousand lies; beyond it colours are the same. */
+  /** The p99.9 value; colours do not change beyond it. */
   ceiling(measure: Measure): number {
     const found = this.sample((at) => this.value(at, measure));
     const high = found[Math.min(found.length - 1, Math.floor(found.length * 0.999))] ?? 1;
@@ -185,11 +185,11 @@ export class HeatMap {
     return `${this.processName(cell.process)}, iteration ${units.count(cell.iteration)}: ${units.duration(cell.ns)}, ${against}${thinned}${why === "" ? "" : `; ${why}`}`;
   }
 
-  /** What a cell stands for, where it is more than one iteration of one rank. */
+  /** Describes the cells if one covers several iterations or ranks. */
   thinning(): string {
     const { ranks, iterations } = this.data;
     if (ranks === 1 && iterations === 1) return "";
     const of = [...(ranks > 1 ? [`${ranks} neighbouring ranks`] : []), ...(iterations > 1 ? [`${iterations} iterations in a row`] : [])];
-    return `Each cell stands for ${of.join(" and ")} and shows the longest of them.`;
+    return `Each cell covers ${of.join(" and ")} and shows the longest of them.`;
   }
 }

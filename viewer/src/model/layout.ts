@@ -1,4 +1,4 @@
-// What stands where on the timeline: a line for each process, then the rows of its tracks.
+// Layout of the timeline: a line for each process, then the rows of its tracks.
 
 import type { Recording, Track } from "./recording";
 import type { Row } from "./row";
@@ -19,7 +19,7 @@ export interface Line {
 const HEIGHT: Record<LineKind, number> = { process: 26, track: 8, row: 18, counter: 40, marks: 12 };
 const PROGRESS = ["iterations", "epochs", "phases"];
 
-/** Threads that share their name with another of the process have their number besides. */
+/** Threads with a name that is not unique in the process also show their id. */
 export function trackLabel(track: Track, recording: Recording): string {
   switch (track.kind) {
     case "gpu":
@@ -106,7 +106,7 @@ export class Layout {
     return low - 1;
   }
 
-  /** The line of the innermost range of a track at a moment; its first line where there is none. */
+  /** The line of the innermost range of a track at a time; its first line if there is none. */
   lineAt(track: Track, time: number): Line | undefined {
     let found: Line | undefined;
     for (const line of this.lines) {

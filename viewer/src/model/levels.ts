@@ -1,5 +1,5 @@
 // Levels of detail of a row. At each, neighbours that begin within its resolution and are shorter than it are one block,
-// so that whatever the window, some few blocks per pixel are all there is to draw.
+// so that any window has only a few blocks per pixel to draw.
 
 import type { Row } from "./row";
 
@@ -15,7 +15,7 @@ export interface Level {
 
 const FEW = 4096; // a row or level of fewer is drawn as it is
 
-/** How far apart events lie where they lie close: a twentieth of them lie closer. */
+/** The 5 % quantile of the distance between events. */
 function closeness(row: Row): number {
   const samples: number[] = [];
   const reach = 8;
@@ -41,7 +41,7 @@ class Builder {
     this.longest = new Uint32Array(room);
   }
 
-  /** What was built, in arrays of its own size. */
+  /** The result, in arrays trimmed to size. */
   finish(resolution: number): Level {
     const n = this.n;
     return {

@@ -1,5 +1,5 @@
-// Where a process lost events. Threads know of gaps between events that were kept; that the rest was lost, behind the
-// last of them, only the process knows.
+// Where a process lost events. Threads have the gaps between recorded events; only the process records a loss after the last
+// of them.
 
 import type { ProcessInfo } from "../decode/format";
 import * as units from "./units";
@@ -7,7 +7,7 @@ import * as units from "./units";
 export interface Loss {
   from: number; // nanoseconds: of the first event that was lost
   to: number; // and of the last
-  rest: number | null; // from here on nothing was kept; null where something was kept behind the loss
+  rest: number | null; // nothing was recorded from here on; null: events follow the loss
   text: string;
 }
 
@@ -18,7 +18,7 @@ export function lossOf(process: ProcessInfo): Loss | null {
   return { from, to, rest: isRest ? Math.max(from, last) : null, text: `${units.countOf(n, "event")} lost${isRest ? " from here on" : ""}` };
 }
 
-/** The end of what a timeline shows: the last event, kept or lost. */
+/** The end of the timeline: the last event, recorded or lost. */
 export function endOf(duration: number, processes: ProcessInfo[]): number {
   return processes.reduce((end, process) => Math.max(end, lossOf(process)?.to ?? 0), duration);
 }

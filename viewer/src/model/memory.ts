@@ -14,9 +14,9 @@ export const CATEGORIES = [
 export interface DeviceData {
   name: string;
   is_main: number;
-  peak: number; // the change after which there was most
+  peak: number; // the change with the largest total
   before: number; // changes for blocks that were there before
-  reserved: number; // by the allocator at most, 0 where it is not told
+  reserved: number; // maximum of the allocator, 0 unknown
   gaps: number[]; // nanoseconds from change to change
   ends: number[]; // of each change: 0, the next block begins; else the block that ends, from 1 on
   bytes: number[]; // of each block, in the order in which they begin
@@ -49,7 +49,7 @@ export interface Group {
 
 const NEVER = 0xffffffff;
 
-/** What a device had in memory, change by change. */
+/** Memory of a device, change by change. */
 export class Memory {
   readonly n: number; // changes
   readonly times: Float64Array;
@@ -111,7 +111,7 @@ export class Memory {
     return totals;
   }
 
-  /** What was there after a change, the largest first. */
+  /** Live memory after a change, the largest first. */
   alive(change: number): Group[] {
     const groups = new Map<string, Group>();
     const { bytes, categories, stacks } = this.data;
@@ -131,7 +131,7 @@ export class Memory {
   }
 }
 
-/** For each column of a picture the change that shows most, of those within it and the one that lasts into it; -1: none. */
+/** For each column of a chart the change with the largest total, including the one that lasts into it; -1: none. */
 export function columns(memory: Memory, totals: Float64Array, from: number, to: number, width: number): Int32Array {
   const result = new Int32Array(width);
   let change = memory.changeAt(from);
@@ -147,7 +147,7 @@ export function columns(memory: Memory, totals: Float64Array, from: number, to: 
   return result;
 }
 
-/** Where something was made, in few words: the module, else torch's own line; then the innermost line that is not torch's. */
+/** Allocation site in short: the module, else torch's line; then the innermost line outside torch. */
 export function placeOf(stack: string): string {
   const frames = stack.split(";").filter((frame) => frame !== "");
   const lines = frames.filter((frame) => /\.py\(\d+\): /.test(frame));

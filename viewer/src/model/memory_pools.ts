@@ -1,4 +1,4 @@
-// Memory of processes and devices: how much there was over time, and what looks like a leak.
+// Memory of processes and devices over time, and suspected leaks.
 
 import type { TableData } from "../decode/format";
 import { thin } from "./series";
@@ -35,7 +35,7 @@ export function linesOf(table: TableData | undefined, what: string, points: numb
   }).sort((a, b) => b.most - a.most);
 }
 
-/** Values of a line at given times, each until the next; null before its first and behind its last. */
+/** Values of a line at given times, each until the next; null before its first and after its last. */
 export function held(line: MemoryLine, times: number[]): (number | null)[] {
   let i = -1;
   return times.map((time) => {

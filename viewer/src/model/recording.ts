@@ -1,4 +1,4 @@
-// What the page shows: the index, names, and tracks of rows.
+// The data of the page: index, names, and tracks of rows.
 
 import type { Index, NameData, TableData, TrackKind } from "../decode/format";
 import type { Row } from "./row";
@@ -7,7 +7,7 @@ import type { Texts } from "./texts";
 export interface Unfinished {
   depth: number;
   start: number;
-  last: number; // the last moment known of it
+  last: number; // its last known time
   site: number;
   isLost: boolean; // its end was lost; else it was open at the end
 }
@@ -25,7 +25,7 @@ export interface Track {
   rows: Row[];
   marks: Row;
   losses: Row;
-  texts: Row; // what is known of events besides: where it lies in the process's texts
+  texts: Row; // further data of events: offset in the process's texts
   links: Row; // launches, and work that was launched: a correlation
   flows: Row; // ids; begin, step and end
   unfinished: Unfinished[];
@@ -40,7 +40,7 @@ export interface Recording {
   texts: Texts;
 }
 
-/** How many short ranges an event stands for; 0 where it is one of its own. */
+/** Number of short ranges merged into an event; 0: not merged. */
 export function mergedIn(recording: Recording, process: number, site: number): number {
   const highest = (recording.sites[process]?.length ?? 0) - 1;
   return site > highest ? site - highest : 0;

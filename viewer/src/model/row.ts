@@ -9,7 +9,7 @@ export class Row implements Columns {
   readonly wide = new Map<number, number>();
   readonly bits: Float64Array | null;
 
-  /** `about` is what all of the row is about: a counter's site. */
+  /** `about`: common to the whole row, such as a counter's site. */
   constructor(readonly n: number, readonly about: number, hasBits: boolean, manyIds: boolean) {
     this.start = new Float64Array(n);
     this.value = new Uint32Array(hasBits ? 0 : n);

@@ -16,7 +16,7 @@ export function whatCounts(totals: TableData | undefined): string {
   return `${units.countOf(n, "sample")} of ${units.countOf(numberOf(totals, 0, "threads"), "thread")} in ${units.countOf(numberOf(totals, 0, "processes"), "process")}${typeof what === "string" && what !== "" ? `: ${what}` : ""}.`;
 }
 
-/** What each sampler says about itself. */
+/** Quality of each sampler. */
 export function auditOf(audit: TableData | undefined): string[] {
   const rows = audit?.cells[0]?.length ?? 0, list: string[] = [];
   for (let row = 0; audit !== undefined && row < rows; row++) {
@@ -24,7 +24,7 @@ export function auditOf(audit: TableData | undefined): string[] {
     const distance = cellOf(audit, row, "distance"), strategy = cellOf(audit, row, "strategy");
     const rate = `${units.count(Math.round(numberOf(audit, row, "achieved_hz")))} of ${units.count(Math.round(numberOf(audit, row, "rate_hz")))} rounds a second`;
     const error = typeof distance === "number"
-      ? ` Functions in it are ${units.share(distance)} away from those in samples that were stopped by chance (${part("distance_low")} to ${part("distance_high")}; chance alone makes ${part("distance_by_chance")}).`
+      ? ` Shares of functions differ by ${units.share(distance)} from those of the exact samples (${part("distance_low")} to ${part("distance_high")}; ${part("distance_by_chance")} is expected by chance).`
       : "";
     list.push(
       `${typeof strategy === "string" && strategy !== "" ? `${strategy}: ` : ""}${rate}, ${part("missed_share")} missed, ${part("rejected_share")} rejected, ` +
@@ -34,7 +34,7 @@ export function auditOf(audit: TableData | undefined): string[] {
   return list;
 }
 
-/** What the reader has to know about the figures: what was left out, and what odd rows mean. */
+/** Notes on the results: omitted data, and the meaning of special rows. */
 export function notesOf(notes: TableData | undefined): string[] {
   return (notes?.cells[0] ?? []).filter((cell): cell is string => typeof cell === "string");
 }

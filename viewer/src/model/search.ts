@@ -2,7 +2,7 @@
 
 import type { Recording, Track } from "./recording";
 
-/** By process and site: 1 where the name does not have the word, so that it is drawn faintly. */
+/** By process and site: 1 if the name does not contain the word and is drawn faintly. */
 export function notMatching(recording: Recording, word: string): Uint8Array[] {
   const wanted = word.toLowerCase();
   const byName = recording.names.map(([name, category]) =>
@@ -18,7 +18,7 @@ export interface Match {
   start: number;
 }
 
-/** Tracks whose rows hold sites, which names stand behind. */
+/** Tracks whose rows hold sites, which have names. */
 export function hasSites(track: Track): boolean {
   return track.kind === "thread" || track.kind === "gpu" || track.kind === "async";
 }
@@ -33,7 +33,7 @@ export function countMatches(recording: Recording, misses: Uint8Array[]): number
   return n;
 }
 
-/** The next match behind `from` in time, or before it; each row gives its nearest, the nearest of all is it. */
+/** The nearest match after `from` in time, or before it, over all rows. */
 export function nextMatch(recording: Recording, misses: Uint8Array[], from: Match | null, forward: boolean): Match | null {
   let best: Match | null = null;
   const isBetter = (a: Match, b: Match | null): boolean => b === null || (forward ? isBefore(a, b) : isBefore(b, a));

@@ -1,4 +1,4 @@
-// What happened in a span of time: per name how often and how long.
+// Summary of a span of time: count and duration by name.
 
 import type { TableData } from "../decode/format";
 import { hasSites } from "./search";

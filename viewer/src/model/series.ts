@@ -1,4 +1,4 @@
-// Times of a name in each iteration: as a line, and how they are distributed.
+// Times of a name in each iteration, as a line and as a distribution.
 
 import type { Recording, Track } from "./recording";
 import type { Row } from "./row";

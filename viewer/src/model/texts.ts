@@ -1,4 +1,4 @@
-// What is known of events besides names and times: JSON values, unpacked when the first is asked for.
+// Further data of events besides names and times: JSON values, decompressed on first use.
 
 import type { Track } from "./recording";
 
@@ -25,7 +25,7 @@ export class Texts {
   /** `take` gives the texts of a process. */
   constructor(private readonly take: (process: number) => Promise<Uint8Array>) {}
 
-  /** All that is known of the event that begins at `start` at this site. */
+  /** All further data of the event that begins at `start` at this site. */
   async of(track: Track, start: number, site: number): Promise<Known> {
     const { texts } = track, places: number[] = [];
     for (let i = 0; i < texts.n; i++) if (texts.start[i] === start && texts.id[i] === site) places.push(texts.duration(i));

@@ -59,7 +59,7 @@ export function countOf(n: number, thing: string): string {
   return `${count(n)} ${n === 1 ? thing : plural}`;
 }
 
-/** Four digits that count, of any size: 0.25, 3e9. */
+/** Four significant digits: 0.25, 3e9. */
 export function scientific(value: number): string {
   const size = Math.abs(value);
   const isPlain = !Number.isFinite(value) || value === 0 || (size >= 1e-3 && size < 1e6);

@@ -23,7 +23,7 @@ export interface ChartData {
   yText: (value: number) => string;
   height?: number;
   isWhole?: { x?: boolean; y?: boolean }; // only whole numbers are on the axis
-  room?: number; // for the last bar, behind its x
+  room?: number; // for the last bar, after its x
   isFromZero?: boolean; // the axis of values begins there
   shaded?: [number, number][]; // stretches of x
 }
@@ -60,7 +60,7 @@ function series(line: Line, text: (value: number) => string): uPlot.Series {
   };
 }
 
-/** Times on an axis have as many digits as tell them apart. */
+/** Times on an axis have as many digits as needed to distinguish them. */
 function ticksBy(text: (value: number) => string): (ticks: number[]) => string[] {
   return text === timeText ? units.durationTicks : (ticks) => ticks.map(text);
 }
@@ -74,7 +74,7 @@ function shade(plot: uPlot, stretches: [number, number][]): void {
   }
 }
 
-/** A chart that is drawn anew with new data; the text says what it shows to those who do not see it. */
+/** A chart that is redrawn with new data; the text describes it to screen readers. */
 export class Chart {
   readonly element = el("div", { class: "chart", role: "img" });
   private plot: uPlot | null = null;
@@ -121,7 +121,7 @@ export class Chart {
       series: [{ label: data.xLabel, value: (_, v) => (v === null ? NONE : data.xText(v)) }, ...data.lines.map((line) => series(line, data.yText))],
     };
     const plot = new uPlot(options, [data.x, ...data.lines.map((line) => line.values)], this.element);
-    plot.root.setAttribute("aria-hidden", "true"); // the description stands for all of it
+    plot.root.setAttribute("aria-hidden", "true"); // the description replaces it
     return plot;
   }
 }

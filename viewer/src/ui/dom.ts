@@ -30,7 +30,7 @@ export function clear(element: Element): void {
   element.replaceChildren();
 }
 
-/** Copy text for another program; a page from disk may lack the clipboard's own interface. */
+/** Copy text to the clipboard; a page from disk may lack the clipboard API. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -46,7 +46,7 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** A sentence for people who listen to the page. */
+/** A sentence for screen readers. */
 export function announce(text: string): void {
   const place = document.getElementById("announcer");
   if (place) place.textContent = text;

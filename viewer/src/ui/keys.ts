@@ -1,4 +1,4 @@
-// Which keys do what, below a canvas that listens to them.
+// List of keys, below the canvas that handles them.
 
 import { el } from "./dom";
 

@@ -1,4 +1,4 @@
-// What is around the views: title, navigation, colours; and which view is shown.
+// The frame around the views: title, navigation, colours; and which view is shown.
 
 import { append, clear, el } from "./dom";
 import { type Theme, setTheme, theme } from "./theme";
@@ -10,7 +10,7 @@ export interface View {
   onShow?: () => void;
 }
 
-/** A page that is the text of a frame has no address of its own. */
+/** A page in a frame's srcdoc has no URL. */
 function isFramed(): boolean {
   return location.protocol === "about:";
 }

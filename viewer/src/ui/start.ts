@@ -1,9 +1,9 @@
-// How a page begins: its colours, its data, and what it says when it cannot be shown.
+// Start of a page: colours, data, and the message if it cannot be shown.
 
 import { el } from "./dom";
 import { startTheme } from "./theme";
 
-/** The state is for whoever waits for the page from outside. */
+/** Tests wait for this state. */
 async function run(open: () => Promise<void>): Promise<void> {
   startTheme();
   try {

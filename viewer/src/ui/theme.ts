@@ -59,7 +59,7 @@ export function cssColor(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** Whether the page is dark now, by whoever's wish. */
+/** Whether the page is currently dark, by the reader's or the system's choice. */
 export function isDark(): boolean {
   return textOn(cssColor("--paper")) === "#ffffff";
 }

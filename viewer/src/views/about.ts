@@ -1,4 +1,4 @@
-// What made the page, and the licences of what it carries.
+// Version of marey, and the licences of the bundled packages.
 
 import { append, el } from "../ui/dom";
 

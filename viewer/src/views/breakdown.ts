@@ -1,4 +1,4 @@
-// The breakdown: a bar for each device and each step, why nothing ran, and the tables behind.
+// The breakdown: a bar for each device and each step, the causes of idle time, and the tables.
 
 import type { TableData } from "../decode/format";
 import { type Bar, PARTS, barsOf, sumOf, windowTitle, windowsOf } from "../model/breakdown";
@@ -9,7 +9,7 @@ import { Tables } from "./tables";
 
 const MOST = 64; // bars of steps or devices
 
-/** One bar, as wide as its share of the longest; what it shows stands in its label as well. */
+/** One bar, as wide as its share of the longest; the label has the same numbers. */
 export function stackedBar(bar: Bar, longest: number): HTMLElement {
   const text = PARTS.map(({ title }, i) => `${title} ${units.share(bar.span > 0 ? bar.parts[i] / bar.span : 0)}`).join(", ");
   const track = el("span", { class: "stack", role: "img", "aria-label": text, title: text });
@@ -28,7 +28,7 @@ function barList(bars: Bar[]): HTMLElement {
   const longest = Math.max(...bars.map((bar) => bar.span), 0);
   const list = el("ol", { class: "stacks" });
   for (const bar of bars.slice(0, MOST)) {
-    const hidden = bar.hidden > 0 ? `; ${units.duration(bar.hidden)} of communication hidden behind computation` : "";
+    const hidden = bar.hidden > 0 ? `; ${units.duration(bar.hidden)} of communication hidden by computation` : "";
     append(
       list,
       el("li", {}, el("span", { class: "label", title: bar.label }, bar.label), el("span", {}, stackedBar(bar, longest)), el("span", { class: "number faint", title: `${units.duration(bar.span)}${hidden}` }, units.duration(bar.span))),
@@ -38,7 +38,7 @@ function barList(bars: Bar[]): HTMLElement {
   return list;
 }
 
-/** What the colours stand for, with times and shares. */
+/** Legend of the colours, with times and shares. */
 export function partsList(all: Bar): HTMLElement {
   const share = (ns: number): string => units.share(all.span > 0 ? ns / all.span : 0);
   const row = (title: string, ns: number, color: string): HTMLElement => {
@@ -47,12 +47,12 @@ export function partsList(all: Bar): HTMLElement {
     return el("li", {}, swatch, el("span", {}, title), el("span", { class: "number" }, units.duration(ns)), el("span", { class: "number" }, share(ns)));
   };
   const list = el("ul", { class: "parts" }, ...PARTS.map(({ title, color }, i) => row(title, all.parts[i], color)));
-  if (all.hidden > 0) append(list, row("communication hidden behind computation", all.hidden, ""));
+  if (all.hidden > 0) append(list, row("communication hidden by computation", all.hidden, ""));
   return list;
 }
 
 const REASONS: Record<string, string> = {
-  queued: "work was queued behind something else",
+  queued: "work was queued after other work",
   host_bound: "the host had launched nothing",
   launch: "launched, and not begun yet",
 };

@@ -1,4 +1,4 @@
-// What is known of one function: where it stands, what it was called with, who calls it and whom it calls.
+// Details of one function: source position, signatures, callers and callees.
 
 import { type CallTable, calleeTable, callerTable, signatureTable, sumsOf } from "../model/call_tables";
 import { type CallTree, type Calls, OTHER, THIS, isSampled, nameOf } from "../model/calls";
@@ -22,7 +22,7 @@ export class CallDetails {
 
   showNone(): void {
     clear(this.element);
-    append(this.element, el("p", { class: "faint" }, `Choose a function in the picture or in the table: here is then ${isSampled(this.calls) ? "" : "what it was called with, "}by whom it was called, and whom it calls.`));
+    append(this.element, el("p", { class: "faint" }, `Choose a function in the chart or in the table to see its ${isSampled(this.calls) ? "" : "signatures, "}callers and callees.`));
   }
 
   /** `tree` has a box for each function, `split` one for each signature. */
@@ -50,7 +50,7 @@ export class CallDetails {
   }
 
   private add(title: string, { table, about }: CallTable, onRow: (about: number) => void): void {
-    // A function that nobody told signatures of has nothing to split.
+    // A function without signatures has nothing to split.
     if (table.rows === 0 || (table.name === "signatures" && about.every((signature) => signature === 0))) return;
     const view = new TableView(table, { caption: `${title} (${table.name})`, isBare: true, onName: (_, row) => about[row] >= 0 && onRow(about[row]) });
     append(this.element, el("h4", {}, title), view.element);

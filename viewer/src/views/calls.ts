@@ -1,4 +1,4 @@
-// Calls: paths of functions as boxes within boxes, the functions as a table beside it, and what is known of the chosen one.
+// Calls: paths of functions as nested boxes, a table of functions, and details of the chosen function.
 
 import { ChangeColors } from "../model/call_changes";
 import { type CallTable, functionTable } from "../model/call_tables";
@@ -15,9 +15,9 @@ import { FlamePicture } from "./flame_picture";
 import { TableView } from "./table_view";
 
 export const ABOUT_CALLS: Record<string, string> = {
-  functions: "Each function: how often it was called, its own time, and that with what it calls; recursion is not counted twice.",
-  signatures: "Each function by what it was called with.",
-  shapes: "Functions that were called with different shapes: which of these are slow, and the time of one element.",
+  functions: "Each function: number of calls, self time, and total time including callees; recursion is not counted twice.",
+  signatures: "Each function by signature.",
+  shapes: "Functions called with different shapes: which shapes are slow, and the time per element.",
   threads: "What each thread called.",
 };
 
@@ -54,7 +54,7 @@ export class CallsView {
   constructor(private readonly calls: Calls) {
     this.noun = isSampled(calls) ? "sample" : "call";
     this.search.setAttribute("aria-label", `Search the ${this.noun}s`);
-    onTheme(() => this.readChanges()); // before the picture is drawn in them
+    onTheme(() => this.readChanges()); // before the chart is drawn in them
     this.wish = { bySignature: false, thread: NONE, weight: "time", sides: calls.profiles.map((_, side) => side) };
     this.tree = this.grow(false);
     this.functions = functionTable(calls, this.tree);
@@ -116,7 +116,7 @@ export class CallsView {
       this.facts,
       this.picture.element,
       this.legend,
-      el("p", { class: "hint" }, `Width is the time ${this.noun === "sample" ? "that samples of a path stand for" : "of a path of calls"}; what stands below a box, or above it in a flame, was called from it. What is too narrow to be drawn is pale grey. Click a box to zoom to it; Ctrl and the wheel, or two fingers, zoom to what is there; choose a row to see where its function is.`),
+      el("p", { class: "hint" }, `Width is the time of ${this.noun === "sample" ? "the samples of a path" : "a path of calls"}; boxes below a box, or above it in a flame graph, are its callees. Boxes too narrow to draw are pale grey. Click a box to zoom to it; Ctrl and the wheel, or two fingers, zoom at the pointer; choose a row to highlight its function.`),
       keyHints(`${this.noun}s-keys`, FLAME_HINTS),
       this.notes(),
       el("div", { class: "calls-below" }, this.tablePlace, this.details.element),
@@ -129,9 +129,9 @@ export class CallsView {
     this.calls.profiles.forEach((profile) => {
       const say = (text: string): void =>
         append(list, el("li", {}, this.calls.profiles.length > 1 ? `${profile.title}: ${text}` : text.charAt(0).toUpperCase() + text.slice(1)));
-      if (profile.other_paths > 0) say(`of ${units.countOf(profile.other_paths, "call")} the path was not kept, because the profile's memory was used up; they are in "(other paths)".`);
-      if (profile.widened > 0) say(`some functions were called with so many shapes that those are put together (${units.count(profile.widened)}).`);
-      if (profile.cost_ps > 0) say(`measuring a call took about ${units.fineDuration(profile.cost_ps / PS_PER_NS)}, which is in these times.`);
+      if (profile.other_paths > 0) say(`the paths of ${units.countOf(profile.other_paths, "call")} were not kept, because the profile's memory budget was used up; these calls are in "(other paths)".`);
+      if (profile.widened > 0) say(`some functions were called with too many shapes; ${units.count(profile.widened)} shapes were merged.`);
+      if (profile.cost_ps > 0) say(`these times include an overhead of about ${units.fineDuration(profile.cost_ps / PS_PER_NS)} per call.`);
     });
     return list.childElementCount > 0 ? list : null;
   }
@@ -152,7 +152,7 @@ export class CallsView {
     return tree;
   }
 
-  /** After a change of what is wanted. The function that is chosen stays chosen, where it still is. */
+  /** After a change of the selection. The chosen function stays chosen if it still exists. */
   private rebuild(): void {
     const bySignature = this.boxesOf.value === "signature", before = this.tree;
     this.tree = this.grow(bySignature);
@@ -195,7 +195,7 @@ export class CallsView {
     return qualified !== "" ? qualified : name;
   }
 
-  // ---- what is chosen ----
+  // ---- selection ----
 
   private onPick(node: number): void {
     this.mark(null);
@@ -206,7 +206,7 @@ export class CallsView {
     announce(this.facts.textContent ?? "");
   }
 
-  /** A function of the table: all of its boxes stand out. */
+  /** Highlight all boxes of a function of the table. */
   private choose(func: number): void {
     this.chosen = func;
     this.chosenSignature = NONE;
@@ -215,7 +215,7 @@ export class CallsView {
     announce(`${this.functionName(func)}: ${this.found.textContent ?? ""}`);
   }
 
-  /** A signature: the picture tells signatures apart from now on. */
+  /** A signature: the chart splits boxes by signature from now on. */
   private chooseSignature(signature: number): void {
     const func = this.chosen;
     this.boxesOf.value = "signature";

@@ -1,4 +1,4 @@
-// The page of a comparison: what it comes to, each region's change with its interval, and how times are distributed.
+// The page of a comparison: the result, each range's change with its confidence interval, and the distributions of times.
 
 import type { ComparisonIndex, TableData } from "../decode/format";
 import { type Curve, type Region, curvesOf, percent, reach, regionsOf } from "../model/comparison";
@@ -7,7 +7,7 @@ import * as units from "../model/units";
 import { Chart, type Line, timeText } from "../ui/chart";
 import { append, clear, el } from "../ui/dom";
 
-const COLOR = { A: "#4477aa", B: "#ee6677" }; // Paul Tol's "bright": told apart by everybody
+const COLOR = { A: "#4477aa", B: "#ee6677" }; // Paul Tol's "bright": distinguishable with any colour vision
 const FIRST = 40; // regions shown at first
 
 function tableOf(index: ComparisonIndex, name: string): TableData | undefined {
@@ -48,7 +48,7 @@ export class CompareView {
     const rowsOf = (...names: string[]): Region[] => names.flatMap((name) => regionsOf(tableOf(index, name)));
     // Shares of the program are none of the iteration.
     this.regions = [...rowsOf("iteration", "regions"), ...rowsOf("program", "functions").map((row) => ({ ...row, effect: null }))];
-    append(this.element, el("p", { class: "verdict" }, index.summary), this.notes(), this.list(), this.about, this.chart.element, el("p", { class: "hint" }, "Of each run the longest 32nd of the times is left out: one of them could be longer than all the rest."));
+    append(this.element, el("p", { class: "verdict" }, index.summary), this.notes(), this.list(), this.about, this.chart.element, el("p", { class: "hint" }, "The longest 32nd of each run's times is omitted: one of them could be longer than all the rest."));
     this.drawRows();
     if (this.regions.length > 0) this.show(this.regions[0]);
   }
@@ -56,12 +56,12 @@ export class CompareView {
   private notes(): HTMLElement | null {
     const warnings = tableOf(this.index, "warnings");
     const list = el("ul");
-    if (this.index.damaged) append(list, el("li", {}, "A recording is damaged; this is what could be read of it."));
+    if (this.index.damaged) append(list, el("li", {}, "A recording is damaged; this is its readable part."));
     for (const text of warnings ? warnings.cells[0] : []) append(list, el("li", {}, String(text)));
     const only = tableOf(this.index, "only");
     if (only !== undefined && only.rows > 0) {
       const names = columnOf(only, "name").slice(0, 5).map(String).join(", ");
-      append(list, el("li", {}, `On one side alone: ${names}${only.rows > 5 ? ` and ${only.rows - 5} more` : ""}.`));
+      append(list, el("li", {}, `Only on one side: ${names}${only.rows > 5 ? ` and ${only.rows - 5} more` : ""}.`));
     }
     return list.childElementCount === 0 ? null : el("section", { class: "card notes" }, el("h2", {}, "Please note"), list);
   }

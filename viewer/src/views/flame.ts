@@ -26,7 +26,7 @@ export class FlameView {
   private readonly found = el("span", { class: "found", role: "status" });
   private readonly finder = el("button", { type: "button", onclick: () => this.onName(this.flame.name[this.picture.picked]) }, "Find on the timeline");
 
-  /** `onName` is told which name to find on the timeline, `onTable` that the same is wanted as a table. */
+  /** `onName` receives a name to find on the timeline; `onTable` opens the data as a table. */
   constructor(
     recording: Recording,
     colors: Colors,
@@ -70,7 +70,7 @@ export class FlameView {
       ),
       this.facts,
       this.picture.element,
-      el("p", { class: "hint" }, "Width is total time; where nothing stands below a box, it was busy itself. What is too narrow to be drawn is pale grey. Click a box to zoom to it; Ctrl and the wheel, or two fingers, zoom to what is there."),
+      el("p", { class: "hint" }, "Width is total time; the part of a box without boxes below it is self time. Boxes too narrow to draw are pale grey. Click a box to zoom to it; Ctrl and the wheel, or two fingers, zoom at the pointer."),
       keyHints("flame-keys", FLAME_HINTS),
       nLeftOut > 0 ? el("p", { class: "hint" }, `${units.countOf(nLeftOut, "path")} of little time ${nLeftOut === 1 ? "is" : "are"} not in this page; grey boxes, "(3 others)" for instance, are as wide as they were.`) : null,
     );

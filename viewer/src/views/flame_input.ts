@@ -1,4 +1,4 @@
-// Mouse, wheel, touchpad, touch and keys on a picture of boxes within boxes.
+// Mouse, wheel, touchpad, touch and keys on a flame chart.
 
 import { type Point, pinched, wheelFactor } from "../ui/fingers";
 import type { FlamePicture } from "./flame_picture";

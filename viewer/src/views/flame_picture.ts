@@ -1,7 +1,7 @@
 // Boxes within boxes on a canvas: drawn, pointed at, walked through and zoomed. The flame graph and the calls show it.
 //
-// The canvas is as high as its place, however deep the tree is: it stays where it is while what it stands on is scrolled,
-// and draws the rows that are then in sight.
+// The canvas is as high as its container, for any depth of the tree: it stays fixed while the container scrolls, and draws the
+// visible rows.
 
 import { textOn } from "../model/colors";
 import { ALL, CRUMBS, type Flame, type FlameBox, layoutFlame, magnify, shiftSight } from "../model/flame";
@@ -17,7 +17,7 @@ const HIGHEST = 0.62; // of the window
 const HIGHEST_ON_PAPER = 4000; // pixels, some pages
 
 export interface PictureOptions {
-  label: string; // for those who do not see it
+  label: string; // for screen readers
   keys: string; // id of the element that lists its keys
   color: (node: number) => string;
   onPoint: (node: number) => void; // -1: at nothing
@@ -126,7 +126,7 @@ export class FlamePicture {
     }
     const picked = inSight.find((box) => box.node === this.picked);
     if (picked !== undefined) this.frame(context, picked, ratio, ink.ink);
-    // For whoever wants to know from outside how smooth it is.
+    // For tests that measure the frame rate.
     canvas.dataset["sight"] = String(this.flame.total[this.zoomed] / this.sight.scale);
     canvas.dataset["frames"] = String(++this.nFrames);
     canvas.dataset["boxes"] = String(inSight.length);
@@ -162,7 +162,7 @@ export class FlamePicture {
     context.fillText(fitText(context, this.flame.name[node], (width - 6) * ratio), (x + 4) * ratio, (y + ROW / 2) * ratio);
   }
 
-  // ---- what a reader does ----
+  // ---- input ----
 
   pointAt(x: number, y: number): void {
     const node = this.nodeAt(x, y);

@@ -23,7 +23,7 @@ const HINTS: Hint[] = [
 ];
 
 const ROW = 14; // pixels of a row where there is room
-const POINT = "Point at a cell to read it; a click shows it on the timeline, where its rank is there.";
+const POINT = "Point at a cell to read it; click to show it on the timeline, if the timeline has its rank.";
 
 export interface HeatActs {
   isOnTimeline: (process: number) => boolean;
@@ -115,7 +115,7 @@ export class HeatView {
     this.redraw();
   }
 
-  /** The colours, with what they stand for at both ends and in the middle. */
+  /** The colour scale, with its values at both ends and in the middle. */
   private drawLegend(): void {
     const bar = el("canvas", { class: "heat-bar", "aria-hidden": "true", width: this.scale.pixels.length, height: 1 });
     const context = bar.getContext("2d"), { ceiling, floor } = this.scale;
@@ -167,7 +167,7 @@ export class HeatView {
 
   // ---- picking ----
 
-  /** The largest cell that lies in the pixel, since that is what is seen there. */
+  /** The largest cell in the pixel, which is the one drawn. */
   private placeAt(x: number, y: number): [number, number] | null {
     const row = this.rows.at(y), column = this.columns.at(x - HEAT_GUTTER);
     if (row < 0 || column < 0) return null;
@@ -202,7 +202,7 @@ export class HeatView {
     this.picked = place;
     this.facts.textContent = this.describe(place);
     this.opener.disabled = !this.isOnTimeline(place);
-    this.opener.title = place === null || !this.opener.disabled ? "" : "The timeline of this page has some ranks only, and this is none of them";
+    this.opener.title = place === null || !this.opener.disabled ? "" : "The timeline of this page does not include this rank";
     if (place !== null) {
       this.rows.reveal(place[0]);
       this.columns.reveal(place[1]);
@@ -216,7 +216,7 @@ export class HeatView {
     return cell !== null && this.acts.isOnTimeline(cell.process);
   }
 
-  /** With a mouse, pointing tells what it is and a click goes there; a finger's first tap tells, a second one goes. */
+  /** With a mouse, pointing describes a cell and a click opens it; with a finger, the first tap describes, the second opens. */
   clickAt(x: number, y: number, isMouse: boolean): void {
     const place = this.placeAt(x, y), before = this.picked;
     const isAgain = place !== null && before !== null && place[0] === before[0] && place[1] === before[1];

@@ -1,4 +1,4 @@
-// Mouse, wheel, touch and keys on the heat map: as on the other pictures, where both have a thing.
+// Mouse, wheel, touch and keys on the heat map, consistent with the other charts.
 
 import { type Point, pinched, wheelFactor } from "../ui/fingers";
 import type { HeatView } from "./heat";

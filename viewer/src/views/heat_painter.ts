@@ -14,11 +14,11 @@ export interface HeatScene {
   order: Int32Array;
   rows: Span;
   columns: Span;
-  picked: [row: number, column: number] | null; // the row as it stands on the screen
+  picked: [row: number, column: number] | null; // row on the screen
   label: (row: number) => string; // of the data
 }
 
-/** The end of a long label tells more than its begin. */
+/** The end of a long label is more informative than its start. */
 function short(label: string): string {
   return label.length > 11 ? `\u2026${label.slice(-10)}` : label;
 }

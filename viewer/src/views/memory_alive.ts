@@ -1,4 +1,4 @@
-// What was in memory at one instant: by category and by stack.
+// Live memory at one time, by category and by stack.
 
 import { CATEGORIES, type Group, type Memory, placeOf } from "../model/memory";
 import * as units from "../model/units";
@@ -32,7 +32,7 @@ export class Alive {
     append(
       this.element,
       el("section", { class: "card", "aria-label": "By category" }, el("h2", {}, `${title}, by category`), this.byCategory(groups, total)),
-      el("section", { class: "card", "aria-label": "By stack" }, el("h2", {}, `${title}, by where it was made`), this.byStack(groups, total)),
+      el("section", { class: "card", "aria-label": "By stack" }, el("h2", {}, `${title}, by allocation site`), this.byStack(groups, total)),
     );
   }
 

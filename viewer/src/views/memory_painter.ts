@@ -1,4 +1,4 @@
-// The picture of a memory timeline: stacked areas, axes, phases, the peak and the instant that is picked.
+// The chart of a memory timeline: stacked areas, axes, phases, the peak and the selected time.
 
 import { CATEGORIES, type Memory, columns, sizeTicks } from "../model/memory";
 import { textOn } from "../model/colors";

@@ -1,4 +1,4 @@
-// What was allocated: how much over time, suspected leaks, and the tables of `marey report --memory`.
+// Allocated memory over time, suspected leaks, and the tables of `marey report --memory`.
 
 import type { TableData } from "../decode/format";
 import { LINE_COLORS } from "../model/colors";
@@ -9,16 +9,16 @@ import { append, el } from "../ui/dom";
 import { Tables } from "./tables";
 
 const ABOUT_MEMORY: Record<string, string> = {
-  stacks: "What was alive at the peak, by where it was allocated, the innermost function first. The stack is that of the largest block.",
-  pools: "The peak of each process and device, what is left at the end, and where the figures come from.",
-  phases: "The most that was alive, and resident, in each phase.",
-  categories: "What was alive at the peak, by what it is.",
-  modules: "What was alive at the peak, by module.",
-  growth: "What becomes more with each iteration, or each second.",
-  fragmentation: "What is reserved and not in use.",
+  stacks: "Live memory at the peak by allocation site, the innermost function first. The stack is that of the largest block.",
+  pools: "The peak of each process and device, memory left at the end, and the source of the figures.",
+  phases: "Maximum live and resident memory in each phase.",
+  categories: "Live memory at the peak by category.",
+  modules: "Live memory at the peak by module.",
+  growth: "Memory that grows with each iteration, or each second.",
+  fragmentation: "Memory that is reserved and not in use.",
   resident: "Every reading of the resident memory.",
-  live: "What was alive over time: the most since the row before.",
-  notes: "What there is to know about these figures.",
+  live: "Live memory over time: the maximum since the previous row.",
+  notes: "Notes on these figures.",
 };
 
 const POINTS = 2000; // of a line

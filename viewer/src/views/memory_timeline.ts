@@ -1,4 +1,4 @@
-// A memory timeline: the picture, its legend, and what was there at the instant that is picked.
+// A memory timeline: the chart, its legend, and the live memory at the selected time.
 
 import { CATEGORIES, Memory, type MemoryIndex } from "../model/memory";
 import * as units from "../model/units";
@@ -88,7 +88,7 @@ export class MemoryTimeline {
     );
   }
 
-  // ---- what input does ----
+  // ---- input ----
 
   choose(device: number): void {
     this.scene = this.sceneOf(device, this.scene.isShown);
@@ -149,14 +149,14 @@ export class MemoryTimeline {
     this.pick(Math.max(this.scene.picked + by, 0));
   }
 
-  // ---- what is shown ----
+  // ---- display ----
 
   private when(change: number): string {
     const { memory } = this.scene;
     return change < memory.data.before ? "the begin" : units.duration(memory.times[change]);
   }
 
-  /** Numbers of the instant that is pointed at, else of the one that is picked. */
+  /** Numbers at the pointer's time, else at the selected time. */
   private tell(): void {
     const { memory, pointed, picked, isShown } = this.scene;
     const change = pointed === null ? picked : memory.changeAt(pointed);

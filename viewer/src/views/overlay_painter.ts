@@ -1,4 +1,4 @@
-// What lies over the rows: ranges without an end, where events are missing, what is selected, and arrows.
+// Overlays of the rows: ranges without an end, missing events, the selection, and arrows.
 
 import type { Arrow, Spot } from "../model/arrows";
 import type { Layout, Line } from "../model/layout";

@@ -1,4 +1,4 @@
-// The first view: what ran, where, how long, what took the time, what is missing, what measuring cost.
+// The first view: program, machine, duration, largest self times, losses and overhead.
 
 import type { ProcessInfo } from "../decode/format";
 import { type Bar, COMMUNICATION, IDLE, barsOf, sumOf, windowsOf } from "../model/breakdown";
@@ -10,7 +10,7 @@ import { append, el } from "../ui/dom";
 import { partsList, stackedBar } from "./breakdown";
 
 const MOST = 12; // names shown by their self time
-const FOREIGN = "trace"; // the clock of what another tool has recorded
+const FOREIGN = "trace"; // the clock of imported traces
 
 interface Figure {
   label: string;
@@ -145,7 +145,7 @@ function iterations(recording: Recording): HTMLElement | null {
       ["99 of 100 within", ns("p99_ns")],
       ["in a second", rate(perSecond)],
       ["samples in a second", rate(samples)],
-      ["out of the ordinary", outliers > 0 ? units.count(outliers) : ""],
+      ["outliers", outliers > 0 ? units.count(outliers) : ""],
     ]),
   );
 }
@@ -157,7 +157,7 @@ function smallShare(part: number): string {
   return part < 0.00005 ? TINY : units.share(part);
 }
 
-/** What another tool has recorded cost marey nothing. */
+/** Imported traces have no overhead of marey. */
 function measuring(recording: Recording): HTMLElement | null {
   const { cost, processes } = recording.index;
   if (processes.every((p) => p.clock === FOREIGN)) return null;
@@ -180,7 +180,7 @@ function measuring(recording: Recording): HTMLElement | null {
 function notes(recording: Recording): HTMLElement | null {
   const { cost, damaged } = recording.index;
   const list = el("ul");
-  if (damaged) append(list, el("li", {}, "The recording is damaged; this is what could be read of it."));
+  if (damaged) append(list, el("li", {}, "The recording is damaged; this is its readable part."));
   if (cost.lost_events > 0) {
     const between = `between ${units.duration(cost.lost_first_ns)} and ${units.duration(cost.lost_last_ns)} after the start`;
     const text = `${units.countOf(cost.lost_events, "event")} lost ${between}; times of ranges around there are not complete.`;
@@ -207,14 +207,14 @@ function hasGpu(recording: Recording): boolean {
   return recording.tracks.some((track) => track.kind === "gpu");
 }
 
-/** What the devices did, in one bar. */
+/** Time of all devices, in one bar. */
 function devices(recording: Recording): HTMLElement | null {
   const all = deviceSum(recording);
   if (all.span === 0) return null;
   return card(hasGpu(recording) ? "What the devices did" : "What the processes did", stackedBar(all, all.span), partsList(all), el("p", { class: "more" }, el("a", { href: "#breakdown" }, "The breakdown has more")));
 }
 
-/** The few numbers that one would tell a colleague. */
+/** The key numbers. */
 function figures(recording: Recording): HTMLElement {
   const { index } = recording, { cost } = index;
   const iterations = tableOf(recording, "iterations"), all = deviceSum(recording);
@@ -236,7 +236,7 @@ function figures(recording: Recording): HTMLElement {
   return el("ul", { class: "figures", "aria-label": "Key figures" }, ...list.map(one));
 }
 
-/** What the reader came for on the left, what it depends on on the right. */
+/** Results on the left, environment on the right. */
 export function overview(recording: Recording, colors: Colors, onName: (name: string) => void): HTMLElement {
   const left = el("div", {}), right = el("div", {});
   append(left, dominates(recording, colors, onName), devices(recording));

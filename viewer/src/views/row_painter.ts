@@ -1,6 +1,5 @@
-// One row of events on the canvas. What is wider than some pixels is a box with a label. All else is added up pixel by
-// pixel: how much of it is covered, and by what most; so a pixel that stands for a thousand events is as dark as they
-// were busy.
+// One row of events on the canvas. Events wider than a few pixels are boxes with a label. The others are summed per pixel:
+// covered share and dominant event; so a pixel that covers a thousand events is as dark as their busy share.
 
 import { GREY, textOn, toPixel } from "../model/colors";
 import { type Level, firstBlock, levelFor } from "../model/levels";
@@ -11,9 +10,9 @@ export interface SiteColors {
   pixel: Uint32Array;
 }
 
-const WIDE_ENOUGH = 3; // pixels for a box of its own
+const WIDE_ENOUGH = 3; // pixels of a separate box
 const LABEL_FROM = 24;
-const GREY_PIXEL = toPixel(GREY); // for what has no colour of its own
+const GREY_PIXEL = toPixel(GREY); // for events without a colour
 const FAINTEST = 0.3; // a pixel with anything in it
 
 export class Strip {

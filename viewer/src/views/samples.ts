@@ -1,4 +1,4 @@
-// What samplers saw: how sure that is, paths of functions as boxes, and the tables of `marey report --samples`.
+// Samples: their quality, paths of functions as boxes, and the tables of `marey report --samples`.
 
 import type { Profile } from "../decode/calls";
 import type { TableData } from "../decode/format";
@@ -9,19 +9,19 @@ import { CallsView } from "./calls";
 import { Tables } from "./tables";
 
 const ABOUT_SAMPLES: Record<string, string> = {
-  lines: "Each line of the program: time in which it was innermost, and with what it calls. What most of its waiting samples wait for is beside it.",
-  functions: "Each function. The error is half of the interval in which the share lies in 95 of 100 such recordings.",
-  threads: "Each thread: how much of its samples were on a processor, and held the interpreter lock.",
-  waits: "What threads waited for, and where.",
+  lines: "Each line of the program: self time, total time including callees, and the most frequent wait of its waiting samples.",
+  functions: "Each function. The error is half of the 95 % confidence interval of the share.",
+  threads: "Each thread: share of its samples on a CPU core, and holding the GIL.",
+  waits: "Waits of threads by cause and place.",
   processes: "Each process that was sampled.",
   ranks: "Each rank.",
   files: "Each file.",
   modules: "Each module or library.",
   stacks: "Each stack, the outermost frame first.",
-  gil: "Who held the interpreter lock, and who waited for it.",
-  audit: "What sampling itself was like: rounds that came and did not, samples that are doubtful, what it cost the program.",
-  totals: "What these figures are made of.",
-  notes: "What there is to know about these figures.",
+  gil: "Threads that held the GIL, and threads that waited for it.",
+  audit: "Quality of the sampling: completed and missed rounds, doubtful samples, overhead.",
+  totals: "Totals that these figures are based on.",
+  notes: "Notes on these figures.",
 };
 
 export class SamplesView {

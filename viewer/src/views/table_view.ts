@@ -7,7 +7,7 @@ import { announce, append, clear, copyText, el } from "../ui/dom";
 
 const PIECE = 200; // rows shown at first, and more with each click
 
-const TITLES = ["name", "function"]; // columns that say what a row is
+const TITLES = ["name", "function"]; // columns that identify a row
 
 export interface TableOptions {
   caption: string;
@@ -65,7 +65,7 @@ export class TableView {
     const element = this.body.children[at], scroll = this.element.querySelector(".table-scroll");
     if (!(element instanceof HTMLElement) || scroll === null) return;
     element.setAttribute("aria-current", "true");
-    // Within the table alone: the page stays where its reader looks.
+    // Scroll only the table, not the page.
     const top = element.offsetTop - (this.head.offsetHeight || 0);
     if (top < scroll.scrollTop || element.offsetTop + element.offsetHeight > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top;
   }
@@ -174,7 +174,7 @@ function isNumber(column: Column): boolean {
   return column.type !== "text" && column.type !== "bool";
 }
 
-/** The number behind a rounded one. */
+/** The exact number of a rounded one. */
 function exact(cell: unknown, column: Column): string | undefined {
   return column.unit === "ns" && typeof cell === "number" ? units.exactNs(cell) : undefined;
 }

@@ -1,4 +1,4 @@
-// What is known of the event that was picked, and the summary of a span of time, below the timeline.
+// Details of the selected event, and the summary of a span of time, below the timeline.
 
 import type { Line } from "../model/layout";
 import { processLabel, trackLabel } from "../model/layout";
@@ -75,7 +75,7 @@ export class Details {
     void this.addKnown(picked, list);
   }
 
-  /** What else the recording knows of it comes a moment later. */
+  /** Further data of the event is loaded asynchronously. */
   private async addKnown(picked: Picked, list: HTMLElement): Promise<void> {
     const { line, i } = picked;
     if (line.track === null) return;

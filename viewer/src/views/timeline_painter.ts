@@ -261,7 +261,7 @@ export function pickedSpan(picked: Picked): [number, number] {
   return [line.row.start[i], line.row.bits === null ? line.row.end(i) : line.row.start[i]];
 }
 
-/** A moment on the axis, with as many digits as the step asks for. */
+/** A time on the axis, with the digits that the step requires. */
 function axisLabel(time: number, step: number): string {
   for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["\u00b5s", 1e3]] as [string, number][]) {
     if (Math.abs(time) >= size) {
