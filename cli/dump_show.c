@@ -296,7 +296,7 @@ static void print_rows(const struct marey_tensor *tensor)
     }
 }
 
-/* Where NaNs and infinities are; chunks that have none are not looked at. */
+/* Where NaNs and infinities are; chunks that have none are skipped. */
 static void print_odd(const struct marey_tensor *tensor, uint64_t n_odd)
 {
     const uint64_t n = marey_tensor_count(tensor), size = marey_dtype_size(tensor->dtype);

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # see _start.py
 class Diff:
     """The answer of marey.diff(). Prints as `marey diff` does.
 
-    `same` tells whether nothing differs; `partial` whether something could not be compared. `first` is the first
+    `same` is true when nothing differs, `partial` when something could not be compared. `first` is the first
     difference in the order of execution, a dict with step, rank, phase, seq, path, status, index, a, b, bits_a, bits_b
     and more, or None. `operation` is the first operation whose inputs agree and whose outputs do not, or None.
     """
@@ -170,11 +170,11 @@ def check_deterministic(
     values: bool = False,
     **kwargs: Any,
 ) -> Diff:
-    """Call `fn(*args, **kwargs)` several times and tell whether it gives the same bits each time.
+    """Call `fn(*args, **kwargs)` several times and check whether it gives the same bits each time.
 
     What it returns is compared (tensors, arrays, numbers, nested in dicts and lists), and what it adds to
-    marey.TensorDumper, which must be off before. Digests are kept; with `values` all numbers are, so that the answer
-    tells by how much they differ. `seed` is given to random, numpy and torch before each run, as far as they are
+    marey.TensorDumper, which must be off before. Digests are kept; with `values` all numbers are, so that the Diff
+    shows how much they differ. `seed` is given to random, numpy and torch before each run, as far as they are
     imported. Returns the Diff of the first run that differs, or that of the last.
     """
     import tempfile

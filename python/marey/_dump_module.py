@@ -101,7 +101,7 @@ def _split(name: str) -> tuple[str, ...]:
     return tuple(name.split(".")) if name else ()
 
 
-# What stands below a module's path; a submodule of that name gets an underscore, as "attention.out_.in".
+# Names below a module's path; a submodule of that name gets an underscore, as "attention.out_.in".
 _OWN = frozenset(("in", "out", "param", "grad", "grad_in", "grad_out"))
 
 

@@ -382,7 +382,7 @@ void marey__dump_end_threads(uint64_t patience_ns);
 bool marey__dump_drain(uint64_t patience_ns);
 /*
  * Wait for room for `n_bytes` of memory, as the policy has it. False: there is none; with policy block, because the step
- * under way alone is too large.
+ * under way is too large by itself.
  */
 bool marey__dump_reserve(uint64_t n_bytes);
 

@@ -1,6 +1,6 @@
 /*
  * The errors of a comparison inside a run: of each tensor the elements that differ most. They are found in chunks, of which
- * those without an error, or without one that is large enough, are not looked at singly.
+ * those without an error, or without one that is large enough, are not searched element by element.
  */
 #include <math.h>
 #include <stdio.h>

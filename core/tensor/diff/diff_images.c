@@ -20,9 +20,9 @@ static marey_status draw(const struct marey__waiting *w, const struct marey_dump
                                is_accvlab ? &accvlab : value->image, out);
 }
 
-/* Let `n` images in a row be the value that is looked at. */
-static void look_at(struct marey__waiting *w, const struct marey_image *image, const void *samples,
-                    size_t n)
+/* Make `n` consecutive images the current value. */
+static void set_current(struct marey__waiting *w, const struct marey_image *image,
+                        const void *samples, size_t n)
 {
     uint32_t rank = 0;
     if (n > 1)
@@ -50,14 +50,14 @@ static marey_status compare_batch(struct marey__waiting *w, const marey_images *
     const struct marey_image *const first = marey_images_get(images, 0);
     const size_t size = marey__image_bytes(first);
     if (n == 1) {
-        look_at(w, first, first->samples, 1);
+        set_current(w, first, first->samples, 1);
         return marey__diff_compare_waiting(w, reference);
     }
     char *const all = marey__alloc(n * size);
     MAREY__TRY_MEMORY(all != NULL);
     for (size_t i = 0; i < n; i++)
         memcpy(all + i * size, marey_images_get(images, i)->samples, size);
-    look_at(w, first, all, n);
+    set_current(w, first, all, n);
     const marey_status status = marey__diff_compare_waiting(w, reference);
     marey__free(all);
     return status;
@@ -85,7 +85,7 @@ static marey_status compare_each(struct marey__waiting *w, const marey_images *i
     for (size_t i = 0; status == MAREY_OK && i < marey_images_count(images); i++) {
         const struct marey_image *const image = marey_images_get(images, i);
         MAREY__TRY_MEMORY(name_image(&w->name, len, images, i));
-        look_at(w, image, image->samples, 1);
+        set_current(w, image, image->samples, 1);
         status = marey__diff_compare_waiting(w, marey__diff_find_reference(w, w->name.data));
     }
     return status;

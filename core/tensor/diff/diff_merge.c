@@ -1,7 +1,7 @@
 /*
  * The ranks of a step as one, to be compared with a run that has but one: tensor parallelism of 2 against 1.
  *
- * What a value is tells its reference: of the same sizes it is a copy on each rank, and the one that is not as the
+ * The reference decides how a value is merged: of the same sizes it is a copy on each rank, and the one that is not as the
  * first is the one that is compared; smaller along one axis it is a piece, and pieces are put together in the order of ranks.
  * Parts of a sum cannot be recognized: they are the paths that match `partial`.
  */

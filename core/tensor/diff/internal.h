@@ -346,7 +346,7 @@ void marey__diff_merge_close(struct marey__diff_merged *merged);
 
 /* diff_pending.c, diff_images.c, diff_errors.c: what waits in the dumper against an earlier dump, and the errors of it. */
 
-/* The comparison while it goes on, and the value that is being looked at. */
+/* The comparison while it goes on, and the current value. */
 struct marey__waiting {
     struct marey_diff *diff;
     struct marey__diff_side reference; /* the step of the earlier dump */

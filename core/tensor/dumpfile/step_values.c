@@ -1,4 +1,4 @@
-/* What is held of a step while it is looked at. */
+/* The values of a step while it is read. */
 #include <string.h>
 
 #include "tensor/dumpfile/internal.h"
