@@ -1,6 +1,7 @@
 /* The order of things: where to look, the recording on trial, then one subject after the other into one table. */
 #include <errno.h>
 #include <math.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,12 +137,15 @@ static void look_at_all(struct marey__doctor *doctor, uint32_t wait_ms)
     doctor->deadline_ns = start_ns + wait_ns + (doctor->measure ? MEASURE_MS * UINT64_C(1000000) : 0);
     marey__trial_run(doctor);
     marey__pythons_ask(doctor);
-    doctor->nvml = marey__calloc(1, sizeof *doctor->nvml);
+    const size_t size = MAREY__DOCTOR_MAX_GPUS * sizeof *doctor->gpus;
+    void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    doctor->gpus = shared != MAP_FAILED ? shared : NULL;
     for (size_t i = 0; i < MAREY__COUNT_OF(subjects); i++) {
         doctor->subject = subjects[i].name;
         subjects[i].look(doctor);
     }
-    marey__free(doctor->nvml);
+    if (doctor->gpus != NULL)
+        munmap(doctor->gpus, size);
 }
 
 marey_status marey_doctor_sized(const struct marey_doctor_options *options, size_t size,

@@ -216,39 +216,33 @@ static void report_library(struct marey__doctor *doctor, enum marey__library whi
 
 /* ---- in the parent: GPUs ---- */
 
-static void report_gpus(struct marey__doctor *doctor, const struct marey__probe *nvml)
+static void report_gpus(struct marey__doctor *doctor)
 {
     int n = 0;
-    for (int i = 0; i < MAREY__DOCTOR_MAX_GPUS; i++) {
-        char key[16], thing[24], name[96];
-        struct marey__doctor_measured energy;
-        snprintf(key, sizeof key, "gpu%d", i);
-        if (!marey__parse_field(nvml->text, nvml->len, key, name, sizeof name))
+    for (int i = 0; doctor->gpus != NULL && i < MAREY__DOCTOR_MAX_GPUS; i++) {
+        const struct marey__doctor_gpu *gpu = &doctor->gpus[i];
+        char thing[24];
+        if (!gpu->is_there)
             continue;
         n++;
         snprintf(thing, sizeof thing, "gpu %d", i);
-        snprintf(key, sizeof key, "energy%d", i);
-        const bool has_energy =
-            marey__parse_measured(nvml->text, nvml->len, key, &energy) && energy.is_readable;
+        const bool has_energy = gpu->energy.is_readable;
         marey__doctor_limited(
             doctor, thing,
             has_energy ? NULL : "nothing to do: GPUs before Volta, and shares of one, count no energy",
-            "%s, %s", name, has_energy ? "energy counter readable" : "no energy counter");
+            "%s, %s", gpu->name, has_energy ? "energy counter readable" : "no energy counter");
     }
     if (n == 0)
         marey__doctor_off(doctor, "gpus", "none seen through NVML");
 }
 
-/* Which of NVML's GPUs has this UUID; -1: none, as for a share of one. */
-static int nvml_index(const struct marey__probe *nvml, const char *uuid)
+/* The NVML index of the GPU with this UUID; -1: none, as for a share of one. */
+static int nvml_index(const struct marey__doctor *doctor, const char *uuid)
 {
-    for (int i = 0; i < MAREY__DOCTOR_MAX_GPUS; i++) {
-        char key[16], other[96];
-        snprintf(key, sizeof key, "uuid%d", i);
-        if (marey__parse_field(nvml->text, nvml->len, key, other, sizeof other) &&
-            strncmp(other, "GPU-", 4) == 0 && strcmp(other + 4, uuid) == 0)
+    for (int i = 0; doctor->gpus != NULL && i < MAREY__DOCTOR_MAX_GPUS; i++)
+        if (strncmp(doctor->gpus[i].uuid, "GPU-", 4) == 0 &&
+            strcmp(doctor->gpus[i].uuid + 4, uuid) == 0)
             return i;
-    }
     return -1;
 }
 
@@ -297,8 +291,7 @@ static void report_visible(struct marey__doctor *doctor)
 }
 
 /* What a program's device 0, 1, ... are: asked of CUDA, whatever is in the environment. */
-static void report_devices(struct marey__doctor *doctor, const struct marey__probe *probe,
-                           const struct marey__probe *nvml)
+static void report_devices(struct marey__doctor *doctor, const struct marey__probe *probe)
 {
     char value[96], key[16], thing[24], trouble[128];
     uint64_t error = 0;
@@ -314,7 +307,7 @@ static void report_devices(struct marey__doctor *doctor, const struct marey__pro
         snprintf(key, sizeof key, "device%d", i);
         if (!marey__parse_field(probe->text, probe->len, key, value, sizeof value))
             continue;
-        const int index = nvml_index(nvml, value);
+        const int index = nvml_index(doctor, value);
         snprintf(thing, sizeof thing, "CUDA device %d", i);
         if (index >= 0)
             marey__doctor_ok(doctor, thing, "GPU-%s, NVML's gpu %d", value, index);
@@ -395,13 +388,11 @@ void marey__doctor_cuda(struct marey__doctor *doctor)
     marey__probe_wait(probes, N_PROBES, doctor->deadline_ns);
     for (unsigned i = 0; i < MAREY__N_LIBRARIES; i++)
         report_library(doctor, (enum marey__library)i, &probes[i]);
-    report_gpus(doctor, &probes[MAREY__LIBRARY_NVML]);
-    report_devices(doctor, &probes[DEVICES], &probes[MAREY__LIBRARY_NVML]);
+    report_gpus(doctor);
+    report_devices(doctor, &probes[DEVICES]);
     marey__cupti_report(doctor, &probes[TRIAL]);
     report_injection(doctor);
     report_teardown(doctor);
     report_nsys(doctor);
-    if (doctor->nvml != NULL)
-        *doctor->nvml = probes[MAREY__LIBRARY_NVML];
     marey__free(probes);
 }

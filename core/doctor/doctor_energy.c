@@ -1,6 +1,6 @@
 /*
- * Energy and utilization: which counters there are, how often they have something new, and who may read them. GPUs by what
- * NVML's child measured; processors by RAPL, read here.
+ * Energy and utilization: which counters exist, how often they get a new value, and who may read them. GPUs: as
+ * measured by NVML's child process; processors: by RAPL, read here.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,45 +43,15 @@ uint64_t marey__pulse_period_ns(struct marey__pulse *pulse)
     return pulse->gaps_ns[n / 2];
 }
 
-/* ---- from the child that measures to the parent ---- */
-
-void marey__pulse_write(struct marey__pulse *pulse, const char *key, unsigned device,
-                        const char *refusal, int fd)
+struct marey__doctor_measured marey__pulse_result(struct marey__pulse *pulse, const char *refusal)
 {
-    if (pulse->n_reads == 0)
-        dprintf(fd, "%s%u=no %.80s\n", key, device, refusal);
-    else
-        dprintf(fd, "%s%u=ok %llu %u %llu\n", key, device,
-                (unsigned long long)marey__pulse_period_ns(pulse), pulse->n_changes,
-                (unsigned long long)pulse->cost_ns);
-}
-
-bool marey__parse_measured(const char *text, size_t len, const char *key,
-                           struct marey__doctor_measured *out)
-{
-    char value[128];
-    uint64_t numbers[3] = {0};
-    *out = (struct marey__doctor_measured){0};
-    if (!marey__parse_field(text, len, key, value, sizeof value))
-        return false;
-    if (strncmp(value, "no ", 3) == 0)
-        snprintf(out->refusal, sizeof out->refusal, "%.80s", value + 3);
-    else if (strncmp(value, "ok ", 3) == 0) {
-        const char *at = value + 3;
-        for (size_t i = 0; i < MAREY__COUNT_OF(numbers); i++) {
-            if (!marey__parse_number(at, strlen(at), &numbers[i]))
-                return false;
-            at += strspn(at, "0123456789");
-            at += strspn(at, " ");
-        }
-        out->is_readable = true;
-        out->period_ns = (double)numbers[0];
-        out->n_changes = numbers[1];
-        out->cost_ns = (double)numbers[2];
-    } else {
-        return false;
-    }
-    return true;
+    struct marey__doctor_measured found = {.is_readable = pulse->n_reads > 0,
+                                           .period_ns = (double)marey__pulse_period_ns(pulse),
+                                           .cost_ns = (double)pulse->cost_ns,
+                                           .n_changes = pulse->n_changes};
+    if (!found.is_readable)
+        snprintf(found.refusal, sizeof found.refusal, "%.80s", refusal);
+    return found;
 }
 
 /* "1.02 ms", in `into`. */
@@ -98,26 +68,10 @@ static const char *duration(double ns, char into[32])
 
 struct gpu_rows {
     struct marey__doctor *doctor;
-    const char *text; /* NVML's answer */
-    size_t len;
+    const struct marey__doctor_gpu *found;
     unsigned device;
     char thing[48];
 };
-
-static bool field_of(const struct gpu_rows *gpu, const char *name, char *out, size_t size)
-{
-    char key[32];
-    snprintf(key, sizeof key, "%s%u", name, gpu->device);
-    return marey__parse_field(gpu->text, gpu->len, key, out, size);
-}
-
-static bool measured_of(const struct gpu_rows *gpu, const char *name,
-                        struct marey__doctor_measured *out)
-{
-    char key[32];
-    snprintf(key, sizeof key, "%s%u", name, gpu->device);
-    return marey__parse_measured(gpu->text, gpu->len, key, out);
-}
 
 static const char *thing_of(struct gpu_rows *gpu, const char *what)
 {
@@ -144,84 +98,80 @@ static void report_period(struct marey__doctor *doctor, const char *thing, const
 
 static void report_energy(struct gpu_rows *gpu)
 {
-    struct marey__doctor_measured found;
     const char *thing = thing_of(gpu, "energy counter");
-    if (measured_of(gpu, "energy", &found) && found.is_readable)
-        report_period(gpu->doctor, thing, "since the driver was loaded", &found);
+    if (gpu->found->energy.is_readable)
+        report_period(gpu->doctor, thing, "since the driver was loaded", &gpu->found->energy);
     else
         marey__doctor_missing(
             gpu->doctor, thing,
             "nothing to do: GPUs before Volta count no energy; marey adds up power", "refused: %s",
-            found.refusal[0] != '\0' ? found.refusal : "no answer");
+            gpu->found->energy.refusal);
 }
 
 static void report_power(struct gpu_rows *gpu)
 {
-    static const struct {
-        const char *key, *what;
-    } sources[] = {{"instant", "power at an instant"},
-                   {"average", "power, averaged over a second"},
-                   {"usage", "power as old drivers give it"}};
-    struct marey__doctor_measured found = {0};
+    const struct {
+        const struct marey__doctor_measured *found;
+        const char *what;
+    } sources[] = {{&gpu->found->instant, "power at an instant"},
+                   {&gpu->found->average, "power, averaged over a second"},
+                   {&gpu->found->usage, "power as old drivers give it"}};
     const char *thing = thing_of(gpu, "power");
     for (size_t i = 0; i < MAREY__COUNT_OF(sources); i++)
-        if (measured_of(gpu, sources[i].key, &found) && found.is_readable) {
-            report_period(gpu->doctor, thing, sources[i].what, &found);
+        if (sources[i].found->is_readable) {
+            report_period(gpu->doctor, thing, sources[i].what, sources[i].found);
             return;
         }
     marey__doctor_missing(gpu->doctor, thing,
                           "nothing to do: this GPU, or this share of one, reports no power",
-                          "refused: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
+                          "refused: %s", gpu->found->usage.refusal);
 }
 
 static void report_average(struct gpu_rows *gpu)
 {
-    struct marey__doctor_measured instant, average;
-    if (measured_of(gpu, "instant", &instant) && instant.is_readable &&
-        measured_of(gpu, "average", &average) && average.is_readable)
+    if (gpu->found->instant.is_readable && gpu->found->average.is_readable)
         report_period(gpu->doctor, thing_of(gpu, "average power"), "averaged over a second",
-                      &average);
+                      &gpu->found->average);
 }
 
 static void report_samples(struct gpu_rows *gpu)
 {
-    struct marey__doctor_measured found;
+    const struct marey__doctor_measured *found = &gpu->found->samples;
     char period[32];
     const char *thing = thing_of(gpu, "utilization");
-    if (measured_of(gpu, "samples", &found) && found.is_readable)
+    if (found->is_readable)
         marey__doctor_amount_as(
-            gpu->doctor, thing, NULL, found.period_ns > 0 ? found.period_ns : NAN, "ns",
-            "the driver keeps %llu samples, one every %s", (unsigned long long)found.n_changes,
-            found.period_ns > 0 ? duration(found.period_ns, period) : "unknown time");
+            gpu->doctor, thing, NULL, found->period_ns > 0 ? found->period_ns : NAN, "ns",
+            "the driver keeps %llu samples, one every %s", (unsigned long long)found->n_changes,
+            found->period_ns > 0 ? duration(found->period_ns, period) : "unknown time");
     else
-        marey__doctor_missing(
-            gpu->doctor, thing, "nothing to do: busy time is in the recording by --gpu",
-            "no buffer of samples: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
+        marey__doctor_missing(gpu->doctor, thing,
+                              "nothing to do: busy time is in the recording by --gpu",
+                              "no buffer of samples: %s", found->refusal);
 }
 
 static void report_activity(struct gpu_rows *gpu)
 {
-    char value[96] = "no answer";
     const char *thing = thing_of(gpu, "activity");
-    field_of(gpu, "gpm", value, sizeof value);
-    if (strcmp(value, "yes") == 0)
+    if (gpu->found->no_gpm[0] == '\0')
         marey__doctor_ok(gpu->doctor, thing, "SMs, tensor cores and memory, by GPM");
     else
-        marey__doctor_off(gpu->doctor, thing, "no GPM, which Hopper and newer GPUs have (%s)", value);
+        marey__doctor_off(gpu->doctor, thing, "no GPM, which Hopper and newer GPUs have (%s)",
+                          gpu->found->no_gpm);
 }
 
 static void report_state(struct gpu_rows *gpu)
 {
-    static const struct {
-        const char *key, *what;
-    } parts[] = {{"sm_clock", "SM clock"},
-                 {"memory_clock", "memory clock"},
-                 {"temperature", "temperature"},
-                 {"throttle", "throttle reasons"}};
-    char there[96] = "", missing[96] = "", value[8];
+    const struct {
+        bool is_there;
+        const char *what;
+    } parts[] = {{gpu->found->has_sm_clock, "SM clock"},
+                 {gpu->found->has_memory_clock, "memory clock"},
+                 {gpu->found->has_temperature, "temperature"},
+                 {gpu->found->has_throttle, "throttle reasons"}};
+    char there[96] = "", missing[96] = "";
     for (size_t i = 0; i < MAREY__COUNT_OF(parts); i++) {
-        const bool has = field_of(gpu, parts[i].key, value, sizeof value) && value[0] == '1';
-        char *list = has ? there : missing;
+        char *list = parts[i].is_there ? there : missing;
         snprintf(list + strlen(list), sizeof there - strlen(list), "%s%s",
                  list[0] != '\0' ? ", " : "", parts[i].what);
     }
@@ -233,27 +183,24 @@ static void report_state(struct gpu_rows *gpu)
 
 static void report_mig(struct gpu_rows *gpu)
 {
-    char value[8] = "";
-    if (!field_of(gpu, "mig", value, sizeof value) || strcmp(value, "none") == 0)
-        marey__doctor_off(gpu->doctor, thing_of(gpu, "MIG"), "this GPU cannot be divided");
-    else if (strcmp(value, "on") == 0)
+    const char *thing = thing_of(gpu, "MIG");
+    if (gpu->found->is_divided)
         marey__doctor_limited(
-            gpu->doctor, thing_of(gpu, "MIG"), "use whole GPUs to measure the energy of one program",
+            gpu->doctor, thing, "use whole GPUs to measure the energy of one program",
             "divided: energy and power are of the whole GPU, including other users");
     else
-        marey__doctor_off(gpu->doctor, thing_of(gpu, "MIG"), "not divided");
+        marey__doctor_off(gpu->doctor, thing, "%s",
+                          gpu->found->has_mig ? "not divided" : "this GPU cannot be divided");
 }
 
 static bool report_gpu(struct marey__doctor *doctor, unsigned device)
 {
-    char name[96];
-    struct gpu_rows gpu = {
-        .doctor = doctor, .text = doctor->nvml->text, .len = doctor->nvml->len, .device = device};
-    if (field_of(&gpu, "lost", name, sizeof name))
+    struct gpu_rows gpu = {.doctor = doctor, .found = &doctor->gpus[device], .device = device};
+    if (gpu.found->lost[0] != '\0')
         marey__doctor_missing(doctor, thing_of(&gpu, "energy counter"),
                               "look for Xid in dmesg, and reset the GPU or restart the machine",
-                              "the GPU does not answer: %s", name);
-    if (!field_of(&gpu, "gpu", name, sizeof name))
+                              "the GPU does not answer: %s", gpu.found->lost);
+    if (!gpu.found->is_there)
         return false;
     report_energy(&gpu);
     report_power(&gpu);
@@ -315,7 +262,7 @@ static size_t find_zones(const char *folder, struct zone *zones)
     return n;
 }
 
-static void watch_zone(const char *path, struct marey__doctor_measured *out)
+static struct marey__doctor_measured watch_zone(const char *path)
 {
     struct marey__pulse pulse = {0};
     const uint64_t end_ns = marey__clock_ns(CLOCK_MONOTONIC) + zone_ns;
@@ -330,15 +277,11 @@ static void watch_zone(const char *path, struct marey__doctor_measured *out)
         marey__pulse_put(&pulse, value, after, after - before);
         usleep(100);
     } while (after < end_ns && pulse.n_changes < ENOUGH);
-    *out = (struct marey__doctor_measured){.is_readable = pulse.n_reads > 0,
-                                           .period_ns = (double)marey__pulse_period_ns(&pulse),
-                                           .cost_ns = (double)pulse.cost_ns,
-                                           .n_changes = pulse.n_changes};
+    return marey__pulse_result(&pulse, "");
 }
 
 static void report_zone(struct marey__doctor *doctor, const struct zone *zone)
 {
-    struct marey__doctor_measured found;
     const int fd = open(zone->path, O_RDONLY | O_CLOEXEC);
     const int error = errno;
     if (fd >= 0)
@@ -350,7 +293,7 @@ static void report_zone(struct marey__doctor *doctor, const struct zone *zone)
             "only root may read %s", zone->path);
         return;
     }
-    watch_zone(zone->path, &found);
+    const struct marey__doctor_measured found = watch_zone(zone->path);
     if (found.is_readable)
         report_period(doctor, zone->name, "joules by RAPL", &found);
     else
@@ -375,7 +318,7 @@ void marey__rapl_report(struct marey__doctor *doctor, const char *folder)
 void marey__doctor_energy(struct marey__doctor *doctor)
 {
     bool has_gpu = false;
-    for (unsigned i = 0; doctor->nvml != NULL && i < MAREY__DOCTOR_MAX_GPUS; i++)
+    for (unsigned i = 0; doctor->gpus != NULL && i < MAREY__DOCTOR_MAX_GPUS; i++)
         has_gpu |= report_gpu(doctor, i);
     if (!has_gpu)
         marey__doctor_off(doctor, "gpus", "none seen through NVML");

@@ -97,7 +97,7 @@ static void *watch(void *ctx)
 /* ---- other quantities ---- */
 
 /* The driver's sample buffer: how many samples it has, and the time between them. */
-static void report_samples(const struct gpu *gpu, unsigned i, int fd)
+static void find_samples(const struct gpu *gpu, struct marey__doctor_measured *out)
 {
     static struct marey__nvml_sample samples[MAX_SAMPLES];
     int type = 0;
@@ -108,64 +108,62 @@ static void report_samples(const struct gpu *gpu, unsigned i, int fd)
             ? MAREY__NVML_NOT_SUPPORTED
             : nvml->samples(gpu->device, MAREY__NVML_UTILIZATION_SAMPLES, 0, &type, &n, samples);
     if (error != 0 || n == 0 || n > MAX_SAMPLES) {
-        dprintf(fd, "samples%u=no %.80s\n", i,
-                error != 0 ? marey__nvml_words(nvml, error) : "it is empty");
+        snprintf(out->refusal, sizeof out->refusal, "%.80s",
+                 error != 0 ? marey__nvml_words(nvml, error) : "it is empty");
         return;
     }
     const unsigned long long first = samples[0].stamp_us, last = samples[n - 1].stamp_us;
-    const unsigned long long period_ns = n > 1 && last > first ? (last - first) * 1000 / (n - 1) : 0;
-    dprintf(fd, "samples%u=ok %llu %u 0\n", i, period_ns, n);
+    out->is_readable = true;
+    out->n_changes = n;
+    if (n > 1 && last > first)
+        out->period_ns = (double)((last - first) * 1000 / (n - 1));
 }
 
-static void report_clocks(const struct gpu *gpu, unsigned i, int fd)
+static void find_state(const struct gpu *gpu, struct marey__doctor_gpu *out)
 {
     const struct marey__nvml *nvml = gpu->nvml;
     unsigned number;
     unsigned long long bits;
-    const bool sm =
+    out->has_sm_clock =
         nvml->clock != NULL && nvml->clock(gpu->device, MAREY__NVML_CLOCK_SM, &number) == 0;
-    const bool memory =
+    out->has_memory_clock =
         nvml->clock != NULL && nvml->clock(gpu->device, MAREY__NVML_CLOCK_MEMORY, &number) == 0;
-    const bool heat = nvml->temperature != NULL && nvml->temperature(gpu->device, 0, &number) == 0;
-    const bool reasons = nvml->throttle != NULL && nvml->throttle(gpu->device, &bits) == 0;
-    dprintf(fd, "sm_clock%u=%d\nmemory_clock%u=%d\ntemperature%u=%d\nthrottle%u=%d\n", i, sm, i,
-            memory, i, heat, i, reasons);
+    out->has_temperature =
+        nvml->temperature != NULL && nvml->temperature(gpu->device, 0, &number) == 0;
+    out->has_throttle = nvml->throttle != NULL && nvml->throttle(gpu->device, &bits) == 0;
 }
 
-static void report_modes(const struct gpu *gpu, unsigned i, int fd)
+static void find_modes(const struct gpu *gpu, struct marey__doctor_gpu *out)
 {
     const struct marey__nvml *nvml = gpu->nvml;
     struct marey__gpm_support support = {.version = GPM_SUPPORT_VERSION};
     unsigned current = 0, pending = 0;
     const int error = nvml->gpm_support != NULL ? nvml->gpm_support(gpu->device, &support)
                                                 : MAREY__NVML_NOT_SUPPORTED;
-    if (error != 0)
-        dprintf(fd, "gpm%u=no %.80s\n", i, marey__nvml_words(nvml, error));
-    else
-        dprintf(fd, "gpm%u=%s\n", i, support.is_supported != 0 ? "yes" : "no Hopper or newer");
-    if (nvml->mig_mode == NULL || nvml->mig_mode(gpu->device, &current, &pending) != 0)
-        dprintf(fd, "mig%u=none\n", i);
-    else
-        dprintf(fd, "mig%u=%s\n", i, current != 0 ? "on" : "off");
+    if (error != 0 || support.is_supported == 0)
+        snprintf(out->no_gpm, sizeof out->no_gpm, "no %.80s",
+                 error != 0 ? marey__nvml_words(nvml, error) : "Hopper or newer");
+    out->has_mig = nvml->mig_mode != NULL && nvml->mig_mode(gpu->device, &current, &pending) == 0;
+    out->is_divided = current != 0;
 }
 
-static void report_gpu(struct gpu *gpu, unsigned i, int fd)
+static void describe_gpu(struct gpu *gpu, struct marey__doctor_gpu *out)
 {
     const struct marey__nvml *nvml = gpu->nvml;
-    char name[96] = "without a name", uuid[96] = "";
-    nvml->name(gpu->device, name, sizeof name);
-    name[sizeof name - 1] = '\0';
+    snprintf(out->name, sizeof out->name, "without a name");
+    nvml->name(gpu->device, out->name, sizeof out->name);
+    out->name[sizeof out->name - 1] = '\0';
     if (nvml->uuid != NULL)
-        nvml->uuid(gpu->device, uuid, sizeof uuid);
-    uuid[sizeof uuid - 1] = '\0';
-    dprintf(fd, "gpu%u=%s\nuuid%u=%s\n", i, name, i, uuid);
-    marey__pulse_write(&gpu->energy, "energy", i, marey__nvml_words(nvml, gpu->energy_error), fd);
-    marey__pulse_write(&gpu->instant, "instant", i, marey__nvml_words(nvml, gpu->instant_error), fd);
-    marey__pulse_write(&gpu->average, "average", i, marey__nvml_words(nvml, gpu->average_error), fd);
-    marey__pulse_write(&gpu->usage, "usage", i, marey__nvml_words(nvml, gpu->usage_error), fd);
-    report_samples(gpu, i, fd);
-    report_clocks(gpu, i, fd);
-    report_modes(gpu, i, fd);
+        nvml->uuid(gpu->device, out->uuid, sizeof out->uuid);
+    out->uuid[sizeof out->uuid - 1] = '\0';
+    out->energy = marey__pulse_result(&gpu->energy, marey__nvml_words(nvml, gpu->energy_error));
+    out->instant = marey__pulse_result(&gpu->instant, marey__nvml_words(nvml, gpu->instant_error));
+    out->average = marey__pulse_result(&gpu->average, marey__nvml_words(nvml, gpu->average_error));
+    out->usage = marey__pulse_result(&gpu->usage, marey__nvml_words(nvml, gpu->usage_error));
+    find_samples(gpu, &out->samples);
+    find_state(gpu, out);
+    find_modes(gpu, out);
+    out->is_there = true;
 }
 
 /* ---- all of them ---- */
@@ -232,7 +230,8 @@ void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd)
     }
     nvml.driver(driver, sizeof driver);
     driver[sizeof driver - 1] = '\0';
-    nvml.count(&n);
+    if (doctor->gpus != NULL)
+        nvml.count(&n);
     dprintf(fd, "value=driver %s\n", driver);
     const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC), left = time_to_read(doctor, now);
     for (unsigned i = 0; i < n && i < MAREY__DOCTOR_MAX_GPUS; i++) {
@@ -242,11 +241,12 @@ void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd)
         const int lost = nvml.by_index(i, &gpus[i].device);
         gpus[i].is_there = lost == 0;
         if (lost != 0)
-            dprintf(fd, "lost%u=%.80s\n", i, marey__nvml_words(&nvml, lost));
+            snprintf(doctor->gpus[i].lost, sizeof doctor->gpus[i].lost, "%.80s",
+                     marey__nvml_words(&nvml, lost));
     }
     n = MAREY__MIN(n, (unsigned)MAREY__DOCTOR_MAX_GPUS);
     watch_all(gpus, n);
     for (unsigned i = 0; i < n; i++)
         if (gpus[i].is_there)
-            report_gpu(&gpus[i], i, fd);
+            describe_gpu(&gpus[i], &doctor->gpus[i]);
 }

@@ -52,7 +52,7 @@ struct marey__doctor {
     struct marey__trial trial;
     struct marey__python pythons[MAREY__MAX_PYTHONS];
     size_t n_pythons;
-    struct marey__probe *nvml; /* NVML's answer, while cuda and energy are looked at; NULL: no memory for it */
+    struct marey__doctor_gpu *gpus; /* MAREY__DOCTOR_MAX_GPUS, shared with NVML's child; NULL: out of memory */
 };
 
 /* Add a finding. `advice` may be NULL. */
@@ -171,11 +171,7 @@ struct marey__pulse {
 void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns);
 /* The usual distance of two changes; 0 when fewer than two were seen. Sorts the distances. */
 uint64_t marey__pulse_period_ns(struct marey__pulse *pulse);
-/* Write the line "<key><device>=..." that marey__parse_measured reads. `refusal` is why it was never read. */
-void marey__pulse_write(struct marey__pulse *pulse, const char *key, unsigned device,
-                        const char *refusal, int fd);
-
-/* What a child measured. */
+/* The measurements of a counter. `refusal`: why it was never read. */
 struct marey__doctor_measured {
     bool is_readable;
     double period_ns; /* 0: not known */
@@ -183,9 +179,18 @@ struct marey__doctor_measured {
     uint64_t n_changes;
     char refusal[96];
 };
-/* False, with `*out` zeroed, when there is no such line or it makes no sense. */
-bool marey__parse_measured(const char *text, size_t len, const char *key,
-                           struct marey__doctor_measured *out);
+struct marey__doctor_measured marey__pulse_result(struct marey__pulse *pulse, const char *refusal);
+
+/* A GPU as NVML's child process writes it, into memory that it shares with the parent. */
+struct marey__doctor_gpu {
+    bool is_there; /* set last: the rest is complete */
+    char name[96], uuid[96];
+    char lost[96];   /* why it does not answer; "": it does */
+    char no_gpm[96]; /* why it has no GPM; "": it has */
+    struct marey__doctor_measured energy, instant, average, usage, samples;
+    bool has_sm_clock, has_memory_clock, has_temperature, has_throttle;
+    bool has_mig, is_divided;
+};
 
 /* ---- doctor_parse.c: bytes from outside. `text` need not end in a NUL; outputs of `size` bytes are cut and do ---- */
 

@@ -33,15 +33,6 @@ static void read_fields(const char *text, size_t len, const char *key)
         MAREY_ASSERT(cpus > 0);
 }
 
-static void read_measured(const char *text, size_t len, const char *key)
-{
-    struct marey__doctor_measured found;
-    const bool is_known = marey__parse_measured(text, len, key[0] != '\0' ? key : "energy0", &found);
-    check(found.refusal, sizeof found.refusal);
-    MAREY_ASSERT(is_known || (!found.is_readable && found.n_changes == 0));
-    MAREY_ASSERT(found.period_ns >= 0 && found.cost_ns >= 0);
-}
-
 static void read_paths(const char *text, size_t len, const char *key)
 {
     struct marey__mount mount = {0};
@@ -73,7 +64,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data + 1 + data[0], len);
     read_fields(text, len, key);
     read_paths(text, len, key);
-    read_measured(text, len, key);
     free(text);
     return 0;
 }
