@@ -12,11 +12,11 @@ static void made(int rc, const MPI_Comm *comm, const char *maker)
 
 #define MAKE(name, number, unrecorded, params, args)                                               \
     MPI_WRAPPER(name, params, args, unrecorded, {                                                  \
-        struct marey_communication told;                                                           \
+        struct marey_communication record;                                                         \
         const struct mpi_group *const g = mpi_group_get(parent);                                   \
-        mpi_tell_group(g, MAREY_COLLECTIVE_OTHER, &told);                                          \
-        told.sequence = number;                                                                    \
-        marey_communication_begin_on(id, &told);                                                   \
+        mpi_record_init(g, MAREY_COLLECTIVE_OTHER, &record);                                       \
+        record.sequence = number;                                                                  \
+        marey_communication_begin_on(id, &record);                                                 \
         const int rc = real args;                                                                  \
         made(rc, comm, "MPI_" #name);                                                              \
         marey_end(id);                                                                             \

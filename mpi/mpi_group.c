@@ -191,7 +191,7 @@ static struct mpi_group *meet(MPI_Comm comm, const char *maker)
 }
 
 /* The numbers of MPI_COMM_WORLD are those of the recording, unless the launcher speaks of another world. */
-static void tell_rank(const struct mpi_group *world)
+static void set_rank(const struct mpi_group *world)
 {
     int rank, size;
     marey_rank_get(&rank, &size);
@@ -208,7 +208,7 @@ static struct mpi_group *get(MPI_Comm comm, const char *maker)
     if (comm == mpi_dialect.world) {
         group = meet(comm, "MPI_COMM_WORLD");
         if (group != NULL) {
-            tell_rank(group);
+            set_rank(group);
             __atomic_store_n(&groups.world, group, __ATOMIC_RELEASE);
         }
         return group;
@@ -287,15 +287,15 @@ static struct mpi_name *name_of(const struct mpi_group *group)
     return __atomic_load_n(&group->name, __ATOMIC_ACQUIRE);
 }
 
-void mpi_tell_group(const struct mpi_group *group, enum marey_collective what,
-                    struct marey_communication *told)
+void mpi_record_init(const struct mpi_group *group, enum marey_collective what,
+                     struct marey_communication *record)
 {
     const struct mpi_name *name = name_of(group);
-    *told = (struct marey_communication){.group = name != NULL ? name->site : 0,
-                                         .what = what,
-                                         .sequence = UINT64_MAX,
-                                         .group_size = group->n_all,
-                                         .peer = -1};
+    *record = (struct marey_communication){.group = name != NULL ? name->site : 0,
+                                           .what = what,
+                                           .sequence = UINT64_MAX,
+                                           .group_size = group->n_all,
+                                           .peer = -1};
 }
 
 uint64_t mpi_group_next(const struct mpi_group *group)

@@ -70,7 +70,7 @@ extern struct mpi_dialect mpi_dialect;
 /* Whether the MPI was found and is one whose handles we know; else calls are passed on and that is all. */
 bool mpi_is_known(void);
 
-/* Where a wrapper keeps the function behind it. */
+/* Where a wrapper keeps MPI's own function. */
 struct mpi_slot {
     void *real;       /* release; loaded with acquire. Any thread finds the same */
     void *fallback;   /* what to call where MPI lacks it; NULL: nothing */
@@ -129,8 +129,8 @@ void mpi_group_named(MPI_Comm comm, const char *name);
 void mpi_group_forget(MPI_Comm comm);
 
 /* Fill in group, size and what; no sequence, no peer, no bytes. */
-void mpi_tell_group(const struct mpi_group *group, enum marey_collective what,
-                    struct marey_communication *told);
+void mpi_record_init(const struct mpi_group *group, enum marey_collective what,
+                     struct marey_communication *record);
 /* The next number of the group's collectives. */
 uint64_t mpi_group_next(const struct mpi_group *group);
 /* A collective takes place while nothing is recorded. */
@@ -165,17 +165,17 @@ char *mpi_ranks_text(const int *ranks, int n);
 
 /* A nonblocking operation that is under way. */
 struct mpi_started {
-    struct marey_communication told; /* as its wait records it */
-    MPI_Comm comm;                   /* of a receive, whose peer is known at the end */
-    marey_async flight;              /* 0: none */
-    uint64_t number;                 /* from 1; set by mpi_request_add() */
+    struct marey_communication record; /* as its wait records it */
+    MPI_Comm comm;                     /* of a receive, whose peer is known at the end */
+    marey_async flight;                /* 0: none */
+    uint64_t number;                   /* from 1; set by mpi_request_add() */
     bool is_receive;
 };
 void mpi_request_add(MPI_Request request, const struct mpi_started *started);
 /* What `request` is; false when it is not known. It stays known until it is forgotten. */
 bool mpi_request_get(MPI_Request request, struct mpi_started *started);
 /*
- * It has ended, or nobody will ask for it: no longer in flight. After the call that ended it, MPI may have given the handle
+ * It has ended, or its end will not be asked for: no longer in flight. After the call that ended it, MPI may have given the handle
  * to an operation of another thread: `number` is the one to forget, 0 any.
  */
 void mpi_request_forget(MPI_Request request, uint64_t number);
@@ -183,8 +183,8 @@ void mpi_request_forget(MPI_Request request, uint64_t number);
 /* ---- mpi_transfer.c ---- */
 
 /* Who sent and how much came, of a receive that has ended. */
-void mpi_tell_received(const struct mpi_group *g, const MPI_Status *status,
-                       struct marey_communication *told);
+void mpi_record_received(const struct mpi_group *g, const MPI_Status *status,
+                         struct marey_communication *record);
 
 /* ---- shared by the wrappers ---- */
 

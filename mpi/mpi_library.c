@@ -3,8 +3,8 @@
  * where no MPI is. It may also be one that was loaded later and only for its user, as Python does it, so that it is not
  * found by name; then it is found among all that is loaded.
  *
- * Two dialects are spoken: that of Open MPI, and that of MPICH, which Intel's, Cray's and MVAPICH follow. What stands here
- * of them is in their mpi.h; tests/mpi compares.
+ * Two dialects are spoken: that of Open MPI, and that of MPICH, which Intel's, Cray's and MVAPICH follow. The values
+ * here are those of their mpi.h; tests/mpi compares.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -22,11 +22,11 @@ bool mpi_is_up(void)
 
 static void begun(int rc)
 {
-    struct marey_communication told;
+    struct marey_communication record;
     if (rc != 0 || !mpi_is_up())
         return;
-    mpi_tell_group(mpi_group_get(mpi_dialect.world), MAREY_COLLECTIVE_OTHER, &told);
-    marey_communication_tell(&told);
+    mpi_record_init(mpi_group_get(mpi_dialect.world), MAREY_COLLECTIVE_OTHER, &record);
+    marey_communication_tell(&record);
 }
 
 MPI_PLAIN(Init, (void)0, begun(rc), (int *argc, char ***argv), (argc, argv))
@@ -39,11 +39,11 @@ static void end(void)
 }
 
 MPI_WRAPPER(Finalize, (void), (), end(), {
-    struct marey_communication told;
-    mpi_tell_group(mpi_group_get(mpi_is_known() ? mpi_dialect.world : 0), MAREY_COLLECTIVE_OTHER,
-                   &told);
+    struct marey_communication record;
+    mpi_record_init(mpi_group_get(mpi_is_known() ? mpi_dialect.world : 0), MAREY_COLLECTIVE_OTHER,
+                    &record);
     end();
-    marey_communication_begin_on(id, &told);
+    marey_communication_begin_on(id, &record);
     const int rc = real();
     marey_end(id);
     return rc;

@@ -98,7 +98,7 @@ static void set_going(int rc, const MPI_Request *request, struct mpi_started sta
         marey_async_end(started.flight);
         return;
     }
-    started.told.bytes_in = started.told.bytes_out = 0;
+    started.record.bytes_in = started.record.bytes_out = 0;
     mpi_request_add(mpi_handle_at(request, 0), &started);
 }
 
@@ -106,28 +106,28 @@ static void set_going(int rc, const MPI_Request *request, struct mpi_started sta
 
 /* The group, the number of the collective in it, and its kind. */
 static const struct mpi_group *collective_of(MPI_Comm comm, enum marey_collective what,
-                                             struct marey_communication *told)
+                                             struct marey_communication *record)
 {
     const struct mpi_group *g = mpi_group_get(comm);
-    mpi_tell_group(g, what, told);
-    told->sequence = mpi_group_next(g);
+    mpi_record_init(g, what, record);
+    record->sequence = mpi_group_next(g);
     return g;
 }
 
 #define NO_ROOT INT_MIN
-#define TELL(what_, root_, in_, out_)                                                              \
-    struct marey_communication told;                                                               \
-    const struct mpi_group *const g = collective_of(comm, MAREY_COLLECTIVE_##what_, &told);        \
+#define RECORD(what_, root_, in_, out_)                                                            \
+    struct marey_communication record;                                                             \
+    const struct mpi_group *const g = collective_of(comm, MAREY_COLLECTIVE_##what_, &record);      \
     if (g->size > 0) {                                                                             \
-        told.peer = mpi_group_root(g, root_);                                                      \
-        told.bytes_in = in_;                                                                       \
-        told.bytes_out = out_;                                                                     \
+        record.peer = mpi_group_root(g, root_);                                                    \
+        record.bytes_in = in_;                                                                     \
+        record.bytes_out = out_;                                                                   \
     }                                                                                              \
-    marey_communication_begin_on(id, &told);
+    marey_communication_begin_on(id, &record);
 
 #define BLOCKING(name, what_, root_, params, args, in_, out_)                                      \
     TRANSFER(name, mpi_group_get(comm)->n_peers, params, args, mpi_group_count(comm), {            \
-        TELL(what_, root_, in_, out_)                                                              \
+        RECORD(what_, root_, in_, out_)                                                            \
         const int rc = real args;                                                                  \
         marey_end(id);                                                                             \
         return rc;                                                                                 \
@@ -143,10 +143,10 @@ static const struct mpi_group *collective_of(MPI_Comm comm, enum marey_collectiv
              (MPI_STRIP args, request), mpi_group_count(comm), {                                   \
                  static struct marey_site flying =                                                 \
                      MPI_SITE("MPI_" TEXT_OF(FULL(name)) " (in flight)");                          \
-                 TELL(what_, root_, in_, out_)                                                     \
+                 RECORD(what_, root_, in_, out_)                                                   \
                  const marey_async flight = marey_async_begin(marey_site_id(&flying));             \
                  const int rc = real(MPI_STRIP args, request);                                     \
-                 set_going(rc, request, (struct mpi_started){.told = told, .flight = flight});     \
+                 set_going(rc, request, (struct mpi_started){.record = record, .flight = flight}); \
                  marey_end(id);                                                                    \
                  return rc;                                                                        \
              })
@@ -182,17 +182,17 @@ static int source_of(const MPI_Status *status)
     return source;
 }
 
-void mpi_tell_received(const struct mpi_group *g, const MPI_Status *status,
-                       struct marey_communication *told)
+void mpi_record_received(const struct mpi_group *g, const MPI_Status *status,
+                         struct marey_communication *record)
 {
     MPI_Count n = 0;
     int is_cancelled = 0;
-    told->peer = -1;
+    record->peer = -1;
     if (mpi.Test_cancelled(status, &is_cancelled) != 0 || is_cancelled)
         return;
-    told->peer = mpi_group_peer(g, source_of(status));
+    record->peer = mpi_group_peer(g, source_of(status));
     if (mpi.Get_elements_x(status, mpi_dialect.byte, &n) == 0 && n > 0)
-        told->bytes_out = (uint64_t)n;
+        record->bytes_out = (uint64_t)n;
 }
 
 /* The communicator of a message that a probe found, which this call receives. */
@@ -207,14 +207,14 @@ static MPI_Comm comm_of(const MPI_Message *message)
 
 /* ---- sends ---- */
 
-static void tell_sent(MPI_Comm comm, int to, int64_t count, MPI_Datatype type,
-                      struct marey_communication *told)
+static void record_sent(MPI_Comm comm, int to, int64_t count, MPI_Datatype type,
+                        struct marey_communication *record)
 {
     const struct mpi_group *g = mpi_group_get(comm);
-    mpi_tell_group(g, MAREY_COLLECTIVE_SEND, told);
-    told->peer = mpi_group_peer(g, to);
+    mpi_record_init(g, MAREY_COLLECTIVE_SEND, record);
+    record->peer = mpi_group_peer(g, to);
     if (g->size > 0 && to != mpi_dialect.proc_null)
-        told->bytes_in = mpi_bytes(count, type);
+        record->bytes_in = mpi_bytes(count, type);
 }
 
 static void forget_old(int rc, const MPI_Request *request)
@@ -226,9 +226,9 @@ static void forget_old(int rc, const MPI_Request *request)
 /* A handle that comes now is of this send, whatever it was before: `done`. */
 #define SEND(name, params, args, done)                                                             \
     TRANSFER(name, 0, params, args, (void)0, {                                                     \
-        struct marey_communication told;                                                           \
-        tell_sent(comm, to, count, type, &told);                                                   \
-        marey_communication_begin_on(id, &told);                                                   \
+        struct marey_communication record;                                                         \
+        record_sent(comm, to, count, type, &record);                                               \
+        marey_communication_begin_on(id, &record);                                                 \
         const int rc = real args;                                                                  \
         done;                                                                                      \
         marey_end(id);                                                                             \
@@ -246,7 +246,7 @@ static void forget_old(int rc, const MPI_Request *request)
 /* Begin the range and make the call with a status, ours where the program wants none; `g` and `rc` come of it. */
 #define CALL_WITH_STATUS(comm_, args)                                                              \
     union own_status own;                                                                          \
-    struct marey_communication told;                                                               \
+    struct marey_communication record;                                                             \
     const struct mpi_group *const g = mpi_group_get(comm_);                                        \
     marey_begin_on(id);                                                                            \
     status = status_or_own(status, &own);                                                          \
@@ -255,10 +255,10 @@ static void forget_old(int rc, const MPI_Request *request)
 #define RECEIVING(name, comm_, params, args)                                                       \
     TRANSFER(name, 0, params, args, (void)0, {                                                     \
         CALL_WITH_STATUS(comm_, args)                                                              \
-        mpi_tell_group(g, MAREY_COLLECTIVE_RECV, &told);                                           \
+        mpi_record_init(g, MAREY_COLLECTIVE_RECV, &record);                                        \
         if (rc == 0 && mpi_is_up())                                                                \
-            mpi_tell_received(g, status, &told);                                                   \
-        marey_communication_tell(&told);                                                           \
+            mpi_record_received(g, status, &record);                                               \
+        marey_communication_tell(&record);                                                         \
         marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
@@ -266,16 +266,16 @@ static void forget_old(int rc, const MPI_Request *request)
 /* From MPI_PROC_NULL nothing comes, and such requests may all have one handle. */
 #define RECEIVING_ON(name, comm_, peer_, params, args)                                             \
     TRANSFER(name, 0, params, args, (void)0, {                                                     \
-        struct marey_communication told;                                                           \
+        struct marey_communication record;                                                         \
         const MPI_Comm where = comm_;                                                              \
         const struct mpi_group *const g = mpi_group_get(where);                                    \
-        mpi_tell_group(g, MAREY_COLLECTIVE_RECV, &told);                                           \
-        told.peer = mpi_group_peer(g, peer_);                                                      \
-        marey_communication_begin_on(id, &told);                                                   \
+        mpi_record_init(g, MAREY_COLLECTIVE_RECV, &record);                                        \
+        record.peer = mpi_group_peer(g, peer_);                                                    \
+        marey_communication_begin_on(id, &record);                                                 \
         const int rc = real args;                                                                  \
         if ((peer_) != mpi_dialect.proc_null)                                                      \
             set_going(rc, request,                                                                 \
-                      (struct mpi_started){.told = told, .comm = where, .is_receive = true});      \
+                      (struct mpi_started){.record = record, .comm = where, .is_receive = true});  \
         marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
@@ -284,13 +284,13 @@ static void forget_old(int rc, const MPI_Request *request)
 #define EXCHANGING(name, in_, params, args)                                                        \
     TRANSFER(name, 0, params, args, (void)0, {                                                     \
         CALL_WITH_STATUS(comm, args)                                                               \
-        mpi_tell_group(g, MAREY_COLLECTIVE_OTHER, &told);                                          \
+        mpi_record_init(g, MAREY_COLLECTIVE_OTHER, &record);                                       \
         if (rc == 0 && g->size > 0) {                                                              \
-            mpi_tell_received(g, status, &told);                                                   \
-            told.peer = mpi_group_peer(g, to);                                                     \
-            told.bytes_in = to != mpi_dialect.proc_null ? (in_) : 0;                               \
+            mpi_record_received(g, status, &record);                                               \
+            record.peer = mpi_group_peer(g, to);                                                   \
+            record.bytes_in = to != mpi_dialect.proc_null ? (in_) : 0;                             \
         }                                                                                          \
-        marey_communication_tell(&told);                                                           \
+        marey_communication_tell(&record);                                                         \
         marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
@@ -306,7 +306,7 @@ static void forget_old(int rc, const MPI_Request *request)
 #define IS_MEMBER mpi_is_member(g, root)
 #define N_PEERS ((uint64_t)g->n_peers)
 
-/* Parameters that many have: one block, or one of its own for each rank. */
+/* Parameters that many have: one block, or one for each rank. */
 #define SEND_ONE const void *send, COUNT send_count, MPI_Datatype send_type
 #define SEND_ONE_ARGS send, send_count, send_type
 #define RECEIVE_ONE void *receive, COUNT receive_count, MPI_Datatype receive_type
@@ -359,9 +359,9 @@ static void keep_message(const MPI_Message *message, MPI_Comm comm)
     MPI_WRAPPER(name, params, args, (void)0, {                                                     \
         CALL_WITH_STATUS(comm, args)                                                               \
         if (rc == 0 && g->size > 0 && (found)) {                                                   \
-            mpi_tell_group(g, MAREY_COLLECTIVE_OTHER, &told);                                      \
-            told.peer = mpi_group_peer(g, source_of(status));                                      \
-            marey_communication_tell(&told);                                                       \
+            mpi_record_init(g, MAREY_COLLECTIVE_OTHER, &record);                                   \
+            record.peer = mpi_group_peer(g, source_of(status));                                    \
+            marey_communication_tell(&record);                                                     \
             keep;                                                                                  \
         }                                                                                          \
         marey_end(id);                                                                             \

@@ -21,7 +21,7 @@ struct watch {
     bool has_receive, is_mixed;
     MPI_Status *own; /* statuses in place of those that the program does not want; NULL: none */
     uint64_t one[8]; /* of a single one */
-    struct marey_communication told;
+    struct marey_communication record;
     int n_reported;
 };
 
@@ -70,7 +70,7 @@ static MPI_Status *statuses_for(struct watch *w, MPI_Status *given, const MPI_St
     return w->own != NULL ? w->own : given;
 }
 
-/* ---- behind ---- */
+/* ---- after the call ---- */
 
 /*
  * Several at once: what they have in common, and the sum of their bytes. A collective among them would have to be recorded
@@ -78,7 +78,7 @@ static MPI_Status *statuses_for(struct watch *w, MPI_Status *given, const MPI_St
  */
 static void add(struct watch *w, const struct marey_communication *one)
 {
-    struct marey_communication *const sum = &w->told;
+    struct marey_communication *const sum = &w->record;
     if (w->n_reported++ == 0) {
         *sum = *one;
         return;
@@ -97,11 +97,11 @@ static void add(struct watch *w, const struct marey_communication *one)
 /* One of them has ended. `status` is the call's for it, or NULL where there is none. */
 static void ended(struct watch *w, const struct watched *one, const MPI_Status *status)
 {
-    struct marey_communication told = one->started.told;
+    struct marey_communication record = one->started.record;
     if (one->started.is_receive && status != NULL)
-        mpi_tell_received(mpi_group_get(one->started.comm), status, &told);
+        mpi_record_received(mpi_group_get(one->started.comm), status, &record);
     mpi_request_forget(one->request, one->started.number);
-    add(w, &told);
+    add(w, &record);
 }
 
 static int compare_index(const void *key, const void *element)
@@ -133,7 +133,7 @@ static void some_ended(struct watch *w, int n, const int *indices, const MPI_Sta
         ended_at(w, indices[i], status_or_null(statuses, mpi_dialect.statuses_ignore, i));
 }
 
-/* An error: which of them have ended is not clear, so that nothing is told. */
+/* An error: which of them have ended is not clear, so nothing is recorded. */
 static void give_up(struct watch *w)
 {
     for (int i = 0; i < w->n; i++)
@@ -143,7 +143,7 @@ static void give_up(struct watch *w)
 static void finish(struct watch *w)
 {
     if (w->n_reported > 0 && !w->is_mixed)
-        marey_communication_tell(&w->told);
+        marey_communication_tell(&w->record);
     if (w->all != w->few)
         free(w->all);
     if (w->own != (MPI_Status *)w->one)
@@ -159,9 +159,9 @@ static void forget(int n, const void *requests)
 
 /*
  * A wait for `n` requests. `status` and `ignore` are the call's parameter for statuses and MPI's word for none, `n_status`
- * how many it has; `behind` says what has ended.
+ * how many it has; `after` handles those that have ended.
  */
-#define WAIT(name, n, requests, status, ignore, n_status, behind, params, args)                    \
+#define WAIT(name, n, requests, status, ignore, n_status, after, params, args)                     \
     MPI_WRAPPER(name, params, args, forget(n, requests), {                                         \
         struct watch w;                                                                            \
         watch(&w, n, requests);                                                                    \
@@ -171,7 +171,7 @@ static void forget(int n, const void *requests)
         if (rc != 0)                                                                               \
             give_up(&w);                                                                           \
         else                                                                                       \
-            behind;                                                                                \
+            after;                                                                                 \
         finish(&w);                                                                                \
         marey_end(id);                                                                             \
         return rc;                                                                                 \

@@ -229,16 +229,6 @@ void calls_begin_code(const struct calls_frame *frame)
     }
 }
 
-void calls_end_code(PyObject *code)
-{
-    for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++) {
-        struct calls_profile *const profile = hold(i);
-        if (profile != NULL)
-            leave(profile, calls_table_get(&profile->functions, code));
-        Py_XDECREF(profile);
-    }
-}
-
 /* Profiles of some modules count built-ins that a watched function calls. */
 static bool wants_builtins(const struct calls_profile *profile)
 {
@@ -255,11 +245,11 @@ void calls_begin_builtin(const PyMethodDef *key, PyObject *callable, PyObject *s
     }
 }
 
-void calls_end_builtin(const PyMethodDef *key)
+void calls_end(const void *key, bool is_builtin)
 {
     for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++) {
         struct calls_profile *const profile = hold(i);
-        if (wants_builtins(profile))
+        if (is_builtin ? wants_builtins(profile) : profile != NULL)
             leave(profile, calls_table_get(&profile->functions, key));
         Py_XDECREF(profile);
     }

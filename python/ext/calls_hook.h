@@ -5,7 +5,7 @@
  *                  └──> calls_setprofile.c, before: the profile hook of each thread
  *                            '──> calls_hook.c: which profiles are on, this thread in each ──> marey_calls_enter, marey_calls_leave
  *                                 calls_functions.c: code objects and built-ins to numbers
- *   calls_profile.c: the type behind marey.Profile, and the cost of a call; calls_stats.c: its tables
+ *   calls_profile.c: the base type of marey.Profile, and the cost of a call; calls_stats.c: its tables
  *
  * All of it happens with the GIL. Up to CALLS_PROFILES profiles are on at a time, each in a slot; a thread finds itself in a
  * profile by comparing that profile's id with the one it has in the slot.
@@ -153,9 +153,9 @@ void calls_begin_code(const struct calls_frame *frame);
 /* A function that is known begins in the one plain profile, which signs, and is not going on. */
 void calls_begin_signed(struct calls_profile *one, struct marey_calls_thread *thread,
                         uint32_t function, const struct calls_frame *frame);
-void calls_end_code(PyObject *code);
 void calls_begin_builtin(const PyMethodDef *key, PyObject *callable, PyObject *self);
-void calls_end_builtin(const PyMethodDef *key);
+/* The function whose code object or PyMethodDef is `key`. */
+void calls_end(const void *key, bool is_builtin);
 /* Whether any profile that is on watches this code; false: its events may be disabled. */
 bool calls_is_watched(PyObject *code, PyObject *globals);
 

@@ -130,7 +130,7 @@ static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size
 
 __attribute__((noinline)) static PyObject *return_slowly(PyObject *code)
 {
-    calls_end_code(code);
+    calls_end(code, false);
     return nothing_more(code);
 }
 
@@ -146,7 +146,7 @@ static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, siz
                            PyObject *Py_UNUSED(names))
 {
     if (!calls_end_plain(args[0]))
-        calls_end_code(args[0]);
+        calls_end(args[0], false);
     Py_RETURN_NONE;
 }
 
@@ -190,7 +190,7 @@ static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, s
 {
     const PyMethodDef *const key = method_of(args[2], args[3]);
     if (key != NULL && !calls_end_plain(key))
-        calls_end_builtin(key);
+        calls_end(key, true);
     Py_RETURN_NONE;
 }
 

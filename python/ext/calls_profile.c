@@ -1,4 +1,4 @@
-/* calls_profile.c: the type behind marey.Profile. */
+/* calls_profile.c: the base type of marey.Profile. */
 #include "calls_hook.h"
 
 #include <time.h>
@@ -99,28 +99,21 @@ static int profile_init(PyObject *object, PyObject *args, PyObject *kwargs)
                                      &a.builtins, &a.level, &a.modules, &a.cpu, &a.memory, &a.depth,
                                      &a.most, &a.requires_grad))
         return -1;
-    if (a.level < CALLS_NONE || a.level > CALLS_LAYOUT) {
+    const bool has_timer = a.timer != Py_None;
+    if (a.level < CALLS_NONE || a.level > CALLS_LAYOUT)
         PyErr_Format(PyExc_ValueError, "%d is not a level of signatures", a.level);
-        return -1;
-    }
-    if (!is_main()) {
+    else if (!is_main())
         PyErr_SetString(PyExc_RuntimeError, "call profiles work in the main interpreter only; this "
                                             "is a sub-interpreter");
-        return -1;
-    }
-    if (self->calls != NULL) {
+    else if (self->calls != NULL)
         PyErr_SetString(PyExc_RuntimeError, "a profile is made once");
-        return -1;
-    }
-    if (a.timer != Py_None && !PyCallable_Check(a.timer)) {
+    else if (has_timer && !PyCallable_Check(a.timer))
         PyErr_SetString(PyExc_TypeError, "timer is a function that returns the time, or None");
-        return -1;
-    }
-    if (a.timer != Py_None && a.cpu) {
+    else if (has_timer && a.cpu)
         PyErr_SetString(PyExc_ValueError, "timer and cpu are two clocks; choose one");
-        return -1;
-    }
-    return make(self, &a);
+    else
+        return make(self, &a);
+    return -1;
 }
 
 static int profile_traverse(PyObject *object, visitproc visit, void *arg)
@@ -278,7 +271,7 @@ static PyObject *end_calls(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unus
     Py_RETURN_NONE;
 }
 
-/* A child goes on with the profile of a recording, into a log of its own; those of the program are off in it. */
+/* A child goes on with the profile of a recording, into a log for the child; those of the program are off in it. */
 static PyObject *calls_forked(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     for (size_t i = 0; i < CALLS_PROFILES; i++) {

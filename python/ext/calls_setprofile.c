@@ -21,26 +21,9 @@
 
 #if PY_VERSION_HEX >= 0x030b0000
 
-static inline PyObject *code_of(PyFrameObject *frame)
-{
-    return (PyObject *)frame->f_frame->f_code;
-}
-
-static PyObject *globals_of(PyFrameObject *frame)
-{
-    return frame->f_frame->f_globals;
-}
-
-static PyObject *const *locals_of(PyFrameObject *frame)
-{
-    return frame->f_frame->localsplus;
-}
-
-/* Where it lies while a generator waits. */
-static const void *key_of(PyFrameObject *frame)
-{
-    return frame->f_frame;
-}
+/* The fields, at an address that stays the same while a generator waits. */
+#define FIELDS(frame) ((frame)->f_frame)
+#define LOCALS localsplus
 
 /*
  * It goes on, unless it is at the instruction by which functions begin. One that something is thrown into, as by close(), is
@@ -55,25 +38,8 @@ static inline bool is_resumed(PyFrameObject *frame)
 
 #else
 
-static inline PyObject *code_of(PyFrameObject *frame)
-{
-    return (PyObject *)frame->f_code;
-}
-
-static PyObject *globals_of(PyFrameObject *frame)
-{
-    return frame->f_globals;
-}
-
-static PyObject *const *locals_of(PyFrameObject *frame)
-{
-    return frame->f_localsplus;
-}
-
-static const void *key_of(PyFrameObject *frame)
-{
-    return frame;
-}
+#define FIELDS(frame) (frame)
+#define LOCALS f_localsplus
 
 static inline bool is_resumed(PyFrameObject *frame)
 {
@@ -82,14 +48,19 @@ static inline bool is_resumed(PyFrameObject *frame)
 
 #endif
 
+static inline PyObject *code_of(PyFrameObject *frame)
+{
+    return (PyObject *)FIELDS(frame)->f_code;
+}
+
 /* ---- the hook ---- */
 
 static inline struct calls_frame frame_of(PyFrameObject *frame, bool goes_on)
 {
     return (struct calls_frame){.code = code_of(frame),
-                                .globals = globals_of(frame),
-                                .locals = locals_of(frame),
-                                .key = key_of(frame),
+                                .globals = FIELDS(frame)->f_globals,
+                                .locals = FIELDS(frame)->LOCALS,
+                                .key = FIELDS(frame),
                                 .is_resumed = goes_on};
 }
 
@@ -148,7 +119,7 @@ static void begin_builtin(PyFrameObject *frame, PyObject *callable)
             return;
         }
     }
-    if (one != NULL || calls_is_watched(code_of(frame), globals_of(frame)))
+    if (one != NULL || calls_is_watched(code_of(frame), FIELDS(frame)->f_globals))
         calls_begin_builtin(key, callable, NULL);
 }
 
@@ -160,7 +131,7 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
         break;
     case PyTrace_RETURN:
         if (!calls_end_plain(code_of(frame)))
-            calls_end_code(code_of(frame));
+            calls_end(code_of(frame), false);
         break;
     case PyTrace_C_CALL:
         if (PyCFunction_Check(arg))
@@ -169,7 +140,7 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
     case PyTrace_C_RETURN:
     case PyTrace_C_EXCEPTION:
         if (PyCFunction_Check(arg) && !calls_end_plain(((PyCFunctionObject *)arg)->m_ml))
-            calls_end_builtin(((PyCFunctionObject *)arg)->m_ml);
+            calls_end(((PyCFunctionObject *)arg)->m_ml, true);
         break;
     default:
         break;
@@ -275,14 +246,12 @@ static int tell_threading(bool on)
     int status = -1;
     if (ours != NULL && present != NULL) {
         const bool is_ours = present == ours, is_others = !is_ours && present != Py_None;
-        PyObject *done = Py_None;
-        if (on && !is_others)
-            done = PyObject_CallMethod(threading, "setprofile", "O", ours);
-        else if (!on && is_ours)
-            done = PyObject_CallMethod(threading, "setprofile", "O", Py_None);
+        PyObject *const done =
+            (on ? !is_others : is_ours)
+                ? PyObject_CallMethod(threading, "setprofile", "O", on ? ours : Py_None)
+                : Py_NewRef(Py_None);
         status = done != NULL ? 0 : -1;
-        if (done != Py_None)
-            Py_XDECREF(done);
+        Py_XDECREF(done);
         if (status == 0 && on && is_others)
             status = PyErr_WarnEx(PyExc_RuntimeWarning,
                                   "threading.setprofile() was given a hook by another profiler: "

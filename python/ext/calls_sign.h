@@ -52,7 +52,7 @@ struct calls_sign_options {
     PyObject *formatters; /* lent; dict: type -> callable, of marey.profiler.register; NULL: none */
     calls_sign_define *define; /* never NULL */
     void (*count_widened)(
-        struct marey_calls *); /* once for each call with a widened signature; NULL: nobody counts */
+        struct marey_calls *); /* once for each call with a widened signature; NULL: not counted */
 };
 
 /* Counts registrations of formatters in this process: signers that know less look at their types again. */
@@ -67,7 +67,7 @@ struct calls_signer *calls_signer_create(const struct calls_sign_options *option
 void calls_signer_destroy(struct calls_signer *signer);
 /* While a formatter of the user runs on this thread: the hook returns at once, neither signing nor counting. */
 extern _Thread_local bool calls_sign_is_formatting;
-/* On how many threads one runs: where it is 0, nobody need ask for this thread. */
+/* On how many threads one runs: where it is 0, no thread need check its own flag. */
 extern uint32_t calls_sign_n_formatting;
 
 /*

@@ -270,7 +270,7 @@ static bool put_shape(struct calls_put *put, struct calls_array_word word, PyObj
     return true;
 }
 
-/* nanobind's function behind jaxlib's property `aval`: lent. */
+/* nanobind's getter of jaxlib's property `aval`: lent. */
 static PyObject *jax_getter(struct calls_signer *signer, PyTypeObject *type)
 {
     PyObject *const property = type->tp_dict != NULL

@@ -3,7 +3,7 @@
  *
  *     last     the words of the last call: most calls end here
  *     memo     64 places by hash, each with the words that came last to it
- *     exact    every signature of its own, up to the cap, by hash
+ *     exact    single signatures, up to the cap, by hash
  *     wide     signatures that cover several
  *
  * Past the cap, words that are new are widened. Sizes in which known signatures of the same build differ, or this one from

@@ -19,7 +19,7 @@ struct reader {
 
 /* ---- text ---- */
 
-/* Cut at the end of a character; "..." is put behind by calls_text_make(). */
+/* Cut at the end of a character; calls_text_make() appends "...". */
 void calls_append(struct calls_text *out, const char *text)
 {
     for (; *text != '\0'; text++) {

@@ -46,7 +46,7 @@ PyObject *calls_imported(const char *module, const char *name)
     return found;
 }
 
-/* The formatter of a type or the nearest of its bases: lent. Keys are addresses, since a type may have a hash of its own. */
+/* The formatter of a type or the nearest of its bases: lent. Keys are addresses, since a metaclass may define __hash__. */
 static PyObject *formatter_of(PyObject *formatters, PyTypeObject *type)
 {
     PyObject *const bases = type->tp_mro;

@@ -343,7 +343,7 @@ static PyObject *value_of(PyCodeObject *code, PyObject *const *locals, uint32_t 
     return PyCell_GET(value);
 }
 #else
-/* An argument that inner functions use has left its place for a cell behind the locals. */
+/* An argument that inner functions use has moved to a cell after the locals. */
 static PyObject *value_of(PyCodeObject *code, PyObject *const *locals, uint32_t i)
 {
     if (locals[i] != NULL || code->co_cell2arg == NULL)

@@ -75,7 +75,7 @@ struct calls_container_word {
     uint16_t is_each;  /* each element of a tuple is shown */
 };
 
-/* A size that is no number, as where torch or JAX trace a program; or a length that is not told. */
+/* A size that is not a number, as where torch or JAX trace a program; or a length that is not shown. */
 #define SIZE_UNKNOWN UINT64_MAX
 
 /* By shifts: a word that is loaded in one piece right after its parts were stored would wait for them. */
@@ -222,7 +222,7 @@ static inline void calls_put(struct calls_put *put, uint64_t word)
         put->is_cut = true;
 }
 
-/* A value of a type of which more than its name is told. */
+/* A value of a type of which more than its name is shown. */
 void calls_put_detailed(struct calls_put *put, const struct calls_type_slot *type, PyObject *value,
                         uint32_t depth);
 
@@ -239,7 +239,7 @@ static inline void calls_put_value(struct calls_put *put, PyObject *value, uint3
     else
         calls_put_detailed(put, type, value, depth);
 }
-/* The words behind a type's own; each leaves what does not fit to the caller, by is_cut. */
+/* The words after that of the type; each leaves what does not fit to the caller, by is_cut. */
 void calls_put_numpy(struct calls_put *put, PyObject *value);
 /* These return false, and put nothing, where the value cannot be asked. */
 bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *value);

@@ -60,7 +60,7 @@ static PyObject *function_sums(const struct stats *stats, const struct marey_cal
                          (double)row->total * stats->seconds, PyDict_New());
 }
 
-/* Two tuples of numbers added, up to `n`; what is behind stays. Steals `more`. */
+/* Two tuples of numbers added, up to `n`; later items stay. Steals `more`. */
 static PyObject *added(PyObject *before, PyObject *more, Py_ssize_t n)
 {
     if (before == NULL || more == NULL)
@@ -190,7 +190,7 @@ static PyObject *entry(const struct stats *stats, PyTypeObject *type,
     return made;
 }
 
-/* Entries of those that it called; None for nobody. */
+/* Entries of those that it called; None when it called none. */
 static PyObject *callees(const struct stats *stats, const struct marey_calls_row *caller)
 {
     static PyTypeObject *type; /* for good, as the module is */

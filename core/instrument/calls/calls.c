@@ -22,6 +22,170 @@ bool marey__calls_spend(struct marey_calls *calls, size_t bytes, bool must)
     return false;
 }
 
+/* ---- the recording: differences, written by the flush thread some seconds apart and at stop ---- */
+
+struct calls_settings {
+    bool is_wanted, builtins;
+    int signatures; /* a level, 0 to 4; -1: the default */
+    uint64_t memory_bytes;
+    char modules[512]; /* names with ':' between; "": all */
+};
+static const struct marey__instrument instrument;
+
+#define PERIOD_NS UINT64_C(5000000000) /* between two times */
+
+static struct {
+    pthread_mutex_t lock;      /* guards all */
+    struct marey_calls *calls; /* NULL: none */
+    uint64_t written_ns;
+    struct calls_settings asked; /* by options, for a profile that goes into the recording */
+    uint32_t turn; /* odd while there is one, another for each. Written under the lock, loaded anywhere */
+} recorded = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The calling thread in the profile of that turn. */
+static __thread struct {
+    struct marey_calls_thread *thread;
+    uint32_t turn;
+} self __attribute__((tls_model("initial-exec")));
+
+/* The lock is held. */
+static void set_recorded(struct marey_calls *calls)
+{
+    if (recorded.calls != calls)
+        __atomic_fetch_add(&recorded.turn, 1, __ATOMIC_RELAXED);
+    recorded.calls = calls;
+}
+
+/* The lock is held. */
+static void write_cost(struct marey_calls *calls)
+{
+    const uint64_t cost_ps = __atomic_load_n(&calls->cost_ps, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&calls->write_lock);
+    const uint64_t n = calls->recorded.calls;
+    pthread_mutex_unlock(&calls->write_lock);
+    if (cost_ps != 0 && n != 0)
+        marey__record_cost(MAREY__KEY_CALLS_COST, n, cost_ps, cost_ps);
+    else
+        marey__record_text(MAREY__KEY_CALLS_COST, MAREY__COST_UNKNOWN);
+}
+
+/* The lock is held. */
+static void write_now(void)
+{
+    if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) != MAREY__RECORD_OPEN ||
+        marey__record_is_foreign() || marey__log_is_broken(&marey__record.log))
+        return;
+    if (marey__calls_append(recorded.calls, &marey__record.log, true, 0) != MAREY_OK)
+        marey__record_failed(marey_last_error());
+    else
+        write_cost(recorded.calls);
+    recorded.written_ns = marey__clock_ns(CLOCK_MONOTONIC);
+}
+
+/* By the flush thread, which goes by when somebody else is at it. */
+static void visit(void)
+{
+    if (pthread_mutex_trylock(&recorded.lock) != 0)
+        return;
+    if (recorded.calls != NULL && marey__clock_ns(CLOCK_MONOTONIC) - recorded.written_ns >= PERIOD_NS)
+        write_now();
+    pthread_mutex_unlock(&recorded.lock);
+}
+
+marey_status marey_calls_record(struct marey_calls *calls)
+{
+    if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_PENDING)
+        marey__record_open_pending();
+    if (!marey_enabled())
+        return marey__fail(MAREY_ESTATE, "a call profile goes into a recording, and none is open");
+    pthread_mutex_lock(&recorded.lock);
+    const bool is_free = recorded.calls == NULL || recorded.calls == calls;
+    if (is_free) {
+        marey__calls_append_reset(calls);
+        set_recorded(calls);
+        write_now(); /* so that a reader of the log of a process that is killed soon knows what is missing */
+    }
+    pthread_mutex_unlock(&recorded.lock);
+    if (!is_free)
+        return marey__fail(MAREY_ESTATE, "another call profile goes into this recording");
+    marey__flush_add_visitor(visit, UINT64_C(1000000000));
+    return MAREY_OK;
+}
+
+void marey_calls_unrecord(struct marey_calls *calls)
+{
+    pthread_mutex_lock(&recorded.lock);
+    if (recorded.calls == calls && calls != NULL) {
+        write_now();
+        set_recorded(NULL);
+    }
+    pthread_mutex_unlock(&recorded.lock);
+}
+
+/* This profile is no longer recorded. */
+static void record_forget(struct marey_calls *calls)
+{
+    pthread_mutex_lock(&recorded.lock);
+    if (recorded.calls == calls)
+        set_recorded(NULL);
+    pthread_mutex_unlock(&recorded.lock);
+}
+
+static void record_stop(void)
+{
+    pthread_mutex_lock(&recorded.lock);
+    if (recorded.calls != NULL)
+        write_now();
+    pthread_mutex_unlock(&recorded.lock);
+}
+
+/* ---- what options ask for ---- */
+
+static void record_configure(const struct marey__settings *s)
+{
+    pthread_mutex_lock(&recorded.lock);
+    recorded.asked = *(const struct calls_settings *)marey__settings_of(s, &instrument);
+    pthread_mutex_unlock(&recorded.lock);
+}
+
+int marey_calls_asked_get(struct marey_calls_asked *out)
+{
+    pthread_mutex_lock(&recorded.lock);
+    const bool is_asked = recorded.asked.is_wanted && marey_enabled();
+    if (is_asked) {
+        *out = (struct marey_calls_asked){.signatures = recorded.asked.signatures,
+                                          .builtins = recorded.asked.builtins,
+                                          .memory_bytes = recorded.asked.memory_bytes};
+        memcpy(out->modules, recorded.asked.modules, sizeof out->modules);
+    }
+    pthread_mutex_unlock(&recorded.lock);
+    return is_asked;
+}
+
+/* ---- the calling thread ---- */
+
+/* A new thread of a profile, called by that thread. */
+static void record_thread(struct marey_calls_thread *thread)
+{
+    pthread_mutex_lock(&recorded.lock);
+    if (recorded.calls == thread->calls) {
+        self.thread = thread;
+        self.turn = recorded.turn;
+    }
+    pthread_mutex_unlock(&recorded.lock);
+}
+
+int marey_calls_current(uint32_t *profile, uint32_t *node)
+{
+    if (self.turn % 2 == 0 || self.turn != __atomic_load_n(&recorded.turn, __ATOMIC_RELAXED))
+        return 0;
+    *profile = 0;
+    *node = self.thread->top->node->number;
+    return *node != 0;
+}
+
+/* ---- profiles ---- */
+
 static enum marey__calls_timer timer_of(uint32_t flags)
 {
     if (flags & MAREY_CALLS_USER)
@@ -79,7 +243,7 @@ void marey_calls_destroy(struct marey_calls *calls)
 {
     if (calls == NULL)
         return;
-    marey__calls_record_forget(calls);
+    record_forget(calls);
     unregister(calls);
     for (struct marey_calls_thread *thread = calls->threads, *next; thread != NULL; thread = next) {
         next = thread->next;
@@ -121,7 +285,7 @@ struct marey_calls_thread *marey_calls_thread_create(struct marey_calls *calls)
     *calls->threads_end = thread;
     calls->threads_end = &thread->next;
     pthread_mutex_unlock(&calls->lock);
-    marey__calls_record_thread(thread);
+    record_thread(thread);
     return thread;
 }
 
@@ -236,12 +400,14 @@ static void after_fork(bool in_child)
          calls = calls->next)
         start_anew(calls);
     pthread_mutex_unlock(&registry.lock);
-    marey__calls_record_after_fork(in_child);
+    /* The child's log has nothing of the profile; it is opened on request, or with an event. */
+    if (in_child)
+        pthread_mutex_init(&recorded.lock, NULL);
 }
 
 static bool set_signatures(void *settings, const char *text)
 {
-    struct marey__calls_settings *const s = settings;
+    struct calls_settings *const s = settings;
     bool value;
     if (marey__option_bool(text, &value)) {
         s->signatures = value ? -1 : 0;
@@ -250,7 +416,7 @@ static bool set_signatures(void *settings, const char *text)
     return marey__option_choice(text, "none|types|dtype|shape|layout", &s->signatures);
 }
 
-#define FIELD(field) MAREY__OPTION_FIELD(struct marey__calls_settings, field)
+#define FIELD(field) MAREY__OPTION_FIELD(struct calls_settings, field)
 static const struct marey__option options[] = {
     {"calls", "0|1", "0", "records calls of Python functions", MAREY__OPTION_BOOL, FIELD(is_wanted)},
     {"calls.modules", "NAME[:NAME...]", "all", "modules and packages whose functions are recorded",
@@ -263,17 +429,17 @@ static const struct marey__option options[] = {
     {"calls.memory", "SIZE", "64MiB", "memory for call paths", MAREY__OPTION_SIZE,
      FIELD(memory_bytes)},
 };
-static const struct marey__calls_settings defaults = {.builtins = true, .signatures = -1};
-const struct marey__instrument marey__calls_instrument = {.options = options,
-                                                          .n_options = MAREY__COUNT_OF(options),
-                                                          .defaults = &defaults,
-                                                          .settings_size = sizeof defaults,
-                                                          .configure = marey__calls_record_configure,
-                                                          .stopping = marey__calls_record_stop,
-                                                          .before_fork = before_fork,
-                                                          .after_fork = after_fork};
+static const struct calls_settings defaults = {.builtins = true, .signatures = -1};
+static const struct marey__instrument instrument = {.options = options,
+                                                    .n_options = MAREY__COUNT_OF(options),
+                                                    .defaults = &defaults,
+                                                    .settings_size = sizeof defaults,
+                                                    .configure = record_configure,
+                                                    .stopping = record_stop,
+                                                    .before_fork = before_fork,
+                                                    .after_fork = after_fork};
 
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 6))) static void load(void)
 {
-    marey__instrument_register(&marey__calls_instrument);
+    marey__instrument_register(&instrument);
 }

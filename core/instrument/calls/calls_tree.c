@@ -193,7 +193,7 @@ static inline struct marey__calls_frame *push(struct marey_calls_thread *thread,
     struct marey__calls_node *node = parent->last_child;
     if (MAREY_UNLIKELY(!is_call_of(node, function, signature)))
         node = child_of(thread, parent, function, signature);
-    /* What is skipped stands above a stack that is full. */
+    /* Skipped calls are above a full stack. */
     if (MAREY_UNLIKELY(thread->top == thread->limit &&
                        (thread->n_skipped != 0 || !grow_stack(thread)))) {
         thread->n_skipped++;
@@ -379,7 +379,7 @@ bool marey__calls_sums_get(const struct marey_calls_thread *thread,
     const struct marey__calls_sums *const sums = &node->sums;
     for (int i = 0; i < TRIES; i++) {
         const uint32_t before = __atomic_load_n(&thread->sequence, __ATOMIC_ACQUIRE);
-        /* Acquire, each: the sequence is loaded again behind them. */
+        /* Acquire, each: the sequence is loaded again after them. */
         const struct marey__calls_sums copy = {
             .calls = __atomic_load_n(&sums->calls, __ATOMIC_ACQUIRE),
             .resumes = __atomic_load_n(&sums->resumes, __ATOMIC_ACQUIRE),

@@ -30,7 +30,7 @@ static void put_numbers(struct marey__buf *bytes, char tag, const uint64_t *numb
     for (size_t i = 0; i < n; i++)
         marey__buf_put_leb128(bytes, numbers[i]);
 }
-/* A tag and the numbers behind it. */
+/* A tag and its numbers. */
 #define PUT(w, tag, ...)                                                                           \
     put_numbers(&(w)->bytes, tag, (const uint64_t[]){__VA_ARGS__},                                 \
                 sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
@@ -221,7 +221,7 @@ marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *l
     return w.status;
 }
 
-/* ---- a log of its own ---- */
+/* ---- a separate log ---- */
 
 static marey_status append_process(struct marey_calls *calls, struct marey__log *log)
 {

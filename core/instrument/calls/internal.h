@@ -3,7 +3,7 @@
  *
  *   enter, leave --> calls_tree.c: the thread's stack --> its nodes --+--> calls_sums.c: sums by function and by pair
  *                    calls_names.c: functions, signatures             '--> calls_write.c: CALLS blocks, as differences
- *   calls.c: profiles, threads, forks, options                             calls_record.c: into the recording
+ *   calls.c: profiles, threads, forks, options, the profile that goes into the recording
  *
  * Input: function entries and exits from the Python extension. Output: blocks of the log, written by the flush
  * thread. Knows nothing of Python objects: functions and signatures are numbers with names.
@@ -155,24 +155,5 @@ void marey__calls_append_reset(struct marey_calls *calls);
 /* Blocks of what `calls` has, as differences to what was written when `is_delta`, else all of it. */
 marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *log, bool is_delta,
                                  uint32_t profile);
-
-/* ---- calls_record.c ---- */
-
-/* This profile is not recorded any more. */
-void marey__calls_record_forget(struct marey_calls *calls);
-/* A thread of the profile came to be, in itself. */
-void marey__calls_record_thread(struct marey_calls_thread *thread);
-/* Options were given. */
-struct marey__calls_settings {
-    bool is_wanted, builtins;
-    int signatures; /* a level, 0 to 4; -1: the default */
-    uint64_t memory_bytes;
-    char modules[512]; /* names with ':' between; "": all */
-};
-extern const struct marey__instrument marey__calls_instrument;
-void marey__calls_record_configure(const struct marey__settings *s);
-/* The recording closes next. */
-void marey__calls_record_stop(void);
-void marey__calls_record_after_fork(bool in_child);
 
 #endif

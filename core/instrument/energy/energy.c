@@ -31,7 +31,7 @@ static void ring(void)
     syscall(SYS_futex, &bell, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Until the futex is no longer `value`, or the monotonic clock says so. */
+/* Until the futex is no longer `value`, or the deadline of the monotonic clock. */
 static void wait_until(uint32_t *futex, uint32_t value, uint64_t deadline_ns)
 {
     const struct timespec until = {(time_t)(deadline_ns / MAREY__SECOND_NS),
@@ -100,7 +100,7 @@ static void order_add(struct marey__energy_order *order, const struct marey__ene
 static bool may_speak(void)
 {
     if (my_session == NULL)
-        return true; /* a test calls from a thread of its own */
+        return true; /* a test's thread has no session */
     pthread_mutex_lock(&my_session->voice);
     if (my_session->state == MAREY__SESSION_RUNNING)
         return true;
@@ -151,7 +151,7 @@ void marey__energy_put_text(const char *key, struct marey__buf *text)
     marey__buf_fini(text);
 }
 
-void marey__energy_tell(const char *fmt, ...)
+void marey__energy_warn(const char *fmt, ...)
 {
     char sentence[512];
     va_list args;

@@ -4,6 +4,15 @@
  */
 #include "instrument/energy/internal.h"
 
+double marey__count_begin(struct marey__count *count, uint64_t now_ns, double watts)
+{
+    const double seconds = count->read_ns != 0 ? (double)(now_ns - count->read_ns) / 1e9 : 0;
+    count->expected_j += watts * seconds;
+    count->still_s += seconds;
+    count->read_ns = now_ns;
+    return seconds;
+}
+
 static enum marey__count_news fall(struct marey__count *count, uint64_t value)
 {
     const bool may_wrap = count->range != 0 && count->last <= count->range;

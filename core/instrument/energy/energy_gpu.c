@@ -61,7 +61,7 @@ bool marey__energy_gpu_reads(const struct marey__energy_gpu *gpu, enum marey__en
 static void lose(struct marey__energy_gpu *gpu, int error)
 {
     gpu->is_lost = true;
-    marey__energy_tell("%s is lost: NVML says \"%s\" (error %d); its energy is not measured from "
+    marey__energy_warn("%s is lost: NVML says \"%s\" (error %d); its energy is not measured from "
                        "here on",
                        gpu->label, marey__nvml_words(gpu->nvml, error), error);
 }
@@ -80,13 +80,13 @@ static void miss(struct marey__energy_gpu *gpu, enum marey__energy_read what, in
     else
         snprintf(why, size, "%s", marey__nvml_words(gpu->nvml, error));
     if (what == MAREY__READ_ENERGY)
-        marey__energy_tell("%s has no energy counter (%s): its energy is summed up from power",
+        marey__energy_warn("%s has no energy counter (%s): its energy is summed up from power",
                            gpu->label, why);
     else if (what == MAREY__READ_POWER)
-        marey__energy_tell("%s has no power reading (%s): only its energy counter is read",
+        marey__energy_warn("%s has no power reading (%s): only its energy counter is read",
                            gpu->label, why);
     else if (!is_unknown_here)
-        marey__energy_tell("%s: %s is not read: %s", gpu->label, quantities[what].key, why);
+        marey__energy_warn("%s: %s is not read: %s", gpu->label, quantities[what].key, why);
 }
 
 void marey__energy_gpu_fault(struct marey__energy_gpu *gpu, enum marey__energy_read what, int error)
@@ -173,19 +173,19 @@ void marey__energy_gpu_power(struct marey__energy_gpu *gpu, uint64_t now_ns)
     marey__energy_gpu_take_power(gpu, watts, marey__clock_ticks(), now_ns);
 }
 
-static void tell_count(const struct marey__energy_gpu *gpu, enum marey__count_news news,
+static void warn_count(const struct marey__energy_gpu *gpu, enum marey__count_news news,
                        bool was_stuck)
 {
     if (news == MAREY__COUNT_RESET)
-        marey__energy_tell("the energy counter of %s began again, as when the driver is loaded "
+        marey__energy_warn("the energy counter of %s began again, as when the driver is loaded "
                            "anew: the energy between the two readings is taken from power",
                            gpu->label);
     else if (news == MAREY__COUNT_STUCK && !was_stuck)
-        marey__energy_tell("the energy counter of %s does not move: until it does, its energy is "
+        marey__energy_warn("the energy counter of %s does not move: until it does, its energy is "
                            "summed up from power",
                            gpu->label);
     else if (news == MAREY__COUNT_WRAPPED)
-        marey__energy_tell("the energy counter of %s wrapped at 2^32 mJ, which is accounted for",
+        marey__energy_warn("the energy counter of %s wrapped at 2^32 mJ, which is accounted for",
                            gpu->label);
 }
 
@@ -205,20 +205,17 @@ void marey__energy_gpu_count(struct marey__energy_gpu *gpu, uint64_t now_ns)
     }
     /* Without power, a GPU that idles is all that can be expected. */
     const double idle_watts = 5;
-    const double seconds = gpu->counted_ns != 0 ? (double)(now_ns - gpu->counted_ns) / 1e9 : 0;
-    if (gpu->values[MAREY__READ_POWER].missing[0] != '\0')
-        gpu->count.expected_j += idle_watts * seconds;
+    marey__count_begin(&gpu->count, now_ns,
+                       gpu->values[MAREY__READ_POWER].missing[0] != '\0' ? idle_watts : 0);
     if (gpu->ring.is_used && now_ns > gpu->power_ns) { /* its newest sample is a little old */
         gpu->count.expected_j += gpu->watts * (double)(now_ns - gpu->power_ns) / 1e9;
         gpu->power_ns = now_ns;
     }
-    gpu->count.still_s += seconds;
-    gpu->counted_ns = now_ns;
     gpu->n_counts++;
     gpu->count.most_j = 2 * gpu->count.expected_j + 1000;
     const bool was_stuck = gpu->count.is_stuck;
     const enum marey__count_news news = marey__count_take(&gpu->count, millijoule);
-    tell_count(gpu, news, was_stuck);
+    warn_count(gpu, news, was_stuck);
     if (news != MAREY__COUNT_STUCK)
         put_at(gpu, MAREY__READ_ENERGY, middle, gpu->count.joules);
 }

@@ -28,11 +28,6 @@ static void sign_in(int fd)
         errno = 0; /* a full disk: then only the devices of the owner are measured */
 }
 
-static void leave(struct marey__energy_lock *lock)
-{
-    marey__held_close(&lock->file);
-}
-
 static bool open_file(struct marey__energy_lock *lock, const char *folder)
 {
     char host[128];
@@ -68,7 +63,7 @@ enum marey__energy_turn marey__energy_lock_try(struct marey__energy_lock *lock, 
             return errno == EWOULDBLOCK || errno == EINTR ? MAREY__TURN_LATER : MAREY__TURN_NEVER;
         if (still_has_its_name(lock))
             return MAREY__TURN_OURS;
-        leave(lock);
+        marey__held_close(&lock->file);
     }
     return MAREY__TURN_LATER;
 }
@@ -79,7 +74,7 @@ void marey__energy_lock_release(struct marey__energy_lock *lock)
     if (marey__held_is_ours(&lock->file, &st) && flock(lock->file.fd, LOCK_EX | LOCK_NB) == 0 &&
         still_has_its_name(lock))
         unlink(lock->path);
-    leave(lock);
+    marey__held_close(&lock->file);
 }
 
 bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, char *out,

@@ -23,7 +23,7 @@ struct look {
     struct marey__moment now;
 };
 
-/* Quick where they are in order, as they are but for accidents, and without memory of its own. */
+/* Insertion sort: samples are nearly always in order, and it allocates nothing. */
 static void sort_by_stamp(struct marey__nvml_sample *samples, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {

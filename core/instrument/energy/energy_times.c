@@ -227,7 +227,7 @@ static void look_at_node(struct marey__energy_session *s, size_t i)
     node->uuid[sizeof node->uuid - 1] = '\0';
     if (error != 0 || node->uuid[0] == '\0') {
         node->uuid[0] = '\0';
-        marey__energy_tell("GPU %zu is not measured: NVML says \"%s\" (error %d)", i,
+        marey__energy_warn("GPU %zu is not measured: NVML says \"%s\" (error %d)", i,
                            marey__nvml_words(&s->nvml, error), error);
         return;
     }
@@ -254,19 +254,19 @@ static void open_nvml(struct marey__energy_session *s)
 {
     unsigned n = 0;
     if (marey__nvml_open(&s->nvml) != MAREY_OK) {
-        marey__energy_tell("%s", marey_last_error());
+        marey__energy_warn("%s", marey_last_error());
         return;
     }
     s->has_nvml = true;
     marey__energy_stop_at_exit();
     const int error = s->nvml.count(&n);
     if (error != 0)
-        marey__energy_tell("the energy of GPUs is not measured: NVML says \"%s\" (error %d)",
+        marey__energy_warn("the energy of GPUs is not measured: NVML says \"%s\" (error %d)",
                            marey__nvml_words(&s->nvml, error), error);
     else if (n == 0)
-        marey__energy_tell("the energy of GPUs is not measured: NVML sees no GPU");
+        marey__energy_warn("the energy of GPUs is not measured: NVML sees no GPU");
     else if (!make_room(s, n))
-        marey__energy_tell("the energy of GPUs is not measured: no memory");
+        marey__energy_warn("the energy of GPUs is not measured: no memory");
     for (size_t i = 0; i < s->n_nodes; i++)
         look_at_node(s, i);
     if (s->n_nodes > 0)
@@ -284,7 +284,7 @@ static void add_gpu(struct marey__energy_session *s, const struct marey__visible
     struct marey__energy_gpu *const gpu = &s->gpus[s->n_gpus++];
     marey__energy_gpu_init(gpu, &s->nvml, s->devices[device->gpu], node, device->gpu);
     if (device->slice >= 0)
-        marey__energy_tell("%s is a slice of GPU %" PRIu32
+        marey__energy_warn("%s is a slice of GPU %" PRIu32
                            " (%s): its power and energy are those of "
                            "the whole GPU",
                            node->slices[device->slice], device->gpu, node->uuid);
@@ -297,7 +297,7 @@ static void add_visible(struct marey__energy_session *s, const char *visible)
     struct marey__visible_device devices[MAREY__MAX_GPUS];
     if (marey__visible_is_doubtful(visible, getenv("CUDA_DEVICE_ORDER"), s->nodes, s->n_nodes) &&
         visible != NULL) {
-        marey__energy_tell(
+        marey__energy_warn(
             "CUDA_VISIBLE_DEVICES=%s may mean other GPUs than NVML's numbers, as there "
             "are several models: all are measured; set CUDA_DEVICE_ORDER=PCI_BUS_ID",
             visible);
@@ -337,7 +337,7 @@ void marey__energy_sources_open(struct marey__energy_session *s)
         add_visible(s, getenv("CUDA_VISIBLE_DEVICES"));
     pthread_mutex_unlock(&s->calls);
     if (s->n_asked > 0 && s->n_gpus == 0)
-        marey__energy_tell("no GPU is measured: CUDA_VISIBLE_DEVICES leaves the program none");
+        marey__energy_warn("no GPU is measured: CUDA_VISIBLE_DEVICES leaves the program none");
     marey__energy_write(s, false);
     describe(s);
 }
@@ -367,7 +367,7 @@ void marey__energy_sources_close(struct marey__energy_session *s)
     for (size_t i = 0; i < s->n_gpus; i++)
         marey__energy_gpu_fini(&s->gpus[i]);
     if (s->has_nvml)
-        marey__nvml_close(&s->nvml);
+        s->nvml.shutdown();
     pthread_mutex_unlock(&s->calls);
 }
 
@@ -443,9 +443,9 @@ static void look_around(struct marey__energy_session *s)
 void marey__energy_times_init(struct marey__energy_session *s)
 {
     const uint64_t now = marey__energy_now_ns(), quarter = MAREY__SECOND_NS / 4;
-    struct marey_progress_counts told;
-    marey_iteration_counts(&told);
-    s->has_edges = told.in_epoch || told.epochs > 0;
+    struct marey_progress_counts counts;
+    marey_iteration_counts(&counts);
+    s->has_edges = counts.in_epoch || counts.epochs > 0;
     for (enum marey__due_kind kind = 0; kind < MAREY__N_PACED; kind++) {
         s->due[kind].period_ns = marey__pace_plan(s, kind);
         s->due[kind].next_ns = now + s->due[kind].period_ns;

@@ -9,7 +9,7 @@
  *   powercap.c        the kernel's RAPL counters            nvml.c            NVIDIA's library, opened at run time
  *   visible.c         which GPUs CUDA_VISIBLE_DEVICES names
  *
- * Input: counters of the machine. Output: counter records on a lane of its own. The thread does everything that may
+ * Input: counters of the machine. Output: counter records on a separate lane. The thread does everything that may
  * be slow. The program waits for it in two places, both with a time limit: at stop for the last reading, at fork for a
  * call that is in progress.
  */
@@ -83,7 +83,7 @@ struct marey__gpm_metrics {
         int status;
         double value;
         char *short_name, *long_name, *unit;
-    } metrics[256]; /* as many as any version has: it may write to all of its own */
+    } metrics[256]; /* as many as any version has: it may write to all of them */
 };
 
 typedef void *marey__nvml_device;
@@ -147,11 +147,10 @@ MAREY_PRIVATE_API const char *marey__nvml_path(void);
 /* Look up the functions of an open library. Returns the symbol of a required one that it lacks, else NULL. */
 MAREY_PRIVATE_API const char *marey__nvml_find_functions(void *library, struct marey__nvml *out);
 /*
- * Open and initialize it; marey__nvml_close() for each that went well. MAREY_EUNAVAILABLE with a sentence when there is no
+ * Open and initialize it; call shutdown() for each that went well. MAREY_EUNAVAILABLE with a sentence when there is no
  * driver, or one that does not answer, or is too old. The library stays loaded.
  */
 MAREY_WARN_UNUSED marey_status marey__nvml_open(struct marey__nvml *out);
-void marey__nvml_close(const struct marey__nvml *nvml);
 MAREY_PRIVATE_API const char *marey__nvml_words(const struct marey__nvml *nvml, int error);
 /* By the type that NVML gives with it. */
 double marey__nvml_number(int type, const union marey__nvml_value *value);
@@ -208,8 +207,11 @@ struct marey__count {
     double expected_j; /* since it last moved, by whatever else is known */
     double still_s;    /* since it last moved */
     double most_j;     /* that can have gone by since the last reading */
+    uint64_t read_ns;  /* when it was read last; 0: never */
     bool has_last, is_stuck;
 };
+/* A reading at `now_ns` begins: seconds since the last one, in which at least `watts` are expected. */
+double marey__count_begin(struct marey__count *count, uint64_t now_ns, double watts);
 /* Take a reading, `expected_j`, `still_s` and `most_j` being up to date. */
 enum marey__count_news marey__count_take(struct marey__count *count, uint64_t value);
 
@@ -255,7 +257,7 @@ struct marey__energy_gpu {
     } values[MAREY__N_READ];
     bool has_instant_power;
     struct marey__count count;
-    uint64_t counted_ns, n_counts; /* when the counter was read last (0 never), and how often */
+    uint64_t n_counts; /* readings of the counter */
     double watts; /* the last power, its time, and how often it has changed since the first change */
     uint64_t power_ns, first_change_ns, last_change_ns, n_changes, n_powers;
     struct marey__power_ring ring;
@@ -272,7 +274,7 @@ struct marey__energy_gpu {
  */
 void marey__energy_put(marey_id site, double value);
 void marey__energy_put_at(uint64_t tick, marey_id site, double value);
-void marey__energy_tell(const char *fmt, ...) MAREY_PRINTF(1, 2);
+void marey__energy_warn(const char *fmt, ...) MAREY_PRINTF(1, 2);
 /* A counter of a device: what people read ("GPU 0 power (W)") and "<device>|<quantity>". */
 marey_id marey__energy_site(const char *name, const char *device, const char *quantity);
 
@@ -311,11 +313,10 @@ struct marey__zone {
     char path[PATH_MAX];
     marey_id energy_site, power_site;
     struct marey__count count;
-    uint64_t read_ns;
     bool is_missing;
     char why[96];
 };
-/* Find the zones below $MAREY_POWERCAP_ROOT, else /sys/class/powercap; how many. One that may not be read is told. */
+/* Find the zones below $MAREY_POWERCAP_ROOT, else /sys/class/powercap; how many. A zone that cannot be read is reported. */
 size_t marey__zones_open(struct marey__zone *zones);
 void marey__zone_read(struct marey__zone *zone, uint64_t now_ns);
 void marey__zone_describe(const struct marey__zone *zone, struct marey__buf *out);
@@ -334,9 +335,9 @@ struct marey__energy_lock {
 enum marey__energy_turn { MAREY__TURN_OURS, MAREY__TURN_LATER, MAREY__TURN_NEVER };
 /* Ask whether it is our turn for the recording in `folder`, in storage with fd -1 at first; never waits. */
 enum marey__energy_turn marey__energy_lock_try(struct marey__energy_lock *lock, const char *folder);
-/* Give the turn back, and take the file away. */
 /* A marey__finalize_cleaner. */
 void marey__energy_lock_clean(const char *path, const char *name);
+/* Give the turn back, and remove the file. */
 void marey__energy_lock_release(struct marey__energy_lock *lock);
 /* The next CUDA_VISIBLE_DEVICES of the waiting processes, from `*at` on; false when there are no more. */
 bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, char *out,
@@ -363,7 +364,7 @@ enum marey__session_state {
     MAREY__SESSION_ABANDONED
 };
 
-/* What has a time of its own. */
+/* Readings with separate periods. */
 enum marey__due_kind {
     MAREY__DUE_POWER, /* one by one, where there is no ring */
     MAREY__DUE_COUNT,

@@ -54,11 +54,6 @@ marey_status marey__nvml_open(struct marey__nvml *out)
     return MAREY_OK;
 }
 
-void marey__nvml_close(const struct marey__nvml *nvml)
-{
-    nvml->shutdown();
-}
-
 double marey__nvml_number(int type, const union marey__nvml_value *value)
 {
     switch (type) {

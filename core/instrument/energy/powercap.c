@@ -75,11 +75,11 @@ static void miss(struct marey__zone *zone)
     else
         snprintf(zone->why, sizeof zone->why, "%s", strerror(errno));
     if (errno == EACCES || errno == EPERM)
-        marey__energy_tell("the energy of processors is not measured: no permission to read RAPL's "
+        marey__energy_warn("the energy of processors is not measured: no permission to read RAPL's "
                            "energy_uj; run as root, or once: sudo chmod a+r "
                            "/sys/class/powercap/intel-rapl*/energy_uj");
     else
-        marey__energy_tell("the energy of %s is not measured: cannot read %s: %s", zone->device,
+        marey__energy_warn("the energy of %s is not measured: cannot read %s: %s", zone->device,
                            zone->path, zone->why);
 }
 
@@ -146,22 +146,19 @@ void marey__zone_read(struct marey__zone *zone, uint64_t now_ns)
         miss(zone);
         return;
     }
-    const double seconds = zone->read_ns != 0 ? (double)(now_ns - zone->read_ns) / 1e9 : 0;
+    const double seconds = marey__count_begin(&zone->count, now_ns, idle_watts);
     const double before_j = zone->count.joules;
     const bool was_stuck = zone->count.is_stuck;
-    zone->count.expected_j += idle_watts * seconds;
-    zone->count.still_s += seconds;
     zone->count.most_j = most_watts * seconds;
     const enum marey__count_news news = marey__count_take(&zone->count, value);
     if (news == MAREY__COUNT_STUCK && !was_stuck)
-        marey__energy_tell("the energy counter of %s does not move: its energy is not known",
+        marey__energy_warn("the energy counter of %s does not move: its energy is not known",
                            zone->device);
     else if (news == MAREY__COUNT_RESET)
-        marey__energy_tell(
+        marey__energy_warn(
             "the energy counter of %s began again: the energy between the two readings "
             "is not known",
             zone->device);
-    zone->read_ns = now_ns;
     if (news == MAREY__COUNT_STUCK)
         return;
     marey__energy_put(zone->energy_site, zone->count.joules);

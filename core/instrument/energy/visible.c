@@ -15,7 +15,7 @@ struct entry {
     size_t len;
 };
 
-/* The next one, blanks around it left away; false behind the last. `*at` is NULL when there is none behind. */
+/* The next entry without blanks around it; false after the last. `*at` becomes NULL after the last. */
 static bool next_entry(const char **at, struct entry *out)
 {
     if (*at == NULL)

@@ -29,7 +29,7 @@ static void *open_in(const char *folder, int flags)
     return library;
 }
 
-/* Beside a library of CUDA or torch that is loaded: packages of Python put each part into a folder of its own. */
+/* Beside a library of CUDA or torch that is loaded: packages of Python put each part into a separate folder. */
 static int look_beside(struct dl_phdr_info *info, size_t size, void *out)
 {
     static const char *const marks[] = {"libcudart.so", "libtorch_cuda.so", "libc10_cuda.so",

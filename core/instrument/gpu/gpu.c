@@ -1,6 +1,5 @@
-/* GPU tracing on and off: when it begins and ends, at once or by a thread, and what the switchboard is told. */
+/* GPU tracing on and off: when it begins and ends, at once or by a thread; options and forks. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +13,90 @@
 struct marey__gpu marey__gpu = {
     .turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .keep_from = UINT64_MAX};
 static struct marey__gpu *const gpu = &marey__gpu;
+
+/*
+ * ---- iterations; the lock is held unless said otherwise ----
+ *
+ * Wait, warm up, trace, and again. A thread takes CUPTI with the warm-up and returns it after the active part, so that
+ * iterations do not wait. Where CUPTI is not ours when the active part begins, that waits.
+ */
+
+static marey_status acquire(bool is_kept);
+
+static uint64_t n_done; /* iterations of the schedule that have ended; as the next, under gpu.lock */
+static bool is_following;
+
+enum part { WAIT, WARMUP, ACTIVE, OVER };
+
+static enum part part_of(uint64_t iteration)
+{
+    const struct marey_gpu_options *s = &gpu->schedule;
+    const uint64_t each = (uint64_t)s->wait + s->warmup + s->active;
+    const uint64_t at = iteration % each;
+    if (s->repeat != 0 && iteration / each >= s->repeat)
+        return OVER;
+    return at < s->wait ? WAIT : at < (uint64_t)s->wait + s->warmup ? WARMUP : ACTIVE;
+}
+
+/* False: the caller has to see to it. */
+static bool enter(enum part before, enum part now)
+{
+    uint64_t bound;
+    bool is_served = true;
+    if (before == now)
+        return true;
+    if (before == ACTIVE)
+        is_served = marey__gpu_order_stop(&bound);
+    if (now == WARMUP)
+        is_served = marey__gpu_order_start(false);
+    return is_served && now != ACTIVE;
+}
+
+/* Takes the lock. What follows an active part directly, without a warm-up, is not a new one: tracing just goes on. */
+static void iteration_finished(const struct marey__iteration_event *iteration)
+{
+    (void)iteration;
+    bool is_done = true;
+    enum part now = OVER;
+    pthread_mutex_lock(&gpu->lock);
+    if (is_following) {
+        const enum part before = part_of(n_done++);
+        now = part_of(n_done);
+        is_done = enter(before, now);
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    if (is_done)
+        return;
+    if (now != ACTIVE)
+        marey_gpu_settle();
+    else if (acquire(true) != MAREY_OK)
+        marey__say("%s", marey_last_error());
+}
+
+static const struct marey__iteration_subscriber subscriber = {.finished = iteration_finished};
+
+/* Whether the current iteration is to be traced, and kept. */
+static bool schedule_is_due(bool *is_kept)
+{
+    const enum part part = part_of(n_done);
+    *is_kept = part == ACTIVE;
+    return part == ACTIVE || part == WARMUP;
+}
+
+/* Follow gpu->schedule from the current iteration; true when tracing begins with it. */
+static bool schedule_begin(bool *is_kept)
+{
+    n_done = 0;
+    is_following = marey__iteration_subscribe(&subscriber);
+    return schedule_is_due(is_kept);
+}
+
+static void schedule_end(void)
+{
+    if (is_following)
+        marey__iteration_unsubscribe(&subscriber);
+    is_following = false;
+}
 
 /* ---- on and off; the lock is held ---- */
 
@@ -51,7 +134,7 @@ static marey_status arm(void)
 static bool is_due(bool *is_kept)
 {
     *is_kept = true;
-    return gpu->schedule.active == 0 || marey__gpu_schedule_begin(is_kept);
+    return gpu->schedule.active == 0 || schedule_begin(is_kept);
 }
 
 static marey_status check(const struct marey_gpu_options *options)
@@ -84,7 +167,7 @@ static marey_status switch_on(const struct marey_gpu_options *options, bool *beg
 
 static void set_off(void)
 {
-    marey__gpu_schedule_end();
+    schedule_end();
     gpu->is_on = false;
     __atomic_store_n(&gpu->is_armed, false, __ATOMIC_RELAXED);
 }
@@ -99,8 +182,11 @@ static bool is_wanted(void)
     return is_on;
 }
 
-/* Another thread may have stopped it meanwhile, or got ahead. */
-marey_status marey__gpu_acquire(bool is_kept)
+/*
+ * No lock is held. When what was ordered is done, take CUPTI if tracing is on and it is not ours, and keep records from now
+ * on if `is_kept`. Another thread may have stopped it meanwhile, or got ahead.
+ */
+static marey_status acquire(bool is_kept)
 {
     marey_status st = MAREY_OK;
     marey_gpu_settle();
@@ -117,7 +203,7 @@ marey_status marey__gpu_acquire(bool is_kept)
 
 static marey_status begin_or_off(bool is_kept)
 {
-    const marey_status st = marey__gpu_acquire(is_kept);
+    const marey_status st = acquire(is_kept);
     if (st != MAREY_OK) {
         pthread_mutex_lock(&gpu->lock);
         set_off();
@@ -141,7 +227,7 @@ void marey__gpu_note_losses(void)
     marey__record_note(sentence);
 }
 
-/* When what was ordered is done; a start that is ordered behind this stays. */
+/* When what was ordered is done; a start that is ordered after this stays. */
 static void end(bool is_exit)
 {
     marey_gpu_settle();
@@ -163,7 +249,7 @@ static void switch_off(bool is_exit)
         marey__gpu_note_losses();
 }
 
-/* CUDA goes down soon: nothing is waited for but what a stop waits for already, and nobody is left to be slowed down. */
+/* CUDA goes down soon: nothing is waited for but what a stop waits for already, and the program is no longer slowed down. */
 static void at_exit(void)
 {
     switch_off(true);
@@ -232,12 +318,12 @@ uint64_t marey_gpu_stop_later(void)
 
 void marey__gpu_pause_note(void)
 {
-    static char told[sizeof gpu->pause_reason];
-    if (gpu->pause_reason[0] == '\0' || strcmp(told, gpu->pause_reason) == 0)
+    static char reported[sizeof gpu->pause_reason];
+    if (gpu->pause_reason[0] == '\0' || strcmp(reported, gpu->pause_reason) == 0)
         return;
-    memcpy(told, gpu->pause_reason, sizeof told);
-    marey__say("%s", told);
-    marey__record_note(told);
+    memcpy(reported, gpu->pause_reason, sizeof reported);
+    marey__say("%s", reported);
+    marey__record_note(reported);
 }
 
 void marey_gpu_pause(const char *why)
@@ -259,7 +345,7 @@ static marey_status go_on(void)
     bool is_kept = true;
     pthread_mutex_lock(&gpu->lock);
     const bool is_due = gpu->is_on && !gpu->is_armed && !gpu->is_tracing &&
-                        (gpu->schedule.active == 0 || marey__gpu_schedule_is_due(&is_kept));
+                        (gpu->schedule.active == 0 || schedule_is_due(&is_kept));
     pthread_mutex_unlock(&gpu->lock);
     return is_due ? marey__gpu_session_start(is_kept) : MAREY_OK;
 }
@@ -335,20 +421,14 @@ static bool set_schedule(void *settings, const char *text)
     struct gpu_settings *const s = settings;
     uint32_t numbers[4] = {0};
     size_t n = 0;
-    for (const char *at = text; n < MAREY__COUNT_OF(numbers); n++) {
-        char *end;
-        errno = 0;
-        const unsigned long value = strtoul(at, &end, 10);
-        if (*at < '0' || *at > '9' || errno != 0 || value > INT32_MAX)
+    for (const char *at = text; n == 0 || at[-1] == ':';) {
+        const size_t len = strspn(at, "0123456789");
+        uint64_t value;
+        if (n == MAREY__COUNT_OF(numbers) || !marey__parse_number(at, len, &value) ||
+            value > INT32_MAX || (at[len] != ':' && at[len] != '\0'))
             return false;
-        numbers[n] = (uint32_t)value;
-        if (*end == '\0') {
-            n++;
-            break;
-        }
-        if (*end != ':' || n + 1 == MAREY__COUNT_OF(numbers))
-            return false;
-        at = end + 1;
+        numbers[n++] = (uint32_t)value;
+        at += len + 1;
     }
     if (n < 3 || numbers[2] == 0)
         return false;

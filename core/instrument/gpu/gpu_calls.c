@@ -131,7 +131,7 @@ void marey__gpu_calls_enable(const struct marey__cupti *cupti, void *subscriber)
  */
 static __thread struct {
     uint32_t session, n_open;
-    marey_id told;
+    marey_id recorded;
 } runtime __attribute__((tls_model("initial-exec")));
 
 /* The runtime calls the driver for us: one range is enough. */
@@ -140,7 +140,7 @@ static bool is_inside_runtime(int domain, bool begins)
     const uint32_t session = __atomic_load_n(&marey__gpu.session, __ATOMIC_RELAXED);
     if (runtime.session != session) {
         runtime.session = session;
-        runtime.n_open = runtime.told = 0;
+        runtime.n_open = runtime.recorded = 0;
     }
     if (domain == MAREY__CUPTI_RUNTIME && !begins && runtime.n_open > 0)
         runtime.n_open--;
@@ -150,7 +150,7 @@ static bool is_inside_runtime(int domain, bool begins)
     return is_inside;
 }
 
-/* ---- the end of a session: calls of our own ---- */
+/* ---- the end of a session: calls that marey makes ---- */
 
 /* Why this thread makes the idle call, until CUPTI reports it. */
 static __thread struct {
@@ -233,7 +233,7 @@ void marey__gpu_calls_end(void)
         usleep(EACH_US);
 }
 
-/* Either who ends the session sees this call open, or the call sees that it is not to be told. */
+/* Either who ends the session sees this call open, or the call sees that it is not to be recorded. */
 static bool open_call(uint32_t number)
 {
     __atomic_fetch_add(&n_open, 1, __ATOMIC_SEQ_CST);
@@ -249,7 +249,7 @@ static void begin_call(marey_id site, int what, const struct marey__cupti_call *
 {
     if (!(marey_on() & MAREY_ON_RECORD) || !open_call(call->correlation))
         return;
-    runtime.told = site;
+    runtime.recorded = site;
     marey__lane_put(marey__tag(MAREY_KIND_BEGIN, site));
     marey__gpu_count(&marey__gpu.counts.calls, 1);
     if (what == LAUNCH && __atomic_load_n(&marey__gpu.context, __ATOMIC_RELAXED) != call->context)
@@ -266,7 +266,7 @@ static void begin_call(marey_id site, int what, const struct marey__cupti_call *
 
 static void end_call(marey_id site)
 {
-    runtime.told = 0;
+    runtime.recorded = 0;
     if (marey_on() & MAREY_ON_RECORD)
         marey__lane_put(marey__tag(MAREY_KIND_END, site));
     __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
@@ -287,6 +287,6 @@ void marey__gpu_call(void *ctx, int domain, uint32_t number, const struct marey_
         return;
     if (call->site == 0)
         begin_call(site, calls[domain][number].what, call);
-    else if (runtime.told == site)
+    else if (runtime.recorded == site)
         end_call(site);
 }

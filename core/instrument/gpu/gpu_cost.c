@@ -1,5 +1,5 @@
 /*
- * What tracing costs a call of CUDA: small memsets on a stream of our own, timed before CUPTI's records are enabled and
+ * What tracing costs a call of CUDA: small memsets on a separate stream, timed before CUPTI's records are enabled and
  * after. Once per process, as soon as there is a context.
  *
  * With warm caches a call costs least. Between two calls a training program runs much else, so the same is measured

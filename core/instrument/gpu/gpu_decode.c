@@ -1,4 +1,8 @@
-/* Records of CUPTI to events of their streams, each in the order in which work began. */
+/*
+ * Records of CUPTI to events of their streams, each in the order in which work began. Kernels have their demangled names,
+ * copies the names that Kineto gives them.
+ */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +24,7 @@ struct work {
  * Lanes of streams. Records of one stream may come out of order, when several threads launch or a graph runs: what
  * began before the latest of its lane goes to another lane of the same stream.
  */
-enum { MAX_STREAMS = 4096, MAX_LANES_EACH = 16, N_SLOTS = 2 * MAX_STREAMS };
+enum { MAX_STREAMS = 4096, MAX_LANES_EACH = 16 };
 struct stream {
     int64_t tid; /* device in the upper 32 bits, stream in the lower */
     uint32_t n;
@@ -30,10 +34,10 @@ struct stream {
     } lanes[MAX_LANES_EACH];
 };
 static struct {
-    pthread_mutex_t lock; /* guards everything here and in gpu_names.c */
+    pthread_mutex_t lock; /* guards everything here */
     struct stream *streams;
     size_t n, cap;
-    uint16_t slots[N_SLOTS]; /* streams by a hash of `tid`: number + 1; 0: empty */
+    struct marey__key_map by_tid;
 } work = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint32_t u32(const uint8_t *at)
@@ -57,6 +61,145 @@ static uint32_t u16(const uint8_t *at)
     return value;
 }
 
+/* ---- sites by mangled name ---- */
+
+struct entry {
+    const char *key; /* ours */
+    uint32_t len;
+    marey_id site;
+};
+struct map {
+    struct entry *entries;
+    size_t n, cap;
+    struct marey__index by_key;
+};
+
+/* The key's entry, with its site 0 when it is new; NULL on out of memory. Valid until the next call. */
+static struct entry *entry_of(struct map *map, const char *key, uint32_t len)
+{
+    const uint32_t hash = marey__crc32c(0, key, len);
+    uint32_t number;
+    for (size_t at = hash; (number = marey__index_next(&map->by_key, hash, &at)) != 0;) {
+        struct entry *entry = &map->entries[number - 1];
+        if (entry->len == len && memcmp(entry->key, key, len) == 0)
+            return entry;
+    }
+    if (!marey__grow(&map->entries, &map->cap, map->n + 1, sizeof *map->entries))
+        return NULL;
+    const char *copy = marey__strndup(key, len);
+    if (copy == NULL || !marey__index_put(&map->by_key, hash, (uint32_t)map->n + 1)) {
+        marey__free((char *)copy);
+        return NULL;
+    }
+    map->entries[map->n] = (struct entry){.key = copy, .len = len};
+    return &map->entries[map->n++];
+}
+
+static marey_id site_of(const char *name, const char *category)
+{
+    return marey__intern(&(struct marey__site){
+        .name = name, .name_len = (uint32_t)strlen(name), .category = category});
+}
+
+/* ---- kernels ---- */
+
+typedef char *demangler(const char *mangled, char *out, size_t *len, int *status);
+
+/* The C++ library's, which a program with kernels has loaded; NULL: names stay mangled. */
+static demangler *find_demangler(void)
+{
+    static demangler *found;
+    static bool is_looked_for;
+    if (!is_looked_for) {
+        *(void **)&found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+        void *library = found == NULL ? dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL) : NULL;
+        if (library != NULL)
+            *(void **)&found = dlsym(library, "__cxa_demangle");
+        is_looked_for = true;
+    }
+    return found;
+}
+
+static marey_id demangled_site(const char *mangled)
+{
+    int status = -1;
+    demangler *demangle = strncmp(mangled, "_Z", 2) == 0 ? find_demangler() : NULL;
+    char *plain = demangle != NULL ? demangle(mangled, NULL, NULL, &status) : NULL;
+    const marey_id site = site_of(plain != NULL && status == 0 ? plain : mangled, "kernel");
+    free(plain); /* the C++ library's */
+    return site;
+}
+
+static marey_id kernel_site(const char *mangled)
+{
+    /* CUPTI gives the same pointer for the same kernel, until a module is unloaded. */
+    enum { RECENT = 64 };
+    static struct {
+        const char *pointer, *name;
+        marey_id site;
+    } recent[RECENT];
+    static struct map kernels;
+    if (mangled == NULL)
+        return site_of("(unnamed kernel)", "kernel");
+    const size_t slot = ((uintptr_t)mangled >> 4) % RECENT;
+    if (recent[slot].pointer == mangled && strcmp(recent[slot].name, mangled) == 0)
+        return recent[slot].site;
+    struct entry *entry = entry_of(&kernels, mangled, (uint32_t)strnlen(mangled, MAREY__NAME_MAX));
+    if (entry == NULL)
+        return MAREY__SITE_OTHER;
+    if (entry->site == 0)
+        entry->site = demangled_site(entry->key);
+    recent[slot].pointer = mangled;
+    recent[slot].name = entry->key;
+    recent[slot].site = entry->site;
+    return entry->site;
+}
+
+/* ---- copies and the rest ---- */
+
+static const char *memory_name(uint32_t kind)
+{
+    static const char *const names[] = {"Unknown", "Pageable", "Pinned",        "Device",
+                                        "Array",   "Managed",  "Device Static", "Managed Static"};
+    return names[kind < MAREY__COUNT_OF(names) ? kind : 0];
+}
+
+static marey_id copy_site(uint32_t kind, uint32_t from, uint32_t to)
+{
+    static const char *const kinds[] = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                        "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
+    char name[96];
+    snprintf(name, sizeof name, "Memcpy %s (%s -> %s)",
+             kinds[kind < MAREY__COUNT_OF(kinds) ? kind : 0], memory_name(from), memory_name(to));
+    return site_of(name, "gpu_memcpy");
+}
+
+static marey_id set_site(uint32_t memory)
+{
+    char name[64];
+    snprintf(name, sizeof name, "Memset (%s)", memory_name(memory));
+    return site_of(name, "gpu_memset");
+}
+
+static marey_id sync_site(uint32_t type)
+{
+    static const char *const names[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
+                                        "Context Sync"};
+    return site_of(names[type < MAREY__COUNT_OF(names) ? type : 0], "cuda_sync");
+}
+
+/* 0 for variables of modules, which are not recorded. */
+static marey_id memory_site(uint32_t operation, uint32_t memory)
+{
+    enum { DEVICE_STATIC = 6, MANAGED_STATIC = 7 }; /* hundreds of them */
+    char name[64];
+    if (memory == DEVICE_STATIC || memory == MANAGED_STATIC)
+        return 0;
+    snprintf(name, sizeof name, "%s %s memory", operation == 1 ? "take" : "give back",
+             memory_name(memory));
+    return site_of(name, "cuda_memory");
+}
+
 /* ---- records ---- */
 
 static void decode_kernel(const uint8_t *r, struct work *out)
@@ -68,7 +211,7 @@ static void decode_kernel(const uint8_t *r, struct work *out)
     *out = (struct work){.begin = u64(r + MAREY__KERNEL_START),
                          .end = u64(r + MAREY__KERNEL_END),
                          .correlation = u32(r + MAREY__KERNEL_CORRELATION),
-                         .site = marey__gpu_kernel_site(name),
+                         .site = kernel_site(name),
                          .launch = {.grid = {sizes[0], sizes[1], sizes[2]},
                                     .block = {sizes[3], sizes[4], sizes[5]},
                                     .registers = u16(r + MAREY__KERNEL_REGISTERS),
@@ -88,7 +231,7 @@ static void decode_copy(const uint8_t *r, bool is_peer, struct work *out)
         .end = u64(r + MAREY__COPY_END),
         .correlation = u32(r + (is_peer ? MAREY__PEER_CORRELATION : MAREY__COPY_CORRELATION)),
         .bytes = u64(r + MAREY__COPY_BYTES),
-        .site = marey__gpu_copy_site(r[MAREY__COPY_KIND], r[MAREY__COPY_FROM], r[MAREY__COPY_TO]),
+        .site = copy_site(r[MAREY__COPY_KIND], r[MAREY__COPY_FROM], r[MAREY__COPY_TO]),
         .launch = {.graph = u32(r + (is_peer ? MAREY__PEER_GRAPH : MAREY__COPY_GRAPH)),
                    .graph_node = u64(r + (is_peer ? MAREY__PEER_GRAPH_NODE : MAREY__COPY_GRAPH_NODE))},
         .stream = u32(r + MAREY__COPY_STREAM),
@@ -99,7 +242,7 @@ static void decode_copy(const uint8_t *r, bool is_peer, struct work *out)
 static void decode_set(const uint8_t *r, struct work *out)
 {
     decode_copy(r, false, out);
-    out->site = marey__gpu_set_site(u16(r + MAREY__SET_MEMORY));
+    out->site = set_site(u16(r + MAREY__SET_MEMORY));
     out->kind = MAREY_WORK_SET;
 }
 
@@ -109,23 +252,23 @@ static void decode_sync(const uint8_t *r, struct work *out)
     *out = (struct work){.begin = u64(r + MAREY__SYNC_START),
                          .end = u64(r + MAREY__SYNC_END),
                          .correlation = u32(r + MAREY__SYNC_CORRELATION),
-                         .site = marey__gpu_sync_site(u32(r + MAREY__SYNC_TYPE)),
+                         .site = sync_site(u32(r + MAREY__SYNC_TYPE)),
                          .stream = u32(r + MAREY__SYNC_STREAM),
                          .kind = MAREY_WORK_SYNC};
 }
 
 static void decode_memory(const uint8_t *r, struct work *out)
 {
-    *out = (struct work){.begin = u64(r + MAREY__MEMORY_TIME),
-                         .end = u64(r + MAREY__MEMORY_TIME),
-                         .correlation = u32(r + MAREY__MEMORY_CORRELATION),
-                         .bytes = u64(r + MAREY__MEMORY_BYTES),
-                         .address = u64(r + MAREY__MEMORY_ADDRESS),
-                         .site = marey__gpu_memory_site(u32(r + MAREY__MEMORY_OPERATION),
-                                                        u32(r + MAREY__MEMORY_KIND)),
-                         .stream = u32(r + MAREY__MEMORY_STREAM),
-                         .device = (int32_t)u32(r + MAREY__MEMORY_DEVICE),
-                         .kind = MAREY_WORK_MEMORY};
+    *out = (struct work){
+        .begin = u64(r + MAREY__MEMORY_TIME),
+        .end = u64(r + MAREY__MEMORY_TIME),
+        .correlation = u32(r + MAREY__MEMORY_CORRELATION),
+        .bytes = u64(r + MAREY__MEMORY_BYTES),
+        .address = u64(r + MAREY__MEMORY_ADDRESS),
+        .site = memory_site(u32(r + MAREY__MEMORY_OPERATION), u32(r + MAREY__MEMORY_KIND)),
+        .stream = u32(r + MAREY__MEMORY_STREAM),
+        .device = (int32_t)u32(r + MAREY__MEMORY_DEVICE),
+        .kind = MAREY_WORK_MEMORY};
 }
 
 /* False for what is not kept: other kinds, what began too early or was launched too late, what has not ended. */
@@ -175,16 +318,10 @@ static bool decode(const uint8_t *record, struct work *out)
 /* The stream of a tid, added when it is new; NULL on out of memory and past MAX_STREAMS. */
 static struct stream *stream_of(int64_t tid)
 {
-    size_t slot = ((uint64_t)tid * UINT64_C(0x9e3779b97f4a7c15) >> 32) % N_SLOTS;
-    for (; work.slots[slot] != 0; slot = (slot + 1) % N_SLOTS)
-        if (work.streams[work.slots[slot] - 1].tid == tid)
-            return &work.streams[work.slots[slot] - 1];
-    if (work.n == MAX_STREAMS ||
-        !marey__grow(&work.streams, &work.cap, work.n + 1, sizeof *work.streams))
-        return NULL;
-    work.streams[work.n] = (struct stream){.tid = tid};
-    work.slots[slot] = (uint16_t)++work.n;
-    return &work.streams[work.n - 1];
+    uint32_t number = MAREY__MAP_FIND(&work.by_tid, work.streams, tid);
+    if (number == 0 && work.n < MAX_STREAMS)
+        number = MAREY__MAP_ADD(&work.by_tid, work.streams, work.n, work.cap, tid);
+    return number != 0 ? &work.streams[number - 1] : NULL;
 }
 
 static struct stream_lane *open_lane(struct stream *stream)
@@ -288,7 +425,7 @@ void marey__gpu_decode_after_fork(bool in_child)
 {
     if (in_child) {
         work.n = 0;
-        memset(work.slots, 0, sizeof work.slots);
+        marey__key_map_fini(&work.by_tid);
     }
     pthread_mutex_unlock(&work.lock);
 }

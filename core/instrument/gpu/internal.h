@@ -4,10 +4,9 @@
  *   a CUDA call   -- callback, on its thread --> a range with a LAUNCH record, on the thread's lane  (gpu_calls.c)
  *   GPU activity  -- buffers, on CUPTI's thread --> GPU records, on a lane of its stream  (gpu_buffers.c, gpu_decode.c)
  *
- *   gpu.c, gpu_schedule.c                on and off, pauses for another tool; by iterations
+ *   gpu.c                                on and off, by iterations, pauses for another tool
  *   gpu_session.c, gpu_orders.c          taking CUPTI and returning it, in the background where the caller cannot wait
  *   gpu_cost.c                           what tracing costs a call, from a calibration
- *   gpu_names.c                          names of kernels and copies
  *   cupti_library.c                      CUPTI, opened at run time; layouts of its records are in this header
  *
  * Input: CUPTI's records and callbacks. Output: events of the recording. CUPTI takes our ticks as its clock, so
@@ -58,7 +57,7 @@ enum marey__cupti_field {
     MAREY__KERNEL_DEVICE = 40,
     MAREY__KERNEL_STREAM = 48,
     MAREY__KERNEL_GRID =
-        52, /* three, and three of the block behind them, then static and dynamic shared memory */
+        52, /* three, and three of the block after them, then static and dynamic shared memory */
     MAREY__KERNEL_CORRELATION = 92,
     MAREY__KERNEL_NAME = 104,       /* a pointer */
     MAREY__KERNEL_GRAPH_NODE = 144, /* u64 */
@@ -166,7 +165,7 @@ const struct marey__cupti *marey__cupti_open(void);
 
 /* ---- gpu.c: on and off ---- */
 
-/* Which calls of CUDA are told. */
+/* Which calls of CUDA are recorded. */
 enum marey__gpu_calls { MAREY__GPU_NO_CALLS, MAREY__GPU_ALL_CALLS, MAREY__GPU_EARLIER_CALLS };
 
 struct marey__gpu {
@@ -231,11 +230,6 @@ static inline bool marey__gpu_is_earlier(uint32_t correlation)
     return before == 0 || correlation == 0 || (int32_t)(correlation - (uint32_t)before) < 0;
 }
 
-/*
- * No lock is held: when what was ordered is done, take CUPTI if tracing is on and it is not ours, and keep records from now on
- * if `is_kept`.
- */
-marey_status marey__gpu_acquire(bool is_kept);
 /* Print a failure that no caller waits for, and note it in the recording. */
 void marey__gpu_report_failure(void);
 /* The session cannot go on: report the last failure and record no more. */
@@ -273,7 +267,7 @@ void marey__gpu_cost_reset(void);
 /* Write the cost so far into the recording. */
 void marey__gpu_cost_record(void);
 
-/* ---- gpu_orders.c: what a thread does; the lock is held. False: there is no thread to be had, and marey_gpu_settle() does it ---- */
+/* ---- gpu_orders.c: what a thread does; the lock is held. False: no thread could be started, and marey_gpu_settle() does it ---- */
 /* Have CUPTI taken. */
 bool marey__gpu_order_start(bool is_kept);
 /*
@@ -317,21 +311,5 @@ void marey__gpu_decode(const uint8_t *const *records, size_t n);
 /* Around fork. The child has no lanes. */
 void marey__gpu_decode_before_fork(void);
 void marey__gpu_decode_after_fork(bool in_child);
-
-/* ---- gpu_names.c: names of work; work.lock is held ---- */
-marey_id marey__gpu_kernel_site(const char *mangled);
-/* By CUPTI's numbers. */
-marey_id marey__gpu_copy_site(uint32_t kind, uint32_t from, uint32_t to);
-marey_id marey__gpu_set_site(uint32_t memory);
-marey_id marey__gpu_sync_site(uint32_t type);
-/* 0 for what is not told. */
-marey_id marey__gpu_memory_site(uint32_t operation, uint32_t memory);
-
-/* ---- gpu_schedule.c: iterations ---- */
-/* The lock is held by who calls these: follow gpu.schedule from the iteration that runs; true when tracing begins with it. */
-bool marey__gpu_schedule_begin(bool *is_kept);
-/* Whether the iteration that runs is to be traced, and kept. */
-bool marey__gpu_schedule_is_due(bool *is_kept);
-void marey__gpu_schedule_end(void);
 
 #endif
