@@ -289,9 +289,6 @@ static inline bool marey__page_row_put(struct marey__page *page, struct marey__p
 /* Append an event to any row, and keep account of the latest end in it. */
 bool marey__page_row_add(struct marey__page *page, struct marey__page_row *row,
                          const struct marey__page_event *event);
-/* Hand over what is left. */
-void marey__page_row_finish(struct marey__page *page, struct marey__page_row *row);
-void marey__page_row_fini(struct marey__page_row *row);
 /* Row number `i` of a track, made when new; NULL on out of memory. */
 struct marey__page_row *marey__page_track_grow(struct marey__page_track *track, size_t i);
 static inline struct marey__page_row *marey__page_track_row(struct marey__page_track *track, size_t i)
@@ -354,11 +351,10 @@ extern const char marey__page_template[], marey__memory_template[];
 #define MAREY__PAGE_DATA "<!--marey:data-->"
 
 /*
- * page.c: the template up to where the data goes, and from there on. MAREY_EUNAVAILABLE for an empty template, with a
+ * page.c: the template up to where the data goes. MAREY_EUNAVAILABLE for an empty template, with a
  * sentence on how to get pages.
  */
 MAREY_WARN_UNUSED marey_status marey__page_head(int fd, const char *template, const char *title);
-MAREY_WARN_UNUSED marey_status marey__page_tail(int fd, const char *template);
 /* A page without a timeline. `make` puts blocks, if there are any, and the index into `json`. */
 typedef marey_status marey__page_make(void *ctx, struct marey__page_packer *packer,
                                       const char *title, struct marey__buf *json);

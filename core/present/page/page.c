@@ -99,7 +99,7 @@ marey_status marey__page_head(int fd, const char *template, const char *title)
     return status;
 }
 
-marey_status marey__page_tail(int fd, const char *template)
+static marey_status put_tail(int fd, const char *template)
 {
     const char *tail = strstr(template, MAREY__PAGE_DATA) + strlen(MAREY__PAGE_DATA);
     return put(fd, tail, strlen(tail));
@@ -125,7 +125,7 @@ marey_status marey__page_put_all(int fd, const char *template, const char *title
 {
     MAREY_TRY(marey__page_head(fd, template, title));
     MAREY_TRY(put_made(fd, title, make, ctx));
-    return marey__page_tail(fd, template);
+    return put_tail(fd, template);
 }
 
 /* ---- the data ---- */
@@ -214,7 +214,7 @@ static marey_status write_page(struct marey__page *page, const char *title)
     MAREY__TRY_MEMORY(marey__heat_create(page, &page->heat));
     MAREY_TRY(marey__page_head(page->fd, marey__page_template, title));
     MAREY_TRY(put_data(page));
-    return marey__page_tail(page->fd, marey__page_template);
+    return put_tail(page->fd, marey__page_template);
 }
 
 static marey_status write_titled(struct marey__page *page)

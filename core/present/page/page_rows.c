@@ -67,13 +67,14 @@ bool marey__page_row_add(struct marey__page *page, struct marey__page_row *row,
     return true;
 }
 
-void marey__page_row_finish(struct marey__page *page, struct marey__page_row *row)
+/* Hand over what is left. */
+static void finish_row(struct marey__page *page, struct marey__page_row *row)
 {
     if (row->n != 0)
         hand_over(page, row);
 }
 
-void marey__page_row_fini(struct marey__page_row *row)
+static void fini_row(struct marey__page_row *row)
 {
     for (struct marey__page_chunk *chunk = row->first, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
@@ -114,25 +115,28 @@ struct marey__page_row *marey__page_free_row(struct marey__page_track *track, ui
     return marey__page_track_row(track, MAREY__MIN(i, (size_t)MAREY__PAGE_DEPTH - 1));
 }
 
+/* Rows of a track besides those of its ranges. */
+#define OTHER_ROWS(track)                                                                          \
+    {                                                                                              \
+        &(track)->marks, &(track)->losses, &(track)->texts, &(track)->links, &(track)->flows       \
+    }
+
 void marey__page_track_finish(struct marey__page *page, struct marey__page_track *track)
 {
-    struct marey__page_row *const others[] = {&track->marks, &track->losses, &track->texts,
-                                              &track->links, &track->flows};
+    struct marey__page_row *const others[] = OTHER_ROWS(track);
     for (size_t i = 0; i < MAREY__COUNT_OF(others); i++)
-        marey__page_row_finish(page, others[i]);
+        finish_row(page, others[i]);
     for (size_t i = 0; i < track->n_rows; i++)
-        marey__page_row_finish(page, &track->rows[i]);
+        finish_row(page, &track->rows[i]);
 }
 
 void marey__page_track_fini(struct marey__page_track *track)
 {
+    struct marey__page_row *const others[] = OTHER_ROWS(track);
+    for (size_t i = 0; i < MAREY__COUNT_OF(others); i++)
+        fini_row(others[i]);
     for (size_t i = 0; i < track->n_rows; i++)
-        marey__page_row_fini(&track->rows[i]);
-    marey__page_row_fini(&track->marks);
-    marey__page_row_fini(&track->losses);
-    marey__page_row_fini(&track->texts);
-    marey__page_row_fini(&track->links);
-    marey__page_row_fini(&track->flows);
+        fini_row(&track->rows[i]);
     marey__free(track->rows);
     marey__free(track->unfinished);
     marey__free(track->labels);

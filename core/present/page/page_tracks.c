@@ -261,17 +261,14 @@ static bool add_unfinished(struct marey__page_process *process, struct marey__pa
     if (depth >= MAREY__PAGE_DEPTH || !is_shallow(process, depth) ||
         !marey__page_take_site(process, &site))
         return true;
-    if (!marey__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
-                     sizeof *track->unfinished))
-        return false;
-    track->unfinished[track->n_unfinished++] = (struct marey__page_unfinished){
+    const struct marey__page_unfinished range = {
         .start_ns = marey__page_ns(process, frame->start_ns),
         .last_ns = marey__page_ns(process, MAREY__MAX(last_ns, frame->start_ns)),
         .site = site,
         .depth = (uint32_t)depth,
         .is_lost = is_lost,
     };
-    return true;
+    return MAREY__PUSH(track->unfinished, track->n_unfinished, track->unfinished_cap, range);
 }
 
 static bool on_cut(void *ctx, const struct marey__lane_walk *lane, const struct marey__frame *frame,
@@ -452,17 +449,15 @@ bool marey__page_add_open_asyncs(struct marey__page_process *process)
         uint32_t site = half->name;
         if (half->handle == 0 || !half->is_begin || !marey__page_take_site(process, &site))
             continue;
-        if (!marey__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
-                         sizeof *track->unfinished))
-            return false;
-        track->unfinished[track->n_unfinished] = (struct marey__page_unfinished){
+        const struct marey__page_unfinished range = {
             .start_ns = marey__page_ns(process, half->ns),
             .last_ns = marey__page_ns(process, process->info->last_ns),
             .site = site,
             .depth = (uint32_t)MAREY__MIN(track->n_rows + track->n_unfinished,
                                           (size_t)MAREY__PAGE_DEPTH - 1),
         };
-        track->n_unfinished++;
+        if (!MAREY__PUSH(track->unfinished, track->n_unfinished, track->unfinished_cap, range))
+            return false;
     }
     return true;
 }

@@ -124,6 +124,12 @@ void marey__db_close(struct marey__db *db);
 /* Remember what the library, or the file below it, has refused. */
 void marey__db_fail(struct marey__db *db);
 
+/* The id of a thread or stream. */
+static inline uint32_t marey__db_lane(const struct marey__export *x, uint32_t lane)
+{
+    return x->n_lanes_before + lane + 1;
+}
+
 /* ---- sqlite_energy.c ---- */
 
 /* The tables of energy, where some was measured. Reads the recordings for it. */
@@ -149,6 +155,7 @@ enum marey__db_kind {
     MAREY__DB_INTEGER,
     MAREY__DB_REAL,
     MAREY__DB_TEXT,
+    MAREY__DB_BLOB,
     MAREY__DB_PAYLOAD
 };
 struct marey__db_cell {
@@ -185,8 +192,7 @@ void marey__db_put_process(const struct marey__export *x, struct marey__db *db);
 /* The id of a site, whose row is written with its first event. */
 uint32_t marey__db_site(struct marey__export *x, struct marey__db *db, uint32_t site);
 /* An iteration, epoch or phase of the process at hand. */
-void marey__db_put_span(struct marey__export *x, struct marey__db *db,
-                        const struct marey__span *span);
+void marey__db_put_span(struct marey__export *x, const struct marey__span *span);
 void marey__db_put_work(struct marey__export *x, struct marey__db *db,
                         const struct marey_lane_info *lane, const struct marey__stream_work *work);
 /* What records say of the range with this id. */

@@ -24,11 +24,6 @@ static struct marey__db *db_of(const struct marey__export *x)
     return x->own;
 }
 
-static uint32_t thread_of(const struct marey__export *x, uint32_t lane)
-{
-    return x->n_lanes_before + lane + 1;
-}
-
 static bool is_left_out(const struct marey__export *x, uint32_t site)
 {
     const uint8_t *skip = db_of(x)->skip;
@@ -57,11 +52,12 @@ static void put_lane(const struct marey__export *x, struct marey__db *db,
                      const struct marey_lane_info *lane)
 {
     if (lane->kind == MAREY_LANE_THREAD)
-        MAREY__DB_INSERT(db, THREAD, DB_INT(thread_of(x, lane->lane)),
+        MAREY__DB_INSERT(db, THREAD, DB_INT(marey__db_lane(x, lane->lane)),
                          DB_INT(x->process_number + 1), DB_INT(lane->tid), DB_TEXT(lane->name));
     else if (lane->kind == MAREY_LANE_GPU)
-        MAREY__DB_INSERT(db, STREAM, DB_INT(thread_of(x, lane->lane)), DB_INT(x->process_number + 1),
-                         DB_INT(lane->device), DB_INT((int32_t)lane->stream), DB_TEXT(lane->name));
+        MAREY__DB_INSERT(db, STREAM, DB_INT(marey__db_lane(x, lane->lane)),
+                         DB_INT(x->process_number + 1), DB_INT(lane->device),
+                         DB_INT((int32_t)lane->stream), DB_TEXT(lane->name));
 }
 
 static marey_status on_process(struct marey__export *x)
@@ -166,7 +162,7 @@ static void put_range(struct marey__export *x, const struct marey__export_lane *
         .self_ns = lane->first != NULL && !lane->has_self_times && duration_ns != MAREY__DB_UNKNOWN
                        ? 0 /* not recorded by earlier versions */
                        : duration_ns - MAREY__MIN(frame->children_ns, duration_ns),
-        .thread = thread_of(x, lane->stack.info->lane),
+        .thread = marey__db_lane(x, lane->stack.info->lane),
         .site = marey__db_site(x, db_of(x), range->site),
         .depth = (uint32_t)depth,
         .recursion = *count_of(x, range->site),
@@ -206,8 +202,9 @@ static void on_mark(struct marey__export *x, struct marey__export_lane *lane, ui
     if (is_left_out(x, site))
         return;
     const uint32_t id = marey__db_site(x, db, site);
-    MAREY__DB_INSERT(db, MARK, DB_INT(db->next_id++), DB_INT(thread_of(x, lane->stack.info->lane)),
-                     DB_NOT_0(around), DB_INT(id), DB_INT(ns - x->origin_ns),
+    MAREY__DB_INSERT(db, MARK, DB_INT(db->next_id++),
+                     DB_INT(marey__db_lane(x, lane->stack.info->lane)), DB_NOT_0(around),
+                     DB_INT(id), DB_INT(ns - x->origin_ns),
                      DB_CELL(.kind = MAREY__DB_PAYLOAD, .payload = payload));
 }
 
@@ -219,8 +216,9 @@ static void on_counter(struct marey__export *x, struct marey__export_lane *lane,
         return;
     const uint32_t id = marey__db_site(x, db, site);
     /* SQLite stores NaN as NULL. */
-    MAREY__DB_INSERT(db, COUNTER, DB_INT(db->next_id++), DB_INT(thread_of(x, lane->stack.info->lane)),
-                     DB_INT(id), DB_INT(ns - x->origin_ns), DB_REAL(value));
+    MAREY__DB_INSERT(db, COUNTER, DB_INT(db->next_id++),
+                     DB_INT(marey__db_lane(x, lane->stack.info->lane)), DB_INT(id),
+                     DB_INT(ns - x->origin_ns), DB_REAL(value));
 }
 
 /* `end` is NULL when it has not ended. */
@@ -230,8 +228,8 @@ static void put_async(struct marey__export *x, const struct marey__async_half *b
     struct marey__db *db = db_of(x);
     const bool has_end = end != NULL;
     const uint32_t site = marey__db_site(x, db, begin->name);
-    MAREY__DB_INSERT(db, ASYNC, DB_INT(db->next_id++), DB_INT(thread_of(x, begin->lane)),
-                     DB_KNOWN(has_end, has_end ? thread_of(x, end->lane) : 0), DB_INT(site),
+    MAREY__DB_INSERT(db, ASYNC, DB_INT(db->next_id++), DB_INT(marey__db_lane(x, begin->lane)),
+                     DB_KNOWN(has_end, has_end ? marey__db_lane(x, end->lane) : 0), DB_INT(site),
                      DB_INT(begin->ns - x->origin_ns),
                      DB_KNOWN(has_end, has_end && end->ns > begin->ns ? end->ns - begin->ns : 0));
 }
@@ -250,8 +248,9 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
 {
     const uint64_t at_ns = MAREY__MAX(ns, lane->stack.last_ns) - x->origin_ns;
     struct marey__db *db = db_of(x);
-    MAREY__DB_INSERT(db, LOSS, DB_INT(db->next_id++), DB_INT(thread_of(x, lane->stack.info->lane)),
-                     DB_INT(at_ns), DB_NOT_0(n_events));
+    MAREY__DB_INSERT(db, LOSS, DB_INT(db->next_id++),
+                     DB_INT(marey__db_lane(x, lane->stack.info->lane)), DB_INT(at_ns),
+                     DB_NOT_0(n_events));
 }
 
 /* The frames of ranges above move down with them; the time in which both ran is the inner one's. */
@@ -278,11 +277,6 @@ static void on_covered(struct marey__export *x, struct marey__export_lane *lane,
     (void)x;
     if (has_frame(lane, depth + 1))
         frame_at(lane, depth + 1)->children_ns += ns;
-}
-
-static void on_span(struct marey__export *x, const struct marey__span *span)
-{
-    marey__db_put_span(x, db_of(x), span);
 }
 
 static void on_work(struct marey__export *x, struct marey__export_lane *lane,
@@ -373,7 +367,7 @@ const struct marey__export_format marey__export_sqlite = {
     .process_done = on_process_done,
     .finish = on_finish,
     .close = on_close,
-    .span = on_span,
+    .span = marey__db_put_span,
     .work = on_work,
     .covered = on_covered,
     .flow = on_flow,

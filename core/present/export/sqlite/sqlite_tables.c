@@ -33,19 +33,13 @@ static bool clean_text(struct marey__db *db, const char *text, size_t len)
     return is_same;
 }
 
-static bool bind_bytes(struct marey__db *db, sqlite3_stmt *insert, int column, const char *text,
+static void bind_bytes(struct marey__db *db, sqlite3_stmt *insert, int column, const char *text,
                        size_t len)
 {
-    const bool is_same = clean_text(db, text, len);
+    clean_text(db, text, len);
     if (!db->scratch.failed)
         sqlite3_bind_text64(insert, column, len > 0 ? db->scratch.data : "", db->scratch.len,
                             SQLITE_TRANSIENT, SQLITE_UTF8);
-    return is_same;
-}
-
-static void bind_text(struct marey__db *db, sqlite3_stmt *insert, int column, const char *text)
-{
-    bind_bytes(db, insert, column, text, strlen(text));
 }
 
 /* A text that would not come out as it went in is left as it is, but a BLOB. */
@@ -106,26 +100,23 @@ static void bind_cell(struct marey__db *db, sqlite3_stmt *insert, int column,
         sqlite3_bind_double(insert, column, cell->real);
     else if (cell->kind == MAREY__DB_TEXT)
         bind_bytes(db, insert, column, cell->text, cell->len);
+    else if (cell->kind == MAREY__DB_BLOB)
+        sqlite3_bind_blob64(insert, column, cell->text, cell->len, SQLITE_TRANSIENT);
     else if (cell->kind == MAREY__DB_PAYLOAD)
         bind_payload(db, insert, column, cell->payload);
     else
         sqlite3_bind_null(insert, column);
 }
 
-static void step(struct marey__db *db, enum marey__db_table table)
-{
-    sqlite3_stmt *const insert = db->inserts[table];
-    if (db->status == MAREY_OK && sqlite3_step(insert) != SQLITE_DONE)
-        marey__db_fail(db);
-    sqlite3_reset(insert);
-}
-
 void marey__db_insert_cells(struct marey__db *db, enum marey__db_table table,
                             const struct marey__db_cell *cells, size_t n)
 {
+    sqlite3_stmt *const insert = db->inserts[table];
     for (size_t i = 0; i < n; i++)
-        bind_cell(db, db->inserts[table], (int)i + 1, &cells[i]);
-    step(db, table);
+        bind_cell(db, insert, (int)i + 1, &cells[i]);
+    if (db->status == MAREY_OK && sqlite3_step(insert) != SQLITE_DONE)
+        marey__db_fail(db);
+    sqlite3_reset(insert);
 }
 
 /* ---- what was recorded ---- */
@@ -198,25 +189,18 @@ void marey__db_put_process(const struct marey__export *x, struct marey__db *db)
 
 /* ---- sites ---- */
 
+/* A name that had to be changed is there as it was, too. */
 static void put_site(struct marey__db *db, uint32_t id, uint32_t name_id,
                      const struct marey_site_info *site)
 {
-    static const char nameless[] = "(unnamed)"; /* as reports call it */
-    sqlite3_stmt *const insert = db->inserts[MAREY__DB_SITE];
     const bool has_name = site->name_len != 0;
-    sqlite3_bind_int64(insert, 1, id);
-    sqlite3_bind_int64(insert, 2, name_id);
-    if (bind_bytes(db, insert, 3, has_name ? site->name : nameless,
-                   has_name ? site->name_len : strlen(nameless)))
-        sqlite3_bind_null(insert, 4);
-    else
-        sqlite3_bind_blob64(insert, 4, site->name, site->name_len, SQLITE_STATIC);
-    bind_text(db, insert, 5, site->category);
-    bind_text(db, insert, 6, site->domain);
-    sqlite3_bind_int64(insert, 7, site->color);
-    bind_text(db, insert, 8, site->file);
-    sqlite3_bind_int64(insert, 9, site->line);
-    step(db, MAREY__DB_SITE);
+    const bool is_same = clean_text(db, site->name, site->name_len);
+    MAREY__DB_INSERT(db, SITE, DB_INT(id), DB_INT(name_id),
+                     has_name ? DB_BYTES(site->name, site->name_len) : DB_TEXT("(unnamed)"),
+                     DB_CELL(.kind = is_same ? MAREY__DB_NULL : MAREY__DB_BLOB, .text = site->name,
+                             .len = site->name_len),
+                     DB_TEXT(site->category), DB_TEXT(site->domain), DB_INT(site->color),
+                     DB_TEXT(site->file), DB_INT(site->line));
 }
 
 /* The id of an equal site of another process, or a new one; 0 on out of memory. */
@@ -252,8 +236,9 @@ uint32_t marey__db_site(struct marey__export *x, struct marey__db *db, uint32_t 
 
 /* ---- iterations, epochs, phases ---- */
 
-void marey__db_put_span(struct marey__export *x, struct marey__db *db, const struct marey__span *span)
+void marey__db_put_span(struct marey__export *x, const struct marey__span *span)
 {
+    struct marey__db *const db = x->own;
     const int64_t process = x->process_number + 1,
                   start_ns = (int64_t)(span->begin_ns - x->origin_ns),
                   duration_ns = (int64_t)(span->end_ns - span->begin_ns);
@@ -284,11 +269,6 @@ void marey__db_put_span(struct marey__export *x, struct marey__db *db, const str
  *
  * Ranges and GPU activity have ids of one sequence, so the tables about both have one column for either.
  */
-
-static uint32_t stream_of(const struct marey__export *x, const struct marey_lane_info *lane)
-{
-    return x->n_lanes_before + lane->lane + 1;
-}
 
 /* ---- what is known ---- */
 
@@ -336,8 +316,8 @@ void marey__db_put_flow(struct marey__export *x, struct marey__db *db,
     const bool is_stream = lane->kind == MAREY_LANE_GPU;
     MAREY__DB_INSERT(db, FLOW, DB_INT(db->next_id++), DB_INT(site), DB_INT(words[2]),
                      DB_TEXT(words[3] < MAREY__COUNT_OF(ends) ? ends[words[3]] : ""),
-                     DB_KNOWN(!is_stream, stream_of(x, lane)),
-                     DB_KNOWN(is_stream, stream_of(x, lane)), DB_NOT_0(event),
+                     DB_KNOWN(!is_stream, marey__db_lane(x, lane->lane)),
+                     DB_KNOWN(is_stream, marey__db_lane(x, lane->lane)), DB_NOT_0(event),
                      DB_INT(ns - x->origin_ns));
 }
 
@@ -350,7 +330,7 @@ void marey__db_put_work(struct marey__export *x, struct marey__db *db,
     const int64_t id = db->next_id++;
     struct marey__details details;
     const uint64_t *record;
-    MAREY__DB_INSERT(db, WORK, DB_INT(id), DB_INT(stream_of(x, lane)),
+    MAREY__DB_INSERT(db, WORK, DB_INT(id), DB_INT(marey__db_lane(x, lane->lane)),
                      DB_TEXT(marey__work_kind_name(work->kind)), DB_INT(site),
                      DB_INT(work->ns - x->origin_ns), DB_INT(work->duration_ns),
                      DB_NOT_0(work->correlation), DB_NOT_0(work->bytes));

@@ -28,7 +28,8 @@ void marey__flame_text(struct marey__flame *f, double x, double y, const char *k
     marey__buf_puts(&f->buf, "</text>\n");
 }
 
-void marey__flame_change(struct marey__buf *buf, uint64_t now, uint64_t before)
+/* "+1.20 ms", "-300 us", "no change". */
+static void put_change(struct marey__buf *buf, uint64_t now, uint64_t before)
 {
     if (now == before) {
         marey__buf_puts(buf, "no change");
@@ -194,7 +195,7 @@ static void put_before(struct marey__buf *buf, uint64_t now, uint64_t before)
 {
     put_duration(buf, ", before ", before);
     marey__buf_puts(buf, " (");
-    marey__flame_change(buf, now, before);
+    put_change(buf, now, before);
     marey__buf_puts(buf, ")");
 }
 
@@ -386,7 +387,7 @@ static void put_totals(const struct marey__flame *f, struct marey__buf *text)
         marey__buf_puts(text, "; before, ");
         put_sum(f, text, MAREY__OLD);
         marey__buf_puts(text, "; ");
-        marey__flame_change(text, now, before);
+        put_change(text, now, before);
         if (before != 0)
             marey__buf_printf(text, " (%+.1f %%)", 100 * ((double)now / (double)before - 1));
     }

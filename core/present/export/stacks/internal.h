@@ -189,8 +189,6 @@ static inline uint64_t marey__flame_total(const struct marey__flame *f, enum mar
 /* A line of text at x, y, in the class `kind`; `text` is escaped here. */
 void marey__flame_text(struct marey__flame *f, double x, double y, const char *kind,
                        const struct marey__buf *text);
-/* "+1.20 ms", "-300 us", "no change". */
-void marey__flame_change(struct marey__buf *buf, uint64_t now, uint64_t before);
 
 /* A colour that is the same for a name wherever it comes: light enough for black letters. */
 uint32_t marey__flame_color(uint64_t hash);
