@@ -159,7 +159,7 @@ static marey_status write_markdown(const marey_report *report, const char *list,
             (list != NULL && !marey__is_listed(list, marey_table_name(one))))
             continue;
         marey__buf_printf(&text, "## %s\n\n", marey_table_name(one));
-        marey__markdown_table(&text, one);
+        marey__markdown_table(&text, one, NULL);
         marey__buf_puts(&text, "\n");
     }
     marey_status status = marey__buf_to_stream(&text, out);

@@ -172,7 +172,8 @@ static void add_row(marey_table *drawn, struct marey__buf *text, const marey_tab
     add_percent(drawn, text, &change);
     add_interval(drawn, text, from, row);
     marey_table_text(drawn, verdict.as.text, verdict.len);
-    add_percent(drawn, text, &effect);
+    if (marey_table_n_columns(drawn) == N_DRAWN)
+        add_percent(drawn, text, &effect);
 }
 
 /* Tables that are drawn as one: the rows of `first`, if any, above those of `table`. */
@@ -194,7 +195,7 @@ static marey_status fill_drawing(struct answer *answer, struct drawing *drawing)
     const marey_table *const first = table_of(answer, drawing->first), *const table = table_of(
                                                                            answer, drawing->table);
     struct marey__buf text = {0};
-    MAREY_TRY(marey_table_create("compared", drawing->columns, N_DRAWN, &drawing->drawn));
+    MAREY_TRY(marey_table_create("compared", drawing->columns, drawing->n_columns, &drawing->drawn));
     if (drawing->first != drawing->table && marey_table_n_rows(first) != 0)
         add_row(drawing->drawn, &text, first, 0);
     for (size_t row = 0; row < n_shown(answer, drawing->table); row++)
@@ -204,7 +205,7 @@ static marey_status fill_drawing(struct answer *answer, struct drawing *drawing)
     return failed ? marey__no_memory() : marey_table_status(drawing->drawn);
 }
 
-typedef marey_status drawer(struct answer *answer, const struct drawing *drawing);
+typedef marey_status drawer(struct answer *answer, const marey_table *drawn);
 
 /* Each table that has rows, with an empty line after it. */
 static marey_status draw_tables(struct answer *answer, drawer *draw)
@@ -222,7 +223,7 @@ static marey_status draw_tables(struct answer *answer, drawer *draw)
     for (size_t i = 0; i < MAREY__COUNT_OF(drawings) && status == MAREY_OK; i++) {
         status = fill_drawing(answer, &drawings[i]);
         if (status == MAREY_OK && marey_table_n_rows(drawings[i].drawn) != 0) {
-            status = draw(answer, &drawings[i]);
+            status = draw(answer, drawings[i].drawn);
             if (status == MAREY_OK)
                 status = marey__lines_end(&answer->lines);
         }
@@ -275,15 +276,10 @@ static marey_status put_below(struct answer *answer, const char *bullet, const c
 
 /* ---- text ---- */
 
-static marey_status draw_text(struct answer *answer, const struct drawing *drawing)
+static marey_status draw_text(struct answer *answer, const marey_table *drawn)
 {
-    const char *const last[] = {drawing->columns[N_DRAWN - 1].name, NULL};
     const struct marey__text_view view = {
-        .table = drawing->drawn,
-        .options = answer->options->text,
-        .n_rows = marey_table_n_rows(drawing->drawn),
-        .hide = drawing->n_columns < N_DRAWN ? last : NULL,
-    };
+        .table = drawn, .options = answer->options->text, .n_rows = marey_table_n_rows(drawn)};
     return marey__text_draw(&view, answer->lines.out);
 }
 
@@ -300,36 +296,10 @@ static marey_status put_text(struct answer *answer)
 
 /* ---- Markdown ---- */
 
-static marey_status put_markdown_row(struct answer *answer, const struct drawing *drawing, size_t row)
+static marey_status draw_markdown(struct answer *answer, const marey_table *drawn)
 {
-    struct marey__buf *line = &answer->lines.line;
-    for (size_t i = 0; i < drawing->n_columns; i++) {
-        const struct marey_cell cell = marey_table_cell(drawing->drawn, row, i);
-        marey__buf_puts(line, i == 0 ? "| " : " | ");
-        if (cell.is_null)
-            marey__buf_puts(line, "-");
-        else if (drawing->columns[i].type == MAREY_TYPE_F64)
-            marey__text_duration(line, cell.as.f64, answer->options->text.unit);
-        else
-            marey__markdown_put(line, cell.as.text, cell.len);
-    }
-    marey__buf_puts(line, " |");
-    return marey__lines_end(&answer->lines);
-}
-
-static marey_status draw_markdown(struct answer *answer, const struct drawing *drawing)
-{
-    struct marey__buf *line = &answer->lines.line;
-    for (size_t i = 0; i < drawing->n_columns; i++)
-        marey__buf_printf(line, "%s%s", i == 0 ? "| " : " | ", drawing->columns[i].name);
-    marey__buf_puts(line, " |\n");
-    for (size_t i = 0; i < drawing->n_columns; i++)
-        marey__buf_puts(line, drawing->columns[i].type == MAREY_TYPE_TEXT ? "|---" : "|---:");
-    marey__buf_puts(line, "|");
-    MAREY_TRY(marey__lines_end(&answer->lines));
-    for (size_t row = 0; row < marey_table_n_rows(drawing->drawn); row++)
-        MAREY_TRY(put_markdown_row(answer, drawing, row));
-    return MAREY_OK;
+    marey__markdown_table(&answer->lines.line, drawn, answer->options->text.unit);
+    return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
 }
 
 static marey_status put_markdown(struct answer *answer)

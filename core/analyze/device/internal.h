@@ -3,7 +3,7 @@
  *
  *   a process's log -- work.c, work_link.c: GPU activity, launches, steps -------+
  *                   -- work_host.c: processes without a GPU ----------------------+--> struct marey__work_set
- *                   -- rules.c, rules_parse.c: the class of each name ------------+
+ *                   -- rules.c: the class of each name ---------------------------+
  *   work set -- sweep.c: atoms within windows --+-- breakdown*.c: computation, communication, copies, idle
  *            -- idle*.c: why a device is idle --+
  *            -- collectives*.c: over all ranks -+
@@ -60,7 +60,7 @@ struct marey__rules {
 /* The rules of the file at `path` (NULL: none), then marey's own. fini() accepts a partially initialized object. */
 MAREY_WARN_UNUSED marey_status marey__rules_load(struct marey__rules *rules, const char *path);
 void marey__rules_fini(struct marey__rules *rules);
-/* Add those of a text; `source` is what sentences call it. In rules_parse.c. */
+/* Add those of a text; `source` is what sentences call it. */
 MAREY_WARN_UNUSED marey_status marey__rules_parse(struct marey__rules *rules, const char *source,
                                                   const char *text, size_t len);
 const char *marey__rule_look_name(enum marey__rule_look look);

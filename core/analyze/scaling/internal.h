@@ -207,9 +207,10 @@ struct marey__measurements {
     size_t n_rows, rows_cap;
     struct marey__measured_run *runs;
     size_t runs_cap;
-    struct marey__names run_keys, series_keys;
-    struct marey__measured_series *series; /* by key */
-    size_t series_cap;
+    struct marey__names run_keys;
+    struct marey__key_map series_keys;
+    struct marey__measured_series *series;
+    size_t n_series, series_cap;
     struct marey__arena texts;
     uint64_t n_dropped;      /* rows without a number of workers, or with an impossible value */
     struct marey__buf notes; /* rows of the measure "note", each ended by a NUL */

@@ -57,7 +57,13 @@ static_assert((int)N_COLUMNS <= (int)MAREY__CSV_COLUMNS, "all are looked for");
 enum { MAX_RUNS = 100000, MAX_ROWS = 50000000 };
 
 /* Numbers of one measure, rank and run, as far as they were read. */
+struct series_key {
+    uint32_t run; /* its first start */
+    int32_t rank;
+    uint64_t measure;
+};
 struct marey__measured_series {
+    struct series_key key;
     double last_step;
     uint64_t n; /* rows */
     uint32_t repeat;
@@ -118,24 +124,15 @@ static bool put_key(struct marey__buf *key, const struct marey__csv *csv, uint32
     return !key->failed;
 }
 
-/* The number of a key; MAREY__NO_NAME on out of memory. `array` has room for it. */
-static uint32_t find_key(struct marey__measurements *m, struct marey__names *keys,
-                         const struct marey__buf *key, void *array, size_t *cap, size_t size)
-{
-    const uint32_t number = marey__names_keep(keys, &m->texts, key->data, key->len);
-    return number != MAREY__NO_NAME && marey__grow(array, cap, (size_t)number + 1, size)
-               ? number
-               : MAREY__NO_NAME;
-}
-
 static uint32_t find_run(struct marey__measurements *m, const struct marey__csv *csv,
                          uint32_t workers, uint32_t nodes, uint32_t repeat)
 {
     struct marey__buf key = {0};
     const size_t n = m->run_keys.n;
     uint32_t number = MAREY__NO_NAME;
-    if (put_key(&key, csv, workers, nodes, repeat))
-        number = find_key(m, &m->run_keys, &key, &m->runs, &m->runs_cap, sizeof *m->runs);
+    if (put_key(&key, csv, workers, nodes, repeat) &&
+        marey__grow(&m->runs, &m->runs_cap, n + 1, sizeof *m->runs))
+        number = marey__names_keep(&m->run_keys, &m->texts, key.data, key.len);
     if (number != MAREY__NO_NAME && number == n) {
         const char *text = m->run_keys.names[number].text;
         struct marey__measured_run *run = &m->runs[number];
@@ -152,18 +149,13 @@ static uint32_t find_run(struct marey__measurements *m, const struct marey__csv 
 static struct marey__measured_series *find_series(struct marey__measurements *m, uint32_t run,
                                                   int32_t rank, uint32_t measure)
 {
-    struct marey__buf key = {0};
-    marey__buf_printf(&key, "%u %d %u", run, (int)rank, measure);
-    const size_t n = m->series_keys.n;
-    const uint32_t number = key.failed ? MAREY__NO_NAME
-                                       : find_key(m, &m->series_keys, &key, &m->series,
-                                                  &m->series_cap, sizeof *m->series);
-    marey__buf_fini(&key);
-    if (number == MAREY__NO_NAME)
-        return NULL;
-    if (number == n)
-        m->series[number] = (struct marey__measured_series){.last_step = -INFINITY};
-    return &m->series[number];
+    const struct series_key key = {run, rank, measure};
+    const size_t n = m->n_series;
+    const uint32_t number =
+        MAREY__MAP_NUMBER(&m->series_keys, m->series, m->n_series, m->series_cap, key);
+    if (number > n)
+        m->series[number - 1].last_step = -INFINITY;
+    return number != 0 ? &m->series[number - 1] : NULL;
 }
 
 /* ---- numbers ---- */
@@ -351,7 +343,7 @@ void marey__measurements_fini(struct marey__measurements *m)
     marey__free(m->runs);
     marey__free(m->series);
     marey__names_fini(&m->run_keys);
-    marey__names_fini(&m->series_keys);
+    marey__key_map_fini(&m->series_keys);
     marey__arena_fini(&m->texts);
     marey__buf_fini(&m->notes);
     *m = (struct marey__measurements){0};

@@ -80,8 +80,8 @@ void marey__chrome_parse_args(struct marey__chrome_args *args,
 /* ---- kineto_file.c ---- */
 
 struct marey__kineto_device {
-    int64_t id, total_memory, n_processors; /* -1: unknown */
-    char *name;                             /* NULL: unknown */
+    int64_t id; /* -1: unknown */
+    char *name; /* NULL: unknown */
 };
 
 /* The keys around the events. */
@@ -331,8 +331,8 @@ struct marey__torch_trace {
 
     /* The keys around the events. -1: unknown. */
     struct marey__kineto_header header;
-    int64_t marey_rank, marey_world_size, marey_step, marey_steps; /* by marey's own callback */
-    bool is_partial; /* the window was cut short, and why: */
+    int64_t marey_rank, marey_world_size; /* by marey's own callback */
+    bool is_partial;                      /* the window was cut short, and why: */
     marey__torch_id why;
     bool has_xpu;                             /* the device is Intel's */
     uint64_t n_bytes;                         /* decompressed */

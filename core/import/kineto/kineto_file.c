@@ -123,8 +123,6 @@ static const struct marey__kineto_field distributed_fields[] = {
 };
 static const struct marey__kineto_field device_fields[] = {
     DEVICE("id", INTEGER, id),
-    DEVICE("totalGlobalMem", INTEGER, total_memory),
-    DEVICE("numSms", INTEGER, n_processors),
     DEVICE("name", TEXT, name),
     {0},
 };
@@ -144,7 +142,7 @@ static void read_devices(struct marey__json *json, struct marey__kineto_header *
     if (!marey__json_enter(json, MAREY__JSON_ARRAY))
         return;
     while (marey__json_next_item(json, &token)) {
-        struct marey__kineto_device device = {.id = -1, .total_memory = -1, .n_processors = -1};
+        struct marey__kineto_device device = {.id = -1};
         if (token == MAREY__JSON_OBJECT)
             read_fields(json, device_fields, &device);
         else

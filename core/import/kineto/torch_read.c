@@ -157,8 +157,6 @@ static bool read_key(void *ctx)
     static const struct marey__kineto_field fields[] = {
         {"rank", MAREY__KINETO_INTEGER, offsetof(struct marey__torch_trace, marey_rank)},
         {"world_size", MAREY__KINETO_INTEGER, offsetof(struct marey__torch_trace, marey_world_size)},
-        {"step", MAREY__KINETO_INTEGER, offsetof(struct marey__torch_trace, marey_step)},
-        {"steps", MAREY__KINETO_INTEGER, offsetof(struct marey__torch_trace, marey_steps)},
         {"partial", MAREY__KINETO_FLAG, offsetof(struct marey__torch_trace, is_partial)},
         {0},
     };
@@ -292,7 +290,7 @@ static struct marey__torch_trace *create_trace(void)
     struct marey__torch_trace *trace = marey__calloc(1, sizeof *trace);
     if (trace == NULL)
         return NULL;
-    trace->marey_rank = trace->marey_world_size = trace->marey_step = trace->marey_steps = -1;
+    trace->marey_rank = trace->marey_world_size = -1;
     if (strings_init(&trace->strings))
         return trace;
     marey__torch_free(trace);

@@ -127,7 +127,8 @@ void marey__markdown_put(struct marey__buf *line, const char *text, size_t len)
     marey__buf_fini(&clean);
 }
 
-static void put_markdown_row(struct marey__buf *lines, const marey_table *table, size_t row)
+static void put_markdown_row(struct marey__buf *lines, const marey_table *table, size_t row,
+                             const char *unit)
 {
     for (size_t c = 0; c < marey_table_n_columns(table); c++) {
         const struct marey_column *column = marey_table_column(table, c);
@@ -138,12 +139,12 @@ static void put_markdown_row(struct marey__buf *lines, const marey_table *table,
         else if (column->type == MAREY_TYPE_TEXT)
             marey__markdown_put(lines, cell.as.text, cell.len);
         else
-            marey__text_number(lines, &cell, column, NULL);
+            marey__text_number(lines, &cell, column, unit);
     }
     marey__buf_puts(lines, " |\n");
 }
 
-void marey__markdown_table(struct marey__buf *lines, const marey_table *table)
+void marey__markdown_table(struct marey__buf *lines, const marey_table *table, const char *unit)
 {
     for (size_t c = 0; c < marey_table_n_columns(table); c++)
         marey__buf_printf(lines, "%s%s", c == 0 ? "| " : " | ", marey_table_column(table, c)->title);
@@ -153,5 +154,5 @@ void marey__markdown_table(struct marey__buf *lines, const marey_table *table)
                         marey_table_column(table, c)->type == MAREY_TYPE_TEXT ? "|---" : "|---:");
     marey__buf_puts(lines, "|\n");
     for (size_t row = 0; row < marey_table_n_rows(table); row++)
-        put_markdown_row(lines, table, row);
+        put_markdown_row(lines, table, row, unit);
 }
