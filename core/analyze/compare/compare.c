@@ -84,17 +84,13 @@ static marey_status read_tasks(struct jobs *jobs)
 
 static marey_status list_tasks(struct jobs *jobs, const struct marey__comparison *c)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < c->n_sources; i++)
-        if (c->sources[i].recording != NULL)
-            n += marey_recording_n_processes(c->sources[i].recording);
-    jobs->tasks = marey__calloc(n + 1, sizeof *jobs->tasks);
-    MAREY__TRY_MEMORY(jobs->tasks != NULL);
+    size_t cap = 0;
     for (size_t i = 0; i < c->n_sources; i++)
         for (size_t p = 0; c->sources[i].recording != NULL &&
                            p < marey_recording_n_processes(c->sources[i].recording);
              p++)
-            jobs->tasks[jobs->n_tasks++] = (struct task){.source = &c->sources[i], .process = p};
+            MAREY__TRY_MEMORY(MAREY__PUSH(jobs->tasks, jobs->n_tasks, cap,
+                                          (struct task){.source = &c->sources[i], .process = p}));
     return MAREY_OK;
 }
 

@@ -144,15 +144,12 @@ static void leave_out_helpers(struct marey__breakdown *breakdown)
 static marey_status list_processes(struct marey__breakdown *breakdown,
                                    const struct marey__request *request)
 {
-    size_t n_processes = 0;
-    for (size_t r = 0; r < request->n; r++)
-        n_processes += marey_recording_n_processes(request->recordings[r]);
-    breakdown->processes = marey__calloc(n_processes + 1, sizeof *breakdown->processes);
-    MAREY__TRY_MEMORY(breakdown->processes != NULL);
+    size_t cap = 0;
     for (size_t r = 0; r < request->n; r++)
         for (size_t p = 0; p < marey_recording_n_processes(request->recordings[r]); p++)
-            breakdown->processes[breakdown->n_processes++] =
-                (struct marey__process_breakdown){.recording = request->recordings[r], .process = p};
+            MAREY__TRY_MEMORY(MAREY__PUSH(breakdown->processes, breakdown->n_processes, cap,
+                                          (struct marey__process_breakdown){
+                                              .recording = request->recordings[r], .process = p}));
     return MAREY_OK;
 }
 

@@ -147,16 +147,13 @@ static bool merge(struct marey__gpu_report *report, struct marey__gpu_process *p
 static marey_status list_processes(struct marey__gpu_report *report,
                                    const struct marey__request *request)
 {
-    size_t n_processes = 0;
-    for (size_t r = 0; r < request->n; r++)
-        n_processes += marey_recording_n_processes(request->recordings[r]);
-    report->processes = marey__calloc(n_processes + 1, sizeof *report->processes);
-    MAREY__TRY_MEMORY(report->processes != NULL);
+    size_t cap = 0;
     for (size_t r = 0; r < request->n; r++)
         for (size_t p = 0; p < marey_recording_n_processes(request->recordings[r]); p++)
             if (marey__has_streams(request->recordings[r], p))
-                report->processes[report->n_processes++] =
-                    (struct marey__gpu_process){.recording = request->recordings[r], .process = p};
+                MAREY__TRY_MEMORY(MAREY__PUSH(
+                    report->processes, report->n_processes, cap,
+                    (struct marey__gpu_process){.recording = request->recordings[r], .process = p}));
     return MAREY_OK;
 }
 
