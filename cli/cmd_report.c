@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
     {"write-itwinai", 0, CLI_TEXT, "DIR", &given.itwinai,
      "with --energy: power and epoch times as itwinai 0.3 wrote them"},
     {"strategy", 0, CLI_TEXT, "NAME", &given.strategy,
-     "with --write-itwinai: what its column of that name says\n(default: unknown)"},
+     "with --write-itwinai: the value of its column of that name\n(default: unknown)"},
     {"process", 0, CLI_TEXT, "PID|NAME", &given.process,
      "of these processes only: a PID, worker (of a data loader),\n"
      "worker0, main (all others), or a part of the command"},
@@ -228,18 +228,18 @@ static int make_page(int n_args, char **args)
 {
     struct cli_recordings recordings;
     if (given.json || given.csv || given.per_iteration || given.output != NULL)
-        return cli_fail("--html FILE writes the page alone and excludes --json, --csv, "
+        return cli_fail("--html FILE writes only the page and excludes --json, --csv, "
                         "--per-iteration and --output");
     if (!cli_open(&recordings, args, n_args) || !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     const int status = cli_write_file(given.html, write_page, &recordings, CLI_PAGE_NEXT);
-    const int told = cli_report_damage(&recordings, status);
+    const int result = cli_report_damage(&recordings, status);
     cli_close(&recordings);
-    return told;
+    return result;
 }
 
-/* Nobody in it but samplers: then where they found the threads is the report. */
-static bool has_samples_alone(const struct cli_recordings *recordings)
+/* Recordings of samplers only: the report is that of their samples. */
+static bool has_only_samples(const struct cli_recordings *recordings)
 {
     for (size_t i = 0; i < recordings->n; i++)
         if (marey_recording_n_processes(recordings->list[i]) != 0)
@@ -343,7 +343,7 @@ static int report_recordings(int n_args, char **args)
         !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     const bool is_sampled_only = choice.is_plain && !given.per_iteration && given.table == NULL &&
-                                 has_samples_alone(&recordings);
+                                 has_only_samples(&recordings);
     int status = CLI_BAD;
     if (!is_sampled_only || report_options_turn_on("samples", &choice))
         status =
@@ -391,11 +391,11 @@ struct cli_command cli_command_report = {
     .usage = "RUN.marey|TRACE|FOLDER... [OPTIONS]",
     .brief = "where the time went: a table of ranges",
     .about =
-        "Reads recordings and says where the time went: for each range how often it ran, how\n"
-        "long in total and by itself (without the ranges inside it), typical and worst times,\n"
-        "and its share of the run. Ranks, processes and several recordings are merged. What\n"
-        "was lost, what is missing and what the measuring cost stand below the table. Traces and\n"
-        "profiles of other tools are read as they are; 'marey import --help' says which.",
+        "Prints a table of ranges: how often each one ran, its total time and self time\n"
+        "(without the ranges inside it), typical and worst times, and its share of the run.\n"
+        "Ranks, processes and several recordings are merged. Lost events, missing logs and\n"
+        "the overhead of measuring follow the table. Reads traces and profiles of other tools\n"
+        "too; 'marey import --help' lists them.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =

@@ -297,7 +297,7 @@ def test_many_ranks_are_told_by_exception(marey, folder):
     assert "slowest: rank 13 on node1, " in text
     assert "forward is longer by " in text
     assert "outliers: 9 of 64 ranks are slow, 0 are fast" in text
-    assert "host node4 stands out: 8 ranks, 9.0 % above those elsewhere" in text
+    assert "host node4 is an outlier: 8 ranks, 9.0 % above those elsewhere" in text
     assert "... and 54 more; --all shows them" in text
     whole = marey("report", folder, "--ranks", "--limit", 0).stdout
     assert "more; --all shows them" not in whole

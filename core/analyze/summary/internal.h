@@ -67,7 +67,7 @@ struct marey__site_rows {
 /* A sentence of a recording about itself. */
 struct marey__note_row {
     uint32_t recording;
-    bool is_note; /* of a process that measured: behind those about logs */
+    bool is_note; /* of a process that measured: after those about logs */
     const char *text;
 };
 
@@ -116,7 +116,7 @@ struct marey__iteration_row {
 
 struct marey__outlier_row {
     uint32_t process;
-    uint32_t name; /* what was longer than usual; MAREY__NO_NAME: nothing that has a range */
+    uint32_t name; /* the range that was longer than typical; MAREY__NO_NAME: none was */
     uint64_t number, ns, usual_ns, extra_ns;
 };
 
@@ -226,21 +226,21 @@ MAREY_WARN_UNUSED marey_status marey__merge_add(struct marey__merge *merge,
 MAREY_WARN_UNUSED bool marey__merge_add_recordings(struct marey__merge *merge,
                                                    marey_recording *const *recordings, size_t n);
 /*
- * Once all is added: processes in their order whoever was added first, counters added up, the slowest ranks counted. In
+ * Once all is added: processes in their order, counters added up, the slowest ranks counted. In
  * summary_order.c.
  */
 MAREY_WARN_UNUSED marey_status marey__merge_finish(struct marey__merge *merge);
 /* Whether process `a` comes before `b`. */
 bool marey__merge_is_before(const struct marey__merge *merge, uint32_t a, uint32_t b);
-/* Add a site, unless it is there; of two the one that was met first stays. False without memory. */
+/* Add a site, unless it is there; of two the one that was met first stays. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__merge_add_site(struct marey__merge *merge,
                                              const struct marey__site_row *site);
 /*
- * Add all of another one, whose texts must stay; it is finished as one that was added, and freed by the caller. False
- * without memory. In summary_join.c.
+ * Add all of another one, whose texts must stay; it is finished as one that was added, and freed by the caller. Returns false
+ * on out of memory. In summary_join.c.
  */
 MAREY_WARN_UNUSED bool marey__merge_join(struct marey__merge *into, struct marey__merge *from);
-/* What is left out of a recording, zeroed when new; NULL without memory. */
+/* What is left out of a recording, zeroed when new; NULL on out of memory. */
 struct marey__left_out *marey__merge_left_out(struct marey__merge *merge, uint32_t recording);
 /* Put one more measuring process there. */
 MAREY_WARN_UNUSED bool marey__left_out_add(struct marey__left_out *left_out,
@@ -250,18 +250,18 @@ MAREY_WARN_UNUSED bool marey__merge_grow_processes(struct marey__merge *merge, s
 
 /*
  * Add the GPU work of a process, and what its ranges have launched; `names` are its names as the summary numbers them.
- * The sketches may be gone from `walk` afterwards. False without memory.
+ * The sketches may be gone from `walk` afterwards. Returns false on out of memory.
  */
 MAREY_WARN_UNUSED bool marey__gpu_merge_add(struct marey__merge *merge,
                                             struct marey__process_walk *walk, const uint32_t *names);
 void marey__gpu_merge_fini(struct marey__gpu_merge *gpu);
 /* Room for the names that there are. */
 MAREY_WARN_UNUSED bool marey__gpu_merge_cover(struct marey__merge *merge);
-/* The work of a name and kind, made when new; NULL without memory. */
+/* The work of a name and kind, made when new; NULL on out of memory. */
 struct marey__merged_work *marey__gpu_merge_work(struct marey__gpu_merge *gpu, uint32_t name,
                                                  uint32_t kind);
 
-/* Add the iterations of a process; `names` are its names as the summary numbers them. False without memory. */
+/* Add the iterations of a process; `names` are its names as the summary numbers them. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__iteration_merge_add(struct marey__merge *merge,
                                                   const struct marey__process_walk *walk,
                                                   uint32_t process, const uint32_t *names);
@@ -357,7 +357,7 @@ MAREY_WARN_UNUSED marey_status marey__summary_merge(marey_recording *const *reco
                                                     const struct marey__summary_tap *tap,
                                                     struct marey__merge *merge);
 
-/* ---- summary_text.c, summary_text_iterations.c, summary_text_ranks.c, summary_json.c ---- */
+/* ---- summary_text.c, summary_text_iterations.c, summary_json.c ---- */
 
 MAREY_WARN_UNUSED marey_status marey__summary_text(const marey_report *report,
                                                    const struct marey_write_options *options,
@@ -398,7 +398,9 @@ struct marey__making {
 };
 
 void marey__put_name(marey_table *table, const struct marey__making *m, uint32_t name);
-/* Whether they are two ranks; else one is a repeat of the other. Those without a rank are two if they ran at one time. */
+/* A time, rounded to ns. In iteration_tables.c. */
+void marey__put_ns(marey_table *table, double ns);
+/* Whether they are two ranks; else one repeats the other. Processes without a rank are two if they ran at the same time. */
 bool marey__is_other_rank(const struct marey_process *a, const struct marey_process *b);
 /* Whether the name passes the filter. */
 bool marey__is_wanted(const struct marey__making *m, uint32_t name);
@@ -442,19 +444,19 @@ struct marey__copy {
     uint64_t bytes, bytes_ns;
 };
 void marey__put_copy(marey_table *table, const struct marey__copy *copy);
-/* Bytes in a second; null where none are told. */
+/* Bytes per second; null without a size. */
 void marey__put_byte_rate(marey_table *table, uint64_t bytes, uint64_t ns);
 
 /* ==== ranks ==== */
 
 /*
- * The ranks of a summary held against one another: what is usual over them, and who is not.
+ * The ranks of a summary compared: typical times and outliers.
  *
  *   rows of processes and names (summary_merge.c), of iterations (iteration_merge.c)
  *        --> rank_values.c: values by name, medians, who is far from them  --> rank_tables.c
  *
  * A rank is a process of the program that loads no data for another. Its value of a name is the time of that name in an
- * iteration, on average; of names that run in none, and of programs that tell no iterations, the time in all.
+ * iteration, on average; of names that run in none, and of programs without iterations, the total time.
  */
 
 struct marey__rank_value {
@@ -475,7 +477,7 @@ struct marey__rank_name {
 /* One rank. */
 struct marey__rank_row {
     uint32_t process;
-    const struct marey__iteration_row *iterations; /* NULL: it told none that counts */
+    const struct marey__iteration_row *iterations; /* NULL: it has none that count */
     double ns;       /* of the whole: a mean iteration, else from the first event to the last */
     uint32_t longer; /* the innermost range that makes it slower than others; MAREY__NO_NAME: none */
     double longer_ns; /* by how much, against the median */
@@ -502,12 +504,12 @@ struct marey__ranks {
     size_t n_values;
 };
 
-/* What is known of the ranks; with fewer than two, nothing. Fini takes a half-made one. False without memory. */
+/* What is known of the ranks; with fewer than two, nothing. Fini takes a half-made one. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__ranks_make(struct marey__ranks *ranks,
                                          const struct marey__merge *merge);
 void marey__ranks_fini(struct marey__ranks *ranks);
 
-/* Of as many as this, an outlier can be told from chance. */
+/* With fewer ranks, an outlier may be chance. */
 enum { MAREY__RANKS_TO_JUDGE = 5 };
 /* How many typical distances a value lies from the median; a distance is a hundredth of the median at least. */
 double marey__rank_score(const struct marey__rank_name *name, double ns);
@@ -519,9 +521,8 @@ bool marey__rank_host_is_outlier(const struct marey__rank_host *host);
 /* ==== summary_bytes ==== */
 
 /*
- * A merge as bytes, for another process that goes on with it. The bytes are of one version of marey, and nothing that
- * is
- * kept: "MAREYPRT", a version, the content as numbers (LEB128), doubles and texts, and a CRC-32C of all before it.
+ * A merge as bytes, for another process that continues it. Only the same version of marey reads them; they are not
+ * stored: "MAREYPRT", a version, the content as numbers (LEB128), doubles and texts, and a CRC-32C of all before it.
  */
 
 /* What a merge that came as bytes lends its texts from; fini when nobody has a pointer into it any more. */
@@ -536,7 +537,7 @@ void marey__lender_fini(struct marey__lender *lender);
 void marey__merge_pack(struct marey__merge *merge, struct marey__buf *out);
 /*
  * Make a merge, initialised and empty, of such bytes, which are checked like any that come from outside. MAREY_EFORMAT
- * when they are not a merge, or one of another version; the merge is then good for marey__merge_fini alone.
+ * when they are not a merge, or one of another version; the merge is then only good for marey__merge_fini.
  */
 MAREY_WARN_UNUSED marey_status marey__merge_unpack(struct marey__merge *merge,
                                                    struct marey__lender *lender, const void *bytes,

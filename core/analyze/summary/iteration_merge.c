@@ -1,5 +1,5 @@
 /*
- * The iterations of all processes together: times by name, a row for each process, what was out of the ordinary, and
+ * The iterations of all processes together: times by name, a row for each process, outliers, and
  * which rank of a recording was slowest in each iteration.
  */
 #include <math.h>
@@ -111,35 +111,35 @@ static bool add_epochs(struct marey__iteration_merge *it,
 
 /* ---- outliers ---- */
 
-/* What is usual, of one process. */
-struct usual {
+/* Typical times of one process. */
+struct typical {
     const struct marey__iteration_stats *stats;
     const struct marey__names *names;
     uint64_t p50_ns, threshold_ns;
 };
 
-static struct usual find_usual(const struct marey__iteration_stats *stats,
-                               const struct marey__names *names)
+static struct typical find_typical(const struct marey__iteration_stats *stats,
+                                   const struct marey__names *names)
 {
     const struct marey__sketch *whole = &stats->whole.ns;
     const uint64_t p25 = marey__sketch_quantile(whole, 0.25),
                    p75 = marey__sketch_quantile(whole, 0.75),
                    p50 = marey__sketch_quantile(whole, 0.5);
     const uint64_t far_out = p75 + 3 * (p75 - MAREY__MIN(p25, p75));
-    return (struct usual){stats, names, p50, MAREY__MAX(far_out, p50 + p50 / 5)};
+    return (struct typical){stats, names, p50, MAREY__MAX(far_out, p50 + p50 / 5)};
 }
 
 /* How much longer than on average a part was. */
-static uint64_t extra_of(const struct usual *usual, const struct marey__long_part *part)
+static uint64_t extra_of(const struct typical *typical, const struct marey__long_part *part)
 {
-    const uint64_t n = usual->stats->whole.ns.count;
-    const uint64_t mean = usual->stats->by_name[part->name].ns.sum / n;
+    const uint64_t n = typical->stats->whole.ns.count;
+    const uint64_t mean = typical->stats->by_name[part->name].ns.sum / n;
     return part->ns > mean ? part->ns - mean : 0;
 }
 
-static bool is_wait(const struct usual *usual, const struct marey__long_part *part)
+static bool is_wait(const struct typical *typical, const struct marey__long_part *part)
 {
-    const struct marey__name *name = &usual->names->names[part->name];
+    const struct marey__name *name = &typical->names->names[part->name];
     return marey__name_is_wait(name->text, name->len);
 }
 
@@ -148,15 +148,15 @@ static bool is_wait(const struct usual *usual, const struct marey__long_part *pa
  * that are nearly as much longer as the most, it is the one that usually takes least. NULL when none is half of it, and
  * when half of it was spent waiting for others: they are the cause.
  */
-static const struct marey__long_part *find_longer(const struct usual *usual,
+static const struct marey__long_part *find_longer(const struct typical *typical,
                                                   const struct marey__long_iteration *iteration)
 {
     const struct marey__long_part *found = NULL;
-    const uint64_t least = (iteration->ns - usual->p50_ns) / 2;
+    const uint64_t least = (iteration->ns - typical->p50_ns) / 2;
     uint64_t most = 0;
     for (size_t i = 0; i < iteration->n_parts; i++) {
-        const uint64_t extra = extra_of(usual, &iteration->parts[i]);
-        if (!is_wait(usual, &iteration->parts[i]))
+        const uint64_t extra = extra_of(typical, &iteration->parts[i]);
+        if (!is_wait(typical, &iteration->parts[i]))
             most = MAREY__MAX(most, extra);
         else if (extra > least)
             return NULL;
@@ -165,8 +165,8 @@ static const struct marey__long_part *find_longer(const struct usual *usual,
         return NULL;
     for (size_t i = 0; i < iteration->n_parts; i++) {
         const struct marey__long_part *part = &iteration->parts[i];
-        const struct marey__iteration_values *values = usual->stats->by_name;
-        if (extra_of(usual, part) < most - most / 10 || is_wait(usual, part))
+        const struct marey__iteration_values *values = typical->stats->by_name;
+        if (extra_of(typical, part) < most - most / 10 || is_wait(typical, part))
             continue;
         if (found == NULL || values[part->name].ns.sum < values[found->name].ns.sum)
             found = part;
@@ -186,22 +186,22 @@ static bool add_outliers(struct marey__iteration_merge *it, const struct marey__
                          uint32_t process, const uint32_t *names)
 {
     const struct marey__iteration_stats *stats = &walk->iteration_stats;
-    const struct usual usual = find_usual(stats, &walk->names);
+    const struct typical typical = find_typical(stats, &walk->names);
     const size_t first = it->n_outliers;
     if (!marey__grow(&it->outliers, &it->outliers_cap, first + stats->n_longest, sizeof *it->outliers))
         return false;
     for (size_t i = 0; i < stats->n_longest; i++) {
         const struct marey__long_iteration *iteration = &stats->longest[i];
-        if (iteration->ns <= usual.threshold_ns)
+        if (iteration->ns <= typical.threshold_ns)
             continue;
-        const struct marey__long_part *longer = find_longer(&usual, iteration);
+        const struct marey__long_part *longer = find_longer(&typical, iteration);
         it->outliers[it->n_outliers++] = (struct marey__outlier_row){
             .process = process,
             .name = longer != NULL ? names[longer->name] : MAREY__NO_NAME,
             .number = iteration->span.number,
             .ns = iteration->ns,
-            .usual_ns = usual.p50_ns,
-            .extra_ns = longer != NULL ? extra_of(&usual, longer) : iteration->ns - usual.p50_ns,
+            .usual_ns = typical.p50_ns,
+            .extra_ns = longer != NULL ? extra_of(&typical, longer) : iteration->ns - typical.p50_ns,
         };
     }
     if (it->n_outliers - first > 1)

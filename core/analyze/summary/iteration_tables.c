@@ -3,27 +3,10 @@
 
 #include "analyze/summary/internal.h"
 
-static void put_ns(marey_table *table, double ns)
+void marey__put_ns(marey_table *table, double ns)
 {
     /* An imported trace may have times anywhere in 64 bits, which a double rounds up to 2^64. */
     marey_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
-}
-
-/* `part` of `whole`, null when there is no whole. */
-static void put_ratio(marey_table *table, double part, double whole)
-{
-    if (whole > 0)
-        marey_table_f64(table, part / whole);
-    else
-        marey_table_null(table);
-}
-
-static void put_positive(marey_table *table, double value)
-{
-    if (value > 0)
-        marey_table_f64(table, value);
-    else
-        marey_table_null(table);
 }
 
 static const struct marey_process *process_of(const struct marey__making *m, uint32_t process)
@@ -46,7 +29,7 @@ static void put_steady(marey_table *table, const struct marey__iteration_values 
     const bool is_all = of->n_first == 0 || of->n_first >= of->n;
     const uint64_t ns = values->ns.sum - (is_all ? 0 : MAREY__MIN(values->first_ns, values->ns.sum)),
                    whole_ns = of->whole_ns - (is_all ? 0 : MAREY__MIN(of->first_ns, of->whole_ns));
-    put_ns(table, (double)ns / (double)(of->n - (is_all ? 0 : of->n_first)));
+    marey__put_ns(table, (double)ns / (double)(of->n - (is_all ? 0 : of->n_first)));
     marey__put_share(table, ns, whole_ns);
 }
 
@@ -59,8 +42,8 @@ static void put_values(marey_table *table, const struct marey__iteration_values 
     const uint64_t n_zeros = n - MAREY__MIN(ns->count, n);
     marey_table_u64(table, n);
     marey_table_u64(table, ns->count);
-    put_ns(table, (double)ns->sum / (double)n);
-    put_ns(table, marey__iteration_std(values, n));
+    marey__put_ns(table, (double)ns->sum / (double)n);
+    marey__put_ns(table, marey__iteration_std(values, n));
     marey_table_u64(table, n_zeros != 0 ? 0 : ns->min);
     marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.5));
     marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.9));
@@ -72,12 +55,9 @@ static void put_values(marey_table *table, const struct marey__iteration_values 
 static void put_rank_range(marey_table *table, const struct marey__making *m, double lowest,
                            double highest, uint32_t process)
 {
-    put_ns(table, lowest);
-    put_ns(table, highest);
-    if (process_of(m, process)->rank >= 0)
-        marey_table_i64(table, process_of(m, process)->rank);
-    else
-        marey_table_null(table);
+    marey__put_ns(table, lowest);
+    marey__put_ns(table, highest);
+    marey__put_rank(table, process_of(m, process)->rank);
 }
 
 static struct of of_whole(const struct marey__iteration_merge *it)
@@ -156,18 +136,15 @@ marey_status marey__fill_iterations(marey_table *table, const struct marey__maki
 
 /* ---- ranks ---- */
 
-/* Null cells where no other rank is there to be compared with. */
-static void put_race(marey_table *table, const struct marey__iteration_row *row)
+/* Null cells without other ranks to compare with. */
+static void put_slowest(marey_table *table, const struct marey__iteration_row *row)
 {
-    if (row->n_compared == 0)
-        marey_table_null(table);
-    else
-        marey_table_u64(table, row->n_slowest);
+    marey__put_whole(table, row->n_slowest, row->n_compared != 0);
     marey__put_share(table, row->n_slowest, row->n_compared);
     if (row->n_slowest == 0)
         marey_table_null(table);
     else
-        put_ns(table, row->behind_ns / (double)row->n_slowest);
+        marey__put_ns(table, row->behind_ns / (double)row->n_slowest);
 }
 
 marey_status marey__fill_iteration_ranks(marey_table *table, const struct marey__making *m)
@@ -182,18 +159,15 @@ marey_status marey__fill_iteration_ranks(marey_table *table, const struct marey_
         if (row->n_counted == 0)
             marey_table_null(table);
         else
-            put_ns(table, (double)row->sum_ns / (double)row->n_counted);
-        put_ns(table, row->std_ns);
+            marey__put_ns(table, (double)row->sum_ns / (double)row->n_counted);
+        marey__put_ns(table, row->std_ns);
         marey_table_u64(table, row->p50_ns);
         marey_table_u64(table, row->p99_ns);
-        put_ratio(table, (double)row->n_counted * 1e9, (double)row->sum_ns);
-        put_positive(table, row->samples);
-        put_positive(table, row->samples_ns != 0 ? row->samples * 1e9 / (double)row->samples_ns : 0);
-        if (row->has_data)
-            marey__put_share(table, row->data_ns, row->data_whole_ns);
-        else
-            marey_table_null(table);
-        put_race(table, row);
+        marey__put_real(table, (double)row->n_counted * 1e9 / (double)row->sum_ns, row->sum_ns != 0);
+        marey__put_real(table, row->samples, row->samples > 0);
+        marey__put_real(table, row->samples * 1e9 / (double)row->samples_ns, row->samples > 0);
+        marey__put_share(table, row->data_ns, row->has_data ? row->data_whole_ns : 0);
+        put_slowest(table, row);
     }
     return MAREY_OK;
 }
@@ -227,9 +201,9 @@ marey_status marey__fill_throughput(marey_table *table, const struct marey__maki
     marey_table_u64(table, all.n_iterations);
     marey_table_u64(table, all.n_warmup);
     marey_table_u64(table, all.n_cut);
-    put_ratio(table, (double)all.n_counted * 1e9, (double)all.sum_ns);
-    put_positive(table, all.samples);
-    put_positive(table, samples_per_s / (double)all.recording);
+    marey__put_real(table, (double)all.n_counted * 1e9 / (double)all.sum_ns, all.sum_ns != 0);
+    marey__put_real(table, all.samples, all.samples > 0);
+    marey__put_real(table, samples_per_s / (double)all.recording, samples_per_s > 0);
     marey__put_share(table, all.data_ns, data_whole_ns);
     return MAREY_OK;
 }
@@ -245,7 +219,7 @@ marey_status marey__fill_epochs(marey_table *table, const struct marey__making *
         marey_table_u64(table, span->number);
         marey_table_u64(table, span->n_iterations);
         marey_table_u64(table, span->end_ns - span->begin_ns);
-        put_positive(table, span->samples);
+        marey__put_real(table, span->samples, span->samples > 0);
         marey_table_bool(table, !span->is_open);
     }
     return MAREY_OK;

@@ -3,30 +3,18 @@
 
 #include "analyze/summary/internal.h"
 
-static void put_ns(marey_table *table, double ns)
+/* The difference from a typical time: in ns, as a share of it, in typical distances. */
+static void put_difference(marey_table *table, double ns, double typical_ns, double score)
 {
-    marey_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
-}
-
-/* Against what is usual: how much, what part of it, in typical distances. */
-static void put_difference(marey_table *table, double ns, double usual_ns, double score)
-{
-    const double by = ns - usual_ns;
+    const double by = ns - typical_ns;
     marey_table_i64(table, by >= 0x1p63 ? INT64_MAX : (int64_t)(by + (by < 0 ? -0.5 : 0.5)));
-    if (usual_ns > 0)
-        marey_table_f64(table, by / usual_ns);
-    else
-        marey_table_null(table);
+    marey__put_real(table, by / typical_ns, typical_ns > 0);
     marey_table_f64(table, round(10 * score) / 10);
 }
 
 static void put_rank_of(marey_table *table, const struct marey__making *m, uint32_t process)
 {
-    const int32_t rank = m->merge->processes[process]->rank;
-    if (rank < 0)
-        marey_table_null(table);
-    else
-        marey_table_i64(table, rank);
+    marey__put_rank(table, m->merge->processes[process]->rank);
 }
 
 static void put_per(marey_table *table, const struct marey__rank_name *name)
@@ -71,18 +59,15 @@ marey_status marey__fill_rank_spread(marey_table *table, const struct marey__mak
         put_name_of(table, m, name);
         put_per(table, name);
         marey_table_u64(table, name->n);
-        put_ns(table, name->median_ns);
-        put_ns(table, name->mad_ns);
-        put_ns(table, name->p25_ns);
-        put_ns(table, name->p75_ns);
-        put_ns(table, low->ns);
+        marey__put_ns(table, name->median_ns);
+        marey__put_ns(table, name->mad_ns);
+        marey__put_ns(table, name->p25_ns);
+        marey__put_ns(table, name->p75_ns);
+        marey__put_ns(table, low->ns);
         put_rank_of(table, m, low->process);
-        put_ns(table, high->ns);
+        marey__put_ns(table, high->ns);
         put_rank_of(table, m, high->process);
-        if (name->median_ns > 0)
-            marey_table_f64(table, (high->ns - low->ns) / name->median_ns);
-        else
-            marey_table_null(table);
+        marey__put_real(table, (high->ns - low->ns) / name->median_ns, name->median_ns > 0);
         marey_table_u64(table, n_outliers);
     }
     return MAREY_OK;
@@ -98,17 +83,14 @@ marey_status marey__fill_rank_times(marey_table *table, const struct marey__maki
         marey__put_process(table, m->merge->processes[row->process]);
         marey__put_string(table, m->merge->processes[row->process]->host);
         put_per(table, whole);
-        put_ns(table, row->ns);
-        put_ns(table, whole->median_ns);
+        marey__put_ns(table, row->ns);
+        marey__put_ns(table, whole->median_ns);
         put_difference(table, row->ns, whole->median_ns, marey__rank_score(whole, row->ns));
         marey_table_bool(table, marey__rank_is_outlier(m->ranks, whole, row->ns));
-        if (row->slow_share < 0)
-            marey_table_null(table);
-        else
-            marey_table_f64(table, row->slow_share);
+        marey__put_real(table, row->slow_share, row->slow_share >= 0);
         if (row->longer != MAREY__NO_NAME) {
             marey__put_name(table, m, row->longer);
-            put_ns(table, row->longer_ns);
+            marey__put_ns(table, row->longer_ns);
         } else {
             marey_table_null(table);
             marey_table_null(table);
@@ -117,7 +99,7 @@ marey_status marey__fill_rank_times(marey_table *table, const struct marey__maki
     return MAREY_OK;
 }
 
-/* ---- who is not like the others, and in what ---- */
+/* ---- outliers ---- */
 
 static void put_outlier(marey_table *table, const struct marey__making *m,
                         const struct marey__rank_name *name, const struct marey__rank_value *value)
@@ -126,8 +108,8 @@ static void put_outlier(marey_table *table, const struct marey__making *m,
     marey__put_string(table, m->merge->processes[value->process]->host);
     put_name_of(table, m, name);
     put_per(table, name);
-    put_ns(table, value->ns);
-    put_ns(table, name->median_ns);
+    marey__put_ns(table, value->ns);
+    marey__put_ns(table, name->median_ns);
     put_difference(table, value->ns, name->median_ns, marey__rank_score(name, value->ns));
 }
 
@@ -152,8 +134,8 @@ marey_status marey__fill_rank_hosts(marey_table *table, const struct marey__maki
         marey__put_string(table, host->host);
         put_per(table, &m->ranks->whole);
         marey_table_u64(table, host->n_ranks);
-        put_ns(table, host->median_ns);
-        put_ns(table, host->others_ns);
+        marey__put_ns(table, host->median_ns);
+        marey__put_ns(table, host->others_ns);
         put_difference(table, host->median_ns, host->others_ns,
                        host->sigma_ns > 0 ? by / host->sigma_ns : 0);
         marey_table_u64(table, host->n_outliers);

@@ -184,7 +184,7 @@ static const struct marey_column rank_hosts[] = {TEXT("host"),
                                                  NS("others_ns", "elsewhere"),
                                                  DIFFERENCE,
                                                  COUNT("outliers", NULL),
-                                                 BOOL("outlier", "stands out")};
+                                                 BOOL("outlier", NULL)};
 static const struct marey_column sites[] = {NAME,           TEXT("category"), TEXT("domain"),
                                             WHOLE("color"), TEXT("file"),     WHOLE("line")};
 

@@ -1,10 +1,14 @@
-/* The lines of a report about iterations. They are a digest; the tables have the rest. */
+/*
+ * The lines of a report about iterations, loader workers and many ranks. They are a digest; the tables have the rest.
+ *
+ * Few ranks are shown row by row; of thousands, only typical times, the slowest, the fastest and outliers.
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "analyze/summary/internal.h"
 
-enum { MAX_NAMES = 4, MAX_OUTLIERS = 3, NAME_WIDTH = 40 };
+enum { MAX_NAMES = 4, MAX_OUTLIERS = 3, MAX_FASTEST = 3, NAME_WIDTH = 40 };
 
 static struct marey_cell cell_of(const marey_report *report, enum marey__summary_table table,
                                  size_t row, const char *column)
@@ -139,7 +143,7 @@ static marey_status put_outlier(const marey_report *report, struct marey__lines 
         put_rank(report, line, table, row);
     }
     put_ns(line, " took ", cell_of(report, table, row, "duration_ns"));
-    put_ns(line, " (usual: ", cell_of(report, table, row, "usual_ns"));
+    put_ns(line, " (typical: ", cell_of(report, table, row, "usual_ns"));
     marey__buf_puts(line, ")");
     if (!longer.is_null) {
         marey__buf_puts(line, "; ");
@@ -228,4 +232,140 @@ marey_status marey__summary_put_iterations(const marey_report *report, struct ma
     MAREY_TRY(put_names(report, lines));
     MAREY_TRY(put_outliers(report, lines));
     return put_straggler(report, lines);
+}
+
+/* ---- many ranks ---- */
+
+bool marey__summary_has_many_ranks(const marey_report *report)
+{
+    return n_rows(report, MAREY__TABLE_RANK_TIMES) > MAREY__FEW_RANKS;
+}
+
+/* "rank 12 on node3" */
+static void put_rank_and_host(struct marey__buf *line, const marey_report *report, size_t row)
+{
+    const struct marey_cell host = cell_of(report, MAREY__TABLE_RANK_TIMES, row, "host");
+    put_rank(report, line, MAREY__TABLE_RANK_TIMES, row);
+    if (host.len == 0 || n_rows(report, MAREY__TABLE_RANK_HOSTS) == 0)
+        return;
+    marey__buf_puts(line, " on ");
+    marey__text_put(line, host.as.text, host.len, NAME_WIDTH);
+}
+
+/* "4.00 % above the median" */
+static void put_difference(struct marey__buf *line, struct marey_cell by_share, const char *than)
+{
+    const double share = by_share.is_null ? 0 : by_share.as.f64;
+    marey__text_share(line, share < 0 ? -share : share);
+    marey__buf_printf(line, " %s %s", share < 0 ? "below" : "above", than);
+}
+
+/* "ranks: 128 on 16 hosts; an iteration takes 21.0 ms in the median, half of the ranks between 20.9 ms and 21.1 ms" */
+static marey_status put_typical(const marey_report *report, struct marey__lines *lines)
+{
+    struct marey__buf *const line = &lines->line;
+    const enum marey__summary_table spread = MAREY__TABLE_RANK_SPREAD;
+    const size_t n_hosts = n_rows(report, MAREY__TABLE_RANK_HOSTS);
+    const bool is_run = strcmp(cell_of(report, spread, 0, "per").as.text, "run") == 0;
+    marey__buf_printf(line, "ranks: %zu", n_rows(report, MAREY__TABLE_RANK_TIMES));
+    if (n_hosts > 1)
+        marey__buf_printf(line, " on %zu hosts", n_hosts);
+    put_ns(line, is_run ? "; the run takes " : "; an iteration takes ",
+           cell_of(report, spread, 0, "median_ns"));
+    put_ns(line, " in the median, half of the ranks between ", cell_of(report, spread, 0, "p25_ns"));
+    put_ns(line, " and ", cell_of(report, spread, 0, "p75_ns"));
+    return marey__lines_end(lines);
+}
+
+static marey_status put_slowest(const marey_report *report, struct marey__lines *lines)
+{
+    struct marey__buf *const line = &lines->line;
+    const enum marey__summary_table table = MAREY__TABLE_RANK_TIMES;
+    const struct marey_cell longer = cell_of(report, table, 0, "longer"),
+                            slow = cell_of(report, table, 0, "slow_share");
+    marey__buf_puts(line, "  slowest: ");
+    put_rank_and_host(line, report, 0);
+    put_ns(line, ", ", cell_of(report, table, 0, "mean_ns"));
+    marey__buf_puts(line, ", ");
+    put_difference(line, cell_of(report, table, 0, "by_share"), "the median");
+    if (!longer.is_null) {
+        marey__buf_puts(line, "; ");
+        marey__text_put(line, longer.as.text, longer.len, NAME_WIDTH);
+        put_ns(line, " is longer by ", cell_of(report, table, 0, "longer_by_ns"));
+    }
+    if (!slow.is_null && slow.as.f64 > 0) {
+        marey__buf_puts(line, "; slow in ");
+        marey__text_share(line, slow.as.f64);
+        marey__buf_puts(line, " of its iterations");
+    }
+    return marey__lines_end(lines);
+}
+
+static marey_status put_fastest(const marey_report *report, struct marey__lines *lines)
+{
+    struct marey__buf *const line = &lines->line;
+    const enum marey__summary_table table = MAREY__TABLE_RANK_TIMES;
+    const size_t n = n_rows(report, table);
+    marey__buf_puts(line, "  fastest: ");
+    for (size_t i = 0; i < MAX_FASTEST && i < n; i++) {
+        marey__buf_puts(line, i == 0 ? "" : "; ");
+        put_rank_and_host(line, report, n - 1 - i);
+        put_ns(line, ", ", cell_of(report, table, n - 1 - i, "mean_ns"));
+    }
+    return marey__lines_end(lines);
+}
+
+static marey_status put_outlier_ranks(const marey_report *report, struct marey__lines *lines)
+{
+    struct marey__buf *const line = &lines->line;
+    const enum marey__summary_table table = MAREY__TABLE_RANK_TIMES;
+    size_t n_slow = 0, n_fast = 0;
+    for (size_t row = 0; row < n_rows(report, table); row++) {
+        if (cell_of(report, table, row, "outlier").as.u64 == 0)
+            continue;
+        if (cell_of(report, table, row, "by_ns").as.i64 > 0)
+            n_slow++;
+        else
+            n_fast++;
+    }
+    marey__buf_puts(line, "  outliers: ");
+    if (n_slow + n_fast == 0 && n_rows(report, MAREY__TABLE_RANK_OUTLIERS) == 0)
+        marey__buf_puts(line, "none");
+    else if (n_slow + n_fast == 0)
+        marey__buf_puts(line, "none by the whole; some by single ranges, see the table");
+    else
+        marey__buf_printf(line, "%zu of %zu ranks are slow, %zu are fast", n_slow,
+                          n_rows(report, table), n_fast);
+    return marey__lines_end(lines);
+}
+
+static marey_status put_hosts(const marey_report *report, struct marey__lines *lines)
+{
+    struct marey__buf *const line = &lines->line;
+    const enum marey__summary_table table = MAREY__TABLE_RANK_HOSTS;
+    for (size_t row = 0, n = 0; row < n_rows(report, table) && n < MAX_FASTEST; row++) {
+        const struct marey_cell host = cell_of(report, table, row, "host");
+        if (cell_of(report, table, row, "outlier").as.u64 == 0)
+            continue;
+        n++;
+        marey__buf_puts(line, "  host ");
+        marey__text_put(line, host.as.text, host.len, NAME_WIDTH);
+        marey__buf_puts(line, " is an outlier: ");
+        marey__text_count_of(line, cell_of(report, table, row, "ranks").as.u64, "rank");
+        marey__buf_puts(line, ", ");
+        put_difference(line, cell_of(report, table, row, "by_share"), "those elsewhere");
+        MAREY_TRY(marey__lines_end(lines));
+    }
+    return MAREY_OK;
+}
+
+marey_status marey__summary_put_ranks(const marey_report *report, struct marey__lines *lines)
+{
+    if (!marey__summary_has_many_ranks(report) || n_rows(report, MAREY__TABLE_RANK_SPREAD) == 0)
+        return MAREY_OK;
+    MAREY_TRY(put_typical(report, lines));
+    MAREY_TRY(put_slowest(report, lines));
+    MAREY_TRY(put_fastest(report, lines));
+    MAREY_TRY(put_outlier_ranks(report, lines));
+    return put_hosts(report, lines);
 }
