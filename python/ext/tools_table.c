@@ -126,17 +126,13 @@ static PyObject *table_column(PyObject *self, PyObject *number)
 
 static PyObject *table_text(PyObject *self, PyObject *args)
 {
-    unsigned width;
-    const char *tree;
-    if (!PyArg_ParseTuple(args, "Iz:text", &width, &tree))
-        return NULL;
-    const struct marey_text_options options = {.width = width, .tree = tree};
+    struct marey_text_options options = {0};
     struct tools_sink sink;
-    if (tools_sink_open(&sink) < 0)
+    if (!PyArg_ParseTuple(args, "Iz:text", &options.width, &options.tree) ||
+        tools_sink_open(&sink) < 0)
         return NULL;
-    const marey_status status =
-        marey_present_text(((struct table *)self)->table, &options, sink.stream);
-    return tools_sink_finish(&sink, state_of(self), status);
+    return tools_sink_finish(&sink, state_of(self),
+                             marey_present_text(((struct table *)self)->table, &options, sink.stream));
 }
 
 static PyObject *table_csv(PyObject *self, PyObject *Py_UNUSED(unused))
@@ -144,8 +140,8 @@ static PyObject *table_csv(PyObject *self, PyObject *Py_UNUSED(unused))
     struct tools_sink sink;
     if (tools_sink_open(&sink) < 0)
         return NULL;
-    const marey_status status = marey_present_csv(((struct table *)self)->table, sink.stream);
-    return tools_sink_finish(&sink, state_of(self), status);
+    return tools_sink_finish(&sink, state_of(self),
+                             marey_present_csv(((struct table *)self)->table, sink.stream));
 }
 
 static PyObject *table_json(PyObject *self, PyObject *Py_UNUSED(unused))
@@ -153,8 +149,8 @@ static PyObject *table_json(PyObject *self, PyObject *Py_UNUSED(unused))
     struct tools_sink sink;
     if (tools_sink_open(&sink) < 0)
         return NULL;
-    const marey_status status = marey_present_json(((struct table *)self)->table, sink.stream);
-    return tools_sink_finish(&sink, state_of(self), status);
+    return tools_sink_finish(&sink, state_of(self),
+                             marey_present_json(((struct table *)self)->table, sink.stream));
 }
 
 static PyObject *table_html(PyObject *self, PyObject *max_rows)
@@ -163,8 +159,8 @@ static PyObject *table_html(PyObject *self, PyObject *max_rows)
     struct tools_sink sink;
     if (PyErr_Occurred() || tools_sink_open(&sink) < 0)
         return NULL;
-    const marey_status status = marey_present_html(((struct table *)self)->table, n, sink.stream);
-    return tools_sink_finish(&sink, state_of(self), status);
+    return tools_sink_finish(&sink, state_of(self),
+                             marey_present_html(((struct table *)self)->table, n, sink.stream));
 }
 
 /* The tables of a sequence of Tables, lent. NULL and an exception otherwise; PyMem_Free() what is returned. */

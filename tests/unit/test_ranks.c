@@ -231,7 +231,8 @@ static void many_ranks_are_reported_by_exception(void **state)
     assert_non_null(strstr(text, "slowest: rank 6 on node1, 13.0 us, 29."));
     assert_non_null(strstr(text, "forward is longer by 3.00 us; slow in 7"));
     assert_non_null(strstr(text, "outliers: 5 of 20 ranks are slow, 0 are fast"));
-    assert_non_null(strstr(text, "host node3 is an outlier: 4 ranks, 15.0 % above those elsewhere"));
+    assert_non_null(
+        strstr(text, "host node3 is an outlier: 4 ranks, 15.0 % above those elsewhere"));
     marey_report_destroy(summary);
 }
 

@@ -73,21 +73,21 @@ static void put_command(struct text *text, const marey_table *processes)
     marey__text_put(&text->lines.line, command.as.text, command.len, COMMAND_WIDTH);
 }
 
-/* Ends worth a word; the others closed their logs. */
+/* Processes that did not close their logs. */
 static void put_ends(struct marey__buf *line, const marey_table *processes)
 {
     static const struct {
         const char *end, *words;
-    } told[] = {{"unclosed", "ended by a kill or _exit"},
+    } ends[] = {{"unclosed", "ended by a kill or _exit"},
                 {"running", "still running"},
                 {"write failed", "not recorded to the end because a write failed"}};
     const bool is_alone = marey_table_n_rows(processes) == 1;
-    for (size_t i = 0; i < MAREY__COUNT_OF(told); i++) {
-        const size_t n = count_ends(processes, told[i].end);
+    for (size_t i = 0; i < MAREY__COUNT_OF(ends); i++) {
+        const size_t n = count_ends(processes, ends[i].end);
         if (n != 0 && is_alone)
-            marey__buf_printf(line, ", %s", told[i].words);
+            marey__buf_printf(line, ", %s", ends[i].words);
         else if (n != 0)
-            marey__buf_printf(line, ", %zu %s", n, told[i].words);
+            marey__buf_printf(line, ", %zu %s", n, ends[i].words);
     }
 }
 
@@ -118,11 +118,11 @@ static marey_status put_headline(struct text *text)
 
 /* ---- which tables ---- */
 
-/* What comes after `ranges` and after `iterations`, where it has that many rows. */
+/* Tables shown after `ranges` and after `iterations`, if they have that many rows. */
 static const struct {
-    enum marey__summary_table table, company;
+    enum marey__summary_table table, follower;
     size_t n_from;
-} companies[] = {
+} followers[] = {
     {MAREY__TABLE_RANGES, MAREY__TABLE_KERNELS, 1},
     {MAREY__TABLE_RANGES, MAREY__TABLE_COPIES, 1},
     {MAREY__TABLE_RANGES, MAREY__TABLE_ASYNC, 1},
@@ -151,10 +151,10 @@ size_t marey__summary_choose(const marey_report *report, const char *list, marey
         len = strcspn(name, ",");
         marey_table *const table = marey__report_table(report, name, len);
         add(tables, &n, table);
-        for (size_t i = 0; i < MAREY__COUNT_OF(companies); i++)
-            if (report->tables[companies[i].table] == table &&
-                marey_table_n_rows(report->tables[companies[i].company]) >= companies[i].n_from)
-                add(tables, &n, report->tables[companies[i].company]);
+        for (size_t i = 0; i < MAREY__COUNT_OF(followers); i++)
+            if (report->tables[followers[i].table] == table &&
+                marey_table_n_rows(report->tables[followers[i].follower]) >= followers[i].n_from)
+                add(tables, &n, report->tables[followers[i].follower]);
     }
     return n;
 }
@@ -166,7 +166,7 @@ static marey_status put_table(struct text *text, const marey_table *table, bool 
 {
     static const char *const one_process[] = {"processes", "rank_min_ns", "rank_max_ns", "max_rank",
                                               NULL};
-    /* What is the same in all rows of these; a line below the tables says it. */
+    /* Equal in all rows; a line below the tables has it. */
     static const char *const many_ranks[] = {"per", "median_ns", NULL};
     const size_t n = marey_table_n_rows(table);
     const bool is_tree = strcmp(marey_table_name(table), "tree") == 0;

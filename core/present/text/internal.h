@@ -16,7 +16,7 @@
 #include "present/draw/internal.h"
 #include <marey/stacks.h>
 
-/* Threads at one moment by equal stacks: <marey/stacks.h> from inside. */
+/* Threads grouped by equal stacks: the types of <marey/stacks.h>. */
 
 struct marey__stack_member {
     const struct marey_samples_seen *seen;

@@ -5,36 +5,43 @@
 #include "base/internal.h"
 #include "present/text/internal.h"
 
+/* The key of a member; the first one of an object has no comma. */
+static void put_key(struct marey__buf *line, const char *key)
+{
+    const bool is_first = line->len != 0 && line->data[line->len - 1] == '{';
+    marey__buf_printf(line, "%s\"%s\": ", is_first ? "" : ", ", key);
+}
+
 static void put_text(struct marey__buf *line, const char *key, const char *text)
 {
-    marey__buf_printf(line, "\"%s\": ", key);
+    put_key(line, key);
     marey__json_put(line, text, strlen(text));
 }
 
 static void put_number(struct marey__buf *line, const char *key, int64_t number)
 {
+    put_key(line, key);
     if (number < 0)
-        marey__buf_printf(line, "\"%s\": null", key);
+        marey__buf_puts(line, "null");
     else
-        marey__buf_printf(line, "\"%s\": %" PRId64, key, number);
+        marey__buf_printf(line, "%" PRId64, number);
 }
 
 static void put_flag(struct marey__buf *line, const char *key, bool value)
 {
-    marey__buf_printf(line, ", \"%s\": %s", key, value ? "true" : "false");
+    put_key(line, key);
+    marey__buf_puts(line, value ? "true" : "false");
 }
 
 static void put_process(struct marey__buf *line, const struct marey_samples_process *process)
 {
-    marey__buf_printf(line, "{\"pid\": %" PRId64 ", \"ppid\": %" PRId64 ", ", process->pid,
-                      process->ppid);
+    marey__buf_printf(line, "{\"pid\": %" PRId64 ", \"ppid\": %" PRId64, process->pid, process->ppid);
     put_number(line, "rank", process->rank);
-    marey__buf_puts(line, ", ");
     put_number(line, "worker", process->worker);
-    marey__buf_puts(line, ", ");
-    marey__buf_puts(line, "\"python\": \"");
+    put_key(line, "python");
+    marey__buf_puts(line, "\"");
     marey__put_python_version(line, process->python);
-    marey__buf_puts(line, "\", ");
+    marey__buf_puts(line, "\"");
     put_text(line, "command", process->command);
     marey__buf_puts(line, "}");
 }
@@ -43,18 +50,16 @@ static void put_thread(struct marey__buf *line, const struct marey__stack_member
 {
     const uint32_t flags = member->seen->flags;
     char wait[64];
-    marey__buf_printf(line, "{\"pid\": %" PRId64 ", \"tid\": %" PRId64 ", ", member->process->pid,
+    marey__buf_printf(line, "{\"pid\": %" PRId64 ", \"tid\": %" PRId64, member->process->pid,
                       member->thread->tid);
     put_number(line, "rank", member->process->rank);
-    marey__buf_puts(line, ", ");
     put_number(line, "worker", member->process->worker);
-    marey__buf_puts(line, ", ");
     put_text(line, "name", member->thread->name);
     put_flag(line, "is_main", member->thread->is_main != 0);
-    marey__buf_printf(line, ", \"state\": %s, ",
-                      (flags & MAREY_SAMPLE_ON_CPU) != 0    ? "\"running\""
-                      : (flags & MAREY_SAMPLE_OFF_CPU) != 0 ? "\"waiting\""
-                                                            : "null");
+    put_key(line, "state");
+    marey__buf_puts(line, (flags & MAREY_SAMPLE_ON_CPU) != 0    ? "\"running\""
+                          : (flags & MAREY_SAMPLE_OFF_CPU) != 0 ? "\"waiting\""
+                                                                : "null");
     put_text(line, "wait", marey_sampler_wait_text(member->seen->wait, wait, sizeof wait));
     put_flag(line, "gil", (flags & MAREY_SAMPLE_GIL) != 0);
     put_flag(line, "wants_gil", (flags & MAREY_SAMPLE_WANTS_GIL) != 0);
@@ -76,13 +81,9 @@ static void put_frames(struct marey__buf *line, const marey_samples *samples, ui
             marey_samples_get_function(samples, location.function);
         marey__buf_printf(line, "%s\n      {", separator);
         put_text(line, "function", function->name);
-        marey__buf_puts(line, ", ");
         put_text(line, "file", function->file);
-        marey__buf_puts(line, ", ");
         put_number(line, "line", location.line != 0 ? (int64_t)location.line : -1);
-        marey__buf_puts(line, ", ");
         put_text(line, "kind", (unsigned)function->kind < 4 ? kinds[function->kind] : "mark");
-        marey__buf_puts(line, ", ");
         put_text(line, "library", function->module);
         marey__buf_puts(line, "}");
         separator = ",";
@@ -95,9 +96,9 @@ static void put_group(struct marey__buf *line, const struct marey_stack_groups *
 {
     const bool has_majority = groups->n_groups != 0 && groups->groups[0].is_majority;
     const bool is_outlier = has_majority && !group->is_majority && group->n_leading != 0;
-    marey__buf_printf(line, "\n    {\"is_main\": %s", group->n_leading != 0 ? "true" : "false");
+    marey__buf_puts(line, "\n    {");
+    put_flag(line, "is_main", group->n_leading != 0);
     put_flag(line, "is_majority", group->is_majority);
-    marey__buf_puts(line, ", ");
     put_number(line, "parts_at", is_outlier ? (int64_t)group->shared : -1);
     marey__buf_puts(line, ", \"threads\": [");
     for (size_t i = 0; i < group->n; i++) {
@@ -127,7 +128,7 @@ marey_status marey_stacks_json(const marey_stack_groups *groups, FILE *out)
     }
     marey__buf_puts(&line, "],\n  \"failures\": [");
     for (size_t i = 0; i < stacks->n_failures; i++) {
-        marey__buf_printf(&line, "%s\n    {\"pid\": %d, ", i == 0 ? "" : ",",
+        marey__buf_printf(&line, "%s\n    {\"pid\": %d", i == 0 ? "" : ",",
                           (int)stacks->failures[i].pid);
         put_text(&line, "why", stacks->failures[i].why);
         marey__buf_puts(&line, "}");
