@@ -1,4 +1,4 @@
-/* What makes a comparison doubtful: machines that differ, runs that are alone. */
+/* Reasons to doubt a comparison: machines that differ, single runs. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

@@ -181,7 +181,7 @@ static void put_only(struct making *m, const struct marey__name *name)
     marey_table_f64(only, m->a.n != 0 ? m->a.weight_ns : m->b.weight_ns);
 }
 
-/* A function that one side alone has is news when it takes a hundredth of the program. */
+/* A function that only one side has is reported when it takes 1 % of the program. */
 static bool is_news(const struct making *m, enum kind kind)
 {
     return kind == OF_REGIONS || MAREY__MAX(m->a.weight_ns, m->b.weight_ns) > m->whole_ns / 100;

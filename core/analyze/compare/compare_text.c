@@ -232,7 +232,7 @@ static marey_status draw_tables(struct answer *answer, drawer *draw)
     return status;
 }
 
-/* ---- what stands below ---- */
+/* ---- notes below the tables ---- */
 
 static marey_status put_below(struct answer *answer, const char *bullet, const char *style,
                               const char *plain)

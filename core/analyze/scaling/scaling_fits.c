@@ -7,7 +7,7 @@
  *
  * and without its last term is Amdahl's. It is linear in the three, so that the nearest curve without a negative term
  * is found exactly: it is the best one of those that leave some terms out and come out without a negative one. No start
- * value, no iteration, and nothing that a strange series could keep from converging. One with the last term alone has no
+ * value, no iteration, and nothing that a strange series could keep from converging. One with only the last term has no
  * T(1), and is not taken.
  */
 #include <math.h>
@@ -343,7 +343,7 @@ static bool fit_model(struct task *task)
     return true;
 }
 
-/* Which of the two to trust. */
+/* Give the worse of the two models a reason to prefer the other. */
 static void weigh(struct marey__scaling_fit *amdahl, struct marey__scaling_fit *usl)
 {
     if (!usl->is_fitted || usl->reason != NULL || isnan(usl->coherency.low))

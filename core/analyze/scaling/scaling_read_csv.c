@@ -3,7 +3,7 @@
  * row of the wide form has those of one epoch, each in its column. Every byte comes from outside.
  *
  * Rows of one experiment, strategy, run, and number of workers and nodes are a run. Where its epochs begin anew, a repeat
- * begins: whoever starts a program twice under one name has two runs.
+ * begins: a program that is started twice under one name gives two runs.
  */
 #include <assert.h>
 #include <math.h>
@@ -31,7 +31,7 @@ static const char *const measure_names[MAREY__N_MEASURES] = {
     "computation_vs_communication",
 };
 
-/* Columns; those of the wide form stand after, in the order of the measures. */
+/* Columns; those of the wide form follow, in the order of the measures. */
 enum column {
     WORKERS,
     EXPERIMENT,
@@ -115,7 +115,7 @@ static bool put_key(struct marey__buf *key, const struct marey__csv *csv, uint32
     static const size_t texts[] = {EXPERIMENT, STRATEGY, RUN};
     for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++) {
         struct marey__csv_field field;
-        /* A NUL ends a text: what stands after it is nobody's name. */
+        /* A NUL ends a text. */
         if (marey__csv_find(csv, texts[i], &field))
             marey__buf_put(key, field.text, strnlen(field.text, field.len));
         marey__buf_put(key, "", 1);

@@ -1,7 +1,7 @@
 /*
  * Which processes of a recording are a run. Processes of one run id and world size are; but where a rank has several that
  * train, one was started after the other, as repeats under one name and restarts are, and each is of its own run.
- * Who starts each rank by hand gives each its own id: ids of one rank alone are taken for parts of one run.
+ * Ranks that are started by hand have an id each: ids with only one rank are parts of one run.
  * Files of traces have a process for each window of a profiler: those of one rank and pid are of one run.
  */
 #include <inttypes.h>
@@ -281,7 +281,7 @@ static void put_missing(const struct source *source, uint32_t n_workers, uint32_
     size_t at = 0;
     uint32_t n_named = 0;
     if (source->workers[0]->process->rank < 0)
-        return; /* nobody knows which */
+        return; /* unknown which */
     for (int64_t rank = 0; rank < n_workers && n_named < MAX_NAMED; rank++) {
         while (at < source->n && source->workers[at]->process->rank >= 0 &&
                source->workers[at]->process->rank < rank)
@@ -410,7 +410,7 @@ static marey_status read_processes(struct runs *runs)
 
 /* ---- groups ---- */
 
-/* The id of the run that a process is of; "" for all ids that have one rank of several alone. */
+/* The run id of a process; "" for all ids with only one rank of several. */
 static const char *find_id(const struct runs *runs, size_t i)
 {
     const struct marey_process *own = runs->workers[i].process;
@@ -428,7 +428,7 @@ static bool is_same_run(const struct worker *a, const struct worker *b)
     return a->process->world_size == b->process->world_size && strcmp(a->run_id, b->run_id) == 0;
 }
 
-/* The how manieth of its rank that trains in its run. Processes stand by rank, then start. */
+/* How many processes of its rank trained in its run before it. Processes are in order of rank, then start. */
 static uint32_t repeat_of(const struct runs *runs, size_t i)
 {
     const struct worker *worker = &runs->workers[i];

@@ -80,7 +80,7 @@ marey_status marey__scaling_steps_read(struct marey__scaling_steps *steps,
     MAREY_TRY(marey__recording_visit_in_order(recording, process, visit_batch, &r));
     steps->has_open_epoch = r.progress.epoch.is_open;
     steps->n_seen = r.n_seen;
-    /* Where nobody said what warms up, the first step does. */
+    /* Without a mark of warm-up, the first step is the warm-up. */
     if (steps->n_warmup == 0 && steps->n > 1 && r.n_seen > 1) {
         memmove(steps->list, steps->list + 1, --steps->n * sizeof *steps->list);
         steps->n_warmup = 1;
@@ -163,7 +163,7 @@ marey_status marey__scaling_parts_read(struct marey__scaling_parts *parts,
         (!marey__device_windows_make(&windows, &set) ||
          !marey__by_rows_make(&rows, &set, &windows, MAREY__BY_STEP, MAREY__WINDOW_STEPS)))
         status = marey__no_memory();
-    /* One worker has nobody to communicate with; of several, what was not recorded is unknown. */
+    /* One worker does not communicate; of several, communication that was not recorded is unknown. */
     if (status == MAREY_OK && !(set.is_unknown && set.process->world_size > 1))
         add_rows(parts, &rows, n_warmup);
     marey__free(rows.rows);

@@ -283,7 +283,7 @@ static bool push_plain(struct machine *m, uint8_t opcode, bool *is_known)
         return push_text(m, 4, true);
     case 0x8d:
         return push_text(m, 8, true);
-    case 'C': /* bytes: nobody asks for them */
+    case 'C': /* bytes: not kept */
     case 'B':
         return push_text(m, opcode == 'C' ? 1 : 4, false);
     default:
