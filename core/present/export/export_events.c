@@ -289,15 +289,9 @@ const struct marey_process *marey__export_nth(const struct marey__export *x, uin
     return NULL;
 }
 
-static int compare_i64(const void *a, const void *b)
+static bool has_repeats(uint64_t *values, size_t n)
 {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static bool has_repeats(int64_t *values, size_t n)
-{
-    qsort(values, n, sizeof values[0], compare_i64);
+    qsort(values, n, sizeof values[0], marey__compare_u64);
     for (size_t i = 1; i < n; i++) {
         if (values[i] == values[i - 1])
             return true;
@@ -332,7 +326,7 @@ static marey_status survey(struct marey__export *x, marey_recording *const *reco
     size_t n_processes = 0, k = 0;
     for (size_t r = 0; r < n; r++)
         n_processes += marey_recording_n_logs(recordings[r]);
-    int64_t *pids = marey__calloc(n_processes + 1, sizeof *pids);
+    uint64_t *pids = marey__calloc(n_processes + 1, sizeof *pids);
     MAREY__TRY_MEMORY(pids != NULL);
 
     const char *host = NULL;
@@ -345,7 +339,7 @@ static marey_status survey(struct marey__export *x, marey_recording *const *reco
             host = process->host;
             /* Samples of a process lie on tracks of their own, beside its events. */
             if (n == 1 || strcmp(process->source, MAREY__SAMPLES_SOURCE) != 0)
-                pids[k++] = process->pid;
+                pids[k++] = (uint64_t)process->pid;
         }
     }
     x->has_own_ids = has_repeats(pids, k);

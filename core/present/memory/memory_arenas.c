@@ -14,12 +14,6 @@ struct range {
     uint64_t begin, end;
 };
 
-static int by_address(const void *a, const void *b)
-{
-    const struct range *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 static size_t list_ranges(const struct marey__memory_timeline *timeline, uint32_t device,
                           struct range *ranges)
 {
@@ -29,7 +23,7 @@ static size_t list_ranges(const struct marey__memory_timeline *timeline, uint32_
         if (block->device == device && marey__memory_is_shown(block))
             ranges[n++] = (struct range){block->address, block->address + (uint64_t)block->bytes};
     }
-    qsort(ranges, n, sizeof *ranges, by_address);
+    qsort(ranges, n, sizeof *ranges, marey__compare_u64); /* by `begin`, the first member */
     return n;
 }
 

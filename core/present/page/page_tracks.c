@@ -421,16 +421,11 @@ static bool on_gpu(void *ctx, const struct marey_batch *batch)
     return true;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct marey__page_event *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
 bool marey__page_place_asyncs(struct marey__page_process *process)
 {
     if (process->n_asyncs != 0)
-        qsort(process->asyncs, process->n_asyncs, sizeof *process->asyncs, by_start);
+        qsort(process->asyncs, process->n_asyncs, sizeof *process->asyncs,
+              marey__compare_u64); /* by `start_ns`, the first member */
     for (size_t i = 0; i < process->n_asyncs; i++) {
         const struct marey__page_event *event = &process->asyncs[i];
         struct marey__page_row *row = marey__page_free_row(&process->async, event->start_ns);

@@ -207,13 +207,6 @@ void marey__db_rows_fini(struct marey__db *db)
     marey__buf_fini(&db->ranges.payloads);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    const int64_t x = ((const struct marey__db_range *)a)->id,
-                  y = ((const struct marey__db_range *)b)->id;
-    return (x > y) - (x < y);
-}
-
 /* All rows from the front on, without holes; a row never moves towards the end. */
 static void close_ranks(struct marey__db_rows *ranges)
 {
@@ -227,7 +220,8 @@ static void close_ranks(struct marey__db_rows *ranges)
 void marey__db_rows_flush(struct marey__db *db)
 {
     struct marey__db_rows *ranges = &db->ranges;
-    qsort(ranges->rows, ranges->n_late, sizeof *ranges->rows, compare_ids);
+    /* By `id`, the first member, which is never negative. */
+    qsort(ranges->rows, ranges->n_late, sizeof *ranges->rows, marey__compare_u64);
     close_ranks(ranges);
     if (db->status == MAREY_OK && ranges->n > 0 && sqlite3_step(ranges->insert) != SQLITE_DONE)
         marey__db_fail(db);
