@@ -33,7 +33,7 @@ static const char *name_point(const marey_table *points, size_t row, char *into,
     return into;
 }
 
-/* Whether the point fails, and that said; also when it only may. */
+/* Whether the point fails. Reports it, also when it only may. */
 static bool report_point(const marey_table *points, size_t row, double percent)
 {
     char name[256];
@@ -93,7 +93,7 @@ struct chart {
     size_t len;
 };
 
-/* Drawn in memory first: what the runs do not have leaves no file. */
+/* Drawn in memory first: a chart without data leaves no file. */
 static marey_status draw(const marey_report *report, const char *name, struct chart *chart)
 {
     FILE *out = open_memstream(&chart->svg, &chart->len);
@@ -104,17 +104,15 @@ static marey_status draw(const marey_report *report, const char *name, struct ch
     return fclose(out) == 0 ? status : MAREY_ENOMEM;
 }
 
-static marey_status write_svg(void *ctx, int fd)
+static int print_svg(void *ctx, FILE *out)
 {
     const struct chart *chart = ctx;
-    FILE *out = fdopen(dup(fd), "w");
-    if (out == NULL)
-        return MAREY_EIO;
-    const bool is_whole = fwrite(chart->svg, 1, chart->len, out) == chart->len;
-    return fclose(out) == 0 && is_whole ? MAREY_OK : MAREY_EIO;
+    return fwrite(chart->svg, 1, chart->len, out) == chart->len
+               ? CLI_FINE
+               : cli_fail("cannot write a chart: %s", strerror(errno));
 }
 
-/* Into a directory that is there, and `*n_written` one higher; a chart without data leaves no file. */
+/* Into an existing directory; counts it in `*n_written`. A chart without data leaves no file. */
 static int write_chart(const marey_report *report, const char *directory, const char *name,
                        size_t *n_written)
 {
@@ -125,7 +123,7 @@ static int write_chart(const marey_report *report, const char *directory, const 
     if (snprintf(path, sizeof path, "%s/%s.svg", directory, name) >= (int)sizeof path)
         written = cli_fail("the path %s is too long", directory);
     else if (status == MAREY_OK)
-        written = cli_write_file(path, write_svg, &chart, NULL);
+        written = cli_print_file(path, print_svg, &chart, NULL);
     else if (status != MAREY_EFORMAT) /* that one: the runs do not have it */
         written = cli_fail("%s", marey_last_error());
     *n_written += status == MAREY_OK && written == CLI_FINE;
@@ -170,7 +168,7 @@ static const struct cli_option options[] = {
 /* ---- reading ---- */
 
 /*
- * NAME=PATH: how long the name is; 0 for a path alone. What is there as a whole is a path, whatever its name has in it.
+ * NAME=PATH: how long the name is; 0 for a path only. An existing file is a path, even with = in its name.
  */
 static size_t name_length(const char *argument)
 {
@@ -178,7 +176,7 @@ static size_t name_length(const char *argument)
     return argument[len] == '=' && access(argument, F_OK) != 0 ? len : 0;
 }
 
-/* Python has said what failed. */
+/* Python has reported the failure. */
 static bool is_reported;
 
 static marey_status convert(void *ctx, const char *command, const char *from, const char *csv)

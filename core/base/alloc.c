@@ -67,6 +67,19 @@ bool marey__grow(void *array, size_t *n_cap, size_t want, size_t size)
     return true;
 }
 
+bool marey__extend(void *array, size_t *n, size_t *n_cap, size_t want, size_t size)
+{
+    char *elements;
+    if (want <= *n)
+        return true;
+    if (!marey__grow(array, n_cap, want, size))
+        return false;
+    memcpy(&elements, array, sizeof elements);
+    memset(elements + *n * size, 0, (want - *n) * size);
+    *n = want;
+    return true;
+}
+
 /* ---- sorting ---- */
 
 int marey__compare_u64(const void *a, const void *b)

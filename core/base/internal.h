@@ -80,6 +80,8 @@ MAREY_PRIVATE_API void marey__alloc_fail_nth(uint64_t n);
  * Grow `*array` (n_cap elements of `size` bytes) so that `want` fit; false leaves it as it was. Doubles.
  */
 MAREY_PRIVATE_API bool marey__grow(void *array, size_t *n_cap, size_t want, size_t size);
+/* The same, where `*n` becomes at least `want` and new elements are zero. */
+MAREY_PRIVATE_API bool marey__extend(void *array, size_t *n, size_t *n_cap, size_t want, size_t size);
 /* Append the value (the last argument) to `array` of `n` elements; false on out of memory, with the array unchanged. */
 #define MAREY__PUSH(array, n, cap, ...)                                                            \
     (marey__grow(&(array), &(cap), (size_t)(n) + 1, sizeof *(array)) &&                            \

@@ -130,12 +130,8 @@ const char marey__no_range[] = "(no range)";
 struct marey__launching *marey__launching_of(struct marey__launching **ranges, size_t *n,
                                              size_t *cap, uint32_t name)
 {
-    if (name >= *n) {
-        if (!marey__grow(ranges, cap, (size_t)name + 1, sizeof **ranges))
-            return NULL;
-        memset(*ranges + *n, 0, (name + 1 - *n) * sizeof **ranges);
-        *n = (size_t)name + 1;
-    }
+    if (!marey__extend(ranges, n, cap, (size_t)name + 1, sizeof **ranges))
+        return NULL;
     (*ranges)[name].name = name;
     return &(*ranges)[name];
 }

@@ -289,12 +289,8 @@ struct marey__rank_steps *marey__rank_steps_of(struct marey__iteration_merge *it
         it->rank_steps[i - 1] = (struct marey__rank_steps){.recording = recording};
     }
     struct marey__rank_steps *steps = &it->rank_steps[i - 1];
-    if (!marey__grow(&steps->steps, &steps->cap, n, sizeof *steps->steps))
-        return NULL;
-    if (n > steps->n)
-        memset(steps->steps + steps->n, 0, (n - steps->n) * sizeof *steps->steps);
-    steps->n = MAREY__MAX(steps->n, n);
-    return steps;
+    return marey__extend(&steps->steps, &steps->n, &steps->cap, n, sizeof *steps->steps) ? steps
+                                                                                         : NULL;
 }
 
 /* The durations of the process whose row is the last. */

@@ -118,12 +118,8 @@ static bool find_base(struct adding *adding, const struct marey_lane_info *lane,
 /* Elements for all nodes, new ones zeroed. */
 static bool cover_nodes(struct marey__stacks *stacks, enum marey__side side)
 {
-    const size_t before = stacks->n_times[side], n = stacks->tree.n;
-    if (!marey__grow(&stacks->times[side], &stacks->cap[side], n, sizeof *stacks->times[side]))
-        return false;
-    memset(stacks->times[side] + before, 0, (n - before) * sizeof *stacks->times[side]);
-    stacks->n_times[side] = n;
-    return true;
+    return marey__extend(&stacks->times[side], &stacks->n_times[side], &stacks->cap[side],
+                         stacks->tree.n, sizeof *stacks->times[side]);
 }
 
 /*

@@ -62,14 +62,7 @@ void marey__merge_fini(struct marey__merge *merge)
 bool marey__cover_names(const struct marey__names *names, void *array, size_t *n, size_t *cap,
                         size_t size)
 {
-    char *elements;
-    if (!marey__grow(array, cap, names->n, size))
-        return false;
-    memcpy(&elements, array, sizeof elements);
-    if (names->n > *n)
-        memset(elements + *n * size, 0, (names->n - *n) * size);
-    *n = MAREY__MAX(*n, names->n);
-    return true;
+    return marey__extend(array, n, cap, names->n, size);
 }
 
 /* Most programs have no async ranges; a million names need no room for them. */

@@ -46,12 +46,9 @@ static struct marey__gpu_launch *launch_of(struct marey__gpu_walk *gpu, uint64_t
 static bool add_to_node(struct marey__lane_walk *lane, uint32_t node,
                         const struct marey__gpu_time *time)
 {
-    if (node >= lane->n_gpu) {
-        if (!marey__grow(&lane->gpu, &lane->gpu_cap, (size_t)node + 1, sizeof *lane->gpu))
-            return false;
-        memset(lane->gpu + lane->n_gpu, 0, (node + 1 - lane->n_gpu) * sizeof *lane->gpu);
-        lane->n_gpu = (size_t)node + 1;
-    }
+    if (node >= lane->n_gpu && !marey__extend(&lane->gpu, &lane->n_gpu, &lane->gpu_cap,
+                                              (size_t)node + 1, sizeof *lane->gpu))
+        return false;
     lane->gpu[node].count += time->count;
     lane->gpu[node].ns += time->ns;
     return true;

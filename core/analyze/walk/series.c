@@ -21,12 +21,9 @@ struct reading {
 static bool extend(struct reading *reading, struct column *column, size_t n)
 {
     const size_t before = column->cap;
-    if (!marey__grow(&column->ns, &column->cap, n, sizeof *column->ns))
+    if (!marey__extend(&column->ns, &column->n, &column->cap, n, sizeof *column->ns))
         return false;
     reading->n_bytes += (column->cap - before) * sizeof *column->ns;
-    if (n > column->n)
-        memset(column->ns + column->n, 0, (n - column->n) * sizeof *column->ns);
-    column->n = MAREY__MAX(column->n, n);
     return true;
 }
 

@@ -48,17 +48,13 @@ static struct marey__live_bucket *bucket_at(struct marey_live *live, uint64_t no
     return newest;
 }
 
-/* The entry of `number`, zeroed when it is new; NULL without memory. */
+/* The entry of `number`, zeroed when it is new; NULL on out of memory. */
 static void *entry_of(void *array, size_t *n, size_t *cap, uint32_t number, size_t size)
 {
     char *entries;
-    if (!marey__grow(array, cap, (size_t)number + 1, size))
+    if (!marey__extend(array, n, cap, (size_t)number + 1, size))
         return NULL;
     memcpy(&entries, array, sizeof entries);
-    if (number >= *n) {
-        memset(entries + *n * size, 0, (number + 1 - *n) * size);
-        *n = (size_t)number + 1;
-    }
     return entries + number * size;
 }
 

@@ -460,26 +460,11 @@ static marey_status write_all(struct marey__samples_log *log, uint64_t now_ns, b
 
 /* ---- rounds ---- */
 
-static bool grow_known(struct marey__samples_log *log, size_t n)
-{
-    if (n <= log->n_known)
-        return true;
-    if (!marey__grow(&log->known, &log->known_cap, n, sizeof *log->known))
-        return false;
-    memset(log->known + log->n_known, 0, (n - log->n_known) * sizeof *log->known);
-    log->n_known = n;
-    return true;
-}
-
 static struct marey__samples_run *run_of(struct marey__samples_log *log, uint32_t process)
 {
-    if (process > log->n_runs) {
-        if (!marey__grow(&log->runs, &log->runs_cap, process, sizeof *log->runs))
-            return NULL;
-        memset(log->runs + log->n_runs, 0, (process - log->n_runs) * sizeof *log->runs);
-        log->n_runs = process;
-    }
-    return &log->runs[process - 1];
+    return marey__extend(&log->runs, &log->n_runs, &log->runs_cap, process, sizeof *log->runs)
+               ? &log->runs[process - 1]
+               : NULL;
 }
 
 static bool put_change(struct marey__samples_log *log, struct marey__samples_run *run,
@@ -553,7 +538,9 @@ static uint64_t weight_to_write(const struct marey__samples_run *run,
 static bool take_round(struct marey__samples_log *log, const struct marey_samples_round *round)
 {
     struct marey__samples_run *const run = run_of(log, round->process);
-    if (run == NULL || !grow_known(log, marey_samples_n_threads(log->samples)) ||
+    if (run == NULL ||
+        !marey__extend(&log->known, &log->n_known, &log->known_cap,
+                       marey_samples_n_threads(log->samples), sizeof *log->known) ||
         !marey__grow(&run->at_ns, &run->at_cap, run->n_rounds + 1, sizeof *run->at_ns) ||
         !marey__grow(&run->weights_ns, &run->weights_cap, run->n_rounds + 1, sizeof *run->weights_ns))
         return false;
