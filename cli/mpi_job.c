@@ -49,7 +49,7 @@ static long find_number(const char *const *names, size_t n)
     return -1;
 }
 
-/* Whether a variable for the rank is among `environ`, texts with a NUL behind each. */
+/* Whether `environment`, strings with a NUL after each, has a variable for the rank. */
 static bool has_rank(const char *environment, size_t len)
 {
     for (const char *at = environment; at < environment + len; at += strlen(at) + 1)
@@ -62,8 +62,8 @@ static bool has_rank(const char *environment, size_t len)
 }
 
 /*
- * A program of an MPI job may start marey by itself, from one rank; it inherits the variables and is no part of the job: MPI
- * would wait for the others for ever. Then its parent has a rank. A launcher has none, or may not be looked at.
+ * A program of an MPI job may start marey by itself, from one rank; it inherits the variables but is not a part of the job: MPI
+ * would wait for the other ranks forever. Its parent then has a rank. A launcher has none, or may not be read.
  */
 static bool is_parent_in_job(void)
 {
@@ -218,7 +218,7 @@ static size_t read_command(char *into, size_t size)
     return len + strlen(into + len);
 }
 
-/* What rank 0 finds out holds for all: each sends its command there and hears whether all are equal. */
+/* Each process sends its command to rank 0, which compares them and sends the result to all. */
 static bool is_one_command(const struct mpi_job *job)
 {
     static char own[1 << 16];

@@ -2,7 +2,7 @@
  * See report_mpi.h. Rank 0 lists the logs and cuts the list into shares of equal size; each process adds up its share; then
  * parts go up a tree, pair by pair: in the first round rank 1 gives to 0, 3 to 2 and so on, in the next 2 to 0.
  *
- * Whatever fails in one process goes up the same tree as a sentence, so that nobody waits for what never comes.
+ * An error in one process goes up the same tree as a message, so that no process waits forever.
  */
 #include "report_mpi.h"
 
@@ -71,7 +71,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct log *)a)->name, ((const struct log *)b)->name);
 }
 
-/* False for what is no recording with logs, or cannot be listed: one process then says what there is to say. */
+/* Returns false if the path is not a recording with logs or cannot be listed; one process then reports why. */
 static bool list_logs(struct list *list, const char *path, uint32_t recording)
 {
     const size_t first = list->n;
@@ -93,7 +93,7 @@ static bool list_logs(struct list *list, const char *path, uint32_t recording)
 
 /* ---- shares ---- */
 
-/* Names with a NUL behind each; an empty one ends a recording. */
+/* Names, each with a NUL after it; an empty one ends a recording. */
 static char *make_share(const struct list *list, size_t from, size_t to, uint32_t n_recordings,
                         size_t *len)
 {
@@ -147,12 +147,6 @@ static char *hand_out(const struct list *list, const struct mpi_job *job, uint32
     return own;
 }
 
-static void send_away(const struct mpi_job *job)
-{
-    for (uint32_t rank = 1; rank < job->size; rank++)
-        mpi_job_send(rank, &(char){NOT_SHARED}, 1);
-}
-
 /* ---- every process: its part ---- */
 
 /* What goes up the tree before the bytes of a part. */
@@ -203,7 +197,7 @@ static marey_status open_share(struct cli_recordings *recordings, int n_paths, c
     return status;
 }
 
-static void look_at(const struct cli_recordings *recordings, struct log_faults *faults)
+static void count_logs(const struct cli_recordings *recordings, struct log_faults *faults)
 {
     for (size_t i = 0; i < recordings->n; i++) {
         faults->n_processes += marey_recording_n_processes(recordings->list[i]);
@@ -237,10 +231,10 @@ static void add_faults(struct log_faults *faults, const struct log_faults *other
 
 static void take_from(uint32_t rank, marey_partial *partial, struct log_faults *faults)
 {
-    size_t news_len, len;
-    struct log_faults *other = mpi_job_receive(rank, &news_len);
+    size_t faults_len, len;
+    struct log_faults *other = mpi_job_receive(rank, &faults_len);
     void *bytes = mpi_job_receive(rank, &len);
-    if (other == NULL || news_len != sizeof *other || (len != 0 && bytes == NULL)) {
+    if (other == NULL || faults_len != sizeof *other || (len != 0 && bytes == NULL)) {
         fail(faults, MAREY_ENOMEM, sentence_of(MAREY_ENOMEM));
     } else {
         other->error[sizeof other->error - 1] = '\0';
@@ -310,7 +304,7 @@ static marey_partial *work_on(const struct mpi_job *job, int n_paths, char **pat
         wants.progress = NULL;
     marey_status status = open_share(recordings, n_paths, paths, share, len, wants.n_jobs);
     if (status == MAREY_OK) {
-        look_at(recordings, faults);
+        count_logs(recordings, faults);
         status = marey_partial_create(recordings->list, recordings->n, &wants, &partial);
     }
     if (status != MAREY_OK)
@@ -326,7 +320,7 @@ static enum report_mpi finish(marey_partial *partial, const struct log_faults *f
         cli_fail("%s", faults->error);
         return REPORT_BAD;
     }
-    /* Nothing but samplers, or nothing at all: what is to be said then is said by one who sees all. */
+    /* Only samplers, or nothing: one process that opens all logs reports that. */
     if (faults->n_processes == 0)
         return REPORT_ALONE;
     if (marey_partial_report(partial, options, &out->report) != MAREY_OK) {
@@ -372,7 +366,8 @@ static enum report_mpi lead(const struct mpi_job *job, int n_paths, char **paths
         done = work(job, n_paths, paths, options, share, len, out);
         free(share);
     } else {
-        send_away(job);
+        for (uint32_t rank = 1; rank < job->size; rank++)
+            mpi_job_send(rank, &(char){NOT_SHARED}, 1);
         mpi_job_end();
     }
     list_fini(&list);

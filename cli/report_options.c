@@ -319,20 +319,23 @@ static bool add_own(struct settings *to, const struct marey_analysis *analysis)
     return true;
 }
 
+/* The switch of an analysis. */
+static bool *switch_of(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(marey_analysis_at(i)->name, name) != 0)
+        i++;
+    return &switches[i];
+}
+
 bool report_options_is_on(const char *analysis)
 {
-    const struct marey_analysis *about;
-    for (size_t i = 0; (about = marey_analysis_at(i)) != NULL; i++)
-        if (strcmp(about->name, analysis) == 0)
-            return switches[i];
-    return false;
+    return *switch_of(analysis);
 }
 
 bool report_options_turn_on(const char *analysis, struct report_choice *choice)
 {
-    const struct marey_analysis *about;
-    for (size_t i = 0; (about = marey_analysis_at(i)) != NULL; i++)
-        switches[i] |= strcmp(about->name, analysis) == 0;
+    *switch_of(analysis) = true;
     return report_options_choose(choice);
 }
 
