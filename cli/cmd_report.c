@@ -16,7 +16,7 @@
 #define NOT_GIVEN UINT32_MAX
 
 static struct {
-    bool json, csv, all, per_iteration;
+    bool json, csv, markdown, all, per_iteration;
     const char *unit, *color, *output, *html, *table, *strategy, *itwinai, *process;
     uint32_t limit, jobs;
 } given = {.color = "auto", .limit = NOT_GIVEN};
@@ -39,6 +39,7 @@ static const struct cli_option options[] = {
      "one unit for all times (default: what fits each)"},
     {"json", 0, CLI_FLAG, NULL, &given.json, "an object: ranges, lost_events, cost, and more"},
     {"csv", 0, CLI_FLAG, NULL, &given.csv, "one table as CSV, times in nanoseconds"},
+    {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "one table as Markdown, for a pull request"},
     {"table", 0, CLI_TEXT, "NAME", &given.table,
      "which: ranges, tree, processes, ... as --json calls them;\n"
      "docs/reference/analyses.md lists those of --gpu, --samples and\n"
@@ -130,10 +131,17 @@ static int print_rest(const struct cli_recordings *recordings, FILE *out)
 
 static marey_status write_report(const marey_report *made, const marey_report *section, FILE *out)
 {
-    const struct marey_write_options wants = {
-        .text = text_wants(out), .table = given.table, .limit = limit_wanted(), .section = section};
-    const char *const format = given.json ? "json" : given.csv ? "csv" : "text";
-    return marey_report_write(given.csv && section != NULL ? section : made, format, &wants, out);
+    const struct marey_write_options wants = {.text = text_wants(out),
+                                              .table = given.table,
+                                              .limit = limit_wanted(),
+                                              .is_short = given.markdown,
+                                              .section = section};
+    const char *const format = given.json       ? "json"
+                               : given.csv      ? "csv"
+                               : given.markdown ? "markdown"
+                                                : "text";
+    return marey_report_write((given.csv || given.markdown) && section != NULL ? section : made,
+                              format, &wants, out);
 }
 
 static marey_status make_report(const struct input *input, marey_report **made, marey_report **section)
@@ -166,7 +174,8 @@ static int print_report(const struct input *input, FILE *out)
         marey_report_destroy(made);
     if (status != MAREY_OK)
         return cli_fail("%s", marey_last_error());
-    const bool has_rest = choice.is_plain && !given.json && !given.csv && input->n_files == 0;
+    const bool has_rest =
+        choice.is_plain && !given.json && !given.csv && !given.markdown && input->n_files == 0;
     return has_rest ? print_rest(input->recordings, out) : CLI_FINE;
 }
 
@@ -227,8 +236,8 @@ static marey_status write_page(void *ctx, int fd)
 static int make_page(int n_args, char **args)
 {
     struct cli_recordings recordings;
-    if (given.json || given.csv || given.per_iteration || given.output != NULL)
-        return cli_fail("--html FILE writes only the page and excludes --json, --csv, "
+    if (given.json || given.csv || given.markdown || given.per_iteration || given.output != NULL)
+        return cli_fail("--html FILE writes only the page and excludes --json, --csv, --markdown, "
                         "--per-iteration and --output");
     if (!cli_open(&recordings, args, n_args) || !cli_select_process(&recordings, given.process))
         return CLI_BAD;
@@ -319,11 +328,11 @@ static bool check_options(int n_args)
     const bool is_default = choice.analysis == marey_analysis_at(0);
     if (n_args == 0)
         cli_say("report needs a recording: marey report RUN.marey");
-    else if (given.json && given.csv)
-        cli_say("--json and --csv exclude one another");
-    else if (given.table != NULL && !given.csv && is_default)
-        cli_say("--table NAME goes with --csv, or with a report such as --samples");
-    else if (given.per_iteration && (given.json || given.csv || !choice.is_plain))
+    else if (given.json + given.csv + given.markdown > 1)
+        cli_say("--json, --csv and --markdown exclude one another");
+    else if (given.table != NULL && !given.csv && !given.markdown && is_default)
+        cli_say("--table NAME goes with --csv or --markdown, or with a report such as --samples");
+    else if (given.per_iteration && (given.json || given.csv || given.markdown || !choice.is_plain))
         cli_say("--per-iteration writes a CSV file and goes with --filter and --output only");
     else if (!report_options_is_on("energy") && (given.itwinai != NULL || given.strategy != NULL))
         cli_say("--write-itwinai and --strategy go with --energy");

@@ -149,17 +149,18 @@ static marey_status write_csv(const marey_report *report, const struct marey_wri
     return marey__csv_rows(table, options->limit != 0 ? options->limit : SIZE_MAX, out);
 }
 
-static marey_status write_markdown(const marey_report *report, const char *list, FILE *out)
+static marey_status write_markdown(const marey_report *report,
+                                   const struct marey_write_options *wants, FILE *out)
 {
     const struct marey_analysis *const about = &report->analysis->about;
     struct marey__buf text = {0};
     for (size_t i = 0; i < about->n_tables; i++) {
         const marey_table *const one = report->tables[i];
         if (one == NULL || marey_table_n_rows(one) == 0 ||
-            (list != NULL && !marey__is_listed(list, marey_table_name(one))))
+            (wants->table != NULL && !marey__is_listed(wants->table, marey_table_name(one))))
             continue;
         marey__buf_printf(&text, "## %s\n\n", marey_table_name(one));
-        marey__markdown_table(&text, one, NULL);
+        marey__markdown_table(&text, one, wants->limit, wants->text.unit);
         marey__buf_puts(&text, "\n");
     }
     marey_status status = marey__buf_to_stream(&text, out);
@@ -180,16 +181,13 @@ marey_status marey_report_write(const marey_report *report, const char *format,
          own != NULL && own->name != NULL; own++)
         if (strcmp(own->name, format) == 0)
             return own->write(report, &wants, out);
-    if (wants.table == NULL && is_csv)
-        return write_csv(report, &wants,
-                         report->table != NULL ? report->table
-                         : report->csv != NULL ? report->csv
-                                               : report->analysis->about.csv,
-                         out);
-    if (is_csv)
-        return write_csv(report, &wants, wants.table, out);
+    const bool is_one = is_csv || (wants.is_short && strcmp(format, "markdown") == 0);
     if (wants.table == NULL)
         wants.table = report->table;
+    if (wants.table == NULL && is_one)
+        wants.table = report->csv != NULL ? report->csv : report->analysis->about.csv;
+    if (is_csv)
+        return write_csv(report, &wants, wants.table, out);
     for (const char *name = wants.table; name != NULL && *name != '\0';) {
         const size_t len = strcspn(name, ",");
         if (marey__report_table(report, name, len) == NULL)
@@ -201,7 +199,7 @@ marey_status marey_report_write(const marey_report *report, const char *format,
     if (strcmp(format, "json") == 0)
         return write_json(report, &wants, out);
     if (strcmp(format, "markdown") == 0)
-        return write_markdown(report, wants.table, out);
+        return write_markdown(report, &wants, out);
     return marey__fail(MAREY_EINVAL,
                        "a report is written as text, json, csv or markdown, not as %s", format);
 }

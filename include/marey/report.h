@@ -200,7 +200,7 @@ struct marey_write_options {
     /* Only this table; in text and Markdown also several, comma separated. NULL: as settings select, else the default. */
     const char *table;
     uint32_t limit; /* rows of a table in text and CSV; 0: all */
-    int is_short;   /* non-zero: short form, for a section of another report */
+    int is_short; /* non-zero: short form, for a section of another report; in Markdown the table of CSV */
     const marey_report *section; /* "ranges": printed after the tables, in JSON an object with its name. Lent. NULL: none */
 };
 /*

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import json
 import signal
 
@@ -51,6 +52,17 @@ def test_csv_is_one_table(marey, recording):
     assert {row["name"]: row["count"] for row in table}["outer"] == "5"
     totals = [int(row["total_ns"]) for row in table]
     assert totals == sorted(totals, reverse=True)
+
+
+def test_markdown_is_one_table_too(marey, recording):
+    lines = marey("report", recording, "--markdown", "--limit", 1).stdout.splitlines()
+    assert lines[0] == "## ranges" and lines[2].startswith("| name | count |") and lines[4].startswith("| ")
+    assert re.fullmatch(r"\.\.\. and \d+ more; --all shows them", lines[6])
+    tree = marey("report", recording, "--tree", "--markdown").stdout
+    assert tree.startswith("## tree\n\n| depth | name |") and "more" not in tree
+    assert "## processes" in marey("report", recording, "--markdown", "--table", "processes").stdout
+    done = marey("report", recording, "--markdown", "--json", status=2)
+    assert "--json, --csv and --markdown exclude one another" in done.stderr
 
 
 def test_csv_is_sorted_as_asked(marey, recording):

@@ -298,7 +298,7 @@ static marey_status put_text(struct answer *answer)
 
 static marey_status draw_markdown(struct answer *answer, const marey_table *drawn)
 {
-    marey__markdown_table(&answer->lines.line, drawn, answer->options->text.unit);
+    marey__markdown_table(&answer->lines.line, drawn, 0, answer->options->text.unit);
     return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
 }
 

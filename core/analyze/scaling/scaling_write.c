@@ -353,7 +353,7 @@ static marey_status put_markdown_table(struct writing *w, const char *heading,
                                        const marey_table *table)
 {
     marey__buf_printf(&w->lines.line, "\n### %s\n\n", heading);
-    marey__markdown_table(&w->lines.line, table, NULL);
+    marey__markdown_table(&w->lines.line, table, 0, NULL);
     return marey__buf_to_stream(&w->lines.line, w->lines.out);
 }
 

@@ -57,7 +57,8 @@ void marey__html_table(struct marey__buf *html, const marey_table *table, size_t
 /* A text or the cell of a table: no bar, no line break, nothing that a renderer takes for HTML or emphasis. */
 void marey__markdown_put(struct marey__buf *line, const char *text, size_t len);
 /* All of a table, titles first; times in `unit`, NULL: in what fits each. */
-void marey__markdown_table(struct marey__buf *lines, const marey_table *table, const char *unit);
+void marey__markdown_table(struct marey__buf *lines, const marey_table *table, size_t limit,
+                           const char *unit);
 
 /* ---- json.c ---- */
 

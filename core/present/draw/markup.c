@@ -144,8 +144,11 @@ static void put_markdown_row(struct marey__buf *lines, const marey_table *table,
     marey__buf_puts(lines, " |\n");
 }
 
-void marey__markdown_table(struct marey__buf *lines, const marey_table *table, const char *unit)
+void marey__markdown_table(struct marey__buf *lines, const marey_table *table, size_t limit,
+                           const char *unit)
 {
+    const size_t n_rows = marey_table_n_rows(table);
+    const size_t n_shown = limit != 0 ? MAREY__MIN(limit, n_rows) : n_rows;
     for (size_t c = 0; c < marey_table_n_columns(table); c++)
         marey__buf_printf(lines, "%s%s", c == 0 ? "| " : " | ", marey_table_column(table, c)->title);
     marey__buf_puts(lines, " |\n");
@@ -153,6 +156,8 @@ void marey__markdown_table(struct marey__buf *lines, const marey_table *table, c
         marey__buf_puts(lines,
                         marey_table_column(table, c)->type == MAREY_TYPE_TEXT ? "|---" : "|---:");
     marey__buf_puts(lines, "|\n");
-    for (size_t row = 0; row < marey_table_n_rows(table); row++)
+    for (size_t row = 0; row < n_shown; row++)
         put_markdown_row(lines, table, row, unit);
+    if (n_shown < n_rows)
+        marey__buf_printf(lines, "\n... and %zu more; --all shows them\n", n_rows - n_shown);
 }
