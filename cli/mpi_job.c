@@ -272,7 +272,7 @@ enum mpi_begin mpi_job_begin(struct mpi_job *job)
     const char *const why = come_up(job);
     if (why != NULL) {
         if (rank == 0)
-            cli_say("this command was started by MPI, and %s: one process does the work alone", why);
+            cli_say("this command was started by MPI, and %s: one process does all the work", why);
         return rank == 0 ? MPI_JOB_ALONE : MPI_JOB_LEAVE;
     }
     if (is_one_command(job))

@@ -129,7 +129,7 @@ static bool begin_member(marey__byte_source *source)
     }
     /* Some writers fill their last block with zeros, which gzip ignores too. */
     if (!is_zeros(source->io.in, source->io.n_in))
-        note_damage(source, "has other bytes behind its gzip data,");
+        note_damage(source, "has other bytes after its gzip data,");
     return false;
 }
 

@@ -196,7 +196,7 @@ static int take_baseline(PyObject *self, PyObject *baseline, struct marey_export
     if (baseline == Py_None)
         return 0;
     if (!Py_IS_TYPE(baseline, Py_TYPE(self))) {
-        PyErr_SetString(PyExc_TypeError, "the baseline is no recording");
+        PyErr_SetString(PyExc_TypeError, "the baseline is not a recording");
         return -1;
     }
     struct recording *old = (struct recording *)baseline;

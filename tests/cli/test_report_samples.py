@@ -131,7 +131,7 @@ def test_every_table_is_drawn_and_written(marey):
     [
         (["--samples", "--by", "shape"], "not 'shape'"),
         (["--samples", "--iterations"], "iterations takes a value: slow|A..B"),
-        (["--samples", "--iterations=soon"], "'soon' are no iterations"),
+        (["--samples", "--iterations=soon"], "'soon' does not select iterations"),
         (["--samples", "--range", "backward"], "has a range 'backward'"),
         (["--samples", "--rank", "7"], "no process of rank 7"),
         (["--samples", "--thread", "nobody"], "no thread called 'nobody'"),

@@ -83,7 +83,7 @@ def test_without_the_library_rank_0_works_alone(mpi: Mpi, tool: str, run: Run, m
     alone = run([tool, "report", str(many), "--json"]).stdout
     done = run(mpi.run(2, tool, "report", many, "--json"), env={"MAREY_MPI_LIBRARY": "/nowhere/libmpi.so"})
     assert done.stdout == alone
-    assert done.stderr.count("one process does the work alone") == 1
+    assert done.stderr.count("one process does all the work") == 1
 
 
 def test_a_killed_process_ends_the_job(mpi: Mpi, tool: str, environment: dict[str, str], tmp_path: Path) -> None:

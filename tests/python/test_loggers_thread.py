@@ -162,7 +162,7 @@ def test_close_waits_for_a_stuck_logger_no_longer_than_its_patience() -> None:
     stuck = Stuck()
     log = Batched([stuck], patience_s=0.1)
     log.log_metrics({"x": 1.0}, 0)
-    with pytest.warns(RuntimeWarning, match="not done after 0.1 s: what they have not written is lost"):
+    with pytest.warns(RuntimeWarning, match="did not finish within 0.1 s: unwritten metrics are lost"):
         log.close()
     stuck.answer.set()
 

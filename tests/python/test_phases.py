@@ -84,9 +84,9 @@ def test_off_nothing_happens_and_a_recording_may_begin_or_end_within(tmp_path):
 
 
 def test_other_names_are_refused_with_the_vocabulary(record):
-    with record(), pytest.raises(ValueError, match=r"'lunch' is no phase.*data, forward"):
+    with record(), pytest.raises(ValueError, match=r"'lunch' is not a phase.*data, forward"):
         phases.enter("lunch")
-    with pytest.raises(ValueError, match="'lunch' is no phase"):
+    with pytest.raises(ValueError, match="'lunch' is not a phase"):
         phases("lunch")
 
 

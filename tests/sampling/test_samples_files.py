@@ -35,9 +35,9 @@ def backward(n):
 
 def step():
     with marey.range("forward"):
-        forward(400000)
+        forward(1500000)
     with marey.range("backward"):
-        backward(400000)
+        backward(1500000)
 
 def load(stop):
     while not stop.wait(0.01):

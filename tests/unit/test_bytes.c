@@ -204,7 +204,7 @@ static void members_follow_one_another(void **state)
     marey__buf_puts(&packed, "other");
     taken = take_memory(packed.data, packed.len);
     expect_bytes(&taken, whole.data, whole.len);
-    assert_non_null(strstr(taken.damage, "other bytes behind its gzip data"));
+    assert_non_null(strstr(taken.damage, "other bytes after its gzip data"));
     marey__buf_fini(&taken.bytes);
     marey__buf_fini(&packed);
     marey__buf_fini(&whole);

@@ -95,7 +95,7 @@ static void one_number_of_workers_is_no_scaling(void **state)
 {
     (void)state;
     char *text = draw(stops, 1, write_text);
-    has(text, "ddp was measured with 1 worker alone");
+    has(text, "ddp was measured with 1 worker only");
     free(text);
 }
 

@@ -65,7 +65,8 @@ static marey_status parse_numbers(const char *text, const char *of, bool may_be_
         ok = parse_number(dots + 2, len - before - 2, &out->last);
     ok = ok && len > 2 * (size_t)(dots != NULL) && out->first <= out->last;
     return ok ? MAREY_OK
-              : marey__fail(MAREY_EINVAL, "'%s' are no %s: a number, or two as in 10..20%s", text,
+              : marey__fail(MAREY_EINVAL,
+                            "'%s' does not select %s: give a number, or two as in 10..20%s", text,
                             of, may_be_slow ? ", or slow" : "");
 }
 

@@ -305,8 +305,8 @@ void marey__scaling_summary(struct marey__buf *line, const marey_report *report,
     if (s.series->n == 1) {
         marey__buf_printf(line,
                           "was measured with %" PRIu64
-                          " worker%s alone: whether it scales takes runs "
-                          "with other numbers of workers.",
+                          " worker%s only. Add runs with other numbers of workers "
+                          "to see how it scales.",
                           workers(&s, 0), workers(&s, 0) == 1 ? "" : "s");
         return;
     }

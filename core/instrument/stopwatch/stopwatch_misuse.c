@@ -19,7 +19,7 @@ static const struct {
                                    "stopwatch: '%s' still ran when its thread ended"},
     [MAREY__WATCH_ONCE_TWICE] = {"started twice as a one-time measurement",
                                  "stopwatch: the one-time measurement '%s' was started before; the "
-                                 "second start is ignored: give it a name of its own"},
+                                 "second start is ignored: give it a different name"},
     [MAREY__WATCH_ONCE_NOT_STARTED] = {"stopped without a start as a one-time measurement",
                                        "stopwatch: the one-time measurement '%s' is not running; "
                                        "the stop is ignored: start it first"},

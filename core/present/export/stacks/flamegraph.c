@@ -426,7 +426,7 @@ static void put_left_out(const struct marey__flame *f, struct marey__buf *text)
         marey__text_count_of(text, f->n_narrow, "path");
         marey__buf_printf(text, " narrower than %.2g pixels, together ", MAREY__FLAME_NARROWEST);
         marey__text_duration(text, (double)f->narrow_ns, NULL);
-        marey__buf_puts(text, ", left out; light grey stands for them. ");
+        marey__buf_puts(text, ", left out; light grey marks them. ");
     }
     if (f->e.options.filter != NULL) {
         marey__buf_puts(text, "Only names that match ");
