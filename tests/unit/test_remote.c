@@ -460,7 +460,7 @@ static void what_is_no_python_is_said_so(void **state)
         marey__remote_open(pid, NULL, 2000, &remote); /* longer than it counts as young */
     assert_int_equal(status, MAREY_EUNAVAILABLE);
     assert_non_null(strstr(marey_last_error(), "sleep 600"));
-    assert_non_null(strstr(marey_last_error(), "no Python"));
+    assert_non_null(strstr(marey_last_error(), "not a Python"));
     kill(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0)
         ;

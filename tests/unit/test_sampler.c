@@ -658,7 +658,7 @@ static void what_cannot_be_sampled_is_refused_with_a_sentence(void **state)
     struct marey_sampler_options options = {.size = sizeof options, .pids = &self, .n_pids = 1};
     options.no_children = 1;
     assert_int_equal(marey_sampler_create(&options, &sampler), MAREY_EUNAVAILABLE);
-    assert_non_null(strstr(marey_last_error(), "no Python"));
+    assert_non_null(strstr(marey_last_error(), "not a Python"));
     const pid_t none = 0x3fffffff;
     options.pids = &none;
     assert_int_equal(marey_sampler_create(&options, &sampler), MAREY_EUNAVAILABLE);
