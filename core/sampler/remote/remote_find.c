@@ -185,13 +185,12 @@ marey_status marey__remote_find(struct marey__remote *remote, struct marey__remo
     marey__remote_maps_fini(&maps);
     if (!is_found && too_old != 0)
         return marey__remote_fail_too_old(remote, too_old);
-    return is_found
-               ? MAREY_OK
-               : marey__fail(
-                     MAREY_EUNAVAILABLE,
-                     "process %d (%s) is not a Python that marey can find: neither a file that it has "
-                     "mapped nor its memory shows a _PyRuntime",
-                     (int)remote->process.pid, remote->process.command);
+    return is_found ? MAREY_OK
+                    : marey__fail(MAREY_EUNAVAILABLE,
+                                  "process %d (%s) is not a Python that marey can find: neither a "
+                                  "file that it has "
+                                  "mapped nor its memory shows a _PyRuntime",
+                                  (int)remote->process.pid, remote->process.command);
 }
 
 uint64_t marey__remote_find_asyncio(struct marey__remote *remote)
