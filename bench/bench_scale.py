@@ -142,7 +142,7 @@ def put_bars(
     few, many = points[sizes[0], ()], points[most, ()]
     grown = (many["mb"] - few["mb"]) * 1e3 / (most - sizes[0])
     what = f"Report, memory, {sizes[0]} to {most:,} ranks"
-    results.put(what, f"{few['mb']:.0f} to {many['mb']:.0f} MB, {grown:.1f} kB a rank", "<= 6 kB a rank", grown <= 6)
+    results.put(what, f"{few['mb']:.0f} to {many['mb']:.0f} MB, {grown:.1f} kB a rank", "<= 3 kB a rank", grown <= 3)
     fits = bench.runs_with_few_files()
     results.put(f"Report, {most:,} ranks, {FEW_FILES} open files allowed", "runs" if fits else "fails", "runs", fits)
 
