@@ -9,6 +9,7 @@ process that trains it does nothing. It travels to workers that are spawned as w
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import sys
@@ -41,7 +42,9 @@ class _Loop:
         try:
             return self.original(*args, **kwargs)
         finally:
-            _native.stop()  # workers exit through os._exit, so flush here
+            # Workers exit through os._exit, so flush here. A recording that failed was reported; the training goes on.
+            with contextlib.suppress(_native.MareyError):
+                _native.stop()
 
     def __reduce__(self) -> tuple[Function, tuple[tuple[int, int]]]:
         return _loop_of, (_native.rank(),)
