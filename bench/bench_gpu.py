@@ -197,7 +197,8 @@ def main() -> int:
         print("not here: torch sees no GPU, or there is no C compiler")
         return 77
     with tempfile.TemporaryDirectory(dir=arguments.dir) as folder:
-        control = [compiler, "-O2", "-shared", "-fPIC", f"-I{HERE.parent / 'core'}", str(HERE / "cupti_control.c")]
+        folders = [f"-I{HERE.parent / name}" for name in ("core", "include")]
+        control = [compiler, "-O2", "-shared", "-fPIC", *folders, str(HERE / "cupti_control.c")]
         subprocess.run([*control, "-o", f"{folder}/cupti_control.so"], check=True)
         servers = {tool: Server(tool, folder, 10 if arguments.quick else 20) for tool in TOOLS}
         tell(Results(arguments.results), measure_all(servers, 5 if arguments.quick else 30))
