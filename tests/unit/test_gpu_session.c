@@ -1,5 +1,7 @@
 /* gpu: sessions with a stand-in of CUPTI (tests/cupti) when memory runs out, at each allocation in turn. */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #include "instrument/gpu/internal.h"
 #include "scratch.h"
@@ -8,7 +10,9 @@
 enum { N_LAUNCHES = 3, MOST = 400 };
 
 typedef void launch_fn(const char *name, uint32_t stream, uint32_t grid, uint32_t block);
+typedef void gate_fn(int is_shut);
 static launch_fn *launch;
+static gate_fn *gate;
 
 /* The driver first: the runtime asks for it by its name alone. */
 static int load_stand_ins(void **state)
@@ -16,9 +20,11 @@ static int load_stand_ins(void **state)
     (void)state;
     void *driver = dlopen(STANDINS "/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     void *runtime = dlopen(STANDINS "/libcudart.so.13", RTLD_NOW | RTLD_GLOBAL);
-    if (driver == NULL || runtime == NULL)
+    void *cupti = dlopen(STANDINS "/libcupti.so.13", RTLD_NOW);
+    if (driver == NULL || runtime == NULL || cupti == NULL)
         return -1;
     *(void **)&launch = dlsym(runtime, "gpu_launch");
+    *(void **)&gate = dlsym(cupti, "marey_test_cupti_gate");
     return setenv("MAREY_CUPTI_LIBRARY", STANDINS "/libcupti.so.13", 1);
 }
 
@@ -182,6 +188,87 @@ static void memsets_that_measure_the_cost_are_not_recorded(void **state)
     assert_int_equal(marey_stop(), MAREY_OK);
 }
 
+/* ---- no kernel without its launch, whoever launches while tracing ends ---- */
+
+static void *stop_tracing(void *arg)
+{
+    marey_gpu_stop();
+    return arg;
+}
+
+static void work_launched_during_a_stop_is_not_recorded(void **state)
+{
+    const struct scratch *s = *state;
+    struct marey_gpu_counts before, after;
+    pthread_t thread;
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    gate(1);
+    setenv("MAREY_TEST_CUPTI", "gate=4", 1); /* the last flush waits */
+    assert_int_equal(marey_gpu_start(NULL), MAREY_OK);
+    marey_gpu_counts_get(&before);
+    launch("before the stop", 7, 1, 32);
+    assert_int_equal(pthread_create(&thread, NULL, stop_tracing, NULL), 0);
+    while (__atomic_load_n(&marey__gpu.tells, __ATOMIC_SEQ_CST) != MAREY__GPU_NO_CALLS)
+        usleep(100);
+    launch("during the stop", 7, 1, 32);
+    gate(0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    unsetenv("MAREY_TEST_CUPTI");
+    marey_gpu_counts_get(&after);
+    assert_int_equal(after.calls - before.calls, 1);
+    assert_int_equal(after.kernels - before.kernels, 1);
+    assert_int_equal(marey_stop(), MAREY_OK);
+}
+
+/* The thread is still taking CUPTI when a stop and another start are ordered: it has nothing to keep before the stop. */
+static void a_start_that_was_stopped_meanwhile_records_nothing(void **state)
+{
+    const struct scratch *s = *state;
+    struct marey_gpu_counts before, after;
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    marey_gpu_counts_get(&before);
+    const uint32_t session = marey__gpu.session;
+    gate(1);
+    setenv("MAREY_TEST_CUPTI", "gate=2,slow=20000",
+           1); /* kernels' records wait; then there is time to launch */
+    assert_int_equal(marey_gpu_start_later(NULL), MAREY_OK);
+    usleep(100000);
+    marey_gpu_stop_later();
+    assert_int_equal(marey_gpu_start_later(NULL), MAREY_OK);
+    gate(0);
+    while (__atomic_load_n(&marey__gpu.session, __ATOMIC_RELAXED) == session) {
+        launch("between", 7, 1, 32);
+        usleep(200);
+    }
+    marey_gpu_settle();
+    assert_true(marey__gpu.is_tracing);
+    launch("after both", 7, 1, 32);
+    marey_gpu_stop();
+    unsetenv("MAREY_TEST_CUPTI");
+    marey_gpu_counts_get(&after);
+    assert_int_equal(after.calls - before.calls, 1);
+    assert_int_equal(after.kernels - before.kernels, 1);
+    assert_int_equal(marey_stop(), MAREY_OK);
+}
+
+/* Work of a warm-up is thrown away: it is not missing when it has not ended. */
+static void only_work_that_is_kept_counts_as_incomplete(void **state)
+{
+    (void)state;
+    _Alignas(8) uint8_t record[256] = {MAREY__CUPTI_KERNEL}; /* begins and ends at 0 */
+    const uint8_t *const records[] = {record};
+    struct marey_gpu_counts counts[3];
+    marey_gpu_counts_get(&counts[0]);
+    marey__gpu_decode(records, 1);
+    marey_gpu_counts_get(&counts[1]);
+    marey__gpu.keep_from = 1;
+    marey__gpu_decode(records, 1);
+    marey__gpu.keep_from = UINT64_MAX;
+    marey_gpu_counts_get(&counts[2]);
+    assert_int_equal(counts[1].incomplete, counts[0].incomplete);
+    assert_int_equal(counts[2].incomplete, counts[1].incomplete + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +279,9 @@ int main(void)
         cmocka_unit_test(what_came_before_a_number_is_known_when_it_wraps),
         SCRATCH_TEST(a_later_stop_tells_below_which_number_its_work_is),
         SCRATCH_TEST(memsets_that_measure_the_cost_are_not_recorded),
+        SCRATCH_TEST(work_launched_during_a_stop_is_not_recorded),
+        SCRATCH_TEST(a_start_that_was_stopped_meanwhile_records_nothing),
+        cmocka_unit_test(only_work_that_is_kept_counts_as_incomplete),
     };
     return cmocka_run_group_tests(tests, load_stand_ins, NULL);
 }

@@ -192,9 +192,9 @@ static marey_status acquire(bool is_kept)
     marey_gpu_settle();
     pthread_mutex_lock(&gpu->turn);
     if (!gpu->is_tracing && is_wanted())
-        st = marey__gpu_session_start(is_kept);
+        st = marey__gpu_session_start();
     pthread_mutex_lock(&gpu->lock);
-    if (gpu->is_tracing && gpu->is_on && is_kept && marey__gpu_keep_from() == UINT64_MAX)
+    if (is_kept)
         marey__gpu_keep();
     pthread_mutex_unlock(&gpu->lock);
     pthread_mutex_unlock(&gpu->turn);
@@ -347,7 +347,13 @@ static marey_status go_on(void)
     const bool is_due = gpu->is_on && !gpu->is_armed && !gpu->is_tracing &&
                         (gpu->schedule.active == 0 || schedule_is_due(&is_kept));
     pthread_mutex_unlock(&gpu->lock);
-    return is_due ? marey__gpu_session_start(is_kept) : MAREY_OK;
+    if (is_due)
+        MAREY_TRY(marey__gpu_session_start());
+    pthread_mutex_lock(&gpu->lock);
+    if (is_due && is_kept)
+        marey__gpu_keep();
+    pthread_mutex_unlock(&gpu->lock);
+    return MAREY_OK;
 }
 
 marey_status marey_gpu_resume(void)

@@ -304,7 +304,8 @@ static bool decode(const uint8_t *record, struct work *out)
     if (!marey__gpu_is_earlier((uint32_t)out->correlation))
         return false;
     if (out->begin == 0 || out->end < out->begin) {
-        marey__gpu_count(&counts->incomplete, 1);
+        if (marey__gpu_keep_from() != UINT64_MAX)
+            marey__gpu_count(&counts->incomplete, 1);
         return false;
     }
     if (!marey__gpu_is_kept(out->begin) || out->site == 0)

@@ -50,11 +50,13 @@ static void do_start(void)
     pthread_mutex_unlock(&gpu->lock);
     pthread_mutex_lock(&gpu->turn);
     if (!gpu->is_tracing)
-        st = marey__gpu_session_start(is_kept);
+        st = marey__gpu_session_start();
     pthread_mutex_unlock(&gpu->turn);
     if (st != MAREY_OK)
         marey__gpu_report_failure();
     pthread_mutex_lock(&gpu->lock);
+    if (is_kept && !orders.stops)
+        marey__gpu_keep();
     /* A schedule tries again with its next turn; and a stop that was ordered meanwhile has set this already. */
     if (st != MAREY_OK && !orders.stops && gpu->schedule.active == 0)
         gpu->is_on = false;

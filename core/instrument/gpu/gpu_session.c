@@ -152,7 +152,7 @@ void marey__gpu_session_forget(void)
 
 /* ---- start ---- */
 
-marey_status marey__gpu_session_start(bool is_kept)
+marey_status marey__gpu_session_start(void)
 {
     if (gpu->n_pauses > 0) {
         marey__gpu_pause_note();
@@ -193,15 +193,14 @@ marey_status marey__gpu_session_start(bool is_kept)
     marey__gpu_expect_exit();
     pthread_mutex_lock(&gpu->lock);
     gpu->is_tracing = true;
-    /* Not before all is set, else there is work without the call that launched it; and not if it is over already. */
-    if (is_kept && gpu->is_on)
-        marey__gpu_keep();
     pthread_mutex_unlock(&gpu->lock);
     return MAREY_OK;
 }
 
 void marey__gpu_keep(void)
 {
+    if (!gpu->is_tracing || !gpu->is_on || marey__gpu_keep_from() != UINT64_MAX)
+        return;
     __atomic_store_n(&gpu->keep_from, marey__clock_ticks(), __ATOMIC_RELAXED);
     __atomic_store_n(&gpu->tells, MAREY__GPU_ALL_CALLS, __ATOMIC_RELAXED);
 }
@@ -236,6 +235,8 @@ void marey__gpu_session_stop(struct marey__gpu_ending ending)
         return;
     const struct marey__cupti *cupti = gpu->cupti;
     stop_awaiting();
+    if (!ending.is_ordered && !ending.is_exit) /* an order has done that, and at exit CUDA may be gone */
+        marey__gpu_calls_mark();
     marey__gpu_calls_end();
     marey__gpu_cost_record();
     if (!ending.is_exit)

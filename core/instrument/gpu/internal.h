@@ -240,8 +240,8 @@ void marey__gpu_note_losses(void);
 void marey__gpu_pause_note(void);
 
 /* ---- gpu_session.c: CUPTI is ours; the turn is held ---- */
-/* Records are kept from now on if `is_kept`, else thrown away. In a pause none is started, which is not a failure. */
-marey_status marey__gpu_session_start(bool is_kept);
+/* Records are thrown away until marey__gpu_keep(). In a pause none is started, which is not a failure. */
+marey_status marey__gpu_session_start(void);
 /* What is waited for before CUPTI is given back: the current device's work, that of a context, or none at exit. */
 struct marey__gpu_ending {
     bool is_exit;
@@ -249,7 +249,7 @@ struct marey__gpu_ending {
     void *context;
 };
 void marey__gpu_session_stop(struct marey__gpu_ending ending);
-/* The lock is held: keep records from now on. */
+/* The lock is held: keep records from now on, if CUPTI is ours and tracing is on. */
 void marey__gpu_keep(void);
 /* Before the first call of a context: enable records, which an injected session leaves until now. */
 void marey__gpu_session_meet_context(void *context);
