@@ -43,6 +43,7 @@ static const struct field {
     {MAREY__KEY_SAMPLING, FIELD_TEXT, offsetof(struct marey_process, sampling)},
     {MAREY__KEY_EXPERIMENT, FIELD_TEXT, offsetof(struct marey_process, experiment)},
     {MAREY__KEY_STRATEGY, FIELD_TEXT, offsetof(struct marey_process, strategy)},
+    {MAREY__KEY_STEPS, FIELD_TEXT, offsetof(struct marey_process, steps)},
     {MAREY__KEY_EXIT, FIELD_TEXT, offsetof(struct marey_process, exit_status)},
     {MAREY__KEY_WALL, FIELD_U64, offsetof(struct marey_process, wall_ns)},
     {MAREY__KEY_RUN_CPU, FIELD_U64, offsetof(struct marey_process, cpu_ns)},

@@ -134,7 +134,8 @@ static void find_limit(struct cursor *cursor)
     cursor->stop = 0;
     for (size_t i = 0; cursor->has_records && i < batch->n; i += step_of(batch->words[i])) {
         last = i;
-        if (is_record_of(batch->words[i], MAREY_RECORD_ITERATION, MAREY_RECORD_PHASE)) {
+        if (is_record_of(batch->words[i], MAREY_RECORD_ITERATION, MAREY_RECORD_PHASE) ||
+            is_record_of(batch->words[i], MAREY_RECORD_STEP_HINT, MAREY_RECORD_STEP_HINT)) {
             cursor->stop = i + step_of(batch->words[i]);
             break;
         }

@@ -112,13 +112,14 @@ struct marey__iteration_event {
 
 /*
  * Somebody who works by iterations. `finished` is called at each iteration that counts, on the thread that ended it;
- * `warmup_set` when it changes whether the iteration that runs is warm-up; `epoch_edge` where an epoch begins or ends.
- * No lock is held. Each may be NULL.
+ * `warmup_set` when it changes whether the iteration that runs is warm-up; `epoch_edge` where an epoch begins or ends; `step`
+ * when the n-th training step ends that hints show (steps.c). No lock is held. Each may be NULL.
  */
 struct marey__iteration_subscriber {
     void (*finished)(const struct marey__iteration_event *iteration);
     void (*warmup_set)(bool in_warmup);
     void (*epoch_edge)(void);
+    void (*step)(uint64_t n);
 };
 
 /*
@@ -127,6 +128,31 @@ struct marey__iteration_subscriber {
  */
 bool marey__iteration_subscribe(const struct marey__iteration_subscriber *subscriber);
 void marey__iteration_unsubscribe(const struct marey__iteration_subscriber *subscriber);
+
+/* Who counts iterations; NULL before the first. */
+marey_driver marey__iteration_driver(void);
+/* A step that nobody counts has ended, the n-th: tell subscribers. */
+void marey__iteration_tell_step(uint64_t n);
+
+/* ---- steps.c: training steps of a program that counts none ---- */
+
+enum marey__step_source { MAREY__STEPS_NONE, MAREY__STEPS_UPDATES, MAREY__STEPS_BATCHES };
+enum { MAREY__STEP_PARTS = 16 };
+/* How steps follow from hints: the text of the key "steps". */
+struct marey__step_plan {
+    enum marey__step_source source;
+    uint32_t n; /* parts */
+    struct {
+        uint64_t from;   /* update, from 0 */
+        uint32_t period; /* in updates */
+    } parts[MAREY__STEP_PARTS];
+};
+/* A text that is no plan gives MAREY__STEPS_NONE. */
+MAREY_PRIVATE_API void marey__step_plan_parse(struct marey__step_plan *plan, const char *text);
+/* Whether this update, from 0, ends a step. */
+MAREY_PRIVATE_API bool marey__step_plan_ends(const struct marey__step_plan *plan, uint64_t update);
+/* `driver` has finished its first iteration. */
+void marey__steps_counted_by(marey_driver driver);
 
 /* How many iterations are finished, and how many from the first on are warm-up. */
 struct marey__iteration_place {

@@ -123,7 +123,7 @@ int marey_iteration_finish_by(marey_driver driver, double samples)
     subscriber_list subscribers;
     put_surroundings();
     pthread_mutex_lock(&counter.lock);
-    const bool counts = is_driver(named(driver));
+    const bool counts = is_driver(named(driver)), is_first = counter.driver == NULL;
     if (counts) {
         counter.driver = named(driver);
         count_one(&it, samples);
@@ -138,6 +138,8 @@ int marey_iteration_finish_by(marey_driver driver, double samples)
         return 0;
     }
     put_iteration(&it);
+    if (is_first)
+        marey__steps_counted_by(first);
     for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
         if (subscribers[i] != NULL && subscribers[i]->finished != NULL)
             subscribers[i]->finished(&it);
@@ -161,6 +163,25 @@ struct marey__iteration_place marey__iteration_place(void)
     const struct marey__iteration_place place = {counter.n_finished, counter.warmup_end};
     pthread_mutex_unlock(&counter.lock);
     return place;
+}
+
+marey_driver marey__iteration_driver(void)
+{
+    pthread_mutex_lock(&counter.lock);
+    const marey_driver driver = counter.driver;
+    pthread_mutex_unlock(&counter.lock);
+    return driver;
+}
+
+void marey__iteration_tell_step(uint64_t n)
+{
+    subscriber_list subscribers;
+    pthread_mutex_lock(&counter.lock);
+    memcpy(subscribers, counter.subscribers, sizeof subscribers);
+    pthread_mutex_unlock(&counter.lock);
+    for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
+        if (subscribers[i] != NULL && subscribers[i]->step != NULL)
+            subscribers[i]->step(n);
 }
 
 /* ---- warm-up ---- */

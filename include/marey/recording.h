@@ -126,6 +126,7 @@ struct marey_process {
      * descendants that were waited for. */
     uint64_t wall_ns, cpu_ns;
     const char *exit_status; /* "0" to "255", or "signal 9"; "" for other logs */
+    const char *steps; /* how training steps are found: "updates 0:1", "batches", "driver NAME"; "" only by iterations */
 };
 
 /* The range in which a data-loader worker creates one batch; reports count these ranges. */
@@ -222,6 +223,9 @@ enum marey_record_type {
         22, /* site; nanoseconds of self time that the innermost range of that name loses to ranges of other lanes */
     MAREY_RECORD_AROUND =
         23, /* number of sites; sites of the ranges around the outermost range that begins next on this lane, outermost first */
+    /* Of the whole process, as ITERATION. */
+    MAREY_RECORD_STEP_HINT =
+        24, /* bits 20-27: enum marey_step_hint; training samples of a batch, a double, 0 unknown */
 };
 
 enum marey_work_kind {
@@ -300,6 +304,11 @@ static inline uint32_t marey_record_site(uint64_t word)
     return (uint32_t)word & 0xfffffu;
 }
 static inline uint32_t marey_record_payload_type(uint64_t word)
+{
+    return (uint32_t)(word >> 20) & 0xffu;
+}
+/* Of a STEP_HINT: enum marey_step_hint. */
+static inline uint32_t marey_record_step_hint(uint64_t word)
 {
     return (uint32_t)(word >> 20) & 0xffu;
 }

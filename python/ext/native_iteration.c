@@ -52,6 +52,25 @@ static PyObject *iteration_finish(PyObject *module, PyObject *const *args, Py_ss
     return counts < 0 ? NULL : PyBool_FromLong(counts);
 }
 
+/* step_hint(what, who=0, samples=0.0) */
+static PyObject *step_hint(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    const long what = nargs > 0 ? PyLong_AsLong(args[0]) : 0;
+    const uint64_t who = nargs > 1 ? PyLong_AsUnsignedLongLongMask(args[1]) : 0;
+    const double samples = nargs > 2 ? PyFloat_AsDouble(args[2]) : 0;
+    if (PyErr_Occurred())
+        return NULL;
+    if (what < MAREY_STEP_UPDATE || what > MAREY_STEP_BATCH)
+        return PyErr_Format(PyExc_ValueError, "%ld is not a hint", what);
+    marey_step_hint((enum marey_step_hint)what, who, samples);
+    Py_RETURN_NONE;
+}
+
+static PyObject *auto_is_on(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    return PyBool_FromLong(marey_auto_is_on());
+}
+
 static PyObject *iteration_set_warmup(PyObject *Py_UNUSED(module), PyObject *count)
 {
     uint64_t n;
@@ -131,6 +150,12 @@ PyMethodDef native_iteration_functions[] = {
     {"iteration_finish", (PyCFunction)(void (*)(void))iteration_finish, METH_FASTCALL,
      "iteration_finish($module, samples=None, driver='marey.iteration', /)\n--\n\n"
      "An iteration ends; whether it counts, as no other driver does the counting."},
+    {"step_hint", (PyCFunction)(void (*)(void))step_hint, METH_FASTCALL,
+     "step_hint($module, what, who=0, samples=0.0, /)\n--\n\n"
+     "An optimizer `who` made an update (1), the program asks for a batch (2), and gets one of "
+     "`samples` training samples (3)."},
+    {"auto_is_on", auto_is_on, METH_NOARGS,
+     "auto_is_on($module, /)\n--\n\nWhether the option auto=1 is on."},
     {"set_warmup", iteration_set_warmup, METH_O,
      "set_warmup($module, iterations, /)\n--\n\n"
      "The first iterations of the process are warm-up. Before or during them."},

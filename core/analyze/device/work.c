@@ -398,7 +398,7 @@ static marey_status read_log(struct reader *r)
     r->is_runtime = marey__calloc((size_t)set->process->n_sites + 1, 1);
     if (r->wants_facts)
         r->site_shapes = marey__calloc((size_t)set->process->n_sites + 1, sizeof *r->site_shapes);
-    marey__progress_init(&r->progress, set->process->first_ns);
+    marey__progress_init(&r->progress, set->process, set->process->first_ns);
     static const struct marey__lane_visitor visitor = {.end = end_call, .record = take_record};
     struct marey__range_walk walk = {
         .recording = set->recording, .process = set->process, .visitor = &visitor, .ctx = r};

@@ -240,7 +240,7 @@ static marey_status walk(struct reading *r)
         .recording = r->recording, .process = r->process, .visitor = &visitor, .ctx = r};
     struct marey__span span;
     MAREY__TRY_MEMORY(look_at_sites(r));
-    marey__progress_init(&r->progress, r->process->first_ns);
+    marey__progress_init(&r->progress, r->process, r->process->first_ns);
     MAREY_TRY(marey__range_walk(&walk));
     while (r->member != MAREY__NO_MEMBER &&
            marey__progress_finish(&r->progress, r->process->last_ns, &span))

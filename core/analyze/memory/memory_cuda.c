@@ -258,7 +258,7 @@ static marey_status read_process(struct reading *r)
     static const struct marey__lane_visitor visitor = {.record = take_record};
     struct marey__range_walk walk = {
         .recording = r->recording, .process = r->process, .visitor = &visitor, .ctx = r};
-    marey__progress_init(&r->progress, r->process->first_ns);
+    marey__progress_init(&r->progress, r->process, r->process->first_ns);
     MAREY_TRY(marey__range_walk(&walk));
     while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
         MAREY__TRY_MEMORY(take_span(r, &span));

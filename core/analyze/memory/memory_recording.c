@@ -300,7 +300,7 @@ static marey_status read_process(struct reading *r)
     memcpy(r->pool->device, "host", 5);
     r->pool->first_ns = r->process->first_ns;
     r->pool->last_ns = r->process->last_ns;
-    marey__progress_init(&r->progress, r->process->first_ns);
+    marey__progress_init(&r->progress, r->process, r->process->first_ns);
     MAREY_TRY(marey__recording_visit_in_order(r->recording, r->process->index, visit, r));
     while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
         MAREY__TRY_MEMORY(take_span(r, &span));

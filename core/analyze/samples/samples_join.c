@@ -197,7 +197,7 @@ static marey_status read_spans(const struct marey__samples_target *target, struc
     const struct marey_process *const log = marey_recording_process(target->recording, target->log);
     struct marey__span span;
     w->n = 0;
-    marey__progress_init(&w->progress, log->first_ns);
+    marey__progress_init(&w->progress, log, log->first_ns);
     MAREY_TRY(marey__recording_visit_in_order(target->recording, log->index, visit_batch, w));
     while (marey__progress_finish(&w->progress, log->last_ns, &span))
         MAREY__TRY_MEMORY(keep_span(w, &span));

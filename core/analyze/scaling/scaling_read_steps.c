@@ -76,7 +76,7 @@ marey_status marey__scaling_steps_read(struct marey__scaling_steps *steps,
                                        marey_recording *recording, size_t process)
 {
     struct reading r = {.steps = steps, .process = marey_recording_process(recording, process)};
-    marey__progress_init(&r.progress, r.process->first_ns);
+    marey__progress_init(&r.progress, r.process, r.process->first_ns);
     MAREY_TRY(marey__recording_visit_in_order(recording, process, visit_batch, &r));
     steps->has_open_epoch = r.progress.epoch.is_open;
     steps->n_seen = r.n_seen;

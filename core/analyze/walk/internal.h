@@ -18,6 +18,7 @@
 #include "analyze/walk/lane_replay.h"
 #include "base/internal.h"
 #include "report/internal.h"
+#include "switchboard/internal.h"
 #include <marey/recording.h>
 #include <marey/report.h>
 #include <marey/table.h>
@@ -191,14 +192,20 @@ struct marey__progress {
     uint64_t next_number, begun_number;
     bool is_begun;                   /* by a record of its own, for `begun_number` */
     struct marey__span epoch, phase; /* under way, where `is_open` */
+    struct marey__step_plan plan;    /* of steps that hints show */
+    uint64_t n_updates;
+    double step_samples; /* of the batches since the last step */
+    bool has_batch;      /* delivered since the last request */
 };
 
 /* `first_ns` is the process's first event. */
-void marey__progress_init(struct marey__progress *progress, uint64_t first_ns);
+void marey__progress_init(struct marey__progress *progress, const struct marey_process *process,
+                          uint64_t first_ns);
 /* Whether a record is about the whole process. */
 static inline bool marey__is_progress(uint32_t record_type)
 {
-    return record_type >= MAREY_RECORD_ITERATION && record_type <= MAREY_RECORD_PHASE;
+    return (record_type >= MAREY_RECORD_ITERATION && record_type <= MAREY_RECORD_PHASE) ||
+           record_type == MAREY_RECORD_STEP_HINT;
 }
 /* Take such a record, whole. True when something ends by it, which is then in `*span`. */
 bool marey__progress_take(struct marey__progress *progress, const uint64_t *words, uint64_t ns,

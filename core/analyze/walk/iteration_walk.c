@@ -11,7 +11,7 @@
 bool marey__iteration_walk_init(struct marey__process_walk *walk)
 {
     struct marey__iteration_walk *it = &walk->iterations;
-    marey__progress_init(&it->progress, walk->info->first_ns);
+    marey__progress_init(&it->progress, walk->info, walk->info->first_ns);
     it->round = 1;
     it->times = marey__calloc(walk->names.n, sizeof *it->times);
     it->ran = marey__calloc(walk->names.n, sizeof *it->ran);

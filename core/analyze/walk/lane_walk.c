@@ -163,6 +163,7 @@ static bool on_record(void *ctx, struct marey__lane_stack *stack, const struct m
     case MAREY_RECORD_ITERATION_BEGIN:
     case MAREY_RECORD_EPOCH:
     case MAREY_RECORD_PHASE:
+    case MAREY_RECORD_STEP_HINT:
         return marey__iteration_walk_record(walk, lane, words, ns);
     case MAREY_RECORD_LAUNCH:
         return marey_record_launches_memory(words) || marey__gpu_walk_launch(walk, lane, words[1]);

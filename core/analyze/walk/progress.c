@@ -6,14 +6,19 @@
  *   for the first of the process: at its first event
  *
  * When the record of the one before is missing, the begin is not known and the iteration is marked.
+ *
+ * Where nobody counts iterations, they are the steps that hints show by the log's plan (switchboard/steps.c). The first
+ * begins with the first request for a batch.
  */
 #include <string.h>
 
 #include "analyze/walk/internal.h"
 
-void marey__progress_init(struct marey__progress *progress, uint64_t first_ns)
+void marey__progress_init(struct marey__progress *progress, const struct marey_process *process,
+                          uint64_t first_ns)
 {
     *progress = (struct marey__progress){.begin_ns = first_ns};
+    marey__step_plan_parse(&progress->plan, process->steps);
 }
 
 /* A number of samples from outside; 0 for what is none. */
@@ -35,18 +40,17 @@ static bool begin_is_known(const struct marey__progress *progress, uint64_t numb
     return number == progress->next_number || number == 0;
 }
 
-static void end_iteration(struct marey__progress *progress, const uint64_t *words, uint64_t ns,
-                          struct marey__span *span)
+static void end_iteration(struct marey__progress *progress, uint64_t number, bool is_warmup,
+                          double samples, uint64_t ns, struct marey__span *span)
 {
-    const uint64_t number = words[1];
     *span = (struct marey__span){
         .kind = MAREY__SPAN_ITERATION,
         .begin_ns = MAREY__MIN(progress->begin_ns, ns),
         .end_ns = ns,
         .number = number,
-        .flags = (words[2] & 1 ? MAREY__ITERATION_WARMUP : 0u) |
+        .flags = (is_warmup ? MAREY__ITERATION_WARMUP : 0u) |
                  (begin_is_known(progress, number) ? 0u : MAREY__ITERATION_CUT),
-        .samples = to_samples(words[3]),
+        .samples = samples,
     };
     progress->begin_ns = ns;
     progress->next_number = number + 1;
@@ -54,6 +58,41 @@ static void end_iteration(struct marey__progress *progress, const uint64_t *word
     progress->epoch.n_iterations++;
     progress->epoch.samples += span->samples;
     progress->phase.n_iterations++;
+}
+
+static void end_step(struct marey__progress *progress, uint64_t ns, struct marey__span *span)
+{
+    end_iteration(progress, progress->next_number, false, progress->step_samples, ns, span);
+    progress->step_samples = 0;
+}
+
+/* Whether a step ends by this hint. */
+static bool take_hint(struct marey__progress *progress, const uint64_t *words, uint64_t ns,
+                      struct marey__span *span)
+{
+    const bool by_batches = progress->plan.source == MAREY__STEPS_BATCHES;
+    bool ends = false;
+    switch (marey_record_step_hint(words[1])) {
+    case MAREY_STEP_UPDATE:
+        ends = marey__step_plan_ends(&progress->plan, progress->n_updates++);
+        break;
+    case MAREY_STEP_FETCH:
+        ends = by_batches && progress->has_batch;
+        /* A step of batches begins here; the first step of updates, too. */
+        if (!ends && (by_batches || (progress->n_updates == 0 && !progress->has_batch)))
+            progress->begin_ns = ns;
+        progress->has_batch = false;
+        break;
+    case MAREY_STEP_BATCH:
+        progress->has_batch = true;
+        progress->step_samples += to_samples(words[2]);
+        break;
+    default:
+        break;
+    }
+    if (ends)
+        end_step(progress, ns, span);
+    return ends;
 }
 
 /* End what is open, if anything is. */
@@ -89,8 +128,10 @@ bool marey__progress_take(struct marey__progress *progress, const uint64_t *word
     bool ends = false;
     switch (marey_record_type_of(words[0])) {
     case MAREY_RECORD_ITERATION:
-        end_iteration(progress, words, ns, span);
+        end_iteration(progress, words[1], words[2] & 1, to_samples(words[3]), ns, span);
         return true;
+    case MAREY_RECORD_STEP_HINT:
+        return take_hint(progress, words, ns, span);
     case MAREY_RECORD_ITERATION_BEGIN:
         progress->begin_ns = ns;
         progress->begun_number = words[1];

@@ -487,7 +487,7 @@ static marey_status visit_events(struct marey__export *x)
 static void start_progress(struct marey__export *x)
 {
     const uint64_t first_ns = x->process->first_ns + (uint64_t)x->shift_ns;
-    marey__progress_init(&x->progress, MAREY__MAX(first_ns, x->origin_ns));
+    marey__progress_init(&x->progress, x->process, MAREY__MAX(first_ns, x->origin_ns));
     x->span_kinds = 0;
 }
 
