@@ -1,4 +1,4 @@
-/* marey run: start a program with recording on, wait for it, say what came of it. */
+/* marey run: start a program with recording on, wait for it, print the diagnosis or what was recorded. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -7,7 +7,7 @@
 #include "run.h"
 
 static struct {
-    const char *output, *options, *gpu_schedule, *memory_sample, *calls, *sample;
+    const char *output, *options, *gpu_schedule, *memory_sample, *calls, *sample, *only;
     bool append, force, energy, gpu, memory, mpi, native, nvtx, quiet;
     uint32_t repeat, energy_hz;
 } given = {.repeat = 1};
@@ -18,6 +18,8 @@ static const struct cli_option options[] = {
      "of PROGRAM-2.marey, PROGRAM-3.marey, ...)"},
     {"append", 0, CLI_FLAG, NULL, &given.append, "add to the recording that is there"},
     {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+    {"only", 0, CLI_TEXT, "ranges", &given.only,
+     "record marey ranges only: no samples, no training steps"},
     {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
      "record what NVIDIA GPUs do, and the calls that cause it, in\n"
      "any program that uses CUDA"},
@@ -60,10 +62,17 @@ static const struct cli_option options[] = {
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
+/* Without an option that chooses what is recorded, what a diagnosis needs is. */
+static bool is_auto(void)
+{
+    return given.only == NULL && !given.gpu && given.calls == NULL && given.sample == NULL &&
+           !given.mpi && !given.energy && !given.memory && !given.nvtx;
+}
+
 static uint64_t n_sampled; /* of all repeats */
 static bool wants_energy;
 
-/* MAREY_OPTIONS, then what our own options mean, then --options, which win by being last. Free what comes back. */
+/* The default, MAREY_OPTIONS, then what our own options mean, then --options, which win by being last. Free what comes back. */
 static char *joined_options(void)
 {
     char hz[16], modules[1024];
@@ -74,6 +83,7 @@ static char *joined_options(void)
     const struct {
         const char *key, *value;
     } parts[] = {
+        {"", is_auto() ? "auto=1" : NULL},
         {"", getenv("MAREY_OPTIONS")},
         {"", given.gpu ? "gpu=1" : NULL},
         {"gpu.schedule=", given.gpu_schedule},
@@ -128,7 +138,11 @@ static void say_why_no_events(char *const *program)
     char typed[512];
     print_program(program, typed, sizeof typed);
     const char deaf = run_python_deaf(program);
-    if (deaf != 0)
+    if (is_auto() && deaf == 0)
+        cli_say(
+            "no samples and no events: no Python 3.10 or later ran long enough to be sampled, and "
+            "the program has no marey ranges");
+    else if (deaf != 0)
         cli_say("no events: Python's option -%c keeps marey out of the program; call marey.start() "
                 "there, or remove the option",
                 deaf);
@@ -181,6 +195,24 @@ static void say_no_events(const struct run_target *target, char *const *program,
             marey_text_number((double)end->cpu_ns, MAREY_UNIT_NS, cpu, sizeof cpu), quoted);
 }
 
+/* The diagnosis, and how to read more. */
+static void say_diagnosis(marey_recording *recording, const char *quoted)
+{
+    const struct marey_write_options wants = {
+        .text = {.width = cli_terminal_width(stderr), .color = cli_wants_color(stderr, "auto")},
+        .is_short = 1};
+    marey_report *report;
+    if (marey_report_create("diagnosis", &recording, 1, NULL, &report) != MAREY_OK) {
+        cli_say("%s", marey_last_error());
+        return;
+    }
+    if (marey_report_write(report, "text", &wants, stderr) != MAREY_OK)
+        cli_say("%s", marey_last_error());
+    marey_report_destroy(report);
+    fprintf(stderr, "  recorded to %s · marey report %s · marey report %s --html PAGE.html\n",
+            quoted, quoted, quoted);
+}
+
 static void say_recorded(marey_recording *recording, const char *path, uint64_t n_events)
 {
     char quoted[PATH_MAX], events[32];
@@ -189,6 +221,8 @@ static void say_recorded(marey_recording *recording, const char *path, uint64_t 
                has_energy = marey_report_is_there("energy", &recording, 1),
                has_samples = marey_report_is_there("samples", &recording, 1);
     cli_quote(cli_short_path(path), quoted, sizeof quoted);
+    if (is_auto() && !run_is_one_of_many())
+        return say_diagnosis(recording, quoted);
     if (n_sampled != 0 && !run_is_one_of_many() && sampling_print_top(recording) != MAREY_OK)
         cli_say("%s", marey_last_error());
     if (run_is_one_of_many()) /* the others are still at it */
@@ -253,14 +287,18 @@ struct run_sample {
     struct sampling sampling;
 };
 
-static bool prepare_sampler(struct run_sample *sample, const char *recording, const char *rate,
-                            bool native)
+static bool prepare_sampler(struct run_sample *sample, const char *recording)
 {
     struct marey_sampler_options wants = {
-        .size = sizeof wants, .path = recording, .native = native, .patience_ms = UINT32_MAX};
+        .size = sizeof wants, .path = recording, .native = given.native, .patience_ms = UINT32_MAX};
     *sample = (struct run_sample){0};
-    if (rate[0] != '\0' && !cli_rate("sample", rate, &wants.rate_hz))
+    if (given.sample != NULL && given.sample[0] != '\0' &&
+        !cli_rate("sample", given.sample, &wants.rate_hz))
         return false;
+    if (is_auto()) { /* stops no thread */
+        wants.strategy = MAREY_SAMPLER_SNAPSHOT;
+        wants.audit_share = -1;
+    }
     if (marey_sampler_create(&wants, &sample->sampler) == MAREY_OK)
         return true;
     cli_say("%s", marey_last_error());
@@ -292,7 +330,7 @@ static uint64_t end_sampling(struct run_sample *sample)
 static int run_sampled(const char *recording, char **program, struct run_end *end)
 {
     struct run_sample sample;
-    if (given.sample == NULL || !prepare_sampler(&sample, recording, given.sample, given.native))
+    if ((given.sample == NULL && !is_auto()) || !prepare_sampler(&sample, recording))
         return run_child(program, end, NULL, NULL);
     const int error = run_child(program, end, begin_sampling, &sample);
     n_sampled += end_sampling(&sample);
@@ -377,6 +415,8 @@ static int run(int n_args, char **args)
     }
     if (n_args == 0)
         return cli_fail("run needs a program: marey run -- python train.py");
+    if (given.only != NULL && strcmp(given.only, "ranges") != 0)
+        return cli_fail("--only takes 'ranges'; the other options add what they name");
     if (given.repeat == 0)
         return cli_fail("--repeat takes 1 or more");
     if (given.gpu_schedule != NULL && !given.gpu)
@@ -415,14 +455,15 @@ const struct cli_command cli_command_run = {
     .usage = "[OPTIONS] [--] PROGRAM [ARGUMENTS...]",
     .brief = "run a program and record what it does",
     .about =
-        "Runs a program with recording switched on, for it and for the processes it starts:\n"
-        "Python programs without any change, others when they are linked with libmarey. Works\n"
-        "before torchrun, mpirun and srun, and after them. Signals go to the program;\n"
-        "its exit status is passed on. Whatever way it ends, what it recorded is kept.",
+        "Runs a program, records what a diagnosis needs, and prints why it is slow: training\n"
+        "steps and their phases, stacks of all Python threads and child processes. The program\n"
+        "is not changed. Options that name an instrument (--gpu, --sample, ...) record that\n"
+        "instead. Works before torchrun, mpirun and srun, and after them. Signals go to the\n"
+        "program; its exit status is passed on. What it recorded is kept, however it ends.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  marey run -- python train.py --epochs 3    records into train.marey\n"
+        "  marey run python train.py --epochs 3       records into train.marey\n"
         "  marey run --gpu -- python train.py         kernels, copies and who launched them\n"
         "  marey run --energy -- python train.py      power, energy and utilization beside it\n"
         "  marey run --sample -- python train.py      where Python is, a hundred times a second\n"

@@ -1,0 +1,204 @@
+/* The diagnosis as a whole: facts are read, rules asked, findings sorted; the entry of the registry. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+
+/* Time findings. An id that another one explains comes after it. */
+static marey__finding_rule *const rules[] = {marey__find_input_bound};
+
+/* ---- findings ---- */
+
+static bool is_worth_it(const struct marey__finding *f)
+{
+    return f->is_risk || (f->at_most >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
+}
+
+/* Risks first, then by gain. */
+static bool is_before(const struct marey__finding *a, const struct marey__finding *b)
+{
+    return a->is_risk != b->is_risk ? a->is_risk : a->at_most > b->at_most;
+}
+
+static void add_finding(struct marey__diagnosis *d, const struct marey__finding *finding)
+{
+    size_t at = d->n_findings;
+    while (at > 0 && is_before(finding, &d->findings[at - 1]))
+        at--;
+    if (at == MAREY__MAX_FINDINGS)
+        return;
+    const size_t n = MAREY__MIN(d->n_findings, (size_t)MAREY__MAX_FINDINGS - 1) - at;
+    memmove(&d->findings[at + 1], &d->findings[at], n * sizeof *finding);
+    d->findings[at] = *finding;
+    d->n_findings = at + n + 1;
+}
+
+static void ask_rules(struct marey__diagnosis *d)
+{
+    struct marey__finding finding;
+    for (size_t i = 0; i < MAREY__COUNT_OF(rules); i++)
+        if (rules[i](&d->facts, &finding) && is_worth_it(&finding))
+            add_finding(d, &finding);
+}
+
+/* ---- the verdict ---- */
+
+static const char *time_text(uint64_t ns, char into[32])
+{
+    return marey_text_number((double)ns, MAREY_UNIT_NS, into, 32);
+}
+
+static void put_shares(const struct marey__facts *facts, char *text, size_t size, size_t *len)
+{
+    bool any = false;
+    for (int p = 0; p < MAREY__FACT_PHASES; p++) {
+        const double share = (double)facts->phase_ns[p] / (double)facts->steady_ns;
+        if (share < 0.005 || (p == MAREY__FACT_OTHER && !any && share > 0.995))
+            continue;
+        marey__append(text, size, len, "%s%s %.0f %%",
+                      any ? ", " : " Of each step: ", marey__fact_phase_names[p], share * 100);
+        any = true;
+    }
+    if (any)
+        marey__append(text, size, len, ".");
+}
+
+static void make_verdict(struct marey__diagnosis *d)
+{
+    const struct marey__facts *const f = &d->facts;
+    char *const text = d->verdict, a[32], b[32];
+    const size_t size = sizeof d->verdict;
+    size_t len = 0;
+    if (f->n_steps == 0) {
+        marey__append(text, size, &len, "No training steps were found.");
+        return;
+    }
+    uint64_t n_all = 0;
+    for (size_t i = 0; i < f->n_trainers; i++)
+        n_all = MAREY__MAX(n_all, f->trainers[i].n_steps);
+    marey__append(text, size, &len, "%" PRIu64 " training step%s%s: %s/step", n_all,
+                  n_all == 1 ? "" : "s", f->n_trainers > 1 ? " per rank" : "",
+                  time_text(f->median_ns, a));
+    if (f->samples_per_s > 0)
+        marey__append(text, size, &len, ", %s samples/s",
+                      marey_text_number(f->samples_per_s, MAREY_UNIT_NONE, b, sizeof b));
+    marey__append(text, size, &len, ".");
+    put_shares(f, text, size, &len);
+    marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
+}
+
+/* ---- tables ---- */
+
+enum { FINDINGS, STEP, N_TABLES };
+
+static const struct marey_column finding_columns[] = {
+    TEXT("id"),
+    TEXT("kind"),
+    TEXT("claim"),
+    TEXT("function"),
+    TEXT("file"),
+    WHOLE("line"),
+    TEXT("phase"),
+    SHARE("share", "of step"),
+    REAL("at_most", "at most"),
+    REAL("gain_low", NULL),
+    REAL("gain_high", NULL),
+    TEXT("action"),
+};
+static const struct marey_column step_columns[] = {TEXT("phase"), NS("per_step_ns", "per step"),
+                                                   SHARE("share", "of step")};
+static const struct marey_table_definition tables[N_TABLES] = {
+    [FINDINGS] = {"findings", finding_columns, MAREY__COUNT_OF(finding_columns), NULL,
+                  "what slows the program down"},
+    [STEP] = {"step", step_columns, MAREY__COUNT_OF(step_columns), NULL,
+              "what a training step consists of"},
+};
+
+static void put_finding(marey_table *table, const struct marey__facts *facts,
+                        const struct marey__finding *f)
+{
+    marey__put_string(table, f->id);
+    marey__put_string(table, f->is_risk ? "risk" : "time");
+    marey__put_string(table, f->claim);
+    if (f->place.function != 0) {
+        const struct marey_samples_function *const function =
+            marey_samples_get_function(facts->set.samples, f->place.function);
+        marey__put_string(table, function->name);
+        marey__put_string(table, function->file);
+        marey_table_u64(table, f->place.line);
+    } else {
+        for (int i = 0; i < 3; i++)
+            marey_table_null(table);
+    }
+    marey__put_string(table, marey__fact_phase_names[f->phase]);
+    marey__put_real(table, f->share, f->share >= 0);
+    marey__put_real(table, f->at_most, !f->is_risk);
+    marey__put_real(table, f->gain_low, !f->is_risk);
+    marey__put_real(table, f->gain_high, !f->is_risk);
+    marey__put_string(table, f->action);
+}
+
+static void put_step(marey_table *table, const struct marey__facts *facts)
+{
+    for (int p = 0; p < MAREY__FACT_PHASES && facts->steady_ns != 0; p++) {
+        const double share = (double)facts->phase_ns[p] / (double)facts->steady_ns;
+        marey__put_string(table, marey__fact_phase_names[p]);
+        marey_table_u64(table, (uint64_t)(share * (double)facts->median_ns + 0.5));
+        marey_table_f64(table, share);
+    }
+}
+
+/* ---- the entry ---- */
+
+static void destroy(void *data)
+{
+    struct marey__diagnosis *const d = data;
+    marey__facts_fini(&d->facts);
+    marey__free(d);
+}
+
+static marey_status make(marey_report *report, const struct marey__request *request)
+{
+    struct marey__diagnosis *const d = marey__calloc(1, sizeof *d);
+    MAREY__TRY_MEMORY(d != NULL);
+    report->data = d;
+    MAREY_TRY(marey__facts_read(&d->facts, request));
+    if (d->facts.n_trainers == 0)
+        return marey__report_missing(report);
+    report->cost = d->facts.cost;
+    ask_rules(d);
+    make_verdict(d);
+    for (size_t i = 0; i < d->n_findings; i++)
+        put_finding(report->tables[FINDINGS], &d->facts, &d->findings[i]);
+    put_step(report->tables[STEP], &d->facts);
+    return MAREY_OK;
+}
+
+/* What `marey run` recorded for it. */
+static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
+{
+    (void)ranges;
+    for (size_t i = 0; i < n; i++)
+        for (size_t p = 0; p < marey_recording_n_processes(recordings[i]); p++)
+            if (marey_recording_process(recordings[i], p)->steps[0] != '\0')
+                return true;
+    return false;
+}
+
+extern const struct marey__analysis marey__analysis_diagnosis;
+const struct marey__analysis marey__analysis_diagnosis = {
+    .about = {.name = "diagnosis",
+              .help = "why the program is slow, where in the code, and what a fix can\n"
+                      "gain at most",
+              .needs = "marey run PROGRAM records what it needs",
+              .examples = "  marey report train.marey --diagnosis         why it is slow",
+              .tables = tables,
+              .n_tables = N_TABLES,
+              .csv = "findings"},
+    .make = make,
+    .destroy = destroy,
+    .text = marey__diagnosis_text,
+    .json = marey__diagnosis_json,
+    .is_there = is_there,
+};

@@ -1,0 +1,126 @@
+/* The diagnosis as JSON, docs/formats/diagnosis.md. Shares are 0 to 1; what is unknown is null. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+#include "present/draw/internal.h"
+
+static void put_text(struct marey__buf *b, const char *key, const char *text)
+{
+    marey__buf_printf(b, "\"%s\":", key);
+    if (text != NULL)
+        marey__json_put(b, text, strlen(text));
+    else
+        marey__buf_puts(b, "null");
+}
+
+static void put_real(struct marey__buf *b, const char *key, double value, bool is_known)
+{
+    if (is_known && isfinite(value))
+        marey__buf_printf(b, "\"%s\":%.6g", key, value);
+    else
+        marey__buf_printf(b, "\"%s\":null", key);
+}
+
+static void put_steps(struct marey__buf *b, const struct marey__facts *f)
+{
+    if (f->n_steps == 0) {
+        marey__buf_puts(b, "\"steps\":null,\"startup_ns\":null,");
+        return;
+    }
+    marey__buf_printf(
+        b, "\"steps\":{\"n\":%" PRIu64 ",\"warmup\":%" PRIu64 ",\"median_ns\":%" PRIu64 ",",
+        f->n_steps, f->n_warmup, f->median_ns);
+    put_real(b, "samples_per_s", f->samples_per_s, f->samples_per_s > 0);
+    marey__buf_puts(b, ",");
+    put_text(b, "detected_by", f->detected_by);
+    marey__buf_printf(b, "},\"startup_ns\":%" PRIu64 ",", f->startup_ns);
+}
+
+/* Nothing measured it in the program so far; a calibration gives the estimate. */
+static void put_cost(struct marey__buf *b, const struct marey_cost *cost)
+{
+    const double whole = (double)cost->program_ns;
+    marey__buf_puts(b, "\"cost\":{");
+    put_real(b, "share", ((double)cost->low_ns + (double)cost->high_ns) / 2 / whole, whole > 0);
+    marey__buf_puts(b, ",\"low\":null,\"high\":null,\"measured\":false},");
+}
+
+static void put_where(struct marey__buf *b, const struct marey__facts *facts,
+                      const struct marey__finding *f)
+{
+    marey__buf_puts(b, "\"where\":[");
+    if (f->place.function != 0) {
+        const struct marey_samples_function *const function =
+            marey_samples_get_function(facts->set.samples, f->place.function);
+        const struct marey_process *const info = facts->trainers[0].info;
+        marey__buf_puts(b, "{");
+        put_text(b, "function", function->name);
+        marey__buf_puts(b, ",");
+        put_text(b, "file", function->file);
+        marey__buf_printf(b, ",\"line\":%u", f->place.line);
+        marey__buf_puts(b, ",");
+        put_real(b, "process", info != NULL ? (double)info->pid : 0, info != NULL);
+        marey__buf_puts(b, ",");
+        put_real(b, "rank", info != NULL ? info->rank : 0, info != NULL && info->rank >= 0);
+        marey__buf_puts(b, "}");
+    }
+    marey__buf_puts(b, "],");
+}
+
+static const char *severity(const struct marey__finding *f)
+{
+    return f->is_risk || f->at_most >= 1.3 ? "high" : f->at_most >= 1.1 ? "medium" : "low";
+}
+
+static void put_finding(struct marey__buf *b, const struct marey__facts *facts,
+                        const struct marey__finding *f)
+{
+    marey__buf_puts(b, "{");
+    put_text(b, "id", f->id);
+    marey__buf_puts(b, ",");
+    put_text(b, "kind", f->is_risk ? "risk" : "time");
+    marey__buf_puts(b, ",");
+    put_text(b, "severity", severity(f));
+    marey__buf_puts(b, ",\"experimental\":false,");
+    put_text(b, "claim", f->claim);
+    marey__buf_puts(b, ",");
+    put_where(b, facts, f);
+    put_text(b, "phase", marey__fact_phase_names[f->phase]);
+    marey__buf_puts(b, ",\"ranks\":null,");
+    put_real(b, "share", f->share, f->share >= 0);
+    if (f->is_risk)
+        marey__buf_puts(b, ",\"gain\":null");
+    else
+        marey__buf_printf(b, ",\"gain\":{\"at_most\":%.4g,\"low\":%.4g,\"high\":%.4g}", f->at_most,
+                          f->gain_low, f->gain_high);
+    marey__buf_puts(b, ",\"because\":[],");
+    put_text(b, "action", f->action);
+    marey__buf_puts(b, ",\"verify\":null,");
+    put_real(b, "confidence", f->confidence, true);
+    marey__buf_puts(b, ",\"evidence\":[]}");
+}
+
+marey_status marey__diagnosis_json(const marey_report *report,
+                                   const struct marey_write_options *options, FILE *out)
+{
+    const struct marey__diagnosis *const d = report->data;
+    struct marey__buf b = {0};
+    (void)options;
+    marey__buf_puts(&b, "{\"schema\":1,");
+    put_text(&b, "verdict", d->verdict);
+    marey__buf_puts(&b, ",");
+    put_steps(&b, &d->facts);
+    marey__buf_puts(&b, "\"device\":null,");
+    put_cost(&b, &d->facts.cost);
+    marey__buf_puts(&b, "\"findings\":[");
+    for (size_t i = 0; i < d->n_findings; i++) {
+        marey__buf_puts(&b, i > 0 ? "," : "");
+        put_finding(&b, &d->facts, &d->findings[i]);
+    }
+    marey__buf_puts(&b, "]}\n");
+    const marey_status status = marey__buf_to_stream(&b, out);
+    marey__buf_fini(&b);
+    return status;
+}

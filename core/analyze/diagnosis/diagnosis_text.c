@@ -1,0 +1,48 @@
+/* The diagnosis for a terminal: the verdict, then the findings by number. */
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+#include "present/draw/internal.h"
+
+static marey_status put_place(struct marey__lines *lines, const struct marey__facts *facts,
+                              const struct marey__finding *f)
+{
+    const struct marey_samples_function *const function =
+        marey_samples_get_function(facts->set.samples, f->place.function);
+    marey__buf_puts(&lines->line, "     ");
+    if (f->place.function != 0)
+        marey__buf_printf(&lines->line, "%s%s (%s:%u)%s is %.0f %% ", marey__style(lines, BOLD),
+                          function->name, marey__base_name(function->file), f->place.line,
+                          marey__style(lines, PLAIN), f->place.share * 100);
+    else
+        marey__buf_puts(&lines->line, "No function is half ");
+    marey__buf_puts(&lines->line, f->detail);
+    return marey__lines_end(lines);
+}
+
+static marey_status put_finding(struct marey__lines *lines, const struct marey__diagnosis *d, size_t i)
+{
+    const struct marey__finding *const f = &d->findings[i];
+    marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD), f->claim,
+                      marey__style(lines, PLAIN));
+    if (!f->is_risk)
+        marey__buf_printf(&lines->line, "  at most %.*fx faster", f->at_most < 1.1 ? 2 : 1,
+                          f->at_most);
+    MAREY_TRY(marey__lines_end(lines));
+    if (f->detail[0] != '\0')
+        MAREY_TRY(put_place(lines, &d->facts, f));
+    marey__buf_printf(&lines->line, "     %s", f->action);
+    return marey__lines_end(lines);
+}
+
+marey_status marey__diagnosis_text(const marey_report *report,
+                                   const struct marey_write_options *options, FILE *out)
+{
+    const struct marey__diagnosis *const d = report->data;
+    struct marey__lines lines = {.out = out, .has_color = options->text.color != 0};
+    marey__buf_printf(&lines.line, "%s%s", options->is_short ? "marey: " : "", d->verdict);
+    marey_status status = marey__lines_end(&lines);
+    for (size_t i = 0; status == MAREY_OK && i < d->n_findings; i++)
+        status = put_finding(&lines, d, i);
+    return marey__lines_close(&lines, status);
+}

@@ -1,0 +1,222 @@
+/* What follows from steps and samples: which steps are warm-up, what a step consists of, where samples are in the code. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+
+/* ---- steps ---- */
+
+static uint64_t length_of(const struct marey__fact_step *step)
+{
+    return step->end_ns - step->begin_ns;
+}
+
+/* Of the steps from `first` on; 0 on out of memory, which a caller takes for no steps. */
+static uint64_t median_from(const struct marey__trainer *t, size_t first)
+{
+    const size_t n = t->n_steps - first;
+    uint64_t *const lengths = marey__calloc(n + 1, sizeof *lengths);
+    if (lengths == NULL)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        lengths[i] = length_of(&t->steps[first + i]);
+    qsort(lengths, n, sizeof *lengths, marey__compare_u64);
+    const uint64_t median = n % 2 != 0 ? lengths[n / 2] : lengths[n / 2 - 1] / 2 + lengths[n / 2] / 2;
+    marey__free(lengths);
+    return median;
+}
+
+/*
+ * The first step always is warm-up when there are others: allocators, caches and compilers start in it. So are the next
+ * ones while they take longer than 1.5 typical steps, up to a tenth of all, or three.
+ */
+static void find_warmup(struct marey__trainer *t)
+{
+    const size_t most = t->n_steps < 4 ? t->n_steps - 1 : MAREY__MAX((size_t)3, t->n_steps / 10);
+    t->n_warmup = t->n_steps > 1;
+    const uint64_t median = median_from(t, t->n_warmup);
+    while (t->n_warmup < most && length_of(&t->steps[t->n_warmup]) > median + median / 2)
+        t->n_warmup++;
+    t->median_ns = median_from(t, t->n_warmup);
+}
+
+/* Phases come in the order of their begin, and none overlaps another. */
+static void split_steps(struct marey__trainer *t)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < t->n_steps; i++) {
+        struct marey__fact_step *const step = &t->steps[i];
+        uint64_t in_phases_ns = 0;
+        while (at < t->n_phases && t->phases[at].end_ns <= step->begin_ns)
+            at++;
+        for (size_t p = at; p < t->n_phases && t->phases[p].begin_ns < step->end_ns; p++) {
+            const uint64_t begin = MAREY__MAX(t->phases[p].begin_ns, step->begin_ns),
+                           end = MAREY__MIN(t->phases[p].end_ns, step->end_ns);
+            step->phase_ns[t->phases[p].phase] += end - begin;
+            in_phases_ns += end - begin;
+        }
+        step->phase_ns[MAREY__FACT_OTHER] +=
+            length_of(step) - MAREY__MIN(in_phases_ns, length_of(step));
+    }
+}
+
+static const char *detected_by(const struct marey_process *info)
+{
+    return marey__starts_with(info->steps, strlen(info->steps), "updates") ? "optimizer"
+           : strcmp(info->steps, "batches") == 0                           ? "batches"
+                                                                           : "api";
+}
+
+static void add_trainer(struct marey__facts *facts, const struct marey__trainer *t)
+{
+    double samples = 0;
+    uint64_t known_ns = 0;
+    for (size_t i = t->n_warmup; i < t->n_steps; i++) {
+        const struct marey__fact_step *const step = &t->steps[i];
+        facts->steady_ns += length_of(step);
+        for (int p = 0; p < MAREY__FACT_PHASES; p++)
+            facts->phase_ns[p] += step->phase_ns[p];
+        samples += step->samples;
+        known_ns += step->samples > 0 ? length_of(step) : 0;
+    }
+    if (known_ns != 0)
+        facts->samples_per_s += samples * 1e9 / (double)known_ns;
+    const uint64_t startup_ns =
+        t->steps[t->n_warmup].begin_ns - MAREY__MIN(t->start_ns, t->steps[t->n_warmup].begin_ns);
+    facts->startup_ns = MAREY__MAX(facts->startup_ns, startup_ns);
+    if (t->median_ns < facts->median_ns)
+        return;
+    facts->median_ns = t->median_ns;
+    facts->n_steps = t->n_steps - t->n_warmup;
+    facts->n_warmup = t->n_warmup;
+    facts->detected_by = detected_by(t->info);
+}
+
+bool marey__facts_judge_steps(struct marey__facts *facts)
+{
+    for (size_t i = 0; i < facts->n_trainers; i++) {
+        struct marey__trainer *const t = &facts->trainers[i];
+        if (t->target != 0 && facts->set.targets[t->target].first_ns != 0)
+            t->start_ns = MAREY__MIN(t->start_ns, facts->set.targets[t->target].first_ns);
+        find_warmup(t);
+        if (t->median_ns == 0 && t->n_steps > 2)
+            return false;
+        split_steps(t);
+        add_trainer(facts, t);
+    }
+    return true;
+}
+
+/* ---- places ---- */
+
+/* The user's code: Python outside of the standard library, of installed packages and of what is frozen into Python. */
+static bool is_users(const struct marey_samples_function *f)
+{
+    static const char *const installed[] = {"/site-packages/", "/dist-packages/", "/lib/python"};
+    if (f->kind != MAREY_FRAME_PYTHON || f->file[0] == '<' || f->file[0] == '\0')
+        return false;
+    for (size_t i = 0; i < MAREY__COUNT_OF(installed); i++)
+        if (strstr(f->file, installed[i]) != NULL)
+            return false;
+    return true;
+}
+
+struct place_search {
+    const struct marey__facts *facts;
+    const struct marey__fact_sum *sums; /* by stack */
+    uint64_t *ns;                       /* by function: of the samples it is in */
+    double *depth_ns; /* by function: the same times the depth of its innermost frame */
+    uint32_t *seen;   /* by function: the last stack that had it */
+};
+
+static void add_stack(const struct place_search *s, uint32_t stack)
+{
+    const marey_samples *const samples = s->facts->set.samples;
+    for (uint32_t at = stack; at != 0;) {
+        const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
+        const uint32_t function = marey_samples_get_location(samples, frame.location).function;
+        if (s->seen[function] != stack) {
+            s->seen[function] = stack;
+            s->ns[function] += s->sums[stack].ns;
+            s->depth_ns[function] += (double)s->sums[stack].ns * frame.depth;
+        }
+        at = frame.parent;
+    }
+}
+
+/* The innermost on average of those that at least half of the samples are in. */
+static uint32_t innermost(const struct place_search *s, uint64_t all_ns, bool only_users)
+{
+    const marey_samples *const samples = s->facts->set.samples;
+    uint32_t found = 0;
+    double deepest = 0;
+    for (uint32_t i = 1; i <= marey_samples_n_functions(samples); i++) {
+        const double depth = s->ns[i] != 0 ? s->depth_ns[i] / (double)s->ns[i] : 0;
+        if (s->ns[i] * 2 < all_ns || depth <= deepest ||
+            (only_users && !is_users(marey_samples_get_function(samples, i))))
+            continue;
+        found = i;
+        deepest = depth;
+    }
+    return found;
+}
+
+/* The line of the function's innermost frame that has most of the time. */
+static bool find_line(const struct place_search *s, uint32_t function, uint32_t *line)
+{
+    const marey_samples *const samples = s->facts->set.samples;
+    uint64_t *const by_location =
+        marey__calloc((size_t)marey_samples_n_locations(samples) + 1, sizeof *by_location);
+    uint64_t most_ns = 0;
+    if (by_location == NULL)
+        return false;
+    for (uint32_t i = 1; i <= s->facts->n_stacks; i++) {
+        uint32_t at = s->sums[i].ns != 0 ? i : 0;
+        while (at != 0) {
+            const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
+            if (marey_samples_get_location(samples, frame.location).function == function)
+                break;
+            at = frame.parent;
+        }
+        if (at == 0)
+            continue;
+        const uint32_t location = marey_samples_get_stack(samples, at).location;
+        by_location[location] += s->sums[i].ns;
+        if (by_location[location] > most_ns) {
+            most_ns = by_location[location];
+            *line = marey_samples_get_location(samples, location).line;
+        }
+    }
+    marey__free(by_location);
+    return true;
+}
+
+bool marey__facts_find_place(const struct marey__facts *facts, enum marey__fact_phase kind,
+                             struct marey__fact_place *out)
+{
+    const uint64_t all_ns = facts->by_kind[kind].ns;
+    *out = (struct marey__fact_place){0};
+    if (!facts->has_samples || all_ns == 0)
+        return true;
+    const size_t n = (size_t)marey_samples_n_functions(facts->set.samples) + 1;
+    struct place_search s = {.facts = facts,
+                             .sums = facts->by_stack[kind],
+                             .ns = marey__calloc(n, sizeof *s.ns),
+                             .depth_ns = marey__calloc(n, sizeof *s.depth_ns),
+                             .seen = marey__calloc(n, sizeof *s.seen)};
+    bool done = s.ns != NULL && s.depth_ns != NULL && s.seen != NULL;
+    for (uint32_t i = 1; done && i <= facts->n_stacks; i++)
+        if (s.sums[i].ns != 0)
+            add_stack(&s, i);
+    if (done) {
+        out->function = innermost(&s, all_ns, true);
+        if (out->function == 0)
+            out->function = innermost(&s, all_ns, false);
+        out->share = out->function != 0 ? (double)s.ns[out->function] / (double)all_ns : 0;
+        done = out->function == 0 || find_line(&s, out->function, &out->line);
+    }
+    marey__free(s.ns);
+    marey__free(s.depth_ns);
+    marey__free(s.seen);
+    return done;
+}

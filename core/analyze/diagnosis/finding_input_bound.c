@@ -1,0 +1,88 @@
+/*
+ * input-bound: steps wait in the data loader.
+ *
+ * Exposed time is that of the phase "data": the training thread is inside the loader and does nothing else. Where the
+ * process uses a GPU, work launched earlier may hide it; without a record of GPU activity the gain is an upper bound.
+ * Wrong when: a wait in the loader hides a wait for another rank (the step would not end sooner).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+
+static const double least_share = 0.03; /* of a step */
+
+/* Mean and standard error of the share of steps in the loader, over steps that count. */
+static void shares(const struct marey__facts *facts, double *mean, double *error)
+{
+    double sum = 0, squares = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < facts->n_trainers; i++) {
+        const struct marey__trainer *const t = &facts->trainers[i];
+        for (size_t k = t->n_warmup; k < t->n_steps; k++, n++) {
+            const double share = (double)t->steps[k].phase_ns[MAREY__FACT_DATA] *
+                                 (double)facts->n_steps / (double)facts->steady_ns *
+                                 (double)facts->n_trainers;
+            sum += share;
+            squares += share * share;
+        }
+    }
+    *mean = n != 0 ? sum / (double)n : 0;
+    *error = n > 1 ? sqrt(fmax(0, squares / (double)n - *mean * *mean) / (double)(n - 1)) : *mean;
+}
+
+/* The number after "key": in the loader's JSON; below 0 when there is none. */
+static long loader_number(const struct marey__facts *facts, const char *key)
+{
+    char quoted[64];
+    const char *const json = facts->n_trainers != 0 ? facts->trainers[0].loader : NULL;
+    snprintf(quoted, sizeof quoted, "\"%s\":", key);
+    const char *const at = json != NULL ? strstr(json, quoted) : NULL;
+    return at != NULL && strspn(at + strlen(quoted), " -0123456789") != 0
+               ? strtol(at + strlen(quoted), NULL, 10)
+               : -1;
+}
+
+bool marey__find_input_bound(const struct marey__facts *facts, struct marey__finding *out)
+{
+    double share, error;
+    if (facts->n_steps < 2 || facts->steady_ns == 0)
+        return false;
+    shares(facts, &share, &error);
+    const double low = fmax(0, share - 1.96 * error), high = fmin(0.999, share + 1.96 * error);
+    if (share < least_share)
+        return false;
+    const long n_workers = loader_number(facts, "num_workers");
+    const bool by_workers = facts->by_kind[MAREY__FACT_WORKER].ns != 0;
+    *out = (struct marey__finding){.id = "input-bound",
+                                   .phase = MAREY__FACT_DATA,
+                                   .share = share,
+                                   .gain_low = 1 / (1 - low),
+                                   .gain_high = 1 / (1 - high),
+                                   .at_most = 1 / (1 - high),
+                                   .confidence = 0.9};
+    if (!marey__facts_find_place(facts, by_workers ? MAREY__FACT_WORKER : MAREY__FACT_DATA,
+                                 &out->place))
+        return false;
+    char step[32], wait[32];
+    marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
+    marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, wait, sizeof wait);
+    snprintf(out->claim, sizeof out->claim,
+             "Input-bound: training waits for data %.0f %% of each step (%s of %s).", share * 100,
+             wait, step);
+    const char *const where = by_workers ? "in the data-loader workers"
+                              : n_workers == 0
+                                  ? "in the main process: the DataLoader has num_workers=0"
+                                  : "in the main process";
+    snprintf(out->detail, sizeof out->detail, "of loading, %s.", where);
+    if (n_workers == 0)
+        snprintf(out->action, sizeof out->action, "Try num_workers=4, or make this function faster.");
+    else if (n_workers > 0)
+        snprintf(out->action, sizeof out->action,
+                 "Try more workers than num_workers=%ld, or make this function faster.", n_workers);
+    else
+        snprintf(out->action, sizeof out->action,
+                 "Load batches ahead in other processes, or make this function faster.");
+    return true;
+}

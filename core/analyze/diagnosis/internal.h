@@ -1,0 +1,150 @@
+/*
+ * diagnosis: why a training is slow, where in the code, and what a fix can gain at most.
+ *
+ *   logs, samples ── facts_read.c ── steps with their phases; samples by phase and stack
+ *                 ── facts.c ── warm-up, medians, start-up; which line of the user's code a set of samples is in
+ *                 ── finding_*.c ── one rule each: when it fires, what it claims
+ *                 ── diagnosis.c ── sorts and limits them; the verdict; tables ── diagnosis_text.c, diagnosis_json.c
+ *
+ * Input: recordings of `marey run`. Output: a report of two tables, text, and the JSON of docs/formats/diagnosis.md. A
+ * finding claims only time that a program waits for ("exposed"); each nanosecond belongs to one finding. What is unknown
+ * is null, never 0. Knows neither the command line nor the page.
+ */
+#ifndef MAREY_ANALYZE_DIAGNOSIS_INTERNAL_H
+#define MAREY_ANALYZE_DIAGNOSIS_INTERNAL_H
+
+#include "analyze/samples/internal.h"
+#include "analyze/walk/internal.h"
+#include "report/internal.h"
+
+/* ---- facts_read.c ---- */
+
+enum marey__fact_phase {
+    MAREY__FACT_DATA,
+    MAREY__FACT_FORWARD,
+    MAREY__FACT_BACKWARD,
+    MAREY__FACT_OPTIMIZER,
+    MAREY__FACT_RECOMPUTE,
+    MAREY__FACT_EVALUATION,
+    MAREY__FACT_CHECKPOINT,
+    MAREY__FACT_LOGGING,
+    MAREY__FACT_OTHER, /* in none of these */
+    MAREY__FACT_PHASES,
+    MAREY__FACT_STARTUP = MAREY__FACT_PHASES, /* before the first step that counts, and after the last */
+    MAREY__FACT_WORKER, /* samples of data-loader workers, while steps count */
+    MAREY__FACT_KINDS,
+};
+/* As the JSON names them. */
+extern const char *const marey__fact_phase_names[MAREY__FACT_PHASES];
+
+/* A training step of a process. */
+struct marey__fact_step {
+    uint64_t begin_ns, end_ns;
+    double samples; /* 0: unknown */
+    uint64_t phase_ns[MAREY__FACT_PHASES];
+};
+
+struct marey__fact_phase_span {
+    uint64_t begin_ns, end_ns;
+    enum marey__fact_phase phase;
+};
+
+/* A process with training steps; without any, the first process that was sampled. */
+struct marey__trainer {
+    const struct marey_process *info; /* NULL: it has no log */
+    marey_recording *recording;
+    uint32_t target; /* in the set of samples; 0: not sampled */
+    struct marey__fact_step *steps;
+    size_t n_steps, steps_cap;
+    size_t n_warmup; /* of these, the first ones */
+    uint64_t median_ns;
+    struct marey__fact_phase_span *phases; /* in order */
+    size_t n_phases, phases_cap, at_phase;
+    uint64_t start_ns, end_ns; /* of the process, as far as is known */
+    char *loader;              /* JSON of the DataLoader that was constructed first; NULL: none */
+};
+
+struct marey__fact_sum {
+    uint64_t n, ns;
+    uint64_t gil_ns; /* of these, while the thread held the interpreter lock */
+};
+
+struct marey__facts {
+    struct marey__samples_set set;
+    bool has_samples;
+    struct marey__trainer *trainers;
+    size_t n_trainers, trainers_cap;
+    /* Main threads of trainers by kind and stack; then sums of the kinds. */
+    struct marey__fact_sum *by_stack[MAREY__FACT_KINDS];
+    struct marey__fact_sum by_kind[MAREY__FACT_KINDS];
+    uint32_t n_stacks;
+    uint64_t run_ns;                                  /* from the first start to the last end */
+    uint64_t n_steps, n_warmup, median_ns;            /* of the trainer with the longest median */
+    uint64_t steady_ns, phase_ns[MAREY__FACT_PHASES]; /* summed over steps that count */
+    double samples_per_s;                             /* summed over trainers; 0: unknown */
+    uint64_t startup_ns;
+    const char *detected_by; /* NULL: no steps */
+    struct marey_cost cost;
+};
+MAREY_WARN_UNUSED marey_status marey__facts_read(struct marey__facts *facts,
+                                                 const struct marey__request *request);
+void marey__facts_fini(struct marey__facts *facts);
+
+/* ---- facts.c ---- */
+
+/* After the steps are read, and before the samples: warm-up, medians, sums. Returns false on out of memory. */
+bool marey__facts_judge_steps(struct marey__facts *facts);
+
+/* A function and the line in it that most of the samples are in. */
+struct marey__fact_place {
+    uint32_t function; /* 0: none */
+    uint32_t line;     /* that runs most */
+    double share;      /* of the samples that were searched */
+};
+/*
+ * The innermost function that at least half of the samples of a kind are in: of the user's code, where one is; else of a
+ * library. Returns false on out of memory.
+ */
+MAREY_WARN_UNUSED bool marey__facts_find_place(const struct marey__facts *facts,
+                                               enum marey__fact_phase kind,
+                                               struct marey__fact_place *out);
+
+/* ---- findings ---- */
+
+enum { MAREY__MAX_FINDINGS = 5, MAREY__FINDING_TEXT = 400 };
+
+struct marey__finding {
+    const char *id;
+    bool is_risk;
+    char claim[MAREY__FINDING_TEXT], detail[MAREY__FINDING_TEXT], action[MAREY__FINDING_TEXT];
+    struct marey__fact_place place;
+    enum marey__fact_phase phase;
+    double share;                        /* of the median step; below 0: unknown */
+    double at_most, gain_low, gain_high; /* factors; 0: a risk */
+    double confidence;
+    uint32_t target; /* whose code `place` is; 0: the first trainer's */
+};
+
+/* What a rule is called with; it fills `*out` and returns true when it fires. */
+typedef bool marey__finding_rule(const struct marey__facts *facts, struct marey__finding *out);
+marey__finding_rule marey__find_input_bound;
+
+/* A time finding is worth printing from this gain on, by its lower end from that. */
+#define MAREY__GAIN_LEAST 1.03
+#define MAREY__GAIN_LOW_LEAST 1.01
+
+/* ---- diagnosis.c ---- */
+
+struct marey__diagnosis {
+    struct marey__facts facts;
+    struct marey__finding findings[MAREY__MAX_FINDINGS];
+    size_t n_findings;
+    char verdict[2 * MAREY__FINDING_TEXT];
+};
+
+marey_status marey__diagnosis_text(const marey_report *report,
+                                   const struct marey_write_options *options, FILE *out);
+marey_status marey__diagnosis_json(const marey_report *report,
+                                   const struct marey_write_options *options, FILE *out);
+
+#endif
