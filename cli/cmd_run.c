@@ -7,7 +7,7 @@
 #include "run.h"
 
 static struct {
-    const char *output, *options, *gpu_schedule, *memory_sample, *calls, *sample, *only;
+    const char *output, *options, *gpu_schedule, *memory_sample, *calls, *sample, *only, *budget;
     bool append, force, energy, gpu, memory, mpi, native, nvtx, quiet;
     uint32_t repeat, energy_hz;
 } given = {.repeat = 1};
@@ -18,6 +18,8 @@ static const struct cli_option options[] = {
      "of PROGRAM-2.marey, PROGRAM-3.marey, ...)"},
     {"append", 0, CLI_FLAG, NULL, &given.append, "add to the recording that is there"},
     {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
+    {"budget", 0, CLI_TEXT, "PERCENT", &given.budget,
+     "what recording may cost the program (default: 1%)"},
     {"only", 0, CLI_TEXT, "ranges", &given.only,
      "record marey ranges only: no samples, no training steps"},
     {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
@@ -69,6 +71,13 @@ static bool is_auto(void)
            !given.mpi && !given.energy && !given.memory && !given.nvtx;
 }
 
+/* Windows of GPU activity are part of that where CUDA may be used, and no other tool waits for it. */
+static bool has_gpu_windows(void)
+{
+    return is_auto() && cli_env("CUDA_INJECTION64_PATH") == NULL &&
+           (access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0);
+}
+
 static uint64_t n_sampled; /* of all repeats */
 static bool wants_energy;
 
@@ -84,6 +93,8 @@ static char *joined_options(void)
         const char *key, *value;
     } parts[] = {
         {"", is_auto() ? "auto=1" : NULL},
+        {"gpu=1,gpu.windows=",
+         has_gpu_windows() ? (given.budget != NULL ? given.budget : "1%") : NULL},
         {"", getenv("MAREY_OPTIONS")},
         {"", given.gpu ? "gpu=1" : NULL},
         {"gpu.schedule=", given.gpu_schedule},
@@ -387,7 +398,7 @@ static int run_program(char **program, enum run_existing existing, const char *o
     struct run_target target;
     struct run_preload preload = {.folder = ""};
     struct run_end end = {0};
-    if (given.gpu && !run_inject_cuda())
+    if ((given.gpu || has_gpu_windows()) && !run_inject_cuda())
         return CLI_BAD;
     if (given.nvtx && !run_nvtx())
         return CLI_BAD;
@@ -417,6 +428,9 @@ static int run(int n_args, char **args)
         return cli_fail("run needs a program: marey run -- python train.py");
     if (given.only != NULL && strcmp(given.only, "ranges") != 0)
         return cli_fail("--only takes 'ranges'; the other options add what they name");
+    if (given.budget != NULL && !is_auto())
+        return cli_fail(
+            "--budget limits the default recording; it excludes options that name an instrument");
     if (given.repeat == 0)
         return cli_fail("--repeat takes 1 or more");
     if (given.gpu_schedule != NULL && !given.gpu)

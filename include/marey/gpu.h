@@ -21,9 +21,13 @@ extern "C" {
  * Which iterations (see <marey/iteration.h>) are traced: `wait` are skipped, the next `warmup` run with CUPTI on but their
  * records discarded, then `active` are recorded. The cycle repeats `repeat` times, 0: without end. All zero: trace
  * everything.
+ *
+ * `window_gap` instead: windows of 5 training steps (iterations, or steps that hints show) or 2 s, whichever ends first. One
+ * window in each `window_gap` steps, at step numbers that all ranks of a job choose alike.
  */
 struct marey_gpu_options {
     uint32_t wait, warmup, active, repeat;
+    uint32_t window_gap; /* 0: no windows; at least 16 */
 };
 
 /*
@@ -62,6 +66,8 @@ static inline MAREY_WARN_UNUSED marey_status marey_gpu_start_later(const struct 
     return marey_gpu_start_later_sized(options, sizeof *options);
 }
 MAREY_API uint64_t marey_gpu_stop_later(void);
+/* The program makes a CUDA graph. From then on CUPTI stays initialized between windows; safe to call any number of times. */
+MAREY_API void marey_gpu_note_graph(void);
 /* Wait for pending starts and stops. */
 MAREY_API void marey_gpu_settle(void);
 /* Returns 1 if no start or stop is pending, else 0. */

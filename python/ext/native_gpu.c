@@ -60,6 +60,12 @@ static PyObject *gpu_resume(PyObject *module, PyObject *Py_UNUSED(unused))
     return native_result(native_state_of(module), status);
 }
 
+static PyObject *gpu_note_graph(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    marey_gpu_note_graph();
+    Py_RETURN_NONE;
+}
+
 static PyObject *gpu_is_on(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return PyBool_FromLong(marey_gpu_is_on());
@@ -90,6 +96,8 @@ PyMethodDef native_gpu_functions[] = {
     {"gpu_pause", gpu_pause, METH_VARARGS,
      "gpu_pause($module, why, /)\n--\n\nLet somebody else use CUPTI."},
     {"gpu_resume", gpu_resume, METH_NOARGS, "gpu_resume($module, /)\n--\n\nEnd a pause."},
+    {"gpu_note_graph", gpu_note_graph, METH_NOARGS,
+     "gpu_note_graph($module, /)\n--\n\nThe program makes a CUDA graph."},
     {"gpu_is_on", gpu_is_on, METH_NOARGS, "gpu_is_on($module, /)\n--\n\nWhether it is on."},
     {"gpu_counts", gpu_counts, METH_NOARGS,
      "gpu_counts($module, /)\n--\n\nWhat was traced and lost so far, as a dict."},

@@ -1,6 +1,7 @@
 /* GPU tracing on and off: when it begins and ends, at once or by a thread; options and forks. */
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "instrument/cuda/internal.h"
@@ -27,10 +28,38 @@ static uint64_t n_done; /* iterations of the schedule that have ended; as the ne
 static bool is_following;
 
 enum part { WAIT, WARMUP, ACTIVE, OVER };
+static enum part part_now; /* under gpu.lock */
+
+/*
+ * Windows: one in each `gap` steps, the first one early, since a program may be short. Where the others are is drawn by a hash
+ * of their number: equal on all ranks, and in step with nothing that the program does at regular intervals.
+ */
+enum { WINDOW_FIRST = 5, WINDOW_WARMUP = 2, WINDOW_STEPS = 5, WINDOW_GAP_LEAST = 16 };
+static const uint64_t window_ns = 2000000000;
+static uint64_t window_begin_ns; /* of the active part; 0: none */
+
+static uint64_t window_begin(uint64_t number, uint64_t gap)
+{
+    const uint64_t room = gap - WINDOW_WARMUP - WINDOW_STEPS,
+                   drawn = marey__hash_mix(number ^ UINT64_C(0x9e3779b97f4a7c15),
+                                           UINT64_C(0xd6e8feb86659fd93));
+    return WINDOW_FIRST + number * gap + (number == 0 ? 0 : WINDOW_WARMUP + drawn % room);
+}
+
+static enum part window_part(uint64_t step, uint64_t gap)
+{
+    const uint64_t number = step < WINDOW_FIRST ? 0 : (step - WINDOW_FIRST) / gap,
+                   begin = window_begin(number, gap);
+    if (step >= begin)
+        return step < begin + WINDOW_STEPS ? ACTIVE : WAIT;
+    return step + WINDOW_WARMUP >= begin ? WARMUP : WAIT;
+}
 
 static enum part part_of(uint64_t iteration)
 {
     const struct marey_gpu_options *s = &gpu->schedule;
+    if (s->window_gap != 0)
+        return window_part(iteration, s->window_gap);
     const uint64_t each = (uint64_t)s->wait + s->warmup + s->active;
     const uint64_t at = iteration % each;
     if (s->repeat != 0 && iteration / each >= s->repeat)
@@ -52,16 +81,28 @@ static bool enter(enum part before, enum part now)
     return is_served && now != ACTIVE;
 }
 
-/* Takes the lock. What follows an active part directly, without a warm-up, is not a new one: tracing just goes on. */
-static void iteration_finished(const struct marey__iteration_event *iteration)
+/* The part that begins after `n` iterations. A window that has lasted long enough is over. */
+static enum part part_after(uint64_t n, enum part before)
 {
-    (void)iteration;
+    const enum part now = part_of(n);
+    if (gpu->schedule.window_gap == 0 || now != ACTIVE)
+        return now;
+    if (before == ACTIVE)
+        return marey__clock_ns(CLOCK_MONOTONIC) - window_begin_ns < window_ns ? ACTIVE : WAIT;
+    window_begin_ns = before == WARMUP ? marey__clock_ns(CLOCK_MONOTONIC) : window_begin_ns;
+    return before == WARMUP ? ACTIVE : WAIT;
+}
+
+/* Takes the lock. What follows an active part directly, without a warm-up, is not a new one: tracing just goes on. */
+static void iterations_finished(uint64_t n)
+{
     bool is_done = true;
     enum part now = OVER;
     pthread_mutex_lock(&gpu->lock);
     if (is_following) {
-        const enum part before = part_of(n_done++);
-        now = part_of(n_done);
+        const enum part before = part_now;
+        n_done = n;
+        now = part_now = part_after(n, before);
         is_done = enter(before, now);
     }
     pthread_mutex_unlock(&gpu->lock);
@@ -73,21 +114,35 @@ static void iteration_finished(const struct marey__iteration_event *iteration)
         marey__say("%s", marey_last_error());
 }
 
-static const struct marey__iteration_subscriber subscriber = {.finished = iteration_finished};
+static void iteration_finished(const struct marey__iteration_event *iteration)
+{
+    iterations_finished(gpu->schedule.window_gap != 0 ? iteration->number + 1 : n_done + 1);
+}
+
+/* A step that the program does not count. */
+static void step_ended(uint64_t n)
+{
+    if (gpu->schedule.window_gap != 0)
+        iterations_finished(n);
+}
+
+static const struct marey__iteration_subscriber subscriber = {.finished = iteration_finished,
+                                                              .step = step_ended};
 
 /* Whether the current iteration is to be traced, and kept. */
 static bool schedule_is_due(bool *is_kept)
 {
-    const enum part part = part_of(n_done);
-    *is_kept = part == ACTIVE;
-    return part == ACTIVE || part == WARMUP;
+    *is_kept = part_now == ACTIVE;
+    return part_now == ACTIVE || part_now == WARMUP;
 }
 
-/* Follow gpu->schedule from the current iteration; true when tracing begins with it. */
+/* Follow gpu->schedule from the current iteration; true when tracing begins with it. Windows begin later. */
 static bool schedule_begin(bool *is_kept)
 {
     n_done = 0;
+    window_begin_ns = 0;
     is_following = marey__iteration_subscribe(&subscriber);
+    part_now = part_of(0);
     return schedule_is_due(is_kept);
 }
 
@@ -134,7 +189,7 @@ static marey_status arm(void)
 static bool is_due(bool *is_kept)
 {
     *is_kept = true;
-    return gpu->schedule.active == 0 || schedule_begin(is_kept);
+    return !marey__gpu_has_schedule() || schedule_begin(is_kept);
 }
 
 static marey_status check(const struct marey_gpu_options *options)
@@ -149,6 +204,9 @@ static marey_status check(const struct marey_gpu_options *options)
         return marey__fail(MAREY_ESTATE, "GPU work is not recorded: no recording is open");
     if (options->active == 0 && (options->wait | options->warmup | options->repeat) != 0)
         return marey__fail(MAREY_EINVAL, "a schedule of GPU tracing needs active iterations");
+    if (options->window_gap != 0 && options->window_gap < WINDOW_GAP_LEAST)
+        return marey__fail(MAREY_EINVAL, "windows of GPU tracing are at least %d steps apart",
+                           WINDOW_GAP_LEAST);
     return MAREY_OK;
 }
 
@@ -296,6 +354,11 @@ marey_status marey_gpu_start_later_sized(const struct marey_gpu_options *options
     return start(options, size, true);
 }
 
+void marey_gpu_note_graph(void)
+{
+    __atomic_store_n(&gpu->has_graphs, true, __ATOMIC_RELAXED);
+}
+
 void marey_gpu_stop(void)
 {
     switch_off(false);
@@ -345,7 +408,7 @@ static marey_status go_on(void)
     bool is_kept = true;
     pthread_mutex_lock(&gpu->lock);
     const bool is_due = gpu->is_on && !gpu->is_armed && !gpu->is_tracing &&
-                        (gpu->schedule.active == 0 || schedule_is_due(&is_kept));
+                        (!marey__gpu_has_schedule() || schedule_is_due(&is_kept));
     pthread_mutex_unlock(&gpu->lock);
     if (is_due)
         MAREY_TRY(marey__gpu_session_start());
@@ -442,11 +505,29 @@ static bool set_schedule(void *settings, const char *text)
     return true;
 }
 
+/* "1%": tracing slows a step by a quarter at most, as measured, so that 5 of 125 steps cost a hundredth. */
+static bool set_windows(void *settings, const char *text)
+{
+    enum { SLOWDOWN_PERCENT = 25 };
+    struct gpu_settings *const s = settings;
+    char *end;
+    const double percent = strtod(text, &end);
+    if (end == text || (*end != '\0' && strcmp(end, "%") != 0) ||
+        !(percent >= 0.01 && percent <= 100))
+        return false;
+    const double gap = WINDOW_STEPS * SLOWDOWN_PERCENT / percent;
+    s->schedule = (struct marey_gpu_options){
+        .window_gap = gap > WINDOW_GAP_LEAST ? (uint32_t)gap : WINDOW_GAP_LEAST};
+    return true;
+}
+
 static const struct marey__option options[] = {
     {"gpu", "0|1", "0", "records the activity of NVIDIA GPUs", MAREY__OPTION_BOOL,
      MAREY__OPTION_FIELD(struct gpu_settings, is_wanted)},
     {"gpu.schedule", "WAIT:WARMUP:ACTIVE[:REPEAT]", "always", "the iterations that are traced",
      MAREY__OPTION_PARSED, .parse = set_schedule},
+    {"gpu.windows", "PERCENT", "off", "traces windows of training steps, at most at this cost",
+     MAREY__OPTION_PARSED, .parse = set_windows},
     {"gpu.syncs", "0|1", "0", "also records streams that wait, which slows launches",
      MAREY__OPTION_BOOL, MAREY__OPTION_FIELD(struct gpu_settings, syncs)},
 };

@@ -18,13 +18,14 @@ static struct {
     enum {
         OTHER,
         LAUNCH,
-        MEMORY
-    } what; /* it gives work to a GPU, or asks for memory: that has its correlation */
+        MEMORY,
+        GRAPH,
+    } what; /* it gives work to a GPU, or asks for memory: that has its correlation; it makes a CUDA graph */
 } calls[MAREY__CUPTI_RUNTIME + 1][MAX_CALLS];
 
 /*
  * What is worth a range. A star matches anything; a name with a plus in front gives work to a GPU, one with
- * an equals sign asks for memory or gives it back. */
+ * an equals sign asks for memory or gives it back, one with a hash makes a graph. */
 static const char *const runtime_calls[] = {"+cudaLaunch*",
                                             "+cudaMemcpy*",
                                             "+cudaMemset*",
@@ -35,20 +36,20 @@ static const char *const runtime_calls[] = {"+cudaLaunch*",
                                             "=cudaHostAlloc",
                                             "cudaHostRegister",
                                             "cudaHostUnregister",
-                                            "cudaGraphInstantiate*",
+                                            "#cudaGraphInstantiate*",
                                             "cudaGraphUpload",
-                                            "cudaStreamBeginCapture*",
+                                            "#cudaStreamBeginCapture*",
                                             "cudaStreamEndCapture",
                                             "cudaDeviceSynchronize",
                                             "cudaStreamSynchronize",
                                             "cudaEventSynchronize",
                                             "cudaStreamWaitEvent"};
 static const char *const driver_calls[] = {
-    "+cuLaunch*",        "+cuMemcpy*",          "+cuMemset*",         "+cuGraphLaunch",
-    "+cuMemPrefetch*",   "=cuMemAlloc*",        "=cuMemFree*",        "=cuMemHostAlloc",
-    "cuMemHostRegister", "=cuMemCreate",        "=cuMemRelease",      "cuMemMap",
-    "cuMemUnmap",        "cuGraphInstantiate*", "cuModuleLoad*",      "cuLibraryLoad*",
-    "cuCtxSynchronize",  "cuStreamSynchronize", "cuEventSynchronize", "cuStreamWaitEvent"};
+    "+cuLaunch*",        "+cuMemcpy*",           "+cuMemset*",         "+cuGraphLaunch",
+    "+cuMemPrefetch*",   "=cuMemAlloc*",         "=cuMemFree*",        "=cuMemHostAlloc",
+    "cuMemHostRegister", "=cuMemCreate",         "=cuMemRelease",      "cuMemMap",
+    "cuMemUnmap",        "#cuGraphInstantiate*", "cuModuleLoad*",      "cuLibraryLoad*",
+    "cuCtxSynchronize",  "cuStreamSynchronize",  "cuEventSynchronize", "cuStreamWaitEvent"};
 
 /* Length of the name without the suffix of a variant: cudaLaunchKernel_ptsz_v7000 is cudaLaunchKernel. */
 static size_t plain_length(const char *name)
@@ -81,9 +82,12 @@ static void choose(int domain, uint32_t number, const char *name)
     const size_t len = plain_length(name);
     for (size_t i = 0; i < n; i++) {
         const char sign = patterns[i][0];
-        if (!fits(patterns[i] + (sign == '+' || sign == '='), name, len))
+        if (!fits(patterns[i] + (sign == '+' || sign == '=' || sign == '#'), name, len))
             continue;
-        calls[domain][number].what = sign == '+' ? LAUNCH : sign == '=' ? MEMORY : OTHER;
+        calls[domain][number].what = sign == '+'   ? LAUNCH
+                                     : sign == '=' ? MEMORY
+                                     : sign == '#' ? GRAPH
+                                                   : OTHER;
         calls[domain][number].site = marey__intern(
             &(struct marey__site){.name = name,
                                   .name_len = (uint32_t)len,
@@ -255,7 +259,9 @@ static void begin_call(marey_id site, int what, const struct marey__cupti_call *
     if (what == LAUNCH && __atomic_load_n(&marey__gpu.context, __ATOMIC_RELAXED) != call->context)
         __atomic_store_n(&marey__gpu.context, call->context, __ATOMIC_RELAXED);
     const uint64_t words[] = {marey__gpu_correlation(call->correlation), MAREY_WORK_MEMORY};
-    if (what != OTHER)
+    if (what == GRAPH)
+        marey_gpu_note_graph();
+    if (what == LAUNCH || what == MEMORY)
         marey__lane_put_record(MAREY_RECORD_LAUNCH, words, what == MEMORY ? 2 : 1);
     uint32_t profile, node;
     if (what == LAUNCH && marey_calls_current(&profile, &node)) {

@@ -58,7 +58,7 @@ static void do_start(void)
     if (is_kept && !orders.stops)
         marey__gpu_keep();
     /* A schedule tries again with its next turn; and a stop that was ordered meanwhile has set this already. */
-    if (st != MAREY_OK && !orders.stops && gpu->schedule.active == 0)
+    if (st != MAREY_OK && !orders.stops && !marey__gpu_has_schedule())
         gpu->is_on = false;
     orders.is_starting = false;
 }

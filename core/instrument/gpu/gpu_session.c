@@ -209,10 +209,15 @@ void marey__gpu_keep(void)
 
 /*
  * Give CUPTI back. Without this the program stays slower than it was: CUPTI leaves its hooks in the driver. While other
- * threads are in CUDA it is safe only at the end of a call, so a call is made for it.
+ * threads are in CUDA it is safe only at the end of a call, so a call is made for it. Once there are CUDA graphs it is
+ * never safe: CUPTI that is initialized anew crashes in their launches (CUDA 11 and 12).
  */
 static void finalize(const struct marey__cupti *cupti)
 {
+    if (__atomic_load_n(&gpu->has_graphs, __ATOMIC_RELAXED)) {
+        cupti->unsubscribe(gpu->subscriber);
+        return;
+    }
     if (!marey__gpu_finalize_in_call(cupti, gpu->subscriber)) {
         cupti->unsubscribe(gpu->subscriber);
         cupti->finalize();

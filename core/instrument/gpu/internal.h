@@ -181,6 +181,7 @@ struct marey__gpu {
     bool is_tracing; /* CUPTI is ours. Changed with the turn as well, so that one of both is enough to read it */
     struct marey_gpu_options schedule;
 
+    bool has_graphs;  /* CUDA graphs exist: CUPTI is not finalized any more. Relaxed */
     bool is_injected; /* CUDA is being initialised: its driver must not be called. Relaxed */
     bool awaits_context; /* records are enabled with the first call of a context. Acquire and release */
 
@@ -195,6 +196,12 @@ struct marey__gpu {
     struct marey_gpu_counts counts; /* each added to atomically */
 };
 extern struct marey__gpu marey__gpu;
+
+/* Whether only some steps are traced. The lock is held. */
+static inline bool marey__gpu_has_schedule(void)
+{
+    return marey__gpu.schedule.active != 0 || marey__gpu.schedule.window_gap != 0;
+}
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): it is added to. */
 static inline void marey__gpu_count(uint64_t *count, uint64_t n)
