@@ -14,47 +14,63 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Optional
 
+    Function = Callable[[ModuleType], None]
+
 
 class _Finder:
-    """Calls a function with a module once that is loaded; finds nothing by itself."""
+    """Calls functions with a module once that is loaded; finds nothing by itself."""
 
-    def __init__(self, name: str, function: Callable[[ModuleType], None]) -> None:
-        self.name = name
-        self.function = function
+    def __init__(self) -> None:
+        self.waiting: dict[str, list[Function]] = {}
+        self.is_searching = False
 
     def find_spec(
         self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
         """Find the module, as others would."""
-        if name != self.name or self not in sys.meta_path:
+        if name not in self.waiting or self.is_searching:
             return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
+        self.is_searching = True  # a finder may ask all finders, as we do
+        try:
+            spec = self._ask_others(name, path, target)
+        finally:
+            self.is_searching = False
+        if spec is not None and spec.loader is not None:
+            self._follow(name, spec.loader)
+        return spec
+
+    def _ask_others(
+        self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType]
+    ) -> Optional[ModuleSpec]:
+        for finder in list(sys.meta_path):
+            spec = finder.find_spec(name, path, target) if finder is not self else None
             if spec is not None:
-                if spec.loader is not None:
-                    self._follow(spec.loader)
                 return spec
         return None
 
-    def _follow(self, loader: Any) -> None:
+    def _follow(self, name: str, loader: Any) -> None:
         run = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            run(module)
-            self.function(module)
+            run(module)  # one that fails may be imported again
+            for function in self.waiting.pop(name, ()):
+                function(module)
 
         loader.exec_module = exec_module
 
 
-_waiting: dict[str, _Finder] = {}
+_finder = _Finder()
 
 
-def when_imported(name: str, function: Callable[[ModuleType], None]) -> None:
-    """Call `function` with the module: now if it is there, else when it has been imported. Once for a name."""
+def when_imported(name: str, function: Function) -> None:
+    """Call `function` with the module: now if it is there, else when it has been imported. Once for each call."""
     module = sys.modules.get(name)
-    if module is not None:
+    spec = getattr(module, "__spec__", None)
+    if module is not None and not getattr(spec, "_initializing", False):
         function(module)
-    elif name not in _waiting:
-        _waiting[name] = _Finder(name, function)
-        sys.meta_path.insert(0, _waiting[name])
+        return
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+    functions = _finder.waiting.setdefault(name, [])
+    if function not in functions:
+        functions.append(function)

@@ -15,6 +15,7 @@ Phases are the program's, not a thread's: they are for the thread that trains.
 from __future__ import annotations
 
 from marey import _native
+from marey._phase_names import NAMES, unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
@@ -24,8 +25,6 @@ if TYPE_CHECKING:  # see _start.py
     from typing import Any, Optional
 
     Annotation = Callable[[str], AbstractContextManager[Any]]
-
-NAMES = ("data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging")
 
 
 class _Block:
@@ -69,7 +68,7 @@ class Phases:
         """`with phases("forward"):`."""
         block = self._blocks.get(name)
         if block is None:
-            raise _unknown(name)
+            raise unknown(name)
         return block
 
     @property
@@ -107,19 +106,6 @@ class Phases:
             self._leader = None
 
 
-def _unknown(name: str) -> ValueError:
-    return ValueError(
-        f"{name!r} is not a phase of training: the phases are {', '.join(NAMES)}; use marey.range for others"
-    )
-
-
-def _make(name: str) -> tuple[_native.Range, str]:
-    if name not in NAMES:
-        raise _unknown(name)
-    return _native.range(name, category="phase"), f"marey:{name}"
-
-
-_native.phase_vocabulary(_make)
 phases = Phases()
 annotate = phases.annotate
 

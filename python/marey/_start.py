@@ -47,11 +47,17 @@ def _watch() -> None:
         from marey import _torch_profiler
 
         _torch_profiler.watch()
+    if _native.auto_is_on():
+        from marey import _auto
+
+        _auto.watch()
 
 
 def stop() -> None:
     """End the recording and write what is still in memory. Without one, do nothing."""
     tell_versions()
+    if "marey._auto_compile" in sys.modules:
+        sys.modules["marey._auto_compile"].finish()
     _leave_environment()
     _native.stop()
 

@@ -1,0 +1,253 @@
+"""Hooks of auto mode in models: their outermost calls are the phase "forward".
+
+Modules are noted when they are made. When an optimizer exists, those are searched that have its parameters and belong
+to no other module; they get hooks of their own, because a global hook slows each call of each module. A module that
+is never called, as one that only holds others, passes its turn to its children.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import sys
+import weakref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+    from typing import Any
+
+    from marey._auto import Function
+
+_auto = sys.modules["marey._auto"]
+_state = _auto.state
+_get_ident, _clock = _auto.get_ident, _auto.perf_counter_ns
+
+_SEARCHES = 6  # after an optimizer was made
+_FETCHES = 2  # without one, at which models are searched
+_MOST_HOOKS = 32
+_TRIAL_CALLS = 64  # after which a module is judged
+_SHORT_NS = 400_000  # calls that last less cannot bear hooks where there are many in a step
+
+_modules: weakref.WeakSet[Any] = weakref.WeakSet()
+_hooked: weakref.WeakKeyDictionary[Any, _Hook] = weakref.WeakKeyDictionary()
+_is_grad_enabled: Function = _auto.never
+
+is_searching = True
+_searches = 0
+_updates = 0
+
+
+# ---- calls ----
+
+
+class _Hook:
+    """What is called before and after the calls of one module."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = weakref.ref(module)
+        self.calls = 0
+        self.duration_ns = 0
+        self.begun_ns = 0
+        self.updates = _updates
+        self.handles = (
+            module.register_forward_pre_hook(_Before(self), prepend=True),
+            module.register_forward_hook(_After(self), always_call=True),
+        )
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def judge(self) -> None:
+        """Give the hooks up where they would cost: many short calls in each step."""
+        n_steps = max(1, _updates - self.updates)
+        if self.calls > 4 * n_steps and self.duration_ns < self.calls * _SHORT_NS:
+            self.remove()
+
+
+class _Callable:
+    """A hook that is pickled and copied, with the module that has it, as one that does nothing anywhere."""
+
+    def __init__(self, hook: _Hook) -> None:
+        self.hook = hook
+        self.__name__ = "marey_hook"
+
+    def __reduce__(self) -> tuple[Function, tuple[Any, str]]:
+        return getattr, (contextlib.nullcontext(), "__exit__")
+
+
+class _Before(_Callable):
+    def __call__(self, module: Any, inputs: Any) -> None:
+        if _auto.is_compiling() or not _auto.trains():
+            return
+        hook = self.hook
+        if _state.forward:
+            if _state.forward[-1][0] is not hook:
+                return  # inside another
+            close_stale(1)
+            if _state.forward:
+                return  # it calls itself
+        hook.calls += 1
+        if _state.backward:
+            name = "recompute"
+        elif module.training and _is_grad_enabled():
+            name = "forward"
+        else:
+            name = "evaluate"
+        _state.forward.append((hook, _auto.begin(name)))
+        hook.begun_ns = _clock()
+
+
+class _After(_Callable):
+    def __call__(self, module: Any, inputs: Any, output: Any) -> None:
+        if _auto.is_compiling() or not _state.forward or _get_ident() != _state.trainer:
+            return
+        hook = self.hook
+        if _state.forward[-1][0] is not hook:
+            return
+        hook.duration_ns += _clock() - hook.begun_ns
+        _state.forward.pop()
+        _auto.end()
+        if hook.calls == _TRIAL_CALLS:
+            hook.judge()
+
+
+def close_stale(n_own: int = 0) -> None:
+    """Close calls that ended without their hook, by KeyboardInterrupt for one; `n_own` frames of the module are new."""
+    hook = _state.forward[0][0]
+    frame: Any = sys._getframe(1)
+    calls = 0
+    while frame is not None:
+        if frame.f_code.co_name == "_call_impl" and frame.f_locals.get("self") is hook.module():
+            calls += 1
+        frame = frame.f_back
+    if calls <= n_own:
+        _auto.unwind(_state.forward[0][1])
+        _state.forward.clear()
+
+
+# ---- the search ----
+
+
+def begin_search() -> None:
+    """An optimizer was made: search its model when training begins, and again in its first steps."""
+    global is_searching, _searches
+    is_searching = True
+    _searches = 0
+
+
+def search(is_update: bool = False) -> None:
+    """Give hooks to the modules that are trained; without an optimizer, to all that belong to no other."""
+    global is_searching, _searches, _updates
+    _updates += is_update
+    optimizers = sys.modules["marey._auto_torch"].optimizers if "marey._auto_torch" in sys.modules else ()
+    _searches += 1
+    if _searches >= _SEARCHES:
+        is_searching = False
+    if not len(optimizers) and _searches < _FETCHES:
+        return
+    with contextlib.suppress(Exception):
+        for root in _roots(_parameters(list(optimizers))):
+            _hook(root, is_update)
+
+
+def _parameters(optimizers: list[Any]) -> set[int]:
+    return {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
+
+
+def _roots(parameters: set[int]) -> Iterable[Any]:
+    """Find the modules that have one of the parameters, or any if there are none, and that no other one has."""
+    modules = list(_modules)
+    parents: dict[int, list[Any]] = {}
+    for module in modules:
+        for child in module._modules.values():
+            if child is not None:
+                parents.setdefault(id(child), []).append(module)
+    turn = [
+        module
+        for module in modules
+        if module._parameters and (not parameters or any(id(p) in parameters for p in module._parameters.values()))
+    ]
+    seen: dict[int, Any] = {}
+    roots = []
+    while turn:
+        module = turn.pop()
+        if id(module) in seen:
+            continue
+        seen[id(module)] = module
+        above = parents.get(id(module))
+        if above:
+            turn.extend(above)
+        else:
+            roots.append(module)
+    return roots
+
+
+def _hook(module: Any, is_update: bool, depth: int = 3) -> None:
+    """Hook a module; one that has had hooks for a step and was not called passes them on."""
+    hook = _hooked.get(module)
+    if hook is None:
+        if len(_hooked) < _MOST_HOOKS and not _is_refused(module):
+            _hooked[module] = _Hook(module)
+    elif not hook.calls and is_update and depth:
+        for child in module._modules.values():
+            if child is not None:
+                _hook(child, is_update, depth - 1)
+
+
+def _is_refused(module: Any) -> bool:
+    """Whether hooks change what a module does: these take a faster path without."""
+    return type(module).__name__ in ("TransformerEncoderLayer", "MultiheadAttention", "ScriptModule") or hasattr(
+        module, "_c"
+    )
+
+
+# ---- modules ----
+
+
+def hook_modules(module: ModuleType) -> None:
+    """Note each module that is made or unpickled from now on, and those that exist."""
+    global _is_grad_enabled
+    kind: Any = module.Module
+    _is_grad_enabled = sys.modules["torch"].is_grad_enabled
+
+    def noting(original: Function) -> Function:
+        @functools.wraps(original)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            if not _auto.is_compiling():
+                _modules.add(self)
+            return result
+
+        return call
+
+    _auto.wrap(kind, "__init__", noting)
+    _auto.wrap(kind, "__setstate__", noting)
+    if "torch.nn.modules" in sys.modules and hasattr(sys.modules.get("torch.nn"), "Linear"):
+        for each in gc.get_objects():
+            if issubclass(type(each), kind) and "_modules" in each.__dict__:
+                _modules.add(each)
+
+
+def hook_scripting(module: ModuleType) -> None:
+    """Take our hooks off a module while TorchScript compiles it, and its hooks with it."""
+
+    def stubbing(original: Function) -> Function:
+        @functools.wraps(original)
+        def get_hook_stubs(nn_module: Any) -> Any:
+            hook = _hooked.get(nn_module)
+            if hook is None:
+                return original(nn_module)
+            hook.remove()
+            try:
+                return original(nn_module)
+            finally:
+                with contextlib.suppress(Exception):
+                    _hooked[nn_module] = _Hook(nn_module)
+
+        return get_hook_stubs
+
+    _auto.wrap(module, "get_hook_stubs", stubbing)

@@ -1,0 +1,270 @@
+"""Hooks of auto mode in torch: updates by optimizers, runs of autograd, recomputation."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from marey._auto import Function
+
+_auto = sys.modules["marey._auto"]
+_state = _auto.state
+_hint, _begin, _end, _unwind = _auto.hint, _auto.begin, _auto.end, _auto.unwind
+_trains_firmly = _auto.trains_firmly
+UPDATE = _auto.UPDATE
+
+optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+_updates = 0  # how many updates were attempted
+
+
+def hook_compiler(module: ModuleType) -> None:
+    """Know from now on when torch.compile traces."""
+    _auto.is_compiling = getattr(module, "is_compiling", None) or sys.modules["torch._utils"].is_compiling
+
+
+def updated(who: int) -> None:
+    """An update was attempted by the thread that trains."""
+    global _updates
+    _updates += 1
+    _hint(UPDATE, who, 0.0)
+    models = sys.modules.get("marey._auto_models")
+    if models is not None and models.is_searching:
+        models.search(is_update=True)
+    if _cuda_statistics is not None:
+        _cuda_statistics()
+
+
+# ---- optimizers ----
+
+
+def _stepping(original: Function) -> Function:
+    """A step of an optimizer is an update: the outermost one, also where it raises."""
+
+    @functools.wraps(original)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _auto.is_compiling() or not _counts():
+            return original(self, *args, **kwargs)
+        _state.stepping = True
+        depth = _begin("optimizer")
+        try:
+            result = original(self, *args, **kwargs)
+        except BaseException:
+            _unwind(depth)
+            _state.stepping = False
+            updated(id(self))
+            raise
+        _end()
+        _state.stepping = False
+        updated(id(self))
+        return result
+
+    return step
+
+
+def _counts() -> bool:
+    """Whether a step is an update of its own. One inside a backward, of one parameter as a rule, is not."""
+    if not _trains_firmly():
+        if _auto.is_of_autograd(_auto.get_ident()) and not _state.stepping:
+            _state.stepped_inside = True
+        return False
+    if _state.stepping:
+        return False
+    if _state.backward:
+        _state.stepped_inside = True
+        return False
+    return True
+
+
+def _cover(kind: type) -> None:
+    """Wrap the step of a class of optimizers; torch.compile may have taken the wrapper away."""
+    step = getattr(kind, "step", None)
+    if step is not None and "_marey_auto" not in getattr(step, "__dict__", {}) and hasattr(step, "__code__"):
+        _auto.wrap(kind, "step", _stepping)
+
+
+def _cover_all(kind: type) -> None:
+    for each in kind.__subclasses__():
+        if "step" in vars(each):
+            _cover(each)
+        _cover_all(each)
+
+
+def hook_optimizers(module: ModuleType) -> None:
+    """Wrap `step` of each class of optimizers, when the first of its objects is made."""
+    base: Any = module.Optimizer
+
+    def patching(original: Function) -> Function:
+        @functools.wraps(original)
+        def patch(self: Any) -> None:
+            original(self)
+            _cover(type(self))
+            optimizers.add(self)
+            models = sys.modules.get("marey._auto_models")
+            if models is not None:
+                models.begin_search()
+
+        return patch
+
+    # Called by each optimizer that is made or unpickled, after torch wrapped the step in its own hooks.
+    _auto.wrap(base, "_patch_step_function", patching)
+    _cover_all(base)
+
+
+def cover_again() -> None:
+    """Wrap the optimizers again that torch.compile unwrapped."""
+    _cover_all(sys.modules["torch.optim.optimizer"].Optimizer)
+
+
+def hook_scaler(module: ModuleType) -> None:
+    """Count updates that a GradScaler skips, because gradients are infinite or not numbers."""
+
+    def scaling(original: Function) -> Function:
+        @functools.wraps(original)
+        def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            before = _updates
+            result = original(self, optimizer, *args, **kwargs)
+            if _updates == before and not _state.stepping and not _state.backward and _trains_firmly():
+                updated(id(optimizer))
+            return result
+
+        return step
+
+    _auto.wrap(module.GradScaler, "step", scaling)
+
+
+# ---- autograd ----
+
+
+def _running(original: Function) -> Function:
+    """The outermost run of autograd is the phase "backward"."""
+
+    @functools.wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if _auto.is_compiling() or _state.compiling or not _trains_firmly() or _state.backward:
+            return original(*args, **kwargs)
+        _state.backward = 1
+        depth = _begin("backward")
+        try:
+            result = original(*args, **kwargs)
+        except BaseException:
+            _unwind(depth)
+            _ran()
+            raise
+        _end()
+        _ran()
+        return result
+
+    return run
+
+
+def _ran() -> None:
+    _state.backward = 0
+    if _state.stepped_inside:
+        _state.stepped_inside = False
+        if not _state.stepping:
+            updated(0)
+
+
+def hook_autograd(module: ModuleType) -> None:
+    """Wrap what Tensor.backward(), torch.autograd.backward() and torch.autograd.grad() call."""
+    graph: Any = sys.modules.get("torch.autograd.graph")
+    if hasattr(module, "_engine_run_backward"):
+        _auto.wrap(module, "_engine_run_backward", _running)
+        graph._engine_run_backward = module._engine_run_backward
+    else:  # torch before 2.4
+        _auto.wrap(module, "backward", _running)
+        _auto.wrap(module, "grad", _running)
+
+
+# ---- recomputation ----
+
+
+def _recomputing(original: Function) -> Function:
+    """What activation checkpointing runs again, perhaps on a thread of autograd's."""
+
+    @functools.wraps(original, updated=())
+    def recompute(*args: Any, **kwargs: Any) -> Any:
+        ident = _auto.get_ident()
+        if not _state.backward or not (ident == _state.trainer or _auto.is_of_autograd(ident)):
+            return original(*args, **kwargs)
+        depth = _begin("recompute")
+        try:
+            result = original(*args, **kwargs)
+        except BaseException:
+            _unwind(depth)  # early stop of a recomputation is an exception, too
+            raise
+        _end()
+        return result
+
+    return recompute
+
+
+def hook_recompute(module: ModuleType) -> None:
+    """Wrap what torch.utils.checkpoint keeps for the backward."""
+
+    def framing(original: Function) -> Function:
+        @functools.wraps(original)
+        def init(self: Any, recompute_fn: Function, *args: Any, **kwargs: Any) -> None:
+            original(self, _recomputing(recompute_fn), *args, **kwargs)
+
+        return init
+
+    def forwarding(original: Function) -> Function:
+        @functools.wraps(original)
+        def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(ctx, *args, **kwargs)
+            if callable(getattr(ctx, "run_function", None)):
+                ctx.run_function = _recomputing(ctx.run_function)
+            return result
+
+        return forward
+
+    _auto.wrap(getattr(module, "_CheckpointFrame", None), "__init__", framing)
+    _auto.wrap(getattr(module, "CheckpointFunction", None), "forward", forwarding)
+
+
+# ---- the allocator ----
+
+_PERIOD_NS = 5_000_000_000
+_next_ns = 0
+
+
+def _read_cuda_statistics() -> None:
+    """Record what the caching allocator holds, once in five seconds at most."""
+    global _next_ns
+    now = _auto.perf_counter_ns()
+    if now < _next_ns:
+        return
+    _next_ns = now + _PERIOD_NS
+    cuda = sys.modules.get("torch.cuda")
+    if cuda is None or not cuda.is_initialized():
+        return
+    try:
+        import json
+
+        device = cuda.current_device()
+        all_ = cuda.memory_stats_as_nested_dict(device)
+        record = {
+            "device": device,
+            "allocated": all_["allocated_bytes"]["all"]["current"],
+            "allocated_peak": all_["allocated_bytes"]["all"]["peak"],
+            "reserved": all_["reserved_bytes"]["all"]["current"],
+            "inactive_split": all_["inactive_split_bytes"]["all"]["current"],
+            "retries": all_["num_alloc_retries"],
+            "ooms": all_["num_ooms"],
+            "device_allocs": all_.get("num_device_alloc"),
+            "device_frees": all_.get("num_device_free"),
+            "total": cuda.get_device_properties(device).total_memory,
+        }
+        _auto._native.mark("cuda.allocator", json.dumps(record, separators=(",", ":")))
+    except Exception:
+        _next_ns = 1 << 63  # this torch has other statistics
+
+
+_cuda_statistics = _read_cuda_statistics
