@@ -1,4 +1,5 @@
 /* What follows from steps and samples: which steps are warm-up, what a step consists of, where samples are in the code. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,25 @@ bool marey__facts_judge_steps(struct marey__facts *facts)
         add_trainer(facts, t);
     }
     return true;
+}
+
+/* A ratio of sums: its error is that of the part of a step that the ratio does not explain. */
+void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase phase,
+                        double *share, double *error)
+{
+    const double all_ns = (double)facts->steady_ns;
+    double squares = 0;
+    size_t n = 0;
+    *share = (double)facts->phase_ns[phase] / all_ns;
+    for (size_t i = 0; i < facts->n_trainers; i++) {
+        const struct marey__trainer *const t = &facts->trainers[i];
+        for (size_t k = t->n_warmup; k < t->n_steps; k++, n++) {
+            const double rest =
+                (double)t->steps[k].phase_ns[phase] - *share * (double)length_of(&t->steps[k]);
+            squares += rest * rest;
+        }
+    }
+    *error = n > 1 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns : *share;
 }
 
 /* ---- places ---- */

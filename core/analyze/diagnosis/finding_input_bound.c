@@ -7,30 +7,12 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/diagnosis/internal.h"
 
 static const double least_share = 0.03; /* of a step */
-
-/* Mean and standard error of the share of steps in the loader, over steps that count. */
-static void shares(const struct marey__facts *facts, double *mean, double *error)
-{
-    double sum = 0, squares = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < facts->n_trainers; i++) {
-        const struct marey__trainer *const t = &facts->trainers[i];
-        for (size_t k = t->n_warmup; k < t->n_steps; k++, n++) {
-            const double share = (double)t->steps[k].phase_ns[MAREY__FACT_DATA] *
-                                 (double)facts->n_steps / (double)facts->steady_ns *
-                                 (double)facts->n_trainers;
-            sum += share;
-            squares += share * share;
-        }
-    }
-    *mean = n != 0 ? sum / (double)n : 0;
-    *error = n > 1 ? sqrt(fmax(0, squares / (double)n - *mean * *mean) / (double)(n - 1)) : *mean;
-}
 
 /* The number after "key": in the loader's JSON; below 0 when there is none. */
 static long loader_number(const struct marey__facts *facts, const char *key)
@@ -49,7 +31,7 @@ bool marey__find_input_bound(const struct marey__facts *facts, struct marey__fin
     double share, error;
     if (facts->n_steps < 2 || facts->steady_ns == 0)
         return false;
-    shares(facts, &share, &error);
+    marey__facts_share(facts, MAREY__FACT_DATA, &share, &error);
     const double low = fmax(0, share - 1.96 * error), high = fmin(0.999, share + 1.96 * error);
     if (share < least_share)
         return false;

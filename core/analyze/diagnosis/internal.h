@@ -95,6 +95,10 @@ void marey__facts_fini(struct marey__facts *facts);
 /* After the steps are read, and before the samples: warm-up, medians, sums. Returns false on out of memory. */
 bool marey__facts_judge_steps(struct marey__facts *facts);
 
+/* The share of a phase in steps that count, and its standard error over them. */
+void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase phase,
+                        double *share, double *error);
+
 /* A function and the line in it that most of the samples are in. */
 struct marey__fact_place {
     uint32_t function; /* 0: none */

@@ -112,7 +112,8 @@ static void open_span(struct marey__progress *progress, struct marey__span *open
 {
     *open = *new;
     open->is_open = true;
-    if (!progress->is_begun)
+    /* Steps that hints show have phases inside. */
+    if (!progress->is_begun && progress->plan.source == MAREY__STEPS_NONE)
         progress->begin_ns = MAREY__MAX(progress->begin_ns, new->begin_ns);
 }
 
