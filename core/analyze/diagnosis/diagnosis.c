@@ -6,7 +6,7 @@
 #include "analyze/diagnosis/internal.h"
 
 /* Time findings. An id that another one explains comes after it. */
-static marey__finding_rule *const rules[] = {marey__find_input_bound};
+static marey__finding_rule *const rules[] = {marey__find_input_bound, marey__find_hot_function};
 
 /* ---- findings ---- */
 
@@ -71,7 +71,11 @@ static void make_verdict(struct marey__diagnosis *d)
     const size_t size = sizeof d->verdict;
     size_t len = 0;
     if (f->n_steps == 0) {
-        marey__append(text, size, &len, "No training steps were found.");
+        const struct marey__trainer *const t = &f->trainers[0];
+        marey__append(text, size, &len, "No training steps were found in a run of %s.",
+                      time_text(t->end_ns - t->start_ns, a));
+        if (f->set.startup_ns != 0)
+            marey__append(text, size, &len, " Imports took %s.", time_text(f->set.startup_ns, a));
         return;
     }
     uint64_t n_all = 0;

@@ -129,24 +129,31 @@ void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase
 
 /* ---- places ---- */
 
+/* A hook of auto mode, which is nobody's work. */
+static bool is_mareys(const struct marey_samples_function *f)
+{
+    return strstr(f->file, "/marey/_auto") != NULL;
+}
+
+static bool is_installed(const struct marey_samples_function *f)
+{
+    return strstr(f->file, "/site-packages/") != NULL ||
+           strstr(f->file, "/dist-packages/") != NULL || is_mareys(f);
+}
+
 /* The user's code: Python outside of the standard library, of installed packages and of what is frozen into Python. */
 static bool is_users(const struct marey_samples_function *f)
 {
-    static const char *const installed[] = {"/site-packages/", "/dist-packages/", "/lib/python"};
-    if (f->kind != MAREY_FRAME_PYTHON || f->file[0] == '<' || f->file[0] == '\0')
-        return false;
-    for (size_t i = 0; i < MAREY__COUNT_OF(installed); i++)
-        if (strstr(f->file, installed[i]) != NULL)
-            return false;
-    return true;
+    return f->kind == MAREY_FRAME_PYTHON && f->file[0] != '<' && f->file[0] != '\0' &&
+           strstr(f->file, "/lib/python") == NULL && !is_installed(f);
 }
 
 struct place_search {
     const struct marey__facts *facts;
-    const struct marey__fact_sum *sums; /* by stack */
-    uint64_t *ns;                       /* by function: of the samples it is in */
-    double *depth_ns; /* by function: the same times the depth of its innermost frame */
-    uint32_t *seen;   /* by function: the last stack that had it */
+    uint64_t *weights; /* by stack */
+    uint64_t *ns;      /* by function: of the samples it is in */
+    double *depth_ns;  /* by function: the same times the depth of its innermost frame */
+    uint32_t *seen;    /* by function: the last stack that had it */
 };
 
 static void add_stack(const struct place_search *s, uint32_t stack)
@@ -157,8 +164,8 @@ static void add_stack(const struct place_search *s, uint32_t stack)
         const uint32_t function = marey_samples_get_location(samples, frame.location).function;
         if (s->seen[function] != stack) {
             s->seen[function] = stack;
-            s->ns[function] += s->sums[stack].ns;
-            s->depth_ns[function] += (double)s->sums[stack].ns * frame.depth;
+            s->ns[function] += s->weights[stack];
+            s->depth_ns[function] += (double)s->weights[stack] * frame.depth;
         }
         at = frame.parent;
     }
@@ -172,8 +179,8 @@ static uint32_t innermost(const struct place_search *s, uint64_t all_ns, bool on
     double deepest = 0;
     for (uint32_t i = 1; i <= marey_samples_n_functions(samples); i++) {
         const double depth = s->ns[i] != 0 ? s->depth_ns[i] / (double)s->ns[i] : 0;
-        if (s->ns[i] * 2 < all_ns || depth <= deepest ||
-            (only_users && !is_users(marey_samples_get_function(samples, i))))
+        const struct marey_samples_function *const f = marey_samples_get_function(samples, i);
+        if (s->ns[i] * 2 < all_ns || depth <= deepest || is_mareys(f) || (only_users && !is_users(f)))
             continue;
         found = i;
         deepest = depth;
@@ -191,7 +198,7 @@ static bool find_line(const struct place_search *s, uint32_t function, uint32_t 
     if (by_location == NULL)
         return false;
     for (uint32_t i = 1; i <= s->facts->n_stacks; i++) {
-        uint32_t at = s->sums[i].ns != 0 ? i : 0;
+        uint32_t at = s->weights[i] != 0 ? i : 0;
         while (at != 0) {
             const struct marey_samples_stack frame = marey_samples_get_stack(samples, at);
             if (marey_samples_get_location(samples, frame.location).function == function)
@@ -201,7 +208,7 @@ static bool find_line(const struct place_search *s, uint32_t function, uint32_t 
         if (at == 0)
             continue;
         const uint32_t location = marey_samples_get_stack(samples, at).location;
-        by_location[location] += s->sums[i].ns;
+        by_location[location] += s->weights[i];
         if (by_location[location] > most_ns) {
             most_ns = by_location[location];
             *line = marey_samples_get_location(samples, location).line;
@@ -211,30 +218,59 @@ static bool find_line(const struct place_search *s, uint32_t function, uint32_t 
     return true;
 }
 
-bool marey__facts_find_place(const struct marey__facts *facts, enum marey__fact_phase kind,
-                             struct marey__fact_place *out)
+/* Samples of a kind by stack; returns their sum. */
+static uint64_t weigh(const struct place_search *s, enum marey__fact_phase kind,
+                      enum marey__fact_samples which)
 {
-    const uint64_t all_ns = facts->by_kind[kind].ns;
+    const marey_samples *const samples = s->facts->set.samples;
+    const struct marey__fact_sum *const sums = s->facts->by_stack[kind];
+    uint64_t all_ns = 0;
+    for (uint32_t i = 1; i <= s->facts->n_stacks; i++) {
+        const uint32_t location = marey_samples_get_stack(samples, i).location,
+                       function = marey_samples_get_location(samples, location).function;
+        s->weights[i] = which == MAREY__FACT_ALL ? sums[i].ns
+                        : is_installed(marey_samples_get_function(samples, function))
+                            ? 0
+                            : sums[i].gil_ns;
+        all_ns += s->weights[i];
+    }
+    return all_ns;
+}
+
+static bool search(struct place_search *s, enum marey__fact_phase kind,
+                   enum marey__fact_samples which, struct marey__fact_place *out)
+{
+    const uint64_t all_ns = weigh(s, kind, which);
+    for (uint32_t i = 1; i <= s->facts->n_stacks; i++)
+        if (s->weights[i] != 0)
+            add_stack(s, i);
+    if (all_ns == 0)
+        return true;
+    out->function = innermost(s, all_ns, true);
+    if (out->function == 0 && which == MAREY__FACT_ALL)
+        out->function = innermost(s, all_ns, false);
+    if (out->function == 0)
+        return true;
+    out->ns = s->ns[out->function];
+    out->share = (double)out->ns / (double)all_ns;
+    return find_line(s, out->function, &out->line);
+}
+
+bool marey__facts_find_place(const struct marey__facts *facts, enum marey__fact_phase kind,
+                             enum marey__fact_samples which, struct marey__fact_place *out)
+{
     *out = (struct marey__fact_place){0};
-    if (!facts->has_samples || all_ns == 0)
+    if (!facts->has_samples || facts->by_kind[kind].ns == 0)
         return true;
     const size_t n = (size_t)marey_samples_n_functions(facts->set.samples) + 1;
     struct place_search s = {.facts = facts,
-                             .sums = facts->by_stack[kind],
+                             .weights = marey__calloc((size_t)facts->n_stacks + 1, sizeof *s.weights),
                              .ns = marey__calloc(n, sizeof *s.ns),
                              .depth_ns = marey__calloc(n, sizeof *s.depth_ns),
                              .seen = marey__calloc(n, sizeof *s.seen)};
-    bool done = s.ns != NULL && s.depth_ns != NULL && s.seen != NULL;
-    for (uint32_t i = 1; done && i <= facts->n_stacks; i++)
-        if (s.sums[i].ns != 0)
-            add_stack(&s, i);
-    if (done) {
-        out->function = innermost(&s, all_ns, true);
-        if (out->function == 0)
-            out->function = innermost(&s, all_ns, false);
-        out->share = out->function != 0 ? (double)s.ns[out->function] / (double)all_ns : 0;
-        done = out->function == 0 || find_line(&s, out->function, &out->line);
-    }
+    const bool done = s.weights != NULL && s.ns != NULL && s.depth_ns != NULL && s.seen != NULL &&
+                      search(&s, kind, which, out);
+    marey__free(s.weights);
     marey__free(s.ns);
     marey__free(s.depth_ns);
     marey__free(s.seen);

@@ -16,6 +16,15 @@ struct reading {
     uint32_t loader_site; /* of the mark that describes a DataLoader; 0: none yet */
 };
 
+/* Whether the process has streams of a GPU. */
+static bool has_streams(const struct marey__trainer *t)
+{
+    for (uint32_t i = 0; i < t->info->n_lanes; i++)
+        if (marey_recording_lane(t->recording, t->info->index, i)->kind == MAREY_LANE_GPU)
+            return true;
+    return false;
+}
+
 static enum marey__fact_phase phase_of(const struct reading *r, uint32_t site)
 {
     const struct marey_site_info *const info =
@@ -123,6 +132,7 @@ static marey_status read_process(struct marey__facts *facts, marey_recording *re
                                      .start_ns = info->first_ns,
                                      .end_ns = info->last_ns};
     const marey_status status = read_log(&trainer);
+    facts->has_device |= has_streams(&trainer);
     if (status == MAREY_OK && trainer.n_steps != 0 &&
         MAREY__PUSH(facts->trainers, facts->n_trainers, facts->trainers_cap, trainer))
         return MAREY_OK;

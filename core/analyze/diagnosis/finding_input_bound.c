@@ -45,7 +45,7 @@ bool marey__find_input_bound(const struct marey__facts *facts, struct marey__fin
                                    .at_most = 1 / (1 - high),
                                    .confidence = 0.9};
     if (!marey__facts_find_place(facts, by_workers ? MAREY__FACT_WORKER : MAREY__FACT_DATA,
-                                 &out->place))
+                                 MAREY__FACT_ALL, &out->place))
         return false;
     char step[32], wait[32];
     marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);

@@ -71,7 +71,7 @@ struct marey__fact_sum {
 
 struct marey__facts {
     struct marey__samples_set set;
-    bool has_samples;
+    bool has_samples, has_device;
     struct marey__trainer *trainers;
     size_t n_trainers, trainers_cap;
     /* Main threads of trainers by kind and stack; then sums of the kinds. */
@@ -104,13 +104,20 @@ struct marey__fact_place {
     uint32_t function; /* 0: none */
     uint32_t line;     /* that runs most */
     double share;      /* of the samples that were searched */
+    uint64_t ns;       /* of samples in it */
+};
+/* Which samples a place is searched in. */
+enum marey__fact_samples {
+    MAREY__FACT_ALL,
+    MAREY__FACT_PYTHON, /* that hold the interpreter lock, and whose innermost frame is not in an installed package */
 };
 /*
  * The innermost function that at least half of the samples of a kind are in: of the user's code, where one is; else of a
- * library. Returns false on out of memory.
+ * library, unless only users' code counts. Returns false on out of memory.
  */
 MAREY_WARN_UNUSED bool marey__facts_find_place(const struct marey__facts *facts,
                                                enum marey__fact_phase kind,
+                                               enum marey__fact_samples which,
                                                struct marey__fact_place *out);
 
 /* ---- findings ---- */
@@ -131,7 +138,7 @@ struct marey__finding {
 
 /* What a rule is called with; it fills `*out` and returns true when it fires. */
 typedef bool marey__finding_rule(const struct marey__facts *facts, struct marey__finding *out);
-marey__finding_rule marey__find_input_bound;
+marey__finding_rule marey__find_input_bound, marey__find_hot_function;
 
 /* A time finding is worth printing from this gain on, by its lower end from that. */
 #define MAREY__GAIN_LEAST 1.03

@@ -1,0 +1,47 @@
+/*
+ * hot-function: one Python function of the user's code dominates.
+ *
+ * Counted are samples that hold the interpreter lock outside of installed packages: Python code itself, and C code that does
+ * not release the lock. Kernels of torch and numpy release it, so a function that waits for a matrix product is not hot. In
+ * a program with training steps only their phase "other" counts: the phases of the framework have findings of their own.
+ * Wrong when: C code that holds the lock is already as fast as it can be.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "analyze/diagnosis/internal.h"
+
+static const double least_share = 0.25; /* of the run or of steps */
+enum { FEWEST_SAMPLES = 50 };
+
+bool marey__find_hot_function(const struct marey__facts *facts, struct marey__finding *out)
+{
+    uint64_t n = 0, all_ns = 0;
+    for (int kind = 0; kind < MAREY__FACT_PHASES; kind++) {
+        n += facts->by_kind[kind].n;
+        all_ns += facts->by_kind[kind].ns;
+    }
+    *out =
+        (struct marey__finding){.id = "hot-function", .phase = MAREY__FACT_OTHER, .confidence = 0.8};
+    if (n < FEWEST_SAMPLES || facts->has_device ||
+        !marey__facts_find_place(facts, MAREY__FACT_OTHER, MAREY__FACT_PYTHON, &out->place) ||
+        out->place.function == 0)
+        return false;
+    const double share = (double)out->place.ns / (double)all_ns,
+                 error = 1.96 * sqrt(share * (1 - share) / (double)n);
+    if (share < least_share)
+        return false;
+    const double low = fmax(0, share - error), high = fmin(0.999, share + error);
+    out->share = share;
+    out->place.share = share;
+    out->gain_low = 1 / (1 - low);
+    out->at_most = out->gain_high = 1 / (1 - high);
+    snprintf(out->claim, sizeof out->claim,
+             "Hot function: Python code of one function takes %.0f %% of %s.", share * 100,
+             facts->n_steps != 0 ? "each step" : "the time");
+    snprintf(out->detail, sizeof out->detail, "of %s, on the CPU and holding the interpreter lock.",
+             facts->n_steps != 0 ? "each step" : "the time");
+    snprintf(out->action, sizeof out->action,
+             "Vectorize it, cache its results, or move it to compiled code.");
+    return true;
+}
