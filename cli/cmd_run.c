@@ -206,22 +206,32 @@ static void say_no_events(const struct run_target *target, char *const *program,
             marey_text_number((double)end->cpu_ns, MAREY_UNIT_NS, cpu, sizeof cpu), quoted);
 }
 
-/* The diagnosis, and how to read more. */
-static void say_diagnosis(marey_recording *recording, const char *quoted)
+/* The diagnosis, and how to read more. False where the recording has neither steps nor samples. */
+static bool say_diagnosis(marey_recording *recording, const char *quoted)
 {
     const struct marey_write_options wants = {
         .text = {.width = cli_terminal_width(stderr), .color = cli_wants_color(stderr, "auto")},
         .is_short = 1};
     marey_report *report;
-    if (marey_report_create("diagnosis", &recording, 1, NULL, &report) != MAREY_OK) {
-        cli_say("%s", marey_last_error());
-        return;
-    }
+    if (marey_report_create("diagnosis", &recording, 1, NULL, &report) != MAREY_OK)
+        return false;
     if (marey_report_write(report, "text", &wants, stderr) != MAREY_OK)
         cli_say("%s", marey_last_error());
     marey_report_destroy(report);
     fprintf(stderr, "  recorded to %s · marey report %s · marey report %s --html PAGE.html\n",
             quoted, quoted, quoted);
+    return true;
+}
+
+/* A diagnosis without steps may lack them only because Python was kept from loading the hooks. */
+static void say_why_no_steps(char *const *program)
+{
+    const char deaf = run_python_deaf(program);
+    if (deaf != 0)
+        cli_say("Python's option -%c keeps marey out of the program: stacks are sampled, training "
+                "steps are "
+                "not recorded; remove the option, or call marey.start(auto=True) in the program",
+                deaf);
 }
 
 static void say_recorded(marey_recording *recording, const char *path, uint64_t n_events)
@@ -232,8 +242,8 @@ static void say_recorded(marey_recording *recording, const char *path, uint64_t 
                has_energy = marey_report_is_there("energy", &recording, 1),
                has_samples = marey_report_is_there("samples", &recording, 1);
     cli_quote(cli_short_path(path), quoted, sizeof quoted);
-    if (is_auto() && !run_is_one_of_many())
-        return say_diagnosis(recording, quoted);
+    if (is_auto() && !run_is_one_of_many() && say_diagnosis(recording, quoted))
+        return;
     if (n_sampled != 0 && !run_is_one_of_many() && sampling_print_top(recording) != MAREY_OK)
         cli_say("%s", marey_last_error());
     if (run_is_one_of_many()) /* the others are still at it */
@@ -268,6 +278,8 @@ static void say_what_came(const struct run_target *target, char *const *program,
         say_no_events(target, program, end);
     else if (!given.quiet && !run_is_a_later_rank())
         say_recorded(recording, target->path, n_events);
+    if (is_auto() && n_events == 0 && n_sampled != 0)
+        say_why_no_steps(program);
     marey_recording_close(recording);
 }
 

@@ -123,17 +123,29 @@ static void name_stem(char *const *program, char *into, size_t size)
         into[strlen(into) - 3] = '\0';
 }
 
+/* Where a recording without a name goes: here, or with a message, where nothing can be written, to the temporary folder. */
+static const char *default_folder(void)
+{
+    if (access(".", W_OK) == 0)
+        return "";
+    const char *folder = cli_env("TMPDIR");
+    folder = folder != NULL && folder[0] == '/' ? folder : "/tmp";
+    cli_say("cannot write in this folder (%s): recording in %s instead", strerror(errno), folder);
+    return folder;
+}
+
 /* STEM.marey, or the first of STEM-2.marey, STEM-3.marey, ... that is free. */
 static void free_name(char *const *program, bool may_number, char *into, size_t size)
 {
     char stem[NAME_MAX - 16];
+    const char *const folder = default_folder(), *const slash = folder[0] != '\0' ? "/" : "";
     name_stem(program, stem, sizeof stem);
-    snprintf(into, size, "%s.marey", stem);
+    snprintf(into, size, "%s%s%s.marey", folder, slash, stem);
     for (int i = 2; may_number && i < 100000; i++) {
         const enum cli_existing existing = cli_look_at(into);
         if (existing == CLI_IS_NOTHING || existing == CLI_IS_EMPTY)
             return;
-        snprintf(into, size, "%s-%d.marey", stem, i);
+        snprintf(into, size, "%s%s%s-%d.marey", folder, slash, stem, i);
     }
 }
 
