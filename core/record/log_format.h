@@ -186,7 +186,7 @@ static_assert(sizeof(struct marey__pool_head) <= MAREY__CHUNK_BYTES, "shared lay
     "experiment" /* what is compared, "mnist"; this and the next may be missing, the last one counts */
 #define MAREY__KEY_STRATEGY "strategy" /* how it is distributed, "torch-ddp" */
 #define MAREY__KEY_LOAD "load_percent" /* of the last minute, times 100 */
-#define MAREY__KEY_STEPS "steps" /* how steps are found; the last one counts */
+#define MAREY__KEY_STEPS "steps"       /* how steps are found; the last one counts */
 #define MAREY__KEY_NOTE "note"         /* a sentence; may come more than once */
 #define MAREY__KEY_END "end" /* stop, exit, unclosed (killed, or left by _exit), write failed */
 #define MAREY__KEY_FAILURE "failure" /* after a write failed: why, a sentence */

@@ -129,10 +129,17 @@ void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase
 
 /* ---- places ---- */
 
-/* A hook of auto mode, which is nobody's work. */
+/* A hook of marey, which is nobody's work. */
 static bool is_mareys(const struct marey_samples_function *f)
 {
-    return strstr(f->file, "/marey/_auto") != NULL;
+    return strstr(f->file, "/marey/_auto") != NULL ||
+           strstr(f->file, "/marey/_loader_workers.py") != NULL;
+}
+
+/* Frames around a loader are not loading. */
+static bool is_loader(const struct marey_samples_function *f)
+{
+    return strstr(f->file, "/torch/utils/data/") != NULL;
 }
 
 static bool is_installed(const struct marey_samples_function *f)
