@@ -1,4 +1,5 @@
 /* The diagnosis for a terminal: the verdict, then the findings by number. */
+#include <math.h>
 #include <string.h>
 
 #include "analyze/diagnosis/internal.h"
@@ -27,7 +28,7 @@ static marey_status put_finding(struct marey__lines *lines, const struct marey__
                       marey__style(lines, PLAIN));
     if (!f->is_risk)
         marey__buf_printf(&lines->line, "  at most %.*fx faster", f->at_most < 1.1 ? 2 : 1,
-                          f->at_most);
+                          fmin(f->at_most, 100));
     MAREY_TRY(marey__lines_end(lines));
     if (f->detail[0] != '\0')
         MAREY_TRY(put_place(lines, &d->facts, f));

@@ -157,6 +157,7 @@ static bool is_users(const struct marey_samples_function *f)
 
 struct place_search {
     const struct marey__facts *facts;
+    bool is_loading;   /* frames around the innermost one of torch\'s loader are left out */
     uint64_t *weights; /* by stack */
     uint64_t *ns;      /* by function: of the samples it is in */
     double *depth_ns;  /* by function: the same times the depth of its innermost frame */
@@ -174,6 +175,8 @@ static void add_stack(const struct place_search *s, uint32_t stack)
             s->ns[function] += s->weights[stack];
             s->depth_ns[function] += (double)s->weights[stack] * frame.depth;
         }
+        if (s->is_loading && is_loader(marey_samples_get_function(samples, function)))
+            return;
         at = frame.parent;
     }
 }
@@ -271,6 +274,7 @@ bool marey__facts_find_place(const struct marey__facts *facts, enum marey__fact_
         return true;
     const size_t n = (size_t)marey_samples_n_functions(facts->set.samples) + 1;
     struct place_search s = {.facts = facts,
+                             .is_loading = kind == MAREY__FACT_DATA || kind == MAREY__FACT_WORKER,
                              .weights = marey__calloc((size_t)facts->n_stacks + 1, sizeof *s.weights),
                              .ns = marey__calloc(n, sizeof *s.ns),
                              .depth_ns = marey__calloc(n, sizeof *s.depth_ns),

@@ -12,7 +12,8 @@
 
 #include "analyze/diagnosis/internal.h"
 
-static const double least_share = 0.03; /* of a step */
+static const double least_share = 0.03;  /* of a step */
+static const double short_load_ns = 2e6; /* per step: workers would not help */
 
 /* The number after "key": in the loader's JSON; below 0 when there is none. */
 static long loader_number(const struct marey__facts *facts, const char *key)
@@ -58,7 +59,12 @@ bool marey__find_input_bound(const struct marey__facts *facts, struct marey__fin
                                   ? "in the main process: the DataLoader has num_workers=0"
                                   : "in the main process";
     snprintf(out->detail, sizeof out->detail, "of loading, %s.", where);
-    if (n_workers == 0)
+    if (share * (double)facts->median_ns < short_load_ns)
+        snprintf(out->action, sizeof out->action,
+                 "Loading is short: handing batches over between processes would take as long. Use "
+                 "larger "
+                 "batches, or index tensors without a DataLoader.");
+    else if (n_workers == 0)
         snprintf(out->action, sizeof out->action, "Try num_workers=4, or make this function faster.");
     else if (n_workers > 0)
         snprintf(out->action, sizeof out->action,
