@@ -321,6 +321,7 @@ static bool prepare_sampler(struct run_sample *sample, const char *recording)
     if (is_auto()) { /* stops no thread */
         wants.strategy = MAREY_SAMPLER_SNAPSHOT;
         wants.audit_share = -1;
+        wants.pauses = 1;
     }
     if (marey_sampler_create(&wants, &sample->sampler) == MAREY_OK)
         return true;

@@ -56,6 +56,7 @@ struct marey_sampler_options {
     double audit_share; /* share of snapshots that are also read exactly; 0: 0.01; negative: none */
     int fixed_gaps;     /* non-zero: equal intervals. They alias with periodic programs */
     uint32_t patience_ms; /* time for a process to start Python; 0: 1000; UINT32_MAX: no limit */
+    int pauses; /* non-zero: no samples in a random eighth of the time, so that a report can measure what sampling costs */
 };
 
 /*

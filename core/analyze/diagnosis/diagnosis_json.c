@@ -38,13 +38,15 @@ static void put_steps(struct marey__buf *b, const struct marey__facts *f)
     marey__buf_printf(b, "},\"startup_ns\":%" PRIu64 ",", f->startup_ns);
 }
 
-/* Nothing measured it in the program so far; a calibration gives the estimate. */
-static void put_cost(struct marey__buf *b, const struct marey_cost *cost)
+static void put_cost(struct marey__buf *b, const struct marey__facts *f)
 {
-    const double whole = (double)cost->program_ns;
     marey__buf_puts(b, "\"cost\":{");
-    put_real(b, "share", ((double)cost->low_ns + (double)cost->high_ns) / 2 / whole, whole > 0);
-    marey__buf_puts(b, ",\"low\":null,\"high\":null,\"measured\":false},");
+    put_real(b, "share", f->cost_share, true);
+    marey__buf_puts(b, ",");
+    put_real(b, "low", f->cost_low, f->is_cost_measured);
+    marey__buf_puts(b, ",");
+    put_real(b, "high", f->cost_high, f->is_cost_measured);
+    marey__buf_printf(b, ",\"measured\":%s},", f->is_cost_measured ? "true" : "false");
 }
 
 static void put_where(struct marey__buf *b, const struct marey__facts *facts,
@@ -113,7 +115,7 @@ marey_status marey__diagnosis_json(const marey_report *report,
     marey__buf_puts(&b, ",");
     put_steps(&b, &d->facts);
     marey__buf_puts(&b, "\"device\":null,");
-    put_cost(&b, &d->facts.cost);
+    put_cost(&b, &d->facts);
     marey__buf_puts(&b, "\"findings\":[");
     for (size_t i = 0; i < d->n_findings; i++) {
         marey__buf_puts(&b, i > 0 ? "," : "");

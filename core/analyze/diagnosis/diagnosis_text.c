@@ -36,6 +36,22 @@ static marey_status put_finding(struct marey__lines *lines, const struct marey__
     return marey__lines_end(lines);
 }
 
+/* Where the interval includes zero, only its upper end says something. */
+static marey_status put_cost(struct marey__lines *lines, const struct marey__facts *f)
+{
+    struct marey__buf *const line = &lines->line;
+    marey__buf_printf(line, "  %srecording cost ", marey__style(lines, DIM));
+    if (!f->is_cost_measured)
+        marey__buf_puts(line, "was not measured: too few steps");
+    else if (f->cost_low <= 0)
+        marey__buf_printf(line, "less than %.1f %% (measured)", f->cost_high * 100);
+    else
+        marey__buf_printf(line, "%.1f %% (%.1f to %.1f %%, measured)", f->cost_share * 100,
+                          f->cost_low * 100, f->cost_high * 100);
+    marey__buf_puts(line, marey__style(lines, PLAIN));
+    return marey__lines_end(lines);
+}
+
 marey_status marey__diagnosis_text(const marey_report *report,
                                    const struct marey_write_options *options, FILE *out)
 {
@@ -45,5 +61,7 @@ marey_status marey__diagnosis_text(const marey_report *report,
     marey_status status = marey__lines_end(&lines);
     for (size_t i = 0; status == MAREY_OK && i < d->n_findings; i++)
         status = put_finding(&lines, d, i);
+    if (status == MAREY_OK && d->facts.n_steps != 0)
+        status = put_cost(&lines, &d->facts);
     return marey__lines_close(&lines, status);
 }

@@ -85,6 +85,9 @@ struct marey__facts {
     uint64_t startup_ns;
     const char *detected_by; /* NULL: no steps */
     struct marey_cost cost;
+    bool is_cost_measured;
+    double cost_share, cost_low,
+        cost_high; /* of the program's time; the last two where it is measured */
 };
 MAREY_WARN_UNUSED marey_status marey__facts_read(struct marey__facts *facts,
                                                  const struct marey__request *request);
@@ -98,6 +101,9 @@ bool marey__facts_judge_steps(struct marey__facts *facts);
 /* The share of a phase in steps that count, and its standard error over them. */
 void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase phase,
                         double *share, double *error);
+
+/* facts_cost.c: after the steps are judged. */
+void marey__facts_measure_cost(struct marey__facts *facts);
 
 /* A function and the line in it that most of the samples are in. */
 struct marey__fact_place {

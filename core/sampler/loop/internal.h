@@ -383,6 +383,8 @@ size_t marey__family_count(const struct marey__family *family, enum marey__membe
 /* The sampler as a whole. Inside of core/sampler. */
 
 struct marey_sampler {
+    bool has_pauses; /* see marey__samples_is_pause() */
+    uint64_t seed;
     /* set by create */
     double rate_hz, duration_s, max_slowdown, audit_share;
     bool is_exact;  /* rounds are exact, as far as the budget allows */

@@ -56,6 +56,7 @@ static marey_status open_log(struct marey_sampler *sampler,
                                        .strategy = sampler->is_exact ? "exact" : "snapshot",
                                        .is_native = options->native != 0,
                                        .seed = options->seed,
+                                       .has_pauses = options->pauses != 0,
                                    },
                                    sampler->samples, &sampler->log);
 }
@@ -89,6 +90,8 @@ marey_status marey_sampler_create(const struct marey_sampler_options *given, mar
     sampler->duration_s = options.duration_s;
     sampler->max_slowdown = options.max_slowdown;
     sampler->audit_share = options.audit_share;
+    sampler->has_pauses = options.pauses != 0;
+    sampler->seed = options.seed;
     sampler->has_fixed_gaps = options.fixed_gaps != 0;
     sampler->is_strict = options.native != 0 || options.strategy == MAREY_SAMPLER_EXACT;
     sampler->is_exact = sampler->is_strict || (options.strategy == MAREY_SAMPLER_AUTO &&

@@ -14,6 +14,7 @@
 
 static const uint64_t second_ns = 1000000000;
 static const uint64_t ms_ns = 1000000;
+static const double unpaused = MAREY__PAUSE_ONE_IN / (MAREY__PAUSE_ONE_IN - 1.0);
 #define TIME_SHARE 0.3 /* of our time that exact looks may take */
 enum {
     SLICE_MS = 50,      /* how long a stop is unheard at most */
@@ -116,7 +117,9 @@ static marey_status look_at_member(struct marey_sampler *sampler, size_t number,
     struct marey__target *target = member->target;
     target->counts.asked += n_due;
     target->counts.missed += n_due - 1;
-    target->weight_ns += (uint64_t)((double)n_due * 1e9 / sampler->rate_hz);
+    /* With pauses a round stands for its part of them as well. */
+    const double each_ns = 1e9 / sampler->rate_hz * (sampler->has_pauses ? unpaused : 1);
+    target->weight_ns += (uint64_t)((double)n_due * each_ns);
     const enum marey__round how = choose_look(sampler, target, now_ns);
     if (how == MAREY__LOOK_SNAPSHOT && sampler->is_strict) {
         target->counts.slowed++;
@@ -141,6 +144,15 @@ static marey_status look_at_all(struct marey_sampler *sampler, uint64_t n_due, u
         if (sampler->family.members[i].kind == MAREY__MEMBER_PYTHON)
             MAREY_TRY(look_at_member(sampler, i, n_due, now_ns));
     return MAREY_OK;
+}
+
+/* In a pause the next round is due after it. */
+static bool is_pause(struct marey_sampler *sampler, uint64_t now_ns)
+{
+    if (!sampler->has_pauses || !marey__samples_is_pause(sampler->seed, now_ns))
+        return false;
+    sampler->next_ns = (now_ns / MAREY__PAUSE_BLOCK_NS + 1) * MAREY__PAUSE_BLOCK_NS + gap_ns(sampler);
+    return true;
 }
 
 /* How many rounds are due by now: one, and those that are missed. */
@@ -264,7 +276,7 @@ marey_status marey__sampler_loop(struct marey_sampler *sampler)
             marey__stops_settle(&sampler->context.stops, false);
             marey__family_poll(&sampler->family, now_ns);
         }
-        if (now_ns >= sampler->next_ns)
+        if (now_ns >= sampler->next_ns && !is_pause(sampler, now_ns))
             MAREY_TRY(look_at_all(sampler, take_due(sampler, now_ns), now_ns));
         MAREY_TRY(publish(sampler, now_ns));
         now_ns = marey__clock_ns(CLOCK_MONOTONIC);

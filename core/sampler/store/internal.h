@@ -65,8 +65,22 @@ struct marey__samples_log_options {
     const char *strategy; /* "exact", "snapshot" */
     bool is_native;
     uint64_t seed;
+    bool has_pauses;
     uint64_t resolution_ns; /* of the times of rounds; 0: 2^16, see docs/formats/recording.md */
 };
+
+/*
+ * Pauses of a sampler: blocks of time, by CLOCK_MONOTONIC, without samples. Which ones follows from the seed, so a reader
+ * knows them from the log's text.
+ */
+#define MAREY__PAUSE_BLOCK_NS UINT64_C(500000000)
+enum { MAREY__PAUSE_ONE_IN = 8 };
+static inline bool marey__samples_is_pause(uint64_t seed, uint64_t ns)
+{
+    const uint64_t block = ns / MAREY__PAUSE_BLOCK_NS;
+    return marey__hash_mix(seed ^ (block + 1), UINT64_C(0x9e3779b97f4a7c15)) % MAREY__PAUSE_ONE_IN ==
+           0;
+}
 
 /*
  * Open a new log in the directory of a recording, which exists (marey_recording_create). It holds a flock until it is

@@ -255,9 +255,10 @@ static const uint64_t second_ns = 1000000000;
 static void put_options(struct marey__buf *texts, const struct marey__samples_log_options *options)
 {
     marey__texts_printf(texts, MAREY__KEY_SAMPLING,
-                        "rate=%.6g\nstrategy=%s\nnative=%s\nseed=%" PRIu64, options->rate_hz,
+                        "rate=%.6g\nstrategy=%s\nnative=%s\nseed=%" PRIu64 "%s", options->rate_hz,
                         options->strategy != NULL ? options->strategy : "",
-                        options->is_native ? "yes" : "no", options->seed);
+                        options->is_native ? "yes" : "no", options->seed,
+                        options->has_pauses ? "\npauses=yes" : "");
 }
 
 static marey_status append_opening(struct marey__samples_log *log,

@@ -1,0 +1,96 @@
+/*
+ * What recording costs, measured in the run itself. The sampler pauses in random blocks of time, and steps that fall into
+ * pauses are compared with the others: the length of a step as a line over the share of it that was sampled. Chance,
+ * and anything that changes slowly in the program, averages out because the blocks are random.
+ *
+ * The hooks of steps and phases do not pause: their events are counted with the cost of one.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/diagnosis/internal.h"
+
+enum { FEWEST_STEPS = 60, FEWEST_PAUSED = 8 };
+
+/* Sums for a line through points (x, y). */
+struct line {
+    double n, x, y, xx, xy, yy;
+};
+
+static void add_point(struct line *l, double x, double y)
+{
+    l->n++;
+    l->x += x;
+    l->y += y;
+    l->xx += x * x;
+    l->xy += x * y;
+    l->yy += y * y;
+}
+
+/* The seed of the sampler's pauses. False: it made none. */
+static bool find_seed(const struct marey__facts *facts, uint64_t *seed)
+{
+    for (size_t i = 0; facts->has_samples && i < facts->set.n_sources; i++) {
+        const struct marey__samples_source *const s = &facts->set.sources[i];
+        const char *const text = marey_recording_process(s->recording, s->log)->sampling;
+        const char *const at = strstr(text, "seed=");
+        if (at != NULL && strstr(text, "pauses=yes") != NULL) {
+            *seed = strtoull(at + strlen("seed="), NULL, 10);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The share of a span in which the sampler worked. */
+static double sampled_share(uint64_t seed, uint64_t begin_ns, uint64_t end_ns)
+{
+    uint64_t sampled_ns = 0;
+    for (uint64_t at = begin_ns; at < end_ns;) {
+        const uint64_t next =
+            MAREY__MIN((at / MAREY__PAUSE_BLOCK_NS + 1) * MAREY__PAUSE_BLOCK_NS, end_ns);
+        sampled_ns += marey__samples_is_pause(seed, at) ? 0 : next - at;
+        at = next;
+    }
+    return (double)sampled_ns / (double)(end_ns - begin_ns);
+}
+
+/* In units of the process's median; outliers have causes of their own. */
+static void add_steps(const struct marey__trainer *t, uint64_t seed, struct line *l, double *n_paused)
+{
+    for (size_t i = t->n_warmup; i < t->n_steps && t->median_ns != 0; i++) {
+        const struct marey__fact_step *const step = &t->steps[i];
+        const double length = (double)(step->end_ns - step->begin_ns) / (double)t->median_ns;
+        if (length > 2 || length < 0.5)
+            continue;
+        const double x = sampled_share(seed, step->begin_ns, step->end_ns);
+        *n_paused += 1 - x;
+        add_point(l, x, length);
+    }
+}
+
+void marey__facts_measure_cost(struct marey__facts *facts)
+{
+    const struct marey_cost *const c = &facts->cost;
+    const double whole = (double)c->program_ns;
+    const double hooks = whole > 0 ? ((double)c->low_ns + (double)c->high_ns) / 2 / whole : 0;
+    struct line l = {0};
+    double n_paused = 0;
+    uint64_t seed;
+    facts->cost_share = hooks;
+    if (!find_seed(facts, &seed))
+        return;
+    for (size_t i = 0; i < facts->n_trainers; i++)
+        add_steps(&facts->trainers[i], seed, &l, &n_paused);
+    const double spread = l.xx - l.x * l.x / fmax(l.n, 1);
+    if (l.n < FEWEST_STEPS || n_paused < FEWEST_PAUSED || spread <= 0)
+        return;
+    const double slope = (l.xy - l.x * l.y / l.n) / spread, base = (l.y - slope * l.x) / l.n,
+                 rest = fmax(0, l.yy - l.y * l.y / l.n - slope * slope * spread),
+                 error = 1.96 * sqrt(rest / (l.n - 2) / spread);
+    facts->is_cost_measured = true;
+    facts->cost_share = hooks + slope / base;
+    facts->cost_low = hooks + (slope - error) / base;
+    facts->cost_high = hooks + (slope + error) / base;
+}
