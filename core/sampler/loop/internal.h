@@ -351,6 +351,7 @@ struct marey__family {
     struct marey__family_member *members;
     size_t n, cap;
     bool has_children; /* descendants are wanted */
+    bool is_calm;      /* searches children less often */
     uint64_t patience_ns;
     int loadavg_fd;
     uint64_t last_pid;               /* the newest process of the machine */

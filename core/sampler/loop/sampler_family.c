@@ -26,7 +26,9 @@ enum {
     START_MS = 500, /* which a program takes at most until it shows that it is a Python */
     SHOW_MS = 10,   /* in which a new process shows as a child, once it has its number */
     QUICK_MS = 2, /* the same where we wake up for it, and where we are awake while there are none */
-    QUIET_MS = 20,    /* else */
+    QUIET_MS = 20, /* else */
+    CALM_QUICK_MS = 10,
+    CALM_MS = 50,     /* the last two for a sampler that is to cost next to nothing */
     BIRTHS_MS = 3000, /* for how long after a birth more are expected */
     SEARCH_MS = 100,  /* between two looks in all threads */
     MEMORY_MS =
@@ -329,6 +331,8 @@ static bool is_quick(const struct marey__family *family)
 uint64_t marey__family_due_ns(const struct marey__family *family, bool is_awake)
 {
     const bool quick = is_quick(family);
+    if (family->is_calm)
+        return family->polled_ns + (quick ? CALM_QUICK_MS : CALM_MS) * ms_ns;
     if (is_awake && quick)
         return family->polled_ns + awake_ns;
     return family->polled_ns + (is_awake || quick ? QUICK_MS : QUIET_MS) * ms_ns;
