@@ -23,8 +23,8 @@ WORKLOAD = Path(__file__).parent / "stack_workload.py"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("flame")
-    run_marey("run", "-q", "-o", path / "old.marey", "--", sys.executable, WORKLOAD)
-    run_marey("run", "-q", "-o", path / "new.marey", "--", sys.executable, WORKLOAD, "slow")
+    run_marey("run", "--only", "ranges", "-q", "-o", path / "old.marey", "--", sys.executable, WORKLOAD)
+    run_marey("run", "--only", "ranges", "-q", "-o", path / "new.marey", "--", sys.executable, WORKLOAD, "slow")
     run_marey("export", path / "new.marey", "-o", path / "new.svg")
     run_marey("export", path / "new.marey", "--baseline", path / "old.marey", "-o", path / "diff.svg")
     return path

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("access")
     if not has_viewer(make_page(path / "known.html", page_traces.known(path / "known.json"))):
         pytest.skip("this build has no viewer: Node is missing")
-    run_marey("run", "-q", "-o", path / "run.marey", "--", sys.executable, WORKLOAD)
+    run_marey("run", "--only", "ranges", "-q", "-o", path / "run.marey", "--", sys.executable, WORKLOAD)
     make_page(path / "run.html", path / "run.marey")
     make_page(path / "ranks.html", *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)))
     run_marey("compare", path / "run.marey", path / "run.marey", "--html", path / "compare.html")

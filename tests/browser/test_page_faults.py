@@ -168,7 +168,18 @@ def test_lost_events_are_told_and_marked(opened, tmp_path, policy):
     program = tmp_path / "lossy.py"
     program.write_text(MANY)
     options = f"pool=2M,disk=64K,policy={policy}"
-    run_marey("run", "-q", "-o", tmp_path / "lossy.marey", "--", sys.executable, program, MAREY_OPTIONS=options)
+    run_marey(
+        "run",
+        "--only",
+        "ranges",
+        "-q",
+        "-o",
+        tmp_path / "lossy.marey",
+        "--",
+        sys.executable,
+        program,
+        MAREY_OPTIONS=options,
+    )
     lost = json.loads(run_marey("report", tmp_path / "lossy.marey", "--json"))["lost_events"]
     assert lost > 0
     page = opened(tmp_path / "lossy.marey")
@@ -211,7 +222,7 @@ def distance(one: str, other: str) -> int:
 def test_a_damaged_log_is_told_and_the_hole_is_marked(opened, tmp_path):
     program = tmp_path / "many.py"
     program.write_text(MANY)
-    run_marey("run", "-q", "-o", tmp_path / "run.marey", "--", sys.executable, program)
+    run_marey("run", "--only", "ranges", "-q", "-o", tmp_path / "run.marey", "--", sys.executable, program)
     damage_events(tmp_path / "run.marey")
     page = opened(tmp_path / "run.marey", damaged=True)
     assert "The recording is damaged" in page.open("Overview").inner_text()

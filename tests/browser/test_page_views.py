@@ -47,14 +47,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("this build has no viewer: Node is missing")
     (path / "loop.py").write_text(LOOP)
     for name, us in (("a", 100), ("b", 300)):
-        run_marey("run", "-q", "-o", path / f"{name}.marey", "--", sys.executable, path / "loop.py", us)
+        run_marey(
+            "run", "--only", "ranges", "-q", "-o", path / f"{name}.marey", "--", sys.executable, path / "loop.py", us
+        )
     make_page(path / "loop.html", path / "a.marey")
     run_marey("compare", path / "a.marey", path / "b.marey", "--html", path / "compare.html")
     ranks = [KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
     make_page(path / "ranks.html", *ranks)
     (path / "leak.py").write_text(LEAK)
     words = ("--memory", "--memory-sample", "1KiB", "-o", path / "leak.marey", "--", sys.executable, path / "leak.py")
-    run_marey("run", "-q", *words)
+    run_marey("run", "--only", "ranges", "-q", *words)
     make_page(path / "leak.html", path / "leak.marey")
     run_marey("run", "-q", "--sample", "-o", path / "c.marey", "--", sys.executable, path / "loop.py", 5000)
     make_page(path / "sampled.html", path / "c.marey")

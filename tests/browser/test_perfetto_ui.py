@@ -39,7 +39,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path.parent.mkdir()
     for rank in "01":
         command = ("--", sys.executable, WORKLOAD)
-        run_marey("run", "-q", "--append", "-o", path, *command, RANK=rank, WORLD_SIZE="2")
+        run_marey("run", "--only", "ranges", "-q", "--append", "-o", path, *command, RANK=rank, WORLD_SIZE="2")
     for name in ("run.pftrace", "run.tar", "run.json", "run.csv"):
         run_marey("export", path, "-o", path.with_name(name))
     return path
@@ -289,7 +289,7 @@ NAMESPACE = ("unshare", "--user", "--map-root-user", "--uts")
 def run_on(host: str, path: Path, rank: str) -> None:
     """Record in a namespace with a host name of its own, which stands for another machine."""
     rename = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
-    command = ("run", "-q", "--append", "-o", path, "--", sys.executable, WORKLOAD)
+    command = ("run", "--only", "ranges", "-q", "--append", "-o", path, "--", sys.executable, WORKLOAD)
     run_marey(*command, before=(*NAMESPACE, sys.executable, "-c", rename, host), RANK=rank, WORLD_SIZE="2")
 
 

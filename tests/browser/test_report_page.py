@@ -27,7 +27,7 @@ WORKLOAD = Path(__file__).parent / "page_workload.py"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page")
-    run_marey("run", "-q", "-o", path / "run.marey", "--", sys.executable, WORKLOAD)
+    run_marey("run", "--only", "ranges", "-q", "-o", path / "run.marey", "--", sys.executable, WORKLOAD)
     if not has_viewer(make_page(path / "run.html", path / "run.marey")):
         pytest.skip("this build has no viewer: Node is missing")
     return path

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing(
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("speedscope") / "run.marey"
-    run_marey("run", "-q", "-o", path, "--", sys.executable, WORKLOAD)
+    run_marey("run", "--only", "ranges", "-q", "-o", path, "--", sys.executable, WORKLOAD)
     for name in ("run.speedscope.json", "run.collapsedstack.txt"):
         run_marey("export", path, "-o", path.with_name(name))
     calls = calls_log.known(path.with_name("calls.klog"))

@@ -126,7 +126,7 @@ def emit(compiled: Callable[..., Path]) -> Path:
 @pytest.fixture
 def recording(marey: Callable[..., Finished], emit: Path, tmp_path: Path) -> Path:
     """run.marey: five times outer around inner, payloads, and a range that never ends."""
-    assert marey("run", "-q", "-o", "run.marey", "--", emit, 5, "payload", "open").returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "run.marey", "--", emit, 5, "payload", "open").returncode == 0
     return tmp_path / "run.marey"
 
 

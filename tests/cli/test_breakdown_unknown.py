@@ -14,7 +14,10 @@ import pytest
 @pytest.fixture
 def plain(marey: Any, compiled: Any) -> str:
     """A loop with ranges and steps; no range of it says that it communicates."""
-    assert marey("run", "-q", "-o", "plain.marey", "--", compiled("iterate.c"), 20, 2, 100).returncode == 0
+    assert (
+        marey("run", "--only", "ranges", "-q", "-o", "plain.marey", "--", compiled("iterate.c"), 20, 2, 100).returncode
+        == 0
+    )
     return "plain.marey"
 
 
@@ -69,6 +72,6 @@ def test_recorded_communication_makes_it_known(marey: Any, tmp_path: Path) -> No
 
 def test_the_report_does_not_point_to_a_breakdown_that_knows_nothing(marey: Any, compiled: Any) -> None:
     """A site for communication that no range uses, as importing marey.torch leaves one."""
-    made = marey("run", "-q", "-o", "site.marey", "--", compiled("communication_site.c"))
+    made = marey("run", "--only", "ranges", "-q", "-o", "site.marey", "--", compiled("communication_site.c"))
     assert made.returncode == 0
     assert "marey breakdown" not in marey("report", "site.marey").stdout

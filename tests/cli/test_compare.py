@@ -219,7 +219,7 @@ def test_wrong_usage_ends_with_2(marey, stats, args):
 
 
 def test_an_empty_recording_is_named(marey, emit, tmp_path):
-    assert marey("run", "-q", "-o", "full.marey", "--", emit, 20).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "full.marey", "--", emit, 20).returncode == 0
     (tmp_path / "empty.marey").mkdir()
     (tmp_path / "empty.marey" / "meta.json").write_text((tmp_path / "full.marey" / "meta.json").read_text())
     done = marey("compare", "full.marey", "empty.marey")
@@ -231,11 +231,11 @@ def test_an_empty_recording_is_named(marey, emit, tmp_path):
 
 
 def test_repeats_are_runs_of_one_recording(marey, emit):
-    done = marey("run", "--repeat", 3, "-o", "a.marey", "--", emit, 50)
+    done = marey("run", "--only", "ranges", "--repeat", 3, "-o", "a.marey", "--", emit, 50)
     assert done.returncode == 0
     assert "run 3 of 3 is done" in done.stderr
     assert "recorded 3 processes" in done.stderr
-    assert marey("run", "-q", "--repeat", 3, "-o", "b.marey", "--", emit, 50).stderr == ""
+    assert marey("run", "--only", "ranges", "-q", "--repeat", 3, "-o", "b.marey", "--", emit, 50).stderr == ""
     runs = compared(marey("compare", "a.marey", "b.marey", "--json"))["runs"]
     assert [run["side"] for run in runs] == ["A"] * 3 + ["B"] * 3
     assert len({run["run_id"] for run in runs}) == 6
@@ -244,20 +244,20 @@ def test_repeats_are_runs_of_one_recording(marey, emit):
 
 def test_runs_that_were_appended_are_repeats_too(marey, emit):
     for _ in range(2):
-        assert marey("run", "-q", "--append", "-o", "a.marey", "--", emit, 50).returncode == 0
+        assert marey("run", "--only", "ranges", "-q", "--append", "-o", "a.marey", "--", emit, 50).returncode == 0
     assert len(compared(marey("compare", "a.marey", "a.marey", "--json"))["runs"]) == 4
 
 
 def test_repeating_ends_with_the_first_that_fails(marey, emit, tmp_path):
-    done = marey("run", "--repeat", 3, "-o", "a.marey", "--", emit, 2, "exit=7")
+    done = marey("run", "--only", "ranges", "--repeat", 3, "-o", "a.marey", "--", emit, 2, "exit=7")
     assert done.returncode == 7
     assert "run 1 of 3 did not end well; the rest is not run" in done.stderr
     assert len(list((tmp_path / "a.marey").glob("*.klog"))) == 1
-    assert marey("run", "--repeat", 0, "--", emit, 1).returncode == 2
+    assert marey("run", "--only", "ranges", "--repeat", 0, "--", emit, 1).returncode == 2
 
 
 def test_the_log_says_on_which_machine_it_was_made(marey, emit, tmp_path):
-    assert marey("run", "-q", "-o", "a.marey", "--", emit, 50).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "a.marey", "--", emit, 50).returncode == 0
     log = next((tmp_path / "a.marey").glob("*.klog")).read_bytes()
     assert b"kernel" in log and b"load_percent" in log
     done = marey("compare", "a.marey", "a.marey")
@@ -266,7 +266,7 @@ def test_the_log_says_on_which_machine_it_was_made(marey, emit, tmp_path):
 
 def test_a_damaged_recording_is_compared_as_far_as_it_goes(marey, emit, tmp_path):
     for name in ("a.marey", "b.marey"):
-        assert marey("run", "-q", "-o", name, "--", emit, 3000).returncode == 0
+        assert marey("run", "--only", "ranges", "-q", "-o", name, "--", emit, 3000).returncode == 0
     log = next((tmp_path / "b.marey").glob("*.klog"))
     data = bytearray(log.read_bytes())
     data[len(data) // 2] ^= 0xFF

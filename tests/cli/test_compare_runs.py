@@ -32,7 +32,7 @@ def record(marey, tmp_path):
 
     def run(name: str, compute: float, wait: float, *options: str, status: int = 0, check: int = 0):
         command = ["--", sys.executable, "train.py", str(compute), str(wait), str(status)]
-        done = marey("run", *options, "-o", name, *command)
+        done = marey("run", "--only", "ranges", *options, "-o", name, *command)
         assert done.returncode == check, done.stderr
         return done
 
@@ -137,6 +137,6 @@ def test_a_run_without_events_is_kept_with_its_times(marey, record, tmp_path):
 
 def test_the_program_is_compared_beside_its_regions(marey, emit):
     for name in ("a.marey", "b.marey"):
-        assert marey("run", "-q", "-o", name, "--", emit, 50).returncode == 0
+        assert marey("run", "--only", "ranges", "-q", "-o", name, "--", emit, 50).returncode == 0
     found = compared(marey, "a.marey", "b.marey")
     assert found["regions"] and [row["name"] for row in found["program"]] == ["(wall time)", "(CPU time)"]

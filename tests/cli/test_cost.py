@@ -28,7 +28,7 @@ main()
 def cost(tmp_path, marey):
     def record(*flags):
         (tmp_path / "program.py").write_text(PROGRAM)
-        marey("run", "-q", *flags, "-o", "run.marey", "--", sys.executable, "program.py")
+        marey("run", "--only", "ranges", "-q", *flags, "-o", "run.marey", "--", sys.executable, "program.py")
         return json.loads(marey("report", "run.marey", "--json").stdout)["cost"], marey("report", "run.marey").stdout
 
     return record

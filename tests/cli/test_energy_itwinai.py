@@ -119,7 +119,7 @@ def test_other_files_are_told_apart(marey, tmp_path, text, says):
 
 @pytest.fixture
 def run(marey, compiled, tmp_path) -> Path:
-    assert marey("run", "-q", "-o", "loop.marey", "--", compiled("joules.c"), 100).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "loop.marey", "--", compiled("joules.c"), 100).returncode == 0
     return tmp_path / "loop.marey"
 
 
@@ -156,7 +156,12 @@ def test_pandas_reads_what_is_written(marey, run, tmp_path):
 
 
 def test_several_runs_have_folders_of_their_own(marey, compiled, tmp_path):
-    assert marey("run", "-q", "--repeat", 2, "-o", "r.marey", "--", compiled("joules.c"), 100).returncode == 0
+    assert (
+        marey(
+            "run", "--only", "ranges", "-q", "--repeat", 2, "-o", "r.marey", "--", compiled("joules.c"), 100
+        ).returncode
+        == 0
+    )
     assert marey("report", "r.marey", "--energy", "--write-itwinai", "out").returncode == 0
     assert len(list((tmp_path / "out").glob("*/gpu-energy-data/unknown_2.csv"))) == 2
 

@@ -22,7 +22,7 @@ def joules(compiled) -> Path:
 
 @pytest.fixture
 def run(marey, joules, tmp_path) -> Path:
-    assert marey("run", "-q", "-o", "loop.marey", "--", joules, 100).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "loop.marey", "--", joules, 100).returncode == 0
     return tmp_path / "loop.marey"
 
 
@@ -87,7 +87,7 @@ def test_iterations_are_grouped_as_asked(marey, run):
 
 
 def test_repeats_are_runs_and_not_a_sum(marey, joules, tmp_path):
-    assert marey("run", "-q", "-o", "run.marey", "--repeat", 2, "--", joules, 100).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "run.marey", "--repeat", 2, "--", joules, 100).returncode == 0
     answer = json.loads(marey("report", tmp_path / "run.marey", "--energy", "--json").stdout)
     assert [row["run"] for row in answer["runs"]] == [1, 2]
     (mean,) = answer["repeats"]

@@ -21,7 +21,21 @@ def ranks(marey, compiled, tmp_path) -> Path:
     program = compiled("iterate.c", "-pthread")
     for rank in range(2):
         env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MAREY_RUN_ID": "one"}
-        ran = marey("run", "-q", "-o", "e.marey", "--append", "--", program, N, 0, 5000 * (rank == 1), env=env)
+        ran = marey(
+            "run",
+            "--only",
+            "ranges",
+            "-q",
+            "-o",
+            "e.marey",
+            "--append",
+            "--",
+            program,
+            N,
+            0,
+            5000 * (rank == 1),
+            env=env,
+        )
         assert ran.returncode == 0
     return tmp_path / "e.marey"
 
@@ -78,7 +92,7 @@ def test_wrong_options_are_told(marey, ranks, options, sentence):
 
 
 def test_a_recording_without_epochs_says_how_to_have_some(marey, emit, tmp_path):
-    assert marey("run", "-q", "-o", "n.marey", "--", emit, 2).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "n.marey", "--", emit, 2).returncode == 0
     result = marey("report", "--epochs", tmp_path / "n.marey")
     assert result.returncode == 2
     assert "no epochs" in result.stderr and "marey.TrainingMonitor" in result.stderr

@@ -62,7 +62,7 @@ def test_a_file_that_cannot_be_made_is_an_error(marey, recording):
 
 
 def test_a_full_disk_leaves_no_half_file(marey, emit, tmp_path):
-    marey("run", "-q", "-o", "long.marey", emit, 100000)
+    marey("run", "--only", "ranges", "-q", "-o", "long.marey", emit, 100000)
     limit = 1 << 20
     done = marey(
         "export",
@@ -89,7 +89,7 @@ def test_a_format_that_the_build_lacks_costs_no_file(marey, recording, tmp_path)
 
 
 def test_a_full_disk_leaves_no_half_archive(marey, emit, tmp_path):
-    marey("run", "-q", "-o", "long.marey", emit, 100000)
+    marey("run", "--only", "ranges", "-q", "-o", "long.marey", emit, 100000)
     limit = 1 << 20
     limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
     done = marey("export", "long.marey", "--split", **limited)
@@ -251,8 +251,8 @@ def test_perfetto_is_read_by_perfettos_own_classes(marey, recording, tmp_path, t
 @needs_perfetto
 def test_ranks_and_several_recordings_are_one_timeline(marey, emit, tmp_path):
     for rank in "01":
-        marey("run", "-q", "-o", "ranks.marey", emit, 2, env={"RANK": rank, "WORLD_SIZE": "2"})
-    marey("run", "-q", "-o", "more.marey", emit, 3)
+        marey("run", "--only", "ranges", "-q", "-o", "ranks.marey", emit, 2, env={"RANK": rank, "WORLD_SIZE": "2"})
+    marey("run", "--only", "ranges", "-q", "-o", "more.marey", emit, 3)
     assert marey("export", "ranks.marey", "more.marey", "-o", "all.pftrace").returncode == 0
     timeline = Timeline(tmp_path / "all.pftrace")
     names = [t.process.process_name for t in timeline.tracks.values() if t.HasField("process")]
@@ -276,7 +276,7 @@ def test_pids_that_repeat_are_numbered_anew(marey, recording, tmp_path):
 @pytest.fixture
 def ranks(marey, emit) -> str:
     for rank in "210":
-        marey("run", "-q", "-o", "ranks.marey", emit, 2, env={"RANK": rank, "WORLD_SIZE": "3"})
+        marey("run", "--only", "ranges", "-q", "-o", "ranks.marey", emit, 2, env={"RANK": rank, "WORLD_SIZE": "3"})
     return "ranks.marey"
 
 

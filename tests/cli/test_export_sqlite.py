@@ -48,9 +48,9 @@ STATISTICS = ("count", "total_ns", "self_ns", "mean_ns", "min_ns", "max_ns", "th
 def ranks(marey: Callable[..., Any], emit: Path, tmp_path: Path) -> list[Path]:
     """Two ranks in one recording, and another program in a second one."""
     for rank in "01":
-        run = ("run", "-q", "-o", "ranks.marey", emit, 300, "recurse=20", "payload", "open")
+        run = ("run", "--only", "ranges", "-q", "-o", "ranks.marey", emit, 300, "recurse=20", "payload", "open")
         marey(*run, env={"RANK": rank, "WORLD_SIZE": "2"})
-    marey("run", "-q", "-o", "more.marey", emit, 30000)
+    marey("run", "--only", "ranges", "-q", "-o", "more.marey", emit, 30000)
     return [tmp_path / "ranks.marey", tmp_path / "more.marey"]
 
 
@@ -300,7 +300,7 @@ def test_a_full_disk_for_temporary_files_names_the_variable(marey, ranks, small_
 
 
 def test_joules_are_tables_of_the_database(marey, compiled, recording, tmp_path):
-    assert marey("run", "-q", "-o", "loop.marey", "--", compiled("joules.c"), 100).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "loop.marey", "--", compiled("joules.c"), 100).returncode == 0
     want = json.loads(marey("report", "loop.marey", "--energy", "--json").stdout)
     assert marey("export", "loop.marey", "-o", "loop.db").returncode == 0
     assert [dict(row) for row in ask(tmp_path / "loop.db", "SELECT * FROM energy_epochs")] == want["epochs"]

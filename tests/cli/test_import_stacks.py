@@ -361,7 +361,7 @@ def test_functions_of_viztracer_have_their_counts_and_times(marey, tmp_path, nam
 
 @pytest.fixture
 def recording(marey, emit, tmp_path) -> Path:
-    assert marey("run", "-q", "-o", "run.marey", emit, 50, "recurse=3", "thread", 3).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "run.marey", emit, 50, "recurse=3", "thread", 3).returncode == 0
     return tmp_path / "run.marey"
 
 

@@ -25,7 +25,7 @@ def iterate(compiled) -> Path:
 @pytest.fixture
 def loop(marey, iterate, tmp_path) -> Path:
     """loop.marey: a training loop of one process."""
-    assert marey("run", "-q", "-o", "loop.marey", "--", iterate, N, WARMUP).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "loop.marey", "--", iterate, N, WARMUP).returncode == 0
     return tmp_path / "loop.marey"
 
 
@@ -35,7 +35,20 @@ def ranks(marey, iterate, tmp_path) -> Path:
     for rank in range(3):
         env = {"RANK": str(rank), "WORLD_SIZE": "3"}
         assert (
-            marey("run", "-q", "-o", "ranks.marey", "--", iterate, N, WARMUP, 5000 * (rank == 1), env=env).returncode
+            marey(
+                "run",
+                "--only",
+                "ranges",
+                "-q",
+                "-o",
+                "ranks.marey",
+                "--",
+                iterate,
+                N,
+                WARMUP,
+                5000 * (rank == 1),
+                env=env,
+            ).returncode
             == 0
         )
     return tmp_path / "ranks.marey"
@@ -204,7 +217,7 @@ for i in range(12):
 def test_shares_are_without_the_first_iteration_and_add_up(marey, tmp_path):
     """Nothing is marked as warm-up, and the first step takes as long as 50 others."""
     (tmp_path / "train.py").write_text(SLOW_START)
-    assert marey("run", "-q", "-o", "run.marey", "--", sys.executable, "train.py").returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "run.marey", "--", sys.executable, "train.py").returncode == 0
     report = json.loads(marey("report", "run.marey", "--json", "--data", "data").stdout)
     by_name = {row["name"]: row for row in report["iterations"]}
     whole, no_range = by_name["(whole iteration)"], by_name["(no range)"]

@@ -43,7 +43,20 @@ def events_of(marey, tmp_path):
 def busy(marey, emit, tmp_path) -> Path:
     """Enough events for several chunks, two threads, everything else there is."""
     done = marey(
-        "run", "-q", "-o", "busy.marey", "--", emit, 40000, "thread", "payload", "awkward", "recurse=300", "open"
+        "run",
+        "--only",
+        "ranges",
+        "-q",
+        "-o",
+        "busy.marey",
+        "--",
+        emit,
+        40000,
+        "thread",
+        "payload",
+        "awkward",
+        "recurse=300",
+        "open",
     )
     assert done.returncode == 0
     return tmp_path / "busy.marey"
@@ -159,7 +172,7 @@ def test_tables_are_those_of_json(page_of, marey, busy):
 
 @needs_viewer
 def test_iterations_are_those_of_the_series(page_of, marey, compiled, tmp_path):
-    marey("run", "-q", "-o", "loop.marey", "--", compiled("iterate.c", "-pthread"), 30, 5, 0)
+    marey("run", "--only", "ranges", "-q", "-o", "loop.marey", "--", compiled("iterate.c", "-pthread"), 30, 5, 0)
     page = page_of("loop.marey")
     series = csv.DictReader(marey("report", "loop.marey", "--per-iteration").stdout.splitlines())
     expected = Counter((row["name"], int(row["iteration"]), int(row["ns"]), int(row["warmup"])) for row in series)
@@ -208,7 +221,7 @@ def test_calls_are_the_nodes_of_the_log(page_of):
 @needs_viewer
 def test_several_recordings_share_one_axis(page_of, marey, emit):
     for name in ("a", "b"):
-        marey("run", "-q", "-o", f"{name}.marey", "--", emit, 3)
+        marey("run", "--only", "ranges", "-q", "-o", f"{name}.marey", "--", emit, 3)
     page = page_of("a.marey", "b.marey")
     first, second = page.index["processes"]
     assert first["first_ns"] == 0
@@ -282,7 +295,12 @@ def compared(marey, compiled, tmp_path) -> Path:
     """Compare two recordings of two runs each, as a page."""
     loop = compiled("iterate.c", "-pthread")
     for name, slow in (("a", 0), ("b", 300)):
-        assert marey("run", "-q", "--repeat", 2, "-o", f"{name}.marey", "--", loop, 40, 5, slow).returncode == 0
+        assert (
+            marey(
+                "run", "--only", "ranges", "-q", "--repeat", 2, "-o", f"{name}.marey", "--", loop, 40, 5, slow
+            ).returncode
+            == 0
+        )
     done = marey("compare", "a.marey", "b.marey", "--html", "compare.html")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     return tmp_path / "compare.html"
@@ -319,7 +337,7 @@ def test_a_comparison_has_quantiles_of_each_run(marey, compared):
 @pytest.mark.skipif(HAS_VIEWER, reason="this build can write pages")
 @pytest.mark.parametrize("words", [["report", "run.marey"], ["compare", "run.marey", "run.marey"]])
 def test_without_node_one_sentence_says_how_to_get_pages(marey, emit, tmp_path, words):
-    marey("run", "-q", "-o", "run.marey", "--", emit, 5)
+    marey("run", "--only", "ranges", "-q", "-o", "run.marey", "--", emit, 5)
     done = marey(*words, "--html", "page.html")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -331,7 +349,7 @@ def test_without_node_one_sentence_says_how_to_get_pages(marey, emit, tmp_path, 
 
 @needs_viewer
 def test_joules_are_tables_of_the_page(page_of, marey, compiled):
-    assert marey("run", "-q", "-o", "loop.marey", "--", compiled("joules.c"), 100).returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "loop.marey", "--", compiled("joules.c"), 100).returncode == 0
     tables = {table["name"]: table for table in page_of("loop.marey").index["tables"]}
     assert {"energy of runs", "energy of epochs", "energy of ranges", "epochs", "ranges"} <= set(tables)
     want = json.loads(marey("report", "loop.marey", "--energy", "--json").stdout)["epochs"]

@@ -199,7 +199,18 @@ def waiting(program, compiled, tmp_path, environment):
     running = []
     for rank in range(2):
         env = {**environment, "RANK": str(rank), "WORLD_SIZE": "3", "MAREY_RUN_ID": "live"}
-        command = [str(program), "run", "-q", "-o", str(folder), "--", str(built), str(tmp_path / f"ready{rank}")]
+        command = [
+            str(program),
+            "run",
+            "--only",
+            "ranges",
+            "-q",
+            "-o",
+            str(folder),
+            "--",
+            str(built),
+            str(tmp_path / f"ready{rank}"),
+        ]
         running.append(subprocess.Popen(command, env=env))
     while not all((tmp_path / f"ready{rank}").exists() for rank in range(2)):
         assert all(process.poll() is None for process in running)

@@ -110,7 +110,7 @@ def test_a_report_can_go_to_a_file(marey, recording, tmp_path):
 
 
 def test_several_recordings_merge(marey, recording, emit):
-    marey("run", "-o", "second.marey", emit, 2)
+    marey("run", "--only", "ranges", "-o", "second.marey", emit, 2)
     table = rows(marey("report", recording, "second.marey", "--csv").stdout)
     assert {row["name"]: row["count"] for row in table}["outer"] == "7"
 
@@ -128,14 +128,14 @@ def test_foreign_files_are_refused_with_a_sentence(marey, tmp_path):
 
 def test_an_empty_recording_is_no_error(marey, emit, tmp_path):
     (tmp_path / "mine.marey").mkdir()
-    marey("run", "-o", "mine.marey", emit)
+    marey("run", "--only", "ranges", "-o", "mine.marey", emit)
     assert marey("report", "mine.marey").returncode == 0
     assert marey("report", "mine.marey", "--json").returncode == 0
 
 
 @pytest.mark.parametrize("command", [["report"], ["export", "--to", "chrome", "-o", "-"]])
 def test_a_reader_that_has_seen_enough_is_no_error(marey, start, emit, command):
-    marey("run", "-q", "-o", "long.marey", emit, 20000)
+    marey("run", "--only", "ranges", "-q", "-o", "long.marey", emit, 20000)
     with start(*command, "long.marey", restore_signals=False) as running:
         running.stdout.close()
         assert running.stderr.read() == ""
@@ -143,7 +143,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(marey, start, emit, command):
 
 
 def test_depth_hides_rows_and_changes_no_number(marey, emit):
-    assert marey("run", "-q", "-o", "deep.marey", "--", emit, "recurse=4", "7").returncode == 0
+    assert marey("run", "--only", "ranges", "-q", "-o", "deep.marey", "--", emit, "recurse=4", "7").returncode == 0
     for table in ("ranges", "tree", "threads"):
         rows = json.loads(marey("report", "deep.marey", "--json", "--tree", "--threads").stdout)[table]
         shown = json.loads(marey("report", "deep.marey", "--json", "--tree", "--threads", "--depth", 1).stdout)[table]
@@ -154,7 +154,10 @@ def test_depth_hides_rows_and_changes_no_number(marey, emit):
 
 def test_an_event_is_one_whatever_it_takes_to_write_it(marey, compiled):
     large = compiled("large.c", "-pthread")
-    assert "recorded 1 process, 1,000 events;" in marey("run", "-o", "c.marey", "--", large, "counters=1000").stderr
+    assert (
+        "recorded 1 process, 1,000 events;"
+        in marey("run", "--only", "ranges", "-o", "c.marey", "--", large, "counters=1000").stderr
+    )
     report = json.loads(marey("report", "c.marey", "--json").stdout)
     assert (report["processes"][0]["events"], report["cost"]["events"]) == (1000, 1000)
     assert "1 process, 1 thread" in marey("report", "c.marey").stdout

@@ -110,7 +110,7 @@ def test_a_process_can_be_chosen(marey, sampled):
 
 def test_ranges_of_a_process_can_be_chosen(marey, emit, tmp_path):
     for _ in range(2):
-        assert marey("run", "-q", "--append", "-o", "run.marey", "--", emit, 5).returncode == 0
+        assert marey("run", "--only", "ranges", "-q", "--append", "-o", "run.marey", "--", emit, 5).returncode == 0
     whole = json.loads(marey("report", "run.marey", "--json").stdout)
     pid = whole["processes"][0]["pid"]
     part = json.loads(marey("report", "run.marey", "--json", "--process", pid).stdout)

@@ -200,7 +200,10 @@ def test_energy_of_a_recording(marey: Callable[..., Finished], compiled: Callabl
     """Joules of each run and of its epochs; runs that were added to one recording are not summed."""
     program = compiled("joules.c")
     for watts in (100, 200):
-        assert marey("run", "-q", "--append", "-o", "energy.marey", "--", program, watts).returncode == 0
+        assert (
+            marey("run", "--only", "ranges", "-q", "--append", "-o", "energy.marey", "--", program, watts).returncode
+            == 0
+        )
     answer = found(marey("scale", "--json", "--with-first", "energy.marey"))
     assert len(answer["runs"]) == 2 and answer["points"][0]["runs"] == 2
     low, high = sorted(row["joules"] for row in answer["runs"])
@@ -225,7 +228,10 @@ def test_a_monitor_tells_its_strategy(
     )
     subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, check=True, timeout=60)
     env = {"MAREY_OPTIONS": "strategy=other,experiment=x"}
-    assert marey("run", "-q", "-o", "within.marey", "--", sys.executable, script, env=env).returncode == 0
+    assert (
+        marey("run", "--only", "ranges", "-q", "-o", "within.marey", "--", sys.executable, script, env=env).returncode
+        == 0
+    )
     runs = found(marey("scale", "--json", "out", "within.marey"))["runs"]
     assert [(row["experiment"], row["strategy"]) for row in runs] == [("", "own way"), ("x", "own way")]
 

@@ -102,7 +102,10 @@ def sized(
 
 
 def record(program: Path, path: Path, large: Path, does: str) -> None:
-    subprocess.run([program, "run", "-q", "--options", "policy=block", "-o", path, "--", large, does], check=True)
+    subprocess.run(
+        [program, "run", "--only", "ranges", "-q", "--options", "policy=block", "-o", path, "--", large, does],
+        check=True,
+    )
 
 
 def words_of(command: str, path: Path, out: Path) -> list[str]:
@@ -281,6 +284,8 @@ def test_a_page_of_many_processes_with_more_than_a_million_words(
         record = [
             program,
             "run",
+            "--only",
+            "ranges",
             "-q",
             "--append",
             "--options",

@@ -21,7 +21,22 @@ LINE = re.compile(r"^(.*)\s+?(\d+(?:\.\d*)?)$")
 @pytest.fixture
 def busy(marey, emit, tmp_path) -> Path:
     """Two threads, recursion, awkward names, payloads, an async range and a range that never ends."""
-    done = marey("run", "-q", "-o", "busy.marey", emit, 50, "recurse=3", "awkward", "thread", "payload", "open", 3)
+    done = marey(
+        "run",
+        "--only",
+        "ranges",
+        "-q",
+        "-o",
+        "busy.marey",
+        emit,
+        50,
+        "recurse=3",
+        "awkward",
+        "thread",
+        "payload",
+        "open",
+        3,
+    )
     assert done.returncode == 0
     return tmp_path / "busy.marey"
 
@@ -110,7 +125,18 @@ def test_speedscope_has_a_profile_for_each_thread_and_frames_with_places(marey, 
 
 def test_ranks_are_told_apart(marey, emit):
     for rank in "01":
-        marey("run", "-q", "--append", "-o", "ranks.marey", emit, 2, env={"RANK": rank, "WORLD_SIZE": "2"})
+        marey(
+            "run",
+            "--only",
+            "ranges",
+            "-q",
+            "--append",
+            "-o",
+            "ranks.marey",
+            emit,
+            2,
+            env={"RANK": rank, "WORLD_SIZE": "2"},
+        )
     file = read_speedscope(marey, "ranks.marey")
     assert [profile["name"].split(",")[0] for profile in file["profiles"]] == ["rank 0 emit", "rank 1 emit"]
     assert len(file["shared"]["frames"]) == 2
@@ -164,7 +190,7 @@ def test_a_thread_can_come_first(marey, busy):
 
 
 def test_collapsed_against_a_baseline_has_both_numbers(marey, emit, busy):
-    marey("run", "-q", "-o", "old.marey", emit, 2, "thread")
+    marey("run", "--only", "ranges", "-q", "-o", "old.marey", emit, 2, "thread")
     now, before = read_collapsed(marey, busy), read_collapsed(marey, "old.marey")
     done = marey("export", busy, "--to", "collapsed", "--baseline", "old.marey", "-o", "-")
     both = {}
@@ -196,7 +222,7 @@ def boxes(svg: ET.Element) -> list[tuple[str, float, float, float]]:
 
 
 def test_boxes_are_as_wide_as_the_reports_tree(marey, emit):
-    marey("run", "-q", "-o", "plain.marey", emit, 500, "recurse=3")
+    marey("run", "--only", "ranges", "-q", "-o", "plain.marey", emit, 500, "recurse=3")
     tree = report(marey, "plain.marey", "tree")
     whole = sum(row["total_ns"] for row in tree if row["depth"] == 0)
     drawn = [box for box in boxes(read_svg(marey, "plain.marey")) if "narrow" not in box[0]]
@@ -227,7 +253,7 @@ def test_a_flame_graph_needs_nothing_from_elsewhere(marey, busy):
 
 
 def test_async_ranges_are_said_to_be_missing(marey, emit, busy):
-    marey("run", "-q", "-o", "plain.marey", emit, 2)
+    marey("run", "--only", "ranges", "-q", "-o", "plain.marey", emit, 2)
     said = [any("Async" in str(text.text) for text in read_svg(marey, path).iter()) for path in (busy, "plain.marey")]
     assert said == [True, False]
 
@@ -245,7 +271,7 @@ def test_awkward_names_stay_text(marey, busy):
 
 
 def test_a_difference_names_both_and_lists_what_is_gone(marey, emit, busy):
-    marey("run", "-q", "-o", "old.marey", emit, 2, "thread")
+    marey("run", "--only", "ranges", "-q", "-o", "old.marey", emit, 2, "thread")
     svg = read_svg(marey, "old.marey", "--baseline", busy)
     texts = [str(text.text) for text in svg.iter(f"{SVG}text")]
     assert "What changed: old.marey against busy.marey" in texts

@@ -150,7 +150,7 @@ def test_words_that_are_no_command(checked):
 
 def test_a_program_and_a_recording_of_such_a_name(checked, emit, tmp_path):
     os.symlink(os.fsencode(emit), os.fsencode(tmp_path) + b"/" + BYTES)
-    done = checked("run", "-o", BYTES + b".marey", "--", b"./" + BYTES, "3", "awkward", status=0)
+    done = checked("run", "--only", "ranges", "-o", BYTES + b".marey", "--", b"./" + BYTES, "3", "awkward", status=0)
     # What is to be typed next can be pasted into a shell.
     typed = re.search(rb"marey report (.*)\n", done.stderr)[1]
     read_back = subprocess.run([b"bash", b"-c", b"printf %s " + typed], capture_output=True, check=True).stdout
@@ -159,7 +159,7 @@ def test_a_program_and_a_recording_of_such_a_name(checked, emit, tmp_path):
         checked("report", BYTES + b".marey", *options)
     checked("run", "--energy", "-o", BYTES + b"-2.marey", "--", "true", status=0)
     checked("report", BYTES + b"-2.marey")
-    checked("run", b"./missing" + BYTES, status=3)
+    checked("run", "--only", "ranges", b"./missing" + BYTES, status=3)
 
 
 def test_values_of_a_dump(checked, tmp_path):

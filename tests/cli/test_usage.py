@@ -53,7 +53,7 @@ MISTAKES = {
     "negative-number": ["report", "x.marey", "--limit", "-3"],
     "json-and-csv": ["report", "x.marey", "--json", "--csv"],
     "run-nothing": ["run"],
-    "run-nothing-behind-dashes": ["run", "-o", "x.marey", "--"],
+    "run-nothing-behind-dashes": ["run", "--only", "ranges", "-o", "x.marey", "--"],
     "report-nothing": ["report"],
     "export-nothing": ["export"],
     "compare-nothing": ["compare"],
@@ -78,7 +78,7 @@ MISTAKES = {
     "import-missing": ["import", "x.json"],
     "compare-three": ["compare", "x.marey", "y.marey", "z.marey"],
     "split-chrome": ["export", "x.marey", "--to", "chrome", "--split"],
-    "append-and-force": ["run", "--append", "--force", "true"],
+    "append-and-force": ["run", "--only", "ranges", "--append", "--force", "true"],
     "missing-recording": ["report", "x.marey"],
 }
 

@@ -93,7 +93,7 @@ def test_marey_run_without_standard_streams(
 ) -> None:
     path = tmp_path / "run.marey"
     inner = map(str, program("descriptors", "output", path, "-"))
-    command = shlex.join([tool, "run", "-o", str(path), "--", *inner])
+    command = shlex.join([tool, "run", "--only", "ranges", "-o", str(path), "--", *inner])
     run(["sh", "-c", f"{command} {redirection}"])
     found = check(path)
     assert_whole(found)

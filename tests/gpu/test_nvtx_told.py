@@ -57,7 +57,7 @@ def record(folder: Path, *options: str) -> tuple[Path, str]:
     script.write_text(PROGRAM)
     command = Path(marey.__file__).parent / "bin" / "marey"
     done = subprocess.run(
-        [command, "run", "--quiet", *options, "-o", path, "--", sys.executable, script],
+        [command, "run", "--only", "ranges", "--quiet", *options, "-o", path, "--", sys.executable, script],
         env={**os.environ},
         capture_output=True,
         text=True,

@@ -38,12 +38,15 @@ DDP_GLOO = (ROOT / "examples" / "ddp_gloo.py", "--steps", 20)
 @pytest.mark.slow
 def test_ddp_gloo_computes_the_same_under_marey(run, tool):
     alone = run(torchrun(2, *DDP_GLOO)).stdout
-    assert run([tool, "run", "-o", "run.marey", "--", *torchrun(2, *DDP_GLOO, "--slow", 1)]).stdout == alone
+    assert (
+        run([tool, "run", "--only", "ranges", "-o", "run.marey", "--", *torchrun(2, *DDP_GLOO, "--slow", 1)]).stdout
+        == alone
+    )
 
 
 @needs_torch
 def test_ddp_gloo(run, tool, tmp_path):
-    said = run([tool, "run", "-o", "run.marey", "--", *torchrun(2, *DDP_GLOO, "--slow", 1)]).stdout
+    said = run([tool, "run", "--only", "ranges", "-o", "run.marey", "--", *torchrun(2, *DDP_GLOO, "--slow", 1)]).stdout
     assert re.fullmatch(r"loss 0\.\d{4}\n", said)
     found = json.loads(run([tool, "breakdown", "--json", "run.marey"]).stdout)
     reduce = next(row for row in found["collectives"] if row["what"] == "all_reduce")

@@ -76,7 +76,10 @@ def job(
     """Run a script with some ranks under `marey run`; what they recorded, by rank."""
 
     def run_job(ranks: int, script: Path, *arguments: object) -> list[Process]:
-        run([tool, "run", "-o", "run.marey", "--", *torchrun(ranks, script, *arguments)], env={"OMP_NUM_THREADS": "1"})
+        run(
+            [tool, "run", "--only", "ranges", "-o", "run.marey", "--", *torchrun(ranks, script, *arguments)],
+            env={"OMP_NUM_THREADS": "1"},
+        )
         processes = ranks_of(recorded(tmp_path / "run.marey"))
         assert [(process["rank"], process["world_size"]) for process in processes] == [(r, ranks) for r in range(ranks)]
         return processes

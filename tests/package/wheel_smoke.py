@@ -53,8 +53,8 @@ def check_command(name: str, command: list[str]) -> None:
         assert run([*command, word, "--help"]).startswith(f"Usage: marey {word} ")
         assert run([*command, word, "--no-such-option"], 2) == ""
     # Unmodified programs are entered, and their status comes back.
-    run([*command, "run", "-o", recording, "--", sys.executable, "program.py"], 7)
-    run([*command, "run", "--", "./not-there"], 3)
+    run([*command, "run", "--only", "ranges", "-o", recording, "--", sys.executable, "program.py"], 7)
+    run([*command, "run", "--only", "ranges", "--", "./not-there"], 3)
     assert "inner" in run([*command, "report", recording, "--tree"])
     run([*command, "export", recording, "--to", "csv", "-o", f"{recording}.csv"])
     assert "inner" in Path(f"{recording}.csv").read_text()

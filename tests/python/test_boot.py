@@ -26,7 +26,7 @@ LOOKS_AROUND = """
 
 @pytest.fixture
 def marey_run(marey_command, tmp_path):
-    return [*marey_command, "run", "-o", str(tmp_path / "run.marey"), "--"]
+    return [*marey_command, "run", "--only", "ranges", "-o", str(tmp_path / "run.marey"), "--"]
 
 
 @pytest.fixture

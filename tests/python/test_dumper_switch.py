@@ -177,6 +177,8 @@ def test_marey_run_enables_it(tmp_path, run_python, marey_command):
     command = [
         *marey_command,
         "run",
+        "--only",
+        "ranges",
         "-o",
         str(tmp_path / "run.marey"),
         "--options",

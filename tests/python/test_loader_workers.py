@@ -39,7 +39,18 @@ SCRIPT = """
 def run_under_marey(marey_command, folder, *arguments, env=None):
     script = folder / "train.py"
     script.write_text(textwrap.dedent(SCRIPT))
-    command = [*marey_command, "run", "-o", folder / "run.marey", "--", sys.executable, script, *arguments]
+    command = [
+        *marey_command,
+        "run",
+        "--only",
+        "ranges",
+        "-o",
+        folder / "run.marey",
+        "--",
+        sys.executable,
+        script,
+        *arguments,
+    ]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **(env or {})}
     )

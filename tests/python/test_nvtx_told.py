@@ -84,7 +84,19 @@ def tell(marey_command: list[str], tmp_path: Path) -> Tell:
     def run(*command: object, env: Optional[dict[str, str]] = None, options: tuple[str, ...] = ("--nvtx",)) -> Told:
         path = tmp_path / "run.marey"
         done = subprocess.run(
-            [*marey_command, "run", "--quiet", "--force", *options, "-o", str(path), "--", *map(str, command)],
+            [
+                *marey_command,
+                "run",
+                "--only",
+                "ranges",
+                "--quiet",
+                "--force",
+                *options,
+                "-o",
+                str(path),
+                "--",
+                *map(str, command),
+            ],
             env={**os.environ, **(env or {})},
             cwd=tmp_path,
             capture_output=True,

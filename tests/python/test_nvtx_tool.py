@@ -376,7 +376,7 @@ def test_under_marey_run(listen, nvtx_tool, marey_command, tmp_path):
             pass
         """,
         tool=nvtx_tool,
-        command=[*marey_command, "run", "-o", "run.marey", "--"],
+        command=[*marey_command, "run", "--only", "ranges", "-o", "run.marey", "--"],
     )
     assert calls.lines == ["push step", "pop"]
     assert marey.load(tmp_path / "run.marey").ranges["name"] == ["step"]

@@ -85,7 +85,9 @@ def test_options_choose_the_waits(listen, marey_command, how):
         """,
         cuda=True,
         env={"MAREY_OPTIONS": options} if how == "environment" else None,
-        command=[*marey_command, "run", "-o", "run.marey", "--options", options, "--"] if how == "run" else None,
+        command=[*marey_command, "run", "--only", "ranges", "-o", "run.marey", "--options", options, "--"]
+        if how == "run"
+        else None,
     )
     assert calls.lines == ["sync"]
 

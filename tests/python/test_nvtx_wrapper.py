@@ -193,7 +193,17 @@ def test_marey_run_enables_it(run_python, marey_command, tmp_path):
         marey.NVTXRangeWrapper().range_push("step")
         marey.NVTXRangeWrapper().range_pop("step")
         """,
-        command=[*marey_command, "run", "-o", "run.marey", "--options", "nvtx.keep_track_of_range_order=1", "--"],
+        command=[
+            *marey_command,
+            "run",
+            "--only",
+            "ranges",
+            "-o",
+            "run.marey",
+            "--options",
+            "nvtx.keep_track_of_range_order=1",
+            "--",
+        ],
     )
     assert marey.load(tmp_path / "run.marey").ranges["name"] == ["step"]
 

@@ -71,6 +71,6 @@ print(len(ours) > 50, len(theirs) > 20, ours & theirs)
 def test_marey_records_a_program_that_uses_both(both: Path, tmp_path: Path) -> None:
     code = "import kymo, marey\nfor i in range(3):\n    with marey.range('step'):\n        kymo.is_initialized()\n"
     (tmp_path / "train.py").write_text(code)
-    run(both, tmp_path, "marey", "run", "-q", "-o", "run.marey", "--", "python", "train.py")
+    run(both, tmp_path, "marey", "run", "--only", "ranges", "-q", "-o", "run.marey", "--", "python", "train.py")
     rows = run(both, tmp_path, "marey", "report", "run.marey", "--csv").splitlines()
     assert any(row.startswith("step,3,") for row in rows)

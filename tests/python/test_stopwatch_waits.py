@@ -46,7 +46,9 @@ def test_options_make_it_wait(listen, marey_command, how):
         + LOOP.format("").replace("\n    ", "\n        "),
         cuda=True,
         env={"MAREY": "run.marey", "MAREY_OPTIONS": options} if how == "environment" else None,
-        command=[*marey_command, "run", "-o", "run.marey", "--options", options, "--"] if how == "run" else None,
+        command=[*marey_command, "run", "--only", "ranges", "-o", "run.marey", "--options", options, "--"]
+        if how == "run"
+        else None,
     )
     assert calls.lines == ["sync"] * 8
 

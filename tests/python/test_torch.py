@@ -129,6 +129,6 @@ def test_marey_run_with_a_training_script(run_python, marey_command, tmp_path):
             with marey.range("step"):
                 model(torch.ones(2, 4)).sum().backward()
         """,
-        command=[*marey_command, "run", "-o", str(out), "--"],
+        command=[*marey_command, "run", "--only", "ranges", "-o", str(out), "--"],
     )
     assert marey.load(out).ranges["count"] == [3]

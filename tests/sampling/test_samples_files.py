@@ -60,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program's own recording, with samples added to it once it trains."""
     folder = tmp_path_factory.mktemp("files")
     (folder / "train.py").write_text(PROGRAM)
-    command = [MAREY, "run", "-o", "run.marey", "--", sys.executable, "train.py"]
+    command = [MAREY, "run", "--only", "ranges", "-o", "run.marey", "--", sys.executable, "train.py"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout
         pid = program.stdout.readline().split()[1]
