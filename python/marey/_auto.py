@@ -42,10 +42,13 @@ depth_of_phases: Function = _native.phase_depth
 class State:
     """Where the thread that trains is. Other threads only read it."""
 
-    __slots__ = ("backward", "compiling", "fetching", "forward", "is_firm", "stepped_inside", "stepping", "trainer")
+    __slots__ = (
+        *("backward", "compiling", "fetching", "forward", "is_firm", "stepped_inside", "stepping", "steps", "trainer"),
+    )
 
     def __init__(self) -> None:
         """Begin with a program that has not trained yet."""
+        self.steps = 0  # updates and batches, all in all
         self.clear()
 
     def clear(self) -> None:
@@ -264,9 +267,9 @@ _skipped: set[CodeType] = set()
 
 
 def _skip_frames() -> None:
-    """Let torch.compile leave frames of ours alone: they run as they are, and what they call is compiled as before."""
-    skip = getattr(sys.modules.get("torch._dynamo.eval_frame"), "skip_code", None)
-    if skip is None:
+    """Let torch.compile leave frames of ours alone: they run as they are. What wrappers call is compiled as before."""
+    torch_frames = sys.modules.get("torch._dynamo.eval_frame")
+    if not hasattr(torch_frames, "skip_code"):
         return
     for name, module in list(sys.modules.items()):
         if name == "marey._auto" or name.startswith("marey._auto_"):
@@ -274,16 +277,21 @@ def _skip_frames() -> None:
                 for function in [*vars(value).values(), value] if isinstance(value, type) else [value]:
                     code = getattr(function, "__code__", None)
                     if code is not None and code.co_filename == module.__file__:
-                        _skip_code(code, skip)
+                        _skip_code(code, torch_frames)
 
 
-def _skip_code(code: CodeType, skip: Function) -> None:
-    if code not in _skipped:
-        _skipped.add(code)
-        skip(code)
-        for inner in code.co_consts:
-            if isinstance(inner, type(code)):
-                _skip_code(inner, skip)
+def _skip_code(code: CodeType, torch_frames: Any) -> None:
+    if code in _skipped:
+        return
+    _skipped.add(code)
+    if "original" in code.co_freevars or not hasattr(torch_frames, "FrameExecStrategy"):
+        torch_frames.skip_code(code)
+    else:  # and all that it calls
+        skip = torch_frames.FrameAction.SKIP
+        torch_frames.set_code_exec_strategy(code, torch_frames.FrameExecStrategy(skip, skip))
+    for inner in code.co_consts:
+        if isinstance(inner, type(code)):
+            _skip_code(inner, torch_frames)
 
 
 # ---- start and end ----

@@ -133,18 +133,18 @@ def hook_graphs(module: ModuleType) -> None:
     _auto.wrap(module.OutputGraph, "call_user_compiler", compiling)
 
 
-def _updating(compiled: Function, who: list[int], is_update: bool) -> Function:
+def _updating(original: Function, who: list[int], is_update: bool) -> Function:
     """A graph with updates, and of nothing but updates where `is_update`."""
     torch_hooks = _auto.part("_auto_torch")
 
-    @functools.wraps(compiled)
+    @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
         if _auto.is_compiling() or not torch_hooks._counts():
-            return compiled(*args, **kwargs)
+            return original(*args, **kwargs)
         _state.stepping = True
         depth = _auto.begin("optimizer") if is_update else -1
         try:
-            result = compiled(*args, **kwargs)
+            result = original(*args, **kwargs)
         except BaseException:
             if is_update:
                 _auto.unwind(depth)
@@ -161,13 +161,14 @@ def _updating(compiled: Function, who: list[int], is_update: bool) -> Function:
 
 
 def hook_frames(module: ModuleType) -> None:
-    """Wrap optimizers again after torch.compile prepared them: torch before 2.5 takes their hooks away."""
+    """Be ready when torch.compile is first used. It may take wrappers away from optimizers."""
 
     def patching(original: Function) -> Function:
         @functools.wraps(original)
         def patch() -> None:
             original()
             _auto.part("_auto_torch").cover_again()
+            _auto.part("_auto_models").prepare_for_compiling()
 
         return patch
 

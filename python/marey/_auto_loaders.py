@@ -71,6 +71,7 @@ def _failed(depth: int) -> None:
 
 def _after(who: int, batch: Any) -> None:
     _state.fetching = 0
+    _state.steps += 1
     _end()
     samples = 0.0
     with contextlib.suppress(Exception):  # a batch may be anything

@@ -28,6 +28,7 @@ _get_ident, _clock = _auto.get_ident, _auto.perf_counter_ns
 _SEARCHES = 6  # after an optimizer was made
 _FETCHES = 2  # without one, at which models are searched
 _MOST_HOOKS = 32
+_EAGER_SEARCHES = 4  # when an optimizer is made: programs with thousands of them search in their first step
 _TRIAL_CALLS = 64  # after which a module is judged
 _SHORT_NS = 400_000  # calls that last less cannot bear hooks where there are many in a step
 
@@ -35,9 +36,13 @@ _modules: weakref.WeakSet[Any] = weakref.WeakSet()
 _hooked: weakref.WeakKeyDictionary[Any, _Hook] = weakref.WeakKeyDictionary()
 _is_grad_enabled: Function = _auto.never
 
+# Modules that hold a model that may have hooks already.
+_WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "FullyShardedDataParallel", "DataParallel")
+
 is_searching = True
+_is_compiling_used = False
 _searches = 0
-_updates = 0
+_eager_searches = 0
 
 
 # ---- calls ----
@@ -51,7 +56,7 @@ class _Hook:
         self.calls = 0
         self.duration_ns = 0
         self.begun_ns = 0
-        self.updates = _updates
+        self.steps = _state.steps
         self.handles = (
             module.register_forward_pre_hook(_Before(self), prepend=True),
             module.register_forward_hook(_After(self), always_call=True),
@@ -63,7 +68,7 @@ class _Hook:
 
     def judge(self) -> None:
         """Give the hooks up where they would cost: many short calls in each step."""
-        n_steps = max(1, _updates - self.updates)
+        n_steps = max(1, _state.steps - self.steps)
         if self.calls > 4 * n_steps and self.duration_ns < self.calls * _SHORT_NS:
             self.remove()
 
@@ -133,25 +138,43 @@ def close_stale(n_own: int = 0) -> None:
 
 
 def begin_search() -> None:
-    """An optimizer was made: search its model when training begins, and again in its first steps."""
-    global is_searching, _searches
+    """An optimizer or a wrapper of a model was made: search now, before the first call, and in the next steps."""
+    global is_searching, _searches, _eager_searches
     is_searching = True
     _searches = 0
+    _eager_searches += 1
+    if _eager_searches <= _EAGER_SEARCHES:
+        _search(False, True)
 
 
 def search(is_update: bool = False) -> None:
     """Give hooks to the modules that are trained; without an optimizer, to all that belong to no other."""
-    global is_searching, _searches, _updates
-    _updates += is_update
-    optimizers = sys.modules["marey._auto_torch"].optimizers if "marey._auto_torch" in sys.modules else ()
+    global is_searching, _searches
     _searches += 1
     if _searches >= _SEARCHES:
         is_searching = False
-    if not len(optimizers) and _searches < _FETCHES:
-        return
+    if _searches >= _FETCHES or len(_optimizers()):
+        _search(is_update, not _is_compiling_used)
+
+
+def _optimizers() -> Any:
+    hooks = sys.modules.get("marey._auto_torch")
+    return hooks.optimizers if hooks is not None else ()
+
+
+def _search(is_update: bool, is_early: bool) -> None:
     with contextlib.suppress(Exception):
-        for root in _roots(_parameters(list(optimizers))):
-            _hook(root, is_update)
+        for root in _roots(_parameters(list(_optimizers()))):
+            _hook(root, is_update, is_early)
+
+
+def prepare_for_compiling() -> None:
+    """torch.compile is used from here on. It treats torch's own modules in another way where they have hooks."""
+    global _is_compiling_used
+    _is_compiling_used = True
+    for module, hook in list(_hooked.items()):
+        if _is_of_torch(module):
+            hook.remove()
 
 
 def _parameters(optimizers: list[Any]) -> set[int]:
@@ -186,22 +209,32 @@ def _roots(parameters: set[int]) -> Iterable[Any]:
     return roots
 
 
-def _hook(module: Any, is_update: bool, depth: int = 3) -> None:
-    """Hook a module; one that has had hooks for a step and was not called passes them on."""
+def _hook(module: Any, is_update: bool, is_early: bool, depth: int = 3) -> None:
+    """Hook a module. One that cannot have hooks, or had them for a step and was not called, passes them on.
+
+    A module that was called inside compiled code is compiled again when it gets hooks; where that may be, `is_early` is
+    false.
+    """
     hook = _hooked.get(module)
-    if hook is None:
-        if len(_hooked) < _MOST_HOOKS and not _is_refused(module):
+    if hook is None and not _is_refused(module):
+        if len(_hooked) < _MOST_HOOKS and (is_early or type(module).__name__ == "OptimizedModule"):
             _hooked[module] = _Hook(module)
-    elif not hook.calls and is_update and depth:
+    elif depth and (hook is None or not (hook.calls or _is_compiling_used or not is_update)):
         for child in module._modules.values():
             if child is not None:
-                _hook(child, is_update, depth - 1)
+                _hook(child, is_update, is_early, depth - 1)
+
+
+def _is_of_torch(module: Any) -> bool:
+    return type(module).__module__.startswith(("torch.nn.", "torch.ao."))
 
 
 def _is_refused(module: Any) -> bool:
-    """Whether hooks change what a module does: these take a faster path without."""
-    return type(module).__name__ in ("TransformerEncoderLayer", "MultiheadAttention", "ScriptModule") or hasattr(
-        module, "_c"
+    """Whether hooks would change what a module does: some take a faster path without."""
+    return (
+        type(module).__name__ in ("TransformerEncoderLayer", "MultiheadAttention")
+        or hasattr(module, "_c")  # of TorchScript
+        or (_is_compiling_used and _is_of_torch(module))
     )
 
 
@@ -220,6 +253,8 @@ def hook_modules(module: ModuleType) -> None:
             result = original(self, *args, **kwargs)
             if not _auto.is_compiling():
                 _modules.add(self)
+                if type(self).__name__ in _WRAPPERS:
+                    begin_search()
             return result
 
         return call

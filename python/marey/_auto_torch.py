@@ -32,6 +32,7 @@ def updated(who: int) -> None:
     """An update was attempted by the thread that trains."""
     global _updates
     _updates += 1
+    _state.steps += 1
     _hint(UPDATE, who, 0.0)
     models = sys.modules.get("marey._auto_models")
     if models is not None and models.is_searching:
@@ -105,14 +106,22 @@ def hook_optimizers(module: ModuleType) -> None:
             original(self)
             _cover(type(self))
             optimizers.add(self)
-            models = sys.modules.get("marey._auto_models")
-            if models is not None:
-                models.begin_search()
 
         return patch
 
+    def making(original: Function) -> Function:
+        @functools.wraps(original)
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            models = sys.modules.get("marey._auto_models")
+            if models is not None and not _auto.is_compiling():
+                models.begin_search()
+
+        return init
+
     # Called by each optimizer that is made or unpickled, after torch wrapped the step in its own hooks.
     _auto.wrap(base, "_patch_step_function", patching)
+    _auto.wrap(base, "__init__", making)
     _cover_all(base)
 
 
