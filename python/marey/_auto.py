@@ -43,12 +43,16 @@ class State:
     """Where the thread that trains is. Other threads only read it."""
 
     __slots__ = (
-        *("backward", "compiling", "fetching", "forward", "is_firm", "stepped_inside", "stepping", "steps", "trainer"),
+        *("backward", "compiling", "fetching", "forward", "is_firm", "stepped_inside", "stepping", "trainer"),
+        *("is_searching", "is_watching", "steps", "updates"),
     )
 
     def __init__(self) -> None:
         """Begin with a program that has not trained yet."""
-        self.steps = 0  # updates and batches, all in all
+        self.is_watching = False
+        self.is_searching = True  # for the modules that are trained
+        self.updates = 0  # attempted
+        self.steps = 0  # updates and batches
         self.clear()
 
     def clear(self) -> None:
@@ -94,7 +98,7 @@ def _claim(ident: int, is_firm: bool) -> bool:
     if ident != state.trainer:
         if is_of_autograd(ident):
             return False
-        is_taken = state.trainer in sys.modules["threading"]._active if state.trainer else False  # type: ignore[attr-defined]
+        is_taken = state.trainer in sys.modules["threading"]._active if state.trainer else False
         if is_taken and (state.is_firm or not is_firm):
             return False
         state.clear()
@@ -108,8 +112,8 @@ def is_of_autograd(ident: int) -> bool:
     if not state.backward or ident == state.trainer:
         return False
     threading = sys.modules["threading"]
-    thread = threading._active.get(ident)  # type: ignore[attr-defined]
-    return thread is None or isinstance(thread, threading._DummyThread)  # type: ignore[attr-defined]
+    thread = threading._active.get(ident)
+    return thread is None or isinstance(thread, threading._DummyThread)
 
 
 # ---- phases ----
@@ -229,13 +233,13 @@ def part(name: str) -> ModuleType:
     """Load one of our files, which are beside this one; the first torch module to be imported needs it."""
     whole = f"marey.{name}"
     if whole not in sys.modules:
-        from importlib import _bootstrap  # type: ignore[attr-defined]
+        from importlib import _bootstrap
         from importlib.machinery import PathFinder
 
-        spec = PathFinder.find_spec(whole, [os.path.dirname(__file__)])
+        spec: Any = PathFinder.find_spec(whole, [os.path.dirname(__file__)])
         module = sys.modules[whole] = _bootstrap.module_from_spec(spec)
         try:
-            spec.loader.exec_module(module)  # type: ignore[union-attr]
+            spec.loader.exec_module(module)
         except BaseException:
             del sys.modules[whole]
             raise
@@ -296,15 +300,12 @@ def _skip_code(code: CodeType, torch_frames: Any) -> None:
 
 # ---- start and end ----
 
-_is_on = False
-
 
 def watch() -> None:
     """Set the hooks from now on, and in each module once it is imported."""
-    global _is_on
-    if _is_on:
+    if state.is_watching:
         return
-    _is_on = True
+    state.is_watching = True
     part("_phase_names")
     gc.callbacks.append(_on_collection)
     if hasattr(os, "register_at_fork"):

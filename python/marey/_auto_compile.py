@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from marey._auto import Function
 
-_auto = sys.modules["marey._auto"]
+_auto: Any = sys.modules["marey._auto"]
 _native = _auto._native
 _state = _auto.state
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from marey._auto import Function
 
-_auto = sys.modules["marey._auto"]
+_auto: Any = sys.modules["marey._auto"]
 _state = _auto.state
 _hint, _begin, _end, _unwind, _trains = _auto.hint, _auto.begin, _auto.end, _auto.unwind, _auto.trains
 FETCH, BATCH = _auto.FETCH, _auto.BATCH
@@ -54,9 +54,8 @@ def _before(who: int) -> int:
     """The loop asks for a batch."""
     if _state.forward:
         _auto.part("_auto_models").close_stale()
-    models = sys.modules.get("marey._auto_models")
-    if models is not None and models.is_searching:
-        models.search()
+    if _state.is_searching:
+        _auto.part("_auto_models").search()
     _state.fetching = 1
     _hint(FETCH, who, 0.0)
     depth: int = _begin("data")
@@ -189,7 +188,7 @@ def _name_of(value: Any) -> str:
 def _code_of(function: Any) -> Any:
     function = getattr(function, "func", function)
     if not hasattr(function, "__code__") and not hasattr(function, "__func__"):
-        function = getattr(type(function), "__call__", None)  # an object that collates
+        function = vars(type(function)).get("__call__")  # an object that collates
     return getattr(function, "__code__", None)
 
 
@@ -202,9 +201,10 @@ def _caller() -> Optional[FrameType]:
         if package != "marey" and first is None:
             first = frame
         if package not in _BETWEEN:
-            return frame  # type: ignore[no-any-return]
+            found: FrameType = frame
+            return found
         frame = frame.f_back
-    return first  # type: ignore[no-any-return]
+    return first
 
 
 def hook_loaders(module: ModuleType) -> None:

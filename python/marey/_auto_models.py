@@ -17,12 +17,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
-    from typing import Any
+    from typing import Any, Optional
 
     from marey._auto import Function
 
-_auto = sys.modules["marey._auto"]
+_auto: Any = sys.modules["marey._auto"]
 _state = _auto.state
+_torch = sys.modules["torch"]
 _get_ident, _clock = _auto.get_ident, _auto.perf_counter_ns
 
 _SEARCHES = 6  # after an optimizer was made
@@ -32,17 +33,24 @@ _EAGER_SEARCHES = 4  # when an optimizer is made: programs with thousands of the
 _TRIAL_CALLS = 64  # after which a module is judged
 _SHORT_NS = 400_000  # calls that last less cannot bear hooks where there are many in a step
 
-_modules: weakref.WeakSet[Any] = weakref.WeakSet()
-_hooked: weakref.WeakKeyDictionary[Any, _Hook] = weakref.WeakKeyDictionary()
-_is_grad_enabled: Function = _auto.never
+# No WeakSet: its callbacks are in Python, so torch.compile would compile them.
+_modules: set[weakref.ref[Any]] = set()
+_hooked: dict[int, _Hook] = {}
 
 # Modules that hold a model that may have hooks already.
 _WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "FullyShardedDataParallel", "DataParallel")
 
-is_searching = True
-_is_compiling_used = False
-_searches = 0
-_eager_searches = 0
+
+class _Progress:
+    """How far the search for the modules that are trained is."""
+
+    def __init__(self) -> None:
+        self.searches = 0
+        self.eager_searches = 0
+        self.is_compiling_used = False
+
+
+_progress = _Progress()
 
 
 # ---- calls ----
@@ -98,7 +106,7 @@ class _Before(_Callable):
         hook.calls += 1
         if _state.backward:
             name = "recompute"
-        elif module.training and _is_grad_enabled():
+        elif module.training and _torch.is_grad_enabled():
             name = "forward"
         else:
             name = "evaluate"
@@ -139,22 +147,20 @@ def close_stale(n_own: int = 0) -> None:
 
 def begin_search() -> None:
     """An optimizer or a wrapper of a model was made: search now, before the first call, and in the next steps."""
-    global is_searching, _searches, _eager_searches
-    is_searching = True
-    _searches = 0
-    _eager_searches += 1
-    if _eager_searches <= _EAGER_SEARCHES:
+    _state.is_searching = True
+    _progress.searches = 0
+    _progress.eager_searches += 1
+    if _progress.eager_searches <= _EAGER_SEARCHES:
         _search(False, True)
 
 
 def search(is_update: bool = False) -> None:
     """Give hooks to the modules that are trained; without an optimizer, to all that belong to no other."""
-    global is_searching, _searches
-    _searches += 1
-    if _searches >= _SEARCHES:
-        is_searching = False
-    if _searches >= _FETCHES or len(_optimizers()):
-        _search(is_update, not _is_compiling_used)
+    _progress.searches += 1
+    if _progress.searches >= _SEARCHES:
+        _state.is_searching = False
+    if _progress.searches >= _FETCHES or len(_optimizers()):
+        _search(is_update, not _progress.is_compiling_used)
 
 
 def _optimizers() -> Any:
@@ -164,16 +170,16 @@ def _optimizers() -> Any:
 
 def _search(is_update: bool, is_early: bool) -> None:
     with contextlib.suppress(Exception):
-        for root in _roots(_parameters(list(_optimizers()))):
+        optimizers = [optimizer for optimizer in [each() for each in list(_optimizers())] if optimizer is not None]
+        for root in _roots(_parameters(optimizers)):
             _hook(root, is_update, is_early)
 
 
 def prepare_for_compiling() -> None:
     """torch.compile is used from here on. It treats torch's own modules in another way where they have hooks."""
-    global _is_compiling_used
-    _is_compiling_used = True
-    for module, hook in list(_hooked.items()):
-        if _is_of_torch(module):
+    _progress.is_compiling_used = True
+    for hook in _hooked.values():
+        if _is_of_torch(hook.module()):
             hook.remove()
 
 
@@ -183,7 +189,7 @@ def _parameters(optimizers: list[Any]) -> set[int]:
 
 def _roots(parameters: set[int]) -> Iterable[Any]:
     """Find the modules that have one of the parameters, or any if there are none, and that no other one has."""
-    modules = list(_modules)
+    modules = [module for module in [each() for each in list(_modules)] if module is not None]
     parents: dict[int, list[Any]] = {}
     for module in modules:
         for child in module._modules.values():
@@ -215,14 +221,22 @@ def _hook(module: Any, is_update: bool, is_early: bool, depth: int = 3) -> None:
     A module that was called inside compiled code is compiled again when it gets hooks; where that may be, `is_early` is
     false.
     """
-    hook = _hooked.get(module)
+    hook = _hook_of(module)
     if hook is None and not _is_refused(module):
         if len(_hooked) < _MOST_HOOKS and (is_early or type(module).__name__ == "OptimizedModule"):
-            _hooked[module] = _Hook(module)
-    elif depth and (hook is None or not (hook.calls or _is_compiling_used or not is_update)):
+            _hooked[id(module)] = _Hook(module)
+    elif depth and (hook is None or not (hook.calls or _progress.is_compiling_used or not is_update)):
         for child in module._modules.values():
             if child is not None:
                 _hook(child, is_update, is_early, depth - 1)
+
+
+def _hook_of(module: Any) -> Optional[_Hook]:
+    hook = _hooked.get(id(module))
+    if hook is not None and hook.module() is not module:  # of one that is gone
+        del _hooked[id(module)]
+        return None
+    return hook
 
 
 def _is_of_torch(module: Any) -> bool:
@@ -234,27 +248,30 @@ def _is_refused(module: Any) -> bool:
     return (
         type(module).__name__ in ("TransformerEncoderLayer", "MultiheadAttention")
         or hasattr(module, "_c")  # of TorchScript
-        or (_is_compiling_used and _is_of_torch(module))
+        or (_progress.is_compiling_used and _is_of_torch(module))
     )
 
 
 # ---- modules ----
 
 
+def _note(module: Any) -> None:
+    with contextlib.suppress(TypeError):  # one that cannot be hashed
+        _modules.add(weakref.ref(module, _modules.discard))
+    if type(module).__name__ in _WRAPPERS:
+        begin_search()
+
+
 def hook_modules(module: ModuleType) -> None:
     """Note each module that is made or unpickled from now on, and those that exist."""
-    global _is_grad_enabled
     kind: Any = module.Module
-    _is_grad_enabled = sys.modules["torch"].is_grad_enabled
 
     def noting(original: Function) -> Function:
         @functools.wraps(original)
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
             if not _auto.is_compiling():
-                _modules.add(self)
-                if type(self).__name__ in _WRAPPERS:
-                    begin_search()
+                _note(self)
             return result
 
         return call
@@ -264,7 +281,7 @@ def hook_modules(module: ModuleType) -> None:
     if "torch.nn.modules" in sys.modules and hasattr(sys.modules.get("torch.nn"), "Linear"):
         for each in gc.get_objects():
             if issubclass(type(each), kind) and "_modules" in each.__dict__:
-                _modules.add(each)
+                _note(each)
 
 
 def hook_scripting(module: ModuleType) -> None:
@@ -273,7 +290,7 @@ def hook_scripting(module: ModuleType) -> None:
     def stubbing(original: Function) -> Function:
         @functools.wraps(original)
         def get_hook_stubs(nn_module: Any) -> Any:
-            hook = _hooked.get(nn_module)
+            hook = _hook_of(nn_module)
             if hook is None:
                 return original(nn_module)
             hook.remove()
@@ -281,7 +298,7 @@ def hook_scripting(module: ModuleType) -> None:
                 return original(nn_module)
             finally:
                 with contextlib.suppress(Exception):
-                    _hooked[nn_module] = _Hook(nn_module)
+                    _hooked[id(nn_module)] = _Hook(nn_module)
 
         return get_hook_stubs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import sys
 import weakref
 
@@ -13,32 +14,31 @@ if TYPE_CHECKING:
 
     from marey._auto import Function
 
-_auto = sys.modules["marey._auto"]
+_auto: Any = sys.modules["marey._auto"]
 _state = _auto.state
 _hint, _begin, _end, _unwind = _auto.hint, _auto.begin, _auto.end, _auto.unwind
 _trains_firmly = _auto.trains_firmly
 UPDATE = _auto.UPDATE
 
-optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
-_updates = 0  # how many updates were attempted
+optimizers: set[weakref.ref[Any]] = set()
 
 
-def hook_compiler(module: ModuleType) -> None:
+def hook_compiler(module: Any) -> None:
     """Know from now on when torch.compile traces."""
-    _auto.is_compiling = getattr(module, "is_compiling", None) or sys.modules["torch._utils"].is_compiling
+    _auto.is_compiling = getattr(module, "is_compiling", None) or _auto.never
 
 
 def updated(who: int) -> None:
     """An update was attempted by the thread that trains."""
-    global _updates
-    _updates += 1
+    _state.updates += 1
     _state.steps += 1
     _hint(UPDATE, who, 0.0)
-    models = sys.modules.get("marey._auto_models")
-    if models is not None and models.is_searching:
-        models.search(is_update=True)
-    if _cuda_statistics is not None:
-        _cuda_statistics()
+    if _state.is_searching:
+        _auto.part("_auto_models").search(is_update=True)
+    now = _auto.perf_counter_ns()
+    if now >= _allocator.next_ns:
+        _allocator.next_ns = now + _PERIOD_NS
+        _allocator.read()
 
 
 # ---- optimizers ----
@@ -105,7 +105,7 @@ def hook_optimizers(module: ModuleType) -> None:
         def patch(self: Any) -> None:
             original(self)
             _cover(type(self))
-            optimizers.add(self)
+            optimizers.add(weakref.ref(self, optimizers.discard))
 
         return patch
 
@@ -113,9 +113,8 @@ def hook_optimizers(module: ModuleType) -> None:
         @functools.wraps(original)
         def init(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            models = sys.modules.get("marey._auto_models")
-            if models is not None and not _auto.is_compiling():
-                models.begin_search()
+            if not _auto.is_compiling():
+                _auto.part("_auto_models").begin_search()
 
         return init
 
@@ -136,9 +135,9 @@ def hook_scaler(module: ModuleType) -> None:
     def scaling(original: Function) -> Function:
         @functools.wraps(original)
         def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            before = _updates
+            before = _state.updates
             result = original(self, optimizer, *args, **kwargs)
-            if _updates == before and not _state.stepping and not _state.backward and _trains_firmly():
+            if _state.updates == before and not _state.stepping and not _state.backward and _trains_firmly():
                 updated(id(optimizer))
             return result
 
@@ -241,39 +240,39 @@ def hook_recompute(module: ModuleType) -> None:
 # ---- the allocator ----
 
 _PERIOD_NS = 5_000_000_000
-_next_ns = 0
 
 
-def _read_cuda_statistics() -> None:
-    """Record what the caching allocator holds, once in five seconds at most."""
-    global _next_ns
-    now = _auto.perf_counter_ns()
-    if now < _next_ns:
-        return
-    _next_ns = now + _PERIOD_NS
-    cuda = sys.modules.get("torch.cuda")
-    if cuda is None or not cuda.is_initialized():
-        return
-    try:
-        import json
+class _Allocator:
+    """Records what torch's caching allocator holds."""
 
-        device = cuda.current_device()
-        all_ = cuda.memory_stats_as_nested_dict(device)
-        record = {
-            "device": device,
-            "allocated": all_["allocated_bytes"]["all"]["current"],
-            "allocated_peak": all_["allocated_bytes"]["all"]["peak"],
-            "reserved": all_["reserved_bytes"]["all"]["current"],
-            "inactive_split": all_["inactive_split_bytes"]["all"]["current"],
-            "retries": all_["num_alloc_retries"],
-            "ooms": all_["num_ooms"],
-            "device_allocs": all_.get("num_device_alloc"),
-            "device_frees": all_.get("num_device_free"),
-            "total": cuda.get_device_properties(device).total_memory,
-        }
-        _auto._native.mark("cuda.allocator", json.dumps(record, separators=(",", ":")))
-    except Exception:
-        _next_ns = 1 << 63  # this torch has other statistics
+    def __init__(self) -> None:
+        self.next_ns = 0
+
+    def read(self) -> None:
+        cuda = sys.modules.get("torch.cuda")
+        if cuda is None or not cuda.is_initialized():
+            return
+        try:
+            _auto._native.mark("cuda.allocator", json.dumps(_statistics(cuda), separators=(",", ":")))
+        except Exception:
+            self.next_ns = 1 << 63  # this torch has other statistics
 
 
-_cuda_statistics = _read_cuda_statistics
+def _statistics(cuda: Any) -> dict[str, Any]:
+    device = cuda.current_device()
+    all_ = cuda.memory_stats_as_nested_dict(device)
+    return {
+        "device": device,
+        "allocated": all_["allocated_bytes"]["all"]["current"],
+        "allocated_peak": all_["allocated_bytes"]["all"]["peak"],
+        "reserved": all_["reserved_bytes"]["all"]["current"],
+        "inactive_split": all_["inactive_split_bytes"]["all"]["current"],
+        "retries": all_["num_alloc_retries"],
+        "ooms": all_["num_ooms"],
+        "device_allocs": all_.get("num_device_alloc"),
+        "device_frees": all_.get("num_device_free"),
+        "total": cuda.get_device_properties(device).total_memory,
+    }
+
+
+_allocator = _Allocator()

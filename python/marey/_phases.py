@@ -14,8 +14,7 @@ Phases are the program's, not a thread's: they are for the thread that trains.
 
 from __future__ import annotations
 
-from marey import _native
-from marey._phase_names import NAMES, unknown
+from marey import _native, _phase_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
@@ -25,6 +24,8 @@ if TYPE_CHECKING:  # see _start.py
     from typing import Any, Optional
 
     Annotation = Callable[[str], AbstractContextManager[Any]]
+
+NAMES = _phase_names.NAMES
 
 
 class _Block:
@@ -68,7 +69,7 @@ class Phases:
         """`with phases("forward"):`."""
         block = self._blocks.get(name)
         if block is None:
-            raise unknown(name)
+            raise _phase_names.unknown(name)
         return block
 
     @property

@@ -42,7 +42,10 @@ if "marey._auto_torch" not in sys.modules:
     _tap("enter", lambda name: _seen["phases"].append(name))
     _tap("leave", lambda: _seen["phases"].append(""))
     _mark = _native.mark
-    _native.mark = lambda name, payload=None, **more: (_seen["marks"].append([name, payload]), _mark(name, payload, **more))[1]
+    def _tapped_mark(name, payload=None, **more):
+        _seen["marks"].append([name, payload])
+        _mark(name, payload, **more)
+    _native.mark = _tapped_mark
 
 def _write(pid=os.getpid()):
     if os.getpid() == pid:

@@ -152,7 +152,8 @@ def test_transformers_with_accumulation(tmp_path):
         arguments = TrainingArguments(
             output_dir="out", per_device_train_batch_size=2, gradient_accumulation_steps=2, num_train_epochs=2,
             report_to=[], use_cpu=True, disable_tqdm=True, save_strategy="epoch", eval_strategy="epoch",
-            per_device_eval_batch_size=12, remove_unused_columns=False, logging_strategy="no", gradient_checkpointing=True,
+            per_device_eval_batch_size=12, remove_unused_columns=False, logging_strategy="no",
+            gradient_checkpointing=True,
         )
         trainer = Trainer(net, arguments, train_dataset=Tokens(), eval_dataset=Tokens(), callbacks=[Counts()])
         trainer.train()
