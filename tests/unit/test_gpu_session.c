@@ -393,7 +393,8 @@ static void while_a_graph_is_captured_nothing_starts_or_stops(void **state)
     assert_int_equal(run_steps(7, end_by_hint), 0);
     assert_false(marey__gpu.is_tracing);
     marey_gpu_capture(0);
-    assert_int_equal(run_steps(7, end_by_hint), 0); /* the window has begun without a warm-up: it is left out */
+    assert_int_equal(run_steps(7, end_by_hint),
+                     0); /* the window has begun without a warm-up: it is left out */
     assert_int_equal(__builtin_popcountll(run_steps(23, end_by_hint)), 5);
     marey_gpu_capture(0); /* of none */
     stop_windows();
@@ -402,7 +403,7 @@ static void while_a_graph_is_captured_nothing_starts_or_stops(void **state)
 
 static void windows_need_a_share_in_percent(void **state)
 {
-    static const char *const bad[] = {"gpu.windows=0",   "gpu.windows=",   "gpu.windows=101%",
+    static const char *const bad[] = {"gpu.windows=0",   "gpu.windows=",    "gpu.windows=101%",
                                       "gpu.windows=1%x", "gpu.windows=nan", "gpu.windows=often"};
     const struct scratch *s = *state;
     for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++)

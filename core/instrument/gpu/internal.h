@@ -177,7 +177,7 @@ struct marey__gpu {
     pthread_mutex_t lock; /* guards what follows, but for what is said to be atomic; held for moments */
     bool is_on;           /* as the user sees it */
     bool is_armed; /* CUDA is not there yet: it will call marey_gpu_injected(). Loaded without the lock too */
-    bool is_child; /* forked from a process with CUDA: there is none here */
+    bool is_child;       /* forked from a process with CUDA: there is none here */
     bool is_said_traced; /* as the recording has it: atomic */
     bool is_tracing; /* CUPTI is ours. Changed with the turn as well, so that one of both is enough to read it */
     struct marey_gpu_options schedule;
