@@ -273,12 +273,12 @@ class Run:
         self.diagnosis: dict[str, Any] = {}
         if not is_plain:
             text = subprocess.run(
-                [sys.executable, "-m", "marey", "report", str(self.path), "--json"],
+                [sys.executable, "-m", "marey", "report", str(self.path), "--diagnosis", "--json"],
                 capture_output=True,
                 text=True,
                 check=False,
             ).stdout
-            self.diagnosis = json.loads(text or "{}").get("diagnosis") or {}
+            self.diagnosis = json.loads(text or "{}")
             print("device", self.diagnosis.get("device"), "steps", self.diagnosis.get("steps"))
             for finding in self.diagnosis.get("findings", []):
                 place = [(w["function"], Path(w["file"]).name, w["line"]) for w in finding["where"]]
