@@ -70,6 +70,7 @@ static bool is_sound_record(const uint64_t *words, size_t n)
         [MAREY_RECORD_MEMORY_TAKE] = 7, [MAREY_RECORD_MEMORY_GIVE] = 3,
         [MAREY_RECORD_CALL_NODE] = 3,   [MAREY_RECORD_COVERED] = 3,
         [MAREY_RECORD_AROUND] = 2,      [MAREY_RECORD_STEP_HINT] = 3,
+        [MAREY_RECORD_TRACED] = 2,
     };
     const size_t length = marey_record_length(words[0]);
     const uint32_t type = marey_record_type_of(words[0]);

@@ -68,6 +68,11 @@ static inline MAREY_WARN_UNUSED marey_status marey_gpu_start_later(const struct 
 MAREY_API uint64_t marey_gpu_stop_later(void);
 /* The program makes a CUDA graph. From then on CUPTI stays initialized between windows; safe to call any number of times. */
 MAREY_API void marey_gpu_note_graph(void);
+/*
+ * A capture of a CUDA graph begins (1) or has ended (0). CUDA forbids most calls of other threads meanwhile, so this waits
+ * for pending starts and stops, and schedules pause until the capture ends.
+ */
+MAREY_API void marey_gpu_capture(int begins);
 /* Wait for pending starts and stops. */
 MAREY_API void marey_gpu_settle(void);
 /* Returns 1 if no start or stop is pending, else 0. */

@@ -226,6 +226,7 @@ enum marey_record_type {
     /* Of the whole process, as ITERATION. */
     MAREY_RECORD_STEP_HINT =
         24, /* bits 20-27: enum marey_step_hint; training samples of a batch, a double, 0 unknown */
+    MAREY_RECORD_TRACED = 25, /* 1: a window of GPU tracing begins; 0: it has ended */
 };
 
 enum marey_work_kind {

@@ -95,6 +95,7 @@ def _start():
     _watch("marey._loader_workers", here)
     if sys.modules["marey._native"].gpu_is_on():
         _watch("marey._torch_profiler", here)
+        _watch("marey._auto_cuda", here)
     if sys.modules["marey._native"].auto_is_on():
         _watch("marey._auto", here)
 

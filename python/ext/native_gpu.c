@@ -60,9 +60,12 @@ static PyObject *gpu_resume(PyObject *module, PyObject *Py_UNUSED(unused))
     return native_result(native_state_of(module), status);
 }
 
-static PyObject *gpu_note_graph(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+static PyObject *gpu_capture(PyObject *Py_UNUSED(module), PyObject *arg)
 {
-    marey_gpu_note_graph();
+    const int begins = PyObject_IsTrue(arg);
+    if (begins < 0)
+        return NULL;
+    NATIVE_UNLOCKED(marey_gpu_capture(begins));
     Py_RETURN_NONE;
 }
 
@@ -96,8 +99,8 @@ PyMethodDef native_gpu_functions[] = {
     {"gpu_pause", gpu_pause, METH_VARARGS,
      "gpu_pause($module, why, /)\n--\n\nLet somebody else use CUPTI."},
     {"gpu_resume", gpu_resume, METH_NOARGS, "gpu_resume($module, /)\n--\n\nEnd a pause."},
-    {"gpu_note_graph", gpu_note_graph, METH_NOARGS,
-     "gpu_note_graph($module, /)\n--\n\nThe program makes a CUDA graph."},
+    {"gpu_capture", gpu_capture, METH_O,
+     "gpu_capture($module, begins, /)\n--\n\nA capture of a CUDA graph begins, or has ended."},
     {"gpu_is_on", gpu_is_on, METH_NOARGS, "gpu_is_on($module, /)\n--\n\nWhether it is on."},
     {"gpu_counts", gpu_counts, METH_NOARGS,
      "gpu_counts($module, /)\n--\n\nWhat was traced and lost so far, as a dict."},

@@ -44,9 +44,10 @@ def _watch() -> None:
 
     _loader_workers.watch()
     if _native.gpu_is_on():
-        from marey import _torch_profiler
+        from marey import _auto_cuda, _torch_profiler
 
         _torch_profiler.watch()
+        _auto_cuda.watch()
     if _native.auto_is_on():
         from marey import _auto
 

@@ -190,6 +190,83 @@ marey.stop()
     assert kernels() == ["k2", "k3"]
 
 
+STEPS = """
+def steps(n, end_step):
+    traced = []
+    for i in range(n):
+        before = marey.gpu.counts()["calls"]
+        launch(f"k{i}")
+        if marey.gpu.counts()["calls"] != before:
+            traced.append(i)
+        end_step()
+    return traced
+"""
+
+
+def test_windows_are_at_the_same_steps_in_all_processes(run_gpu, tmp_path):
+    """Also where steps are counted differently, and where CUDA comes later."""
+    source = STEPS + "import marey; from marey import _native\nmarey.start('NAME.marey', gpu=True, **{'gpu.windows': '4%'})\n"
+    hints = source + "print(steps(98, lambda: _native.step_hint(1, 1)))"
+    iterations = source + "print(steps(98, marey.finish_iteration))"
+    late = source + "for i in range(10): _native.step_hint(1, 1)\nprint([i + 10 for i in steps(88, lambda: _native.step_hint(1, 1))])"
+    by_hints, again, by_iterations, without_first = (
+        json.loads(run_gpu(text.replace("NAME", name)).stdout)
+        for name, text in (("a", hints), ("b", hints), ("c", iterations), ("d", late))
+    )
+    assert by_hints[:5] == [5, 6, 7, 8, 9]
+    assert len(by_hints) == 5 * 3  # one window in 31 steps
+    assert by_hints == again == by_iterations
+    assert without_first == by_hints[5:]
+
+
+def test_cupti_that_is_taken_is_reported_once(run_gpu):
+    done = run_gpu(
+        STEPS
+        + """
+import marey
+marey.start("run.marey", gpu=True, **{"gpu.windows": "100%"})
+assert steps(60, marey.finish_iteration) == []
+marey.stop()
+""",
+        env={"MAREY_TEST_CUPTI": "subscribe=39"},
+    )
+    assert done.stderr.count("another tool in this process has CUPTI") == 1
+
+
+def test_graphs_keep_cupti_initialized(run_gpu, tmp_path):
+    """The hook in torch's class for graphs, with a stand-in of that class."""
+    log = tmp_path / "calls"
+    done = run_gpu(
+        STEPS
+        + """
+import types
+import marey
+module = sys.modules["torch.cuda.graphs"] = types.ModuleType("torch.cuda.graphs")
+class CUDAGraph:
+    def capture_begin(self, fails=False):
+        if fails:
+            raise RuntimeError("refused")
+    def capture_end(self): pass
+module.CUDAGraph = CUDAGraph
+marey.start("run.marey", gpu=True, **{"gpu.windows": "100%"})
+graph = CUDAGraph()
+try:
+    graph.capture_begin(fails=True)
+except RuntimeError as error:
+    print(error)
+graph.capture_begin()
+graph.capture_end()
+print(len(steps(53, marey.finish_iteration)))
+marey.stop()
+""",
+        env={"MAREY_TEST_CUPTI_LOG": str(log)},
+    )
+    assert done.stdout.split() == ["refused", "15"]
+    calls = [line.split()[0] for line in log.read_text().splitlines()]
+    assert calls.count("subscribe") == calls.count("unsubscribe") == 3
+    assert "finalize" not in calls
+
+
 def test_what_does_not_fit_raises(run_gpu):
     done = run_gpu("""
 import marey

@@ -269,6 +269,151 @@ static void only_work_that_is_kept_counts_as_incomplete(void **state)
     assert_int_equal(counts[2].incomplete, counts[1].incomplete + 1);
 }
 
+/* ---- windows of training steps ---- */
+
+enum { WINDOW_STEPS = 53 };
+
+static void end_by_hint(void)
+{
+    marey_step_hint(MAREY_STEP_UPDATE, 1, 0);
+}
+
+static void end_by_iteration(void)
+{
+    marey_iteration_finish();
+}
+
+static uint64_t n_calls(void)
+{
+    struct marey_gpu_counts counts;
+    marey_gpu_counts_get(&counts);
+    return counts.calls;
+}
+
+/* Bit i: step first + i is traced. */
+static uint64_t run_steps(int n, void (*end_step)(void))
+{
+    uint64_t traced = 0;
+    for (int i = 0; i < n; i++) {
+        const uint64_t before = n_calls();
+        launch("kernel", 7, 1, 32);
+        traced |= (uint64_t)(n_calls() != before) << i;
+        end_step();
+    }
+    return traced;
+}
+
+static void start_windows(const struct scratch *s)
+{
+    assert_int_equal(
+        marey_start(&(struct marey_options){.path = s->path, .text = "gpu=1,gpu.windows=100%"}),
+        MAREY_OK);
+}
+
+static void stop_windows(void)
+{
+    assert_int_equal(marey_stop(), MAREY_OK);
+    marey_iteration_reset();
+    assert_false(marey__gpu.is_tracing);
+}
+
+static void windows_are_at_the_same_steps_however_these_are_counted(void **state)
+{
+    start_windows(*state);
+    const uint64_t by_hints = run_steps(WINDOW_STEPS, end_by_hint);
+    stop_windows();
+    unlink(((struct scratch *)*state)->path);
+    start_windows(*state);
+    const uint64_t by_iterations = run_steps(WINDOW_STEPS, end_by_iteration);
+    stop_windows();
+    assert_int_equal(by_hints & 0xffff, 0x3e0); /* steps 5 to 9 */
+    assert_int_equal(by_hints, by_iterations);
+    assert_int_equal(__builtin_popcountll(by_hints), 5 * 3); /* one window in 16 steps */
+}
+
+/* Hints show three steps, then an iteration is counted, the first one: CUPTI was taken for nothing. */
+static void a_warmup_whose_window_does_not_come_ends(void **state)
+{
+    start_windows(*state);
+    run_steps(3, end_by_hint);
+    marey_gpu_settle();
+    assert_true(marey__gpu.is_tracing);
+    marey_iteration_finish();
+    marey_gpu_settle();
+    assert_false(marey__gpu.is_tracing);
+    stop_windows();
+}
+
+static void a_window_that_lasts_long_ends_early(void **state)
+{
+    start_windows(*state);
+    assert_int_equal(run_steps(6, end_by_hint), 0x20);
+    usleep(2010000);
+    assert_int_equal(run_steps(6, end_by_hint), 0x1);
+    stop_windows();
+}
+
+/* How often the stand-in wrote a line that begins with `what`. */
+static int n_logged(const char *path, const char *what)
+{
+    char line[64];
+    int n = 0;
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        n += strncmp(line, what, strlen(what)) == 0;
+    if (file != NULL)
+        fclose(file);
+    return n;
+}
+
+static void with_graphs_cupti_stays_initialized_and_windows_go_on(void **state)
+{
+    char log[512];
+    snprintf(log, sizeof log, "%s.calls", ((struct scratch *)*state)->path);
+    setenv("MAREY_TEST_CUPTI_LOG", log, 1);
+    start_windows(*state);
+    run_steps(12, end_by_hint);
+    marey_gpu_settle();
+    assert_int_equal(n_logged(log, "finalize"), 1);
+    marey_gpu_capture(1);
+    marey_gpu_capture(0);
+    assert_int_equal(__builtin_popcountll(run_steps(WINDOW_STEPS - 12, end_by_hint)), 5 * 2);
+    stop_windows();
+    unsetenv("MAREY_TEST_CUPTI_LOG");
+    assert_int_equal(n_logged(log, "finalize"), 1);
+    assert_int_equal(n_logged(log, "subscribe"), 3);
+    marey__gpu.has_graphs = false;
+    unlink(log);
+}
+
+static void while_a_graph_is_captured_nothing_starts_or_stops(void **state)
+{
+    start_windows(*state);
+    marey_gpu_capture(1);
+    assert_int_equal(run_steps(7, end_by_hint), 0);
+    assert_false(marey__gpu.is_tracing);
+    marey_gpu_capture(0);
+    assert_int_equal(run_steps(7, end_by_hint),
+                     0); /* the window has begun without a warm-up: it is left out */
+    assert_int_equal(__builtin_popcountll(run_steps(23, end_by_hint)), 5);
+    marey_gpu_capture(0); /* of none */
+    stop_windows();
+    marey__gpu.has_graphs = false;
+}
+
+static void windows_need_a_share_in_percent(void **state)
+{
+    static const char *const bad[] = {"gpu.windows=0",   "gpu.windows=",    "gpu.windows=101%",
+                                      "gpu.windows=1%x", "gpu.windows=nan", "gpu.windows=often"};
+    const struct scratch *s = *state;
+    for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++)
+        assert_int_equal(marey_start(&(struct marey_options){.path = s->path, .text = bad[i]}),
+                         MAREY_EINVAL);
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    assert_int_equal(marey_gpu_start(&(struct marey_gpu_options){.window_gap = 15}), MAREY_EINVAL);
+    assert_int_equal(marey_stop(), MAREY_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +427,12 @@ int main(void)
         SCRATCH_TEST(work_launched_during_a_stop_is_not_recorded),
         SCRATCH_TEST(a_start_that_was_stopped_meanwhile_records_nothing),
         cmocka_unit_test(only_work_that_is_kept_counts_as_incomplete),
+        SCRATCH_TEST(windows_are_at_the_same_steps_however_these_are_counted),
+        SCRATCH_TEST(a_warmup_whose_window_does_not_come_ends),
+        SCRATCH_TEST(a_window_that_lasts_long_ends_early),
+        SCRATCH_TEST(with_graphs_cupti_stays_initialized_and_windows_go_on),
+        SCRATCH_TEST(while_a_graph_is_captured_nothing_starts_or_stops),
+        SCRATCH_TEST(windows_need_a_share_in_percent),
     };
     return cmocka_run_group_tests(tests, load_stand_ins, NULL);
 }

@@ -6,7 +6,8 @@
 #include "analyze/diagnosis/internal.h"
 
 /* Time findings. An id that another one explains comes after it. */
-static marey__finding_rule *const rules[] = {marey__find_input_bound, marey__find_hot_function};
+static marey__finding_rule *const rules[] = {marey__find_input_bound, marey__find_sync_bound,
+                                             marey__find_host_bound, marey__find_hot_function};
 
 /* ---- findings ---- */
 
@@ -64,6 +65,27 @@ static void put_shares(const struct marey__facts *facts, char *text, size_t size
         marey__append(text, size, len, ".");
 }
 
+static void put_device(const struct marey__fact_device *d, char *text, size_t size, size_t *len)
+{
+    const struct {
+        const char *name;
+        uint64_t ns;
+    } parts[] = {{"compute", d->computing_ns},
+                 {"communication", d->communication_ns},
+                 {"copies", d->copy_ns},
+                 {"idle", d->idle_ns}};
+    const char *before = " GPU: ";
+    for (size_t i = 0; d->traced_ns != 0 && i < MAREY__COUNT_OF(parts); i++) {
+        const double share = (double)parts[i].ns / (double)d->traced_ns;
+        if (share < 0.005)
+            continue;
+        marey__append(text, size, len, "%s%s %.0f %%", before, parts[i].name, share * 100);
+        before = ", ";
+    }
+    if (d->traced_ns != 0)
+        marey__append(text, size, len, ".");
+}
+
 static void make_verdict(struct marey__diagnosis *d)
 {
     const struct marey__facts *const f = &d->facts;
@@ -89,6 +111,7 @@ static void make_verdict(struct marey__diagnosis *d)
                       marey_text_number(f->samples_per_s, MAREY_UNIT_NONE, b, sizeof b));
     marey__append(text, size, &len, ".");
     put_shares(f, text, size, &len);
+    put_device(&f->device, text, size, &len);
     marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
 }
 

@@ -38,6 +38,20 @@ static void put_steps(struct marey__buf *b, const struct marey__facts *f)
     marey__buf_printf(b, "},\"startup_ns\":%" PRIu64 ",", f->startup_ns);
 }
 
+/* Of the traced steps. */
+static void put_device(struct marey__buf *b, const struct marey__fact_device *d)
+{
+    const double whole = (double)d->traced_ns;
+    if (d->traced_ns == 0) {
+        marey__buf_puts(b, "\"device\":null,");
+        return;
+    }
+    marey__buf_printf(
+        b, "\"device\":{\"compute\":%.6g,\"communication\":%.6g,\"copy\":%.6g,\"idle\":%.6g,\"mfu\":null},",
+        (double)d->computing_ns / whole, (double)d->communication_ns / whole,
+        (double)d->copy_ns / whole, (double)d->idle_ns / whole);
+}
+
 static void put_cost(struct marey__buf *b, const struct marey__facts *f)
 {
     marey__buf_puts(b, "\"cost\":{");
@@ -114,7 +128,7 @@ marey_status marey__diagnosis_json(const marey_report *report,
     put_text(&b, "verdict", d->verdict);
     marey__buf_puts(&b, ",");
     put_steps(&b, &d->facts);
-    marey__buf_puts(&b, "\"device\":null,");
+    put_device(&b, &d->facts.device);
     put_cost(&b, &d->facts);
     marey__buf_puts(&b, "\"findings\":[");
     for (size_t i = 0; i < d->n_findings; i++) {

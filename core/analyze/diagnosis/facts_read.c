@@ -110,6 +110,8 @@ static void fini_trainer(struct marey__trainer *trainer)
 {
     marey__free(trainer->steps);
     marey__free(trainer->phases);
+    marey__free(trainer->host_gaps);
+    marey__free(trainer->waits);
     marey__free(trainer->loader);
 }
 
@@ -174,6 +176,14 @@ static enum marey__fact_phase kind_at(struct marey__trainer *t, uint64_t ns)
     return MAREY__FACT_OTHER;
 }
 
+/* Whether `ns` is in the list; times come in order. */
+static bool is_in(const struct marey__interval *list, size_t n, size_t *at, uint64_t ns)
+{
+    while (*at < n && list[*at].end_ns <= ns)
+        (*at)++;
+    return *at < n && list[*at].begin_ns <= ns;
+}
+
 static void add_sample(struct marey__facts *facts, enum marey__fact_phase kind,
                        const struct marey_samples_round *round, const struct marey_samples_seen *seen)
 {
@@ -198,9 +208,19 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
         return MAREY_OK;
     const enum marey__fact_phase kind =
         number != 0 ? kind_at(&facts->trainers[number - 1], round->at_ns) : MAREY__FACT_WORKER;
-    for (size_t i = 0; i < round->n_seen; i++)
-        if (marey_samples_get_thread(samples, round->seen[i].thread)->is_main)
-            add_sample(facts, kind, round, &round->seen[i]);
+    struct marey__trainer *const t = number != 0 ? &facts->trainers[number - 1] : NULL;
+    const bool is_gap =
+                   t != NULL && is_in(t->host_gaps, t->n_host_gaps, &t->at_host_gap, round->at_ns),
+               is_wait = t != NULL && is_in(t->waits, t->n_waits, &t->at_wait, round->at_ns);
+    for (size_t i = 0; i < round->n_seen; i++) {
+        if (!marey_samples_get_thread(samples, round->seen[i].thread)->is_main)
+            continue;
+        add_sample(facts, kind, round, &round->seen[i]);
+        if (is_gap)
+            add_sample(facts, MAREY__FACT_HOST_GAP, round, &round->seen[i]);
+        if (is_wait)
+            add_sample(facts, MAREY__FACT_HOST_WAIT, round, &round->seen[i]);
+    }
     return MAREY_OK;
 }
 
@@ -233,6 +253,22 @@ static marey_status ignore_round(void *ctx, const struct marey_samples_round *ro
     return MAREY_OK;
 }
 
+/* Where few samples fall into gaps, those of all steps stand for them: idle time outside of data. */
+static void fill_gaps(struct marey__facts *facts)
+{
+    enum { ENOUGH = 30 };
+    if (facts->device.n_steps == 0 || facts->by_kind[MAREY__FACT_HOST_GAP].n >= ENOUGH)
+        return;
+    for (int kind = 0; kind < MAREY__FACT_PHASES; kind++) {
+        if (kind == MAREY__FACT_DATA)
+            continue;
+        facts->by_kind[MAREY__FACT_HOST_GAP].n += facts->by_kind[kind].n;
+        facts->by_kind[MAREY__FACT_HOST_GAP].ns += facts->by_kind[kind].ns;
+        for (uint32_t i = 1; i <= facts->n_stacks; i++)
+            facts->by_stack[MAREY__FACT_HOST_GAP][i].ns += facts->by_stack[kind][i].ns;
+    }
+}
+
 static marey_status visit_samples(struct sampling *s, const struct marey__samples_chosen *chosen)
 {
     struct marey__facts *const facts = s->facts;
@@ -250,7 +286,9 @@ static marey_status visit_samples(struct sampling *s, const struct marey__sample
         s->end_ns = MAREY__MAX(s->end_ns, t->steps[t->n_steps - 1].end_ns);
     }
     s->trainers[0] = 0;
-    return marey__samples_visit(&facts->set, chosen, take_round, s);
+    MAREY_TRY(marey__samples_visit(&facts->set, chosen, take_round, s));
+    fill_gaps(facts);
+    return MAREY_OK;
 }
 
 static marey_status read_samples(struct marey__facts *facts)
@@ -286,6 +324,7 @@ marey_status marey__facts_read(struct marey__facts *facts, const struct marey__r
     MAREY_TRY(read_logs(facts, request));
     MAREY__TRY_MEMORY(marey__facts_judge_steps(facts));
     marey__facts_measure_cost(facts);
+    MAREY_TRY(marey__facts_read_device(facts));
     return facts->has_samples ? read_samples(facts) : MAREY_OK;
 }
 
@@ -294,6 +333,7 @@ void marey__facts_fini(struct marey__facts *facts)
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
     marey__free(facts->trainers);
+    marey__free(facts->device.steps);
     for (int kind = 0; kind < MAREY__FACT_KINDS; kind++)
         marey__free(facts->by_stack[kind]);
     if (facts->has_samples)

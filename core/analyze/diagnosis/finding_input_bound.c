@@ -1,8 +1,9 @@
 /*
  * input-bound: steps wait in the data loader.
  *
- * Exposed time is that of the phase "data": the training thread is inside the loader and does nothing else. Where the
- * process uses a GPU, work launched earlier may hide it; without a record of GPU activity the gain is an upper bound.
+ * Exposed time is that of the phase "data": the training thread is inside the loader and does nothing else. Of a process
+ * that uses a GPU only that in which the GPU is idle, as in the steps that were traced; without a traced step the gain is
+ * an upper bound.
  * Wrong when: a wait in the loader hides a wait for another rank (the step would not end sooner).
  */
 #include <math.h>
@@ -33,6 +34,9 @@ bool marey__find_input_bound(const struct marey__facts *facts, struct marey__fin
     if (facts->n_steps < 2 || facts->steady_ns == 0)
         return false;
     marey__facts_share(facts, MAREY__FACT_DATA, &share, &error);
+    const double exposed = marey__facts_exposed_data(facts);
+    share *= exposed;
+    error *= exposed;
     const double low = fmax(0, share - 1.96 * error), high = fmin(0.999, share + 1.96 * error);
     if (share < least_share)
         return false;

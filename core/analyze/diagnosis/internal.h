@@ -2,6 +2,7 @@
  * diagnosis: why a training is slow, where in the code, and what a fix can gain at most.
  *
  *   logs, samples ── facts_read.c ── steps with their phases; samples by phase and stack
+ *   GPU activity  ── facts_device.c ── traced steps: what devices do; idle time by its cause
  *                 ── facts.c ── warm-up, medians, start-up; which line of the user's code a set of samples is in
  *                 ── finding_*.c ── one rule each: when it fires, what it claims
  *                 ── diagnosis.c ── sorts and limits them; the verdict; tables ── diagnosis_text.c, diagnosis_json.c
@@ -13,6 +14,7 @@
 #ifndef MAREY_ANALYZE_DIAGNOSIS_INTERNAL_H
 #define MAREY_ANALYZE_DIAGNOSIS_INTERNAL_H
 
+#include "analyze/device/internal.h"
 #include "analyze/samples/internal.h"
 #include "analyze/walk/internal.h"
 #include "report/internal.h"
@@ -32,6 +34,9 @@ enum marey__fact_phase {
     MAREY__FACT_PHASES,
     MAREY__FACT_STARTUP = MAREY__FACT_PHASES, /* before the first step that counts, and after the last */
     MAREY__FACT_WORKER, /* samples of data-loader workers, while steps count */
+    /* Of steps that count, again: where the host leaves a device idle; where it waits for one that runs dry. */
+    MAREY__FACT_HOST_GAP,
+    MAREY__FACT_HOST_WAIT,
     MAREY__FACT_KINDS,
 };
 /* As the JSON names them. */
@@ -60,8 +65,34 @@ struct marey__trainer {
     uint64_t median_ns;
     struct marey__fact_phase_span *phases; /* in order */
     size_t n_phases, phases_cap, at_phase;
+    /* In traced steps, unions: times in which the host leaves a device idle; waits that do so. */
+    struct marey__interval *host_gaps, *waits;
+    size_t n_host_gaps, host_gaps_cap, at_host_gap, n_waits, waits_cap, at_wait;
     uint64_t start_ns, end_ns; /* of the process, as far as is known */
     char *loader;              /* JSON of the DataLoader that was constructed first; NULL: none */
+};
+
+/* Times within a traced step; all but the first are idle time of the device. */
+enum marey__traced_part {
+    MAREY__TRACED_DATA, /* the phase, whatever the device does */
+    MAREY__TRACED_DATA_IDLE,
+    MAREY__TRACED_SYNC,
+    MAREY__TRACED_HOST,
+    MAREY__TRACED_HOST_SHORT, /* of that, in gaps below MAREY__SHORT_GAP_NS */
+    MAREY__TRACED_PARTS,
+};
+enum { MAREY__SHORT_GAP_NS = 50000 };
+
+/* A step, as far as it is traced, on one device. */
+struct marey__traced_step {
+    uint64_t ns, part_ns[MAREY__TRACED_PARTS];
+};
+
+/* Sums over the traced steps of all devices. The middle four are all of `traced_ns`; communication and copies are exposed. */
+struct marey__fact_device {
+    uint64_t traced_ns, computing_ns, communication_ns, copy_ns, idle_ns;
+    struct marey__traced_step *steps;
+    size_t n_steps, steps_cap;
 };
 
 struct marey__fact_sum {
@@ -83,6 +114,7 @@ struct marey__facts {
     uint64_t steady_ns, phase_ns[MAREY__FACT_PHASES]; /* summed over steps that count */
     double samples_per_s;                             /* summed over trainers; 0: unknown */
     uint64_t startup_ns;
+    struct marey__fact_device device;
     const char *detected_by; /* NULL: no steps */
     struct marey_cost cost;
     bool is_cost_measured;
@@ -92,6 +124,16 @@ struct marey__facts {
 MAREY_WARN_UNUSED marey_status marey__facts_read(struct marey__facts *facts,
                                                  const struct marey__request *request);
 void marey__facts_fini(struct marey__facts *facts);
+
+/* ---- facts_device.c ---- */
+
+/* After the steps are judged. */
+MAREY_WARN_UNUSED marey_status marey__facts_read_device(struct marey__facts *facts);
+/* The share of a part in traced steps, and its standard error over them. */
+void marey__facts_traced_share(const struct marey__facts *facts, enum marey__traced_part part,
+                               double *share, double *error);
+/* The share of the phase data in which devices are idle; 1 where no step with that phase was traced. */
+double marey__facts_exposed_data(const struct marey__facts *facts);
 
 /* ---- facts.c ---- */
 
@@ -144,7 +186,8 @@ struct marey__finding {
 
 /* What a rule is called with; it fills `*out` and returns true when it fires. */
 typedef bool marey__finding_rule(const struct marey__facts *facts, struct marey__finding *out);
-marey__finding_rule marey__find_input_bound, marey__find_hot_function;
+marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find_host_bound,
+    marey__find_hot_function;
 
 /* A time finding is worth printing from this gain on, by its lower end from that. */
 #define MAREY__GAIN_LEAST 1.03

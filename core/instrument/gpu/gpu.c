@@ -24,8 +24,9 @@ static struct marey__gpu *const gpu = &marey__gpu;
 
 static marey_status acquire(bool is_kept);
 
-static uint64_t n_done; /* iterations of the schedule that have ended; as the next, under gpu.lock */
+static uint64_t n_done; /* iterations of the schedule that have ended; as the next two, under gpu.lock */
 static bool is_following;
+static uint32_t n_captures; /* of CUDA graphs, in progress: CUPTI is neither taken nor returned */
 
 enum part { WAIT, WARMUP, ACTIVE, OVER };
 static enum part part_now; /* under gpu.lock */
@@ -74,7 +75,7 @@ static bool enter(enum part before, enum part now)
     bool is_served = true;
     if (before == now)
         return true;
-    if (before == ACTIVE)
+    if (before == ACTIVE || (before == WARMUP && now == WAIT)) /* numbers jump: another driver counts */
         is_served = marey__gpu_order_stop(&bound);
     if (now == WARMUP)
         is_served = marey__gpu_order_start(false);
@@ -93,16 +94,20 @@ static enum part part_after(uint64_t n, enum part before)
     return before == WARMUP ? ACTIVE : WAIT;
 }
 
-/* Takes the lock. What follows an active part directly, without a warm-up, is not a new one: tracing just goes on. */
-static void iterations_finished(uint64_t n)
+/*
+ * Takes the lock. Iteration or training step `number` has ended. What follows an active part directly, without a warm-up, is
+ * not a new one: tracing just goes on. Steps that the program does not count concern windows only.
+ */
+static void one_finished(uint64_t number, bool is_counted)
 {
     bool is_done = true;
     enum part now = OVER;
     pthread_mutex_lock(&gpu->lock);
-    if (is_following) {
+    const bool has_windows = gpu->schedule.window_gap != 0;
+    if (is_following && n_captures == 0 && (is_counted || has_windows)) {
         const enum part before = part_now;
-        n_done = n;
-        now = part_now = part_after(n, before);
+        n_done = has_windows ? number + 1 : n_done + 1;
+        now = part_now = part_after(n_done, before);
         is_done = enter(before, now);
     }
     pthread_mutex_unlock(&gpu->lock);
@@ -111,19 +116,18 @@ static void iterations_finished(uint64_t n)
     if (now != ACTIVE)
         marey_gpu_settle();
     else if (acquire(true) != MAREY_OK)
-        marey__say("%s", marey_last_error());
+        marey__gpu_report_failure();
 }
 
 static void iteration_finished(const struct marey__iteration_event *iteration)
 {
-    iterations_finished(gpu->schedule.window_gap != 0 ? iteration->number + 1 : n_done + 1);
+    one_finished(iteration->number, true);
 }
 
-/* A step that the program does not count. */
+/* The n-th step that hints show. */
 static void step_ended(uint64_t n)
 {
-    if (gpu->schedule.window_gap != 0)
-        iterations_finished(n);
+    one_finished(n - 1, false);
 }
 
 static const struct marey__iteration_subscriber subscriber = {.finished = iteration_finished,
@@ -359,6 +363,16 @@ void marey_gpu_note_graph(void)
     __atomic_store_n(&gpu->has_graphs, true, __ATOMIC_RELAXED);
 }
 
+void marey_gpu_capture(int begins)
+{
+    marey_gpu_note_graph();
+    pthread_mutex_lock(&gpu->lock);
+    n_captures = begins ? n_captures + 1 : n_captures - (n_captures != 0);
+    pthread_mutex_unlock(&gpu->lock);
+    if (begins)
+        marey_gpu_settle();
+}
+
 void marey_gpu_stop(void)
 {
     switch_off(false);
@@ -446,10 +460,20 @@ void marey_gpu_counts_get(struct marey_gpu_counts *out)
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
+/* Each window may fail for the same reason: that is reported once. */
 void marey__gpu_report_failure(void)
 {
-    marey__say("%s", marey_last_error());
-    marey__record_note(marey_last_error());
+    static char reported[512]; /* under the lock */
+    char sentence[sizeof reported];
+    snprintf(sentence, sizeof sentence, "%s", marey_last_error());
+    pthread_mutex_lock(&gpu->lock);
+    const bool is_known = gpu->schedule.window_gap != 0 && strcmp(reported, sentence) == 0;
+    memcpy(reported, sentence, sizeof reported);
+    pthread_mutex_unlock(&gpu->lock);
+    if (is_known)
+        return;
+    marey__say("%s", sentence);
+    marey__record_note(sentence);
 }
 
 void marey__gpu_give_up(void)
@@ -570,7 +594,8 @@ static void after_fork(bool in_child)
         const bool had_orders = marey__gpu_orders_forget();
         gpu->is_child = gpu->is_child || gpu->is_tracing || gpu->session > 0 || had_orders;
         gpu->is_on = gpu->is_on && gpu->is_armed;
-        gpu->is_tracing = false;
+        gpu->is_tracing = is_following = gpu->is_said_traced = false;
+        n_captures = 0;
         marey__gpu_session_forget();
         gpu->keep_from = UINT64_MAX;
         memset(&gpu->counts, 0, sizeof gpu->counts);

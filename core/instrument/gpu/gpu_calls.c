@@ -251,6 +251,8 @@ static bool open_call(uint32_t number)
 
 static void begin_call(marey_id site, int what, const struct marey__cupti_call *call)
 {
+    if (what == GRAPH) /* also in a warm-up */
+        marey_gpu_note_graph();
     if (!(marey_on() & MAREY_ON_RECORD) || !open_call(call->correlation))
         return;
     runtime.recorded = site;
@@ -259,8 +261,6 @@ static void begin_call(marey_id site, int what, const struct marey__cupti_call *
     if (what == LAUNCH && __atomic_load_n(&marey__gpu.context, __ATOMIC_RELAXED) != call->context)
         __atomic_store_n(&marey__gpu.context, call->context, __ATOMIC_RELAXED);
     const uint64_t words[] = {marey__gpu_correlation(call->correlation), MAREY_WORK_MEMORY};
-    if (what == GRAPH)
-        marey_gpu_note_graph();
     if (what == LAUNCH || what == MEMORY)
         marey__lane_put_record(MAREY_RECORD_LAUNCH, words, what == MEMORY ? 2 : 1);
     uint32_t profile, node;

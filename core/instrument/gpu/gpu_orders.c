@@ -135,6 +135,7 @@ bool marey__gpu_order_stop(uint64_t *bound)
                  : (uint64_t)__atomic_load_n(&gpu->session, __ATOMIC_RELAXED) << 32;
     if (!is_due || orders.stops)
         return true;
+    marey__gpu_put_traced(false);
     orders.context = current_context();
     orders.stops = true;
     orders.n_given++;

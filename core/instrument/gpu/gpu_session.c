@@ -203,6 +203,17 @@ void marey__gpu_keep(void)
         return;
     __atomic_store_n(&gpu->keep_from, marey__clock_ticks(), __ATOMIC_RELAXED);
     __atomic_store_n(&gpu->tells, MAREY__GPU_ALL_CALLS, __ATOMIC_RELAXED);
+    marey__gpu_put_traced(true);
+}
+
+void marey__gpu_put_traced(bool is_traced)
+{
+    const uint64_t words[] = {is_traced};
+    if ((gpu->schedule.window_gap == 0 && is_traced) ||
+        __atomic_exchange_n(&gpu->is_said_traced, is_traced, __ATOMIC_RELAXED) == is_traced)
+        return;
+    if (marey_enabled())
+        marey__lane_put_record(MAREY_RECORD_TRACED, words, MAREY__COUNT_OF(words));
 }
 
 /* ---- CUPTI is given back ---- */
@@ -242,6 +253,7 @@ void marey__gpu_session_stop(struct marey__gpu_ending ending)
     stop_awaiting();
     if (!ending.is_ordered && !ending.is_exit) /* an order has done that, and at exit CUDA may be gone */
         marey__gpu_calls_mark();
+    marey__gpu_put_traced(false);
     marey__gpu_calls_end();
     marey__gpu_cost_record();
     if (!ending.is_exit)

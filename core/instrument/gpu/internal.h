@@ -177,7 +177,8 @@ struct marey__gpu {
     pthread_mutex_t lock; /* guards what follows, but for what is said to be atomic; held for moments */
     bool is_on;           /* as the user sees it */
     bool is_armed; /* CUDA is not there yet: it will call marey_gpu_injected(). Loaded without the lock too */
-    bool is_child; /* forked from a process with CUDA: there is none here */
+    bool is_child;       /* forked from a process with CUDA: there is none here */
+    bool is_said_traced; /* as the recording has it: atomic */
     bool is_tracing; /* CUPTI is ours. Changed with the turn as well, so that one of both is enough to read it */
     struct marey_gpu_options schedule;
 
@@ -258,6 +259,8 @@ struct marey__gpu_ending {
 void marey__gpu_session_stop(struct marey__gpu_ending ending);
 /* The lock is held: keep records from now on, if CUPTI is ours and tracing is on. */
 void marey__gpu_keep(void);
+/* Record that a window begins or has ended, where tracing goes by windows; what is known already is not said again. */
+void marey__gpu_put_traced(bool is_traced);
 /* Before the first call of a context: enable records, which an injected session leaves until now. */
 void marey__gpu_session_meet_context(void *context);
 /* In a forked child. */

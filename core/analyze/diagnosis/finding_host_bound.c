@@ -1,0 +1,50 @@
+/*
+ * host-bound: the device is idle because the CPU has not launched its next work.
+ *
+ * Exposed time is idle time up to a launch, without that in the data loader (input-bound) and that after waits of the
+ * CPU for the device (sync-bound). The place is that of samples which fall into these gaps. What to do depends on the gaps:
+ * many short ones are kernels shorter than their launch, a long one is Python that runs between launches.
+ * Wrong when: another rank is slower, and its communication would take up the time.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "analyze/diagnosis/internal.h"
+
+static const double least_idle = 0.05; /* of the traced steps: a device that is busier is healthy */
+static const double mostly_short = 0.5;
+
+bool marey__find_host_bound(const struct marey__facts *facts, struct marey__finding *out)
+{
+    double share, error, short_share, short_error;
+    const struct marey__fact_device *const d = &facts->device;
+    if (d->n_steps < 2 || (double)d->idle_ns < least_idle * (double)d->traced_ns)
+        return false;
+    marey__facts_traced_share(facts, MAREY__TRACED_HOST, &share, &error);
+    marey__facts_traced_share(facts, MAREY__TRACED_HOST_SHORT, &short_share, &short_error);
+    const double low = fmax(0, share - 1.96 * error), high = fmin(0.999, share + 1.96 * error);
+    *out = (struct marey__finding){.id = "host-bound",
+                                   .phase = MAREY__FACT_OTHER,
+                                   .share = share,
+                                   .gain_low = 1 / (1 - low),
+                                   .gain_high = 1 / (1 - high),
+                                   .at_most = 1 / (1 - high),
+                                   .confidence = 0.8};
+    if (!marey__facts_find_place(facts, MAREY__FACT_HOST_GAP, MAREY__FACT_ALL, &out->place))
+        return false;
+    char step[32], gaps[32];
+    marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
+    marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, gaps, sizeof gaps);
+    snprintf(
+        out->claim, sizeof out->claim,
+        "Host-bound: the GPU waits for the CPU to launch work %.0f %% of each step (%s of %s).",
+        share * 100, gaps, step);
+    snprintf(out->detail, sizeof out->detail, "of that time.");
+    snprintf(
+        out->action, sizeof out->action, "%s",
+        short_share > mostly_short * share
+            ? "Kernels are shorter than their launch: try torch.compile(mode=\"reduce-overhead\"), "
+              "CUDA graphs, or a larger batch."
+            : "Move this work out of the step, or launch GPU work before it.");
+    return true;
+}

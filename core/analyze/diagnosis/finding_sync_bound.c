@@ -1,0 +1,47 @@
+/*
+ * sync-bound: the device is idle after the CPU waited for it.
+ *
+ * A wait (.item(), .cpu(), printing a tensor, synchronize) lets the device run dry: the CPU launches nothing meanwhile,
+ * and the device is idle from the end of its work until the next launch arrives. Without the wait, launches would come
+ * earlier by as much as the wait takes, so exposed time is the shorter of the wait and the idle time after it.
+ * Wrong when: the value decides what the step does next.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "analyze/diagnosis/internal.h"
+
+static const double least_idle = 0.05; /* of the traced steps: a device that is busier is healthy */
+
+bool marey__find_sync_bound(const struct marey__facts *facts, struct marey__finding *out)
+{
+    double share, error;
+    const struct marey__fact_device *const d = &facts->device;
+    if (d->n_steps < 2 || (double)d->idle_ns < least_idle * (double)d->traced_ns)
+        return false;
+    marey__facts_traced_share(facts, MAREY__TRACED_SYNC, &share, &error);
+    const double low = fmax(0, share - 1.96 * error), high = fmin(0.999, share + 1.96 * error);
+    *out = (struct marey__finding){.id = "sync-bound",
+                                   .phase = MAREY__FACT_OTHER,
+                                   .share = share,
+                                   .gain_low = 1 / (1 - low),
+                                   .gain_high = 1 / (1 - high),
+                                   .at_most = 1 / (1 - high),
+                                   .confidence = 0.8};
+    if (!marey__facts_find_place(facts, MAREY__FACT_HOST_WAIT, MAREY__FACT_ALL, &out->place))
+        return false;
+    char step[32], idle[32];
+    marey_text_number((double)facts->median_ns, MAREY_UNIT_NS, step, sizeof step);
+    marey_text_number((double)facts->median_ns * share, MAREY_UNIT_NS, idle, sizeof idle);
+    snprintf(
+        out->claim, sizeof out->claim,
+        "Sync-bound: the GPU is idle %.0f %% of each step (%s of %s) because the CPU waits for its "
+        "results.",
+        share * 100, idle, step);
+    snprintf(out->detail, sizeof out->detail, "of these waits.");
+    snprintf(out->action, sizeof out->action,
+             "Keep the value on the GPU: call .item(), .cpu() or print once in many steps, or "
+             "after the next "
+             "step is launched.");
+    return true;
+}

@@ -1,0 +1,51 @@
+"""Tell GPU tracing of CUDA graphs: captures, and that there are any.
+
+CUDA forbids most calls of other threads while a graph is captured, so tracing neither starts nor stops then. And once
+there are graphs, CUPTI stays initialized: initialized anew it crashes in their launches.
+
+`marey run` loads this file without the package around it, so it imports nothing of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+_native = sys.modules["marey._native"]
+_MODULE = "torch.cuda.graphs"
+
+
+def watch() -> None:
+    """Set the hooks once torch is imported."""
+    sys.modules["marey._imports"].when_imported(_MODULE, _hook)
+
+
+def _hook(module: ModuleType) -> None:
+    graph = getattr(module, "CUDAGraph", None)
+    begin, end = getattr(graph, "capture_begin", None), getattr(graph, "capture_end", None)
+    if begin is None or end is None or hasattr(graph, "_marey_is_told"):
+        return
+
+    @functools.wraps(begin)
+    def capture_begin(*args: Any, **kwargs: Any) -> Any:
+        _native.gpu_capture(True)
+        try:
+            return begin(*args, **kwargs)
+        except BaseException:
+            _native.gpu_capture(False)
+            raise
+
+    @functools.wraps(end)
+    def capture_end(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return end(*args, **kwargs)
+        finally:
+            _native.gpu_capture(False)
+
+    graph.capture_begin, graph.capture_end = capture_begin, capture_end
+    graph._marey_is_told = True
