@@ -226,12 +226,12 @@ static void put_async(struct marey__export *x, const struct marey__async_half *b
                       const struct marey__async_half *end)
 {
     struct marey__db *db = db_of(x);
-    const bool has_end = end != NULL;
     const uint32_t site = marey__db_site(x, db, begin->name);
+    const uint32_t end_lane = end != NULL ? marey__db_lane(x, end->lane) : 0;
+    const uint64_t ns = end != NULL && end->ns > begin->ns ? end->ns - begin->ns : 0;
     MAREY__DB_INSERT(db, ASYNC, DB_INT(db->next_id++), DB_INT(marey__db_lane(x, begin->lane)),
-                     DB_KNOWN(has_end, has_end ? marey__db_lane(x, end->lane) : 0), DB_INT(site),
-                     DB_INT(begin->ns - x->origin_ns),
-                     DB_KNOWN(has_end, has_end && end->ns > begin->ns ? end->ns - begin->ns : 0));
+                     DB_KNOWN(end != NULL, end_lane), DB_INT(site),
+                     DB_INT(begin->ns - x->origin_ns), DB_KNOWN(end != NULL, ns));
 }
 
 static void on_async(struct marey__export *x, struct marey__export_lane *lane,
