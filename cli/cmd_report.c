@@ -345,7 +345,7 @@ static bool check_options(int n_args)
 
 static int report_recordings(int n_args, char **args)
 {
-    struct cli_recordings recordings;
+    struct cli_recordings recordings = {0};
     /* Grid and block sizes are in the arguments of a trace. */
     const bool needs_whole = choice.section != NULL && choice.section->needs_arguments;
     if (!(needs_whole ? cli_open_whole : cli_open)(&recordings, args, n_args) ||

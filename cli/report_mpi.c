@@ -59,11 +59,11 @@ static bool add_log(struct list *list, const char *folder, const char *name, uin
         return false;
     const uint64_t size = stat(path, &st) == 0 ? (uint64_t)st.st_size + EACH : EACH;
     free(path);
-    char *copy = strdup(name);
-    if (copy != NULL)
-        list->logs[list->n++] = (struct log){copy, recording, size};
+    struct log *const log = &list->logs[list->n];
+    *log = (struct log){strdup(name), recording, size};
+    list->n += log->name != NULL;
     list->size += size;
-    return copy != NULL;
+    return log->name != NULL;
 }
 
 static int by_name(const void *a, const void *b)
@@ -202,7 +202,7 @@ static void count_logs(const struct cli_recordings *recordings, struct log_fault
     for (size_t i = 0; i < recordings->n; i++) {
         faults->n_processes += marey_recording_n_processes(recordings->list[i]);
         faults->n_logs += marey_recording_n_logs(recordings->list[i]);
-        if (marey_recording_is_damaged(recordings->list[i]) && i < faults->first_damaged)
+        if (i < faults->first_damaged && marey_recording_is_damaged(recordings->list[i]))
             faults->first_damaged = (uint32_t)i;
     }
     faults->has_energy = marey_report_is_there("energy", recordings->list, recordings->n) != 0;

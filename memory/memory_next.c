@@ -30,7 +30,7 @@ size_t early_size(const void *block)
 
 void next_find(void)
 {
-    struct next found;
+    struct next found = {0};
 #define FIND(name, result, arguments) *(void **)&found.name = dlsym(RTLD_NEXT, #name);
     NEXT_FUNCTIONS(FIND)
 #undef FIND

@@ -65,6 +65,7 @@ static void ask_next(nvtx_get_table *get_table, nvtx_function **const places[N_S
     nvtx_initialize *const initialize = inject_next_find();
     nvtx_function *before[N_SLOTS];
     for (size_t i = 0; i < N_SLOTS; i++)
+        /* cppcheck-suppress legacyUninitvar ; all are set here */
         before[i] = places[i] != NULL ? *places[i] : NULL;
     if (initialize == NULL || initialize(get_table) == 0)
         return;

@@ -45,6 +45,7 @@ void marey__gzip_pack(struct marey__buf *out, const void *bytes, size_t n)
     put_u32(out, (uint32_t)n);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is written to, by way of `io`. */
 bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {
     marey__inflate *inflate = marey__inflate_create(MAREY__INFLATE_ZLIB);

@@ -70,6 +70,7 @@ void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, cons
 
 struct marey__inflate {
     struct inflate_state isal;
+    struct isal_gzip_header header; /* what is known of it until it is read whole */
     uint32_t format;
 };
 
@@ -92,7 +93,17 @@ void marey__inflate_destroy(marey__inflate *inflate)
 void marey__inflate_reset(marey__inflate *inflate)
 {
     isal_inflate_reset(&inflate->isal);
+    inflate->header = (struct isal_gzip_header){0};
     inflate->isal.crc_flag = inflate->format;
+}
+
+/* isal_inflate() forgets half a header between two calls (ISA-L 2.30). */
+static int inflate_some(struct marey__inflate *state)
+{
+    int result = ISAL_DECOMP_OK;
+    if (state->format == ISAL_GZIP && !state->isal.wrapper_flag)
+        result = isal_read_gzip_header(&state->isal, &state->header);
+    return result == ISAL_DECOMP_OK ? isal_inflate(&state->isal) : result;
 }
 
 enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__inflate_io *io)
@@ -104,7 +115,7 @@ enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct mare
     isal->avail_in = n_in;
     isal->next_out = io->out;
     isal->avail_out = n_out;
-    const int result = isal_inflate(isal);
+    const int result = inflate_some(state);
     /* By where it stands: how much is left is not always right once it has found damage (ISA-L 2.30). */
     io->n_in -= (size_t)(isal->next_in - io->in);
     io->n_out -= (size_t)(isal->next_out - io->out);

@@ -116,7 +116,7 @@ static void find_samples(const struct gpu *gpu, struct marey__doctor_measured *o
     out->is_readable = true;
     out->n_changes = n;
     if (n > 1 && last > first)
-        out->period_ns = (double)((last - first) * 1000 / (n - 1));
+        out->period_ns = (double)(last - first) * 1000 / (n - 1);
 }
 
 static void find_state(const struct gpu *gpu, struct marey__doctor_gpu *out)

@@ -79,9 +79,12 @@ void marey__pythons_ask(struct marey__doctor *doctor)
 
 bool marey__python_is_too_old(const struct marey__python *python)
 {
-    unsigned major, minor;
-    return sscanf(python->version, "%u.%u", &major, &minor) == 2 &&
-           (major < 3 || (major == 3 && minor < 10));
+    char *dot, *end;
+    const unsigned long major = strtoul(python->version, &dot, 10);
+    if (dot == python->version || *dot != '.')
+        return false;
+    const unsigned long minor = strtoul(dot + 1, &end, 10);
+    return end != dot + 1 && (major < 3 || (major == 3 && minor < 10));
 }
 
 static void report_python(struct marey__doctor *doctor, const struct marey__python *python)

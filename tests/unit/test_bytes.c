@@ -68,10 +68,8 @@ static void put_number(struct marey__buf *buf, uint32_t number, size_t n_bytes)
         marey__buf_put(buf, &(char){(char)(number >> 8 * i)}, 1);
 }
 
-static void put_member(struct marey__buf *buf, const void *bytes, size_t len)
+static void put_content(struct marey__buf *buf, const void *bytes, size_t len)
 {
-    static const char header[10] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
-    marey__buf_put(buf, header, sizeof header);
     size_t at = 0;
     do {
         const size_t n = len - at < 65535 ? len - at : 65535;
@@ -83,6 +81,26 @@ static void put_member(struct marey__buf *buf, const void *bytes, size_t len)
     } while (at < len);
     put_number(buf, crc32_of(bytes, len), 4);
     put_number(buf, (uint32_t)len, 4);
+}
+
+static void put_member(struct marey__buf *buf, const void *bytes, size_t len)
+{
+    static const char header[10] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+    marey__buf_put(buf, header, sizeof header);
+    put_content(buf, bytes, len);
+}
+
+/* With all that a header can have. Returns the length of the header. */
+static size_t put_full_member(struct marey__buf *buf, const void *bytes, size_t len)
+{
+    static const char header[] = "\x1f\x8b\x08\x1e\0\0\0\0\0\x03\x05\0extra"
+                                 "a name\0"
+                                 "a comment";
+    const uint32_t crc = crc32_of((const uint8_t *)header, sizeof header);
+    marey__buf_put(buf, header, sizeof header);
+    put_number(buf, crc & 0xffff, 2);
+    put_content(buf, bytes, len);
+    return sizeof header + 2;
 }
 
 static uint8_t *make_noise(size_t len)
@@ -226,6 +244,38 @@ static void small_members_end_at_any_byte(void **state)
     marey__buf_fini(&whole);
 }
 
+/* The bytes come in pieces of 256 KiB; the first of them ends at each place of a header. */
+static void a_header_may_be_cut_by_a_piece(void **state)
+{
+    (void)state;
+    enum { PIECE_BYTES = 256 << 10, MOST_SHIFT = 60 };
+    static const size_t n = PIECE_BYTES - 120;
+    uint8_t *noise = make_noise(PIECE_BYTES);
+    struct marey__buf first = {0};
+    put_member(&first, noise, n);
+    size_t n_cut = 0;
+    for (size_t shift = 0; shift <= MOST_SHIFT; shift++) {
+        struct marey__buf packed = {0}, whole = {0};
+        marey__buf_put(&packed, first.data, first.len);
+        put_member(&packed, noise, shift);
+        const size_t begin = packed.len;
+        const size_t len = put_full_member(&packed, "and the rest", 12);
+        n_cut += begin < PIECE_BYTES && PIECE_BYTES < begin + len;
+        marey__buf_put(&whole, noise, n);
+        marey__buf_put(&whole, noise, shift);
+        marey__buf_puts(&whole, "and the rest");
+        struct taken taken = take_memory(packed.data, packed.len);
+        assert_string_equal(taken.damage, "");
+        expect_bytes(&taken, whole.data, whole.len);
+        marey__buf_fini(&taken.bytes);
+        marey__buf_fini(&packed);
+        marey__buf_fini(&whole);
+    }
+    assert_int_equal(n_cut, 35);
+    marey__buf_fini(&first);
+    free(noise);
+}
+
 static void a_real_file_is_unpacked(void **state)
 {
     (void)state;
@@ -341,6 +391,7 @@ int main(void)
     static const struct CMUnitTest gzip[] = {
         cmocka_unit_test(members_follow_one_another),
         cmocka_unit_test(small_members_end_at_any_byte),
+        cmocka_unit_test(a_header_may_be_cut_by_a_piece),
         cmocka_unit_test(a_real_file_is_unpacked),
         cmocka_unit_test(gzip_that_is_cut_off_gives_what_it_has),
         cmocka_unit_test(gzip_that_is_damaged_says_so),

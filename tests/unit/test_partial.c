@@ -14,7 +14,8 @@ enum {
     WORK = 2,
     VALUE = 3,
     OWN = 4,
-    KERNEL = 5
+    KERNEL = 5,
+    EVENT_COST_PS = 12345
 };
 
 static const struct marey_report_options alone = {
@@ -62,13 +63,16 @@ static void put_rest(struct log_maker *log, uint32_t which)
 static void write_log(const char *folder, uint32_t which)
 {
     struct log_maker log = {0};
-    char number[16], own[32], path[200];
+    char number[16], own[32], cost[16], path[200];
     /* Names do not tell the order: ranks go down, and two are unknown. */
     snprintf(number, sizeof number, "%d", which % 3 == 2 ? -1 : (int)(N_LOGS - which));
     snprintf(own, sizeof own, "own %u", which % 2);
+    snprintf(cost, sizeof cost, "%d", EVENT_COST_PS);
     snprintf(path, sizeof path, "%s/r%u-host.klog", folder, which);
     log_put_process(&log, "note", "It was cold.");
-    log_put_pairs(&log, MAREY__BLOCK_LOG, (const char *const[]){"rank", number, "worker", "1", NULL});
+    log_put_pairs(
+        &log, MAREY__BLOCK_LOG,
+        (const char *const[]){"rank", number, "worker", "1", MAREY__KEY_EVENT_COST, cost, NULL});
     log_put_site(&log, STEP, "step");
     log_put_site(&log, WORK, "work");
     log_put_site(&log, VALUE, "value");
@@ -186,11 +190,19 @@ static marey_status join(struct part *into, struct part *from)
     return status;
 }
 
+static char *report_of(struct part *part)
+{
+    marey_report *summary = NULL;
+    assert_int_equal(marey_partial_report(part->partial, &alone, &summary), MAREY_OK);
+    char *text = all_of(summary);
+    marey_report_destroy(summary);
+    return text;
+}
+
 /* Pairs, pairs of pairs, as ranks do it. */
 static char *read_in_parts(char paths[N_RECORDINGS][100], size_t n_parts)
 {
     struct part parts[MAX_PARTS] = {0};
-    marey_report *summary = NULL;
     const size_t n_logs = (size_t)N_LOGS * N_RECORDINGS;
     for (size_t p = 0; p < n_parts; p++) {
         open_part(&parts[p], paths, p * n_logs / n_parts, (p + 1) * n_logs / n_parts);
@@ -201,9 +213,7 @@ static char *read_in_parts(char paths[N_RECORDINGS][100], size_t n_parts)
     for (size_t step = 1; step < n_parts; step *= 2)
         for (size_t p = 0; p + step < n_parts; p += 2 * step)
             assert_int_equal(join(&parts[p], &parts[p + step]), MAREY_OK);
-    assert_int_equal(marey_partial_report(parts[0].partial, &alone, &summary), MAREY_OK);
-    char *text = all_of(summary);
-    marey_report_destroy(summary);
+    char *text = report_of(&parts[0]);
     for (size_t p = 0; p < n_parts; p++)
         close_part(&parts[p]);
     return text;
@@ -221,6 +231,70 @@ static void parts_give_the_answer_of_the_whole(void **state)
         free(joined);
     }
     free(whole);
+}
+
+static void keep_file(const char *folder, const char *name, const void *bytes, size_t len)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, len, file), len);
+    fclose(file);
+}
+
+/*
+ * A part without its checksum, as fuzz_partial takes it: for its corpus, when MAREY_WRITE_PARTS names a folder. That of
+ * one log also with events that cost less than nothing.
+ */
+static void keep_part(const char *name, const void *bytes, size_t len)
+{
+    const double cost_ns = EVENT_COST_PS / 1000.0, impossible = -1e300;
+    const char *const folder = getenv("MAREY_WRITE_PARTS");
+    if (folder == NULL)
+        return;
+    len -= sizeof(uint32_t);
+    keep_file(folder, name, bytes, len);
+    if (strcmp(name, "one") != 0)
+        return;
+    char *copy = malloc(len);
+    memcpy(copy, bytes, len);
+    void *const cost = memmem(copy, len, &cost_ns, sizeof cost_ns);
+    assert_non_null(cost);
+    memcpy(cost, &impossible, sizeof impossible);
+    keep_file(folder, "impossible_cost", copy, len);
+    free(copy);
+}
+
+static void joined_with_nothing(char paths[N_RECORDINGS][100], const char *name, size_t n_logs)
+{
+    struct part part = {0}, empty = {0};
+    const void *bytes;
+    size_t len;
+    open_part(&part, paths, 0, n_logs);
+    open_part(&empty, paths, 0, 0);
+    assert_int_equal(marey_partial_create(part.recordings, N_RECORDINGS, &alone, &part.partial),
+                     MAREY_OK);
+    assert_int_equal(marey_partial_create(empty.recordings, N_RECORDINGS, &alone, &empty.partial),
+                     MAREY_OK);
+    assert_int_equal(marey_partial_pack(part.partial, &bytes, &len), MAREY_OK);
+    keep_part(name, bytes, len);
+    assert_int_equal(join(&empty, &part), MAREY_OK);
+    char *joined = report_of(&empty), *by_itself = report_of(&part);
+    assert_string_equal(joined, by_itself);
+    free(joined);
+    free(by_itself);
+    close_part(&part);
+    close_part(&empty);
+}
+
+static void what_is_joined_with_nothing_stays_as_it_is(void **state)
+{
+    char paths[N_RECORDINGS][100];
+    make_recordings(*state, paths);
+    joined_with_nothing(paths, "none", 0);
+    joined_with_nothing(paths, "one", 1);
+    joined_with_nothing(paths, "seven", N_LOGS);
 }
 
 static void bytes_that_changed_are_refused(void **state)
@@ -288,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(parts_give_the_answer_of_the_whole),
+        SCRATCH_TEST(what_is_joined_with_nothing_stays_as_it_is),
         SCRATCH_TEST(bytes_that_changed_are_refused),
         SCRATCH_TEST(joining_without_memory_leaks_nothing),
     };

@@ -311,7 +311,7 @@ static void pack_lists(struct archive *a)
 
 static void process(struct archive *a, struct marey_process *read, const struct marey_process *written)
 {
-    struct marey_process copy = reads(a) ? (struct marey_process){0} : *written;
+    struct marey_process copy = !reads(a) ? *written : (struct marey_process){0};
     PACK_FIELDS(a, reads(a) ? read : &copy, process_fields);
 }
 
@@ -321,7 +321,7 @@ static void row_lane(struct archive *a, const struct marey_lane_info **lane)
     bool is_next = !reads(a) && *lane != a->last_lane;
     flag(a, &is_next);
     if (is_next && !has_failed(a)) {
-        struct marey_lane_info copy = reads(a) ? (struct marey_lane_info){0} : **lane;
+        struct marey_lane_info copy = !reads(a) ? **lane : (struct marey_lane_info){0};
         struct marey_lane_info *read = reads(a) ? keep_block(a->lender, 1, sizeof *read) : &copy;
         a->has_no_memory |= read == NULL;
         if (read != NULL)
@@ -360,7 +360,7 @@ static void names(struct archive *a)
     size_t n = names->n;
     count(a, &n, 1);
     for (uint32_t i = 0; i < n && !has_failed(a); i++) {
-        struct marey__name name = reads(a) ? (struct marey__name){0} : names->names[i];
+        struct marey__name name = !reads(a) ? names->names[i] : (struct marey__name){0};
         bytes(a, &name.text, &name.len);
         if (!reads(a) || has_failed(a))
             continue;
@@ -388,7 +388,7 @@ static uint32_t add_node(struct archive *a, uint32_t parent, uint32_t name)
 static void node(struct archive *a, uint32_t i)
 {
     struct marey__tree *tree = &a->merge->tree;
-    struct marey__node copy = reads(a) ? (struct marey__node){0} : tree->nodes[i];
+    struct marey__node copy = !reads(a) ? tree->nodes[i] : (struct marey__node){0};
     number(a, &copy.parent, i);
     number(a, &copy.name, a->merge->names.n);
     u64(a, &copy.count);
@@ -421,7 +421,7 @@ static void sites(struct archive *a)
     size_t n = m->sites.n;
     count(a, &n, MAREY__COUNT_OF(site_fields) + 1);
     for (size_t i = 0; i < n && !has_failed(a); i++) {
-        struct marey__site_row row = reads(a) ? (struct marey__site_row){0} : m->sites.rows[i];
+        struct marey__site_row row = !reads(a) ? m->sites.rows[i] : (struct marey__site_row){0};
         size_t len = row.info.name_len;
         bytes(a, &row.info.name, &len);
         row.info.name_len = (uint32_t)len;

@@ -41,10 +41,10 @@ struct marey__names {
 
 /* The number of a text, a new one when it is new; MAREY__NO_NAME on out of memory. */
 uint32_t marey__names_number(struct marey__names *names, const char *text, size_t len);
-/* The same; a new text is copied into `texts`. */
+/* The same; a new text is copied into `texts`. An empty one may be NULL. */
 uint32_t marey__names_keep(struct marey__names *names, struct marey__arena *texts, const char *text,
                            size_t len);
-/* The number of a text; MAREY__NO_NAME when it has none. */
+/* The number of a text; MAREY__NO_NAME when it has none. An empty one may be NULL. */
 uint32_t marey__names_find(const struct marey__names *names, const char *text, size_t len);
 void marey__names_fini(struct marey__names *names);
 /* Which of two names comes first by its bytes, negative for `a`: numbers depend on who was added first. */

@@ -28,7 +28,8 @@ static uint32_t find(const struct marey__names *names, const char *text, size_t 
 {
     size_t at = hash;
     for (uint32_t n; (n = marey__index_next(&names->by_hash, hash, &at)) != 0;)
-        if (names->names[n - 1].len == len && memcmp(names->names[n - 1].text, text, len) == 0)
+        if (names->names[n - 1].len == len &&
+            (len == 0 || memcmp(names->names[n - 1].text, text, len) == 0))
             return n - 1;
     return MAREY__NO_NAME;
 }

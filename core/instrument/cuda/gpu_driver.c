@@ -110,7 +110,8 @@ int marey__driver_sync(void *ctx)
     int (*sync)(void) = NULL;
     bool is_entered;
     *(void **)&sync = marey__driver_symbol("cuCtxSynchronize");
-    if (sync == NULL || !marey__driver_enter(driver, ctx, &is_entered))
+    /* Without a driver before the search for the symbol: another thread may load it in between. */
+    if (driver == NULL || sync == NULL || !marey__driver_enter(driver, ctx, &is_entered))
         return MAREY__CUDA_INVALID_CONTEXT;
     const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     const int error = sync();

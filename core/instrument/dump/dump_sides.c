@@ -171,18 +171,15 @@ static const struct marey__dump_images *find_library(void)
                                                                                               : NULL;
 }
 
-static marey_status find_images(const struct marey__dump_images **out)
+/* NULL when it is not there. */
+static const struct marey__dump_images *find_images(void)
 {
     pthread_mutex_lock(&image_library.lock);
     if (image_library.found == NULL)
         image_library.found = find_library();
-    *out = image_library.found;
+    const struct marey__dump_images *const found = image_library.found;
     pthread_mutex_unlock(&image_library.lock);
-    return *out != NULL
-               ? MAREY_OK
-               : marey__fail(MAREY_EUNAVAILABLE,
-                             "images are drawn by libmarey-tools.so.0, which is not beside %s",
-                             marey_library_path());
+    return found;
 }
 
 static marey_status save_image(struct side *s, const struct marey__dump_images *lib,
@@ -218,8 +215,11 @@ static marey_status save_images(struct side *s)
 {
     static const struct marey_image_options accvlab = {.truncates = 1};
     const bool is_accvlab = s->where->has_meta && s->item->image == NULL;
-    const struct marey__dump_images *lib;
-    MAREY_TRY(find_images(&lib));
+    const struct marey__dump_images *const lib = find_images();
+    if (lib == NULL)
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "images are drawn by libmarey-tools.so.0, which is not beside %s",
+                           marey_library_path());
     marey_images *images;
     MAREY_TRY(lib->create(&s->item->value.tensor, marey__image_type(s->item->value.type),
                           is_accvlab ? &accvlab : s->item->image, &images));

@@ -174,7 +174,7 @@ marey_status marey__gpu_session_start(void)
     cupti->register_clock(marey__clock_ticks);
     cupti->register_buffers(marey__gpu_buffer_request, marey__gpu_buffer_complete);
     const bool is_injected = __atomic_load_n(&gpu->is_injected, __ATOMIC_RELAXED);
-    const struct found_context found = is_injected ? (struct found_context){0} : find_context();
+    const struct found_context found = !is_injected ? find_context() : (struct found_context){0};
     marey__gpu_cost_untraced(found.context);
     const marey_status st = is_injected ? MAREY_OK : enable_kinds(cupti);
     if (st != MAREY_OK) {

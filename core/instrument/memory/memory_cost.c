@@ -19,7 +19,7 @@ static uint64_t time_pairs(const struct allocator *a)
         const uint64_t begin = marey__clock_ticks();
         for (int i = 0; i < PAIRS; i++) {
             void *block = a->allocate(BYTES);
-            __asm__ volatile("" : "+r"(block));
+            __asm__ volatile("" : : "r"(block) : "memory");
             a->release(block);
         }
         least = MAREY__MIN(least, marey__clock_ticks() - begin);

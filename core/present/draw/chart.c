@@ -77,7 +77,9 @@ static void add_power_ticks(struct marey__axis *axis)
     const double low = log_of(axis->scale, axis->low), last = floor(log_of(axis->scale, axis->high));
     const double first = is_dense ? floor(low) : ceil(low);
     const double every = ceil((last - first + 1) / GOOD_TICKS);
-    for (double e = first; e <= last; e += is_dense ? 1 : every) {
+    const double step = is_dense ? 1 : every;
+    for (int i = 0; first + i * step <= last; i++) {
+        const double e = first + i * step;
         add_tick(axis, pow(base, e));
         if (is_dense) {
             add_tick(axis, 2 * pow(base, e));

@@ -119,7 +119,7 @@ static marey_status check_header(int fd, off_t size, const struct marey__buf *he
     struct marey__buf found = {0};
     char *start = marey__buf_extend(&found, header->len);
     marey_status status = MAREY_OK;
-    if (start == NULL)
+    if (start == NULL || header->data == NULL)
         status = marey__no_memory();
     else if (size < (off_t)header->len || pread(fd, start, header->len, 0) != (ssize_t)header->len ||
              memcmp(start, header->data, header->len) != 0)

@@ -175,7 +175,7 @@ static marey_status put_frames(struct writer *writer, const struct marey__stack_
         if (n_put++ == MOST_INNER && at.depth > MOST_OUTER + 1) {
             MAREY_TRY(put_left_out(writer, at.depth - MOST_OUTER, "left out; --json has all"));
             while (at.depth > MOST_OUTER)
-                at = marey_samples_get_stack(samples, stack = at.parent);
+                at = marey_samples_get_stack(samples, at.parent);
         }
         MAREY_TRY(put_frame(writer, &at));
         stack = at.parent;

@@ -252,6 +252,7 @@ uint32_t marey__narrow(enum marey_dtype part, double value)
     if (part == MAREY_F8_E8M0FNU)
         return narrow_e8m0(value);
     const struct format *f = format_of(part);
+    MAREY_ASSERT(f != NULL);
     const uint32_t sign = signbit(value) ? 1u << (f->bits - 1) : 0;
     if (isnan(value))
         return f->nan != NONE ? f->nan : f->max_finite;

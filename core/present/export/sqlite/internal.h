@@ -177,6 +177,12 @@ struct marey__db_cell {
 #define DB_BYTES(bytes, n) DB_CELL(.kind = MAREY__DB_TEXT, .text = (bytes), .len = (n))
 #define DB_TEXT(string) DB_BYTES(string, strlen(string))
 
+/* The id of an event. */
+static inline int64_t marey__db_new_id(struct marey__db *db)
+{
+    return db->next_id++;
+}
+
 /* Insert a row: MAREY__DB_INSERT(db, LAUNCH, DB_INT(range), DB_INT(correlation)). */
 void marey__db_insert_cells(struct marey__db *db, enum marey__db_table table,
                             const struct marey__db_cell *cells, size_t n);

@@ -202,7 +202,7 @@ static void on_mark(struct marey__export *x, struct marey__export_lane *lane, ui
     if (is_left_out(x, site))
         return;
     const uint32_t id = marey__db_site(x, db, site);
-    MAREY__DB_INSERT(db, MARK, DB_INT(db->next_id++),
+    MAREY__DB_INSERT(db, MARK, DB_INT(marey__db_new_id(db)),
                      DB_INT(marey__db_lane(x, lane->stack.info->lane)), DB_NOT_0(around),
                      DB_INT(id), DB_INT(ns - x->origin_ns),
                      DB_CELL(.kind = MAREY__DB_PAYLOAD, .payload = payload));
@@ -216,7 +216,7 @@ static void on_counter(struct marey__export *x, struct marey__export_lane *lane,
         return;
     const uint32_t id = marey__db_site(x, db, site);
     /* SQLite stores NaN as NULL. */
-    MAREY__DB_INSERT(db, COUNTER, DB_INT(db->next_id++),
+    MAREY__DB_INSERT(db, COUNTER, DB_INT(marey__db_new_id(db)),
                      DB_INT(marey__db_lane(x, lane->stack.info->lane)), DB_INT(id),
                      DB_INT(ns - x->origin_ns), DB_REAL(value));
 }
@@ -226,12 +226,12 @@ static void put_async(struct marey__export *x, const struct marey__async_half *b
                       const struct marey__async_half *end)
 {
     struct marey__db *db = db_of(x);
-    const bool has_end = end != NULL;
     const uint32_t site = marey__db_site(x, db, begin->name);
-    MAREY__DB_INSERT(db, ASYNC, DB_INT(db->next_id++), DB_INT(marey__db_lane(x, begin->lane)),
-                     DB_KNOWN(has_end, has_end ? marey__db_lane(x, end->lane) : 0), DB_INT(site),
-                     DB_INT(begin->ns - x->origin_ns),
-                     DB_KNOWN(has_end, has_end && end->ns > begin->ns ? end->ns - begin->ns : 0));
+    const uint32_t end_lane = end != NULL ? marey__db_lane(x, end->lane) : 0;
+    const uint64_t ns = end != NULL && end->ns > begin->ns ? end->ns - begin->ns : 0;
+    MAREY__DB_INSERT(db, ASYNC, DB_INT(marey__db_new_id(db)),
+                     DB_INT(marey__db_lane(x, begin->lane)), DB_KNOWN(end != NULL, end_lane),
+                     DB_INT(site), DB_INT(begin->ns - x->origin_ns), DB_KNOWN(end != NULL, ns));
 }
 
 static void on_async(struct marey__export *x, struct marey__export_lane *lane,
@@ -248,7 +248,7 @@ static void on_lost(struct marey__export *x, struct marey__export_lane *lane, ui
 {
     const uint64_t at_ns = MAREY__MAX(ns, lane->stack.last_ns) - x->origin_ns;
     struct marey__db *db = db_of(x);
-    MAREY__DB_INSERT(db, LOSS, DB_INT(db->next_id++),
+    MAREY__DB_INSERT(db, LOSS, DB_INT(marey__db_new_id(db)),
                      DB_INT(marey__db_lane(x, lane->stack.info->lane)), DB_INT(at_ns),
                      DB_NOT_0(n_events));
 }

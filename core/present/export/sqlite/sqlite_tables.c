@@ -244,7 +244,7 @@ void marey__db_put_span(struct marey__export *x, const struct marey__span *span)
                   duration_ns = (int64_t)(span->end_ns - span->begin_ns);
     if (span->kind == MAREY__SPAN_PHASE) {
         const uint32_t site = marey__db_site(x, db, span->site);
-        MAREY__DB_INSERT(db, PHASE, DB_INT(db->next_id++), DB_INT(process), DB_INT(site),
+        MAREY__DB_INSERT(db, PHASE, DB_INT(marey__db_new_id(db)), DB_INT(process), DB_INT(site),
                          DB_INT(span->n_iterations), DB_INT(start_ns),
                          DB_KNOWN(!span->is_open, duration_ns));
         return;
@@ -253,7 +253,7 @@ void marey__db_put_span(struct marey__export *x, const struct marey__span *span)
     /* Where an iteration began is not known when the record of the one before was lost. */
     const bool is_whole = !span->is_open && (span->flags & MAREY__ITERATION_CUT) == 0;
     const struct marey__db_cell cells[] = {
-        DB_INT(db->next_id++),
+        DB_INT(marey__db_new_id(db)),
         DB_INT(process),
         DB_INT(span->number),
         DB_INT(is_epoch ? span->n_iterations : span->flags & MAREY__ITERATION_WARMUP),
@@ -314,7 +314,7 @@ void marey__db_put_flow(struct marey__export *x, struct marey__db *db,
     static const char *const ends[] = {"begin", "step", "end"};
     const uint32_t site = marey__db_site(x, db, marey_record_site(words[1]));
     const bool is_stream = lane->kind == MAREY_LANE_GPU;
-    MAREY__DB_INSERT(db, FLOW, DB_INT(db->next_id++), DB_INT(site), DB_INT(words[2]),
+    MAREY__DB_INSERT(db, FLOW, DB_INT(marey__db_new_id(db)), DB_INT(site), DB_INT(words[2]),
                      DB_TEXT(words[3] < MAREY__COUNT_OF(ends) ? ends[words[3]] : ""),
                      DB_KNOWN(!is_stream, marey__db_lane(x, lane->lane)),
                      DB_KNOWN(is_stream, marey__db_lane(x, lane->lane)), DB_NOT_0(event),
