@@ -34,6 +34,10 @@ struct marey__request {
     const struct marey_report_options *options; /* never NULL */
 };
 
+/* Puts it into its lines, in one format; what is below present/draw/internal.h sees into it. */
+struct marey__answer;
+typedef marey_status marey__put_answer(struct marey__answer *answer);
+
 struct marey__analysis {
     struct marey_analysis about;
     /* Checks settings further than by their kinds, before anything is read. NULL: none needs it. */
@@ -45,18 +49,15 @@ struct marey__analysis {
     marey_status (*make)(marey_report *report, const struct marey__request *request);
     void (*destroy)(void *data);
     /* NULL: each table is drawn below its line of help. `draws_tables`: also a single one, options->table. */
-    marey_status (*text)(const marey_report *report, const struct marey_write_options *options,
-                         FILE *out);
+    marey__put_answer *text;
     bool draws_tables;
     bool sorts_csv; /* its setting "sort" is a column, and CSV of each table is sorted by it */
     /* NULL: an object of all tables up to the notes. */
-    marey_status (*json)(const marey_report *report, const struct marey_write_options *options,
-                         FILE *out);
+    marey__put_answer *json;
     /* Other formats, and Markdown that is not just the tables; an empty one after the last. NULL: none. */
     const struct marey__report_format {
         const char *name;
-        marey_status (*write)(const marey_report *report, const struct marey_write_options *options,
-                              FILE *out);
+        marey__put_answer *put;
     } * formats;
     bool reads_paths; /* any path by itself, and no recordings */
     /* Whether it makes a report of this file of another tool. NULL: of recordings, or `reads_paths`. */
@@ -166,41 +167,21 @@ void marey__cost_finish(struct marey_cost *cost, marey_recording *const *recordi
 /* All processes of recordings. */
 void marey__cost_of(struct marey_cost *cost, marey_recording *const *recordings, size_t n);
 
-/* ---- columns ---- */
+/* ---- columns by kind; this header is included by .c files and by other folders' internal.h only ---- */
 
-#define MAREY__NAME_COLUMN                                                                         \
+#define COLUMN(name, title, type, unit)                                                            \
     {                                                                                              \
-        "name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                             \
+        name, title, type, unit                                                                    \
     }
-#define MAREY__RANK_COLUMN                                                                         \
-    {                                                                                              \
-        "rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE                                              \
-    }
-#define MAREY__PID_COLUMN                                                                          \
-    {                                                                                              \
-        "pid", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE                                               \
-    }
-#define MAREY__COUNT_COLUMN                                                                        \
-    {                                                                                              \
-        "count", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                            \
-    }
-#define MAREY__NS_COLUMN(name, title)                                                              \
-    {                                                                                              \
-        name, title, MAREY_TYPE_U64, MAREY_UNIT_NS                                                 \
-    }
-/* The title has what it is a share of. */
-#define MAREY__SHARE_COLUMN(title)                                                                 \
-    {                                                                                              \
-        "share", title, MAREY_TYPE_F64, MAREY_UNIT_SHARE                                           \
-    }
-#define MAREY__NUMBER_COLUMN(name, title)                                                          \
-    {                                                                                              \
-        name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE                                               \
-    }
-#define MAREY__TALLY_COLUMN(name, title)                                                           \
-    {                                                                                              \
-        name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                              \
-    }
+#define TEXT(name) COLUMN(name, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE)
+#define FLAG(name) COLUMN(name, NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE)
+#define NUMBER(name) COLUMN(name, NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE) /* a rank, a pid */
+#define WHOLE(name) COLUMN(name, NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE)  /* a line */
+#define COUNT(name, title) COLUMN(name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT)
+#define NS(name, title) COLUMN(name, title, MAREY_TYPE_U64, MAREY_UNIT_NS)
+#define MEAN(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_NS)
+#define REAL(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE)
+#define SHARE(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_SHARE)
 
 /* ---- rows.c: cells and rows that many tables have ---- */
 

@@ -8,7 +8,7 @@
  *   calls_merge.c    the tree: strings to numbers, paths to nodes, merged over processes
  *   calls_walk.c     what follows from it: outermost calls, callers, sums of callees
  *        |
- *   calls_report.c, calls_paths.c, calls_tables.c   tables (calls_text.c: text)
+ *   calls_report.c   tables (calls_text.c: text)
  *
  * Input: recordings. Output: tables; exports of call profiles read the tree itself.
  */
@@ -145,14 +145,9 @@ uint64_t marey__calls_subtract(struct marey__calls *calls);
  * them, too, and is in `startup_ns`. Returns false on out of memory.
  */
 MAREY_WARN_UNUSED bool marey__calls_drop_startup(struct marey__calls *calls);
-/*
- * A function with its arguments, as profilers call it: "dot(a:int)"; of a method "Class.method(a:int)", of its __init__
- * "Class(a:int)". Without a signature the function's name.
- */
+/* The label of a function, with a signature other than 0 with its arguments. In calls_report.c. */
 void marey__call_label(struct marey__buf *label, const struct marey__calls *calls,
-                       uint32_t function, uint32_t signature); /* both in calls_paths.c */
-void marey__call_label_of(struct marey__buf *label, const char *name, const char *text,
-                          bool is_signed);
+                       uint32_t function, uint32_t signature);
 
 /* ---- calls_walk.c: what follows from the tree ---- */
 
@@ -233,23 +228,6 @@ struct marey__calls_report {
     marey_table *const *tables; /* of the report, by enum marey__calls_table */
 };
 /* calls_text.c */
-MAREY_WARN_UNUSED marey_status marey__calls_text(const marey_report *report,
-                                                 const struct marey_write_options *options,
-                                                 FILE *out);
-
-/* ---- calls_tables.c, calls_paths.c ---- */
-
-extern const struct marey_table_definition marey__calls_tables[MAREY__N_CALLS_TABLES];
-/* Fill them. Returns false on out of memory, which a table may also have met: see marey_table_status(). */
-MAREY_WARN_UNUSED bool marey__calls_tables_fill(struct marey__calls_report *report);
-MAREY_WARN_UNUSED bool marey__calls_put_paths(struct marey__calls_report *report);
-MAREY_WARN_UNUSED bool marey__calls_put_shapes(struct marey__calls_report *report,
-                                               const struct marey__call_sums *by_function,
-                                               const struct marey__call_sums *by_signature);
-/* Its file and line, the latter null for none. */
-void marey__calls_put_where(marey_table *table, const struct marey__call_function *function);
-MAREY_WARN_UNUSED bool marey__calls_put_threads(struct marey__calls_report *report);
-void marey__calls_put_totals(struct marey__calls_report *report,
-                             const struct marey__call_sums *by_function);
+marey__put_answer marey__calls_text;
 
 #endif
