@@ -66,6 +66,20 @@ void marey__buf_put_leb128(struct marey__buf *buf, uint64_t value)
     marey__buf_put(buf, out, n);
 }
 
+bool marey__take_leb128(const uint8_t **at, const uint8_t *end, uint64_t *number)
+{
+    *number = 0;
+    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
+        const uint8_t byte = *(*at)++;
+        if (shift == 63 && byte > 1)
+            return false;
+        *number |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return false;
+}
+
 void marey__buf_printf(struct marey__buf *buf, const char *fmt, ...)
 {
     va_list args;

@@ -2,7 +2,7 @@
  * base: what everything else is built from.
  *
  *   error.c, alloc.c      failures as one sentence per thread; allocation that tests can make fail
- *   buf.c, map.c, arena.c, heap.c, run_sort.c, workers.c   buffers, containers, sorting, worker threads
+ *   buf.c, map.c, names.c, arena.c, heap.c, run_sort.c, workers.c   buffers, containers, sorting, worker threads
  *   table.c, sketch.c     typed tables with units, quantile sketches
  *   say.c, text_units.c   messages to the user, numbers with units
  *   held_file.c, map_file.c, temporary_file.c   descriptors kept safe in the program, mapped files, spill files
@@ -123,6 +123,8 @@ MAREY_PRIVATE_API void marey__buf_put_u64(struct marey__buf *buf, uint64_t value
 MAREY_PRIVATE_API void marey__buf_put_i64(struct marey__buf *buf, int64_t value);
 /* LEB128: seven bits in each byte, the lowest first, bit 7 set in all but the last. */
 MAREY_PRIVATE_API void marey__buf_put_leb128(struct marey__buf *buf, uint64_t value);
+/* Read one; false where it does not end, or has more than 64 bits. */
+MAREY_PRIVATE_API bool marey__take_leb128(const uint8_t **at, const uint8_t *end, uint64_t *number);
 MAREY_PRIVATE_API void marey__buf_printf(struct marey__buf *buf, const char *fmt, ...)
     MAREY_PRINTF(2, 3);
 
@@ -435,9 +437,37 @@ struct marey__arena {
     struct marey__arena_block *blocks; /* the latest first */
 };
 
+/* Room for `len` bytes, of no alignment; NULL on out of memory. */
+MAREY_PRIVATE_API char *marey__arena_room(struct marey__arena *arena, size_t len);
 /* A copy that ends with a NUL, NULL on out of memory. `text` may be NULL when `len` is 0. */
 MAREY_PRIVATE_API char *marey__arena_text(struct marey__arena *arena, const char *text, size_t len);
 MAREY_PRIVATE_API void marey__arena_fini(struct marey__arena *arena);
+
+/* ---- names.c: texts to numbers from 0 ---- */
+
+struct marey__name {
+    const char *text; /* lent */
+    size_t len;
+};
+
+struct marey__names {
+    struct marey__name *names;
+    size_t n, cap;
+    struct marey__index by_hash;
+};
+
+#define MAREY__NO_NAME UINT32_MAX
+
+/* The number of a text, a new one when it is new; MAREY__NO_NAME on out of memory. */
+uint32_t marey__names_number(struct marey__names *names, const char *text, size_t len);
+/* The same; a new text is copied into `texts`. */
+uint32_t marey__names_keep(struct marey__names *names, struct marey__arena *texts, const char *text,
+                           size_t len);
+/* The number of a text; MAREY__NO_NAME when it has none. */
+uint32_t marey__names_find(const struct marey__names *names, const char *text, size_t len);
+void marey__names_fini(struct marey__names *names);
+/* Which of two names comes first by its bytes, negative for `a`: numbers depend on who was added first. */
+int marey__names_compare(const struct marey__names *names, uint32_t a, uint32_t b);
 
 /*
  * A quantile sketch of nanoseconds, or of any other whole numbers, with a fixed relative error. Values up to 63 have a bucket each; above, every power

@@ -1,7 +1,6 @@
 /*
- * A table keeps each column in an array of its own: eight bytes a cell, a byte that says whether it
- * is null, and for text its length. The texts themselves never move, so that a lent one stays valid
- * while rows are added.
+ * A table keeps each column in an array: eight bytes a cell, and a byte that says whether it is null. A text lies behind
+ * its length. Texts never move, so that a lent one stays valid while rows are added; rows of equal texts share one.
  */
 #include <string.h>
 
@@ -16,9 +15,8 @@ union value {
 
 struct column_cells {
     union value *values;
-    size_t *lengths; /* of texts; NULL in other columns */
     uint8_t *nulls;
-    size_t values_cap, lengths_cap, nulls_cap;
+    size_t values_cap, nulls_cap;
 };
 
 struct marey_table {
@@ -69,7 +67,6 @@ void marey_table_destroy(marey_table *table)
         return;
     for (size_t c = 0; table->cells != NULL && c < table->n_columns; c++) {
         marey__free(table->cells[c].values);
-        marey__free(table->cells[c].lengths);
         marey__free(table->cells[c].nulls);
     }
     marey__arena_fini(&table->texts);
@@ -82,15 +79,12 @@ void marey_table_destroy(marey_table *table)
 static bool make_room(marey_table *table, struct column_cells *cells)
 {
     const size_t want = table->n_rows + 1;
-    const bool is_text = table->columns[table->next_column].type == MAREY_TYPE_TEXT;
     return marey__grow(&cells->values, &cells->values_cap, want, sizeof *cells->values) &&
-           marey__grow(&cells->nulls, &cells->nulls_cap, want, sizeof *cells->nulls) &&
-           (!is_text ||
-            marey__grow(&cells->lengths, &cells->lengths_cap, want, sizeof *cells->lengths));
+           marey__grow(&cells->nulls, &cells->nulls_cap, want, sizeof *cells->nulls);
 }
 
 /* Write the next cell. A row counts once its last cell is there. */
-static void put(marey_table *table, union value value, size_t len, bool is_null)
+static void put(marey_table *table, union value value, bool is_null)
 {
     struct column_cells *cells = &table->cells[table->next_column];
     if (!make_room(table, cells)) {
@@ -99,8 +93,6 @@ static void put(marey_table *table, union value value, size_t len, bool is_null)
     }
     cells->values[table->n_rows] = value;
     cells->nulls[table->n_rows] = is_null;
-    if (cells->lengths != NULL)
-        cells->lengths[table->n_rows] = len;
     if (++table->next_column == table->n_columns) {
         table->next_column = 0;
         table->n_rows++;
@@ -116,45 +108,69 @@ static bool accepts(marey_table *table, enum marey_type type)
     return table->status == MAREY_OK;
 }
 
+static size_t length_of(const char *text)
+{
+    size_t len;
+    memcpy(&len, text - sizeof len, sizeof len);
+    return len;
+}
+
+/* Behind its length, unless the row before has the same text. NULL on out of memory. */
+static const char *keep_text(marey_table *table, const char *text, size_t len)
+{
+    const struct column_cells *cells = &table->cells[table->next_column];
+    const char *const before =
+        table->n_rows != 0 ? cells->values[table->n_rows - 1].text : NULL; /* NULL in a null cell */
+    if (before != NULL && length_of(before) == len && memcmp(before, text, len) == 0)
+        return before;
+    char *const room = marey__arena_room(&table->texts, sizeof len + len + 1);
+    if (room == NULL)
+        return NULL;
+    memcpy(room, &len, sizeof len);
+    memcpy(room + sizeof len, text, len);
+    room[sizeof len + len] = '\0';
+    return room + sizeof len;
+}
+
 void marey_table_text(marey_table *table, const char *text, size_t len)
 {
     if (!accepts(table, MAREY_TYPE_TEXT))
         return;
-    const char *kept = marey__arena_text(&table->texts, text, len);
+    const char *kept = keep_text(table, len != 0 ? text : "", len);
     if (kept == NULL)
         table->status = MAREY_ENOMEM;
     else
-        put(table, (union value){.text = kept}, len, false);
+        put(table, (union value){.text = kept}, false);
 }
 
 void marey_table_i64(marey_table *table, int64_t value)
 {
     if (accepts(table, MAREY_TYPE_I64))
-        put(table, (union value){.i64 = value}, 0, false);
+        put(table, (union value){.i64 = value}, false);
 }
 
 void marey_table_u64(marey_table *table, uint64_t value)
 {
     if (accepts(table, MAREY_TYPE_U64))
-        put(table, (union value){.u64 = value}, 0, false);
+        put(table, (union value){.u64 = value}, false);
 }
 
 void marey_table_f64(marey_table *table, double value)
 {
     if (accepts(table, MAREY_TYPE_F64))
-        put(table, (union value){.f64 = value}, 0, false);
+        put(table, (union value){.f64 = value}, false);
 }
 
 void marey_table_bool(marey_table *table, int value)
 {
     if (accepts(table, MAREY_TYPE_BOOL))
-        put(table, (union value){.u64 = value != 0}, 0, false);
+        put(table, (union value){.u64 = value != 0}, false);
 }
 
 void marey_table_null(marey_table *table)
 {
     if (table->status == MAREY_OK && table->n_columns != 0)
-        put(table, (union value){0}, 0, true);
+        put(table, (union value){0}, true);
 }
 
 marey_status marey_table_status(const marey_table *table)
@@ -201,7 +217,8 @@ struct marey_cell marey_table_cell(const marey_table *table, size_t row, size_t 
     const struct column_cells *cells = &table->cells[column];
     if (cells->nulls[row])
         return (struct marey_cell){.is_null = 1};
-    struct marey_cell cell = {.len = cells->lengths != NULL ? cells->lengths[row] : 0};
+    const bool is_text = table->columns[column].type == MAREY_TYPE_TEXT;
+    struct marey_cell cell = {.len = is_text ? length_of(cells->values[row].text) : 0};
     memcpy(&cell.as, &cells->values[row], sizeof cell.as);
     return cell;
 }
@@ -227,7 +244,7 @@ static int compare_values(const struct order *order, size_t a, size_t b)
     const union value *x = &order->cells->values[a], *y = &order->cells->values[b];
     switch (order->type) {
     case MAREY_TYPE_TEXT: {
-        const size_t x_len = order->cells->lengths[a], y_len = order->cells->lengths[b];
+        const size_t x_len = length_of(x->text), y_len = length_of(y->text);
         const int c = memcmp(x->text, y->text, MAREY__MIN(x_len, y_len));
         return c != 0 ? c : (x_len > y_len) - (x_len < y_len);
     }
@@ -289,12 +306,6 @@ static void move_cells(struct column_cells *cells, const size_t *rows, size_t n,
         spare[i].u64 = cells->nulls[rows[i]];
     for (size_t i = 0; i < n; i++)
         cells->nulls[i] = (uint8_t)spare[i].u64;
-    if (cells->lengths == NULL)
-        return;
-    for (size_t i = 0; i < n; i++)
-        spare[i].u64 = cells->lengths[rows[i]];
-    for (size_t i = 0; i < n; i++)
-        cells->lengths[i] = (size_t)spare[i].u64;
 }
 
 void marey_table_sort(marey_table *table, size_t column, int descending)

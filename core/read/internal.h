@@ -59,7 +59,7 @@ void *marey__sparse_get(const struct marey__sparse *sparse, size_t i, size_t siz
 void *marey__sparse_make(struct marey__sparse *sparse, size_t i, size_t size);
 void marey__sparse_fini(struct marey__sparse *sparse);
 
-/* ---- site_table.c: the sites of a process by id ---- */
+/* ---- site_table.c: the sites of a process by id, and what logs share ---- */
 
 /* Read by any thread once its log is open. Users come and go while a recording is opened or closed, by one thread at a time. */
 struct marey__site_table {
@@ -78,6 +78,17 @@ const struct marey_site_info *marey__site_table_get(const struct marey__site_tab
 /* What an entry says, its four texts behind one another at `texts`. Returns false on out of memory. */
 bool marey__site_table_add(struct marey__site_table *table, const struct marey__site_entry *entry,
                            const char *texts);
+
+/* Texts that the logs of a recording share: equal ones are there once. Any thread. */
+struct marey__log_texts {
+    pthread_mutex_t lock; /* guards what follows */
+    struct marey__names known;
+    struct marey__arena arena;
+};
+void marey__log_texts_init(struct marey__log_texts *texts);
+void marey__log_texts_fini(struct marey__log_texts *texts);
+/* The copy of a text, which stays until fini; NULL on out of memory. */
+const char *marey__log_text(struct marey__log_texts *texts, const char *text, size_t len);
 
 /* Some tables that logs may share. Beyond a few different ones, each log keeps its own. */
 enum { MAREY__MAX_SHARED_TABLES = 16 };
@@ -132,8 +143,6 @@ bool marey__words_have_records(const uint64_t *words, size_t n);
  */
 bool marey__unpack_payload(const struct marey__block *block, const uint8_t *packed,
                            struct marey__buf *raw);
-/* LEB128; false where it does not end, or has more than 64 bits. */
-bool marey__take_number(const uint8_t **at, const uint8_t *end, uint64_t *number);
 /* A length and as many bytes, which are lent. */
 bool marey__take_text(const uint8_t **at, const uint8_t *end, const char **text, size_t *len);
 
@@ -256,18 +265,18 @@ struct marey__piece {
 };
 
 struct marey__log_file {
-    struct marey_process info; /* its texts lie in `texts` */
+    struct marey_process info;
     int fd; /* of a log that is a part of a file without a name, lent; -1: by its path */
     uint64_t start, size; /* of the file: where the log is, up to where it ended when it was opened */
     char *bytes; /* the whole file, where it was small enough to keep; NULL: it is read again */
-    struct marey__arena texts;
+    struct marey__log_texts *texts;  /* lent */
     struct marey__site_table *sites; /* may be that of other logs, too; NULL: none was said */
     struct marey__sparse lanes;      /* struct marey__log_lane by number */
     struct marey__clock_map clock;
     struct marey__pool_copy pool;
-    struct marey__piece *pieces; /* each lane's in order; at most 2^32 - 2 */
+    struct marey__piece *pieces; /* each lane's in order, at most 2^32 - 2; NULL: there is one lane at most */
     size_t n_pieces, pieces_cap;
-    /* What the log says about GPUs; NULL: nothing. They lie in `texts`. */
+    /* What the log says about GPUs; NULL: nothing. */
     const char *visible, *device_order; /* CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER */
     const char *gpus;                   /* of the machine */
     struct marey__payload_blocks payloads[MAREY__N_PAYLOADS];
@@ -290,10 +299,11 @@ struct marey__log_scan {
     struct marey__clock_entry *moments;
     size_t n_moments, moments_cap;
     struct marey__buf notes, raw;
+    struct marey__arena texts;                          /* of the next four */
     const char *pool, *pool_id, *failure, *failed_tick; /* NULL: not said */
     uint64_t tick_hz;
     uint64_t n_blocks, n_events, first_tick, last_tick;
-    bool has_log, has_words, has_end;
+    bool has_log, has_words, has_end, has_no_memory;
     uint32_t newest; /* the format of blocks that are too new; 0: none is */
     struct marey__loss_entry loss;
     struct marey__loss_entry beyond; /* events of lanes from MAREY__MAX_LANES on, which are not read */
@@ -324,6 +334,7 @@ struct marey__log_entry {
     struct marey__warnings warnings;
 };
 struct marey__log_folder {
+    struct marey__log_texts *texts; /* lent */
     struct marey__log_entry *entries;
     size_t n, cap;
     bool has_meta; /* a meta.json is there as well */
@@ -361,12 +372,13 @@ MAREY_WARN_UNUSED marey_status marey__recording_part(const marey_recording *whol
  * log of up to `most_kept` bytes stays in memory, so that no later pass reads the file.
  */
 MAREY_WARN_UNUSED marey_status marey__log_file_open(struct marey__log_file *log, const char *path,
-                                                    size_t most_kept,
+                                                    struct marey__log_texts *texts, size_t most_kept,
                                                     struct marey__warnings *warnings);
 /* The bytes that each of `n` logs may keep. */
 size_t marey__log_file_most_kept(size_t n);
 /* The same of a part of `fd`, lent until fini; `name` is for sentences. */
 MAREY_WARN_UNUSED marey_status marey__log_file_open_part(struct marey__log_file *log,
+                                                         struct marey__log_texts *texts,
                                                          const char *name, int fd,
                                                          const struct marey__log_part *part,
                                                          struct marey__warnings *warnings);

@@ -79,7 +79,7 @@ static bool set_field(struct marey__log_file *log, const struct field *field, co
     const int64_t number = field->type == FIELD_TEXT ? 0 : to_number(value, len);
     switch (field->type) {
     case FIELD_TEXT: {
-        const char *kept = marey__arena_text(&log->texts, value, len);
+        const char *kept = marey__log_text(log->texts, value, len);
         if (kept == NULL)
             return false;
         memcpy(at, &kept, sizeof kept);
@@ -103,9 +103,11 @@ static bool key_is(const char *key, size_t len, const char *name)
     return strlen(name) == len && memcmp(key, name, len) == 0;
 }
 
-/* Texts that are kept for the reader itself; NULL: this is none of them. */
-static const char **reader_text(struct marey__log_scan *scan, const char *key, size_t key_len)
+/* Texts that are kept for the reader itself. False: this is none of them. */
+static bool take_reader_text(struct marey__log_scan *scan, const char *key, size_t key_len,
+                             const char *value, size_t len)
 {
+    enum { N_OF_SCAN = 4 };
     const struct {
         const char *key, **text;
     } texts[] = {{MAREY__KEY_POOL, &scan->pool},
@@ -116,17 +118,20 @@ static const char **reader_text(struct marey__log_scan *scan, const char *key, s
                  {MAREY__KEY_DEVICE_ORDER, &scan->log->device_order},
                  {MAREY__KEY_GPUS, &scan->log->gpus}};
     for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++)
-        if (key_is(key, key_len, texts[i].key))
-            return texts[i].text;
-    return NULL;
+        if (key_is(key, key_len, texts[i].key)) {
+            *texts[i].text = i < N_OF_SCAN ? marey__arena_text(&scan->texts, value, len)
+                                           : marey__log_text(scan->log->texts, value, len);
+            scan->has_no_memory |= *texts[i].text == NULL;
+            return true;
+        }
+    return false;
 }
 
 static bool take_pair(struct marey__log_scan *scan, const char *key, size_t key_len,
                       const char *value, size_t len)
 {
-    const char **const text = reader_text(scan, key, key_len);
-    if (text != NULL)
-        return (*text = marey__arena_text(&scan->log->texts, value, len)) != NULL;
+    if (take_reader_text(scan, key, key_len, value, len))
+        return !scan->has_no_memory;
     for (size_t f = 0; f < MAREY__COUNT_OF(fields); f++)
         if (key_is(key, key_len, fields[f].key))
             return set_field(scan->log, &fields[f], value, len);
@@ -225,7 +230,7 @@ bool marey__log_name_lane(struct marey__log_scan *scan, uint32_t number, uint32_
         lane->info.stream = (uint32_t)tid;
     }
     if (len != 0)
-        lane->info.name = marey__arena_text(&scan->log->texts, name, len);
+        lane->info.name = marey__log_text(scan->log->texts, name, len);
     return lane->info.name != NULL;
 }
 

@@ -56,8 +56,7 @@ static bool find_devices(struct marey__log_file *log, const char *text, struct m
         return true;
     marey__visible_put(&out, gpus, devices,
                        marey__visible_choose(log->visible, gpus, n_gpus, devices));
-    const char *kept =
-        out.failed ? NULL : marey__arena_text(&log->texts, out.len > 0 ? out.data : "", out.len);
+    const char *kept = out.failed ? NULL : marey__log_text(log->texts, out.data, out.len);
     if (kept != NULL)
         log->info.devices = kept;
     marey__buf_fini(&out);

@@ -28,24 +28,10 @@ bool marey__unpack_payload(const struct marey__block *block, const uint8_t *pack
     return true;
 }
 
-bool marey__take_number(const uint8_t **at, const uint8_t *end, uint64_t *number)
-{
-    *number = 0;
-    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
-        const uint8_t byte = *(*at)++;
-        if (shift == 63 && byte > 1)
-            return false;
-        *number |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return true;
-    }
-    return false;
-}
-
 bool marey__take_text(const uint8_t **at, const uint8_t *end, const char **text, size_t *len)
 {
     uint64_t n;
-    if (!marey__take_number(at, end, &n) || n > (uint64_t)(end - *at))
+    if (!marey__take_leb128(at, end, &n) || n > (uint64_t)(end - *at))
         return false;
     *text = (const char *)*at;
     *len = (size_t)n;
@@ -77,7 +63,7 @@ enum marey__entry_step marey__entry_next(const void **from, const void *end,
         return MAREY__ENTRY_DAMAGED;
     for (at++; is_whole && *field != '\0'; field++) {
         if (*field == 'n') {
-            is_whole = marey__take_number(&at, end, &entry->numbers[n_numbers++]);
+            is_whole = marey__take_leb128(&at, end, &entry->numbers[n_numbers++]);
         } else if (*field == 'r') {
             is_whole = take_real(&at, end, &entry->real);
         } else {

@@ -161,6 +161,19 @@ static bool is_cut(const struct marey__log_scan *scan)
     return !scan->has_end && !scan->log->pool.is_found && strcmp(scan->log->info.end, "running") != 0;
 }
 
+/* There may be thousands of logs. One with a single lane is visited from its begin to its end. */
+static void trim_pieces(struct marey__log_file *log)
+{
+    const size_t n = log->info.n_lanes > 1 ? log->n_pieces : 0;
+    struct marey__piece *const trimmed =
+        n != 0 ? marey__realloc(log->pieces, n * sizeof *trimmed) : NULL;
+    if (n == 0)
+        marey__free(log->pieces);
+    if (n == 0 || trimmed != NULL)
+        log->pieces = trimmed;
+    log->n_pieces = n;
+}
+
 static marey_status finish_info(struct marey__log_scan *scan)
 {
     struct marey__log_file *log = scan->log;
@@ -193,8 +206,9 @@ static marey_status finish_info(struct marey__log_scan *scan)
     }
     note_failure(scan);
     if (scan->notes.len != 0)
-        info->note = marey__arena_text(&log->texts, scan->notes.data, scan->notes.len);
+        info->note = marey__log_text(log->texts, scan->notes.data, scan->notes.len);
     MAREY__TRY_MEMORY(info->note != NULL && !scan->notes.failed && !scan->warnings->failed);
+    trim_pieces(log);
     log->size = scan->reader.size;
     info->log_bytes = log->size - log->start;
     return MAREY_OK;
@@ -252,7 +266,7 @@ static marey_status scan_bytes(struct marey__log_file *log, int fd, const char *
         scan.reader.read_ahead = most_kept;
     scan.reader.offset = log->start;
     scan.reader.warnings = warnings;
-    log->info.log_path = marey__arena_text(&log->texts, path, strlen(path));
+    log->info.log_path = marey__log_text(log->texts, path, strlen(path));
     const marey_status status = log->info.log_path == NULL ? marey__no_memory() : scan_log(&scan);
     if (size <= most_kept && scan.has_end && scan.reader.window_at == 0 &&
         scan.reader.window_len == log->size) {
@@ -263,15 +277,16 @@ static marey_status scan_bytes(struct marey__log_file *log, int fd, const char *
     marey__sparse_fini(&scan.next_sequence);
     marey__buf_fini(&scan.notes);
     marey__buf_fini(&scan.raw);
+    marey__arena_fini(&scan.texts);
     marey__free(scan.moments);
     if (status != MAREY_OK)
         marey__log_file_fini(log);
     return status;
 }
 
-static void init(struct marey__log_file *log, int fd, uint64_t start)
+static void init(struct marey__log_file *log, struct marey__log_texts *texts, int fd, uint64_t start)
 {
-    *log = (struct marey__log_file){.fd = fd, .start = start};
+    *log = (struct marey__log_file){.fd = fd, .start = start, .texts = texts};
     marey__log_info_init(&log->info);
 }
 
@@ -282,10 +297,11 @@ size_t marey__log_file_most_kept(size_t n)
     return n == 0 || n > MOST_LOGS ? 0 : MOST_BYTES / n;
 }
 
-marey_status marey__log_file_open(struct marey__log_file *log, const char *path, size_t most_kept,
+marey_status marey__log_file_open(struct marey__log_file *log, const char *path,
+                                  struct marey__log_texts *texts, size_t most_kept,
                                   struct marey__warnings *warnings)
 {
-    init(log, -1, 0);
+    init(log, texts, -1, 0);
     int fd = -1;
     uint64_t size = 0;
     MAREY_TRY(open_file(path, &fd, &size));
@@ -294,11 +310,11 @@ marey_status marey__log_file_open(struct marey__log_file *log, const char *path,
     return status;
 }
 
-marey_status marey__log_file_open_part(struct marey__log_file *log, const char *name, int fd,
-                                       const struct marey__log_part *part,
+marey_status marey__log_file_open_part(struct marey__log_file *log, struct marey__log_texts *texts,
+                                       const char *name, int fd, const struct marey__log_part *part,
                                        struct marey__warnings *warnings)
 {
-    init(log, fd, part->at);
+    init(log, texts, fd, part->at);
     return scan_bytes(log, fd, name, part->at + part->size, 0, warnings);
 }
 
@@ -338,5 +354,4 @@ void marey__log_file_fini(struct marey__log_file *log)
     marey__free(log->pieces);
     for (size_t i = 0; i < MAREY__N_PAYLOADS; i++)
         marey__free(log->payloads[i].offsets);
-    marey__arena_fini(&log->texts);
 }

@@ -60,21 +60,23 @@ static marey_status list_logs(struct marey__log_folder *folder, const char *path
 
 /* ---- logs ---- */
 
-static marey_status open_log(struct marey__log_entry *entry, const char *path, size_t most_kept,
-                             struct marey__site_tables *tables)
+static marey_status open_log(const struct opening *opening, struct marey__log_entry *entry,
+                             const char *path)
 {
+    struct marey__log_texts *const texts = opening->folder->texts;
+    const size_t most_kept = marey__log_file_most_kept(opening->folder->n);
     struct stat st;
     if (stat(path, &st) == 0 && st.st_size == 0)
         return MAREY_OK; /* it is about to be written */
     struct marey__log_file *log = marey__alloc(sizeof *log);
-    const marey_status status = log != NULL
-                                    ? marey__log_file_open(log, path, most_kept, &entry->warnings)
-                                    : marey__no_memory();
+    const marey_status status =
+        log != NULL ? marey__log_file_open(log, path, texts, most_kept, &entry->warnings)
+                    : marey__no_memory();
     if (status != MAREY_OK) {
         marey__free(log);
         return status;
     }
-    marey__site_tables_share(tables, &log->sites);
+    marey__site_tables_share(opening->tables, &log->sites);
     entry->log = log;
     return MAREY_OK;
 }
@@ -85,10 +87,7 @@ static void open_entry(struct opening *opening, struct marey__log_entry *entry)
     struct marey__buf path = {0};
     marey__buf_printf(&path, "%s/%s", opening->path, entry->name);
     marey__buf_put(&path, "", 1);
-    entry->status = path.failed
-                        ? marey__no_memory()
-                        : open_log(entry, path.data, marey__log_file_most_kept(opening->folder->n),
-                                   opening->tables);
+    entry->status = path.failed ? marey__no_memory() : open_log(opening, entry, path.data);
     if (entry->status == MAREY_EFORMAT || entry->status == MAREY_EIO)
         marey__warn_damage(&entry->warnings, "%s.", marey_last_error());
     marey__buf_fini(&path);

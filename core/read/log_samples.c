@@ -19,14 +19,14 @@ static bool skip_numbers(const uint8_t **at, const uint8_t *end, uint64_t n)
 static bool skip_rounds(const uint8_t **at, const uint8_t *end)
 {
     uint64_t n, values = 0;
-    if (!marey__take_number(at, end, &n) || !skip_numbers(at, end, n) ||
-        !marey__take_number(at, end, &n) || n > (uint64_t)(end - *at) ||
-        !skip_numbers(at, end, 2 * n) || !marey__take_number(at, end, &n) ||
+    if (!marey__take_leb128(at, end, &n) || !skip_numbers(at, end, n) ||
+        !marey__take_leb128(at, end, &n) || n > (uint64_t)(end - *at) ||
+        !skip_numbers(at, end, 2 * n) || !marey__take_leb128(at, end, &n) ||
         n > (uint64_t)(end - *at) || !skip_numbers(at, end, 2 * n))
         return false;
     for (; n > 0; n--) {
         uint64_t what;
-        if (!marey__take_number(at, end, &what))
+        if (!marey__take_leb128(at, end, &what))
             return false;
         values += (uint64_t)__builtin_popcountll(what & 7);
     }
@@ -70,7 +70,7 @@ enum marey__entry_step marey__samples_next(const void **from, const void *end,
 
 bool marey__samples_take(struct marey__payload_entry *entry, uint64_t *number)
 {
-    return marey__take_number(&entry->list, entry->list_end, number);
+    return marey__take_leb128(&entry->list, entry->list_end, number);
 }
 
 /* ---- rounds ---- */

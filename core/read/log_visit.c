@@ -152,5 +152,5 @@ marey_status marey__log_file_visit_lane(const struct marey__log_file *log, uint3
     const struct marey__log_lane *lane = marey__sparse_get(&log->lanes, number, sizeof *lane);
     if (lane == NULL || lane->first_piece == 0)
         return MAREY_OK;
-    return visit_log(log, lane->first_piece, visitor, ctx);
+    return visit_log(log, log->pieces != NULL ? lane->first_piece : 0, visitor, ctx);
 }

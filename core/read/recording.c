@@ -6,8 +6,9 @@
 #include "read/internal.h"
 
 struct marey_recording {
-    char *name;
-    int fd;                        /* that all logs lie in; -1: each has its file */
+    const char *name;
+    int fd; /* that all logs lie in; -1: each has its file */
+    struct marey__log_texts texts;
     struct marey__log_file **logs; /* by rank, then start */
     size_t n_logs, logs_cap;
     struct marey__log_file **runs; /* programs that were waited for; kept apart, they have no events */
@@ -32,9 +33,10 @@ static marey_status add_log(marey_recording *recording, const char *path,
         return marey__no_memory();
     }
     const marey_status status =
-        part == NULL
-            ? marey__log_file_open(log, path, marey__log_file_most_kept(1), &recording->warnings)
-            : marey__log_file_open_part(log, path, recording->fd, part, &recording->warnings);
+        part == NULL ? marey__log_file_open(log, path, &recording->texts,
+                                            marey__log_file_most_kept(1), &recording->warnings)
+                     : marey__log_file_open_part(log, &recording->texts, path, recording->fd, part,
+                                                 &recording->warnings);
     if (status != MAREY_OK) {
         marey__free(log);
         return status;
@@ -86,7 +88,7 @@ static marey_status open_directory(marey_recording *recording, const char *path,
         marey__warn(&recording->warnings,
                     "A process's last events could not be written to its log: %s.",
                     marey_last_error());
-    struct marey__log_folder folder = {0};
+    struct marey__log_folder folder = {.texts = &recording->texts};
     marey_status status = marey__log_folder_open(&folder, path, n_jobs);
     if (status == MAREY_OK)
         status = take_logs(recording, &folder);
@@ -117,7 +119,7 @@ static int by_rank_and_start(const void *a, const void *b)
                                   &(*(struct marey__log_file *const *)b)->info);
 }
 
-static char *name_of(const char *path)
+static const char *name_of(struct marey__log_texts *texts, const char *path)
 {
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/')
@@ -125,7 +127,7 @@ static char *name_of(const char *path)
     size_t start = len;
     while (start > 0 && path[start - 1] != '/')
         start--;
-    return marey__strndup(path + start, len - start);
+    return marey__log_text(texts, path + start, len - start);
 }
 
 /* What a process that measured others left as notes is about the recording: no table has a line for that process. */
@@ -188,11 +190,12 @@ static marey_recording *create(const char *path, int fd)
     marey_recording *recording = marey__calloc(1, sizeof *recording);
     if (recording == NULL)
         return NULL;
-    recording->fd = fd;
-    recording->name = name_of(path);
+    marey__log_texts_init(&recording->texts);
+    recording->name = name_of(&recording->texts, path);
+    recording->fd = recording->name != NULL ? fd : -1;
     if (recording->name != NULL)
         return recording;
-    marey__free(recording);
+    marey_recording_close(recording);
     return NULL;
 }
 
@@ -221,9 +224,9 @@ marey_status marey__recording_open(const char *path, size_t n_jobs, marey_record
 marey_status marey_recording_open_logs(const char *path, const char *const *names, size_t n,
                                        uint32_t n_jobs, marey_recording **out)
 {
-    struct marey__log_folder folder = {0};
     marey_recording *recording = create(path, -1);
     MAREY__TRY_MEMORY(recording != NULL);
+    struct marey__log_folder folder = {.texts = &recording->texts};
     marey_status status = marey__log_folder_open_some(&folder, path, names, n, n_jobs);
     if (status == MAREY_OK)
         status = take_logs(recording, &folder);
@@ -300,7 +303,7 @@ void marey_recording_close(marey_recording *recording)
         close(recording->fd);
     marey__free(recording->runs);
     marey__free(recording->logs);
-    marey__free(recording->name);
+    marey__log_texts_fini(&recording->texts);
     marey__warnings_fini(&recording->warnings);
     marey__free(recording);
 }

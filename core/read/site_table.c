@@ -60,7 +60,31 @@ bool marey__site_table_add(struct marey__site_table *table, const struct marey__
     return true;
 }
 
-/* ---- tables that several logs have ---- */
+/* ---- what several logs have ---- */
+
+void marey__log_texts_init(struct marey__log_texts *texts)
+{
+    *texts = (struct marey__log_texts){.known.n = 0};
+    pthread_mutex_init(&texts->lock, NULL);
+}
+
+void marey__log_texts_fini(struct marey__log_texts *texts)
+{
+    marey__names_fini(&texts->known);
+    marey__arena_fini(&texts->arena);
+    pthread_mutex_destroy(&texts->lock);
+}
+
+const char *marey__log_text(struct marey__log_texts *texts, const char *text, size_t len)
+{
+    if (len == 0)
+        return "";
+    pthread_mutex_lock(&texts->lock);
+    const uint32_t number = marey__names_keep(&texts->known, &texts->arena, text, len);
+    const char *const kept = number != MAREY__NO_NAME ? texts->known.names[number].text : NULL;
+    pthread_mutex_unlock(&texts->lock);
+    return kept;
+}
 
 static bool are_equal_sites(const struct marey_site_info *a, const struct marey_site_info *b)
 {

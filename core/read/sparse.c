@@ -7,29 +7,31 @@
 
 #include "read/internal.h"
 
-/* Few: most processes have one thread and some dozen names, and there may be thousands of processes. */
-enum { PAGE_ELEMENTS = 8 };
+/* Few, and fewer in the first page: most processes have one thread, and there may be thousands of processes. */
+enum { PAGE_ELEMENTS = 8, FIRST_ELEMENTS = 2, FIRST = PAGE_ELEMENTS - FIRST_ELEMENTS };
 
 void *marey__sparse_get(const struct marey__sparse *sparse, size_t i, size_t size)
 {
-    const size_t page = i / PAGE_ELEMENTS;
+    const size_t page = (i + FIRST) / PAGE_ELEMENTS;
     if (page >= sparse->n_pages || sparse->pages[page] == NULL)
         return NULL;
-    return (char *)sparse->pages[page] + (i % PAGE_ELEMENTS) * size;
+    return (char *)sparse->pages[page] + (page == 0 ? i : (i + FIRST) % PAGE_ELEMENTS) * size;
 }
 
 void *marey__sparse_make(struct marey__sparse *sparse, size_t i, size_t size)
 {
-    const size_t page = i / PAGE_ELEMENTS;
+    const size_t page = (i + FIRST) / PAGE_ELEMENTS;
     if (page >= sparse->n_pages) {
-        size_t cap = sparse->n_pages;
-        if (!marey__grow(&sparse->pages, &cap, page + 1, sizeof *sparse->pages))
+        const size_t n = page == 0 ? 1 : MAREY__MAX(2 * sparse->n_pages, page + 1);
+        void **const pages = marey__realloc(sparse->pages, n * sizeof *pages);
+        if (pages == NULL)
             return NULL;
-        while (sparse->n_pages < cap)
-            sparse->pages[sparse->n_pages++] = NULL;
+        sparse->pages = pages;
+        while (sparse->n_pages < n)
+            pages[sparse->n_pages++] = NULL;
     }
     if (sparse->pages[page] == NULL) {
-        sparse->pages[page] = marey__calloc(PAGE_ELEMENTS, size);
+        sparse->pages[page] = marey__calloc(page == 0 ? FIRST_ELEMENTS : PAGE_ELEMENTS, size);
         if (sparse->pages[page] == NULL)
             return NULL;
     }

@@ -156,7 +156,7 @@ static marey_status read_recording(struct marey__epochs *epochs, marey_recording
                             .is_first = true};
         r.last_ns = r.process->first_ns;
         MAREY__TRY_MEMORY(marey__process_runs_find(&epochs->runs, r.process, &r.run));
-        marey__progress_init(&r.progress, r.process->first_ns);
+        marey__progress_init(&r.progress, r.process, r.process->first_ns);
         MAREY_TRY(walk(&r));
     }
     return MAREY_OK;

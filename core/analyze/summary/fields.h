@@ -54,7 +54,7 @@ HAS_SIZE(marey__merged_work, 120);
 HAS_SIZE(marey__gpu_range, 24);
 HAS_SIZE(marey__iteration_merge, 432);
 HAS_SIZE(marey__gpu_merge, 80);
-HAS_SIZE(marey__merge, 1024);
+HAS_SIZE(marey__merge, 1056);
 
 #define SPAN(type, first, last, kind)                                                              \
     {                                                                                              \
@@ -104,12 +104,6 @@ static const struct field thread_row_fields[] = {
     FIELD(marey__name_row, name, NAME),
     SPAN(marey__name_row, count, self_ns, U64),
     FIELD(marey__name_row, lane, LANE),
-};
-
-static const struct field process_row_fields[] = {
-    FIELD(marey__name_row, process, PROCESS),
-    FIELD(marey__name_row, name, NAME),
-    SPAN(marey__name_row, count, iteration_ns, U64),
 };
 
 static const struct field open_fields[] = {
@@ -256,7 +250,6 @@ static const struct list {
     LIST(BY_NAME, async, n_async, async_cap, stats_fields, NULL),
     LIST(BY_EVERY_NAME, marks, n_marks, marks_cap, mark_fields, NULL),
     LIST(ROWS, threads.rows, threads.n, threads.cap, thread_row_fields, NULL),
-    LIST(ROWS, ranks.rows, ranks.n, ranks.cap, process_row_fields, NULL),
     LIST(ROWS, open, n_open, open_cap, open_fields, NULL),
     LIST(ROWS, counter_rows, n_counter_rows, counter_rows_cap, counter_fields, is_counter_valid),
     LIST(ROWS, notes, n_notes, notes_cap, note_fields, NULL),

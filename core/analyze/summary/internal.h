@@ -30,13 +30,23 @@ struct marey__name_stats {
 
 /* A name's share in a thread (`lane` set) or in a process. */
 struct marey__name_row {
-    uint32_t process; /* in marey__merge.processes */
+    uint32_t process; /* in marey__merge.processes; not in rows of processes */
     uint32_t name;
     uint64_t count, total_ns, self_ns;
     union {
         const struct marey_lane_info *lane; /* in rows of threads */
         uint64_t iteration_ns; /* in rows of processes: time in the iterations that count */
     };
+};
+
+/*
+ * The rows of all processes as bytes, some 11 for each: there is one for each rank and name. A process's rows come the
+ * heaviest first; a zero ends them.
+ */
+struct marey__rank_rows {
+    struct marey__buf bytes;
+    size_t *starts; /* by process: where its rows begin */
+    size_t starts_cap;
 };
 
 struct marey__open_row {
@@ -196,7 +206,8 @@ struct marey__merge {
     size_t n_ranges, n_async, n_counters, n_marks;
     size_t ranges_cap, async_cap, counters_cap, marks_cap;
     struct marey__tree tree;
-    struct marey__row_list threads, ranks;
+    struct marey__row_list threads;
+    struct marey__rank_rows ranks;
     bool without_threads; /* nobody wants rows of threads */
     struct marey__open_row *open;
     size_t n_open, open_cap;
@@ -245,6 +256,12 @@ struct marey__left_out *marey__merge_left_out(struct marey__merge *merge, uint32
 /* Put one more measuring process there. */
 MAREY_WARN_UNUSED bool marey__left_out_add(struct marey__left_out *left_out,
                                            const struct marey_process *process);
+/* Append a row to those of the process that was added last, or with NULL end them; `bytes.failed` without memory. */
+void marey__rank_row_put(struct marey__merge *merge, const struct marey__name_row *row);
+/* The rows of a process: the next one at `*at`, which begins there; false behind the last, and NULL for bytes that are none. */
+const uint8_t *marey__rank_rows_of(const struct marey__merge *merge, size_t process);
+bool marey__rank_row_next(const struct marey__merge *merge, const uint8_t **at,
+                          struct marey__name_row *row);
 /* Room for as many processes. */
 MAREY_WARN_UNUSED bool marey__merge_grow_processes(struct marey__merge *merge, size_t n);
 
@@ -463,10 +480,12 @@ struct marey__rank_value {
 struct marey__rank_name {
     uint32_t name; /* MAREY__NO_NAME: the whole iteration, or the whole run */
     bool is_per_iteration;
-    const struct marey__rank_value *values; /* in ascending order */
-    size_t n;
+    bool is_wait;
+    size_t n; /* ranks that have it; of these the lowest value and the highest: */
+    struct marey__rank_value low, high;
     double median_ns, p25_ns, p75_ns;
-    double mad_ns; /* the median of the distances from the median */
+    double mad_ns;                    /* the median of the distances from the median */
+    size_t first_outlier, n_outliers; /* among those of all names */
 };
 
 /* One rank. */
@@ -495,8 +514,8 @@ struct marey__ranks {
     size_t n_rows;
     struct marey__rank_host *hosts; /* the slowest first */
     size_t n_hosts;
-    struct marey__rank_value *values;
-    size_t n_values;
+    struct marey__rank_value *outliers; /* of one name after the other, the highest first */
+    size_t n_outliers, outliers_cap;
 };
 
 /* What is known of the ranks; with fewer than two, nothing. Fini takes a half-made one. Returns false on out of memory. */
@@ -508,7 +527,7 @@ void marey__ranks_fini(struct marey__ranks *ranks);
 enum { MAREY__RANKS_TO_JUDGE = 5 };
 /* How many typical distances a value lies from the median; a distance is a hundredth of the median at least. */
 double marey__rank_score(const struct marey__rank_name *name, double ns);
-/* Far from the others: five such distances, and more than a hundredth of the whole. */
+/* Far from the others: five such distances, and more than a hundredth of the whole. In rank_values.c. */
 bool marey__rank_is_outlier(const struct marey__ranks *ranks, const struct marey__rank_name *name,
                             double ns);
 bool marey__rank_host_is_outlier(const struct marey__rank_host *host);

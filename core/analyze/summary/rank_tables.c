@@ -52,10 +52,7 @@ marey_status marey__fill_rank_spread(marey_table *table, const struct marey__mak
     for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++) {
         if (name->n < 2 || !is_shown(m, name))
             continue;
-        const struct marey__rank_value *low = &name->values[0], *high = &name->values[name->n - 1];
-        uint64_t n_outliers = 0;
-        for (size_t k = 0; k < name->n; k++)
-            n_outliers += marey__rank_is_outlier(m->ranks, name, name->values[k].ns);
+        const struct marey__rank_value *low = &name->low, *high = &name->high;
         put_name_of(table, m, name);
         put_per(table, name);
         marey_table_u64(table, name->n);
@@ -68,7 +65,7 @@ marey_status marey__fill_rank_spread(marey_table *table, const struct marey__mak
         marey__put_ns(table, high->ns);
         put_rank_of(table, m, high->process);
         marey__put_real(table, (high->ns - low->ns) / name->median_ns, name->median_ns > 0);
-        marey_table_u64(table, n_outliers);
+        marey_table_u64(table, name->n_outliers);
     }
     return MAREY_OK;
 }
@@ -117,9 +114,8 @@ marey_status marey__fill_rank_outliers(marey_table *table, const struct marey__m
 {
     const struct marey__rank_name *name;
     for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++)
-        for (size_t k = name->n; k > 0 && is_shown(m, name); k--)
-            if (marey__rank_is_outlier(m->ranks, name, name->values[k - 1].ns))
-                put_outlier(table, m, name, &name->values[k - 1]);
+        for (size_t k = 0; k < name->n_outliers && is_shown(m, name); k++)
+            put_outlier(table, m, name, &m->ranks->outliers[name->first_outlier + k]);
     marey__sort_by(table, "by_ns", 1);
     return MAREY_OK;
 }

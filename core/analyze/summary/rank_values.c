@@ -35,13 +35,14 @@ static double value_at(const struct marey__rank_value *sorted, size_t n, double 
     return sorted[i].ns + (next - sorted[i].ns) * (at - (double)i);
 }
 
-/* Sort the values of a name, and find what is usual; `scratch` has room for as many. */
+/* Sort the values of a name, at least one, and find what is usual; `scratch` has room for as many. */
 static void sum_up(struct marey__rank_name *name, struct marey__rank_value *values, size_t n,
                    double *scratch)
 {
     qsort(values, n, sizeof *values, by_ns);
-    name->values = values;
     name->n = n;
+    name->low = values[0];
+    name->high = values[n - 1];
     name->p25_ns = value_at(values, n, 0.25);
     name->median_ns = value_at(values, n, 0.5);
     name->p75_ns = value_at(values, n, 0.75);
@@ -71,6 +72,19 @@ bool marey__rank_is_outlier(const struct marey__ranks *ranks, const struct marey
            fabs(ns - name->median_ns) > least;
 }
 
+/* Keep the outliers among a name's values, which are sorted. Returns false on out of memory. */
+static bool keep_outliers(struct marey__ranks *ranks, struct marey__rank_name *name,
+                          const struct marey__rank_value *values)
+{
+    name->first_outlier = ranks->n_outliers;
+    for (size_t k = name->n; k-- > 0;)
+        if (marey__rank_is_outlier(ranks, name, values[k].ns) &&
+            !MAREY__PUSH(ranks->outliers, ranks->n_outliers, ranks->outliers_cap, values[k]))
+            return false;
+    name->n_outliers = ranks->n_outliers - name->first_outlier;
+    return true;
+}
+
 bool marey__rank_host_is_outlier(const struct marey__rank_host *host)
 {
     return host->others_ns > 0 && fabs(host->median_ns - host->others_ns) > FAR * host->sigma_ns;
@@ -85,6 +99,7 @@ struct making {
     const struct marey__iteration_row **iterations; /* NULL: none that counts */
     struct marey__rank_row **rows;                  /* NULL: it is no rank */
     double *scratch;                                /* room for a value of each process */
+    struct tally *tallies;                          /* by name */
 };
 
 static double duration_of(const struct marey_process *process)
@@ -147,30 +162,46 @@ static void list_rows(struct making *m, bool has_iterations)
 
 /* ---- values by name ---- */
 
-/* How many ranks have each name, and how many of them in iterations. */
 struct tally {
-    uint32_t n, n_in_iterations;
-    size_t at; /* of its values */
+    uint32_t n, n_in_iterations; /* ranks that have the name, and that have it in iterations */
+    uint32_t number;             /* of the name among those of ranks, the heaviest first */
+    size_t at;                   /* of its next value, behind those of the names before */
 };
 
-static bool is_in_iterations(const struct making *m, const struct marey__name_row *row)
+/* One rank's row of a name. */
+typedef void visit_row(struct making *m, struct marey__rank_row *rank,
+                       const struct marey__name_row *row, void *ctx);
+
+static void visit_rows(struct making *m, visit_row *visit, void *ctx)
 {
-    return m->iterations[row->process] != NULL && row->iteration_ns != 0;
+    struct marey__name_row row;
+    for (size_t p = 0; p < m->merge->n_processes; p++) {
+        const uint8_t *at = marey__rank_rows_of(m->merge, p);
+        while (m->rows[p] != NULL && marey__rank_row_next(m->merge, &at, &row))
+            visit(m, m->rows[p], &row, ctx);
+    }
 }
 
-static size_t count_names(const struct making *m, struct tally *tallies)
+static bool is_in_iterations(const struct marey__rank_row *rank, const struct marey__name_row *row)
+{
+    return rank->iterations != NULL && row->iteration_ns != 0;
+}
+
+static void count_row(struct making *m, struct marey__rank_row *rank,
+                      const struct marey__name_row *row, void *ctx)
+{
+    (void)ctx;
+    m->tallies[row->name].n++;
+    m->tallies[row->name].n_in_iterations += is_in_iterations(rank, row);
+}
+
+static size_t count_names(struct making *m)
 {
     size_t n_values = 0;
-    for (size_t i = 0; i < m->merge->ranks.n; i++) {
-        const struct marey__name_row *row = &m->merge->ranks.rows[i];
-        if (m->rows[row->process] == NULL)
-            continue;
-        tallies[row->name].n++;
-        tallies[row->name].n_in_iterations += is_in_iterations(m, row);
-    }
+    visit_rows(m, count_row, NULL);
     /* What runs in iterations here and there, and elsewhere in most ranks, is no part of an iteration. */
     for (size_t name = 0; name < m->merge->names.n; name++) {
-        struct tally *tally = &tallies[name];
+        struct tally *tally = &m->tallies[name];
         if (2 * tally->n_in_iterations >= tally->n)
             tally->n = tally->n_in_iterations;
         else
@@ -182,18 +213,32 @@ static size_t count_names(const struct making *m, struct tally *tallies)
     return n_values;
 }
 
-static void put_values(const struct making *m, struct tally *tallies)
+/* The rank's value of the name; negative: it has none. */
+static double value_of(const struct tally *tally, const struct marey__rank_row *rank,
+                       const struct marey__name_row *row)
 {
-    for (size_t i = 0; i < m->merge->ranks.n; i++) {
-        const struct marey__name_row *row = &m->merge->ranks.rows[i];
-        struct tally *tally = &tallies[row->name];
-        const bool is_per_iteration = tally->n_in_iterations != 0;
-        if (m->rows[row->process] == NULL || (is_per_iteration && !is_in_iterations(m, row)))
-            continue;
-        const double n = is_per_iteration ? (double)m->iterations[row->process]->n_counted : 1;
-        const uint64_t ns = is_per_iteration ? row->iteration_ns : row->total_ns;
-        m->ranks->values[tally->at++] = (struct marey__rank_value){row->process, (double)ns / n};
-    }
+    if (tally->n_in_iterations == 0)
+        return (double)row->total_ns;
+    return is_in_iterations(rank, row)
+               ? (double)row->iteration_ns / (double)rank->iterations->n_counted
+               : -1;
+}
+
+/* Values of some names, one after the other: all at once would be many. */
+struct batch {
+    uint32_t from, to; /* names */
+    size_t first;      /* of their values, among those of all names */
+    struct marey__rank_value *values;
+};
+
+static void put_value(struct making *m, struct marey__rank_row *rank,
+                      const struct marey__name_row *row, void *ctx)
+{
+    const struct batch *batch = ctx;
+    struct tally *tally = &m->tallies[row->name];
+    const double ns = value_of(tally, rank, row);
+    if (row->name >= batch->from && row->name < batch->to && ns >= 0)
+        batch->values[tally->at++ - batch->first] = (struct marey__rank_value){rank->process, ns};
 }
 
 static int heaviest_first(const void *a, const void *b, void *names)
@@ -206,41 +251,68 @@ static int heaviest_first(const void *a, const void *b, void *names)
     return marey__names_compare(names, x->name, y->name);
 }
 
-static void sum_up_names(const struct making *m, const struct tally *tallies)
+static bool sum_up_batch(struct making *m, struct batch *batch, size_t *n)
 {
     struct marey__ranks *ranks = m->ranks;
-    size_t n = 0;
-    for (uint32_t name = 0; name < m->merge->names.n; name++) {
-        const struct tally *tally = &tallies[name];
+    bool done = true;
+    visit_rows(m, put_value, batch);
+    for (uint32_t i = batch->from; done && i < batch->to; i++) {
+        const struct tally *tally = &m->tallies[i];
+        const struct marey__name *text = &m->merge->names.names[i];
+        struct marey__rank_value *values = batch->values + (tally->at - tally->n - batch->first);
         if (tally->n == 0)
             continue;
-        ranks->names[n] =
-            (struct marey__rank_name){.name = name, .is_per_iteration = tally->n_in_iterations != 0};
-        sum_up(&ranks->names[n++], ranks->values + tally->at - tally->n, tally->n, m->scratch);
+        struct marey__rank_name *name = &ranks->names[(*n)++];
+        *name = (struct marey__rank_name){.name = i,
+                                          .is_per_iteration = tally->n_in_iterations != 0,
+                                          .is_wait = marey__name_is_wait(text->text, text->len)};
+        sum_up(name, values, tally->n, m->scratch);
+        done = keep_outliers(ranks, name, values);
+    }
+    return done;
+}
+
+/* `n_values` of all names, of which `values` has room for `room`, at least as many as there are ranks. */
+static bool sum_up_names(struct making *m, size_t n_values, struct marey__rank_value *values,
+                         size_t room)
+{
+    struct marey__ranks *ranks = m->ranks;
+    struct batch batch = {.values = values};
+    size_t n = 0;
+    while (batch.first < n_values) {
+        size_t end = batch.first;
+        for (batch.from = batch.to; batch.to < m->merge->names.n; batch.to++) {
+            if (end + m->tallies[batch.to].n - batch.first > room)
+                break;
+            end += m->tallies[batch.to].n;
+        }
+        if (!sum_up_batch(m, &batch, &n))
+            return false;
+        batch.first = end;
     }
     if (n != 0)
         qsort_r(ranks->names, n, sizeof *ranks->names, heaviest_first, (void *)&m->merge->names);
+    for (uint32_t i = 0; i < n; i++)
+        m->tallies[ranks->names[i].name].number = i;
+    return true;
 }
 
 static bool make_names(struct making *m)
 {
+    enum { MOST_BATCHES = 8 };
     struct marey__ranks *ranks = m->ranks;
-    struct tally *tallies = marey__calloc(m->merge->names.n + 1, sizeof *tallies);
-    if (tallies == NULL)
-        return false;
-    ranks->n_values = count_names(m, tallies) + ranks->n_rows;
-    ranks->values = marey__calloc(ranks->n_values, sizeof *ranks->values);
+    const size_t n_values = count_names(m);
+    const size_t room = MAREY__MAX(ranks->n_rows, n_values / MOST_BATCHES);
+    struct marey__rank_value *values = marey__calloc(room, sizeof *values);
     ranks->names = marey__calloc(ranks->n_names + 1, sizeof *ranks->names);
-    const bool done = ranks->values != NULL && ranks->names != NULL;
+    bool done = values != NULL && ranks->names != NULL;
+    for (size_t i = 0; done && i < ranks->n_rows; i++)
+        values[i] = (struct marey__rank_value){ranks->rows[i].process, ranks->rows[i].ns};
     if (done) {
-        put_values(m, tallies);
-        sum_up_names(m, tallies);
-        struct marey__rank_value *whole = ranks->values + ranks->n_values - ranks->n_rows;
-        for (size_t i = 0; i < ranks->n_rows; i++)
-            whole[i] = (struct marey__rank_value){ranks->rows[i].process, ranks->rows[i].ns};
-        sum_up(&ranks->whole, whole, ranks->n_rows, m->scratch);
+        sum_up(&ranks->whole, values, ranks->n_rows, m->scratch);
+        done = keep_outliers(ranks, &ranks->whole, values) && sum_up_names(m, n_values, values, room);
     }
-    marey__free(tallies);
+    marey__free(values);
     return done;
 }
 
@@ -256,48 +328,58 @@ static void count_slow(const struct making *m)
     }
 }
 
-static bool is_wait(const struct making *m, const struct marey__rank_name *name)
+/* For each process, the largest excess of a name over its median: `most` among work, `waits` among waits for other ranks. */
+struct excess {
+    double *most, *waits;
+};
+
+/* By how much the rank takes longer for a name that is of the same kind as the whole; NULL for others. */
+static const struct marey__rank_name *excess_of(const struct making *m,
+                                                const struct marey__rank_row *rank,
+                                                const struct marey__name_row *row, double *extra)
 {
-    const struct marey__name *text = &m->merge->names.names[name->name];
-    return marey__name_is_wait(text->text, text->len);
+    const struct tally *tally = &m->tallies[row->name];
+    const double ns = tally->n != 0 ? value_of(tally, rank, row) : -1;
+    const struct marey__rank_name *name = ns >= 0 ? &m->ranks->names[tally->number] : NULL;
+    if (name == NULL || name->is_per_iteration != m->ranks->whole.is_per_iteration)
+        return NULL;
+    *extra = ns - name->median_ns;
+    return name;
 }
 
-/* For each process, the largest excess of a name over its median: `most` among work, `waits` among waits for other ranks. */
-static void find_most(const struct making *m, double *most, double *waits)
+static void find_most(struct making *m, struct marey__rank_row *rank,
+                      const struct marey__name_row *row, void *ctx)
 {
-    for (size_t i = 0; i < m->ranks->n_names; i++) {
-        const struct marey__rank_name *name = &m->ranks->names[i];
-        double *const into = is_wait(m, name) ? waits : most;
-        for (size_t k = 0; k < name->n; k++) {
-            double *of = &into[name->values[k].process];
-            if (name->is_per_iteration == m->ranks->whole.is_per_iteration)
-                *of = fmax(*of, name->values[k].ns - name->median_ns);
-        }
-    }
+    const struct excess *excess = ctx;
+    double extra;
+    const struct marey__rank_name *name = excess_of(m, rank, row, &extra);
+    if (name == NULL)
+        return;
+    double *of = &(name->is_wait ? excess->waits : excess->most)[rank->process];
+    *of = fmax(*of, extra);
 }
 
 /*
  * A range is longer because one within it is: of those nearly as much longer as the most, the shortest. None where half of
  * it is waiting for others: they are the cause.
  */
-static void find_longer(const struct making *m, const double *most, const double *waits)
+static void find_longer(struct making *m, struct marey__rank_row *rank,
+                        const struct marey__name_row *row, void *ctx)
 {
-    const struct marey__rank_name *whole = &m->ranks->whole;
-    for (size_t i = 0; i < m->ranks->n_names; i++) {
-        const struct marey__rank_name *name = &m->ranks->names[i];
-        if (name->is_per_iteration != whole->is_per_iteration || is_wait(m, name))
-            continue;
-        for (size_t k = 0; k < name->n; k++) {
-            struct marey__rank_row *row = m->rows[name->values[k].process];
-            const double extra = name->values[k].ns - name->median_ns, top = most[row->process];
-            if (extra < 0.9 * top || top < LEAST_SIGMA * whole->median_ns ||
-                top < (row->ns - whole->median_ns) / 2 ||
-                waits[row->process] > fmax(row->ns - whole->median_ns, top) / 2)
-                continue;
-            row->longer = name->name; /* names come the heaviest first */
-            row->longer_ns = extra;
-        }
-    }
+    const struct excess *excess = ctx;
+    const double whole_ns = m->ranks->whole.median_ns, top = excess->most[rank->process];
+    double extra;
+    const struct marey__rank_name *name = excess_of(m, rank, row, &extra);
+    if (name == NULL || name->is_wait || extra < 0.9 * top || top < LEAST_SIGMA * whole_ns ||
+        top < (rank->ns - whole_ns) / 2 ||
+        excess->waits[rank->process] > fmax(rank->ns - whole_ns, top) / 2)
+        return;
+    /* Names come the heaviest first. */
+    if (rank->longer != MAREY__NO_NAME &&
+        m->tallies[rank->longer].number > m->tallies[row->name].number)
+        return;
+    rank->longer = row->name;
+    rank->longer_ns = extra;
 }
 
 static int slowest_first(const void *a, const void *b)
@@ -401,14 +483,17 @@ static bool make_all(struct making *m)
         return true;
     }
     double *most = marey__calloc(2 * m->merge->n_processes, sizeof *most);
-    const bool done = most != NULL && make_names(m);
+    m->tallies = marey__calloc(m->merge->names.n + 1, sizeof *m->tallies);
+    const bool done = most != NULL && m->tallies != NULL && make_names(m);
     if (done) {
+        struct excess excess = {most, most + m->merge->n_processes};
         count_slow(m);
-        find_most(m, most, most + m->merge->n_processes);
-        find_longer(m, most, most + m->merge->n_processes);
+        visit_rows(m, find_most, &excess);
+        visit_rows(m, find_longer, &excess);
         qsort(m->ranks->rows, m->ranks->n_rows, sizeof *m->ranks->rows, slowest_first);
     }
     marey__free(most);
+    marey__free(m->tallies);
     return done && make_hosts(m); /* the rows have moved: m->rows is no longer of use */
 }
 
@@ -436,6 +521,6 @@ void marey__ranks_fini(struct marey__ranks *ranks)
     marey__free(ranks->names);
     marey__free(ranks->rows);
     marey__free(ranks->hosts);
-    marey__free(ranks->values);
+    marey__free(ranks->outliers);
     *ranks = (struct marey__ranks){0};
 }

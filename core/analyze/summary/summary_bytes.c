@@ -8,7 +8,7 @@
 #include "analyze/summary/fields.h"
 
 #define MAGIC "MAREYPRT"
-enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 6 };
+enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 7 };
 
 struct archive {
     struct marey__buf *out; /* NULL: we read */
@@ -31,30 +31,12 @@ static bool reads(const struct archive *a)
 
 /* ---- values ---- */
 
-static void read_u64(struct archive *a, uint64_t *value)
-{
-    uint64_t result = 0;
-    for (uint32_t shift = 0; shift < 64; shift += 7) {
-        if (a->at == a->end)
-            break;
-        const uint8_t byte = *a->at++;
-        if (shift == 63 && byte > 1)
-            break;
-        result |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128) {
-            *value = result;
-            return;
-        }
-    }
-    a->is_bad = true;
-}
-
 static void u64(struct archive *a, uint64_t *value)
 {
     if (has_failed(a))
         return;
     if (reads(a))
-        read_u64(a, value);
+        a->is_bad |= !marey__take_leb128(&a->at, a->end, value);
     else
         marey__buf_put_leb128(a->out, *value);
 }
@@ -352,6 +334,32 @@ static void processes(struct archive *a)
     }
 }
 
+/* The rows of each process, which are bytes as they are kept. */
+static void rank_rows(struct archive *a)
+{
+    struct marey__merge *m = a->merge;
+    struct marey__name_row row;
+    for (size_t i = 0; i < m->n_processes && !has_failed(a); i++) {
+        const uint8_t *at = reads(a) ? NULL : marey__rank_rows_of(m, i);
+        while (!reads(a) && marey__rank_row_next(m, &at, &row))
+            ;
+        size_t len = reads(a) ? 0 : (size_t)(at - marey__rank_rows_of(m, i));
+        count(a, &len, 1);
+        if (!reads(a)) {
+            marey__buf_put(a->out, at - len, len);
+            continue;
+        }
+        m->ranks.starts[i] = m->ranks.bytes.len;
+        marey__buf_put(&m->ranks.bytes, a->at, len);
+        a->at += len;
+        a->has_no_memory |= m->ranks.bytes.failed;
+        at = has_failed(a) || len == 0 ? NULL : marey__rank_rows_of(m, i);
+        while (at != NULL && marey__rank_row_next(m, &at, &row))
+            ;
+        a->is_bad |= at != (const uint8_t *)m->ranks.bytes.data + m->ranks.bytes.len;
+    }
+}
+
 /* ---- names and tree ---- */
 
 static void names(struct archive *a)
@@ -498,6 +506,7 @@ static void content(struct archive *a)
 {
     names(a);
     processes(a);
+    rank_rows(a);
     tree(a);
     pack_lists(a);
     sites(a);

@@ -111,10 +111,17 @@ static bool join_processes(struct joining *j)
     if (!marey__merge_grow_processes(into, into->n_processes + from->n_processes))
         return false;
     for (size_t i = 0; i < from->n_processes; i++) {
+        const uint8_t *at = marey__rank_rows_of(from, i);
         into->process_recordings[into->n_processes] = from->process_recordings[i];
+        into->ranks.starts[into->n_processes] = into->ranks.bytes.len;
         into->processes[into->n_processes++] = from->processes[i];
+        for (struct marey__name_row row; marey__rank_row_next(from, &at, &row);) {
+            row.name = j->names[row.name];
+            marey__rank_row_put(into, &row);
+        }
+        marey__rank_row_put(into, NULL);
     }
-    return true;
+    return !into->ranks.bytes.failed;
 }
 
 static bool join_sites(const struct joining *j)

@@ -40,7 +40,8 @@ void marey__merge_fini(struct marey__merge *merge)
     marey__free(merge->marks);
     marey__tree_fini(&merge->tree);
     marey__free(merge->threads.rows);
-    marey__free(merge->ranks.rows);
+    marey__buf_fini(&merge->ranks.bytes);
+    marey__free(merge->ranks.starts);
     marey__free(merge->open);
     marey__free(merge->processes);
     marey__free(merge->process_recordings);
@@ -198,27 +199,66 @@ static bool add_thread_rows(struct adding *adding)
     return true;
 }
 
-static bool add_process_rows(const struct adding *adding)
+/* Times are written as differences: most are small, as a range within no other runs in iterations only. */
+void marey__rank_row_put(struct marey__merge *merge, const struct marey__name_row *row)
+{
+    struct marey__buf *const bytes = &merge->ranks.bytes;
+    marey__buf_put_leb128(bytes, row != NULL ? (uint64_t)row->name + 1 : 0);
+    if (row == NULL)
+        return;
+    marey__buf_put_leb128(bytes, row->count);
+    marey__buf_put_leb128(bytes, row->total_ns);
+    marey__buf_put_leb128(bytes, row->total_ns - row->self_ns);
+    marey__buf_put_leb128(bytes, row->total_ns - row->iteration_ns);
+}
+
+const uint8_t *marey__rank_rows_of(const struct marey__merge *merge, size_t process)
+{
+    return (const uint8_t *)merge->ranks.bytes.data + merge->ranks.starts[process];
+}
+
+bool marey__rank_row_next(const struct marey__merge *merge, const uint8_t **at,
+                          struct marey__name_row *row)
+{
+    const uint8_t *const end = (const uint8_t *)merge->ranks.bytes.data + merge->ranks.bytes.len;
+    uint64_t above, in_others, outside;
+    if (!marey__take_leb128(at, end, &above) || above > merge->names.n) {
+        *at = NULL;
+        return false;
+    }
+    if (above == 0)
+        return false;
+    const bool is_whole =
+        marey__take_leb128(at, end, &row->count) && marey__take_leb128(at, end, &row->total_ns) &&
+        marey__take_leb128(at, end, &in_others) && marey__take_leb128(at, end, &outside);
+    row->name = (uint32_t)above - 1;
+    row->self_ns = row->total_ns - in_others;
+    row->iteration_ns = row->total_ns - outside;
+    if (!is_whole)
+        *at = NULL;
+    return is_whole;
+}
+
+static bool add_process_rows(struct adding *adding)
 {
     struct marey__merge *merge = adding->merge;
     const struct marey__iteration_values *in_iterations = adding->walk->iteration_stats.by_name;
-    const size_t first = merge->ranks.n;
+    struct marey__row_list rows = {.rows = adding->total};
     for (size_t i = 0; i < adding->walk->names.n; i++) {
-        const struct marey__name_row *total = &adding->total[i];
-        if (total->count == 0 && total->self_ns == 0 && total->total_ns == 0)
+        struct marey__name_row row = adding->total[i];
+        if (row.count == 0 && row.self_ns == 0 && row.total_ns == 0)
             continue;
-        struct marey__name_row *row = new_row(&merge->ranks);
-        if (row == NULL)
-            return false;
-        *row = *total;
-        row->process = adding->process;
-        row->name = adding->names[i];
-        row->iteration_ns = in_iterations != NULL ? in_iterations[i].ns.sum : 0;
-        merge->ranges[row->name].total_ns += total->total_ns;
-        merge->ranges[row->name].self_ns += total->self_ns;
+        row.name = adding->names[i];
+        row.iteration_ns = in_iterations != NULL ? in_iterations[i].ns.sum : 0;
+        merge->ranges[row.name].total_ns += row.total_ns;
+        merge->ranges[row.name].self_ns += row.self_ns;
+        rows.rows[rows.n++] = row; /* over the sums that were read */
     }
-    sort_from(merge, &merge->ranks, first);
-    return true;
+    sort_from(merge, &rows, 0);
+    for (size_t i = 0; i < rows.n; i++)
+        marey__rank_row_put(merge, &rows.rows[i]);
+    marey__rank_row_put(merge, NULL);
+    return !merge->ranks.bytes.failed;
 }
 
 /* ---- what was left open ---- */
@@ -314,7 +354,9 @@ bool marey__merge_grow_processes(struct marey__merge *merge, size_t n)
 {
     return marey__grow(&merge->processes, &merge->processes_cap, n, sizeof *merge->processes) &&
            marey__grow(&merge->process_recordings, &merge->process_recordings_cap, n,
-                       sizeof *merge->process_recordings);
+                       sizeof *merge->process_recordings) &&
+           marey__grow(&merge->ranks.starts, &merge->ranks.starts_cap, n,
+                       sizeof *merge->ranks.starts);
 }
 
 static bool add_process(struct adding *adding)
@@ -325,6 +367,7 @@ static bool add_process(struct adding *adding)
         return false;
     adding->process = (uint32_t)merge->n_processes;
     merge->process_recordings[merge->n_processes] = walk->recording_number;
+    merge->ranks.starts[merge->n_processes] = merge->ranks.bytes.len;
     merge->processes[merge->n_processes++] = walk->info;
     merge->n_orphans += walk->replay.n_orphans;
     merge->n_cut_off += walk->replay.n_cut_off;

@@ -60,31 +60,34 @@ static bool place_rows(struct marey__merge *merge, const uint32_t *places)
         if (it->names[i].n_processes != 0)
             it->names[i].highest_process = places[it->names[i].highest_process];
     return SORT_ROWS(merge->threads.rows, merge->threads.n) &&
-           SORT_ROWS(merge->ranks.rows, merge->ranks.n) && SORT_ROWS(merge->open, merge->n_open) &&
+           SORT_ROWS(merge->open, merge->n_open) &&
            SORT_ROWS(merge->counter_rows, merge->n_counter_rows) &&
            SORT_ROWS(merge->sites.rows, merge->sites.n) && SORT_ROWS(it->rows, it->n_rows) &&
            SORT_ROWS(it->outliers, it->n_outliers) && SORT_ROWS(it->epochs, it->n_epochs);
 }
 
-/* `order`: who comes first, second ... `places`: the place of each. */
-static bool place_processes(struct marey__merge *merge, const uint32_t *order, uint32_t *places)
+/* Put elements into that order. */
+static bool place(void *array, size_t n, size_t size, const uint32_t *order)
 {
-    const size_t n = merge->n_processes;
-    const struct marey_process **processes = marey__calloc(n, sizeof *processes);
-    uint32_t *recordings = marey__calloc(n, sizeof *recordings);
-    const bool has_memory = processes != NULL && recordings != NULL;
-    for (size_t i = 0; has_memory && i < n; i++) {
-        processes[i] = merge->processes[order[i]];
-        recordings[i] = merge->process_recordings[order[i]];
+    char *const copy = marey__calloc(n, size);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, array, n * size);
+    for (size_t i = 0; i < n; i++)
+        memcpy((char *)array + i * size, copy + order[i] * size, size);
+    marey__free(copy);
+    return true;
+}
+
+/* `order`: who comes first, second ... `places`: the place of each. */
+static bool place_processes(struct marey__merge *m, const uint32_t *order, uint32_t *places)
+{
+    const size_t n = m->n_processes;
+    for (size_t i = 0; i < n; i++)
         places[order[i]] = (uint32_t)i;
-    }
-    if (has_memory) {
-        memcpy(merge->processes, processes, n * sizeof(const struct marey_process *));
-        memcpy(merge->process_recordings, recordings, n * sizeof *recordings);
-    }
-    marey__free(processes);
-    marey__free(recordings);
-    return has_memory && place_rows(merge, places);
+    return place(m->processes, n, sizeof(const struct marey_process *), order) &&
+           place(m->process_recordings, n, sizeof *m->process_recordings, order) &&
+           place(m->ranks.starts, n, sizeof *m->ranks.starts, order) && place_rows(m, places);
 }
 
 static bool put_in_order(struct marey__merge *merge)

@@ -96,16 +96,18 @@ marey_status marey__fill_threads(marey_table *table, const struct marey__making 
 
 marey_status marey__fill_ranks(marey_table *table, const struct marey__making *m)
 {
-    for (size_t i = 0; i < m->merge->ranks.n; i++) {
-        const struct marey__name_row *row = &m->merge->ranks.rows[i];
-        const struct marey_process *process = m->merge->processes[row->process];
-        if (!marey__is_range_wanted(m, row->name))
-            continue;
-        marey__put_process(table, process);
-        marey__put_name(table, m, row->name);
-        marey_table_u64(table, row->count);
-        marey_table_u64(table, row->total_ns);
-        marey_table_u64(table, row->self_ns);
+    struct marey__name_row row;
+    for (size_t i = 0; i < m->merge->n_processes; i++) {
+        const uint8_t *at = marey__rank_rows_of(m->merge, i);
+        while (marey__rank_row_next(m->merge, &at, &row)) {
+            if (!marey__is_range_wanted(m, row.name))
+                continue;
+            marey__put_process(table, m->merge->processes[i]);
+            marey__put_name(table, m, row.name);
+            marey_table_u64(table, row.count);
+            marey_table_u64(table, row.total_ns);
+            marey_table_u64(table, row.self_ns);
+        }
     }
     return MAREY_OK;
 }
@@ -151,33 +153,16 @@ marey_status marey__fill_processes(marey_table *table, const struct marey__makin
 
 /* ---- workers of data loaders ---- */
 
-/* The first row of a process, or of the next one that has any: rows come in the order of processes. */
-static size_t first_row_of(const struct marey__merge *merge, size_t process)
-{
-    size_t low = 0, high = merge->ranks.n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (merge->ranks.rows[middle].process < process)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* What is in no other range of the process is in none twice: self times add up to the time in ranges. */
 static void put_work(marey_table *table, const struct marey__making *m, size_t number)
 {
     const struct marey_process *process = m->merge->processes[number];
     uint64_t n_batches = 0, busy_ns = 0;
-    for (size_t i = first_row_of(m->merge, number); i < m->merge->ranks.n; i++) {
-        const struct marey__name_row *row = &m->merge->ranks.rows[i];
-        const struct marey__name *name = &m->merge->names.names[row->name];
-        if (row->process != number)
-            break;
-        busy_ns += row->self_ns;
-        if (name->len == strlen(MAREY_FETCH) && memcmp(name->text, MAREY_FETCH, name->len) == 0)
-            n_batches += row->count;
+    const uint8_t *at = marey__rank_rows_of(m->merge, number);
+    for (struct marey__name_row row; marey__rank_row_next(m->merge, &at, &row);) {
+        const struct marey__name *name = &m->merge->names.names[row.name];
+        busy_ns += row.self_ns;
+        n_batches += marey__text_is(name->text, name->len, MAREY_FETCH) ? row.count : 0;
     }
     marey_table_u64(table, n_batches);
     marey_table_u64(table, busy_ns);

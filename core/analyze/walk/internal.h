@@ -5,7 +5,7 @@
  *   lane_walk.c, lane_plain.c its visitor for sums; the fast case
  *   lane_replay.h             the one replay of a lane: rules for names, gaps, unmatched ends, depth
  *   range_walk.c              open ranges of each thread, for analyses that need times instead of sums
- *   call_tree.c, names.c, pairs.c   paths to nodes, strings to numbers
+ *   call_tree.c, pairs.c      paths to nodes; sets of pairs
  *   async_match.c, progress.c, iteration_walk.c, iteration_stats.c, gpu_walk.c   async ranges, steps, GPU activity
  *   series.c, tasks.c, process_runs.c   times per iteration; threads over processes; processes of one run
  *
@@ -23,32 +23,7 @@
 #include <marey/report.h>
 #include <marey/table.h>
 
-/* ---- names.c: texts to numbers from 0 ---- */
-
-struct marey__name {
-    const char *text; /* lent */
-    size_t len;
-    uint64_t hash;
-};
-
-struct marey__names {
-    struct marey__name *names;
-    size_t n, cap;
-    struct marey__index by_hash;
-};
-
-#define MAREY__NO_NAME UINT32_MAX
-
-/* The number of a text, a new one when it is new; MAREY__NO_NAME on out of memory. */
-uint32_t marey__names_number(struct marey__names *names, const char *text, size_t len);
-/* The same; a new text is copied into `texts`. An empty one may be NULL. */
-uint32_t marey__names_keep(struct marey__names *names, struct marey__arena *texts, const char *text,
-                           size_t len);
-/* The number of a text; MAREY__NO_NAME when it has none. An empty one may be NULL. */
-uint32_t marey__names_find(const struct marey__names *names, const char *text, size_t len);
-void marey__names_fini(struct marey__names *names);
-/* Which of two names comes first by its bytes, negative for `a`: numbers depend on who was added first. */
-int marey__names_compare(const struct marey__names *names, uint32_t a, uint32_t b);
+/* ---- site_names.c ---- */
 
 /* Whether `name` passes the filter (NULL: all do): a pattern when it has one of * ? [, else a word found anywhere. */
 bool marey__name_matches(const char *filter, const char *name, size_t len);
@@ -312,8 +287,6 @@ struct marey__iteration_walk {
     marey__span_visitor *visitor;
     void *visitor_ctx;
 };
-
-__extension__ typedef unsigned __int128 marey__u128;
 
 /* Values of one name, or of whole iterations: one for each iteration in which it ran. */
 struct marey__iteration_values {

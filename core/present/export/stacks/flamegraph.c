@@ -171,7 +171,10 @@ static uint32_t box_color(const struct marey__flame *f, const struct marey__flam
         const uint64_t before = marey__stack_times_of(&f->e, MAREY__OLD, node)->self_ns;
         return marey__flame_change_color(marey__flame_change_class(f, now, before));
     }
-    return node == 0 ? GREY : marey__flame_color(marey__stack_name(&f->e, node)->hash);
+    if (node == 0)
+        return GREY;
+    const struct marey__name *const name = marey__stack_name(&f->e, node);
+    return marey__flame_color(marey__hash_bytes(0, name->text, name->len));
 }
 
 /* ---- tooltips ---- */
