@@ -157,6 +157,30 @@ void marey_table_null(marey_table *table)
         put(table, (union value){0}, 0, true);
 }
 
+void marey__put_texts(marey_table *table, const char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (texts[i] != NULL && texts[i][0] != '\0')
+            marey_table_text(table, texts[i], strlen(texts[i]));
+        else
+            marey_table_null(table);
+}
+
+void marey__put_reals(marey_table *table, const double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (values[i] == values[i]) /* not NaN */
+            marey_table_f64(table, values[i]);
+        else
+            marey_table_null(table);
+}
+
+void marey__put_counts(marey_table *table, const uint64_t *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        marey_table_u64(table, values[i]);
+}
+
 marey_status marey_table_status(const marey_table *table)
 {
     MAREY__TRY_MEMORY(table->status != MAREY_ENOMEM);
