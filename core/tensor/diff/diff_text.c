@@ -269,11 +269,10 @@ static void draw_path(marey_table *drawn, const marey_table *from, size_t row)
 {
     const struct marey_cell path = marey__cell_of(from, row, "path"),
                             tree = marey__cell_of(from, row, "tree");
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&text, strcmp(tree.as.text, "gradients") == 0 ? "gradient " : "");
     marey__buf_put(&text, path.as.text, path.len);
     marey_table_text(drawn, text.data, text.failed ? 0 : text.len);
-    marey__buf_fini(&text);
 }
 
 /* The two shapes, types or texts, for rows without a worst element. */
@@ -377,11 +376,11 @@ static marey_status put_text(const marey_diff *diff, const struct marey_write_op
     return marey__lines_put_notes_apart(lines, diff->tables[MAREY__DIFF_WARNINGS]);
 }
 
-marey_status marey__diff_write_text(const marey_diff *diff,
+marey_status marey__diff_write_text(const marey_report *report,
                                     const struct marey_write_options *options, FILE *out)
 {
     struct marey__lines lines = {.out = out, .has_color = options->text.color != 0};
-    return marey__lines_close(&lines, put_text(diff, options, &lines));
+    return marey__lines_close(&lines, put_text(report->data, options, &lines));
 }
 
 /* ---- JSON ---- */
@@ -436,13 +435,13 @@ static void put_json_counts(struct marey__buf *line, const marey_diff *diff)
 static marey_status put_json(const marey_diff *diff, struct marey__lines *lines)
 {
     const marey_table *operations = diff->tables[MAREY__DIFF_OPERATIONS];
-    struct marey__buf *line = &lines->line, sentence = {0};
+    struct marey__buf *const line = &lines->line;
+    struct marey__buf sentence MAREY__FINALLY(marey__buf_fini) = {0};
     put_sentence(&sentence, diff);
     marey__buf_printf(line, "{\n  \"same\": %s,\n  \"partial\": %s,\n  \"summary\": ",
                       marey_diff_is_same(diff) ? "true" : "false",
                       marey_diff_is_partial(diff) ? "true" : "false");
     marey__json_put(line, sentence.data, sentence.failed ? 0 : sentence.len);
-    marey__buf_fini(&sentence);
     marey__buf_puts(line, ",\n  \"first\": ");
     put_json_first(line, diff->tables[MAREY__DIFF_FIRST]);
     marey__buf_puts(line, ",\n  \"operation\": ");
@@ -459,8 +458,10 @@ static marey_status put_json(const marey_diff *diff, struct marey__lines *lines)
     return marey__buf_to_stream(line, lines->out);
 }
 
-marey_status marey__diff_write_json(const marey_diff *diff, FILE *out)
+marey_status marey__diff_write_json(const marey_report *report,
+                                    const struct marey_write_options *options, FILE *out)
 {
     struct marey__lines lines = {.out = out};
-    return marey__lines_close(&lines, put_json(diff, &lines));
+    (void)options;
+    return marey__lines_close(&lines, put_json(report->data, &lines));
 }
