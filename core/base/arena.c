@@ -1,4 +1,4 @@
-/* Texts in blocks that never move. */
+/* Texts and other memory in blocks that never move. */
 #include <string.h>
 
 #include "base/internal.h"
@@ -8,32 +8,33 @@ enum { FIRST_BYTES = 480, MOST_BYTES = 16 << 10 };
 struct marey__arena_block {
     struct marey__arena_block *next;
     size_t used, size;
-    char bytes[];
+    _Alignas(16) char bytes[];
 };
 
-char *marey__arena_room(struct marey__arena *arena, size_t len)
+void *marey__arena_take(struct marey__arena *arena, size_t size, size_t align)
 {
     struct marey__arena_block *block = arena->blocks;
-    if (block == NULL || block->size - block->used < len) {
-        if (len > SIZE_MAX / 2)
+    size_t at = block != NULL ? (block->used + align - 1) & ~(align - 1) : 0;
+    if (block == NULL || block->size < at || block->size - at < size) {
+        if (size > SIZE_MAX / 2)
             return NULL;
         const size_t usual =
             block == NULL ? FIRST_BYTES : MAREY__MIN(2 * block->size, (size_t)MOST_BYTES);
-        const size_t size = MAREY__MAX(len, usual);
-        block = marey__alloc(sizeof *block + size);
+        const size_t room = MAREY__MAX(size, usual);
+        block = marey__alloc(sizeof *block + room);
         if (block == NULL)
             return NULL;
-        *block = (struct marey__arena_block){.next = arena->blocks, .size = size};
+        *block = (struct marey__arena_block){.next = arena->blocks, .size = room};
         arena->blocks = block;
+        at = 0;
     }
-    char *const room = block->bytes + block->used;
-    block->used += len;
-    return room;
+    block->used = at + size;
+    return block->bytes + at;
 }
 
 char *marey__arena_text(struct marey__arena *arena, const char *text, size_t len)
 {
-    char *const kept = len < SIZE_MAX ? marey__arena_room(arena, len + 1) : NULL;
+    char *const kept = len < SIZE_MAX ? marey__arena_take(arena, len + 1, 1) : NULL;
     if (kept == NULL)
         return NULL;
     if (len != 0)

@@ -73,6 +73,32 @@ MAREY_PRIVATE_API void *marey__calloc(size_t n, size_t size)
 MAREY_PRIVATE_API void *marey__realloc(void *p, size_t size) __attribute__((alloc_size(2)));
 MAREY_PRIVATE_API char *marey__strndup(const char *s, size_t len);
 MAREY_PRIVATE_API void marey__free(void *p);
+/*
+ * Behind the name of a local variable: `function` gets its address at the end of the block, whichever way that is left. So
+ *     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
+ */
+#define MAREY__FINALLY(function) __attribute__((cleanup(function)))
+/* The same of a pointer from marey__alloc. What has become somebody else's is set to NULL before. */
+#define MAREY__FREED MAREY__FINALLY(marey__free_at)
+static inline void marey__free_at(const void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    marey__free(memory);
+}
+/* Hold a mutex up to the end of the block, one in each. */
+#define MAREY__HOLD(mutex)                                                                         \
+    pthread_mutex_t *const held_ __attribute__((unused)) MAREY__FINALLY(marey__let_go) =           \
+        marey__take_hold(mutex)
+static inline pthread_mutex_t *marey__take_hold(pthread_mutex_t *mutex)
+{
+    pthread_mutex_lock(mutex);
+    return mutex;
+}
+static inline void marey__let_go(pthread_mutex_t *const *mutex)
+{
+    pthread_mutex_unlock(*mutex);
+}
 /* Tests: the n-th allocation from now fails, and the ones after it succeed; 0 switches this off. */
 MAREY_PRIVATE_API void marey__alloc_fail_nth(uint64_t n);
 
@@ -432,13 +458,13 @@ MAREY_PRIVATE_API void marey__index_fini(struct marey__index *index);
  * table: typed tables (marey/table.h), the texts in them, and the quantile sketch that statistics come from.
  */
 
-/* Copies of texts that stay where they are until fini. A zeroed one is empty. */
+/* Memory that stays where it is until fini, such as copies of texts. A zeroed one is empty. */
 struct marey__arena {
     struct marey__arena_block *blocks; /* the latest first */
 };
 
-/* Room for `len` bytes, of no alignment; NULL on out of memory. */
-MAREY_PRIVATE_API char *marey__arena_room(struct marey__arena *arena, size_t len);
+/* `size` bytes at a multiple of `align`, a power of two up to 16; NULL on out of memory. */
+MAREY_PRIVATE_API void *marey__arena_take(struct marey__arena *arena, size_t size, size_t align);
 /* A copy that ends with a NUL, NULL on out of memory. `text` may be NULL when `len` is 0. */
 MAREY_PRIVATE_API char *marey__arena_text(struct marey__arena *arena, const char *text, size_t len);
 MAREY_PRIVATE_API void marey__arena_fini(struct marey__arena *arena);
@@ -618,6 +644,16 @@ MAREY_PRIVATE_API size_t marey__text_put(struct marey__buf *buf, const char *tex
 /* Hand the buffer to the stream and empty it. MAREY_ENOMEM when it had failed, MAREY_EIO when the stream refuses. */
 MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__buf_to_stream(struct marey__buf *buf,
                                                                       FILE *out);
+
+/* Several cells of a row; null for NULL and "", and for NaN. */
+MAREY_PRIVATE_API void marey__put_texts(marey_table *table, const char *const *texts, size_t n);
+MAREY_PRIVATE_API void marey__put_reals(marey_table *table, const double *values, size_t n);
+MAREY_PRIVATE_API void marey__put_counts(marey_table *table, const uint64_t *values, size_t n);
+#define MAREY__PUT_CELLS(put, type, table, ...)                                                    \
+    put((table), (const type[]){__VA_ARGS__}, sizeof((const type[]){__VA_ARGS__}) / sizeof(type))
+#define MAREY__PUT_TEXTS(...) MAREY__PUT_CELLS(marey__put_texts, char *const, __VA_ARGS__)
+#define MAREY__PUT_REALS(...) MAREY__PUT_CELLS(marey__put_reals, double, __VA_ARGS__)
+#define MAREY__PUT_COUNTS(...) MAREY__PUT_CELLS(marey__put_counts, uint64_t, __VA_ARGS__)
 
 /* By the name of a column that the table has. */
 static inline struct marey_cell marey__cell_of(const marey_table *table, size_t row,

@@ -123,7 +123,7 @@ static const char *keep_text(marey_table *table, const char *text, size_t len)
         table->n_rows != 0 ? cells->values[table->n_rows - 1].text : NULL; /* NULL in a null cell */
     if (before != NULL && length_of(before) == len && memcmp(before, text, len) == 0)
         return before;
-    char *const room = marey__arena_room(&table->texts, sizeof len + len + 1);
+    char *const room = marey__arena_take(&table->texts, sizeof len + len + 1, 1);
     if (room == NULL)
         return NULL;
     memcpy(room, &len, sizeof len);
@@ -171,6 +171,30 @@ void marey_table_null(marey_table *table)
 {
     if (table->status == MAREY_OK && table->n_columns != 0)
         put(table, (union value){0}, true);
+}
+
+void marey__put_texts(marey_table *table, const char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (texts[i] != NULL && texts[i][0] != '\0')
+            marey_table_text(table, texts[i], strlen(texts[i]));
+        else
+            marey_table_null(table);
+}
+
+void marey__put_reals(marey_table *table, const double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (values[i] == values[i]) /* not NaN */
+            marey_table_f64(table, values[i]);
+        else
+            marey_table_null(table);
+}
+
+void marey__put_counts(marey_table *table, const uint64_t *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        marey_table_u64(table, values[i]);
 }
 
 marey_status marey_table_status(const marey_table *table)

@@ -194,6 +194,7 @@ bool marey__json_end(struct marey__json *json);
 struct marey__json_key {
     const char *name; /* NULL: the end of a list of them */
     bool (*read)(struct marey__json *json, void *into);
+    size_t offset; /* in what the object is read into */
 };
 /* The next value: an object, by its keys. Other keys are skipped, so that later versions may have more. */
 bool marey__json_object(struct marey__json *json, const struct marey__json_key *keys, void *into);

@@ -508,7 +508,8 @@ bool marey__json_object(struct marey__json *json, const struct marey__json_key *
         const struct marey__json_key *key = keys;
         while (key->name != NULL && strcmp(key->name, json->text) != 0)
             key++;
-        if (!(key->name != NULL ? key->read(json, into) : marey__json_skip(json)))
+        if (!(key->name != NULL ? key->read(json, (char *)into + key->offset)
+                                : marey__json_skip(json)))
             return false;
     }
     return json->mistake == NULL;

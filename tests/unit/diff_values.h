@@ -17,9 +17,10 @@ struct made_side {
 };
 
 static inline marey_status get_made(const struct marey__diff_side *side, size_t value,
-                                    struct marey_tensor *out)
+                                    struct marey__tensor_file *file, struct marey_tensor *out)
 {
     const struct made_side *made = side->ctx;
+    (void)file;
     if (!made->values[value].has_data)
         return marey__fail(MAREY_ESTATE, "%s has no numbers", made->values[value].name);
     *out = made->tensors[value];
@@ -44,7 +45,7 @@ static inline size_t add_made(struct made_side *made, const char *name, enum mar
         .has_data = 1,
     };
     made->side.values = made->values;
-    made->side.get = get_made;
+    made->side.open = get_made;
     made->side.ctx = made;
     return i;
 }

@@ -67,7 +67,6 @@ static void equal_paths_are_paired_in_any_order(void **state)
     add(&p->b, "x", 0);
     align(p);
     expect(p, "x=x y=y");
-    assert_int_equal(p->pairs.n_renamed, 0);
 }
 
 static void what_one_side_lacks_stands_where_it_was(void **state)
@@ -106,7 +105,6 @@ static void an_inserted_operation_moves_the_numbers_of_those_behind_it(void **st
     align(p);
     expect(p, "ops[0].add=ops[0].add ops[1].mul=ops[1].mul -=ops[2].cast ops[2].relu=ops[3].relu "
               "ops[3].add=ops[4].add");
-    assert_int_equal(p->pairs.n_renamed, 2);
 }
 
 static void equal_digests_count_more_than_equal_paths(void **state)

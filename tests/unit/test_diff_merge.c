@@ -12,7 +12,6 @@
 struct fixture {
     struct made_side made[2], whole;
     struct marey__diff_side ranks[2], side;
-    struct marey__diff_merged *merged;
     struct marey_diff_options options;
 };
 
@@ -25,7 +24,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
-    marey__diff_merge_close(f->merged);
+    marey__diff_merge_close(&f->side);
     free(f);
     return 0;
 }
@@ -34,13 +33,13 @@ static marey_status open_merged(struct fixture *f)
 {
     f->ranks[0] = f->made[0].side;
     f->ranks[1] = f->made[1].side;
-    return marey__diff_merge_open(f->ranks, 2, &f->whole.side, &f->options, &f->merged, &f->side);
+    return marey__diff_merge_open(f->ranks, 2, &f->whole.side, &f->options, &f->side);
 }
 
 static struct marey_tensor get(struct fixture *f, size_t i)
 {
     struct marey_tensor tensor;
-    assert_int_equal(f->side.get(&f->side, i, &tensor), MAREY_OK);
+    assert_int_equal(f->side.open(&f->side, i, NULL, &tensor), MAREY_OK);
     return tensor;
 }
 
@@ -99,7 +98,7 @@ static void integers_are_no_parts_of_a_sum(void **state)
     add_made(&f->whole, "n", MAREY_I64, a, 1);
     assert_int_equal(open_merged(f), MAREY_OK);
     struct marey_tensor tensor;
-    assert_int_equal(f->side.get(&f->side, 0, &tensor), MAREY_EINVAL);
+    assert_int_equal(f->side.open(&f->side, 0, NULL, &tensor), MAREY_EINVAL);
 }
 
 static void the_copy_that_is_not_one_is_given(void **state)
@@ -135,17 +134,17 @@ static void each_failing_allocation_is_told_and_leaks_nothing(void **state)
     add_floats(&f->whole, "x", whole, 2);
     for (uint64_t n = 1;; n++) {
         struct marey_tensor tensor;
-        f->merged = NULL;
+        f->side.ctx = NULL;
         marey__alloc_fail_nth(n);
         marey_status status = open_merged(f);
         if (status == MAREY_OK)
-            status = f->side.get(&f->side, 0, &tensor);
+            status = f->side.open(&f->side, 0, NULL, &tensor);
         marey__alloc_fail_nth(0);
         if (status == MAREY_OK)
             break;
         assert_int_equal(status, MAREY_ENOMEM);
-        marey__diff_merge_close(f->merged);
-        f->merged = NULL;
+        marey__diff_merge_close(&f->side);
+        f->side.ctx = NULL;
         assert_true(n < 100);
     }
 }

@@ -112,54 +112,47 @@ marey_status marey_calls_record(struct marey_calls *calls)
     return MAREY_OK;
 }
 
-void marey_calls_unrecord(struct marey_calls *calls)
+/* This profile is no longer recorded. */
+static void record_end(struct marey_calls *calls, bool is_written)
 {
-    pthread_mutex_lock(&recorded.lock);
-    if (recorded.calls == calls && calls != NULL) {
+    MAREY__HOLD(&recorded.lock);
+    if (recorded.calls != calls || calls == NULL)
+        return;
+    if (is_written)
         write_now();
-        set_recorded(NULL);
-    }
-    pthread_mutex_unlock(&recorded.lock);
+    set_recorded(NULL);
 }
 
-/* This profile is no longer recorded. */
-static void record_forget(struct marey_calls *calls)
+void marey_calls_unrecord(struct marey_calls *calls)
 {
-    pthread_mutex_lock(&recorded.lock);
-    if (recorded.calls == calls)
-        set_recorded(NULL);
-    pthread_mutex_unlock(&recorded.lock);
+    record_end(calls, true);
 }
 
 static void record_stop(void)
 {
-    pthread_mutex_lock(&recorded.lock);
+    MAREY__HOLD(&recorded.lock);
     if (recorded.calls != NULL)
         write_now();
-    pthread_mutex_unlock(&recorded.lock);
 }
 
 /* ---- what options ask for ---- */
 
 static void record_configure(const struct marey__settings *s)
 {
-    pthread_mutex_lock(&recorded.lock);
+    MAREY__HOLD(&recorded.lock);
     recorded.asked = *(const struct calls_settings *)marey__settings_of(s, &instrument);
-    pthread_mutex_unlock(&recorded.lock);
 }
 
 int marey_calls_asked_get(struct marey_calls_asked *out)
 {
-    pthread_mutex_lock(&recorded.lock);
-    const bool is_asked = recorded.asked.is_wanted && marey_enabled();
-    if (is_asked) {
-        *out = (struct marey_calls_asked){.signatures = recorded.asked.signatures,
-                                          .builtins = recorded.asked.builtins,
-                                          .memory_bytes = recorded.asked.memory_bytes};
-        memcpy(out->modules, recorded.asked.modules, sizeof out->modules);
-    }
-    pthread_mutex_unlock(&recorded.lock);
-    return is_asked;
+    MAREY__HOLD(&recorded.lock);
+    if (!recorded.asked.is_wanted || !marey_enabled())
+        return 0;
+    *out = (struct marey_calls_asked){.signatures = recorded.asked.signatures,
+                                      .builtins = recorded.asked.builtins,
+                                      .memory_bytes = recorded.asked.memory_bytes};
+    memcpy(out->modules, recorded.asked.modules, sizeof out->modules);
+    return 1;
 }
 
 /* ---- the calling thread ---- */
@@ -167,12 +160,11 @@ int marey_calls_asked_get(struct marey_calls_asked *out)
 /* A new thread of a profile, called by that thread. */
 static void record_thread(struct marey_calls_thread *thread)
 {
-    pthread_mutex_lock(&recorded.lock);
+    MAREY__HOLD(&recorded.lock);
     if (recorded.calls == thread->calls) {
         self.thread = thread;
         self.turn = recorded.turn;
     }
-    pthread_mutex_unlock(&recorded.lock);
 }
 
 int marey_calls_current(uint32_t *profile, uint32_t *node)
@@ -216,21 +208,18 @@ struct marey_calls *marey_calls_create(const struct marey_calls_options *options
                                                                                  : 0.0;
     calls->threads_end = &calls->threads;
     marey__clock_moment(calls->timer == MAREY__TIMER_TSC, &calls->begin);
-    pthread_mutex_lock(&registry.lock);
+    MAREY__HOLD(&registry.lock);
     calls->next = registry.first;
-    registry.first = calls;
-    pthread_mutex_unlock(&registry.lock);
-    return calls;
+    return registry.first = calls;
 }
 
 static void unregister(const struct marey_calls *calls)
 {
-    pthread_mutex_lock(&registry.lock);
+    MAREY__HOLD(&registry.lock);
     struct marey_calls **link = &registry.first;
     while (*link != calls)
         link = &(*link)->next;
     *link = calls->next;
-    pthread_mutex_unlock(&registry.lock);
 }
 
 static void free_thread(struct marey_calls_thread *thread)
@@ -243,7 +232,7 @@ void marey_calls_destroy(struct marey_calls *calls)
 {
     if (calls == NULL)
         return;
-    record_forget(calls);
+    record_end(calls, false);
     unregister(calls);
     for (struct marey_calls_thread *thread = calls->threads, *next; thread != NULL; thread = next) {
         next = thread->next;
@@ -291,17 +280,15 @@ struct marey_calls_thread *marey_calls_thread_create(struct marey_calls *calls)
 
 void marey_calls_name_thread(struct marey_calls_thread *thread, const char *name)
 {
-    pthread_mutex_lock(&thread->calls->lock);
+    MAREY__HOLD(&thread->calls->lock);
     snprintf(thread->name, sizeof thread->name, "%s", name);
-    pthread_mutex_unlock(&thread->calls->lock);
 }
 
 static void settle(struct marey_calls *calls, const uint64_t *now)
 {
-    pthread_mutex_lock(&calls->lock);
+    MAREY__HOLD(&calls->lock);
     for (struct marey_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
         marey__calls_tree_settle(thread, now != NULL ? *now : marey__calls_now(thread));
-    pthread_mutex_unlock(&calls->lock);
 }
 
 void marey_calls_settle(struct marey_calls *calls)
@@ -326,7 +313,7 @@ void marey_calls_set_cost(struct marey_calls *calls, uint64_t cost_ps)
 
 void marey_calls_counts_get(struct marey_calls *calls, struct marey_calls_counts *out)
 {
-    pthread_mutex_lock(&calls->lock);
+    MAREY__HOLD(&calls->lock);
     *out =
         (struct marey_calls_counts){.nodes = __atomic_load_n(&calls->n_nodes, __ATOMIC_RELAXED),
                                     .widened = __atomic_load_n(&calls->n_widened, __ATOMIC_RELAXED),
@@ -336,7 +323,6 @@ void marey_calls_counts_get(struct marey_calls *calls, struct marey_calls_counts
                                     .threads = calls->n_threads};
     for (const struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next)
         out->other_paths += __atomic_load_n(&t->n_other, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&calls->lock);
 }
 
 double marey_calls_ns_per_tick(const struct marey_calls *calls)

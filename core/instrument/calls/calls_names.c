@@ -89,28 +89,24 @@ uint32_t marey_calls_define(struct marey_calls *calls, const struct marey_calls_
     wanted.qualified = text_of(wanted.qualified);
     wanted.file = text_of(wanted.file);
     wanted.module = text_of(wanted.module);
-    pthread_mutex_lock(&calls->lock);
-    const uint32_t number = add_function(calls, &wanted);
-    pthread_mutex_unlock(&calls->lock);
-    return number;
+    MAREY__HOLD(&calls->lock);
+    return add_function(calls, &wanted);
 }
 
 void marey_calls_release_function(struct marey_calls *calls, uint32_t function)
 {
-    pthread_mutex_lock(&calls->lock);
+    MAREY__HOLD(&calls->lock);
     if (function != 0 && function <= calls->n_names)
         calls->names[function - 1].is_released = true;
-    pthread_mutex_unlock(&calls->lock);
 }
 
 int marey_calls_function_get(struct marey_calls *calls, uint32_t number,
                              struct marey_calls_function *out)
 {
-    pthread_mutex_lock(&calls->lock);
+    MAREY__HOLD(&calls->lock);
     const bool is_there = number != 0 && number <= calls->n_names;
     if (is_there)
         *out = calls->names[number - 1].function;
-    pthread_mutex_unlock(&calls->lock);
     return is_there;
 }
 
@@ -145,29 +141,22 @@ static uint32_t add_signature(struct marey_calls *calls, struct marey__calls_tex
 uint32_t marey_calls_signature(struct marey_calls *calls, uint32_t function, const char *text,
                                size_t len, double elements)
 {
-    pthread_mutex_lock(&calls->lock);
-    const uint32_t number =
-        add_signature(calls, (struct marey__calls_text){.function = function,
-                                                        .text = (char *)(uintptr_t)text,
-                                                        .len = len,
-                                                        .elements = elements});
-    pthread_mutex_unlock(&calls->lock);
-    return number;
+    const struct marey__calls_text wanted = {function, (char *)(uintptr_t)text, len, elements};
+    MAREY__HOLD(&calls->lock);
+    return add_signature(calls, wanted);
 }
 
 int marey_calls_signature_get(struct marey_calls *calls, uint32_t number, uint32_t *function,
                               const char **text, double *elements)
 {
-    pthread_mutex_lock(&calls->lock);
-    const bool is_there = number != 0 && number <= calls->n_texts;
-    if (is_there) {
-        const struct marey__calls_text *const found = &calls->texts[number - 1];
-        *function = found->function;
-        *text = found->text;
-        *elements = found->elements;
-    }
-    pthread_mutex_unlock(&calls->lock);
-    return is_there;
+    MAREY__HOLD(&calls->lock);
+    if (number == 0 || number > calls->n_texts)
+        return 0;
+    const struct marey__calls_text *const found = &calls->texts[number - 1];
+    *function = found->function;
+    *text = found->text;
+    *elements = found->elements;
+    return 1;
 }
 
 void marey__calls_names_fini(struct marey_calls *calls)

@@ -43,21 +43,20 @@ static uint32_t row_of(struct row_set *set, const struct marey_calls_row *key)
 /* ---- the tree as an array ---- */
 
 /* The index of a node in the array, by number. */
-static marey_status gather_nodes(struct marey_calls *calls, struct walk *walk, uint32_t **places)
+static marey_status gather_nodes(struct marey_calls *calls, struct walk *walk, uint32_t *places)
 {
     size_t n = 0;
     for (const struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next)
         n += (size_t)t->n_nodes;
     walk->visits = marey__calloc(n + 1, sizeof *walk->visits);
-    *places = marey__calloc((size_t)calls->last_node + 1, sizeof **places);
-    MAREY__TRY_MEMORY(walk->visits != NULL && *places != NULL);
+    MAREY__TRY_MEMORY(walk->visits != NULL && places != NULL);
     for (const struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next) {
         uint64_t left = t->n_nodes;
         for (const struct marey__calls_chunk *chunk = t->chunks; left > 0; chunk = chunk->next)
             for (size_t i = 0; i < MAREY__CALLS_CHUNK && left > 0; i++, left--) {
                 const struct marey__calls_node *const node = &chunk->nodes[i];
                 walk->visits[walk->n++].node = node;
-                (*places)[node->number] = (uint32_t)walk->n;
+                places[node->number] = (uint32_t)walk->n;
             }
     }
     return MAREY_OK;
@@ -160,36 +159,35 @@ static struct marey_calls_row *take_rows(struct row_set *set, size_t *n)
 /* The lock is held. */
 static marey_status add_up(struct marey_calls *calls, struct walk *walk, struct marey_calls_rows *out)
 {
-    uint32_t *places = NULL, first_root = 0;
-    marey_status status = gather_nodes(calls, walk, &places);
-    if (status == MAREY_OK)
-        status = link_nodes(walk, places, &first_root);
-    marey__free(places);
-    MAREY_TRY(status);
+    uint32_t *const places MAREY__FREED = marey__calloc((size_t)calls->last_node + 1, sizeof *places);
+    uint32_t first_root = 0;
+    MAREY_TRY(gather_nodes(calls, walk, places));
+    MAREY_TRY(link_nodes(walk, places, &first_root));
     walk_from(walk, first_root);
     out->functions = take_rows(&walk->functions, &out->n_functions);
     out->pairs = take_rows(&walk->pairs, &out->n_pairs);
     return out->functions != NULL && out->pairs != NULL ? MAREY_OK : marey__no_memory();
 }
 
+static void walk_fini(struct walk *walk)
+{
+    marey__free(walk->visits);
+    marey__free(walk->functions.rows);
+    marey__key_map_fini(&walk->functions.by_names);
+    marey__free(walk->pairs.rows);
+    marey__key_map_fini(&walk->pairs.by_names);
+}
+
 marey_status marey_calls_rows_init(struct marey_calls *calls, int by_signature,
                                    struct marey_calls_rows *out)
 {
-    struct walk walk = {.by_signature = by_signature != 0};
-    struct marey_calls_rows rows = {0};
-    pthread_mutex_lock(&calls->lock);
-    const marey_status status = add_up(calls, &walk, &rows);
-    pthread_mutex_unlock(&calls->lock);
-    marey__free(walk.visits);
-    marey__free(walk.functions.rows);
-    marey__key_map_fini(&walk.functions.by_names);
-    marey__free(walk.pairs.rows);
-    marey__key_map_fini(&walk.pairs.by_names);
-    if (status == MAREY_OK)
-        *out = rows;
-    else
-        marey_calls_rows_fini(&rows);
-    return status;
+    struct walk walk MAREY__FINALLY(walk_fini) = {.by_signature = by_signature != 0};
+    struct marey_calls_rows rows MAREY__FINALLY(marey_calls_rows_fini) = {0};
+    MAREY__HOLD(&calls->lock);
+    MAREY_TRY(add_up(calls, &walk, &rows));
+    *out = rows;
+    rows = (struct marey_calls_rows){0};
+    return MAREY_OK;
 }
 
 void marey_calls_rows_fini(struct marey_calls_rows *rows)

@@ -227,7 +227,8 @@ static marey_status append_process(struct marey_calls *calls, struct marey__log 
 {
     const double ns_per_tick = marey_calls_ns_per_tick(calls);
     const bool is_tsc = calls->timer == MAREY__TIMER_TSC;
-    struct marey__buf texts = {0}, command = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
+    struct marey__buf command MAREY__FINALLY(marey__buf_fini) = {0};
     char host[256];
     marey__identity_host(host, sizeof host);
     marey__identity_command(&command);
@@ -239,10 +240,7 @@ static marey_status append_process(struct marey_calls *calls, struct marey__log 
     marey__texts_put(&texts, MAREY__KEY_CLOCK, is_tsc ? "tsc" : "monotonic");
     marey__texts_printf(&texts, MAREY__KEY_TICK_HZ, "%.0f", is_tsc ? 1e9 / ns_per_tick : 1e9);
     marey__texts_put(&texts, MAREY__KEY_POOL, "");
-    const marey_status status = marey__log_append_texts(log, MAREY__BLOCK_LOG, &texts);
-    marey__buf_fini(&command);
-    marey__buf_fini(&texts);
-    return status;
+    return marey__log_append_texts(log, MAREY__BLOCK_LOG, &texts);
 }
 
 static marey_status append_begin(struct marey_calls *calls, struct marey__log *log)
@@ -256,11 +254,9 @@ static marey_status append_begin(struct marey_calls *calls, struct marey__log *l
 
 static marey_status append_end(struct marey__log *log)
 {
-    struct marey__buf texts = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
     marey__texts_put(&texts, MAREY__KEY_END, "stop");
-    const marey_status status = marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
-    marey__buf_fini(&texts);
-    return status;
+    return marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
 }
 
 static marey_status append_all(struct marey_calls *calls, struct marey__log *log)

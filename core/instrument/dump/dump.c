@@ -40,18 +40,16 @@ uint64_t marey_dump_count(void)
 
 void marey_dump_set_count(uint64_t count)
 {
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     marey__dump_set_step(count);
-    pthread_mutex_unlock(&dump->lock);
 }
 
 /* ---- adding ---- */
 
 static void count_one(uint64_t *what)
 {
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     ++*what;
-    pthread_mutex_unlock(&dump->lock);
 }
 
 /* No room in memory, and no use in waiting for it. */
@@ -66,14 +64,6 @@ static marey_status do_without(struct marey__dump_item *item)
     return MAREY_OK;
 }
 
-/* Of a GPU: once it is sent for, the item is another thread's until it is back. */
-static marey_status send_for(struct marey__dump_item *item, uint32_t measures, bool *is_away)
-{
-    const marey_status st = marey__dump_gpu_take(item, measures);
-    *is_away = st == MAREY_OK;
-    return st;
-}
-
 /*
  * Data that are handed over and lie as they are written stay where they are. A step that is larger than the budget goes on
  * in files, where the policy is to keep everything.
@@ -81,14 +71,16 @@ static marey_status send_for(struct marey__dump_item *item, uint32_t measures, b
 static marey_status keep_data(struct marey__dump_item *item, const struct marey_dump_value *value,
                               bool *is_away)
 {
+    *is_away = false;
     if (marey__dump_reserve(item->n_bytes))
         item->n_counted = item->n_bytes;
     else if (dump->options.policy == MAREY_DUMP_BLOCK)
         item->is_spilled = true;
     else
         return do_without(item);
+    *is_away = item->is_of_gpu;
     if (item->is_of_gpu)
-        return send_for(item, 0, is_away);
+        return marey__dump_gpu_take(item, 0);
     if (value->release == NULL || item->strides != NULL || item->is_spilled)
         return marey__dump_item_copy(item);
     item->value.tensor.strides = NULL;
@@ -96,6 +88,7 @@ static marey_status keep_data(struct marey__dump_item *item, const struct marey_
     return MAREY_OK;
 }
 
+/* Of a GPU: once it is sent for (`*is_away`), the item is another thread's until it is back. */
 static marey_status keep(struct marey__dump_item *item, const struct marey_dump_value *value,
                          bool *is_away)
 {
@@ -103,8 +96,8 @@ static marey_status keep(struct marey__dump_item *item, const struct marey_dump_
     const uint32_t measures = mode == MAREY_DUMP_STATS ? MAREY__MEASURE_STATS : MAREY__MEASURE_DIGEST;
     if (mode == MAREY_DUMP_FULL || item->value.type != MAREY_DUMP_CONTAINER)
         return item->n_bytes > 0 ? keep_data(item, value, is_away) : MAREY_OK;
-    return item->is_of_gpu && item->n_bytes > 0 ? send_for(item, measures, is_away)
-                                                : marey__dump_item_measure(item, measures);
+    *is_away = item->is_of_gpu && item->n_bytes > 0;
+    return *is_away ? marey__dump_gpu_take(item, measures) : marey__dump_item_measure(item, measures);
 }
 
 /* Nothing is left of what the program lent, but what it handed over. */
@@ -115,7 +108,7 @@ static void take_data(struct marey__dump_item *item, const struct marey_dump_val
     item->is_of_gpu = item->value.tensor.memory == MAREY_MEMORY_CUDA;
     bool is_away = false;
     const marey_status st = keep(item, value, &is_away);
-    if (is_away)
+    if (is_away && st == MAREY_OK)
         return;
     if (st != MAREY_OK) {
         marey__say("dump: a tensor is missing: %s", marey_last_error());
@@ -132,21 +125,15 @@ static void take_data(struct marey__dump_item *item, const struct marey_dump_val
 static marey_status insert(struct marey__dump_item *item, const struct marey_dump_part *parts,
                            size_t n_parts)
 {
-    marey_status st = MAREY_OK;
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     if (dump->now == NULL)
         dump->now = marey__dump_step_create();
-    if (dump->now == NULL)
-        st = marey__no_memory();
-    else
-        st = marey__dump_tree_put(&dump->now->trees[item->tree], parts, n_parts, item->value.kind,
-                                  &item->node);
-    if (st == MAREY_OK) {
-        item->seq = dump->seq++;
-        marey__dump_step_put(dump->now, item);
-    }
-    pthread_mutex_unlock(&dump->lock);
-    return st;
+    MAREY__TRY_MEMORY(dump->now != NULL);
+    MAREY_TRY(marey__dump_tree_put(&dump->now->trees[item->tree], parts, n_parts, item->value.kind,
+                                   &item->node));
+    item->seq = dump->seq++;
+    marey__dump_step_put(dump->now, item);
+    return MAREY_OK;
 }
 
 /* Out of memory is reported once and counted; it is not an error of the program. */
@@ -196,22 +183,17 @@ marey_status marey_dump_add_on(const char *path, const struct marey_tensor *tens
     size_t n_parts = 1;
     for (const char *c = path; *c != '\0'; c++)
         n_parts += *c == '.';
-    struct marey_dump_part few[MAREY__FEW_PARTS] = {{0}}, *parts = few;
-    if (n_parts > MAREY__FEW_PARTS)
-        parts = marey__alloc(n_parts * sizeof *parts);
-    if (parts == NULL)
+    struct marey__dump_path split MAREY__FINALLY(marey__dump_path_fini) = {0};
+    marey__dump_path_init(&split, n_parts);
+    if (split.parts == NULL)
         return forgive(marey__no_memory());
     for (size_t i = 0; i < n_parts; i++) {
         const size_t len = strcspn(path, ".");
-        parts[i] = (struct marey_dump_part){.key = path, .key_len = len};
+        split.parts[i] = (struct marey_dump_part){.key = path, .key_len = len};
         path += len + 1;
     }
-    const marey_status st =
-        marey_dump_put_on(MAREY_DUMP_TENSORS, parts, n_parts,
-                          &(struct marey_dump_value){.kind = MAREY_DUMP_TENSOR, .tensor = *tensor});
-    if (parts != few)
-        marey__free(parts);
-    return st;
+    return marey_dump_put_on(MAREY_DUMP_TENSORS, split.parts, n_parts,
+                             &(struct marey_dump_value){.kind = MAREY_DUMP_TENSOR, .tensor = *tensor});
 }
 
 /* ---- what waits ---- */
@@ -225,21 +207,18 @@ static void wait_for_visitors(void)
 
 uint64_t marey_dump_pending(enum marey_dump_tree tree)
 {
-    pthread_mutex_lock(&dump->lock);
-    const uint64_t n = dump->now != NULL ? dump->now->n_items[tree == MAREY_DUMP_GRADIENTS] : 0;
-    pthread_mutex_unlock(&dump->lock);
-    return n;
+    MAREY__HOLD(&dump->lock);
+    return dump->now != NULL ? dump->now->n_items[tree == MAREY_DUMP_GRADIENTS] : 0;
 }
 
 void marey_dump_retype(enum marey_dump_tree tree, enum marey_dump_type type)
 {
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     wait_for_visitors();
     if (dump->now != NULL && type != MAREY_DUMP_PICKLE && (unsigned)type < MAREY_N_DUMP_TYPES)
         for (struct marey__dump_item *item = dump->now->first; item != NULL; item = item->next)
             if (item->tree == tree && item->value.kind == MAREY_DUMP_TENSOR)
                 item->value.type = type;
-    pthread_mutex_unlock(&dump->lock);
 }
 
 void marey_dump_clear(enum marey_dump_tree tree)
@@ -261,19 +240,17 @@ void marey_dump_clear(enum marey_dump_tree tree)
 static marey_status show(const struct marey__dump_step *step, struct marey__dump_item *item,
                          marey_dump_visit *visit, void *ctx, int *goes_on)
 {
-    struct marey_dump_part few[MAREY__FEW_PARTS];
+    struct marey__dump_path path MAREY__FINALLY(marey__dump_path_fini) = {0};
     marey__dump_await(item);
-    struct marey_dump_entry entry = {.tree = item->tree, .value = item->value};
     pthread_mutex_lock(&dump->lock); /* another thread may be adding */
-    struct marey_dump_part *const parts = marey__dump_item_path(step, item, few, &entry.n_parts);
+    marey__dump_item_path(step, item, &path);
     pthread_mutex_unlock(&dump->lock);
-    MAREY__TRY_MEMORY(parts != NULL);
-    entry.parts = parts;
+    MAREY__TRY_MEMORY(path.parts != NULL);
+    struct marey_dump_entry entry = {
+        .tree = item->tree, .parts = path.parts, .n_parts = path.n_parts, .value = item->value};
     entry.value.image = item->image;
     entry.value.release = NULL;
     *goes_on = visit(ctx, &entry);
-    if (parts != few)
-        marey__free(parts);
     return MAREY_OK;
 }
 
@@ -301,7 +278,6 @@ marey_status marey_dump_visit_pending(marey_dump_visit *visit, void *ctx)
 
 /* ---- steps ---- */
 
-/* The sentence of what could not be written, once. The lock is held. */
 marey_status marey__dump_take_failure(void)
 {
     if (dump->failure[0] == '\0')
@@ -351,10 +327,8 @@ marey_status marey_dump_flush(uint64_t *count)
 marey_status marey_dump_wait(void)
 {
     marey__dump_drain(0);
-    pthread_mutex_lock(&dump->lock);
-    const marey_status st = marey__dump_take_failure();
-    pthread_mutex_unlock(&dump->lock);
-    return st;
+    MAREY__HOLD(&dump->lock);
+    return marey__dump_take_failure();
 }
 
 marey_status marey_dump_trigger(const char *reason)
@@ -372,9 +346,8 @@ marey_status marey_dump_trigger(const char *reason)
 
 void marey_dump_counts_get(struct marey_dump_counts *out)
 {
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     *out = dump->counts;
-    pthread_mutex_unlock(&dump->lock);
 }
 
 const char *marey_dump_dir(void)

@@ -225,18 +225,23 @@ void marey__dump_claim_forget(struct marey__dump_claim *claim)
 
 /* ---- what an earlier run left ---- */
 
-void marey__dump_empty_folder(int folder, const char *name, const char *prefix)
+DIR *marey__dump_list_folder(int folder, const char *name)
 {
     const int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (dir == NULL) {
-        if (fd >= 0)
-            close(fd);
+    if (dir == NULL && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+void marey__dump_empty_folder(int folder, const char *name, const char *prefix)
+{
+    DIR *const dir = marey__dump_list_folder(folder, name);
+    if (dir == NULL)
         return;
-    }
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
-            unlinkat(fd, entry->d_name, 0); /* folders refuse, "." and ".." too */
+            unlinkat(dirfd(dir), entry->d_name, 0); /* folders refuse, "." and ".." too */
     closedir(dir);
 }
 

@@ -80,26 +80,22 @@ static bool write_with_reason(int from, const struct marey__held_file *to, const
                               const char *reason)
 {
     static const char none[] = "\"reason\":null";
-    const size_t len = strlen(name);
-    struct marey__buf text = {0}, quoted = {0};
-    if (len > 6 && strcmp(name + len - 6, ".jsonl") == 0)
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
+    struct marey__buf quoted MAREY__FINALLY(marey__buf_fini) = {0};
+    if (marey__ends_with(name, strlen(name), ".jsonl"))
         read_all(from, name, &text);
     marey__json_put(&quoted, reason, strlen(reason));
     const char *const at = text.len > 0 && !quoted.failed ? strstr(text.data, none) : NULL;
-    bool ok = at != NULL;
-    if (ok) {
-        struct marey__dump_file file;
-        const size_t before = (size_t)(at - text.data) + sizeof none - 1 - strlen("null");
-        const size_t after = (size_t)(at - text.data) + sizeof none - 1;
-        marey__dump_file_begin(&file, to, name, dump->options.durable != 0);
-        marey__dump_file_put(&file, text.data, before);
-        marey__dump_file_put(&file, quoted.data, quoted.len);
-        marey__dump_file_put(&file, text.data + after, text.len - 1 - after);
-        ok = marey__dump_file_end(&file, true) == MAREY_OK;
-    }
-    marey__buf_fini(&text);
-    marey__buf_fini(&quoted);
-    return ok;
+    if (at == NULL)
+        return false;
+    struct marey__dump_file file;
+    const size_t after = (size_t)(at - text.data) + sizeof none - 1,
+                 before = after - strlen("null");
+    marey__dump_file_begin(&file, to, name, dump->options.durable != 0);
+    marey__dump_file_put(&file, text.data, before);
+    marey__dump_file_put(&file, quoted.data, quoted.len);
+    marey__dump_file_put(&file, text.data + after, text.len - 1 - after);
+    return marey__dump_file_end(&file, true) == MAREY_OK;
 }
 
 static marey_status move_entry(int from, const struct marey__held_file *target, const char *name,
@@ -125,13 +121,9 @@ static marey_status each_entry(uint64_t step, const struct marey__held_file *to,
     char path[PATH_MAX + 48];
     marey_status st = MAREY_OK;
     flight_path(path, sizeof path);
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (dir == NULL) {
-        if (fd >= 0)
-            close(fd);
+    DIR *const dir = marey__dump_list_folder(AT_FDCWD, path);
+    if (dir == NULL)
         return MAREY_OK;
-    }
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         if (!is_of(entry->d_name, step))
             continue;
@@ -148,7 +140,7 @@ static marey_status each_entry(uint64_t step, const struct marey__held_file *to,
 
 void marey__dump_flight_kept(uint64_t step)
 {
-    pthread_mutex_lock(&flight.lock);
+    MAREY__HOLD(&flight.lock);
     flight.is_made = true;
     if (marey__grow(&flight.steps, &flight.cap, flight.n + 1, sizeof *flight.steps))
         flight.steps[flight.n++] = step;
@@ -157,7 +149,6 @@ void marey__dump_flight_kept(uint64_t step)
             break; /* cannot be: nothing is moved */
         memmove(flight.steps, flight.steps + 1, --flight.n * sizeof *flight.steps);
     }
-    pthread_mutex_unlock(&flight.lock);
 }
 
 /* Where they are moved to. */
@@ -174,20 +165,19 @@ marey_status marey__dump_flight_publish(const char *reason)
     int rank, world;
     struct marey__held_file to = {.fd = -1};
     marey_rank_get(&rank, &world);
-    pthread_mutex_lock(&flight.lock);
+    MAREY__HOLD(&flight.lock);
     marey_status st = flight.n > 0 ? open_target(rank, world, &to) : MAREY_OK;
     for (size_t i = 0; i < flight.n && st == MAREY_OK; i++)
         st = each_entry(flight.steps[i], &to, reason);
     flight.n = 0;
     marey__held_close(&to);
-    pthread_mutex_unlock(&flight.lock);
     return st;
 }
 
 void marey__dump_flight_clear(void)
 {
     char path[PATH_MAX + 48];
-    pthread_mutex_lock(&flight.lock);
+    MAREY__HOLD(&flight.lock);
     for (; flight.n > 0; flight.n--)
         if (each_entry(flight.steps[flight.n - 1], NULL, NULL) != MAREY_OK)
             break;
@@ -198,7 +188,6 @@ void marey__dump_flight_clear(void)
     if (flight.is_made)
         rmdir(path);
     flight.is_made = false;
-    pthread_mutex_unlock(&flight.lock);
 }
 
 void marey__dump_flight_after_fork(void)

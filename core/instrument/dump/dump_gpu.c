@@ -151,10 +151,9 @@ struct marey__dump_worker marey__dump_gpu_worker = {
 /* Clones may take as much of the GPU's memory as copies of the host's. */
 static void wait_for_clones(uint64_t n_bytes)
 {
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     while (n_clone_bytes > 0 && n_clone_bytes + n_bytes > dump->options.memory_bytes)
         pthread_cond_wait(&dump->done, &dump->lock);
-    pthread_mutex_unlock(&dump->lock);
 }
 
 /* Again without any other clones, when the GPU has no memory for this one. */
@@ -171,37 +170,30 @@ static marey_status begin(const struct marey__gpu_region *region, void *stream,
 marey_status marey__dump_gpu_take(struct marey__dump_item *item, uint32_t measures)
 {
     struct marey__gpu_region region;
-    struct marey__dump_transit *const way = marey__calloc(1, sizeof *way);
+    struct marey__dump_transit *way MAREY__FREED = marey__calloc(1, sizeof *way);
     MAREY__TRY_MEMORY(way != NULL);
-    marey_status st = plan(item, &region, way);
+    MAREY_TRY(plan(item, &region, way));
     way->n_bytes = region.row_bytes * region.n_rows;
     way->measures = measures;
-    if (st == MAREY_OK) {
-        wait_for_clones(way->n_bytes);
-        st = begin(&region, (void *)item->value.tensor.stream, &way->copy);
-    }
-    if (st != MAREY_OK) {
-        marey__free(way);
-        return st;
-    }
+    wait_for_clones(way->n_bytes);
+    MAREY_TRY(begin(&region, (void *)item->value.tensor.stream, &way->copy));
     item->transit = way;
     item->is_measured_only = measures != 0;
     item->value.tensor.data = NULL;
     item->value.tensor.strides = NULL;
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     n_clone_bytes += way->n_bytes;
+    way = NULL; /* it is the item's */
     if (!marey__dump_worker_add(&marey__dump_gpu_worker, item))
         arrive(item);
-    pthread_mutex_unlock(&dump->lock);
     return MAREY_OK;
 }
 
 void marey__dump_await(struct marey__dump_item *item)
 {
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     while (item->transit != NULL)
         pthread_cond_wait(&dump->done, &dump->lock);
-    pthread_mutex_unlock(&dump->lock);
 }
 
 void marey__dump_gpu_after_fork(void)

@@ -260,34 +260,40 @@ struct marey__dump_step *marey__dump_step_create(void)
     return marey__calloc(1, sizeof(struct marey__dump_step));
 }
 
-struct marey_dump_part *marey__dump_item_path(const struct marey__dump_step *step,
-                                              const struct marey__dump_item *item,
-                                              struct marey_dump_part few[MAREY__FEW_PARTS],
-                                              size_t *n_parts)
+void marey__dump_path_init(struct marey__dump_path *path, size_t n_parts)
+{
+    path->n_parts = n_parts;
+    path->parts = n_parts <= MAREY__COUNT_OF(path->few)
+                      ? path->few
+                      : marey__alloc(n_parts * sizeof *path->parts);
+}
+
+void marey__dump_path_fini(struct marey__dump_path *path)
+{
+    if (path->parts != path->few)
+        marey__free(path->parts);
+}
+
+void marey__dump_item_path(const struct marey__dump_step *step, const struct marey__dump_item *item,
+                           struct marey__dump_path *path)
 {
     const struct marey__dump_tree *const tree = &step->trees[item->tree];
-    *n_parts = tree->nodes[item->node].depth;
-    struct marey_dump_part *const parts =
-        *n_parts <= MAREY__FEW_PARTS ? few : marey__alloc(*n_parts * sizeof *parts);
-    if (parts != NULL)
-        marey__dump_tree_path(tree, item->node, parts);
-    return parts;
+    marey__dump_path_init(path, tree->nodes[item->node].depth);
+    if (path->parts != NULL)
+        marey__dump_tree_path(tree, item->node, path->parts);
 }
 
 void marey__dump_item_name(const struct marey__dump_step *step, const struct marey__dump_item *item,
                            bool is_dotted, struct marey__buf *out)
 {
-    struct marey_dump_part few[MAREY__FEW_PARTS];
-    size_t n_parts;
-    struct marey_dump_part *const parts = marey__dump_item_path(step, item, few, &n_parts);
-    if (parts == NULL)
+    struct marey__dump_path path MAREY__FINALLY(marey__dump_path_fini) = {0};
+    marey__dump_item_path(step, item, &path);
+    if (path.parts == NULL)
         out->failed = true;
     else if (is_dotted)
-        marey__name_put_dotted(out, parts, n_parts);
+        marey__name_put_dotted(out, path.parts, path.n_parts);
     else
-        marey__name_put(out, item->tree, parts, n_parts);
-    if (parts != few)
-        marey__free(parts);
+        marey__name_put(out, item->tree, path.parts, path.n_parts);
 }
 
 void marey__dump_step_put(struct marey__dump_step *step, struct marey__dump_item *item)

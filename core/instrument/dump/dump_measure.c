@@ -53,10 +53,9 @@ void marey__dump_measure_begin(struct marey__dump_item *item, uint32_t what)
     if (item->measure != NULL || what == 0 ||
         (item->measure = marey__calloc(1, sizeof *item->measure)) == NULL)
         return;
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     item->measuring = (struct marey__dump_measuring){.state = MAREY__MEASURE_WAITS, .what = what};
     marey__dump_worker_add(&marey__dump_measure_worker, item);
-    pthread_mutex_unlock(&dump->lock);
 }
 
 /* Take an item that waits out of the queue; without a thread it is not there. The lock is held. */

@@ -39,7 +39,7 @@ static struct piece *piece_of(void *bytes)
 static struct piece *take_kept(size_t size)
 {
     struct piece **best = NULL;
-    pthread_mutex_lock(&memory.lock);
+    MAREY__HOLD(&memory.lock);
     for (struct piece **at = &memory.kept; *at != NULL; at = &(*at)->next)
         if ((*at)->size >= size && (*at)->size / 2 <= size &&
             (best == NULL || (*at)->size < (*best)->size))
@@ -49,7 +49,6 @@ static struct piece *take_kept(size_t size)
         *best = piece->next;
         memory.n_kept_bytes -= piece->size;
     }
-    pthread_mutex_unlock(&memory.lock);
     return piece;
 }
 
@@ -72,23 +71,19 @@ static struct piece *take_large(size_t size)
     return piece_of(bytes);
 }
 
-/* The lock is held. True: the caller frees it. */
-static bool is_too_much(struct piece *piece)
-{
-    if (memory.n_kept_bytes + piece->size > memory.limit)
-        return true;
-    piece->next = memory.kept;
-    memory.kept = piece;
-    memory.n_kept_bytes += piece->size;
-    return false;
-}
-
-static void give_large(struct piece *piece)
+/* One less lies in a piece, or it is a large one itself: when it is empty, it is kept, or else freed. NULL: nothing. */
+static void leave(struct piece *piece)
 {
     pthread_mutex_lock(&memory.lock);
-    const bool is_freed = is_too_much(piece);
+    const bool is_empty = piece != NULL && (piece->n_live == 0 || --piece->n_live == 0),
+               is_kept = is_empty && memory.n_kept_bytes + piece->size <= memory.limit;
+    if (is_kept) {
+        piece->next = memory.kept;
+        memory.kept = piece;
+        memory.n_kept_bytes += piece->size;
+    }
     pthread_mutex_unlock(&memory.lock);
-    if (is_freed)
+    if (is_empty && !is_kept)
         marey__free(piece->begin);
 }
 
@@ -99,10 +94,13 @@ static size_t small_size(size_t size)
     return ALIGN + (size + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* NULL when the slab is full. The lock is held. */
-static void *put_into_slab(size_t size)
+/* NULL when the slab is full. `next` NULL: the one that is filled; else that one is filled from now on. */
+static void *put_into_slab(size_t size, struct piece *next, struct piece **before)
 {
-    struct piece *const slab = memory.slab;
+    MAREY__HOLD(&memory.lock);
+    *before = memory.slab;
+    struct piece *const slab = next != NULL ? next : memory.slab;
+    memory.slab = slab;
     if (slab == NULL || slab->size - slab->used < small_size(size))
         return NULL;
     char *const at = (char *)(slab + 1) + slab->used;
@@ -112,17 +110,10 @@ static void *put_into_slab(size_t size)
     return at + ALIGN;
 }
 
-/* One less lies in it. The lock is held. True: the caller frees it. */
-static bool leave(struct piece *slab)
-{
-    return slab != NULL && --slab->n_live == 0 && is_too_much(slab);
-}
-
 static void *take_small(size_t size)
 {
-    pthread_mutex_lock(&memory.lock);
-    void *at = put_into_slab(size);
-    pthread_mutex_unlock(&memory.lock);
+    struct piece *full;
+    void *at = put_into_slab(size, NULL, &full);
     if (at != NULL)
         return at;
     struct piece *const slab = take_large(SLAB);
@@ -130,26 +121,9 @@ static void *take_small(size_t size)
         return NULL;
     slab->used = 0;
     slab->n_live = 1; /* itself, as long as it is the one that is filled */
-    pthread_mutex_lock(&memory.lock);
-    struct piece *const full = memory.slab;
-    memory.slab = slab;
-    at = put_into_slab(size);
-    const bool is_freed = leave(full);
-    pthread_mutex_unlock(&memory.lock);
-    if (is_freed)
-        marey__free(full->begin);
+    at = put_into_slab(size, slab, &full);
+    leave(full);
     return at;
-}
-
-static void give_small(void *bytes)
-{
-    struct piece *slab;
-    memcpy(&slab, (char *)bytes - ALIGN, sizeof slab);
-    pthread_mutex_lock(&memory.lock);
-    const bool is_freed = leave(slab);
-    pthread_mutex_unlock(&memory.lock);
-    if (is_freed)
-        marey__free(slab->begin);
 }
 
 /* ---- both ---- */
@@ -164,12 +138,14 @@ void *marey__dump_memory_take(size_t size)
 
 void marey__dump_memory_give(void *bytes, size_t size)
 {
+    struct piece *piece;
     if (bytes == NULL)
         return;
     if (size < LARGE)
-        give_small(bytes);
+        memcpy(&piece, (char *)bytes - ALIGN, sizeof piece); /* its slab */
     else
-        give_large(piece_of(bytes));
+        piece = piece_of(bytes);
+    leave(piece);
 }
 
 /* ---- in a file ---- */
@@ -229,7 +205,6 @@ void marey__dump_memory_keep(size_t limit)
     memory.limit = limit;
     if (slab != NULL)
         memory.slab = NULL;
-    const bool is_freed = leave(slab);
     while (memory.n_kept_bytes > limit) {
         struct piece *const piece = memory.kept;
         memory.kept = piece->next;
@@ -237,8 +212,7 @@ void marey__dump_memory_keep(size_t limit)
         marey__free(piece->begin);
     }
     pthread_mutex_unlock(&memory.lock);
-    if (is_freed)
-        marey__free(slab->begin);
+    leave(slab);
 }
 
 void marey__dump_memory_before_fork(void)

@@ -32,12 +32,11 @@ void marey__dump_item_done(struct marey__dump_item *item)
     marey__dump_item_forget_data(item);
     if (item->n_counted == 0)
         return;
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     dump->n_used_bytes -= item->n_counted;
     item->n_counted = 0;
     if (dump->n_blocked > 0)
         pthread_cond_broadcast(&dump->room);
-    pthread_mutex_unlock(&dump->lock);
 }
 
 /* The lock is held. Where nothing is being written, nothing will make room. */
@@ -49,7 +48,7 @@ static bool may_wait(void)
 bool marey__dump_reserve(uint64_t n_bytes)
 {
     const uint64_t limit = dump->options.memory_bytes;
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     if (dump->n_used_bytes + n_bytes > limit && may_wait()) {
         const uint64_t began = marey__clock_ns(CLOCK_MONOTONIC);
         dump->n_blocked++;
@@ -59,9 +58,7 @@ bool marey__dump_reserve(uint64_t n_bytes)
         dump->counts.waited_ns += marey__clock_ns(CLOCK_MONOTONIC) - began;
     }
     const bool fits = dump->n_used_bytes + n_bytes <= limit;
-    if (fits)
-        dump->n_used_bytes += n_bytes;
-    pthread_mutex_unlock(&dump->lock);
+    dump->n_used_bytes += fits ? n_bytes : 0;
     return fits;
 }
 
@@ -112,16 +109,14 @@ static uint64_t disk_left(const char *dir, uint64_t budget, uint64_t n_written)
 /* The pid for the names of our files where another process has the plain names, else 0. */
 static uint64_t claim(const char *dir, int64_t rank)
 {
-    pthread_mutex_lock(&dump->place_lock);
+    MAREY__HOLD(&dump->place_lock);
     if (!dump->claim.is_made || dump->claim.rank != rank) {
         struct marey__held_file folder;
         if (marey__held_set(&folder, marey__open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0)))
             marey__dump_claim(&dump->claim, &folder, rank);
         marey__held_close(&folder);
     }
-    const uint64_t pid = dump->claim.is_taken ? (uint64_t)getpid() : 0;
-    pthread_mutex_unlock(&dump->place_lock);
-    return pid;
+    return dump->claim.is_taken ? (uint64_t)getpid() : 0;
 }
 
 static marey_status write_step(struct marey__dump_step *step, struct marey__dump_result *result)
@@ -196,7 +191,7 @@ static void write_and_report(struct marey__dump_step *step)
 
 /* ---- threads ---- */
 
-static struct timespec after(uint64_t patience_ns)
+struct timespec marey__dump_after(uint64_t patience_ns)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -209,7 +204,7 @@ static struct timespec after(uint64_t patience_ns)
 /* Wait until `*what` is not NULL; false: nothing came for a while, and the thread shall end. The lock is held. */
 static bool wait_for(pthread_cond_t *cond, void *const *what)
 {
-    const struct timespec until = after(idle_ns);
+    const struct timespec until = marey__dump_after(idle_ns);
     int error = 0;
     while (*what == NULL && !dump->should_end && error != ETIMEDOUT)
         error = pthread_cond_timedwait(cond, &dump->lock, &until);
@@ -354,18 +349,17 @@ void marey__dump_worker_after_fork(struct marey__dump_worker *worker)
 
 void marey__dump_write_here(void)
 {
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     while (dump->first != NULL)
         write_first();
-    pthread_mutex_unlock(&dump->lock);
 }
 
 bool marey__dump_drain(uint64_t patience_ns)
 {
     uint64_t seen = 0, since = marey__clock_ns(CLOCK_MONOTONIC);
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     while (dump->first != NULL || dump->n_writing > 0) {
-        const struct timespec until = after(1000000000);
+        const struct timespec until = marey__dump_after(1000000000);
         pthread_cond_timedwait(&dump->done, &dump->lock, &until);
         const uint64_t progress = __atomic_load_n(&dump->n_progress, __ATOMIC_RELAXED);
         const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
@@ -373,16 +367,14 @@ bool marey__dump_drain(uint64_t patience_ns)
             since = now;
         seen = progress;
         if (patience_ns != 0 && now - since > patience_ns)
-            break;
+            return false;
     }
-    const bool is_empty = dump->first == NULL && dump->n_writing == 0;
-    pthread_mutex_unlock(&dump->lock);
-    return is_empty;
+    return true;
 }
 
 void marey__dump_end_threads(uint64_t patience_ns)
 {
-    const struct timespec until = after(patience_ns);
+    const struct timespec until = marey__dump_after(patience_ns);
     int error = 0;
     dump->should_end = true;
     pthread_cond_broadcast(&dump->work);

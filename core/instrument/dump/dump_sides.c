@@ -36,16 +36,11 @@ static const char *next_name(struct side *s, const char *suffix)
 static marey_status begin(struct side *s, struct marey__dump_file *file, const char *suffix)
 {
     const char *const name = next_name(s, suffix);
-    struct marey__buf full = {0};
-    marey__buf_puts(&full, s->where->prefix);
-    marey__buf_puts(&full, name != NULL ? name : "");
+    struct marey__buf full MAREY__FINALLY(marey__buf_fini) = {0};
+    marey__buf_printf(&full, "%s%s", s->where->prefix, name != NULL ? name : "");
     marey__buf_put(&full, "", 1);
-    if (name == NULL || full.failed) {
-        marey__buf_fini(&full);
-        return marey__no_memory();
-    }
+    MAREY__TRY_MEMORY(name != NULL && !full.failed);
     marey__dump_file_begin(file, s->where->folder, full.data, s->place->durable);
-    marey__buf_fini(&full);
     return MAREY_OK;
 }
 
@@ -90,43 +85,17 @@ static marey_status save_json(struct side *s)
     return ended != MAREY_OK ? ended : st;
 }
 
-static marey_status save_binary(struct side *s)
+/* As .bin, .npy, or .safetensors with the tensor under the name of its path. */
+static marey_status save_bytes(struct side *s, const char *suffix)
 {
     const struct marey_tensor *const t = &s->item->value.tensor;
-    struct marey__buf meta = {0};
-    marey_status st = save(s, ".bin", NULL, t->data, s->item->n_bytes);
+    struct marey__buf head MAREY__FINALLY(marey__buf_fini) = {0};
+    struct marey__buf meta MAREY__FINALLY(marey__buf_fini) = {0};
+    MAREY_TRY(marey__form_head_put(&head, t, s->item->value.type, s->where->path->data,
+                                   s->where->path->len, s->where->step, s->place->rank));
+    MAREY_TRY(save(s, suffix, &head, t->data, s->item->n_bytes));
     marey__bin_meta_put(&meta, t);
-    if (st == MAREY_OK)
-        st = save_meta(s, &meta);
-    marey__buf_fini(&meta);
-    return st;
-}
-
-static marey_status save_npy(struct side *s)
-{
-    const struct marey_tensor *const t = &s->item->value.tensor;
-    struct marey__buf head = {0};
-    marey__npy_header_put(&head, t);
-    const marey_status st = save(s, marey__npy_suffix(t->dtype), &head, t->data, s->item->n_bytes);
-    marey__buf_fini(&head);
-    return st;
-}
-
-/* One tensor, under the name of its path. */
-static marey_status save_safetensors(struct side *s)
-{
-    const struct marey_tensor *const t = &s->item->value.tensor;
-    struct marey__safetensors table = {0};
-    struct marey__buf head = {0};
-    marey__safetensors_add(&table, s->where->path->data, s->where->path->len, t);
-    marey_status st = marey__safetensors_head_put(&head, &table, s->where->step, s->place->rank, 0);
-    if (st == MAREY_OK && table.entries.failed)
-        st = marey__no_memory();
-    if (st == MAREY_OK)
-        st = save(s, ".safetensors", &head, t->data, s->item->n_bytes);
-    marey__safetensors_fini(&table);
-    marey__buf_fini(&head);
-    return st;
+    return s->item->value.type == MAREY_DUMP_BINARY ? save_meta(s, &meta) : MAREY_OK;
 }
 
 /* ---- images: libmarey-tools makes them, which is opened with the first one and stays ---- */
@@ -139,9 +108,8 @@ static struct {
 
 void marey__dump_images_set(const struct marey__dump_images *table)
 {
-    pthread_mutex_lock(&image_library.lock);
+    MAREY__HOLD(&image_library.lock);
     image_library.found = table;
-    pthread_mutex_unlock(&image_library.lock);
 }
 
 static void *open_tools(void)
@@ -174,12 +142,10 @@ static const struct marey__dump_images *find_library(void)
 /* NULL when it is not there. */
 static const struct marey__dump_images *find_images(void)
 {
-    pthread_mutex_lock(&image_library.lock);
+    MAREY__HOLD(&image_library.lock);
     if (image_library.found == NULL)
         image_library.found = find_library();
-    const struct marey__dump_images *const found = image_library.found;
-    pthread_mutex_unlock(&image_library.lock);
-    return found;
+    return image_library.found;
 }
 
 static marey_status save_image(struct side *s, const struct marey__dump_images *lib,
@@ -189,15 +155,13 @@ static marey_status save_image(struct side *s, const struct marey__dump_images *
     void *bytes;
     size_t len;
     MAREY_TRY(lib->pack(image, NULL, &bytes, &len));
-    marey_status st = save(s, suffix, NULL, bytes, len);
+    const marey_status st = save(s, suffix, NULL, bytes, len);
     lib->free_png(bytes);
-    struct marey__buf meta = {0};
+    MAREY_TRY(st);
+    struct marey__buf meta MAREY__FINALLY(marey__buf_fini) = {0};
     marey__image_meta_put(&meta, s->item->value.tensor.dtype, image->low, image->high,
                           formats[marey__image_type(s->item->value.type)]);
-    if (st == MAREY_OK)
-        st = save_meta(s, &meta);
-    marey__buf_fini(&meta);
-    return st;
+    return save_meta(s, &meta);
 }
 
 /* ".0.2.png": the positions on the axes that count images. */
@@ -241,11 +205,11 @@ static marey_status save_value(struct side *s)
 {
     switch (s->item->value.type) {
     case MAREY_DUMP_BINARY:
-        return save_binary(s);
+        return save_bytes(s, ".bin");
     case MAREY_DUMP_NPY:
-        return save_npy(s);
+        return save_bytes(s, marey__npy_suffix(s->item->value.tensor.dtype));
     case MAREY_DUMP_SAFETENSORS:
-        return save_safetensors(s);
+        return save_bytes(s, ".safetensors");
     case MAREY_DUMP_IMAGE_RGB:
     case MAREY_DUMP_IMAGE_BGR:
     case MAREY_DUMP_IMAGE_I:

@@ -240,18 +240,14 @@ marey_status marey_dump_enable_sized(const struct marey_dump_options *options, s
         return marey__fail(MAREY_EDUPLICATE,
                            "this copy of libmarey (%s) stays off, because %s was loaded before it",
                            marey_library_path(), marey__earlier_copy());
-    pthread_mutex_lock(&switch_lock);
-    const marey_status st = switch_on(&o, false);
-    pthread_mutex_unlock(&switch_lock);
-    return st;
+    MAREY__HOLD(&switch_lock);
+    return switch_on(&o, false);
 }
 
 marey_status marey_dump_disable(void)
 {
-    pthread_mutex_lock(&switch_lock);
-    const marey_status st = disable(0);
-    pthread_mutex_unlock(&switch_lock);
-    return st;
+    MAREY__HOLD(&switch_lock);
+    return disable(0);
 }
 
 /* ---- what the switchboard calls ---- */
@@ -265,14 +261,13 @@ static const struct marey__instrument instrument;
 static void configure(const struct marey__settings *settings)
 {
     const struct dump_settings *const own = marey__settings_of(settings, &instrument);
-    pthread_mutex_lock(&switch_lock);
+    MAREY__HOLD(&switch_lock);
     if (own->given != 0)
         given = *own;
     if (given.given != 0 && !marey_dump_is_enabled() &&
         (marey_enabled() || (given.given & GIVEN_DIR)) &&
         switch_on(&(struct marey_dump_options){0}, true) != MAREY_OK)
         marey__say("%s", marey_last_error());
-    pthread_mutex_unlock(&switch_lock);
 }
 
 static void reset(void)
@@ -296,11 +291,7 @@ static bool has_switch_lock; /* the thread that forks; stored under dump.lock */
  */
 static void before_fork(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)fork_patience_ns;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = marey__dump_after(fork_patience_ns);
     const bool has_lock = pthread_mutex_timedlock(&switch_lock, &until) == 0;
     pthread_mutex_lock(&dump->place_lock);
     pthread_mutex_lock(&dump->lock);

@@ -74,13 +74,10 @@ static uint32_t append(struct marey__dump_tree *tree, uint32_t parent, struct ma
 
 static marey_status clash(const struct marey_dump_part *parts, size_t n_parts, const char *why)
 {
-    struct marey__buf name = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__name_put(&name, MAREY_DUMP_TENSORS, parts, n_parts);
-    const marey_status st =
-        marey__fail(MAREY_ESTATE, "'%.*s' cannot be added: %s",
-                    (int)MAREY__MIN(name.len, (size_t)200), name.failed ? "" : name.data, why);
-    marey__buf_fini(&name);
-    return st;
+    return marey__fail(MAREY_ESTATE, "'%.*s' cannot be added: %s",
+                       (int)MAREY__MIN(name.len, (size_t)200), name.failed ? "" : name.data, why);
 }
 
 static bool read_position(const struct marey_dump_part *part, uint64_t *out)

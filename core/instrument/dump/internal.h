@@ -16,6 +16,7 @@
 #ifndef MAREY_INSTRUMENT_DUMP_INTERNAL_H
 #define MAREY_INSTRUMENT_DUMP_INTERNAL_H
 
+#include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
 #include <time.h>
@@ -196,12 +197,18 @@ void marey__dump_step_put(struct marey__dump_step *step, struct marey__dump_item
 /* Take the values of a tree out of it, as a list. */
 struct marey__dump_item *marey__dump_step_take(struct marey__dump_step *step,
                                                enum marey_dump_tree tree);
-/* The path of an item; NULL on out of memory. Freed with marey__free() unless it is `few`. */
-enum { MAREY__FEW_PARTS = 16 };
-struct marey_dump_part *marey__dump_item_path(const struct marey__dump_step *step,
-                                              const struct marey__dump_item *item,
-                                              struct marey_dump_part few[MAREY__FEW_PARTS],
-                                              size_t *n_parts);
+/* Parts of a path, in this place where they are few. A zeroed one is empty. */
+struct marey__dump_path {
+    struct marey_dump_part *parts; /* NULL: out of memory */
+    size_t n_parts;
+    struct marey_dump_part few[16];
+};
+/* Make room for `n_parts`. */
+void marey__dump_path_init(struct marey__dump_path *path, size_t n_parts);
+void marey__dump_path_fini(struct marey__dump_path *path);
+/* The path of an item, the same. */
+void marey__dump_item_path(const struct marey__dump_step *step, const struct marey__dump_item *item,
+                           struct marey__dump_path *path);
 /* Its name without a NUL, by marey__name_put() or marey__name_put_dotted(). */
 void marey__dump_item_name(const struct marey__dump_step *step, const struct marey__dump_item *item,
                            bool is_dotted, struct marey__buf *out);
@@ -244,6 +251,8 @@ void marey__dump_unclaim(struct marey__dump_claim *claim);
 /* In a forked child: it is the parent's. */
 void marey__dump_claim_forget(struct marey__dump_claim *claim);
 
+/* Open a folder to list it; a link is not followed. NULL: it cannot be opened. */
+DIR *marey__dump_list_folder(int folder, const char *name);
 /* Remove the files of a folder whose names begin so. */
 void marey__dump_empty_folder(int folder, const char *name, const char *prefix);
 /* Reports, once, that a file was there before this dump began. */
@@ -375,6 +384,8 @@ extern struct marey__dump_worker marey__dump_gpu_worker, marey__dump_measure_wor
 bool marey__dump_worker_add(struct marey__dump_worker *worker, struct marey__dump_item *item);
 /* In the child, which has neither the thread nor the items. */
 void marey__dump_worker_after_fork(struct marey__dump_worker *worker);
+/* So long from now, for waits. */
+struct timespec marey__dump_after(uint64_t patience_ns);
 /* Let threads without work end, and wait so long for it. The lock is held. */
 void marey__dump_end_threads(uint64_t patience_ns);
 /* Wait until nothing is queued or being written; with `patience_ns` not 0, at most so long after the last thing that

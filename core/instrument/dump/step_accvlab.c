@@ -32,12 +32,11 @@ static void put_text(struct writer *w, const char *text)
 
 static void put_string(struct writer *w, const char *text, size_t len)
 {
-    struct marey__buf quoted = {0};
+    struct marey__buf quoted MAREY__FINALLY(marey__buf_fini) = {0};
     marey__json_python_string_put(&quoted, text, len);
     if (quoted.failed && w->file.status == MAREY_OK)
         w->file.status = marey__no_memory();
     marey__dump_file_put(&w->file, quoted.data, quoted.len);
-    marey__buf_fini(&quoted);
 }
 
 static void put_indent(struct writer *w, uint32_t level)
@@ -145,7 +144,8 @@ static marey_status write_tree(struct writer *w, enum marey_dump_tree tree)
 
 static void write_file(struct writer *w, struct marey__dump_item *item)
 {
-    struct marey__buf path = {0}, dotted = {0};
+    struct marey__buf path MAREY__FINALLY(marey__buf_fini) = {0};
+    struct marey__buf dotted MAREY__FINALLY(marey__buf_fini) = {0};
     marey__dump_item_name(w->step, item, false, &path);
     marey__dump_item_name(w->step, item, true, &dotted);
     const struct marey__dump_side side = {.folder = &w->folder,
@@ -158,8 +158,6 @@ static void write_file(struct writer *w, struct marey__dump_item *item)
         item->missing = "memory";
     else
         marey__dump_side_write(item, w->place, &side, w->result);
-    marey__buf_fini(&path);
-    marey__buf_fini(&dotted);
 }
 
 static void count(struct writer *w, struct marey__dump_item *item)
@@ -173,7 +171,7 @@ static void count(struct writer *w, struct marey__dump_item *item)
 
 static marey_status open_folder(struct writer *w)
 {
-    struct marey__buf below = {0};
+    struct marey__buf below MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_printf(&below, "%s/", w->place->below);
     if (w->place->world > 1 && w->place->rank >= 0)
         marey__buf_printf(&below, "rank-%" PRId64 "/", w->place->rank);
@@ -181,11 +179,8 @@ static marey_status open_folder(struct writer *w)
         marey__buf_printf(&below, "pid-%" PRIu64 "/", w->place->pid);
     marey__buf_printf(&below, "%" PRIu64, w->step->number);
     marey__buf_put(&below, "", 1);
-    const marey_status st = below.failed
-                                ? marey__no_memory()
-                                : marey__dump_open_below(w->place->dir, below.data, &w->folder);
-    marey__buf_fini(&below);
-    MAREY_TRY(st);
+    MAREY__TRY_MEMORY(!below.failed);
+    MAREY_TRY(marey__dump_open_below(w->place->dir, below.data, &w->folder));
     marey__dump_replacing(w->place, marey__held_fd(&w->folder), tree_files[0]);
     for (size_t i = 0; i < MAREY__COUNT_OF(tree_files); i++) {
         unlinkat(marey__held_fd(&w->folder), tree_files[i], 0);

@@ -124,23 +124,23 @@ static void stop_direct(struct writer *w)
 
 static void put_line(struct writer *w, struct marey__dump_item *item)
 {
-    struct marey_dump_part few[MAREY__FEW_PARTS];
-    size_t n_parts;
-    struct marey_dump_part *const parts = marey__dump_item_path(w->step, item, few, &n_parts);
-    if (parts == NULL) {
+    struct marey__dump_path path MAREY__FINALLY(marey__dump_path_fini) = {0};
+    marey__dump_item_path(w->step, item, &path);
+    if (path.parts == NULL) {
         w->lines.failed = true;
         return;
     }
     const bool is_tensor = item->value.kind == MAREY_DUMP_TENSOR;
     marey__dump_measure_finish(item);
-    struct marey__dump_measure made = {0}, *const measure = item->measure ? item->measure : &made;
+    struct marey__dump_measure made MAREY__FINALLY(marey__dump_measure_fini) = {0};
+    const struct marey__dump_measure *const measure = item->measure ? item->measure : &made;
     if (is_tensor && item->measure == NULL && item->value.tensor.data != NULL)
         marey__dump_measure(&item->value.tensor, w->place->measures, &made);
     struct marey__manifest_value line = {
         .seq = item->seq,
         .tree = item->tree,
-        .parts = parts,
-        .n_parts = n_parts,
+        .parts = path.parts,
+        .n_parts = path.n_parts,
         .kind = item->value.kind,
         .text = item->value.text,
         .text_len = item->value.text_len,
@@ -162,9 +162,6 @@ static void put_line(struct writer *w, struct marey__dump_item *item)
     };
     line.tensor.strides = item->strides;
     marey__manifest_value_put(&w->lines, &line);
-    marey__dump_measure_fini(&made);
-    if (parts != few)
-        marey__free(parts);
 }
 
 static marey_status write_lines(struct writer *w)
@@ -249,14 +246,12 @@ static struct marey__dump_mark mark(const struct writer *w)
 /* Into the safetensors file. A small one that would go over the end of the batch begins the next. */
 static marey_status put_tensor(struct writer *w, struct marey__dump_item *item)
 {
-    struct marey__buf name = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__dump_item_name(w->step, item, false, &name);
     const uint64_t before = w->table.n_bytes;
     item->offset = marey__safetensors_add(&w->table, name.data, name.len, &item->value.tensor);
     item->mark = mark(w);
-    const bool has_memory = !name.failed && !w->table.entries.failed;
-    marey__buf_fini(&name);
-    MAREY__TRY_MEMORY(has_memory);
+    MAREY__TRY_MEMORY(!name.failed && !w->table.entries.failed);
     item->is_stored = true;
     const uint64_t gap = item->offset - before;
     if (item->n_bytes >= MEASURED_BESIDE)
@@ -274,11 +269,11 @@ static marey_status put_tensor(struct writer *w, struct marey__dump_item *item)
 
 static void put_files(struct writer *w, struct marey__dump_item *item)
 {
-    struct marey__buf path = {0};
+    struct marey__buf path MAREY__FINALLY(marey__buf_fini) = {0};
     marey__dump_item_name(w->step, item, false, &path);
     if (mkdirat(marey__held_fd(&w->folder), w->name.data, 0755) != 0 && errno != EEXIST)
         path.failed = true;
-    struct marey__held_file folder;
+    struct marey__held_file folder MAREY__FINALLY(marey__held_close);
     const bool is_open =
         marey__held_set(&folder, marey__open_at(marey__held_fd(&w->folder), w->name.data,
                                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0));
@@ -292,8 +287,6 @@ static void put_files(struct writer *w, struct marey__dump_item *item)
     } else {
         marey__dump_side_write(item, w->place, &side, w->result);
     }
-    marey__held_close(&folder);
-    marey__buf_fini(&path);
 }
 
 static marey_status put_item(struct writer *w, struct marey__dump_item *item)
@@ -343,24 +336,32 @@ static void plan_head(struct writer *w)
     w->data_start = w->at = (room + PAGE - 1) / PAGE * PAGE;
 }
 
-static int open_file(struct writer *w, const char *suffix, int flags)
+/* The name of one of its files. */
+struct file_name {
+    char text[MAREY__FILE_NAME_MAX + 32];
+};
+static struct file_name name_of(const struct writer *w, const char *suffix)
 {
-    char name[MAREY__FILE_NAME_MAX + 32];
-    snprintf(name, sizeof name, "%s%s", w->name.data, suffix);
-    return marey__open_at(marey__held_fd(&w->folder), name, flags | O_CREAT | O_NOFOLLOW, 0644);
+    struct file_name name;
+    snprintf(name.text, sizeof name.text, "%s%s", w->name.data, suffix);
+    return name;
+}
+
+static bool open_file(struct writer *w, const char *suffix, int flags, struct marey__held_file *out)
+{
+    return marey__held_set(out, marey__open_at(marey__held_fd(&w->folder), name_of(w, suffix).text,
+                                               flags | O_WRONLY | O_CREAT | O_NOFOLLOW, 0644));
 }
 
 /* A step that is there already gives way. */
 static void replace(struct writer *w)
 {
-    char name[MAREY__FILE_NAME_MAX + 32];
-    snprintf(name, sizeof name, "%s.jsonl", w->name.data);
-    marey__dump_replacing(w->place, marey__held_fd(&w->folder), name);
-    unlinkat(marey__held_fd(&w->folder), name, 0);
-    snprintf(name, sizeof name, "%s.safetensors", w->name.data);
-    unlinkat(marey__held_fd(&w->folder), name, 0);
-    marey__dump_empty_folder(marey__held_fd(&w->folder), w->name.data, "");
-    unlinkat(marey__held_fd(&w->folder), w->name.data, AT_REMOVEDIR);
+    const int folder = marey__held_fd(&w->folder);
+    marey__dump_replacing(w->place, folder, name_of(w, ".jsonl").text);
+    unlinkat(folder, name_of(w, ".jsonl").text, 0);
+    unlinkat(folder, name_of(w, ".safetensors").text, 0);
+    marey__dump_empty_folder(folder, w->name.data, "");
+    unlinkat(folder, w->name.data, AT_REMOVEDIR);
 }
 
 static marey_status open_step(struct writer *w)
@@ -372,12 +373,10 @@ static marey_status open_step(struct writer *w)
     plan_head(w);
     MAREY_TRY(marey__dump_open_below(w->place->dir, w->place->below, &w->folder));
     replace(w);
-    if (!marey__held_set(&w->manifest, open_file(w, ".jsonl", O_WRONLY | O_TRUNC | O_APPEND)))
+    if (!open_file(w, ".jsonl", O_TRUNC | O_APPEND, &w->manifest))
         return marey__fail_errno("create %s/%s.jsonl", w->place->dir, w->name.data);
-    if (w->place->durable)
-        w->is_direct =
-            marey__held_set(&w->data, open_file(w, ".part", O_WRONLY | O_TRUNC | O_DIRECT));
-    if (!w->is_direct && !marey__held_set(&w->data, open_file(w, ".part", O_WRONLY | O_TRUNC)))
+    w->is_direct = w->place->durable && open_file(w, ".part", O_TRUNC | O_DIRECT, &w->data);
+    if (!w->is_direct && !open_file(w, ".part", O_TRUNC, &w->data))
         return marey__fail_errno("create %s/%s.part", w->place->dir, w->name.data);
     static const char *const modes[] = {"full", "stats", "digests"};
     marey__manifest_step_put(
@@ -397,24 +396,22 @@ static marey_status open_step(struct writer *w)
 /* Write the head before the data, and cut off the rest after them. */
 static marey_status write_head(struct writer *w)
 {
-    struct marey__buf head = {0};
-    marey_status st = marey__safetensors_head_put(&head, &w->table, w->step->number, w->place->rank,
-                                                  w->data_start);
-    if (st == MAREY_OK && head.failed)
-        st = marey__no_memory();
+    struct marey__buf head MAREY__FINALLY(marey__buf_fini) = {0};
+    MAREY_TRY(marey__safetensors_head_put(&head, &w->table, w->step->number, w->place->rank,
+                                          w->data_start));
+    MAREY__TRY_MEMORY(!head.failed);
     w->at = 0;
-    if (st == MAREY_OK && (!write_at(w, head.data, head.len) ||
-                           ftruncate(w->data.fd, (off_t)(w->data_start + w->table.n_bytes)) != 0 ||
-                           (w->place->durable && fdatasync(w->data.fd) != 0)))
-        st = marey__fail_errno("write %s/%s.part", w->place->dir, w->name.data);
-    marey__buf_fini(&head);
-    return st;
+    return write_at(w, head.data, head.len) &&
+                   ftruncate(w->data.fd, (off_t)(w->data_start + w->table.n_bytes)) == 0 &&
+                   (!w->place->durable || fdatasync(w->data.fd) == 0)
+               ? MAREY_OK
+               : marey__fail_errno("write %s/%s.part", w->place->dir, w->name.data);
 }
 
 /* What is left of the data, the head, and the name. */
 static marey_status close_data(struct writer *w)
 {
-    char part[MAREY__FILE_NAME_MAX + 32], whole[MAREY__FILE_NAME_MAX + 32];
+    const struct file_name part = name_of(w, ".part"), whole = name_of(w, ".safetensors");
     stop_direct(w);
     if (!write_batch(w)) {
         const int error = errno;
@@ -423,12 +420,10 @@ static marey_status close_data(struct writer *w)
     }
     MAREY_TRY(write_waiting(w, NULL));
     MAREY_TRY(write_head(w));
-    snprintf(part, sizeof part, "%s.part", w->name.data);
-    snprintf(whole, sizeof whole, "%s.safetensors", w->name.data);
     const int folder = marey__held_fd(&w->folder);
-    if (renameat(folder, part, folder, whole) != 0)
-        return marey__fail_errno("give %s/%s its name", w->place->dir, whole);
-    return MAREY_OK;
+    return renameat(folder, part.text, folder, whole.text) == 0
+               ? MAREY_OK
+               : marey__fail_errno("give %s/%s its name", w->place->dir, whole.text);
 }
 
 static marey_status write_step(struct writer *w)

@@ -327,14 +327,13 @@ static void stop(void)
 {
     if (__atomic_load_n(&energy.owner, __ATOMIC_RELAXED) != getpid())
         return;
-    pthread_mutex_lock(&energy.lock);
+    MAREY__HOLD(&energy.lock);
     struct marey__energy_session *const session = energy.session;
     energy.session = NULL;
-    if (session != NULL) {
-        marey__iteration_unsubscribe(&subscriber);
-        session_stop(session);
-    }
-    pthread_mutex_unlock(&energy.lock);
+    if (session == NULL)
+        return;
+    marey__iteration_unsubscribe(&subscriber);
+    session_stop(session);
 }
 
 static void start(const struct marey__settings *s)
@@ -342,12 +341,11 @@ static void start(const struct marey__settings *s)
     stop();
     struct marey__launch launch;
     marey__identity_launch(&launch);
-    pthread_mutex_lock(&energy.lock);
+    MAREY__HOLD(&energy.lock);
     energy.session = session_start(s, launch.local_rank);
     __atomic_store_n(&energy.owner, getpid(), __ATOMIC_RELAXED);
     if (energy.session != NULL)
         marey__iteration_subscribe(&subscriber);
-    pthread_mutex_unlock(&energy.lock);
 }
 
 /*

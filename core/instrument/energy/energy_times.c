@@ -113,9 +113,8 @@ static energy_reader *const readers[MAREY__N_PACED] = {
 static void read_all(struct marey__energy_session *s, energy_reader *read)
 {
     for (size_t i = 0; i < s->n_gpus; i++) {
-        pthread_mutex_lock(&s->calls);
+        MAREY__HOLD(&s->calls);
         read(&s->gpus[i]);
-        pthread_mutex_unlock(&s->calls);
     }
 }
 
@@ -363,12 +362,11 @@ void marey__energy_sources_close(struct marey__energy_session *s)
     describe(s);
     marey__buf_printf(&cpu, "%" PRIu64, marey__clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cpu_ns);
     marey__energy_put_text(MAREY__KEY_ENERGY_CPU, &cpu);
-    pthread_mutex_lock(&s->calls);
+    MAREY__HOLD(&s->calls);
     for (size_t i = 0; i < s->n_gpus; i++)
         marey__energy_gpu_fini(&s->gpus[i]);
     if (s->has_nvml)
         s->nvml.shutdown();
-    pthread_mutex_unlock(&s->calls);
 }
 
 /* ---- the timetable ---- */
@@ -432,11 +430,10 @@ static void look_at_rings(struct marey__energy_session *s)
 /* Those who came into the line, and rings that were empty at first. */
 static void look_around(struct marey__energy_session *s)
 {
-    pthread_mutex_lock(&s->calls);
+    MAREY__HOLD(&s->calls);
     sources_add(s);
     for (size_t i = 0; i < s->n_gpus; i++)
         marey__energy_ring_open(&s->gpus[i], s->power_hz);
-    pthread_mutex_unlock(&s->calls);
 }
 
 /* What is slow is spread over the second, so that no reading waits for all the others. */

@@ -176,11 +176,10 @@ static void stop(void)
     __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_MEMORY, __ATOMIC_RELEASE);
     if (is_waiting())
         marey__record_open_pending();
-    pthread_mutex_lock(&memory.lock);
+    MAREY__HOLD(&memory.lock);
     if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN)
         work(true);
     __atomic_store_n(&memory.is_wanted, false, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&memory.lock);
 }
 
 /* The tables are wiped in the child: it samples its own allocations, into its own recording. */

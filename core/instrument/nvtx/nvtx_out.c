@@ -91,12 +91,11 @@ static struct site *page_of(marey_id id)
 
 static const struct site *introduce_new(marey_id id, const struct marey__site *known)
 {
-    pthread_mutex_lock(&sites.lock);
+    MAREY__HOLD(&sites.lock);
     struct site *const page = page_of(id);
     struct site *const site = page != NULL ? &page[id % PAGE_SITES] : NULL;
     if (site != NULL && !site->is_known)
         introduce(site, known);
-    pthread_mutex_unlock(&sites.lock);
     return site;
 }
 
@@ -242,19 +241,18 @@ void marey__nvtx_async_begin(marey_async range)
     struct event event;
     if (!event_init(&event, (marey_id)(range & (MAREY__SITE_LIMIT - 1)), NULL))
         return;
-    pthread_mutex_lock(&asyncs.lock);
-    if (marey__grow(&asyncs.open, &asyncs.cap, asyncs.n + 1, sizeof *asyncs.open)) {
-        const nvtxRangeId_t number = event.domain != NULL
-                                         ? nvtxDomainRangeStartEx(event.domain, &event.attributes)
-                                         : nvtxRangeStartEx(&event.attributes);
-        asyncs.open[asyncs.n++] = (struct open_async){range, number, event.domain};
-    }
-    pthread_mutex_unlock(&asyncs.lock);
+    MAREY__HOLD(&asyncs.lock);
+    if (!marey__grow(&asyncs.open, &asyncs.cap, asyncs.n + 1, sizeof *asyncs.open))
+        return;
+    const nvtxRangeId_t number = event.domain != NULL
+                                     ? nvtxDomainRangeStartEx(event.domain, &event.attributes)
+                                     : nvtxRangeStartEx(&event.attributes);
+    asyncs.open[asyncs.n++] = (struct open_async){range, number, event.domain};
 }
 
-/* The lock is held. */
 static bool take_async(marey_async range, struct open_async *out)
 {
+    MAREY__HOLD(&asyncs.lock);
     for (size_t i = asyncs.n; i-- > 0;) {
         if (asyncs.open[i].range != range)
             continue;
@@ -268,10 +266,7 @@ static bool take_async(marey_async range, struct open_async *out)
 void marey__nvtx_async_end(marey_async range)
 {
     struct open_async open;
-    pthread_mutex_lock(&asyncs.lock);
-    const bool is_told = take_async(range, &open);
-    pthread_mutex_unlock(&asyncs.lock);
-    if (!is_told)
+    if (!take_async(range, &open))
         return;
     if (open.domain != NULL)
         nvtxDomainRangeEnd(open.domain, open.number);

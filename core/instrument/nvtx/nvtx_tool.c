@@ -90,12 +90,11 @@ static void expect(void)
 
 void marey__nvtx_expect(bool allowed)
 {
-    pthread_mutex_lock(&tool.lock);
+    MAREY__HOLD(&tool.lock);
     tool.is_forbidden = !allowed;
     if (!allowed)
         switch_off();
     expect();
-    pthread_mutex_unlock(&tool.lock);
 }
 
 static const char *tool_name(void)

@@ -38,7 +38,7 @@ static void put_stack(struct marey__buf *out, const struct marey__stack *stack)
 
 static marey_status mismatch(const struct marey__stack *stack, const char *popped, size_t len)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&text, "'");
     marey__utf8_put(&text, popped, MAREY__MIN(len, 80u));
     if (stack->depth == 0) {
@@ -55,10 +55,7 @@ static marey_status mismatch(const struct marey__stack *stack, const char *poppe
     marey__buf_printf(&text, ", on thread %lld; nothing was popped", (long long)stack->tid);
     marey__buf_put(&text, "", 1);
     __atomic_fetch_add(&marey__record.nesting_errors, 1, __ATOMIC_RELAXED);
-    const marey_status st =
-        marey__fail(MAREY_EMISMATCH, "%s", text.failed ? "ranges do not nest" : text.data);
-    marey__buf_fini(&text);
-    return st;
+    return marey__fail(MAREY_EMISMATCH, "%s", text.failed ? "ranges do not nest" : text.data);
 }
 
 /* Names count, not places: a range may be begun in one file and ended in another. */

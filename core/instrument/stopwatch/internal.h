@@ -172,6 +172,8 @@ static inline void marey__stopwatch_unlock(void)
 {
     pthread_mutex_unlock(&marey__stopwatch_state.lock);
 }
+/* Up to the end of the block. */
+#define MAREY__WATCH_HOLD() MAREY__HOLD(&marey__stopwatch_state.lock)
 static inline uint64_t marey__stopwatch_ticks(void)
 {
     return marey__clock_ticks_of(__atomic_load_n(&marey__stopwatch_state.is_tsc, __ATOMIC_RELAXED));
@@ -321,7 +323,7 @@ marey_status marey__stopwatch_no_memory(marey_id id);
 struct marey__point {
     uint32_t key;
     uint64_t count;
-};
+} __attribute__((packed)); /* as it is written */
 enum { MAREY__POINT_SHIFT = 14, MAREY__POINT_MAX_KEY = 0x7f7fffff >> MAREY__POINT_SHIFT };
 
 /* How some durations are spread. Nanoseconds. A zeroed one is empty. */

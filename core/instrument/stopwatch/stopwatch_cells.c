@@ -70,13 +70,6 @@ static void retire(struct marey__stopwatch_cell *cell)
     cell_free(cell);
 }
 
-static void leave_threads(struct marey__stopwatch_thread *thread)
-{
-    *thread->link = thread->next;
-    if (thread->next != NULL)
-        thread->next->link = thread->link;
-}
-
 /* All cells of `thread` go, each by way of `part`. The lock is held. */
 static void thread_destroy(struct marey__stopwatch_thread *thread,
                            void (*part)(struct marey__stopwatch_cell *cell))
@@ -85,7 +78,9 @@ static void thread_destroy(struct marey__stopwatch_thread *thread,
         next = cell->next_of_thread;
         part(cell);
     }
-    leave_threads(thread);
+    *thread->link = thread->next;
+    if (thread->next != NULL)
+        thread->next->link = thread->link;
     marey__free(thread);
 }
 
@@ -115,14 +110,13 @@ static struct marey__stopwatch_thread *thread_get(void)
     pthread_once(&exit_key_once, make_exit_key);
     thread->tid = syscall(SYS_gettid);
     prctl(PR_GET_NAME, thread->name);
-    marey__stopwatch_lock();
+    pthread_setspecific(exit_key, thread);
+    MAREY__WATCH_HOLD();
     thread->next = marey__stopwatch_state.threads;
     thread->link = &marey__stopwatch_state.threads;
     if (thread->next != NULL)
         thread->next->link = &thread->next;
     marey__stopwatch_state.threads = thread;
-    marey__stopwatch_unlock();
-    pthread_setspecific(exit_key, thread);
     return self->thread = thread;
 }
 
@@ -180,13 +174,12 @@ static struct marey__stopwatch_cell *find_by_name(struct marey__stopwatch_self *
 {
     const marey_id bare = self->thread != NULL ? marey__stopwatch_bare_site(id) : 0;
     struct marey__stopwatch_cell *cell = NULL;
-    marey__stopwatch_lock();
+    MAREY__WATCH_HOLD();
     const struct marey__stopwatch_slot *const slot =
         bare < marey__stopwatch_state.n_by_id ? marey__stopwatch_state.by_id[bare] : NULL;
     if (slot != NULL)
         for (cell = slot->cells; cell != NULL && cell->thread != self->thread;)
             cell = cell->next_of_slot;
-    marey__stopwatch_unlock();
     if (cell != NULL && grow_self(self, id))
         self->cells[id] = cell;
     return cell;
@@ -199,19 +192,6 @@ struct marey__stopwatch_cell *marey__stopwatch_cell_find(marey_id id)
         id = MAREY__SITE_OTHER;
     struct marey__stopwatch_cell *const cell = cell_by_id(self, id);
     return cell != NULL ? cell : find_by_name(self, id);
-}
-
-/* The lock is held. */
-static struct marey__stopwatch_cell *ready_cell(struct marey__stopwatch_slot *slot,
-                                                struct marey__stopwatch_thread *thread)
-{
-    struct marey__stopwatch_cell *const cell = cell_of_slot(slot, thread);
-    if (cell == NULL)
-        return NULL;
-    if (cell->mode & MAREY__WATCH_STALE)
-        renew(cell);
-    marey__stopwatch_list(slot);
-    return cell;
 }
 
 struct marey__stopwatch_cell *marey__stopwatch_cell_get(marey_id id)
@@ -229,12 +209,14 @@ struct marey__stopwatch_cell *marey__stopwatch_cell_get(marey_id id)
         cell != NULL ? cell->slot : marey__stopwatch_slot_get(id);
     if (slot == NULL)
         return NULL;
-    marey__stopwatch_lock();
-    cell = ready_cell(slot, thread);
-    marey__stopwatch_unlock();
-    if (cell != NULL)
-        self->cells[id] = cell;
-    return cell;
+    MAREY__WATCH_HOLD();
+    cell = cell_of_slot(slot, thread);
+    if (cell == NULL)
+        return NULL;
+    if (cell->mode & MAREY__WATCH_STALE)
+        renew(cell);
+    marey__stopwatch_list(slot);
+    return self->cells[id] = cell;
 }
 
 /* ---- forks ---- */

@@ -11,9 +11,8 @@ static struct marey__stopwatch_extra *extra_get(struct marey__stopwatch_cell *ce
 {
     if (cell->extra == NULL) {
         struct marey__stopwatch_extra *const extra = marey__calloc(1, sizeof *extra);
-        marey__stopwatch_lock(); /* readers of the sums look here */
+        MAREY__WATCH_HOLD(); /* readers of the sums look here */
         cell->extra = extra;
-        marey__stopwatch_unlock();
     }
     return cell->extra;
 }
@@ -52,9 +51,8 @@ static void gpu_end(struct marey__stopwatch_cell *cell)
         return;
     }
     marey__gpu_end(span, stream);
-    marey__stopwatch_lock();
+    MAREY__WATCH_HOLD();
     cell->slot->n_gpu++;
-    marey__stopwatch_unlock();
 }
 
 void marey__stopwatch_extra_end(struct marey__stopwatch_cell *cell)
@@ -68,9 +66,8 @@ void marey__stopwatch_extra_end(struct marey__stopwatch_cell *cell)
         return;
     struct marey__usage end = {0};
     marey__usage_end(extra->usage_now, &end);
-    marey__stopwatch_lock();
+    MAREY__WATCH_HOLD();
     marey__usage_add(&extra->usage, &extra->usage_begin, &end);
-    marey__stopwatch_unlock();
     extra->usage_now = 0;
 }
 
@@ -98,7 +95,7 @@ marey_status marey_stopwatch_measure_usage(marey_id id, uint32_t usage)
     struct marey__stopwatch_slot *const slot = marey__stopwatch_slot_get(id);
     if (slot == NULL)
         return marey__stopwatch_no_memory(id);
-    marey__stopwatch_lock();
+    MAREY__WATCH_HOLD();
     __atomic_store_n(&slot->usage, usage, __ATOMIC_RELAXED);
     slot->usage_ever |= usage;
     marey__stopwatch_list(slot);
@@ -108,7 +105,6 @@ marey_status marey_stopwatch_measure_usage(marey_id id, uint32_t usage)
         else
             __atomic_fetch_and(&cell->mode, ~(uint32_t)MAREY__WATCH_USAGE, __ATOMIC_RELAXED);
     }
-    marey__stopwatch_unlock();
     return MAREY_OK;
 }
 
@@ -117,11 +113,10 @@ marey_status marey_stopwatch_measure_usage(marey_id id, uint32_t usage)
 static void take_gpu_time(void *ctx, uint64_t tag, uint64_t elapsed_ns)
 {
     struct marey__stopwatch_state *const watch = ctx;
-    marey__stopwatch_lock();
+    MAREY__WATCH_HOLD();
     struct marey__stopwatch_slot *const slot = tag < watch->n_by_id ? watch->by_id[tag] : NULL;
     if (slot != NULL && !marey__stopwatch_sum_add(&slot->gpu, elapsed_ns, 0))
         watch->n_lost++;
-    marey__stopwatch_unlock();
 }
 
 void marey__stopwatch_gpu_collect(void)

@@ -105,18 +105,16 @@ static bool tell_running(void)
 void marey__stopwatch_set_warmup(bool in_warmup)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
-    marey__stopwatch_lock();
-    const bool was_warmup = (watch->mode & MAREY__WATCH_WARMUP) != 0;
-    if (in_warmup != was_warmup) {
-        __atomic_store_n(&watch->measured_from, marey__stopwatch_ticks(), __ATOMIC_RELAXED);
-        watch->mode ^= MAREY__WATCH_WARMUP;
-        /* What runs is marked before it counts again, so that none of it counts from its start. */
-        if (was_warmup)
-            marey__stopwatch_mark_straddling();
-        marey__stopwatch_mode_all(in_warmup ? 0 : MAREY__WATCH_WARMUP,
-                                  in_warmup ? MAREY__WATCH_WARMUP : 0);
-    }
-    marey__stopwatch_unlock();
+    MAREY__WATCH_HOLD();
+    if (in_warmup == ((watch->mode & MAREY__WATCH_WARMUP) != 0))
+        return;
+    __atomic_store_n(&watch->measured_from, marey__stopwatch_ticks(), __ATOMIC_RELAXED);
+    watch->mode ^= MAREY__WATCH_WARMUP;
+    /* What runs is marked before it counts again, so that none of it counts from its start. */
+    if (!in_warmup)
+        marey__stopwatch_mark_straddling();
+    marey__stopwatch_mode_all(in_warmup ? 0 : MAREY__WATCH_WARMUP,
+                              in_warmup ? MAREY__WATCH_WARMUP : 0);
 }
 
 static void finished(const struct marey__iteration_event *it)
@@ -159,8 +157,6 @@ marey_status marey_stopwatch_finish_iteration_by(marey_driver driver, double sam
 
 uint64_t marey_stopwatch_n_measured(void)
 {
-    marey__stopwatch_lock();
-    const uint64_t n = marey__stopwatch_state.n_measured;
-    marey__stopwatch_unlock();
-    return n;
+    MAREY__WATCH_HOLD();
+    return marey__stopwatch_state.n_measured;
 }

@@ -22,12 +22,8 @@ struct packed_spread {
     double total, m2, min, max;
     uint32_t n_points;
 } __attribute__((packed));
-struct packed_point {
-    uint32_t key;
-    uint64_t count;
-} __attribute__((packed));
 static_assert(sizeof(struct packed_head) == 28 && sizeof(struct packed_spread) == 44 &&
-                  sizeof(struct packed_point) == 12,
+                  sizeof(struct marey__point) == 12,
               "as docs/formats/stopwatch.md has it");
 
 /* ---- durations, in a form that is added up without knowing whose they were ---- */
@@ -65,13 +61,8 @@ struct collected {
 static void collect(void *ctx, uint64_t value, uint64_t count)
 {
     struct collected *const c = ctx;
-    struct marey__spread *const s = &c->spread;
-    if (!marey__grow(&s->points, &s->cap, s->n + 1, sizeof *s->points)) {
-        c->failed = true;
-        return;
-    }
-    s->points[s->n++] =
-        (struct marey__point){.key = marey__point_key((double)value * c->scale), .count = count};
+    const struct marey__point point = {marey__point_key((double)value * c->scale), count};
+    c->failed |= !MAREY__PUSH(c->spread.points, c->spread.n, c->spread.cap, point);
 }
 
 static int by_key(const void *a, const void *b)
@@ -132,12 +123,12 @@ static size_t merge_points(const struct marey__spread *a, const struct marey__sp
         const bool has_b = k < b->n && (i == a->n || b->points[k].key <= a->points[i].key);
         const uint64_t from_a = has_a ? a->points[i].count : 0;
         const uint64_t from_b = has_b ? b->points[k].count : 0;
-        out[n].key = has_a ? a->points[i].key : b->points[k].key;
-        if (__builtin_add_overflow(from_a, from_b, &out[n].count))
+        uint64_t count;
+        if (__builtin_add_overflow(from_a, from_b, &count))
             return 0;
+        out[n++] = (struct marey__point){has_a ? a->points[i].key : b->points[k].key, count};
         i += has_a;
         k += has_b;
-        n++;
     }
     return n;
 }
@@ -201,7 +192,7 @@ double marey__spread_quantile(const struct marey__spread *spread, double q)
 static bool put_sum(struct marey__buf *out, const struct marey__stopwatch_sum *sum,
                     uint64_t n_zeros, double scale)
 {
-    struct marey__spread spread;
+    struct marey__spread spread MAREY__FINALLY(marey__spread_fini) = {0};
     if (!marey__spread_of(sum, n_zeros, scale, &spread))
         return false;
     const struct packed_spread packed = {.count = spread.count,
@@ -211,11 +202,7 @@ static bool put_sum(struct marey__buf *out, const struct marey__stopwatch_sum *s
                                          .max = spread.max,
                                          .n_points = (uint32_t)spread.n};
     marey__buf_put(out, &packed, sizeof packed);
-    for (size_t i = 0; i < spread.n; i++) {
-        const struct packed_point point = {spread.points[i].key, spread.points[i].count};
-        marey__buf_put(out, &point, sizeof point);
-    }
-    marey__spread_fini(&spread);
+    marey__buf_put(out, spread.points, spread.n * sizeof *spread.points);
     return true;
 }
 
@@ -232,15 +219,12 @@ static bool put_slot(struct marey__buf *out, const struct marey__stopwatch_slot 
 {
     size_t len;
     const char *const name = marey_site_name(slot->id, &len);
-    struct marey__stopwatch_sum sum = {0};
+    struct marey__stopwatch_sum sum MAREY__FINALLY(marey__stopwatch_sum_clear) = {0};
     uint64_t n_threads;
     const struct marey__stopwatch_sum *const periods = &slot->periods.sum;
-    const bool ok =
-        put_name(out, name, len) && marey__stopwatch_sum_of_threads(slot, &sum, &n_threads) &&
-        put_sum(out, &sum, 0, tick_ns) &&
-        put_sum(out, periods, marey__stopwatch_state.n_measured - periods->sketch.count, tick_ns);
-    marey__stopwatch_sum_clear(&sum);
-    return ok;
+    return put_name(out, name, len) && marey__stopwatch_sum_of_threads(slot, &sum, &n_threads) &&
+           put_sum(out, &sum, 0, tick_ns) &&
+           put_sum(out, periods, marey__stopwatch_state.n_measured - periods->sketch.count, tick_ns);
 }
 
 static bool put_results(struct marey__buf *out, int64_t rank)
@@ -265,16 +249,12 @@ static bool put_results(struct marey__buf *out, int64_t rank)
 
 marey_status marey_stopwatch_pack(int64_t rank, void **data, size_t *len)
 {
-    struct marey__buf out = {0};
-    marey__stopwatch_lock();
-    const bool ok = put_results(&out, rank);
-    marey__stopwatch_unlock();
-    if (!ok) {
-        marey__buf_fini(&out);
-        return marey__no_memory();
-    }
+    struct marey__buf out MAREY__FINALLY(marey__buf_fini) = {0};
+    MAREY__WATCH_HOLD();
+    MAREY__TRY_MEMORY(put_results(&out, rank));
     *data = out.data;
     *len = out.len;
+    out.data = NULL; /* it is the caller's */
     return MAREY_OK;
 }
 
@@ -304,14 +284,13 @@ static bool is_duration(double ns)
 static bool take_points(struct input *in, struct marey__spread *out)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < out->cap; i++) {
-        struct packed_point point;
-        if (!take(in, &point, sizeof point) || point.key > MAREY__POINT_MAX_KEY ||
-            point.count == 0 || (i > 0 && point.key <= out->points[i - 1].key) ||
-            __builtin_add_overflow(sum, point.count, &sum))
+    if (!take(in, out->points, out->n * sizeof *out->points))
+        return false;
+    for (size_t i = 0; i < out->n; i++) {
+        const struct marey__point *const point = &out->points[i];
+        if (point->key > MAREY__POINT_MAX_KEY || point->count == 0 ||
+            (i > 0 && point->key <= point[-1].key) || __builtin_add_overflow(sum, point->count, &sum))
             return false;
-        out->points[i] = (struct marey__point){point.key, point.count};
-        out->n = i + 1;
     }
     return sum == out->count;
 }
@@ -322,13 +301,14 @@ static bool take_spread(struct input *in, struct marey__spread *out, marey_statu
     struct packed_spread packed;
     if (!take(in, &packed, sizeof packed) || !is_duration(packed.total) || !is_duration(packed.m2) ||
         !is_duration(packed.min) || !is_duration(packed.max) || packed.min > packed.max ||
-        packed.n_points > (size_t)(in->end - in->at) / sizeof(struct packed_point))
+        packed.n_points > (size_t)(in->end - in->at) / sizeof(struct marey__point))
         return false;
     *out = (struct marey__spread){.count = packed.count,
                                   .total = packed.total,
                                   .m2 = packed.m2,
                                   .min = packed.min,
                                   .max = packed.max,
+                                  .n = packed.n_points,
                                   .cap = packed.n_points};
     out->points = marey__calloc(out->cap + 1, sizeof *out->points);
     if (out->points == NULL) {
@@ -357,10 +337,8 @@ struct marey_stopwatch_merged {
 
 marey_status marey_stopwatch_merged_create(marey_stopwatch_merged **out)
 {
-    marey_stopwatch_merged *merged = marey__calloc(1, sizeof *merged);
-    MAREY__TRY_MEMORY(merged != NULL);
-    *out = merged;
-    return MAREY_OK;
+    *out = marey__calloc(1, sizeof **out);
+    return *out != NULL ? MAREY_OK : marey__no_memory();
 }
 
 void marey_stopwatch_merged_destroy(marey_stopwatch_merged *merged)
@@ -420,23 +398,22 @@ static bool name_add(struct merged_name *name, int64_t rank, const struct marey_
 static bool take_name(struct input *in, size_t number, int64_t rank, marey_stopwatch_merged *merged,
                       marey_status *status)
 {
-    struct marey__spread intervals = {0}, iterations = {0};
+    struct marey__spread intervals MAREY__FINALLY(marey__spread_fini) = {0};
+    struct marey__spread iterations MAREY__FINALLY(marey__spread_fini) = {0};
     uint32_t len;
-    bool ok = take(in, &len, sizeof len) && len <= (size_t)(in->end - in->at);
-    if (ok) {
-        const char *text = (const char *)in->at;
-        in->at += len;
-        ok = take_spread(in, &intervals, status) && take_spread(in, &iterations, status);
-        if (ok && merged != NULL) {
-            struct merged_name *name = name_get(merged, text, len, number);
-            ok = name != NULL && name_add(name, rank, &intervals, &iterations);
-            if (!ok)
-                *status = marey__no_memory();
-        }
-    }
-    marey__spread_fini(&intervals);
-    marey__spread_fini(&iterations);
-    return ok;
+    if (!take(in, &len, sizeof len) || len > (size_t)(in->end - in->at))
+        return false;
+    const char *const text = (const char *)in->at;
+    in->at += len;
+    if (!take_spread(in, &intervals, status) || !take_spread(in, &iterations, status))
+        return false;
+    if (merged == NULL)
+        return true;
+    struct merged_name *const name = name_get(merged, text, len, number);
+    if (name != NULL && name_add(name, rank, &intervals, &iterations))
+        return true;
+    *status = marey__no_memory();
+    return false;
 }
 
 /* Read all of it; into nothing, to see whether it can be read, or into `merged`. */
@@ -483,11 +460,9 @@ static void put_ranks(marey_table *table, const struct merged_name *name)
     const double mean = name->of_means / (double)name->n_ranks;
     marey_table_text(table, name->name, name->len);
     marey_table_u64(table, name->n_ranks);
-    marey_table_f64(table, name->least);
-    marey_table_f64(table, mean);
-    marey_table_f64(table, name->most);
+    MAREY__PUT_REALS(table, name->least, mean, name->most);
     marey_table_i64(table, name->slowest);
-    marey_table_f64(table, mean > 0 ? name->most / mean - 1 : 0);
+    MAREY__PUT_REALS(table, mean > 0 ? name->most / mean - 1 : 0);
 }
 
 static const struct marey_column spread_columns[] = {
@@ -508,16 +483,11 @@ static void put_spread(marey_table *table, const struct merged_name *name,
                        const struct marey__spread *spread)
 {
     marey_table_text(table, name->name, name->len);
-    marey_table_u64(table, name->n_ranks);
-    marey_table_u64(table, spread->count);
-    marey_table_f64(table, spread->total);
-    marey_table_f64(table, marey__spread_mean(spread));
-    marey_table_f64(table, marey__spread_std(spread));
-    marey_table_f64(table, spread->min);
-    marey_table_f64(table, marey__spread_quantile(spread, 0.5));
-    marey_table_f64(table, marey__spread_quantile(spread, 0.9));
-    marey_table_f64(table, marey__spread_quantile(spread, 0.99));
-    marey_table_f64(table, spread->max);
+    MAREY__PUT_COUNTS(table, name->n_ranks, spread->count);
+    MAREY__PUT_REALS(table, spread->total, marey__spread_mean(spread), marey__spread_std(spread),
+                     spread->min, marey__spread_quantile(spread, 0.5),
+                     marey__spread_quantile(spread, 0.9), marey__spread_quantile(spread, 0.99),
+                     spread->max);
 }
 
 marey_status marey_stopwatch_merged_table(const marey_stopwatch_merged *merged, const char *name,

@@ -34,9 +34,8 @@ marey_status marey__stopwatch_misused(marey_id id, enum marey__stopwatch_misuse 
 {
     struct marey__stopwatch_slot *const slot = marey__stopwatch_slot_get(id);
     if (slot != NULL) {
-        marey__stopwatch_lock();
+        MAREY__WATCH_HOLD();
         slot->misuses[what]++;
-        marey__stopwatch_unlock();
     }
     /* A table of literals, each with one %s. */
 #pragma GCC diagnostic push

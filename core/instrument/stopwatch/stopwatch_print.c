@@ -45,20 +45,22 @@ static size_t put_quoted(struct marey__buf *out, const struct marey_cell *name)
     return width + 3;
 }
 
-/* Destroy the table at the end. */
 static marey_status lines_open(struct lines *lines, const char *name)
 {
-    *lines = (struct lines){0};
     MAREY_TRY(marey_stopwatch_table(name, &lines->table));
-    struct marey__buf scratch = {0};
+    struct marey__buf scratch MAREY__FINALLY(marey__buf_fini) = {0};
     const bool has_names = marey_table_find(lines->table, "name") >= 0;
     for (size_t row = 0; has_names && row < marey_table_n_rows(lines->table); row++) {
         const struct marey_cell cell = cell_of(lines, row, "name");
         scratch.len = 0;
         lines->width = MAREY__MAX(lines->width, put_quoted(&scratch, &cell));
     }
-    marey__buf_fini(&scratch);
     return MAREY_OK;
+}
+
+static void lines_close(struct lines *lines)
+{
+    marey_table_destroy(lines->table);
 }
 
 /* The name in its quotes, as wide as the widest. */
@@ -76,12 +78,11 @@ static void put_time(struct marey__buf *out, const struct lines *lines, size_t r
     const size_t number = (size_t)marey_table_find(lines->table, column);
     const struct marey_cell cell = marey_table_cell(lines->table, row, number);
     const bool is_f64 = marey_table_column(lines->table, number)->type == MAREY_TYPE_F64;
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__text_duration(&text, is_f64 ? cell.as.f64 : (double)cell.as.u64, NULL);
     put_repeated(out, " ", text.len < 10 ? 10 - text.len : 0);
     marey__buf_put(out, text.data, text.len);
     out->failed |= text.failed;
-    marey__buf_fini(&text);
 }
 
 static bool is_running(const struct lines *lines, size_t row)
@@ -97,7 +98,7 @@ static marey_status put_section(struct marey__buf *out, const char *table, const
                                 void (*put_row)(struct marey__buf *out, const struct lines *lines,
                                                 size_t row))
 {
-    struct lines lines;
+    struct lines lines MAREY__FINALLY(lines_close) = {0};
     MAREY_TRY(lines_open(&lines, table));
     const size_t n = marey_table_n_rows(lines.table);
     marey__buf_puts(out, n > 0 ? heading : "");
@@ -106,7 +107,6 @@ static marey_status put_section(struct marey__buf *out, const char *table, const
         put_row(out, &lines, row);
         marey__buf_puts(out, "\n");
     }
-    marey_table_destroy(lines.table);
     return MAREY_OK;
 }
 
@@ -155,40 +155,29 @@ static void put_totals(struct marey__buf *out, const struct lines *intervals,
 
 /* ---- what is measured besides time ---- */
 
-static void put_percent(struct marey__buf *out, const struct lines *view, size_t row,
-                        const char *column, const char *title)
-{
-    const struct marey_cell cell = cell_of(view, row, column);
-    if (!cell.is_null)
-        marey__buf_printf(out, "  %s %.1f %%", title, cell.as.f64 * 100);
-}
-
-static void put_number(struct marey__buf *out, const struct lines *view, size_t row,
-                       const char *column, const char *title)
-{
-    const struct marey_cell cell = cell_of(view, row, column);
-    if (!cell.is_null)
-        marey__buf_printf(out, "  %s %" PRIu64, title, cell.as.u64);
-}
-
-static void put_growth(struct marey__buf *out, const struct lines *view, size_t row)
-{
-    const struct marey_cell cell = cell_of(view, row, "rss_bytes");
-    if (cell.is_null)
-        return;
-    marey__buf_puts(out, cell.as.i64 < 0 ? "  memory -" : "  memory +");
-    marey__text_bytes(out, cell.as.i64 < 0 ? -(double)cell.as.i64 : (double)cell.as.i64);
-}
-
 static void put_usage(struct marey__buf *out, const struct lines *usage, size_t row)
 {
-    put_percent(out, usage, row, "thread_cpu", "thread");
-    put_percent(out, usage, row, "process_cpu", "process");
-    put_percent(out, usage, row, "tree_cpu", "with children");
-    put_percent(out, usage, row, "machine_cpu", "machine");
-    put_number(out, usage, row, "context_switches", "context switches");
-    put_number(out, usage, row, "page_faults", "page faults");
-    put_growth(out, usage, row);
+    static const char *const shares[][2] = {{"thread_cpu", "thread"},
+                                            {"process_cpu", "process"},
+                                            {"tree_cpu", "with children"},
+                                            {"machine_cpu", "machine"}},
+                             *const counts[][2] = {{"context_switches", "context switches"},
+                                                   {"page_faults", "page faults"}};
+    for (size_t i = 0; i < MAREY__COUNT_OF(shares); i++) {
+        const struct marey_cell cell = cell_of(usage, row, shares[i][0]);
+        if (!cell.is_null)
+            marey__buf_printf(out, "  %s %.1f %%", shares[i][1], cell.as.f64 * 100);
+    }
+    for (size_t i = 0; i < MAREY__COUNT_OF(counts); i++) {
+        const struct marey_cell cell = cell_of(usage, row, counts[i][0]);
+        if (!cell.is_null)
+            marey__buf_printf(out, "  %s %" PRIu64, counts[i][1], cell.as.u64);
+    }
+    const struct marey_cell growth = cell_of(usage, row, "rss_bytes");
+    if (growth.is_null)
+        return;
+    marey__buf_puts(out, growth.as.i64 < 0 ? "  memory -" : "  memory +");
+    marey__text_bytes(out, growth.as.i64 < 0 ? -(double)growth.as.i64 : (double)growth.as.i64);
 }
 
 /* Why some have no time. */
@@ -216,13 +205,12 @@ static void put_gpu_losses(struct marey__buf *out)
 
 static marey_status put_gpu(struct marey__buf *out)
 {
-    struct lines gpu;
+    struct lines gpu MAREY__FINALLY(lines_close) = {0};
     if (marey__stopwatch_state.options.gpu != MAREY_GPU_EVENTS)
         return MAREY_OK;
     MAREY_TRY(lines_open(&gpu, "gpu"));
     put_averages(out, &gpu, "Average GPU time per measured interval:");
     put_gpu_losses(out);
-    marey_table_destroy(gpu.table);
     return MAREY_OK;
 }
 
@@ -245,22 +233,18 @@ static void put_iteration_line(struct marey__buf *out, const struct lines *itera
 
 static marey_status put_measured(struct marey__buf *out, uint64_t n)
 {
-    struct lines iterations, intervals, iteration;
-    marey_status st = lines_open(&iterations, "iterations");
-    MAREY_TRY(st);
-    st = lines_open(&intervals, "intervals");
-    if (st == MAREY_OK && (st = lines_open(&iteration, "iteration")) == MAREY_OK) {
-        marey__buf_printf(out, "Num. measured iterations: %" PRIu64 "\n", n);
-        put_iteration_line(out, &iteration);
-        put_separator(out);
-        put_averages(out, &iterations, "Average runtime per iteration:");
-        put_averages(out, &intervals, "Average runtime per measured interval:");
-        put_totals(out, &intervals, &iterations);
-        marey_table_destroy(iteration.table);
-    }
-    marey_table_destroy(intervals.table);
-    marey_table_destroy(iterations.table);
-    MAREY_TRY(st);
+    struct lines iterations MAREY__FINALLY(lines_close) = {0};
+    struct lines intervals MAREY__FINALLY(lines_close) = {0};
+    struct lines iteration MAREY__FINALLY(lines_close) = {0};
+    MAREY_TRY(lines_open(&iterations, "iterations"));
+    MAREY_TRY(lines_open(&intervals, "intervals"));
+    MAREY_TRY(lines_open(&iteration, "iteration"));
+    marey__buf_printf(out, "Num. measured iterations: %" PRIu64 "\n", n);
+    put_iteration_line(out, &iteration);
+    put_separator(out);
+    put_averages(out, &iterations, "Average runtime per iteration:");
+    put_averages(out, &intervals, "Average runtime per measured interval:");
+    put_totals(out, &intervals, &iterations);
     const size_t before = out->len;
     MAREY_TRY(
         put_section(out, "usage", "Mean CPU usage during (100 % is one processor):\n", put_usage));
@@ -321,14 +305,10 @@ static marey_status put_report(struct marey__buf *out)
 
 marey_status marey_stopwatch_print(FILE *out)
 {
-    struct marey__buf buf = {0};
-    marey_status st = put_report(&buf);
-    if (st == MAREY_OK)
-        st = marey__buf_to_stream(&buf, out);
-    if (st == MAREY_OK && fflush(out) != 0)
-        st = marey__fail_errno("write the stopwatch's report");
-    marey__buf_fini(&buf);
-    return st;
+    struct marey__buf buf MAREY__FINALLY(marey__buf_fini) = {0};
+    MAREY_TRY(put_report(&buf));
+    MAREY_TRY(marey__buf_to_stream(&buf, out));
+    return fflush(out) == 0 ? MAREY_OK : marey__fail_errno("write the stopwatch's report");
 }
 
 /* ---- by itself, every so many iterations ---- */
@@ -340,10 +320,9 @@ static struct {
 
 void marey_stopwatch_set_printer(marey_stopwatch_printer *print, void *ctx)
 {
-    marey__stopwatch_lock();
+    MAREY__WATCH_HOLD();
     printer.print = print;
     printer.ctx = ctx;
-    marey__stopwatch_unlock();
 }
 
 void marey__stopwatch_print_by_itself(void)
@@ -352,14 +331,10 @@ void marey__stopwatch_print_by_itself(void)
     marey_stopwatch_printer *const print = printer.print;
     void *const ctx = printer.ctx;
     marey__stopwatch_unlock();
-    struct marey__buf buf = {0};
-    marey_status st = MAREY_OK;
-    if (print == NULL) {
-        st = marey_stopwatch_print(stdout);
-    } else if ((st = put_report(&buf)) == MAREY_OK && !buf.failed) {
-        print(ctx, buf.data, buf.len);
-    }
+    struct marey__buf buf MAREY__FINALLY(marey__buf_fini) = {0};
+    const marey_status st = print == NULL ? marey_stopwatch_print(stdout) : put_report(&buf);
     if (st != MAREY_OK)
         marey__say("the stopwatch could not print its report: %s", marey_last_error());
-    marey__buf_fini(&buf);
+    else if (print != NULL && !buf.failed)
+        print(ctx, buf.data, buf.len);
 }

@@ -64,10 +64,8 @@ marey_id marey__stopwatch_bare_site(marey_id id)
 struct marey__stopwatch_slot *marey__stopwatch_slot_get(marey_id id)
 {
     const marey_id bare = marey__stopwatch_bare_site(id);
-    marey__stopwatch_lock();
-    struct marey__stopwatch_slot *const slot = slot_of_bare(bare);
-    marey__stopwatch_unlock();
-    return slot;
+    MAREY__WATCH_HOLD();
+    return slot_of_bare(bare);
 }
 
 uint64_t marey__stopwatch_total(const struct marey__stopwatch_slot *slot)

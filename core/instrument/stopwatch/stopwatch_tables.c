@@ -17,22 +17,31 @@ static void put_ns(marey_table *table, double ns)
     marey_table_u64(table, (uint64_t)(ns + 0.5));
 }
 
+static void put_f64_if(marey_table *table, bool is_known, double value)
+{
+    if (is_known)
+        marey_table_f64(table, value);
+    else
+        marey_table_null(table);
+}
+
+static void put_count(marey_table *table, bool is_known, uint64_t n)
+{
+    if (is_known)
+        marey_table_u64(table, n);
+    else
+        marey_table_null(table);
+}
+
 /* The columns of STATS_COLUMNS. Of nothing there is no mean and no smallest. */
 static void put_stats(marey_table *table, const struct marey__stopwatch_stats *s)
 {
+    const double times[] = {s->min, s->p50, s->p90, s->p99, s->max};
     put_ns(table, s->total);
-    if (s->count == 0) {
-        for (int i = 0; i < 7; i++)
-            marey_table_null(table);
-        return;
-    }
-    marey_table_f64(table, s->mean);
-    marey_table_f64(table, s->std);
-    put_ns(table, s->min);
-    put_ns(table, s->p50);
-    put_ns(table, s->p90);
-    put_ns(table, s->p99);
-    put_ns(table, s->max);
+    put_f64_if(table, s->count > 0, s->mean);
+    put_f64_if(table, s->count > 0, s->std);
+    for (size_t i = 0; i < MAREY__COUNT_OF(times); i++)
+        put_count(table, s->count > 0, (uint64_t)(times[i] + 0.5));
 }
 
 bool marey__stopwatch_sum_of_threads(const struct marey__stopwatch_slot *slot,
@@ -69,14 +78,6 @@ static marey_status put_intervals(marey_table *table, double tick_ns)
         marey_table_bool(table, marey__stopwatch_runs(slot));
     }
     return MAREY_OK;
-}
-
-static void put_f64_if(marey_table *table, bool is_known, double value)
-{
-    if (is_known)
-        marey_table_f64(table, value);
-    else
-        marey_table_null(table);
 }
 
 /* Null where it was not asked for. */
@@ -181,14 +182,6 @@ static marey_status put_once(marey_table *table, double tick_ns)
 
 /* The kernel counts the machine's processor time in ticks of 10 ms: over less than 50 of them it is not usable. */
 #define MACHINE_TRUSTED_NS UINT64_C(500000000)
-
-static void put_count(marey_table *table, bool is_measured, uint64_t n)
-{
-    if (is_measured)
-        marey_table_u64(table, n);
-    else
-        marey_table_null(table);
-}
 
 static marey_status put_usage(marey_table *table, double tick_ns)
 {

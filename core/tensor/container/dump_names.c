@@ -37,12 +37,22 @@ static void put_key(struct marey__buf *out, const char *key, size_t len, bool is
 
 static bool begins_taken(const struct marey_dump_part *part)
 {
-    for (size_t i = 0; i < MAREY__COUNT_OF(taken); i++) {
-        const size_t len = strlen(taken[i]);
-        if (part->key_len >= len && memcmp(part->key, taken[i], len) == 0)
-            return true;
+    return marey__starts_with(part->key, part->key_len, taken[0]) ||
+           marey__starts_with(part->key, part->key_len, taken[1]);
+}
+
+static void put_parts(struct marey__buf *out, const struct marey_dump_part *parts, size_t n_parts,
+                      bool is_dotted)
+{
+    for (size_t i = 0; i < n_parts; i++) {
+        if (i > 0 && (is_dotted || parts[i].key != NULL))
+            marey__buf_put(out, ".", 1);
+        if (parts[i].key == NULL)
+            marey__buf_printf(out, is_dotted ? "%" PRIu64 : "[%" PRIu64 "]", parts[i].index);
+        else
+            put_key(out, parts[i].key, parts[i].key_len,
+                    !is_dotted && i == 0 && begins_taken(&parts[i]));
     }
-    return false;
 }
 
 void marey__name_put(struct marey__buf *out, enum marey_dump_tree tree,
@@ -50,28 +60,13 @@ void marey__name_put(struct marey__buf *out, enum marey_dump_tree tree,
 {
     if (tree == MAREY_DUMP_GRADIENTS)
         marey__buf_put(out, gradients, sizeof gradients - 1);
-    for (size_t i = 0; i < n_parts; i++) {
-        if (parts[i].key == NULL) {
-            marey__buf_printf(out, "[%" PRIu64 "]", parts[i].index);
-            continue;
-        }
-        if (i > 0)
-            marey__buf_put(out, ".", 1);
-        put_key(out, parts[i].key, parts[i].key_len, i == 0 && begins_taken(&parts[i]));
-    }
+    put_parts(out, parts, n_parts, false);
 }
 
 void marey__name_put_dotted(struct marey__buf *out, const struct marey_dump_part *parts,
                             size_t n_parts)
 {
-    for (size_t i = 0; i < n_parts; i++) {
-        if (i > 0)
-            marey__buf_put(out, ".", 1);
-        if (parts[i].key == NULL)
-            marey__buf_printf(out, "%" PRIu64, parts[i].index);
-        else
-            put_key(out, parts[i].key, parts[i].key_len, false);
-    }
+    put_parts(out, parts, n_parts, true);
 }
 
 /* ---- back ---- */
@@ -151,9 +146,9 @@ static bool parse(const char *p, const char *end, struct marey__path *path)
 
 marey_status marey__name_parse(const char *name, size_t len, struct marey__path *out)
 {
-    struct marey__path path = {0};
+    struct marey__path path MAREY__FINALLY(marey__path_fini) = {0};
     const char *p = name;
-    if (len >= sizeof gradients - 1 && memcmp(name, gradients, sizeof gradients - 1) == 0) {
+    if (marey__starts_with(name, len, gradients)) {
         path.tree = MAREY_DUMP_GRADIENTS;
         p += sizeof gradients - 1;
     }
@@ -162,17 +157,13 @@ marey_status marey__name_parse(const char *name, size_t len, struct marey__path 
         n += name[i] == '.' || name[i] == '[';
     path.parts = marey__calloc(n, sizeof *path.parts);
     path.keys = marey__alloc(len + n);
-    marey_status status = MAREY_OK;
-    if (path.parts == NULL || path.keys == NULL)
-        status = marey__no_memory();
-    else if (!parse(p, name + len, &path))
-        status = marey__fail(MAREY_EFORMAT, "'%.*s' is not the name of a dumped value",
-                             (int)MAREY__MIN(len, (size_t)200), name);
-    if (status == MAREY_OK)
-        *out = path;
-    else
-        marey__path_fini(&path);
-    return status;
+    MAREY__TRY_MEMORY(path.parts != NULL && path.keys != NULL);
+    if (!parse(p, name + len, &path))
+        return marey__fail(MAREY_EFORMAT, "'%.*s' is not the name of a dumped value",
+                           (int)MAREY__MIN(len, (size_t)200), name);
+    *out = path;
+    path = (struct marey__path){0};
+    return MAREY_OK;
 }
 
 void marey__path_fini(struct marey__path *path)

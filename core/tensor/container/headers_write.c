@@ -113,6 +113,20 @@ void marey__safetensors_fini(struct marey__safetensors *file)
     *file = (struct marey__safetensors){0};
 }
 
+marey_status marey__form_head_put(struct marey__buf *out, const struct marey_tensor *tensor,
+                                  enum marey_dump_type form, const char *name, size_t len,
+                                  uint64_t step, int64_t rank)
+{
+    struct marey__safetensors file MAREY__FINALLY(marey__safetensors_fini) = {0};
+    if (form == MAREY_DUMP_NPY) {
+        marey__npy_header_put(out, tensor);
+    } else if (form == MAREY_DUMP_SAFETENSORS) {
+        marey__safetensors_add(&file, name, len, tensor);
+        MAREY_TRY(marey__safetensors_head_put(out, &file, step, rank, 0));
+    }
+    return out->failed ? marey__no_memory() : MAREY_OK;
+}
+
 /* ---- what ACCV-Lab's readers want beside a .bin and a .png ---- */
 
 void marey__bin_meta_put(struct marey__buf *out, const struct marey_tensor *tensor)

@@ -96,6 +96,10 @@ MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status
 marey__safetensors_head_put(struct marey__buf *out, const struct marey__safetensors *file,
                             uint64_t step, int64_t rank, uint64_t data_start);
 MAREY_PRIVATE_API void marey__safetensors_fini(struct marey__safetensors *file);
+/* What a file of one tensor has before the data: of a .npy, a .safetensors with its name, or nothing. `rank` -1: none. */
+MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__form_head_put(
+    struct marey__buf *out, const struct marey_tensor *tensor, enum marey_dump_type form,
+    const char *name, size_t len, uint64_t step, int64_t rank);
 
 /* ---- json_tensor.c ---- */
 

@@ -63,94 +63,21 @@ static inline char *put_f32(const struct json_writer *w, char *out, const char *
     return w->style->is_python ? marey__f64_text(out, (double)value) : marey__f32_text(out, value);
 }
 
-static inline char *put_f64(const struct json_writer *w, char *out, const char *data)
+static char *put_part(const struct json_writer *w, char *out, size_t k)
 {
     double value;
-    memcpy(&value, data, sizeof value);
-    return MAREY_LIKELY(isfinite(value)) ? marey__f64_text(out, value)
-                                         : put_not_finite(w, out, value);
+    char *const end =
+        marey__part_text(w->type, w->texts, w->data, k, w->style->is_python, out, &value);
+    return MAREY_LIKELY(end != NULL) ? end : put_not_finite(w, out, value);
 }
 
-static inline char *put_small(const struct json_writer *w, char *out, enum marey_dtype dtype,
-                              uint16_t bits)
+/* Two numbers that are one element are a list. */
+static char *put_element(const struct json_writer *w, char *out)
 {
-    MAREY_ASSERT(w->texts != NULL);
-    if (w->style->is_python && w->texts[bits].len > 0)
-        return marey__f64_text(out, marey__small_value(dtype, bits));
-    const struct marey__small_text *const text = &w->texts[bits];
-    memcpy(out, text, sizeof *text);
-    return MAREY_LIKELY(text->len > 0) ? out + text->len
-                                       : put_not_finite(w, out, marey__small_value(dtype, bits));
-}
-
-static uint16_t load_u16(const char *data)
-{
-    uint16_t bits;
-    memcpy(&bits, data, sizeof bits);
-    return bits;
-}
-
-static char *put_integer(enum marey_dtype dtype, char *out, const char *data)
-{
-    uint64_t bits = 0;
-    const size_t size = marey_dtype_size(dtype);
-    memcpy(&bits, data, size);
-    if (dtype == MAREY_U8 || dtype == MAREY_U16 || dtype == MAREY_U32 || dtype == MAREY_U64)
-        return marey__u64_text(out, bits);
-    const unsigned shift = 64 - 8 * (unsigned)size;
-    return marey__i64_text(out, (int64_t)(bits << shift) >> shift);
-}
-
-static char *put_nibble(const struct json_writer *w, char *out, unsigned nibble)
-{
-    switch (w->tensor->dtype) {
-    case MAREY_F4_E2M1X2:
-        return put_small(w, out, MAREY_F4_E2M1X2, (uint16_t)nibble);
-    case MAREY_I4X2:
-        return marey__i64_text(out, (int64_t)(nibble ^ 8) - 8);
-    default:
-        return marey__u64_text(out, nibble);
-    }
-}
-
-/* Two numbers that are one element. */
-static char *put_pair(const struct json_writer *w, char *out, const char *data)
-{
-    out = put_words(out, "[");
-    for (int part = 0; part < 2; part++) {
-        if (part > 0)
-            out = put_words(out, ", ");
-        if (w->tensor->dtype == MAREY_C32)
-            out = put_small(w, out, MAREY_F16, load_u16(data + 2 * part));
-        else if (w->tensor->dtype == MAREY_C64)
-            out = put_f32(w, out, data + 4 * part);
-        else if (w->tensor->dtype == MAREY_C128)
-            out = put_f64(w, out, data + 8 * part);
-        else
-            out = put_nibble(w, out, (unsigned char)*data >> (4 * part) & 15);
-    }
-    return put_words(out, "]");
-}
-
-static char *put_element(const struct json_writer *w, char *out, const char *data)
-{
-    const enum marey_dtype dtype = w->tensor->dtype;
-    if (w->type->n_parts == 2)
-        return put_pair(w, out, data);
-    if (dtype == MAREY_BOOL)
-        return put_words(out, *data != 0 ? "true" : "false");
-    if (w->type->kind != MAREY__IS_FLOAT)
-        return put_integer(dtype, out, data);
-    switch (w->type->part_bits) {
-    case 64:
-        return put_f64(w, out, data);
-    case 32:
-        return put_f32(w, out, data);
-    case 16:
-        return put_small(w, out, dtype, load_u16(data));
-    default:
-        return put_small(w, out, dtype, (unsigned char)*data);
-    }
+    if (w->type->n_parts == 1)
+        return put_part(w, out, 0);
+    out = put_words(put_part(w, put_words(out, "["), 0), ", ");
+    return put_words(put_part(w, out, 1), "]");
 }
 
 static bool put_line(struct json_writer *w, const char *words, uint32_t level)
@@ -171,7 +98,7 @@ static bool put_column(struct json_writer *w, int64_t n, uint32_t level)
     for (int64_t i = 0; i < n; i++, w->data += w->element) {
         if (!put_line(w, i > 0 ? ",\n" : "[\n", level + 1) || !has_room(w, ELEMENT_ROOM))
             return false;
-        w->at = put_element(w, w->at, w->data);
+        w->at = put_element(w, w->at);
     }
     return put_line(w, n > 0 ? "\n" : "[", n > 0 ? level : 0) && put_line(w, "]", 0);
 }
@@ -189,8 +116,7 @@ static bool put_row(struct json_writer *w, int64_t n)
             *out++ = ',';
             *out++ = ' ';
         }
-        w->at =
-            w->tensor->dtype == MAREY_F32 ? put_f32(w, out, w->data) : put_element(w, out, w->data);
+        w->at = w->tensor->dtype == MAREY_F32 ? put_f32(w, out, w->data) : put_element(w, out);
     }
     *w->at++ = ']'; /* an element's room has one left */
     return true;
@@ -206,12 +132,6 @@ static bool put_lists(struct json_writer *w, uint32_t axis)
     for (int64_t i = 0; i < n && is_fine; i++)
         is_fine = (i == 0 || put_line(w, ",\n", level + 1)) && put_lists(w, axis + 1);
     return is_fine && put_line(w, "\n", level) && put_line(w, "]", 0);
-}
-
-static bool put_scalar(struct json_writer *w)
-{
-    w->at = put_element(w, w->at, w->data);
-    return true;
 }
 
 marey_status marey__json_tensor_write(const struct marey_tensor *tensor,
@@ -231,12 +151,12 @@ marey_status marey__json_tensor_write(const struct marey_tensor *tensor,
     w.element = w.type->size;
     w.sink = sink;
     w.ctx = ctx;
-    const enum marey_dtype part = tensor->dtype == MAREY_C32 ? MAREY_F16 : tensor->dtype;
+    const enum marey_dtype part = (enum marey_dtype)w.type->part;
     w.texts = marey__small_texts(part);
-    if (w.texts == NULL && marey__is_small(part))
-        return marey__no_memory();
-    const bool is_fine = (tensor->rank > 0 ? put_lists(&w, 0) : put_scalar(&w)) && flush(&w);
-    return is_fine ? MAREY_OK : MAREY_EIO;
+    MAREY__TRY_MEMORY(w.texts != NULL || !marey__is_small(part));
+    if (tensor->rank == 0)
+        w.at = put_element(&w, w.at);
+    return (tensor->rank == 0 || put_lists(&w, 0)) && flush(&w) ? MAREY_OK : MAREY_EIO;
 }
 
 static bool put_into_buf(void *ctx, const char *text, size_t len)

@@ -174,11 +174,10 @@ static void put_path(struct marey__buf *out, const struct marey__manifest_value 
             marey__buf_put_u64(out, value->parts[i].index);
     }
     marey__buf_puts(out, "],\"name\":");
-    struct marey__buf name = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__name_put(&name, value->tree, value->parts, value->n_parts);
     out->failed |= name.failed;
     marey__json_put(out, name.data, name.len);
-    marey__buf_fini(&name);
 }
 
 static void put_tensor(struct marey__buf *out, const struct marey__manifest_value *value)
@@ -235,11 +234,10 @@ void marey__manifest_value_put(struct marey__buf *out, const struct marey__manif
         put_text(out, "phase", value->phase);
     if (value->file != NULL) {
         marey__buf_puts(out, ",\"source\":");
-        struct marey__buf source = {0};
+        struct marey__buf source MAREY__FINALLY(marey__buf_fini) = {0};
         marey__buf_printf(&source, "%s:%u", value->file, value->line);
         out->failed |= source.failed;
         marey__json_put(out, source.data, source.len);
-        marey__buf_fini(&source);
     }
     if (value->missing != NULL)
         put_text(out, "missing", value->missing);

@@ -1,11 +1,8 @@
 /* Diffs: made, asked and closed. */
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tensor/diff/internal.h"
-#include <marey/report.h>
 
 const char *marey_diff_status_name(enum marey_diff_status status)
 {
@@ -45,22 +42,6 @@ void marey_diff_close(marey_diff *diff)
         marey_table_destroy(diff->tables[i]);
     marey__arena_fini(&diff->texts);
     marey__free(diff);
-}
-
-void marey__diff_warn(struct marey_diff *diff, const char *fmt, ...)
-{
-    char sentence[1024];
-    va_list args;
-    va_start(args, fmt);
-    const int len = vsnprintf(sentence, sizeof sentence, fmt, args);
-    va_end(args);
-    marey_table_text(diff->tables[MAREY__DIFF_WARNINGS], sentence,
-                     MAREY__MIN((size_t)MAREY__MAX(len, 0), sizeof sentence - 1));
-}
-
-const char *marey__diff_text(struct marey_diff *diff, const char *text)
-{
-    return marey__arena_text(&diff->texts, text, strlen(text));
 }
 
 void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_details *details,

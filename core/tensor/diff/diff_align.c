@@ -117,17 +117,16 @@ static void find_partner(const struct sequences *s, size_t i, const struct marey
 /* The partners by name of all; how many values have one, SIZE_MAX on out of memory. */
 static size_t find_partners(const struct sequences *s)
 {
-    struct marey__index names = {0};
-    bool has_memory = true;
+    struct marey__index names MAREY__FINALLY(marey__index_fini) = {0};
     size_t n_found = 0;
-    for (size_t i = 0; i < s->b->n && has_memory; i++)
-        has_memory = marey__index_put(&names, (uint32_t)s->keys_b[i].name, (uint32_t)i + 1);
-    for (size_t i = 0; i < s->a->n && has_memory; i++) {
+    for (size_t i = 0; i < s->b->n; i++)
+        if (!marey__index_put(&names, (uint32_t)s->keys_b[i].name, (uint32_t)i + 1))
+            return SIZE_MAX;
+    for (size_t i = 0; i < s->a->n; i++) {
         find_partner(s, i, &names);
         n_found += s->keys_a[i].partner != MAREY__DIFF_NONE;
     }
-    marey__index_fini(&names);
-    return has_memory ? n_found : SIZE_MAX;
+    return n_found;
 }
 
 static void put_pair(const struct sequences *s, size_t i, size_t j)
@@ -247,16 +246,12 @@ static marey_status align_by_order(const struct sequences *s, bool *was_too_much
         *was_too_much = true;
         return MAREY_OK;
     }
-    uint32_t *scores = marey__alloc((n_b + 1) * sizeof *scores);
-    uint8_t *ways = marey__alloc(n_a * n_b);
-    const bool has_memory = scores != NULL && ways != NULL;
-    if (has_memory) {
-        fill_table(s, &w, scores, ways);
-        walk_back(s, &w, ways);
-    }
-    marey__free(scores);
-    marey__free(ways);
-    return has_memory ? MAREY_OK : marey__no_memory();
+    uint32_t *const scores MAREY__FREED = marey__alloc((n_b + 1) * sizeof *scores);
+    uint8_t *const ways MAREY__FREED = marey__alloc(n_a * n_b);
+    MAREY__TRY_MEMORY(scores != NULL && ways != NULL);
+    fill_table(s, &w, scores, ways);
+    walk_back(s, &w, ways);
+    return MAREY_OK;
 }
 
 /* ---- all ---- */
@@ -266,6 +261,15 @@ static void append(struct marey__diff_pairs *out, size_t a, size_t b)
     out->list[out->n++] = (struct marey__diff_pair){a, b};
 }
 
+/* What only B has, up to its value `end`. */
+static void append_unpaired(const struct sequences *s, size_t *next_b, size_t end,
+                            struct marey__diff_pairs *out)
+{
+    for (; *next_b < end; ++*next_b)
+        if (s->pair_of_b[*next_b] == MAREY__DIFF_NONE)
+            append(out, MAREY__DIFF_NONE, *next_b);
+}
+
 /* In A's order; a value that only B has follows its predecessor in B. */
 static marey_status list_pairs(const struct sequences *s, struct marey__diff_pairs *out)
 {
@@ -273,16 +277,10 @@ static marey_status list_pairs(const struct sequences *s, struct marey__diff_pai
     MAREY__TRY_MEMORY(marey__grow(&out->list, &out->cap, s->a->n + s->b->n + 1, sizeof *out->list));
     for (size_t i = 0; i < s->a->n; i++) {
         const size_t j = s->pair_of_a[i];
-        for (; j != MAREY__DIFF_NONE && next_b < j; next_b++)
-            if (s->pair_of_b[next_b] == MAREY__DIFF_NONE)
-                append(out, MAREY__DIFF_NONE, next_b);
+        append_unpaired(s, &next_b, j != MAREY__DIFF_NONE ? j : 0, out);
         append(out, i, j);
-        if (j != MAREY__DIFF_NONE)
-            out->n_renamed += !same_path(&s->a->values[i], &s->b->values[j]);
     }
-    for (; next_b < s->b->n; next_b++)
-        if (s->pair_of_b[next_b] == MAREY__DIFF_NONE)
-            append(out, MAREY__DIFF_NONE, next_b);
+    append_unpaired(s, &next_b, s->b->n, out);
     return MAREY_OK;
 }
 
@@ -306,21 +304,12 @@ static marey_status align(struct sequences *s, struct marey__diff_pairs *out)
 marey_status marey__diff_align(const struct marey__diff_side *a, const struct marey__diff_side *b,
                                struct marey__diff_pairs *out)
 {
-    struct sequences s = {
-        .a = a,
-        .b = b,
-        .keys_a = make_keys(a),
-        .keys_b = make_keys(b),
-        .pair_of_a = marey__alloc((a->n + 1) * sizeof *s.pair_of_a),
-        .pair_of_b = marey__alloc((b->n + 1) * sizeof *s.pair_of_b),
-    };
+    struct key *const keys_a MAREY__FREED = make_keys(a), *const keys_b MAREY__FREED = make_keys(b);
+    size_t *const pair_of_a MAREY__FREED = marey__alloc((a->n + 1) * sizeof *pair_of_a);
+    size_t *const pair_of_b MAREY__FREED = marey__alloc((b->n + 1) * sizeof *pair_of_b);
+    struct sequences s = {a, b, keys_a, keys_b, pair_of_a, pair_of_b};
     out->n = 0;
-    const marey_status status = align(&s, out);
-    marey__free(s.keys_a);
-    marey__free(s.keys_b);
-    marey__free(s.pair_of_a);
-    marey__free(s.pair_of_b);
-    return status;
+    return align(&s, out);
 }
 
 void marey__diff_pairs_fini(struct marey__diff_pairs *pairs)

@@ -117,16 +117,6 @@ static marey_status compare_blocks(const struct marey_dumped_value *a,
     return MAREY_OK;
 }
 
-static marey_status compare(const struct marey__diff_inputs *inputs,
-                            const struct marey_dumped_value *a, const struct marey_dumped_value *b,
-                            const struct marey_tensor *ta, const struct marey_tensor *tb,
-                            const struct marey_tolerance *tolerance, struct marey_tensor_diff *out)
-{
-    if (can_skip_blocks(a, b))
-        return compare_blocks(a, b, ta, tb, tolerance, out);
-    return marey_tensor_compare_with(ta, tb, tolerance, inputs->n_threads, out);
-}
-
 /* ---- single elements ---- */
 
 static marey_status fill_spot(struct marey__diff_spot *spot, uint64_t index,
@@ -199,11 +189,11 @@ static marey_status weigh_noise(const struct marey__diff_inputs *inputs,
     const size_t i = find_noise(inputs->noise, b);
     struct marey_tensor tn;
     struct marey_tensor_diff noise, again;
-    if (i == MAREY__DIFF_NONE || inputs->noise->get(inputs->noise, i, &tn) != MAREY_OK)
+    if (i == MAREY__DIFF_NONE || inputs->noise->open(inputs->noise, i, NULL, &tn) != MAREY_OK)
         return MAREY_OK;
     const marey_status status =
         marey_tensor_compare_with(&tn, tb, &out->tolerance, inputs->n_threads, &noise);
-    marey__diff_drop(inputs->noise, i);
+    marey__diff_close(inputs->noise, i, NULL);
     MAREY_TRY(status);
     const double factor = inputs->options->noise_factor != 0 ? inputs->options->noise_factor : 3;
     struct marey_tolerance wider = out->tolerance;
@@ -299,52 +289,26 @@ marey_status marey__diff_compare_numbers(const struct marey_tensor *a, const str
     return describe(out, a, b, false);
 }
 
-static marey_status compare_tensors(const struct marey__diff_inputs *inputs,
-                                    const struct marey_dumped_value *a,
-                                    const struct marey_dumped_value *b, const struct marey_tensor *ta,
-                                    const struct marey_tensor *tb, struct marey__diff_result *out)
-{
-    MAREY_TRY(compare(inputs, a, b, ta, tb, &out->tolerance, &out->diff));
-    MAREY_TRY(describe(out, ta, tb, marey__is_image(a->type) || marey__is_image(b->type)));
-    if (out->status == MAREY_DIFF_DIFFERENT && inputs->noise != NULL)
-        return weigh_noise(inputs, b, ta, tb, out);
-    return MAREY_OK;
-}
-
 static marey_status compare_gotten(const struct marey__diff_inputs *inputs,
                                    const struct marey_dumped_value *a,
                                    const struct marey_dumped_value *b, struct marey_tensor *ta,
                                    struct marey_tensor *tb, struct marey__diff_result *out)
 {
-    double *made_a = NULL, *made_b = NULL;
+    double *made_a MAREY__FREED = NULL, *made_b MAREY__FREED = NULL;
     if (!marey__diff_same_sizes(ta->rank, ta->sizes, tb->rank, tb->sizes)) {
         out->status = MAREY_DIFF_SHAPE; /* of images, whose sizes are not in a manifest */
         out->basis = MAREY__BY_DATA;
         return MAREY_OK;
     }
-    marey_status status = marey__diff_restore(a, b, ta, &made_a);
-    if (status == MAREY_OK)
-        status = marey__diff_restore(b, a, tb, &made_b);
-    if (status == MAREY_OK)
-        status = compare_tensors(inputs, a, b, ta, tb, out);
-    marey__free(made_a);
-    marey__free(made_b);
-    return status;
-}
-
-static marey_status open_numbers(const struct marey__diff_side *side, size_t i,
-                                 struct marey__tensor_file *file, struct marey_tensor *out)
-{
-    return side->open != NULL ? side->open(side, i, file, out) : side->get(side, i, out);
-}
-
-static void close_numbers(const struct marey__diff_side *side, size_t i,
-                          struct marey__tensor_file *file)
-{
-    if (side->close != NULL)
-        side->close(side, i, file);
-    else
-        marey__diff_drop(side, i);
+    MAREY_TRY(marey__diff_restore(a, b, ta, &made_a));
+    MAREY_TRY(marey__diff_restore(b, a, tb, &made_b));
+    MAREY_TRY(can_skip_blocks(a, b) ? compare_blocks(a, b, ta, tb, &out->tolerance, &out->diff)
+                                    : marey_tensor_compare_with(ta, tb, &out->tolerance,
+                                                                inputs->n_threads, &out->diff));
+    MAREY_TRY(describe(out, ta, tb, marey__is_image(a->type) || marey__is_image(b->type)));
+    if (out->status == MAREY_DIFF_DIFFERENT && inputs->noise != NULL)
+        return weigh_noise(inputs, b, ta, tb, out);
+    return MAREY_OK;
 }
 
 static marey_status compare_opened(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
@@ -352,10 +316,10 @@ static marey_status compare_opened(const struct marey__diff_inputs *inputs, size
 {
     struct marey__tensor_file file;
     struct marey_tensor tb;
-    MAREY_TRY(open_numbers(inputs->b, ib, &file, &tb));
+    MAREY_TRY(inputs->b->open(inputs->b, ib, &file, &tb));
     const marey_status status =
         compare_gotten(inputs, &inputs->a->values[ia], &inputs->b->values[ib], ta, &tb, out);
-    close_numbers(inputs->b, ib, &file);
+    marey__diff_close(inputs->b, ib, &file);
     return status;
 }
 
@@ -364,15 +328,10 @@ marey_status marey__diff_compare_data(const struct marey__diff_inputs *inputs, s
 {
     struct marey__tensor_file file;
     struct marey_tensor ta;
-    marey_status status = open_numbers(inputs->a, ia, &file, &ta);
+    marey_status status = inputs->a->open(inputs->a, ia, &file, &ta);
     if (status == MAREY_OK) {
         status = compare_opened(inputs, ia, ib, &ta, out);
-        close_numbers(inputs->a, ia, &file);
+        marey__diff_close(inputs->a, ia, &file);
     }
-    if (status == MAREY_OK || status == MAREY_ENOMEM)
-        return status;
-    marey__free(out->details); /* of numbers that were read before one could not be */
-    out->details = NULL;
-    out->has_diff = false;
-    return marey__diff_unknown(out, marey_last_error());
+    return marey__diff_settle(status, out);
 }

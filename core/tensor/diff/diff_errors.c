@@ -13,13 +13,9 @@ enum { CHUNK = 1024, MAX_ERRORS = 1000 };
 static void put_row(struct marey_diff *diff, const char *path, const char *reference,
                     const char *current, const char *difference)
 {
-    const char *const cells[] = {path, reference, current, difference};
-    marey_table *table = diff->tables[MAREY__DIFF_ERRORS];
-    for (size_t i = 0; i < MAREY__COUNT_OF(cells); i++)
-        if (cells[i] != NULL)
-            marey_table_text(table, cells[i], strlen(cells[i]));
-        else
-            marey_table_null(table);
+    marey_table *const table = diff->tables[MAREY__DIFF_ERRORS];
+    marey__put_string(table, path);
+    MAREY__PUT_TEXTS(table, reference, current, difference);
 }
 
 /* ---- the elements that differ most ---- */
@@ -122,55 +118,53 @@ static marey_status find_errors(struct errors *errors, const struct marey_tensor
 static void put_error(struct marey__waiting *w, const struct marey__diff_result *result,
                       const struct error *error)
 {
-    struct marey__buf path = {0};
+    struct marey__buf path MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&path, result->path);
     if (result->details != NULL && result->details->n_dims != 0)
         marey__diff_index_put(&path, result->details, error->index);
     marey__buf_put(&path, "", 1);
     if (!path.failed)
         put_row(w->diff, path.data, error->reference, error->current, error->difference);
-    marey__buf_fini(&path);
 }
 
-static marey_status put_largest(struct marey__waiting *w, const struct marey__diff_side *b,
-                                size_t ib, const struct marey__diff_result *result)
+static marey_status put_largest(struct marey__waiting *w, const struct marey_dumped_value *value,
+                                struct marey_tensor *reference,
+                                const struct marey__diff_result *result)
 {
     const uint32_t wanted = w->diff->pending.n_errors != 0 ? w->diff->pending.n_errors : 1;
-    struct errors errors = {.max = MAREY__MIN(wanted, (uint32_t)MAX_ERRORS)};
-    struct marey_tensor reference;
-    double *made = NULL;
-    MAREY_TRY(b->get(b, ib, &reference));
-    errors.list = marey__calloc(errors.max, sizeof *errors.list);
-    marey_status status = errors.list != NULL
-                              ? marey__diff_restore(&b->values[ib], &w->value, &reference, &made)
-                              : marey__no_memory();
-    if (status == MAREY_OK)
-        status = find_errors(&errors, &w->tensor, &reference, &result->tolerance);
+    const size_t max = MAREY__MIN(wanted, (uint32_t)MAX_ERRORS);
+    struct error *const list MAREY__FREED = marey__calloc(max, sizeof *list);
+    double *made MAREY__FREED = NULL;
+    struct errors errors = {.list = list, .max = max};
+    MAREY__TRY_MEMORY(list != NULL);
+    MAREY_TRY(marey__diff_restore(value, &w->value, reference, &made));
+    MAREY_TRY(find_errors(&errors, &w->tensor, reference, &result->tolerance));
     for (size_t i = 0; i < errors.n; i++)
         put_error(w, result, &errors.list[i]);
-    marey__free(errors.list);
-    marey__free(made);
-    marey__diff_drop(b, ib);
-    return status;
+    return MAREY_OK;
 }
 
 marey_status marey__diff_put_errors(struct marey__waiting *w, const struct marey__diff_side *b,
                                     size_t ib, const struct marey__diff_result *result)
 {
-    if (result->status == MAREY_DIFF_DIFFERENT && result->basis == MAREY__BY_DATA)
-        return put_largest(w, b, ib, result);
+    if (result->status == MAREY_DIFF_DIFFERENT && result->basis == MAREY__BY_DATA) {
+        struct marey_tensor reference;
+        MAREY_TRY(b->open(b, ib, NULL, &reference));
+        const marey_status status = put_largest(w, &b->values[ib], &reference, result);
+        marey__diff_close(b, ib, NULL);
+        return status;
+    }
     if (result->status == MAREY_DIFF_DIFFERENT && result->basis != MAREY__BY_VALUE)
         put_row(w->diff, result->path, NULL, NULL,
                 result->basis == MAREY__BY_DIGEST ? "the digests differ" : "the statistics differ");
-    else if (result->status == MAREY_DIFF_SHAPE)
-        put_row(w->diff, result->path, result->form_b, result->form_a, "the shapes differ");
-    else if (result->status == MAREY_DIFF_KIND)
-        put_row(w->diff, result->path, result->form_b, result->form_a, "they are not of one kind");
     else if (result->status == MAREY_DIFF_DTYPE)
         put_row(w->diff, result->path, marey_dtype_name(result->dtype_b),
                 marey_dtype_name(result->dtype_a), "the dtypes differ");
     else if (marey__diff_counts(w->diff, result->status))
-        put_row(w->diff, result->path, result->form_b, result->form_a, "the values differ");
+        put_row(w->diff, result->path, result->form_b, result->form_a,
+                result->status == MAREY_DIFF_SHAPE  ? "the shapes differ"
+                : result->status == MAREY_DIFF_KIND ? "they are not of one kind"
+                                                    : "the values differ");
     return MAREY_OK;
 }
 
@@ -210,7 +204,7 @@ static void put_retyped(struct marey__buf *text, const marey_diff *diff)
 marey_status marey_diff_pending_text(marey_diff *diff, FILE *out)
 {
     const marey_table *table = diff->tables[MAREY__DIFF_ERRORS];
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_printf(&text, "Comparison failed for [%s] of dump %llu.",
                       diff->pending.tree == MAREY_DUMP_GRADIENTS ? "grads" : "tensors",
                       (unsigned long long)diff->step);
@@ -229,7 +223,5 @@ marey_status marey_diff_pending_text(marey_diff *diff, FILE *out)
         put_line(&text, table, row, 2, "    current:    ");
         put_line(&text, table, row, 3, has_values ? "    difference: " : "    ");
     }
-    const marey_status status = marey__buf_to_stream(&text, out);
-    marey__buf_fini(&text);
-    return status;
+    return marey__buf_to_stream(&text, out);
 }

@@ -98,17 +98,6 @@ static size_t match_steps(struct run *a, struct run *b)
 
 /* ---- values ---- */
 
-static marey_status get_value(const struct marey__diff_side *side, size_t value,
-                              struct marey_tensor *out)
-{
-    return marey_dumps_get(side->ctx, side->number, value, out);
-}
-
-static void drop_value(const struct marey__diff_side *side, size_t value)
-{
-    marey_dumps_drop(side->ctx, side->number, value);
-}
-
 static marey_status open_value(const struct marey__diff_side *side, size_t value,
                                struct marey__tensor_file *file, struct marey_tensor *out)
 {
@@ -123,12 +112,8 @@ static void close_value(const struct marey__diff_side *side, size_t value,
 
 marey_status marey__diff_side_open(marey_dumps *dumps, size_t number, struct marey__diff_side *out)
 {
-    *out = (struct marey__diff_side){.get = get_value,
-                                     .drop = drop_value,
-                                     .open = open_value,
-                                     .close = close_value,
-                                     .ctx = dumps,
-                                     .number = number};
+    *out = (struct marey__diff_side){
+        .open = open_value, .close = close_value, .ctx = dumps, .number = number};
     return marey_dumps_values(dumps, number, &out->values, &out->n);
 }
 
@@ -170,19 +155,14 @@ static marey_status diff_step(struct marey_diff *diff, const struct runs *runs,
     const struct step *step = a != NULL ? a : b;
     const struct step *noise = b != NULL && runs->noise.n != 0 ? find_like(&runs->noise, b) : NULL;
     const struct marey__diff_place place = {step->about.step, step->about.rank};
-    struct marey__diff_side sides[3] = {{0}};
-    marey_status status = open_side(run_a, a, &sides[0]);
-    if (status == MAREY_OK)
-        status = open_side(&runs->b, b, &sides[1]);
-    if (status == MAREY_OK)
-        status = open_side(&runs->noise, noise, &sides[2]);
-    if (status == MAREY_OK)
-        status =
-            marey__diff_sides(diff, &place, &sides[0], &sides[1], noise != NULL ? &sides[2] : NULL);
-    for (size_t i = 0; i < MAREY__COUNT_OF(sides); i++)
-        close_side(&sides[i]);
+    struct marey__diff_side side_a MAREY__FINALLY(close_side) = {0};
+    struct marey__diff_side side_b MAREY__FINALLY(close_side) = {0};
+    struct marey__diff_side side_noise MAREY__FINALLY(close_side) = {0};
+    MAREY_TRY(open_side(run_a, a, &side_a));
+    MAREY_TRY(open_side(&runs->b, b, &side_b));
+    MAREY_TRY(open_side(&runs->noise, noise, &side_noise));
     diff->n_steps += a != NULL && b != NULL;
-    return status;
+    return marey__diff_sides(diff, &place, &side_a, &side_b, noise != NULL ? &side_noise : NULL);
 }
 
 static void warn_incomplete(struct marey_diff *diff, const struct run *run)
@@ -254,19 +234,11 @@ static marey_status merge_sides(struct marey_diff *diff, const struct run *many,
                                 const struct marey__diff_side *other, bool is_a)
 {
     const struct marey__diff_place place = {many->steps[first].about.step, -1};
-    struct marey__diff_merged *merged = NULL;
-    struct marey__diff_side side;
-    marey_status status = MAREY_OK;
-    for (size_t i = 0; i < n && status == MAREY_OK; i++)
-        status = open_side(many, &many->steps[first + i], &ranks[i]);
-    if (status == MAREY_OK)
-        status = marey__diff_merge_open(ranks, n, other, &diff->options, &merged, &side);
-    if (status == MAREY_OK)
-        status = marey__diff_sides(diff, &place, is_a ? &side : other, is_a ? other : &side, NULL);
-    marey__diff_merge_close(merged);
+    struct marey__diff_side side MAREY__FINALLY(marey__diff_merge_close) = {0};
     for (size_t i = 0; i < n; i++)
-        close_side(&ranks[i]);
-    return status;
+        MAREY_TRY(open_side(many, &many->steps[first + i], &ranks[i]));
+    MAREY_TRY(marey__diff_merge_open(ranks, n, other, &diff->options, &side));
+    return marey__diff_sides(diff, &place, is_a ? &side : other, is_a ? other : &side, NULL);
 }
 
 /* One step, of several ranks in one run and of one in the other. */
@@ -279,15 +251,15 @@ static marey_status diff_merged(struct marey_diff *diff, const struct runs *runs
             MAREY_EMISMATCH,
             "step %llu has %zu ranks in A and %zu in B; to be put together, one side has one",
             (unsigned long long)runs->a.steps[ia].about.step, n_a, n_b);
-    struct marey__diff_side other = {0}, *ranks = marey__calloc(n, sizeof *ranks);
+    struct marey__diff_side other MAREY__FINALLY(close_side) = {0};
+    struct marey__diff_side *const ranks MAREY__FREED = marey__calloc(n, sizeof *ranks);
     MAREY__TRY_MEMORY(ranks != NULL);
-    marey_status status = is_a ? open_side(&runs->b, &runs->b.steps[ib], &other)
-                               : open_side(&runs->a, &runs->a.steps[ia], &other);
-    if (status == MAREY_OK)
-        status =
-            merge_sides(diff, is_a ? &runs->a : &runs->b, is_a ? ia : ib, n, ranks, &other, is_a);
-    close_side(&other);
-    marey__free(ranks);
+    MAREY_TRY(is_a ? open_side(&runs->b, &runs->b.steps[ib], &other)
+                   : open_side(&runs->a, &runs->a.steps[ia], &other));
+    const marey_status status =
+        merge_sides(diff, is_a ? &runs->a : &runs->b, is_a ? ia : ib, n, ranks, &other, is_a);
+    for (size_t i = 0; i < n; i++)
+        close_side(&ranks[i]);
     diff->n_steps++;
     return status;
 }

@@ -53,14 +53,12 @@ static marey_status compare_batch(struct marey__waiting *w, const marey_images *
         set_current(w, first, first->samples, 1);
         return marey__diff_compare_waiting(w, reference);
     }
-    char *const all = marey__alloc(n * size);
+    char *const all MAREY__FREED = marey__alloc(n * size);
     MAREY__TRY_MEMORY(all != NULL);
     for (size_t i = 0; i < n; i++)
         memcpy(all + i * size, marey_images_get(images, i)->samples, size);
     set_current(w, first, all, n);
-    const marey_status status = marey__diff_compare_waiting(w, reference);
-    marey__free(all);
-    return status;
+    return marey__diff_compare_waiting(w, reference);
 }
 
 /* Append "[1][0]" to the name, whose length without it and its NUL is `len`. */

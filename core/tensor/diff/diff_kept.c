@@ -26,31 +26,27 @@ struct digests {
     size_t n_blocks;
 };
 
-static marey_status make_digests(const struct marey__diff_side *side, size_t value,
-                                 struct digests *out)
+static void digests_fini(struct digests *digests)
 {
-    struct marey_tensor tensor;
-    MAREY_TRY(side->get(side, value, &tensor));
-    out->n_blocks = (size_t)marey_digest_blocks(marey_tensor_bytes(&tensor));
-    out->made = marey__alloc((out->n_blocks + 1) * sizeof *out->made);
-    out->blocks = out->made;
-    const marey_status status = out->made != NULL
-                                    ? marey_tensor_digest(&tensor, &out->whole, out->made)
-                                    : marey__no_memory();
-    marey__diff_drop(side, value);
-    return status;
+    marey__free(digests->made);
 }
 
 static marey_status find_digests(const struct marey__diff_side *side, size_t i, struct digests *out)
 {
     const struct marey_dumped_value *value = &side->values[i];
-    *out = (struct digests){0};
-    if (value->digest == NULL)
-        return make_digests(side, i, out);
-    out->whole = *value->digest;
-    out->blocks = value->blocks;
-    out->n_blocks = value->n_blocks;
-    return MAREY_OK;
+    struct marey_tensor tensor;
+    if (value->digest != NULL) {
+        *out = (struct digests){*value->digest, value->blocks, NULL, value->n_blocks};
+        return MAREY_OK;
+    }
+    MAREY_TRY(side->open(side, i, NULL, &tensor));
+    out->n_blocks = (size_t)marey_digest_blocks(marey_tensor_bytes(&tensor));
+    out->blocks = out->made = marey__alloc((out->n_blocks + 1) * sizeof *out->made);
+    const marey_status status = out->made != NULL
+                                    ? marey_tensor_digest(&tensor, &out->whole, out->made)
+                                    : marey__no_memory();
+    marey__diff_close(side, i, NULL);
+    return status;
 }
 
 /* Between which elements the first difference lies. */
@@ -73,22 +69,14 @@ static marey_status find_block(const struct digests *a, const struct digests *b,
 static marey_status compare_digests(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                     struct marey__diff_result *out)
 {
-    struct digests a = {0}, b = {0};
-    marey_status status = find_digests(inputs->a, ia, &a);
-    if (status == MAREY_OK)
-        status = find_digests(inputs->b, ib, &b);
-    if (status == MAREY_OK) {
-        out->basis = MAREY__BY_DIGEST;
-        out->status = memcmp(&a.whole, &b.whole, sizeof a.whole) == 0 ? MAREY_DIFF_SAME
-                                                                      : MAREY_DIFF_DIFFERENT;
-        if (out->status == MAREY_DIFF_DIFFERENT)
-            status = find_block(&a, &b, &inputs->b->values[ib], out);
-    }
-    marey__free(a.made);
-    marey__free(b.made);
-    return status == MAREY_OK || status == MAREY_ENOMEM
-               ? status
-               : marey__diff_unknown(out, marey_last_error());
+    struct digests a MAREY__FINALLY(digests_fini) = {0}, b MAREY__FINALLY(digests_fini) = {0};
+    MAREY_TRY(find_digests(inputs->a, ia, &a));
+    MAREY_TRY(find_digests(inputs->b, ib, &b));
+    out->basis = MAREY__BY_DIGEST;
+    out->status =
+        memcmp(&a.whole, &b.whole, sizeof a.whole) == 0 ? MAREY_DIFF_SAME : MAREY_DIFF_DIFFERENT;
+    return out->status == MAREY_DIFF_SAME ? MAREY_OK
+                                          : find_block(&a, &b, &inputs->b->values[ib], out);
 }
 
 /* ---- statistics ---- */
@@ -101,9 +89,9 @@ static marey_status find_stats(const struct marey__diff_side *side, size_t i,
         *out = *side->values[i].stats;
         return MAREY_OK;
     }
-    MAREY_TRY(side->get(side, i, &tensor));
+    MAREY_TRY(side->open(side, i, NULL, &tensor));
     const marey_status status = marey_tensor_stats_get(&tensor, out);
-    marey__diff_drop(side, i);
+    marey__diff_close(side, i, NULL);
     return status;
 }
 
@@ -141,11 +129,8 @@ static marey_status compare_stats(const struct marey__diff_inputs *inputs, size_
                                   struct marey__diff_result *out)
 {
     struct marey_tensor_stats a, b;
-    marey_status status = find_stats(inputs->a, ia, &a);
-    if (status == MAREY_OK)
-        status = find_stats(inputs->b, ib, &b);
-    if (status != MAREY_OK)
-        return status == MAREY_ENOMEM ? status : marey__diff_unknown(out, marey_last_error());
+    MAREY_TRY(find_stats(inputs->a, ia, &a));
+    MAREY_TRY(find_stats(inputs->b, ib, &b));
     out->basis = MAREY__BY_STATS;
     out->status = stats_equal(&a, &b) ? MAREY_DIFF_SAME
                   : !out->tolerance.bitwise && stats_agree(&a, &b, &out->tolerance)
@@ -156,13 +141,6 @@ static marey_status compare_stats(const struct marey__diff_inputs *inputs, size_
 
 /* ---- what there is ---- */
 
-static const char *why_not(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
-{
-    return a->missing != NULL   ? a->missing
-           : b->missing != NULL ? b->missing
-                                : "nothing of it was kept";
-}
-
 marey_status marey__diff_compare_kept(const struct marey__diff_inputs *inputs, size_t ia, size_t ib,
                                       struct marey__diff_result *out)
 {
@@ -171,7 +149,7 @@ marey_status marey__diff_compare_kept(const struct marey__diff_inputs *inputs, s
     const bool has_stats = (a->stats != NULL || a->has_data) && (b->stats != NULL || b->has_data);
     /* Digests are of one type's bytes; a tolerance needs numbers. */
     if (has_digests && a->dtype == b->dtype) {
-        MAREY_TRY(compare_digests(inputs, ia, ib, out));
+        MAREY_TRY(marey__diff_settle(compare_digests(inputs, ia, ib, out), out));
         if (out->status == MAREY_DIFF_SAME || !has_stats || out->tolerance.bitwise)
             return MAREY_OK;
         marey__free((void *)out->why);
@@ -180,6 +158,8 @@ marey_status marey__diff_compare_kept(const struct marey__diff_inputs *inputs, s
         out->details = NULL;
     }
     if (has_stats)
-        return compare_stats(inputs, ia, ib, out);
-    return marey__diff_unknown(out, why_not(a, b));
+        return marey__diff_settle(compare_stats(inputs, ia, ib, out), out);
+    return marey__diff_unknown(out, a->missing != NULL   ? a->missing
+                                    : b->missing != NULL ? b->missing
+                                                         : "nothing of it was kept");
 }

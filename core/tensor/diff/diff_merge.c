@@ -20,7 +20,7 @@ struct merged_value {
     void *data;     /* once it was made */
 };
 
-struct marey__diff_merged {
+struct merged {
     const struct marey__diff_side *ranks;
     size_t n_ranks;
     struct marey_dumped_value *values;
@@ -39,15 +39,15 @@ static bool is_partial(const struct marey_diff_options *options, const char *nam
 }
 
 /* The value in one of the ranks that has it. */
-static const struct marey_dumped_value *in_rank(const struct marey__diff_merged *m,
+static const struct marey_dumped_value *in_rank(const struct merged *m,
                                                 const struct merged_value *part, size_t rank)
 {
     const size_t place = part->places[rank];
     return place != MAREY__DIFF_NONE ? &m->ranks[rank].values[place] : NULL;
 }
 
-static int64_t sum_of_axis(const struct marey__diff_merged *m, const struct merged_value *part,
-                           uint32_t rank, uint32_t axis)
+static int64_t sum_of_axis(const struct merged *m, const struct merged_value *part, uint32_t rank,
+                           uint32_t axis)
 {
     int64_t sum = 0;
     for (size_t r = 0; r < m->n_ranks; r++) {
@@ -59,7 +59,7 @@ static int64_t sum_of_axis(const struct marey__diff_merged *m, const struct merg
 }
 
 /* The one axis along which it is a piece of `whole`; false: it is not a piece. */
-static bool find_axis(const struct marey__diff_merged *m, const struct merged_value *part,
+static bool find_axis(const struct merged *m, const struct merged_value *part,
                       const struct marey_dumped_value *piece,
                       const struct marey_dumped_value *whole, uint32_t *axis)
 {
@@ -75,7 +75,7 @@ static bool find_axis(const struct marey__diff_merged *m, const struct merged_va
 }
 
 /* Pieces and summands are of one type, and alike but for that axis. */
-static bool fit_together(const struct marey__diff_merged *m, const struct merged_value *part,
+static bool fit_together(const struct merged *m, const struct merged_value *part,
                          const struct marey_dumped_value *first)
 {
     for (size_t r = 0; r < m->n_ranks; r++) {
@@ -91,7 +91,7 @@ static bool fit_together(const struct marey__diff_merged *m, const struct merged
     return true;
 }
 
-static bool same_digests(const struct marey__diff_merged *m, const struct merged_value *part)
+static bool same_digests(const struct merged *m, const struct merged_value *part)
 {
     const struct marey_digest *first = NULL;
     for (size_t r = 0; r < m->n_ranks; r++) {
@@ -106,7 +106,7 @@ static bool same_digests(const struct marey__diff_merged *m, const struct merged
     return true;
 }
 
-static void plan(struct marey__diff_merged *m, const struct marey__diff_side *like,
+static void plan(struct merged *m, const struct marey__diff_side *like,
                  const struct marey_diff_options *options, struct marey_dumped_value *value,
                  struct merged_value *part)
 {
@@ -210,39 +210,40 @@ static const struct marey_tensor *odd_one(const struct marey_tensor *copies, siz
     return &copies[0];
 }
 
-static marey_status get_merged(const struct marey__diff_side *side, size_t i, struct marey_tensor *out)
+static marey_status open_merged(const struct marey__diff_side *side, size_t i,
+                                struct marey__tensor_file *file, struct marey_tensor *out)
 {
-    struct marey__diff_merged *m = side->ctx;
+    struct merged *m = side->ctx;
     struct merged_value *part = &m->parts[i];
     size_t n = 0;
-    struct marey_tensor *tensors = marey__alloc(m->n_ranks * sizeof *tensors);
-    marey_status status = tensors != NULL ? MAREY_OK : marey__no_memory();
-    for (size_t r = 0; r < m->n_ranks && status == MAREY_OK; r++)
-        if (part->places[r] != MAREY__DIFF_NONE)
-            status = m->ranks[r].get(&m->ranks[r], part->places[r], &tensors[n++]);
-    if (status == MAREY_OK && part->how == COPIES)
-        *out = *odd_one(tensors, n);
-    else if (status == MAREY_OK)
-        status = make_whole(part, &m->values[i], tensors, n, out);
-    marey__free(tensors);
-    return status;
-}
-
-static void drop_merged(const struct marey__diff_side *side, size_t i)
-{
-    const struct marey__diff_merged *m = side->ctx;
-    struct merged_value *part = &m->parts[i];
+    struct marey_tensor *const tensors MAREY__FREED = marey__alloc(m->n_ranks * sizeof *tensors);
+    (void)file;
+    MAREY__TRY_MEMORY(tensors != NULL);
     for (size_t r = 0; r < m->n_ranks; r++)
         if (part->places[r] != MAREY__DIFF_NONE)
-            marey__diff_drop(&m->ranks[r], part->places[r]);
+            MAREY_TRY(m->ranks[r].open(&m->ranks[r], part->places[r], NULL, &tensors[n++]));
+    if (part->how != COPIES)
+        return make_whole(part, &m->values[i], tensors, n, out);
+    *out = *odd_one(tensors, n);
+    return MAREY_OK;
+}
+
+static void close_merged(const struct marey__diff_side *side, size_t i,
+                         struct marey__tensor_file *file)
+{
+    const struct merged *m = side->ctx;
+    struct merged_value *part = &m->parts[i];
+    (void)file;
+    for (size_t r = 0; r < m->n_ranks; r++)
+        if (part->places[r] != MAREY__DIFF_NONE)
+            marey__diff_close(&m->ranks[r], part->places[r], NULL);
     marey__free(part->data);
     part->data = NULL;
 }
 
 /* ---- making ---- */
 
-static bool was_before(const struct marey__diff_merged *m, size_t rank,
-                       const struct marey_dumped_value *value)
+static bool was_before(const struct merged *m, size_t rank, const struct marey_dumped_value *value)
 {
     for (size_t r = 0; r < rank; r++)
         if (marey__diff_find(&m->ranks[r], value->tree, value->name) != MAREY__DIFF_NONE)
@@ -250,56 +251,49 @@ static bool was_before(const struct marey__diff_merged *m, size_t rank,
     return false;
 }
 
-static marey_status add_value(struct marey__diff_merged *m, const struct marey_dumped_value *value,
+static marey_status add_value(struct merged *m, const struct marey_dumped_value *value,
                               const struct marey__diff_side *like,
                               const struct marey_diff_options *options)
 {
-    struct merged_value part = {.places = marey__alloc(m->n_ranks * sizeof *part.places),
-                                .sizes = marey__alloc((value->rank + 1) * sizeof *part.sizes)};
-    if (part.places == NULL || part.sizes == NULL ||
-        !marey__grow(&m->values, &m->cap, m->n + 1, sizeof *m->values) ||
-        !marey__grow(&m->parts, &m->parts_cap, m->n + 1, sizeof *m->parts)) {
-        marey__free(part.places);
-        marey__free(part.sizes);
-        return marey__no_memory();
-    }
+    MAREY__TRY_MEMORY(marey__grow(&m->values, &m->cap, m->n + 1, sizeof *m->values) &&
+                      marey__grow(&m->parts, &m->parts_cap, m->n + 1, sizeof *m->parts));
+    struct marey_dumped_value *const merged = &m->values[m->n];
+    struct merged_value *const part = &m->parts[m->n++];
+    *merged = *value;
+    *part = (struct merged_value){.places = marey__alloc(m->n_ranks * sizeof *part->places),
+                                  .sizes = marey__alloc((value->rank + 1) * sizeof *part->sizes)};
+    MAREY__TRY_MEMORY(part->places != NULL && part->sizes != NULL);
     for (size_t r = 0; r < m->n_ranks; r++)
-        part.places[r] = marey__diff_find(&m->ranks[r], value->tree, value->name);
+        part->places[r] = marey__diff_find(&m->ranks[r], value->tree, value->name);
     if (marey__diff_is_tensor(value) && value->rank != 0)
-        memcpy(part.sizes, value->sizes, value->rank * sizeof *part.sizes);
-    m->values[m->n] = *value;
-    plan(m, like, options, &m->values[m->n], &part);
-    m->values[m->n].sizes = part.sizes;
-    m->parts[m->n++] = part;
+        memcpy(part->sizes, value->sizes, value->rank * sizeof *part->sizes);
+    plan(m, like, options, merged, part);
+    merged->sizes = part->sizes;
     return MAREY_OK;
 }
 
 marey_status marey__diff_merge_open(const struct marey__diff_side *ranks, size_t n_ranks,
                                     const struct marey__diff_side *like,
                                     const struct marey_diff_options *options,
-                                    struct marey__diff_merged **out, struct marey__diff_side *side)
+                                    struct marey__diff_side *out)
 {
-    struct marey__diff_merged *m = marey__calloc(1, sizeof *m);
+    struct merged *m = marey__calloc(1, sizeof *m);
+    *out = (struct marey__diff_side){.open = open_merged, .close = close_merged, .ctx = m};
     MAREY__TRY_MEMORY(m != NULL);
     m->ranks = ranks;
     m->n_ranks = n_ranks;
-    marey_status status = MAREY_OK;
     for (size_t r = 0; r < n_ranks; r++)
-        for (size_t i = 0; i < ranks[r].n && status == MAREY_OK; i++)
+        for (size_t i = 0; i < ranks[r].n; i++)
             if (!was_before(m, r, &ranks[r].values[i]))
-                status = add_value(m, &ranks[r].values[i], like, options);
-    if (status != MAREY_OK) {
-        marey__diff_merge_close(m);
-        return status;
-    }
-    *out = m;
-    *side = (struct marey__diff_side){
-        .values = m->values, .n = m->n, .get = get_merged, .drop = drop_merged, .ctx = m};
+                MAREY_TRY(add_value(m, &ranks[r].values[i], like, options));
+    out->values = m->values;
+    out->n = m->n;
     return MAREY_OK;
 }
 
-void marey__diff_merge_close(struct marey__diff_merged *m)
+void marey__diff_merge_close(struct marey__diff_side *side)
 {
+    struct merged *const m = side->ctx;
     if (m == NULL)
         return;
     for (size_t i = 0; i < m->n; i++) {

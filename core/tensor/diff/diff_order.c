@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/internal.h"
 #include "tensor/diff/internal.h"
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -197,30 +196,17 @@ static int by_first_out(const void *pa, const void *pb)
     return (a->first_out > b->first_out) - (a->first_out < b->first_out);
 }
 
-const struct marey_column marey__diff_operation_columns[9] = {
-    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    NUMBER("rank"),
-    {"phase", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    {"operation", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"output", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"error_in", "input error", MAREY_TYPE_F64, MAREY_UNIT_NONE},
-    {"error_out", "output error", MAREY_TYPE_F64, MAREY_UNIT_NONE},
-    {"growth", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
-};
-
 static void put_operation(marey_table *table, const struct operation *op)
 {
     const struct marey__diff_result *out = op->first_out;
     marey_table_u64(table, op->step);
     marey__put_rank(table, op->rank);
-    marey__diff_put_text(table, out->phase);
+    MAREY__PUT_TEXTS(table, out->phase);
     marey_table_u64(table, out->seq);
     marey_table_text(table, op->name, op->len);
     marey__put_string(table, out->path);
-    marey__diff_put_number(table, op->error_in);
-    marey__diff_put_number(table, op->error_out);
-    marey__diff_put_number(table, op->error_in > 0 ? op->error_out / op->error_in : NAN);
+    MAREY__PUT_REALS(table, op->error_in, op->error_out,
+                     op->error_in > 0 ? op->error_out / op->error_in : NAN);
 }
 
 static size_t find_parts(const struct marey_diff *diff, struct part *parts)
@@ -264,24 +250,18 @@ static size_t find_operations(struct marey_diff *diff, const struct part *parts,
 
 static marey_status make_operations(struct marey_diff *diff)
 {
-    marey_table **table = &diff->tables[MAREY__DIFF_OPERATIONS];
-    struct part *parts = marey__alloc((diff->n + 1) * sizeof *parts);
-    struct operation *operations = marey__alloc((diff->n + 1) * sizeof *operations);
-    marey_status status = MAREY_OK;
-    if (parts != NULL && operations != NULL) {
-        const size_t n_parts = find_parts(diff, parts);
-        qsort(parts, n_parts, sizeof *parts, by_operation);
-        const size_t n = find_operations(diff, parts, n_parts, operations);
-        qsort(operations, n, sizeof *operations, by_first_out);
-        for (size_t i = 0; i < n; i++)
-            put_operation(*table, &operations[i]);
-        status = marey_table_status(*table);
-    } else {
-        status = marey__no_memory();
-    }
-    marey__free(parts);
-    marey__free(operations);
-    return status;
+    marey_table *const table = diff->tables[MAREY__DIFF_OPERATIONS];
+    struct part *const parts MAREY__FREED = marey__alloc((diff->n + 1) * sizeof *parts);
+    struct operation *const operations MAREY__FREED =
+        marey__alloc((diff->n + 1) * sizeof *operations);
+    MAREY__TRY_MEMORY(parts != NULL && operations != NULL);
+    const size_t n_parts = find_parts(diff, parts);
+    qsort(parts, n_parts, sizeof *parts, by_operation);
+    const size_t n = find_operations(diff, parts, n_parts, operations);
+    qsort(operations, n, sizeof *operations, by_first_out);
+    for (size_t i = 0; i < n; i++)
+        put_operation(table, &operations[i]);
+    return marey_table_status(table);
 }
 
 /* ---- all ---- */

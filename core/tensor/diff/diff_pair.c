@@ -5,11 +5,6 @@
 
 #include "tensor/diff/internal.h"
 
-bool marey__diff_is_tensor(const struct marey_dumped_value *value)
-{
-    return value->dtype != MAREY_DTYPE_NONE;
-}
-
 struct marey_tolerance marey__diff_tolerance(const struct marey_diff_options *options,
                                              const struct marey_dumped_value *a,
                                              const struct marey_dumped_value *b)
@@ -25,18 +20,22 @@ struct marey_tolerance marey__diff_tolerance(const struct marey_diff_options *op
     return tolerance;
 }
 
-void marey__diff_drop(const struct marey__diff_side *side, size_t value)
-{
-    if (side->drop != NULL)
-        side->drop(side, value);
-}
-
 marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why)
 {
     out->status = MAREY_DIFF_UNKNOWN;
     out->basis = MAREY__DIFF_BY_NOTHING;
     out->why = marey__strndup(why, strlen(why));
     return out->why != NULL ? MAREY_OK : marey__no_memory();
+}
+
+marey_status marey__diff_settle(marey_status status, struct marey__diff_result *out)
+{
+    if (status == MAREY_OK || status == MAREY_ENOMEM)
+        return status;
+    marey__free(out->details); /* of numbers that were read before one could not be */
+    out->details = NULL;
+    out->has_diff = false;
+    return marey__diff_unknown(out, marey_last_error());
 }
 
 size_t marey__diff_find(const struct marey__diff_side *side, enum marey_dump_tree tree,
@@ -83,24 +82,19 @@ static marey_status compare_tensors(const struct marey__diff_inputs *inputs, siz
     const struct marey_dumped_value *a = &inputs->a->values[ia], *b = &inputs->b->values[ib];
     out->n = count_of(b);
     out->tolerance = marey__diff_tolerance(inputs->options, a, b);
+    out->status = MAREY_DIFF_SAME;
     if (!marey__diff_same_sizes(a->rank, a->sizes, b->rank, b->sizes) && !both_empty_by_json(a, b)) {
         out->status = MAREY_DIFF_SHAPE;
         out->basis = MAREY__BY_VALUE;
-        return MAREY_OK;
-    }
-    if (marey__diff_equal_digests(a, b, &out->tolerance)) {
-        out->status = MAREY_DIFF_SAME;
+    } else if (marey__diff_equal_digests(a, b, &out->tolerance)) {
         out->basis = MAREY__BY_DIGEST;
-        return MAREY_OK;
-    }
-    if (out->n == 0) {
-        out->status = MAREY_DIFF_SAME;
+    } else if (out->n == 0) {
         out->basis = MAREY__BY_DATA;
-        return MAREY_OK;
+    } else {
+        return a->has_data && b->has_data ? marey__diff_compare_data(inputs, ia, ib, out)
+                                          : marey__diff_compare_kept(inputs, ia, ib, out);
     }
-    if (a->has_data && b->has_data)
-        return marey__diff_compare_data(inputs, ia, ib, out);
-    return marey__diff_compare_kept(inputs, ia, ib, out);
+    return MAREY_OK;
 }
 
 /* Whether its type is that of the program's tensor. Images are compared by their pixels. */

@@ -2,18 +2,17 @@
  * What waits in the dumper against a step of an earlier dump. The dumper lends each value for the time of a call, so each
  * is paired, by its path, and compared as it comes.
  */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tensor/diff/internal.h"
 
 /* ---- the value that waits, as if it had been read ---- */
 
-static marey_status get_waiting(const struct marey__diff_side *side, size_t value,
-                                struct marey_tensor *out)
+static marey_status open_waiting(const struct marey__diff_side *side, size_t value,
+                                 struct marey__tensor_file *file, struct marey_tensor *out)
 {
     (void)value;
+    (void)file;
     *out = *(const struct marey_tensor *)side->ctx;
     return MAREY_OK;
 }
@@ -21,7 +20,7 @@ static marey_status get_waiting(const struct marey__diff_side *side, size_t valu
 static struct marey__diff_side side_of(const struct marey_dumped_value *value,
                                        struct marey_tensor *tensor)
 {
-    return (struct marey__diff_side){.values = value, .n = 1, .get = get_waiting, .ctx = tensor};
+    return (struct marey__diff_side){.values = value, .n = 1, .open = open_waiting, .ctx = tensor};
 }
 
 static bool read_entry(struct marey__waiting *w, const struct marey_dump_entry *entry)
@@ -63,44 +62,40 @@ static bool read_entry(struct marey__waiting *w, const struct marey_dump_entry *
  */
 static bool find_element(struct marey__waiting *w, size_t *list)
 {
-    char *name = w->name.data;
-    uint64_t places[MAREY_MAX_RANK];
-    size_t n = 0, n_parts = w->value.n_parts;
-    while (n_parts > 0 && n < MAREY_MAX_RANK && w->value.parts[n_parts - 1].key == NULL) {
-        places[n++] = w->value.parts[--n_parts].index;
-        struct marey__buf prefix = {0};
-        marey__name_put(&prefix, MAREY_DUMP_TENSORS, w->value.parts, n_parts);
+    const struct marey_dump_part *const parts = w->value.parts;
+    size_t n_parts = w->value.n_parts;
+    for (*list = MAREY__DIFF_NONE;
+         *list == MAREY__DIFF_NONE && n_parts > 0 && parts[n_parts - 1].key == NULL;) {
+        struct marey__buf prefix MAREY__FINALLY(marey__buf_fini) = {0};
+        marey__name_put(&prefix, MAREY_DUMP_TENSORS, parts, --n_parts);
         marey__buf_put(&prefix, "", 1);
         *list = prefix.failed ? MAREY__DIFF_NONE : marey__diff_find_reference(w, prefix.data);
-        marey__buf_fini(&prefix);
-        if (*list == MAREY__DIFF_NONE)
-            continue;
-        const struct marey_dumped_value *value = &w->reference.values[*list];
-        if (!value->has_data || value->rank != n)
-            return false;
-        uint64_t index = 0;
-        for (size_t d = 0; d < n; d++) {
-            if (places[n - 1 - d] >= (uint64_t)value->sizes[d])
-                return false;
-            index = index * (uint64_t)value->sizes[d] + places[n - 1 - d];
-        }
-        struct marey_tensor whole;
-        if (w->reference.get(&w->reference, *list, &whole) != MAREY_OK)
-            return false;
-        w->element = (struct marey_tensor){.dtype = whole.dtype,
-                                           .data = (const char *)whole.data +
-                                                   index * marey_dtype_size(whole.dtype)};
-        w->element_value = (struct marey_dumped_value){.tree = value->tree,
-                                                       .name = name,
-                                                       .kind = MAREY_DUMP_LITERAL,
-                                                       .type = value->type,
-                                                       .is_untyped = value->is_untyped,
-                                                       .dtype = whole.dtype,
-                                                       .has_data = 1};
-        w->element_side = side_of(&w->element_value, &w->element);
-        return true;
     }
-    return false;
+    const struct marey_dumped_value *const value =
+        *list != MAREY__DIFF_NONE ? &w->reference.values[*list] : NULL;
+    if (value == NULL || !value->has_data || value->rank != w->value.n_parts - n_parts)
+        return false;
+    uint64_t index = 0;
+    for (size_t d = 0; d < value->rank; d++) {
+        if (parts[n_parts + d].index >= (uint64_t)value->sizes[d])
+            return false;
+        index = index * (uint64_t)value->sizes[d] + parts[n_parts + d].index;
+    }
+    struct marey_tensor whole;
+    if (w->reference.open(&w->reference, *list, NULL, &whole) != MAREY_OK)
+        return false;
+    w->element = (struct marey_tensor){.dtype = whole.dtype,
+                                       .data = (const char *)whole.data +
+                                               index * marey_dtype_size(whole.dtype)};
+    w->element_value = (struct marey_dumped_value){.tree = value->tree,
+                                                   .name = w->name.data,
+                                                   .kind = MAREY_DUMP_LITERAL,
+                                                   .type = value->type,
+                                                   .is_untyped = value->is_untyped,
+                                                   .dtype = whole.dtype,
+                                                   .has_data = 1};
+    w->element_side = side_of(&w->element_value, &w->element);
+    return true;
 }
 
 /* A number of a manifest is a text there; it is compared as the number it is. */
@@ -200,21 +195,17 @@ static marey_status add_unseen(struct marey__waiting *w)
 static marey_status find_step(marey_dumps *dumps, const char *dir, const struct marey_diff *diff,
                               size_t *number)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < marey_dumps_count(dumps); i++) {
+    const struct marey_diff_pending_options *const o = &diff->pending;
+    for (size_t i = marey_dumps_count(dumps); i-- > 0;) {
         struct marey_dumped_step step;
         MAREY_TRY(marey_dumps_step(dumps, i, &step));
-        const bool is_rank =
-            !diff->pending.has_rank || step.rank < 0 || step.rank == (int64_t)diff->pending.rank;
-        if (step.step != diff->step || !is_rank)
-            continue;
         *number = i;
-        n++;
+        if (step.step == diff->step &&
+            (!o->has_rank || step.rank < 0 || step.rank == (int64_t)o->rank))
+            return MAREY_OK;
     }
-    if (n == 0)
-        return marey__fail(MAREY_EIO, "there is no dump %llu in %s to compare with; write one first",
-                           (unsigned long long)diff->step, dir);
-    return MAREY_OK;
+    return marey__fail(MAREY_EIO, "there is no dump %llu in %s to compare with; write one first",
+                       (unsigned long long)diff->step, dir);
 }
 
 static marey_status compare_step(struct marey__waiting *w, marey_dumps *dumps, const char *dir)

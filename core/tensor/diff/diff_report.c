@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/internal.h"
 #include "tensor/diff/internal.h"
 
 /* ---- settings ---- */
@@ -146,10 +145,8 @@ static marey_status read_settings(struct wanted *wanted, const struct marey__req
 
 static marey_status check(const struct marey__request *request)
 {
-    struct wanted wanted = {.rules = NULL};
-    const marey_status status = read_settings(&wanted, request);
-    wanted_fini(&wanted);
-    return status;
+    struct wanted wanted MAREY__FINALLY(wanted_fini) = {.rules = NULL};
+    return read_settings(&wanted, request);
 }
 
 /* ---- the report ---- */
@@ -157,17 +154,13 @@ static marey_status check(const struct marey__request *request)
 static marey_status make(marey_report *report, const struct marey__request *request)
 {
     const bool compares_ranks = marey__setting_is_on(request, "ranks");
-    struct wanted wanted = {.rules = NULL};
-    marey_diff *diff = NULL;
+    struct wanted wanted MAREY__FINALLY(wanted_fini) = {.rules = NULL};
+    marey_diff *diff;
     if (request->n != (compares_ranks ? 1 : 2))
         return marey__fail(MAREY_EINVAL, "diff takes two dumps, or one with ranks");
-    marey_status status = read_settings(&wanted, request);
-    if (status == MAREY_OK)
-        status = marey__diff_open(compares_ranks ? NULL : request->paths[0],
-                                  request->paths[request->n - 1], &wanted.options, &diff);
-    wanted_fini(&wanted);
-    if (status != MAREY_OK)
-        return status;
+    MAREY_TRY(read_settings(&wanted, request));
+    MAREY_TRY(marey__diff_open(compares_ranks ? NULL : request->paths[0],
+                               request->paths[request->n - 1], &wanted.options, &diff));
     diff->shows_all = marey__setting_is_on(request, "all");
     report->data = diff;
     for (size_t i = 0; i < MAREY__DIFF_ERRORS; i++) {

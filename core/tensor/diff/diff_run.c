@@ -1,6 +1,5 @@
 /* Two steps: their values aligned, the pairs compared by several threads, the results put down. */
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analyze/walk/internal.h"
@@ -39,11 +38,21 @@ static size_t first_shown(const struct marey_dumped_value *a, const struct marey
     return i;
 }
 
-static const char *form_of(struct marey_diff *diff, const struct marey_dumped_value *value,
-                           size_t from)
+/* A copy that the diff owns; NULL of NULL. */
+static const char *keep(struct marey_diff *diff, const char *text, bool *has_memory)
 {
-    struct marey__buf text = {0};
-    const char *form = NULL;
+    const char *const copy =
+        text != NULL ? marey__arena_text(&diff->texts, text, strlen(text)) : NULL;
+    *has_memory &= copy != NULL || text == NULL;
+    return copy;
+}
+
+static const char *form_of(struct marey_diff *diff, const struct marey_dumped_value *value,
+                           size_t from, bool *has_memory)
+{
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
+    if (value == NULL)
+        return NULL;
     if (marey__diff_is_tensor(value)) {
         marey__buf_puts(&text, "[");
         for (uint32_t i = 0; i < value->rank; i++)
@@ -59,10 +68,9 @@ static const char *form_of(struct marey_diff *diff, const struct marey_dumped_va
         marey__utf8_put(&text, value->text + from, n);
         marey__buf_puts(&text, from + n < value->text_len ? "..." : "");
     }
-    if (!text.failed)
-        form = marey__arena_text(&diff->texts, text.data, text.len);
-    marey__buf_fini(&text);
-    return form;
+    marey__buf_put(&text, "", 1);
+    *has_memory &= !text.failed;
+    return text.failed ? NULL : keep(diff, text.data, has_memory);
 }
 
 marey_status marey__diff_describe(struct marey_diff *diff, const struct marey_dumped_value *a,
@@ -71,23 +79,20 @@ marey_status marey__diff_describe(struct marey_diff *diff, const struct marey_du
     const struct marey_dumped_value *value = a != NULL ? a : b;
     MAREY_ASSERT(value != NULL); /* one side has it */
     const bool is_renamed = a != NULL && b != NULL && strcmp(a->name, b->name) != 0;
+    const size_t from = first_shown(a, b);
+    bool has_memory = true;
     out->tree = value->tree;
     out->seq = value->seq;
     out->phase_order = phase_order(value);
-    out->path = marey__diff_text(diff, value->name);
-    out->path_b = is_renamed ? marey__diff_text(diff, b->name) : NULL;
-    out->phase = value->phase != NULL ? marey__diff_text(diff, value->phase) : NULL;
-    out->source = value->source != NULL ? marey__diff_text(diff, value->source) : NULL;
+    out->path = keep(diff, value->name, &has_memory);
+    out->path_b = keep(diff, is_renamed ? b->name : NULL, &has_memory);
+    out->phase = keep(diff, value->phase, &has_memory);
+    out->source = keep(diff, value->source, &has_memory);
     out->dtype_a = a != NULL ? a->dtype : MAREY_DTYPE_NONE;
     out->dtype_b = b != NULL ? b->dtype : MAREY_DTYPE_NONE;
-    const size_t from = first_shown(a, b);
-    out->form_a = a != NULL ? form_of(diff, a, from) : NULL;
-    out->form_b = b != NULL ? form_of(diff, b, from) : NULL;
-    const bool failed = out->path == NULL || (is_renamed && out->path_b == NULL) ||
-                        (value->phase != NULL && out->phase == NULL) ||
-                        (value->source != NULL && out->source == NULL) ||
-                        (a != NULL && out->form_a == NULL) || (b != NULL && out->form_b == NULL);
-    return failed ? marey__no_memory() : MAREY_OK;
+    out->form_a = form_of(diff, a, from, &has_memory);
+    out->form_b = form_of(diff, b, from, &has_memory);
+    return has_memory ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- one result ---- */
@@ -239,24 +244,20 @@ marey_status marey__diff_sides(struct marey_diff *diff, const struct marey__diff
                                const struct marey__diff_side *a, const struct marey__diff_side *b,
                                const struct marey__diff_side *noise)
 {
-    struct marey__diff_pairs pairs = {0};
-    marey_status status = marey__diff_align(a, b, &pairs);
-    if (status == MAREY_OK) {
-        keep_wanted(diff, a, b, &pairs);
-        struct job job = {
-            .inputs = {&diff->options, a, b, noise, 1},
-            .pairs = pairs.list,
-            .results = marey__calloc(pairs.n + 1, sizeof *job.results),
-            .heavy = marey__calloc(pairs.n + 1, sizeof *job.heavy),
-        };
-        status = compare_pairs(diff, place, &job, pairs.n);
-        marey__free(job.results);
-        marey__free(job.heavy);
-    }
-    if (status == MAREY_OK && pairs.by_names)
+    struct marey__diff_pairs pairs MAREY__FINALLY(marey__diff_pairs_fini) = {0};
+    MAREY_TRY(marey__diff_align(a, b, &pairs));
+    keep_wanted(diff, a, b, &pairs);
+    struct marey__diff_result *const results MAREY__FREED =
+        marey__calloc(pairs.n + 1, sizeof *results);
+    size_t *const heavy MAREY__FREED = marey__calloc(pairs.n + 1, sizeof *heavy);
+    struct job job = {.inputs = {&diff->options, a, b, noise, 1},
+                      .pairs = pairs.list,
+                      .results = results,
+                      .heavy = heavy};
+    MAREY_TRY(compare_pairs(diff, place, &job, pairs.n));
+    if (pairs.by_names)
         marey__diff_warn(
             diff, "step %llu: the two sides have different names, and too many to align by order",
             (unsigned long long)place->step);
-    marey__diff_pairs_fini(&pairs);
-    return status;
+    return MAREY_OK;
 }

@@ -2,65 +2,40 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/internal.h"
 #include "tensor/diff/internal.h"
 
 /* ---- cells ---- */
 
-struct row {
-    marey_table *table;
-    struct marey__buf text; /* for indices */
-};
+/* What is known of a pair of which nothing is. */
+static const struct marey__diff_details no_details = {.first.index = UINT64_MAX,
+                                                      .abs.index = UINT64_MAX,
+                                                      .rel.index = UINT64_MAX,
+                                                      .ulp.index = UINT64_MAX,
+                                                      .difference = NAN,
+                                                      .psnr_db = NAN,
+                                                      .noise_abs = NAN};
 
-void marey__diff_put_text(marey_table *table, const char *text)
+static const struct marey__diff_details *details_of(const struct marey__diff_result *result)
 {
-    if (text != NULL && text[0] != '\0')
-        marey__put_string(table, text);
+    return result->details != NULL ? result->details : &no_details;
+}
+
+static double if_known(bool is_known, double value)
+{
+    return is_known ? value : NAN;
+}
+
+/* `scratch` is for its text. */
+static void put_index(marey_table *table, struct marey__buf *scratch,
+                      const struct marey__diff_details *details, uint64_t index)
+{
+    scratch->len = 0;
+    if (index != UINT64_MAX)
+        marey__diff_index_put(scratch, details, index);
+    if (index != UINT64_MAX && !scratch->failed)
+        marey_table_text(table, scratch->data, scratch->len);
     else
         marey_table_null(table);
-}
-
-void marey__diff_put_number(marey_table *table, double value)
-{
-    if (!isnan(value))
-        marey_table_f64(table, value);
-    else
-        marey_table_null(table);
-}
-
-static void put_text(const struct row *row, const char *text)
-{
-    marey__diff_put_text(row->table, text);
-}
-
-static void put_count(const struct row *row, uint64_t n, bool is_known)
-{
-    marey__put_whole(row->table, n, is_known);
-}
-
-static void put_number(const struct row *row, double value, bool is_known)
-{
-    marey__diff_put_number(row->table, is_known ? value : NAN);
-}
-
-static void put_index(struct row *row, const struct marey__diff_details *details, uint64_t index)
-{
-    if (details == NULL || index == UINT64_MAX) {
-        marey_table_null(row->table);
-        return;
-    }
-    row->text.len = 0;
-    marey__diff_index_put(&row->text, details, index);
-    marey_table_text(row->table, row->text.data, row->text.failed ? 0 : row->text.len);
-}
-
-static void put_spot(struct row *row, const struct marey__diff_details *details,
-                     const struct marey__diff_spot *spot)
-{
-    const bool is_known = details != NULL && spot->index != UINT64_MAX;
-    put_index(row, details, is_known ? spot->index : UINT64_MAX);
-    put_text(row, is_known ? spot->a : NULL);
-    put_text(row, is_known ? spot->b : NULL);
 }
 
 /* ---- tensors ---- */
@@ -122,91 +97,55 @@ static const char *type_name(enum marey_dtype dtype)
     return dtype != MAREY_DTYPE_NONE ? marey_dtype_name(dtype) : NULL;
 }
 
-static void put_place(const struct row *row, const struct marey__diff_result *result)
+static void put_place(marey_table *table, const struct marey__diff_result *result)
 {
-    marey_table_u64(row->table, result->step);
-    marey__put_rank(row->table, result->rank);
-    put_text(row, result->phase);
-    marey_table_u64(row->table, result->seq);
-    put_text(row, result->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors");
-    marey_table_text(row->table, result->path, strlen(result->path));
-    put_text(row, marey_diff_status_name(result->status));
+    marey_table_u64(table, result->step);
+    marey__put_rank(table, result->rank);
+    MAREY__PUT_TEXTS(table, result->phase);
+    marey_table_u64(table, result->seq);
+    MAREY__PUT_TEXTS(table, result->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors");
+    marey__put_string(table, result->path);
+    MAREY__PUT_TEXTS(table, marey_diff_status_name(result->status));
 }
 
-static void put_form(const struct row *row, const struct marey__diff_result *result)
+static void put_worst(marey_table *table, struct marey__buf *scratch,
+                      const struct marey__diff_details *details,
+                      const struct marey__diff_spot *spot, double worst)
 {
-    put_text(row, basis_names[result->basis]);
-    put_text(row, type_name(result->dtype_a));
-    put_text(row, type_name(result->dtype_b));
-    put_text(row, result->dtype_a != MAREY_DTYPE_NONE ? result->form_a : NULL);
-    put_text(row, result->dtype_b != MAREY_DTYPE_NONE ? result->form_b : NULL);
+    MAREY__PUT_REALS(table, worst);
+    put_index(table, scratch, details, spot->index);
+    MAREY__PUT_TEXTS(table, spot->a, spot->b);
 }
 
 /* What is equal has no differences, whether it was read or not. */
-static void put_counts(struct row *row, const struct marey__diff_result *result)
+static void put_tensor(marey_table *table, struct marey__buf *scratch,
+                       const struct marey__diff_result *r)
 {
-    const struct marey_tensor_diff *diff = &result->diff;
-    const bool is_same = result->status == MAREY_DIFF_SAME, is_known = result->has_diff || is_same,
-               is_tensor = result->dtype_b != MAREY_DTYPE_NONE && result->dtype_a != MAREY_DTYPE_NONE;
-    put_count(row, result->n, is_tensor && result->status != MAREY_DIFF_SHAPE);
-    put_count(row, diff->n_wrong, is_known);
-    put_number(row, result->n != 0 ? (double)diff->n_wrong / (double)result->n : 0, is_known);
-    put_count(row, diff->n_unequal, is_known);
-    put_count(row, diff->n_nan_a, result->has_diff);
-    put_count(row, diff->n_nan_b, result->has_diff);
-    put_index(row, result->details,
-              result->details != NULL ? result->details->first.index : UINT64_MAX);
-}
-
-static void put_worst(struct row *row, const struct marey__diff_result *result)
-{
-    const struct marey_tensor_diff *diff = &result->diff;
-    const struct marey__diff_details *d = result->details;
-    const bool is_known = result->has_diff || result->status == MAREY_DIFF_SAME;
-    put_number(row, diff->abs.value, is_known);
-    put_spot(row, d, d != NULL ? &d->abs : NULL);
-    put_number(row, diff->rel.value, is_known);
-    put_spot(row, d, d != NULL ? &d->rel : NULL);
-    put_number(row, diff->ulp.value, is_known);
-    put_spot(row, d, d != NULL ? &d->ulp : NULL);
-}
-
-static void put_sums(const struct row *row, const struct marey__diff_result *result)
-{
-    const struct marey_tensor_diff *diff = &result->diff;
-    const struct marey__diff_details *d = result->details;
-    put_number(row, diff->mean_abs, result->has_diff);
-    put_number(row, diff->rmse, result->has_diff);
-    put_number(row, diff->cosine, result->has_diff);
-    put_number(row, diff->snr_db, result->has_diff);
-    put_number(row, d != NULL ? d->psnr_db : NAN, true);
-    put_number(row, diff->needs_abs, result->has_diff);
-    put_number(row, diff->needs_rel, result->has_diff);
-    put_number(row, diff->needs_ulp, result->has_diff);
-    const bool has_tolerance =
-        result->dtype_a != MAREY_DTYPE_NONE && result->dtype_b != MAREY_DTYPE_NONE;
-    put_number(row, result->tolerance.abs, has_tolerance);
-    put_number(row, result->tolerance.rel, has_tolerance);
-    put_count(row, result->tolerance.ulp, has_tolerance);
-    put_number(row, d != NULL ? d->noise_abs : NAN, true);
-    put_text(row, result->path_b);
-    put_text(row, result->source);
-    put_text(row, result->dtype_a == MAREY_DTYPE_NONE ? result->form_a : NULL);
-    put_text(row, result->dtype_b == MAREY_DTYPE_NONE ? result->form_b : NULL);
-}
-
-static marey_status make_tensors(struct marey_diff *diff, struct row *row)
-{
-    row->table = diff->tables[MAREY__DIFF_TENSORS];
-    for (size_t i = 0; i < diff->n; i++) {
-        const struct marey__diff_result *result = &diff->results[i];
-        put_place(row, result);
-        put_form(row, result);
-        put_counts(row, result);
-        put_worst(row, result);
-        put_sums(row, result);
-    }
-    return marey_table_status(row->table);
+    const struct marey_tensor_diff *const diff = &r->diff;
+    const struct marey__diff_details *const d = details_of(r);
+    const bool has_diff = r->has_diff, is_known = has_diff || r->status == MAREY_DIFF_SAME,
+               has_a = r->dtype_a != MAREY_DTYPE_NONE, has_b = r->dtype_b != MAREY_DTYPE_NONE;
+    put_place(table, r);
+    MAREY__PUT_TEXTS(table, basis_names[r->basis], type_name(r->dtype_a), type_name(r->dtype_b),
+                     has_a ? r->form_a : NULL, has_b ? r->form_b : NULL);
+    marey__put_whole(table, r->n, has_a && has_b && r->status != MAREY_DIFF_SHAPE);
+    marey__put_whole(table, diff->n_wrong, is_known);
+    MAREY__PUT_REALS(table, if_known(is_known, r->n != 0 ? (double)diff->n_wrong / (double)r->n : 0));
+    marey__put_whole(table, diff->n_unequal, is_known);
+    marey__put_whole(table, diff->n_nan_a, has_diff);
+    marey__put_whole(table, diff->n_nan_b, has_diff);
+    put_index(table, scratch, d, d->first.index);
+    put_worst(table, scratch, d, &d->abs, if_known(is_known, diff->abs.value));
+    put_worst(table, scratch, d, &d->rel, if_known(is_known, diff->rel.value));
+    put_worst(table, scratch, d, &d->ulp, if_known(is_known, diff->ulp.value));
+    MAREY__PUT_REALS(table, if_known(has_diff, diff->mean_abs), if_known(has_diff, diff->rmse),
+                     if_known(has_diff, diff->cosine), if_known(has_diff, diff->snr_db), d->psnr_db,
+                     if_known(has_diff, diff->needs_abs), if_known(has_diff, diff->needs_rel),
+                     if_known(has_diff, diff->needs_ulp), if_known(has_a && has_b, r->tolerance.abs),
+                     if_known(has_a && has_b, r->tolerance.rel));
+    marey__put_whole(table, r->tolerance.ulp, has_a && has_b);
+    MAREY__PUT_REALS(table, d->noise_abs);
+    MAREY__PUT_TEXTS(table, r->path_b, r->source, has_a ? NULL : r->form_a, has_b ? NULL : r->form_b);
 }
 
 /* ---- the first ---- */
@@ -232,45 +171,29 @@ static const struct marey_column first_columns[] = {
     TEXT("dtype_b"),
 };
 
-/* The element's values; where there is none what the two are. */
-static void put_two(struct row *row, const struct marey__diff_result *result)
+/* With the element's values; where there is none what the two are. */
+static void put_first(marey_table *table, struct marey__buf *scratch,
+                      const struct marey__diff_result *r)
 {
-    const struct marey__diff_details *d = result->details;
-    const struct marey__diff_details *spot =
-        d != NULL && d->first.index != UINT64_MAX && result->status != MAREY_DIFF_DTYPE ? d : NULL;
-    const bool has_forms = result->status == MAREY_DIFF_SHAPE ||
-                           result->status == MAREY_DIFF_KIND || result->basis == MAREY__BY_VALUE;
-    put_index(row, d, spot != NULL ? spot->first.index : UINT64_MAX);
-    if (spot != NULL) {
-        put_text(row, spot->first.a);
-        put_text(row, spot->first.b);
-    } else if (result->status == MAREY_DIFF_DTYPE) {
-        put_text(row, type_name(result->dtype_a));
-        put_text(row, type_name(result->dtype_b));
-    } else {
-        put_text(row, has_forms ? result->form_a : NULL);
-        put_text(row, has_forms ? result->form_b : NULL);
-    }
-    put_text(row, spot != NULL ? spot->bits_a : NULL);
-    put_text(row, spot != NULL ? spot->bits_b : NULL);
-    put_number(row, spot != NULL ? spot->difference : NAN, true);
-    const bool has_block = d != NULL && d->block_end > d->block_begin;
-    put_count(row, has_block ? d->block_begin : 0, has_block);
-    put_count(row, has_block ? d->block_end : 0, has_block);
-}
-
-static marey_status make_first(struct marey_diff *diff, struct row *row)
-{
-    const struct marey__diff_result *first = marey__diff_first(diff);
-    row->table = diff->tables[MAREY__DIFF_FIRST];
-    if (first != NULL) {
-        put_place(row, first);
-        put_two(row, first);
-        put_text(row, first->source);
-        put_text(row, type_name(first->dtype_a));
-        put_text(row, type_name(first->dtype_b));
-    }
-    return marey_table_status(row->table);
+    const struct marey__diff_details *const d = details_of(r);
+    const bool is_type = r->status == MAREY_DIFF_DTYPE,
+               has_spot = d->first.index != UINT64_MAX && !is_type,
+               has_forms = r->status == MAREY_DIFF_SHAPE || r->status == MAREY_DIFF_KIND ||
+                           r->basis == MAREY__BY_VALUE,
+               has_block = d->block_end > d->block_begin;
+    put_place(table, r);
+    put_index(table, scratch, d, has_spot ? d->first.index : UINT64_MAX);
+    if (has_spot)
+        MAREY__PUT_TEXTS(table, d->first.a, d->first.b, d->bits_a, d->bits_b);
+    else if (is_type)
+        MAREY__PUT_TEXTS(table, type_name(r->dtype_a), type_name(r->dtype_b), NULL, NULL);
+    else
+        MAREY__PUT_TEXTS(table, has_forms ? r->form_a : NULL, has_forms ? r->form_b : NULL, NULL,
+                         NULL);
+    MAREY__PUT_REALS(table, if_known(has_spot, d->difference));
+    marey__put_whole(table, d->block_begin, has_block);
+    marey__put_whole(table, d->block_end, has_block);
+    MAREY__PUT_TEXTS(table, r->source, type_name(r->dtype_a), type_name(r->dtype_b));
 }
 
 /* ---- steps ---- */
@@ -281,30 +204,34 @@ static const struct marey_column step_columns[] = {
     COUNT("extra", NULL),
 };
 
-static marey_status make_steps(struct marey_diff *diff, struct row *row)
+static void put_steps(marey_table *table, const struct marey_diff *diff)
 {
-    row->table = diff->tables[MAREY__DIFF_STEPS];
     for (size_t i = 0; i < diff->n;) {
         const uint64_t step = diff->results[i].step;
         uint64_t n[MAREY_N_DIFF_STATUSES] = {0}, all = 0;
         for (; i < diff->n && diff->results[i].step == step; i++, all++)
             n[diff->results[i].status]++;
-        const uint64_t cells[] = {
-            step,
-            all,
-            n[MAREY_DIFF_SAME],
-            n[MAREY_DIFF_CLOSE],
-            n[MAREY_DIFF_NOISE],
-            n[MAREY_DIFF_UNKNOWN],
-            n[MAREY_DIFF_DIFFERENT] + n[MAREY_DIFF_DTYPE] + n[MAREY_DIFF_SHAPE] + n[MAREY_DIFF_KIND],
-            n[MAREY_DIFF_MISSING],
-            n[MAREY_DIFF_EXTRA],
-        };
-        for (size_t c = 0; c < MAREY__COUNT_OF(cells); c++)
-            marey_table_u64(row->table, cells[c]);
+        MAREY__PUT_COUNTS(table, step, all, n[MAREY_DIFF_SAME], n[MAREY_DIFF_CLOSE],
+                          n[MAREY_DIFF_NOISE], n[MAREY_DIFF_UNKNOWN],
+                          n[MAREY_DIFF_DIFFERENT] + n[MAREY_DIFF_DTYPE] + n[MAREY_DIFF_SHAPE] +
+                              n[MAREY_DIFF_KIND],
+                          n[MAREY_DIFF_MISSING], n[MAREY_DIFF_EXTRA]);
     }
-    return marey_table_status(row->table);
 }
+
+/* ---- operations, which diff_order.c fills ---- */
+
+static const struct marey_column operation_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__RANK_COLUMN,
+    TEXT("phase", NULL),
+    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    TEXT("operation", NULL),
+    TEXT("output", NULL),
+    NUMBER("error_in", "input error"),
+    NUMBER("error_out", "output error"),
+    NUMBER("growth", NULL),
+};
 
 /* ---- all ---- */
 
@@ -323,7 +250,7 @@ const struct marey_table_definition marey__diff_definitions[] = {
      "value or none"},
     {"first", COLUMNS(first_columns), NULL,
      "the first difference, or no row; without data the elements of the first block that differs"},
-    {"operations", COLUMNS(marey__diff_operation_columns), NULL,
+    {"operations", COLUMNS(operation_columns), NULL,
      "operations whose inputs agree and whose outputs do not, with relative errors"},
     {"steps", COLUMNS(step_columns), NULL, "how many values of each step have which status"},
     {"warnings", COLUMNS(marey__warning_columns), NULL, "what limits the comparison"},
@@ -333,14 +260,15 @@ const struct marey_table_definition marey__diff_definitions[] = {
 
 marey_status marey__diff_tables(struct marey_diff *diff)
 {
-    struct row row = {0};
-    marey_status status = make_tensors(diff, &row);
-    if (status == MAREY_OK)
-        status = make_first(diff, &row);
-    if (status == MAREY_OK)
-        status = make_steps(diff, &row);
-    if (status == MAREY_OK && row.text.failed)
-        status = marey__no_memory();
-    marey__buf_fini(&row.text);
-    return status;
+    struct marey__buf scratch MAREY__FINALLY(marey__buf_fini) = {0};
+    const struct marey__diff_result *const first = marey__diff_first(diff);
+    for (size_t i = 0; i < diff->n; i++)
+        put_tensor(diff->tables[MAREY__DIFF_TENSORS], &scratch, &diff->results[i]);
+    if (first != NULL)
+        put_first(diff->tables[MAREY__DIFF_FIRST], &scratch, first);
+    put_steps(diff->tables[MAREY__DIFF_STEPS], diff);
+    MAREY__TRY_MEMORY(!scratch.failed);
+    for (size_t i = MAREY__DIFF_TENSORS; i <= MAREY__DIFF_STEPS; i++)
+        MAREY_TRY(marey_table_status(diff->tables[i]));
+    return MAREY_OK;
 }

@@ -269,11 +269,10 @@ static void draw_path(marey_table *drawn, const marey_table *from, size_t row)
 {
     const struct marey_cell path = marey__cell_of(from, row, "path"),
                             tree = marey__cell_of(from, row, "tree");
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&text, strcmp(tree.as.text, "gradients") == 0 ? "gradient " : "");
     marey__buf_put(&text, path.as.text, path.len);
     marey_table_text(drawn, text.data, text.failed ? 0 : text.len);
-    marey__buf_fini(&text);
 }
 
 /* The two shapes, types or texts, for rows without a worst element. */
@@ -432,13 +431,13 @@ marey_status marey__diff_as_json(struct marey__answer *answer)
     const marey_diff *const diff = answer->report->data;
     struct marey__lines *const lines = &answer->lines;
     const marey_table *operations = diff->tables[MAREY__DIFF_OPERATIONS];
-    struct marey__buf *line = &lines->line, sentence = {0};
+    struct marey__buf *const line = &lines->line;
+    struct marey__buf sentence MAREY__FINALLY(marey__buf_fini) = {0};
     put_sentence(&sentence, diff);
     marey__buf_printf(line, "{\n  \"same\": %s,\n  \"partial\": %s,\n  \"summary\": ",
                       marey_diff_is_same(diff) ? "true" : "false",
                       marey_diff_is_partial(diff) ? "true" : "false");
     marey__json_put(line, sentence.data, sentence.failed ? 0 : sentence.len);
-    marey__buf_fini(&sentence);
     marey__buf_puts(line, ",\n  \"first\": ");
     put_json_first(line, diff->tables[MAREY__DIFF_FIRST]);
     marey__buf_puts(line, ",\n  \"operation\": ");

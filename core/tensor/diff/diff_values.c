@@ -21,14 +21,10 @@ static bool same_bytes(FILE *a, FILE *b)
     }
 }
 
-static marey_status compare_open_files(FILE *a, FILE *b, struct marey__diff_result *out)
+static void close_file(FILE *const *file)
 {
-    const bool is_same = same_bytes(a, b);
-    if (ferror(a) || ferror(b))
-        return marey__diff_unknown(out, "its file cannot be read");
-    out->basis = MAREY__BY_VALUE;
-    out->status = is_same ? MAREY_DIFF_SAME : MAREY_DIFF_DIFFERENT;
-    return MAREY_OK;
+    if (*file != NULL)
+        fclose(*file);
 }
 
 /* The bytes of a value that waits are in memory. */
@@ -44,15 +40,14 @@ static FILE *open_bytes(const struct marey_dumped_value *value)
 static marey_status compare_bytes(const struct marey_dumped_value *a,
                                   const struct marey_dumped_value *b, struct marey__diff_result *out)
 {
-    FILE *file_a = open_bytes(a), *file_b = open_bytes(b);
-    const marey_status status = file_a != NULL && file_b != NULL
-                                    ? compare_open_files(file_a, file_b, out)
-                                    : marey__diff_unknown(out, "its file cannot be read");
-    if (file_a != NULL)
-        fclose(file_a);
-    if (file_b != NULL)
-        fclose(file_b);
-    return status;
+    FILE *const file_a MAREY__FINALLY(close_file) = open_bytes(a);
+    FILE *const file_b MAREY__FINALLY(close_file) = open_bytes(b);
+    const bool is_same = file_a != NULL && file_b != NULL && same_bytes(file_a, file_b);
+    if (file_a == NULL || file_b == NULL || ferror(file_a) || ferror(file_b))
+        return marey__diff_unknown(out, "its file cannot be read");
+    out->basis = MAREY__BY_VALUE;
+    out->status = is_same ? MAREY_DIFF_SAME : MAREY_DIFF_DIFFERENT;
+    return MAREY_OK;
 }
 
 /* ---- values ---- */
@@ -119,7 +114,7 @@ static void get_number(const struct marey__diff_side *side, size_t i, union mare
     *out = (struct marey_tensor){0};
     if (value->kind == MAREY_DUMP_LITERAL)
         marey__diff_read_literal(value->text, value->text_len, number, out);
-    else if (!value->has_data || value->rank != 0 || side->get(side, i, out) != MAREY_OK)
+    else if (!value->has_data || value->rank != 0 || side->open(side, i, NULL, out) != MAREY_OK)
         *out = (struct marey_tensor){0};
 }
 

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/internal.h"
+#include "report/internal.h"
 #include "tensor/container/internal.h"
 #include "tensor/kernels/internal.h"
 #include <marey/diff.h>
@@ -62,16 +63,16 @@ struct marey_diff_options {
 struct marey__diff_side {
     const struct marey_dumped_value *values;
     size_t n;
-    /* A value's numbers, row-major; of different values by several threads at once. */
-    marey_status (*get)(const struct marey__diff_side *side, size_t value, struct marey_tensor *out);
-    /* Give numbers back; NULL: they stay. */
-    void (*drop)(const struct marey__diff_side *side, size_t value);
-    /* Only for a comparison: numbers may stay in a file, which is `file`, lent by the caller. NULL: get() and drop() do. */
+    /*
+     * A value's numbers, row-major; of different values by several threads at once. With a `file`, which the caller lends,
+     * they may stay in a file: only for a comparison.
+     */
     marey_status (*open)(const struct marey__diff_side *side, size_t value,
                          struct marey__tensor_file *file, struct marey_tensor *out);
+    /* Give them back; NULL: they stay. */
     void (*close)(const struct marey__diff_side *side, size_t value, struct marey__tensor_file *file);
     void *ctx;
-    size_t number;  /* of the step, for get() */
+    size_t number;  /* of the step, for open() */
     bool is_single; /* a file by itself, which names what is in it as it likes */
 };
 
@@ -99,8 +100,7 @@ struct marey__diff_pair {
 struct marey__diff_pairs {
     struct marey__diff_pair *list;
     size_t n, cap;
-    size_t n_renamed; /* pairs that the two sides call by different paths */
-    bool by_names;    /* too many values to align by order, though the paths differ */
+    bool by_names; /* too many values to align by order, though the paths differ */
 };
 /* Each value of either side once, in A's order; a value that only B has follows its predecessor in B. */
 MAREY_WARN_UNUSED marey_status marey__diff_align(const struct marey__diff_side *a,
@@ -188,11 +188,10 @@ struct marey_diff {
 /* Whether it makes the whole differ. */
 bool marey__diff_counts(const struct marey_diff *diff, enum marey_diff_status status);
 /* Add a sentence to the warnings. */
-void marey__diff_warn(struct marey_diff *diff, const char *fmt, ...) MAREY_PRINTF(2, 3);
+#define marey__diff_warn(diff, ...)                                                                \
+    marey__put_note((diff)->tables[MAREY__DIFF_WARNINGS], __VA_ARGS__)
 MAREY_WARN_UNUSED marey_status marey__diff_create(const struct marey_diff_options *options,
                                                   struct marey_diff **out);
-/* A copy that the diff owns; NULL on out of memory. */
-const char *marey__diff_text(struct marey_diff *diff, const char *text);
 /* The index of element `i`: "[1,7]". */
 void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_details *details,
                            uint64_t i);
@@ -233,15 +232,26 @@ struct marey__diff_inputs {
 MAREY_WARN_UNUSED marey_status marey__diff_compare_pair(const struct marey__diff_inputs *inputs,
                                                         size_t ia, size_t ib,
                                                         struct marey__diff_result *out);
-void marey__diff_drop(const struct marey__diff_side *side, size_t value);
+static inline void marey__diff_close(const struct marey__diff_side *side, size_t value,
+                                     struct marey__tensor_file *file)
+{
+    if (side->close != NULL)
+        side->close(side, value, file);
+}
 MAREY_WARN_UNUSED marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why);
+/* The same with the latest sentence where `status` is that of numbers which cannot be read. */
+MAREY_WARN_UNUSED marey_status marey__diff_settle(marey_status status,
+                                                  struct marey__diff_result *out);
 /* Make details, all empty, of a pair of these sizes. */
 MAREY_WARN_UNUSED marey_status marey__diff_details(struct marey__diff_result *out,
                                                    const int64_t *sizes, uint32_t n_dims);
 struct marey_tolerance marey__diff_tolerance(const struct marey_diff_options *options,
                                              const struct marey_dumped_value *a,
                                              const struct marey_dumped_value *b);
-bool marey__diff_is_tensor(const struct marey_dumped_value *value);
+static inline bool marey__diff_is_tensor(const struct marey_dumped_value *value)
+{
+    return value->dtype != MAREY_DTYPE_NONE;
+}
 /* The value of that name; MAREY__DIFF_NONE: there is none. */
 size_t marey__diff_find(const struct marey__diff_side *side, enum marey_dump_tree tree,
                         const char *name);
@@ -301,12 +311,10 @@ MAREY_WARN_UNUSED marey_status marey__diff_compare_values(const struct marey__di
 
 /* ---- diff_order.c ---- */
 
-/* Sort the results, count them, and make the tables `first` and `operations`. */
+/* Sort the results, count them, and make the tables. */
 MAREY_WARN_UNUSED marey_status marey__diff_conclude(struct marey_diff *diff);
 /* The first result that makes the whole differ; NULL: none. Of sorted results. */
 const struct marey__diff_result *marey__diff_first(const struct marey_diff *diff);
-
-extern const struct marey_column marey__diff_operation_columns[9];
 
 enum marey__diff_role { MAREY__DIFF_NO_ROLE, MAREY__DIFF_INPUT, MAREY__DIFF_OUTPUT };
 /* What a path is to an operation, whose name is the first `*len` bytes of it. */
@@ -317,9 +325,6 @@ enum marey__diff_role marey__diff_role(const char *path, size_t *len);
 /* In the order of enum marey__diff_table. The analysis has those before `errors`. */
 extern const struct marey_table_definition marey__diff_definitions[MAREY__N_DIFF_TABLES];
 MAREY_WARN_UNUSED marey_status marey__diff_tables(struct marey_diff *diff);
-/* Cells, null for NULL and "", and for NaN. */
-void marey__diff_put_text(marey_table *table, const char *text);
-void marey__diff_put_number(marey_table *table, double value);
 
 /* ---- diff_text.c ---- */
 
@@ -330,18 +335,14 @@ marey_status marey__diff_as_json(struct marey__answer *answer);
 
 /* diff_merge.c: the ranks of a step as one. */
 
-struct marey__diff_merged;
-/*
- * Make one side of those of `n_ranks`, which are lent until it is closed, by what `like`, the other side, has. `side` is
- * lent until it is closed.
- */
+/* Make one side of those of `n_ranks`, which are lent until it is closed, by what `like`, the other side, has. */
 MAREY_WARN_UNUSED marey_status marey__diff_merge_open(const struct marey__diff_side *ranks,
                                                       size_t n_ranks,
                                                       const struct marey__diff_side *like,
                                                       const struct marey_diff_options *options,
-                                                      struct marey__diff_merged **out,
-                                                      struct marey__diff_side *side);
-void marey__diff_merge_close(struct marey__diff_merged *merged);
+                                                      struct marey__diff_side *out);
+/* Also of a zeroed one. */
+void marey__diff_merge_close(struct marey__diff_side *side);
 
 /* diff_pending.c, diff_images.c, diff_errors.c: what waits in the dumper against an earlier dump, and the errors of it. */
 

@@ -134,6 +134,8 @@ marey_status marey__dumps_open_value(marey_dumps *dumps, size_t i, size_t value,
 {
     struct marey__dumpfile_step *step;
     struct marey__numbers_file numbers = {0};
+    if (file == NULL)
+        return marey_dumps_get(dumps, i, value, out);
     file->fd = -1;
     atomic_init(&file->error, 0);
     MAREY_TRY(find_place(dumps, i, value, &step));
@@ -155,7 +157,7 @@ marey_status marey__dumps_open_value(marey_dumps *dumps, size_t i, size_t value,
 void marey__dumps_close_value(marey_dumps *dumps, size_t i, size_t value,
                               struct marey__tensor_file *file)
 {
-    if (file->fd >= 0)
+    if (file != NULL && file->fd >= 0)
         close(file->fd);
     else
         marey_dumps_drop(dumps, i, value);

@@ -12,8 +12,7 @@
 
 static bool ends_with(const char *text, const char *suffix)
 {
-    const size_t n = strlen(text), m = strlen(suffix);
-    return n >= m && strcmp(text + n - m, suffix) == 0;
+    return marey__ends_with(text, strlen(text), suffix);
 }
 
 /* The number that all of `text` up to `end` is. */

@@ -126,7 +126,10 @@ struct marey__dumpfile_step {
     struct marey__value_place *places;
     size_t n_values, values_cap, places_cap;
     struct marey__numbers_file file; /* with the tensors of all; path NULL: none */
-    struct marey__kept *kept;        /* memory that goes with the values, the latest first */
+    uint64_t version, data_start;    /* of a manifest; where the tensors begin in the file */
+    struct marey__arena memory;      /* what the values point to */
+    void **owned;                    /* the same of marey__alloc */
+    size_t n_owned, owned_cap;
 };
 
 struct marey_dumps {
@@ -142,11 +145,8 @@ void marey__dumps_note(struct marey_dumps *dumps, const char *fmt, ...) MAREY_PR
 MAREY_WARN_UNUSED marey_status marey__steps_find(struct marey_dumps *dumps, const char *path);
 
 /* step_values.c */
-/* Memory of the step, zeroed; NULL without. */
-void *marey__step_keep(struct marey__dumpfile_step *step, size_t size);
+/* A copy in the step's memory; NULL without. */
 void *marey__step_copy(struct marey__dumpfile_step *step, const void *bytes, size_t n);
-/* A copy with a NUL after it. */
-char *marey__step_text(struct marey__dumpfile_step *step, const char *text, size_t len);
 /* Let the step own memory of marey__alloc from now on. On out of memory frees it and returns false. */
 bool marey__step_own(struct marey__dumpfile_step *step, void *memory);
 /* One more value, zeroed, at the end, with a copy of its path; `name` NULL: made of it. MAREY_ENOMEM. */
@@ -158,8 +158,6 @@ struct marey_dumped_value *marey__step_last(struct marey__dumpfile_step *step);
 /* Give the last value its type and sizes. MAREY_ENOMEM. */
 MAREY_WARN_UNUSED marey_status marey__step_shape(struct marey__dumpfile_step *step,
                                                  const struct marey__shape *shape);
-/* Give value `i`, which has its type and sizes, its numbers, in memory of the step. */
-void marey__step_numbers(struct marey__dumpfile_step *step, size_t i, const void *data);
 /* Say where they are in the step's file. */
 void marey__step_inside(struct marey__dumpfile_step *step, size_t i, uint64_t at);
 /* Forget the numbers of value `i` that were read for it; marey_dumps_get() reads them again. */
@@ -183,8 +181,8 @@ MAREY_WARN_UNUSED marey_status marey__value_read(struct marey__dumpfile_step *st
 MAREY_WARN_UNUSED marey_status marey__value_find(const struct marey__dumpfile_step *step, size_t i,
                                                  struct marey__numbers_file *file, uint64_t *at);
 /*
- * As marey_dumps_get(), for a comparison: numbers that lie in a file stay there, and `file`, which the caller lends, is the
- * tensor's. marey__dumps_close_value() gives both back.
+ * As marey_dumps_get(). For a comparison, with a `file`, which the caller lends: numbers that lie in a file stay there, and it
+ * is the tensor's. marey__dumps_close_value() gives both back.
  */
 MAREY_WARN_UNUSED marey_status marey__dumps_open_value(marey_dumps *dumps, size_t i, size_t value,
                                                        struct marey__tensor_file *file,
@@ -233,8 +231,7 @@ MAREY_WARN_UNUSED marey_status marey__tree_parse(struct marey_dumps *dumps,
 MAREY_WARN_UNUSED marey_status marey__manifest_parse(struct marey_dumps *dumps,
                                                      struct marey__dumpfile_step *step,
                                                      const struct marey__map *text);
-/* The first line, into the step's info; where the data begin. */
+/* The first line, into the step's info; where the second one begins. */
 MAREY_WARN_UNUSED marey_status marey__manifest_head(struct marey__dumpfile_step *step,
-                                                    const char *text, size_t len,
-                                                    uint64_t *data_start);
+                                                    const struct marey__map *text, const char **next);
 #endif

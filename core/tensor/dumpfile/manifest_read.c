@@ -13,24 +13,25 @@
 
 /* ---- the first line ---- */
 
-struct head {
-    struct marey__dumpfile_step *step;
-    uint64_t version, data_start;
-};
+static bool read_count(struct marey__json *json, void *into)
+{
+    return marey__json_count(json, into);
+}
 
-static bool read_rank(struct marey__json *json, int64_t *out)
+static bool read_rank(struct marey__json *json, void *into)
 {
     uint64_t value;
     if (marey__json_peek(json) == 'n')
         return marey__json_skip(json);
     if (!marey__json_count(json, &value))
         return false;
-    *out = (int64_t)value;
+    *(int64_t *)into = (int64_t)value;
     return true;
 }
 
-static bool head_text(struct marey__json *json, char **out)
+static bool read_text(struct marey__json *json, void *into)
 {
+    char **const out = into;
     if (marey__json_peek(json) == 'n')
         return marey__json_skip(json);
     if (!marey__json_string(json))
@@ -42,59 +43,46 @@ static bool head_text(struct marey__json *json, char **out)
     return *out != NULL;
 }
 
-#define HEAD(NAME, CALL)                                                                           \
-    static bool head_##NAME(struct marey__json *json, void *into)                                  \
-    {                                                                                              \
-        struct head *const head = into;                                                            \
-        return CALL;                                                                               \
-    }
-HEAD(version, marey__json_count(json, &head->version))
-HEAD(step, marey__json_count(json, &head->step->info.step))
-HEAD(rank, read_rank(json, &head->step->info.rank))
-HEAD(world, read_rank(json, &head->step->info.world))
-HEAD(pid, marey__json_count(json, &head->step->info.pid))
-HEAD(unix_ns, marey__json_count(json, &head->step->info.unix_ns))
-HEAD(host, head_text(json, &head->step->texts[0]))
-HEAD(run, head_text(json, &head->step->texts[1]))
-HEAD(mode, head_text(json, &head->step->texts[2]))
-HEAD(reason, head_text(json, &head->step->texts[3]))
-HEAD(data_start, marey__json_count(json, &head->data_start))
+#define AT(field) offsetof(struct marey__dumpfile_step, field)
+static const struct marey__json_key head_keys[] = {{"marey_dump", read_count, AT(version)},
+                                                   {MAREY__OLD_DUMP, read_count, AT(version)},
+                                                   {"step", read_count, AT(info.step)},
+                                                   {"rank", read_rank, AT(info.rank)},
+                                                   {"world", read_rank, AT(info.world)},
+                                                   {"pid", read_count, AT(info.pid)},
+                                                   {"unix_ns", read_count, AT(info.unix_ns)},
+                                                   {"host", read_text, AT(texts[0])},
+                                                   {"run", read_text, AT(texts[1])},
+                                                   {"mode", read_text, AT(texts[2])},
+                                                   {"reason", read_text, AT(texts[3])},
+                                                   {"data_start", read_count, AT(data_start)},
+                                                   {0}};
 
-static const struct marey__json_key head_keys[] = {{"marey_dump", head_version},
-                                                   {MAREY__OLD_DUMP, head_version},
-                                                   {"step", head_step},
-                                                   {"rank", head_rank},
-                                                   {"world", head_world},
-                                                   {"pid", head_pid},
-                                                   {"unix_ns", head_unix_ns},
-                                                   {"host", head_host},
-                                                   {"run", head_run},
-                                                   {"mode", head_mode},
-                                                   {"reason", head_reason},
-                                                   {"data_start", head_data_start},
-                                                   {NULL, NULL}};
-
-marey_status marey__manifest_head(struct marey__dumpfile_step *step, const char *text, size_t len,
-                                  uint64_t *data_start)
+marey_status marey__manifest_head(struct marey__dumpfile_step *step, const struct marey__map *text,
+                                  const char **next)
 {
-    struct head head = {.step = step};
-    struct marey__json json;
-    marey__json_init_text(&json, text, len, MAREY__DUMP_JSON);
-    marey_status status = MAREY_OK;
-    if (!marey__json_object(&json, head_keys, &head) || !marey__json_end(&json))
-        status = marey__json_status(&json, step->path, "the manifest of a dump");
-    else if (head.version != 1)
-        status = marey__fail(
-            MAREY_EFORMAT,
-            "%s is a manifest that this version cannot read: its marey_dump is %" PRIu64,
-            step->path, head.version);
-    marey__json_fini(&json);
-    *data_start = head.data_start;
+    const char *const stop = text->len > 0 ? memchr(text->data, '\n', text->len) : NULL;
+    if (stop == NULL)
+        return marey__fail(MAREY_EFORMAT,
+                           "%s is not the manifest of a dump: its first line does not end",
+                           step->path);
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
+    marey__json_init_text(&json, text->data, (size_t)(stop - text->data), MAREY__DUMP_JSON);
+    step->version = step->data_start = 0;
+    const bool is_fine = marey__json_object(&json, head_keys, step) && marey__json_end(&json);
     step->info.host = step->texts[0];
     step->info.run = step->texts[1];
     step->info.mode = step->texts[2];
     step->info.reason = step->texts[3];
-    return status;
+    *next = stop + 1;
+    if (!is_fine)
+        return marey__json_status(&json, step->path, "the manifest of a dump");
+    return step->version == 1
+               ? MAREY_OK
+               : marey__fail(
+                     MAREY_EFORMAT,
+                     "%s is a manifest that this version cannot read: its marey_dump is %" PRIu64,
+                     step->path, step->version);
 }
 
 /* ---- a line of a value ---- */
@@ -102,21 +90,13 @@ marey_status marey__manifest_head(struct marey__dumpfile_step *step, const char 
 struct line {
     struct marey__dumpfile_step *step;
     struct marey__buf name;
-    uint64_t seq;
-    bool has_seq, has_shape, has_strides, has_offset, has_digest, has_stats, is_end, has_value;
-    enum marey_dump_tree tree;
-    enum marey_dump_type type;
-    enum marey_dump_kind kind;
+    struct marey_dumped_value value; /* but for its path, type and sizes; in the step's memory */
+    bool has_seq, has_shape, has_offset, is_end, has_value;
     struct marey__shape shape, strides;
     uint64_t offset, n_bytes;
-    char *phase, *source, *missing, *text; /* of the step's memory */
-    size_t text_len;
-    struct marey_digest digest;
     struct marey_digest *blocks;
-    size_t n_blocks, blocks_cap;
-    struct marey_tensor_stats stats;
     char **files;
-    size_t n_files, files_cap;
+    size_t blocks_cap, files_cap;
 };
 
 static bool no_memory(struct marey__json *json)
@@ -133,13 +113,13 @@ static bool check(struct marey__json *json, bool is_fine, const char *mistake)
     return is_fine;
 }
 
-static bool line_text(struct marey__json *json, struct line *line, char **out)
+static bool line_text(struct marey__json *json, struct line *line, const char **out)
 {
     if (marey__json_peek(json) == 'n')
         return marey__json_skip(json);
     if (!marey__json_string(json))
         return false;
-    *out = marey__step_text(line->step, json->text, json->text_len);
+    *out = marey__arena_text(&line->step->memory, json->text, json->text_len);
     return *out != NULL || no_memory(json);
 }
 
@@ -159,13 +139,12 @@ static bool line_name(struct marey__json *json, void *into)
         struct line *const line = into;                                                            \
         return CALL;                                                                               \
     }
-LINE(seq, line->has_seq = marey__json_count(json, &line->seq))
+LINE(seq, line->has_seq = marey__json_count(json, &line->value.seq))
 LINE(shape, line->has_shape = marey__shape_read(json, &line->shape))
 LINE(offset, line->has_offset = marey__json_count(json, &line->offset))
-LINE(bytes, marey__json_count(json, &line->n_bytes))
-LINE(phase, line_text(json, line, &line->phase))
-LINE(source, line_text(json, line, &line->source))
-LINE(missing, line_text(json, line, &line->missing))
+LINE(phase, line_text(json, line, &line->value.phase))
+LINE(source, line_text(json, line, &line->value.source))
+LINE(missing, line_text(json, line, &line->value.missing))
 
 static bool line_type(struct marey__json *json, void *into)
 {
@@ -176,18 +155,17 @@ static bool line_type(struct marey__json *json, void *into)
     while (i < MAREY_N_DUMP_TYPES &&
            strcmp(marey__dump_type_name((enum marey_dump_type)i), json->text) != 0)
         i++;
-    line->type = (enum marey_dump_type)i;
+    line->value.type = (enum marey_dump_type)i;
     return check(json, i < MAREY_N_DUMP_TYPES, "an unknown type");
 }
 
+/* Which one it is also follows from the name. */
 static bool line_tree(struct marey__json *json, void *into)
 {
-    struct line *const line = into;
-    if (!marey__json_string(json))
-        return false;
-    const bool is_gradients = marey__json_is(json, "gradients");
-    line->tree = is_gradients ? MAREY_DUMP_GRADIENTS : MAREY_DUMP_TENSORS;
-    return check(json, is_gradients || marey__json_is(json, "tensors"), "an unknown tree");
+    (void)into;
+    return marey__json_string(json) &&
+           check(json, marey__json_is(json, "gradients") || marey__json_is(json, "tensors"),
+                 "an unknown tree");
 }
 
 static bool line_dtype(struct marey__json *json, void *into)
@@ -204,7 +182,6 @@ static bool line_strides(struct marey__json *json, void *into)
 {
     struct line *const line = into;
     enum marey__json_token token;
-    line->has_strides = true;
     line->strides.rank = 0;
     if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of strides is missing"))
         return false;
@@ -246,25 +223,26 @@ static const char no_digest[] = "a digest without 32 digits";
 static bool line_digest(struct marey__json *json, void *into)
 {
     struct line *const line = into;
-    line->has_digest = true;
-    return marey__json_string(json) && check(json, read_digest(json, &line->digest), no_digest);
+    struct marey_digest digest;
+    if (!marey__json_string(json) || !check(json, read_digest(json, &digest), no_digest))
+        return false;
+    line->value.digest = marey__step_copy(line->step, &digest, sizeof digest);
+    return line->value.digest != NULL || no_memory(json);
 }
 
 static bool line_blocks(struct marey__json *json, void *into)
 {
     struct line *const line = into;
+    struct marey_digest digest;
     enum marey__json_token token;
     if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of digests is missing"))
         return false;
-    line->n_blocks = 0;
+    line->value.n_blocks = 0;
     while (marey__json_next_item(json, &token)) {
-        if (!marey__grow(&line->blocks, &line->blocks_cap, line->n_blocks + 1, sizeof *line->blocks))
-            return no_memory(json);
-        if (!check(json,
-                   token == MAREY__JSON_STRING && read_digest(json, &line->blocks[line->n_blocks]),
-                   no_digest))
+        if (!check(json, token == MAREY__JSON_STRING && read_digest(json, &digest), no_digest))
             return false;
-        line->n_blocks++;
+        if (!MAREY__PUSH(line->blocks, line->value.n_blocks, line->blocks_cap, digest))
+            return no_memory(json);
     }
     return json->mistake == NULL;
 }
@@ -276,7 +254,7 @@ static bool line_files(struct marey__json *json, void *into)
     enum marey__json_token token;
     if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of files is missing"))
         return false;
-    line->n_files = 0;
+    line->value.n_files = 0;
     while (marey__json_next_item(json, &token)) {
         char path[PATH_MAX];
         const char *const name = json->text;
@@ -288,10 +266,9 @@ static bool line_files(struct marey__json *json, void *into)
                        strchr(name, '/') == NULL && name[0] != '.',
                    "a file name that is not allowed"))
             return false;
-        if (!marey__grow(&line->files, &line->files_cap, line->n_files + 1, sizeof *line->files) ||
-            (line->files[line->n_files] = marey__step_text(line->step, path, (size_t)n)) == NULL)
+        char *const kept = marey__arena_text(&line->step->memory, path, (size_t)n);
+        if (kept == NULL || !MAREY__PUSH(line->files, line->value.n_files, line->files_cap, kept))
             return no_memory(json);
-        line->n_files++;
     }
     return json->mistake == NULL;
 }
@@ -299,25 +276,26 @@ static bool line_files(struct marey__json *json, void *into)
 static bool line_value(struct marey__json *json, void *into)
 {
     struct line *const line = into;
+    struct marey_dumped_value *const value = &line->value;
     const char first = marey__json_peek(json);
     const char *const text = json->at;
     line->has_value = true;
-    line->kind = first == '"'   ? MAREY_DUMP_TEXT
-                 : first == '{' ? MAREY_DUMP_DICT
-                 : first == '[' ? MAREY_DUMP_LIST
-                                : MAREY_DUMP_LITERAL;
-    if (line->kind == MAREY_DUMP_TEXT) {
-        const bool is_fine = line_text(json, line, &line->text);
-        line->text_len = is_fine ? json->text_len : 0;
+    value->kind = first == '"'   ? MAREY_DUMP_TEXT
+                  : first == '{' ? MAREY_DUMP_DICT
+                  : first == '[' ? MAREY_DUMP_LIST
+                                 : MAREY_DUMP_LITERAL;
+    if (value->kind == MAREY_DUMP_TEXT) {
+        const bool is_fine = line_text(json, line, &value->text);
+        value->text_len = is_fine ? json->text_len : 0;
         return is_fine;
     }
     if (!marey__json_skip(json))
         return false;
-    if (line->kind != MAREY_DUMP_LITERAL)
+    if (value->kind != MAREY_DUMP_LITERAL)
         return true;
-    line->text_len = (size_t)(json->at - text);
-    line->text = marey__step_text(line->step, text, line->text_len);
-    return line->text != NULL || no_memory(json);
+    value->text_len = (size_t)(json->at - text);
+    value->text = marey__arena_text(&line->step->memory, text, value->text_len);
+    return value->text != NULL || no_memory(json);
 }
 
 /* ---- statistics ---- */
@@ -353,110 +331,101 @@ static bool read_histogram(struct marey__json *json, struct marey_tensor_stats *
 static bool line_stats(struct marey__json *json, void *into)
 {
     struct line *const line = into;
-    line->has_stats = true;
+    struct marey_tensor_stats stats = {0};
     if (!marey__json_expect(json, MAREY__JSON_OBJECT, "statistics that are not an object"))
         return false;
     while (marey__json_next_key(json)) {
         const struct marey__stats_field *field = marey__stats_fields();
         while (field->key != NULL && !marey__json_is(json, field->key))
             field++;
-        void *const at = (char *)&line->stats + field->offset;
-        if (!(marey__json_is(json, "histogram") ? read_histogram(json, &line->stats)
+        void *const at = (char *)&stats + field->offset;
+        if (!(marey__json_is(json, "histogram") ? read_histogram(json, &stats)
               : field->key == NULL              ? marey__json_skip(json)
               : field->is_real                  ? read_double(json, at)
                                                 : marey__json_count(json, at)))
             return false;
     }
-    return json->mistake == NULL;
+    if (json->mistake != NULL)
+        return false;
+    line->value.stats = marey__step_copy(line->step, &stats, sizeof stats);
+    return line->value.stats != NULL || no_memory(json);
 }
 
 /* ---- the whole line ---- */
 
-static const struct marey__json_key line_keys[] = {{"seq", line_seq},
-                                                   {"tree", line_tree},
-                                                   {"name", line_name},
-                                                   {"type", line_type},
-                                                   {"dtype", line_dtype},
-                                                   {"shape", line_shape},
-                                                   {"strides", line_strides},
-                                                   {"offset", line_offset},
-                                                   {"bytes", line_bytes},
-                                                   {"phase", line_phase},
-                                                   {"source", line_source},
-                                                   {"digest", line_digest},
-                                                   {"blocks", line_blocks},
-                                                   {"stats", line_stats},
-                                                   {"missing", line_missing},
-                                                   {"files", line_files},
-                                                   {"value", line_value},
-                                                   {"end", line_end},
-                                                   {NULL, NULL}};
-
-/* Copies of what stays with the value. Returns false on out of memory. */
-static bool keep(struct line *line, struct marey_dumped_value *value)
-{
-    struct marey__dumpfile_step *const step = line->step;
-    const bool has_strides = line->has_strides && line->strides.rank == line->shape.rank;
-    value->n_blocks = line->n_blocks;
-    return (line->n_blocks == 0 ||
-            (value->blocks = marey__step_copy(step, line->blocks,
-                                              line->n_blocks * sizeof *line->blocks)) != NULL) &&
-           (!line->has_digest ||
-            (value->digest = marey__step_copy(step, &line->digest, sizeof line->digest)) != NULL) &&
-           (!line->has_stats ||
-            (value->stats = marey__step_copy(step, &line->stats, sizeof line->stats)) != NULL) &&
-           (!has_strides ||
-            (value->strides = marey__step_copy(step, line->strides.sizes,
-                                               line->shape.rank * sizeof *value->strides)) != NULL);
-}
+static const struct marey__json_key line_keys[] = {
+    {"seq", line_seq},
+    {"tree", line_tree},
+    {"name", line_name},
+    {"type", line_type},
+    {"dtype", line_dtype},
+    {"shape", line_shape},
+    {"strides", line_strides},
+    {"offset", line_offset},
+    {"bytes", read_count, offsetof(struct line, n_bytes)},
+    {"phase", line_phase},
+    {"source", line_source},
+    {"digest", line_digest},
+    {"blocks", line_blocks},
+    {"stats", line_stats},
+    {"missing", line_missing},
+    {"files", line_files},
+    {"value", line_value},
+    {"end", line_end},
+    {0}};
 
 /* Where the numbers are: in the container, if that has all of them; in files; or nowhere. */
-static void find_numbers(struct marey_dumps *dumps, const struct line *line, uint64_t data_start)
+static void find_numbers(struct marey_dumps *dumps, const struct line *line)
 {
     struct marey__dumpfile_step *const step = line->step;
     struct marey_dumped_value *const value = marey__step_last(step);
     if (line->has_offset) {
-        const uint64_t len = step->file.len - MAREY__MIN(step->file.len, data_start);
+        const uint64_t len = step->file.len - MAREY__MIN(step->file.len, step->data_start);
         const bool is_there = line->offset <= len && value->n_bytes <= len - line->offset &&
                               value->n_bytes == line->n_bytes;
         if (is_there) {
-            marey__step_inside(step, step->n_values - 1, data_start + line->offset);
+            marey__step_inside(step, step->n_values - 1, step->data_start + line->offset);
         } else {
             value->missing = "unfinished";
             marey__dumps_note(dumps, "%s: the numbers of '%s' are not all in the file", step->path,
                               value->name);
         }
-    } else if (line->n_files > 0 && line->has_shape) {
-        step->places[step->n_values - 1].has_numbers = line->type != MAREY_DUMP_PICKLE;
+    } else if (value->n_files > 0 && line->has_shape) {
+        step->places[step->n_values - 1].has_numbers = value->type != MAREY_DUMP_PICKLE;
     }
 }
 
-static marey_status put_value(struct marey_dumps *dumps, struct line *line, uint64_t data_start)
+static marey_status put_value(struct marey_dumps *dumps, struct line *line)
 {
     struct marey__dumpfile_step *const step = line->step;
-    struct marey__path path = {0};
+    struct marey__path path MAREY__FINALLY(marey__path_fini) = {0};
     MAREY_TRY(marey__name_parse(line->name.data, line->name.len - 1, &path));
-    const marey_status added = marey__step_add(step, path.tree, path.parts, path.n_parts, NULL);
-    marey__path_fini(&path);
-    MAREY_TRY(added);
+    MAREY_TRY(marey__step_add(step, path.tree, path.parts, path.n_parts, NULL));
     struct marey_dumped_value *const value = marey__step_last(step);
-    value->seq = line->seq;
-    value->phase = line->phase;
-    value->source = line->source;
-    value->missing = line->missing;
+    const struct marey_dumped_value added = *value;
+    *value = line->value;
+    value->tree = added.tree;
+    value->parts = added.parts;
+    value->n_parts = added.n_parts;
+    value->name = added.name;
     if (line->has_value) {
-        value->kind = line->kind;
-        value->text = line->text;
-        value->text_len = line->text_len;
+        value->n_blocks = value->n_files = 0;
         return MAREY_OK;
     }
     value->kind = line->has_shape ? MAREY_DUMP_TENSOR : MAREY_DUMP_BYTES;
-    value->type = line->type;
-    MAREY__TRY_MEMORY(keep(line, value));
-    MAREY_TRY(marey__step_files(step, line->files, line->n_files));
+    value->blocks = marey__step_copy(step, line->blocks, value->n_blocks * sizeof *value->blocks);
+    value->files = marey__step_copy(step, line->files, value->n_files * sizeof *value->files);
+    MAREY__TRY_MEMORY(value->blocks != NULL && value->files != NULL);
+    if (value->n_blocks == 0)
+        value->blocks = NULL;
+    if (line->has_shape && line->strides.rank == line->shape.rank) {
+        value->strides =
+            marey__step_copy(step, line->strides.sizes, line->shape.rank * sizeof *value->strides);
+        MAREY__TRY_MEMORY(value->strides != NULL);
+    }
     if (line->has_shape)
         MAREY_TRY(marey__step_shape(step, &line->shape));
-    find_numbers(dumps, line, data_start);
+    find_numbers(dumps, line);
     return MAREY_OK;
 }
 
@@ -477,15 +446,14 @@ static const char *mistake_of(const struct line *line)
 
 /* A line of a value, or the last one, which sets *is_end. Returns false with the reader's mistake. */
 static bool read_value(struct marey__json *json, struct marey_dumps *dumps,
-                       struct marey__dumpfile_step *step, uint64_t data_start, bool *is_end)
+                       struct marey__dumpfile_step *step, bool *is_end)
 {
-    struct line line = {.step = step};
+    struct line line = {.step = step, .strides.rank = UINT32_MAX};
     bool is_fine = marey__json_object(json, line_keys, &line) && marey__json_end(json);
     *is_end = is_fine && line.is_end;
     if (is_fine && !line.is_end) {
         const char *const mistake = mistake_of(&line);
-        const marey_status status =
-            mistake == NULL ? put_value(dumps, &line, data_start) : MAREY_EFORMAT;
+        const marey_status status = mistake == NULL ? put_value(dumps, &line) : MAREY_EFORMAT;
         is_fine = check(json, status == MAREY_OK, mistake != NULL ? mistake : "an invalid name");
         if (status == MAREY_ENOMEM)
             marey__json_fail_memory(json);
@@ -500,46 +468,31 @@ static bool read_value(struct marey__json *json, struct marey_dumps *dumps,
 
 /* A line that cannot be read is noted and left out. MAREY_ENOMEM. */
 static marey_status read_line(struct marey_dumps *dumps, struct marey__dumpfile_step *step,
-                              uint64_t data_start, const char *text, size_t len, size_t number,
-                              bool *is_end)
+                              const char *text, size_t len, size_t number, bool *is_end)
 {
-    struct marey__json json;
-    marey_status status = MAREY_OK;
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
     marey__json_init_text(&json, text, len, MAREY__DUMP_JSON);
-    if (!read_value(&json, dumps, step, data_start, is_end)) {
-        if (json.status == MAREY_ENOMEM)
-            status = marey__json_status(&json, step->path, "a manifest");
-        else
-            marey__dumps_note(dumps, "%s: line %zu is left out: %s", step->path, number,
-                              json.mistake);
-    }
-    marey__json_fini(&json);
-    return status;
+    if (read_value(&json, dumps, step, is_end))
+        return MAREY_OK;
+    if (json.status == MAREY_ENOMEM)
+        return marey__json_status(&json, step->path, "a manifest");
+    marey__dumps_note(dumps, "%s: line %zu is left out: %s", step->path, number, json.mistake);
+    return MAREY_OK;
 }
 
 marey_status marey__manifest_parse(struct marey_dumps *dumps, struct marey__dumpfile_step *step,
                                    const struct marey__map *text)
 {
-    const char *line = text->data;
-    const char *const end = text->data + text->len;
-    uint64_t data_start = 0;
-    marey_status status = MAREY_OK;
+    const char *line, *stop, *const end = text->data + text->len;
     bool is_end = false;
-    for (size_t number = 1; line < end && !is_end && status == MAREY_OK; number++) {
-        const char *const stop = memchr(line, '\n', (size_t)(end - line));
+    MAREY_TRY(marey__manifest_head(step, text, &line));
+    for (size_t number = 2; line < end && !is_end; number++, line = stop + 1) {
+        stop = memchr(line, '\n', (size_t)(end - line));
         if (stop == NULL)
             break;
-        if (number == 1)
-            status = marey__manifest_head(step, line, (size_t)(stop - line), &data_start);
-        else
-            status = read_line(dumps, step, data_start, line, (size_t)(stop - line), number, &is_end);
-        line = stop + 1;
+        MAREY_TRY(read_line(dumps, step, line, (size_t)(stop - line), number, &is_end));
     }
-    if (status == MAREY_OK && line == text->data)
-        return marey__fail(MAREY_EFORMAT,
-                           "%s is not the manifest of a dump: its first line does not end",
-                           step->path);
-    if (status == MAREY_OK && !is_end)
+    if (!is_end)
         marey__dumps_note(dumps, "%s does not end: the program died, or still writes it", step->path);
-    return status;
+    return MAREY_OK;
 }

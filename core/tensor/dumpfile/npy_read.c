@@ -131,11 +131,9 @@ static bool take_all(struct header *h, struct marey__npy *out)
 static enum marey_dtype type_by_name(const char *path)
 {
     const char *const name = marey__base_name(path);
-    for (int i = 1; i < MAREY_N_DTYPES; i++) {
+    for (int i = 1; name[0] != '\0' && i < MAREY_N_DTYPES; i++) {
         const char *const suffix = marey__npy_suffix((enum marey_dtype)i);
-        const size_t len = strlen(suffix), name_len = strlen(name);
-        if (strcmp(suffix, ".npy") != 0 && name_len > len &&
-            strcmp(name + name_len - len, suffix) == 0)
+        if (strcmp(suffix, ".npy") != 0 && marey__ends_with(name + 1, strlen(name + 1), suffix))
             return (enum marey_dtype)i;
     }
     return MAREY_DTYPE_NONE;

@@ -240,19 +240,14 @@ marey_status marey__safetensors_parse(const char *path, const char *text, size_t
                            "%s is not a complete safetensors file: its header would have %" PRIu64
                            " bytes, the file has %zu",
                            path, n, len);
-    struct table t = {0};
+    struct table t MAREY__FINALLY(table_fini) = {0};
     marey__json_init_text(&t.json, text + 8, n, MAREY__DUMP_JSON);
-    marey_status status = MAREY_OK;
     if (!read_entries(&t))
-        status = t.no_memory || t.names.failed
-                     ? marey__no_memory()
-                     : marey__json_status(&t.json, path, "a safetensors file");
-    if (status == MAREY_OK)
-        status = check(&t, path, len - 8 - n);
-    if (status == MAREY_OK)
-        status = visit_all(&t, visit, ctx);
-    if (status == MAREY_OK)
-        *data_at = 8 + (size_t)n;
-    table_fini(&t);
-    return status;
+        return t.no_memory || t.names.failed
+                   ? marey__no_memory()
+                   : marey__json_status(&t.json, path, "a safetensors file");
+    MAREY_TRY(check(&t, path, len - 8 - n));
+    MAREY_TRY(visit_all(&t, visit, ctx));
+    *data_at = 8 + (size_t)n;
+    return MAREY_OK;
 }

@@ -29,7 +29,7 @@ static marey_status set_file(struct marey__dumpfile_step *step, const char *path
 
 static marey_status load_manifest(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
 {
-    struct marey__map text;
+    struct marey__map text MAREY__FINALLY(marey__map_close) = {0};
     struct marey__numbers_file file;
     char path[PATH_MAX];
     MAREY_TRY(path_of(path, sizeof path, step->stem, ".safetensors"));
@@ -41,17 +41,19 @@ static marey_status load_manifest(struct marey_dumps *dumps, struct marey__dumpf
         MAREY_TRY(set_file(step, path, file));
     }
     MAREY_TRY(marey__map_text(step->path, &text));
-    const marey_status status = marey__manifest_parse(dumps, step, &text);
-    marey__map_close(&text);
-    return status;
+    return marey__manifest_parse(dumps, step, &text);
 }
 
 struct safetensors_loader {
     struct marey__dumpfile_step *step;
-    size_t first; /* the values that this file added */
-    uint64_t *offsets;
+    uint64_t *offsets; /* of the values */
     size_t cap;
 };
+
+static void loader_fini(struct safetensors_loader *loader)
+{
+    marey__free(loader->offsets);
+}
 
 /* A name of ours is a path, any other is a key. */
 static marey_status add_tensor(void *ctx, const char *name, size_t len,
@@ -59,7 +61,7 @@ static marey_status add_tensor(void *ctx, const char *name, size_t len,
 {
     struct safetensors_loader *const loader = ctx;
     struct marey__dumpfile_step *const step = loader->step;
-    struct marey__path path = {0};
+    struct marey__path path MAREY__FINALLY(marey__path_fini) = {0};
     if (strncmp(name, "__pad__", 7) == 0)
         return MAREY_OK;
     MAREY__TRY_MEMORY(
@@ -70,30 +72,25 @@ static marey_status add_tensor(void *ctx, const char *name, size_t len,
         return parsed;
     const struct marey_dump_part whole = {.key = name, .key_len = len};
     const bool is_ours = parsed == MAREY_OK;
-    marey_status status = marey__step_add(step, is_ours ? path.tree : MAREY_DUMP_TENSORS,
-                                          is_ours ? path.parts : &whole, is_ours ? path.n_parts : 1,
-                                          is_ours ? NULL : name);
-    marey__path_fini(&path);
-    MAREY_TRY(status);
+    MAREY_TRY(marey__step_add(step, is_ours ? path.tree : MAREY_DUMP_TENSORS,
+                              is_ours ? path.parts : &whole, is_ours ? path.n_parts : 1,
+                              is_ours ? NULL : name));
     return marey__step_shape(step, shape);
 }
 
 static marey_status load_safetensors(struct marey__dumpfile_step *step)
 {
-    struct marey__map head;
+    struct marey__map head MAREY__FINALLY(marey__map_close) = {0};
     struct marey__numbers_file file;
-    struct safetensors_loader loader = {.step = step};
-    size_t data_at = 0;
+    struct safetensors_loader loader MAREY__FINALLY(loader_fini) = {.step = step};
+    size_t data_at;
     MAREY_TRY(marey__safetensors_open(step->path, &file, &head));
-    marey_status status = set_file(step, step->path, file);
-    if (status == MAREY_OK)
-        status = marey__safetensors_parse(step->path, head.data, step->file.len, add_tensor,
-                                          &loader, &data_at);
-    for (size_t i = 0; i < step->n_values && status == MAREY_OK; i++)
+    MAREY_TRY(set_file(step, step->path, file));
+    MAREY_TRY(marey__safetensors_parse(step->path, head.data, step->file.len, add_tensor, &loader,
+                                       &data_at));
+    for (size_t i = 0; i < step->n_values; i++)
         marey__step_inside(step, i, data_at + loader.offsets[i]);
-    marey__free(loader.offsets);
-    marey__map_close(&head);
-    return status;
+    return MAREY_OK;
 }
 
 /* ---- ACCV-Lab's layout ---- */
@@ -102,15 +99,13 @@ static marey_status load_tree(struct marey_dumps *dumps, struct marey__dumpfile_
                               const char *folder, const char *name, enum marey_dump_tree tree)
 {
     char path[PATH_MAX], prefix[64];
-    struct marey__map text;
+    struct marey__map text MAREY__FINALLY(marey__map_close) = {0};
     MAREY_TRY(path_of(path, sizeof path, folder, "/"));
     const size_t len = strlen(path);
     MAREY_TRY(path_of(path + len, sizeof path - len, name, ""));
     snprintf(prefix, sizeof prefix, "[%s]", name);
     MAREY_TRY(marey__map_text(path, &text));
-    const marey_status status = marey__tree_parse(dumps, step, tree, &text, path, folder, prefix);
-    marey__map_close(&text);
-    return status;
+    return marey__tree_parse(dumps, step, tree, &text, path, folder, prefix);
 }
 
 static marey_status load_accvlab(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
@@ -181,17 +176,16 @@ static marey_status check_names(const struct marey__dumpfile_step *step)
 {
     if (step->n_values < 2)
         return MAREY_OK;
-    const struct marey_dumped_value **const sorted = marey__calloc(step->n_values, sizeof *sorted);
+    const struct marey_dumped_value **const sorted MAREY__FREED =
+        marey__calloc(step->n_values, sizeof *sorted);
     MAREY__TRY_MEMORY(sorted != NULL);
     for (size_t i = 0; i < step->n_values; i++)
         sorted[i] = &step->values[i];
     qsort(sorted, step->n_values, sizeof *sorted, by_name);
-    marey_status status = MAREY_OK;
-    for (size_t i = 1; i < step->n_values && status == MAREY_OK; i++)
+    for (size_t i = 1; i < step->n_values; i++)
         if (by_name(&sorted[i - 1], &sorted[i]) == 0)
-            status = marey__fail(MAREY_EFORMAT, "%s has '%s' twice", step->path, sorted[i]->name);
-    marey__free(sorted);
-    return status;
+            return marey__fail(MAREY_EFORMAT, "%s has '%s' twice", step->path, sorted[i]->name);
+    return MAREY_OK;
 }
 
 marey_status marey__step_load(struct marey_dumps *dumps, struct marey__dumpfile_step *step)
@@ -226,17 +220,11 @@ marey_status marey__step_info(struct marey__dumpfile_step *step)
 {
     if (step->has_info || step->source != MAREY__SOURCE_MANIFEST)
         return MAREY_OK;
-    struct marey__map text;
-    uint64_t data_start;
+    struct marey__map text MAREY__FINALLY(marey__map_close) = {0};
+    const char *next;
     MAREY_TRY(marey__map_text(step->path, &text));
-    const char *const stop = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
-    const marey_status status =
-        stop == NULL
-            ? marey__fail(MAREY_EFORMAT,
-                          "%s is not the manifest of a dump: its first line does not end", step->path)
-            : marey__manifest_head(step, text.data, (size_t)(stop - text.data), &data_start);
-    step->info.is_complete = status == MAREY_OK && ends_whole(&text);
-    step->has_info = status == MAREY_OK;
-    marey__map_close(&text);
-    return status;
+    MAREY_TRY(marey__manifest_head(step, &text, &next));
+    step->info.is_complete = ends_whole(&text);
+    step->has_info = true;
+    return MAREY_OK;
 }

@@ -3,61 +3,18 @@
 
 #include "tensor/dumpfile/internal.h"
 
-/* Memory is handed out from large pieces, since a step has many small texts. */
-enum { PIECE = 64 << 10 };
-struct marey__kept {
-    struct marey__kept *next;
-    void *owned; /* not NULL: memory that somebody else allocated, and nothing is handed out here */
-    size_t used, size;
-    _Alignas(16) char bytes[];
-};
-
-static struct marey__kept *keep_piece(struct marey__dumpfile_step *step, size_t size)
-{
-    struct marey__kept *const piece = marey__calloc(1, sizeof *piece + size);
-    if (piece == NULL)
-        return NULL;
-    piece->size = size;
-    piece->next = step->kept;
-    step->kept = piece;
-    return piece;
-}
-
-void *marey__step_keep(struct marey__dumpfile_step *step, size_t size)
-{
-    size = (size + 15) & ~(size_t)15;
-    struct marey__kept *piece = step->kept;
-    if (piece == NULL || piece->size - piece->used < size)
-        piece = keep_piece(step, MAREY__MAX(size, (size_t)PIECE));
-    if (piece == NULL)
-        return NULL;
-    char *const at = piece->bytes + piece->used;
-    piece->used += size;
-    return at;
-}
-
 bool marey__step_own(struct marey__dumpfile_step *step, void *memory)
 {
-    struct marey__kept *const piece = keep_piece(step, 0);
-    if (piece != NULL)
-        piece->owned = memory;
-    else
-        marey__free(memory);
-    return piece != NULL;
+    if (MAREY__PUSH(step->owned, step->n_owned, step->owned_cap, memory))
+        return true;
+    marey__free(memory);
+    return false;
 }
 
 void *marey__step_copy(struct marey__dumpfile_step *step, const void *bytes, size_t n)
 {
-    void *const copy = marey__step_keep(step, n);
-    return copy != NULL ? memcpy(copy, bytes, n) : NULL;
-}
-
-char *marey__step_text(struct marey__dumpfile_step *step, const char *text, size_t len)
-{
-    char *const copy = marey__step_keep(step, len + 1);
-    if (copy != NULL)
-        memcpy(copy, text, len);
-    return copy;
+    void *const copy = marey__arena_take(&step->memory, n, 16);
+    return copy != NULL && n > 0 ? memcpy(copy, bytes, n) : copy;
 }
 
 /* ---- values ---- */
@@ -65,12 +22,11 @@ char *marey__step_text(struct marey__dumpfile_step *step, const char *text, size
 static struct marey_dump_part *copy_parts(struct marey__dumpfile_step *step,
                                           const struct marey_dump_part *parts, size_t n_parts)
 {
-    struct marey_dump_part *const copy = marey__step_keep(step, n_parts * sizeof *copy);
+    struct marey_dump_part *const copy = marey__step_copy(step, parts, n_parts * sizeof *copy);
     for (size_t i = 0; i < n_parts && copy != NULL; i++) {
-        copy[i] = parts[i];
         if (parts[i].key == NULL)
             continue;
-        copy[i].key = marey__step_text(step, parts[i].key, parts[i].key_len);
+        copy[i].key = marey__arena_text(&step->memory, parts[i].key, parts[i].key_len);
         if (copy[i].key == NULL)
             return NULL;
     }
@@ -80,11 +36,9 @@ static struct marey_dump_part *copy_parts(struct marey__dumpfile_step *step,
 static char *name_of(struct marey__dumpfile_step *step, const struct marey_dump_part *parts,
                      size_t n_parts)
 {
-    struct marey__buf name = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__name_put(&name, MAREY_DUMP_TENSORS, parts, n_parts);
-    char *const text = name.failed ? NULL : marey__step_text(step, name.data, name.len);
-    marey__buf_fini(&name);
-    return text;
+    return name.failed ? NULL : marey__arena_text(&step->memory, name.data, name.len);
 }
 
 marey_status marey__step_add(struct marey__dumpfile_step *step, enum marey_dump_tree tree,
@@ -97,8 +51,8 @@ marey_status marey__step_add(struct marey__dumpfile_step *step, enum marey_dump_
     *value = (struct marey_dumped_value){.tree = tree, .seq = n, .n_parts = n_parts};
     step->places[n] = (struct marey__value_place){0};
     value->parts = copy_parts(step, parts, n_parts);
-    value->name =
-        name != NULL ? marey__step_text(step, name, strlen(name)) : name_of(step, parts, n_parts);
+    value->name = name != NULL ? marey__arena_text(&step->memory, name, strlen(name))
+                               : name_of(step, parts, n_parts);
     MAREY__TRY_MEMORY(value->parts != NULL && value->name != NULL);
     step->n_values++;
     return MAREY_OK;
@@ -123,15 +77,6 @@ marey_status marey__step_shape(struct marey__dumpfile_step *step, const struct m
     return MAREY_OK;
 }
 
-void marey__step_numbers(struct marey__dumpfile_step *step, size_t i, const void *data)
-{
-    const struct marey_dumped_value *const value = &step->values[i];
-    step->places[i] = (struct marey__value_place){
-        .has_numbers = true,
-        .is_read = true,
-        .tensor = {.data = data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes}};
-}
-
 void marey__step_inside(struct marey__dumpfile_step *step, size_t i, uint64_t at)
 {
     step->places[i] = (struct marey__value_place){.has_numbers = true, .is_inside = true, .at = at};
@@ -149,10 +94,10 @@ void marey__place_drop(struct marey__value_place *place)
 marey_status marey__step_files(struct marey__dumpfile_step *step, char *const *paths, size_t n)
 {
     struct marey_dumped_value *const value = marey__step_last(step);
-    const char **const files = marey__step_keep(step, n * sizeof *files);
+    const char **const files = marey__arena_take(&step->memory, n * sizeof *files, 16);
     MAREY__TRY_MEMORY(files != NULL);
     for (size_t i = 0; i < n; i++) {
-        files[i] = marey__step_text(step, paths[i], strlen(paths[i]));
+        files[i] = marey__arena_text(&step->memory, paths[i], strlen(paths[i]));
         MAREY__TRY_MEMORY(files[i] != NULL);
     }
     value->files = files;
@@ -164,12 +109,9 @@ void marey__step_release(struct marey__dumpfile_step *step)
 {
     for (size_t i = 0; i < step->n_values; i++)
         marey__place_drop(&step->places[i]);
-    while (step->kept != NULL) {
-        struct marey__kept *const next = step->kept->next;
-        marey__free(step->kept->owned);
-        marey__free(step->kept);
-        step->kept = next;
-    }
+    while (step->n_owned > 0)
+        marey__free(step->owned[--step->n_owned]);
+    marey__arena_fini(&step->memory);
     step->n_values = 0;
     marey__free((char *)step->file.path);
     step->file = (struct marey__numbers_file){0};
@@ -179,6 +121,7 @@ void marey__step_release(struct marey__dumpfile_step *step)
 void marey__step_fini(struct marey__dumpfile_step *step)
 {
     marey__step_release(step);
+    marey__free(step->owned);
     marey__free(step->values);
     marey__free(step->places);
     marey__free(step->path);

@@ -61,12 +61,9 @@ static enum marey_dump_type type_by_suffix(const char *name)
                  {".pkl", MAREY_DUMP_PICKLE},
                  {".npy", MAREY_DUMP_NPY},
                  {".safetensors", MAREY_DUMP_SAFETENSORS}};
-    const size_t len = strlen(name);
-    for (size_t i = 0; i < MAREY__COUNT_OF(types); i++) {
-        const size_t n = strlen(types[i].suffix);
-        if (len > n && strcmp(name + len - n, types[i].suffix) == 0)
+    for (size_t i = 0; name[0] != '\0' && i < MAREY__COUNT_OF(types); i++)
+        if (marey__ends_with(name + 1, strlen(name + 1), types[i].suffix))
             return types[i].type;
-    }
     return MAREY_DUMP_CONTAINER;
 }
 
@@ -106,7 +103,7 @@ static bool take_text(struct tree_reader *r)
     }
     value->kind = MAREY_DUMP_TEXT;
     value->text_len = r->json.text_len;
-    value->text = marey__step_text(r->step, r->json.text, r->json.text_len);
+    value->text = marey__arena_text(&r->step->memory, r->json.text, r->json.text_len);
     return value->text != NULL || no_memory(r);
 }
 
@@ -117,9 +114,14 @@ static bool put_numbers(struct tree_reader *r, struct marey__numbers *numbers)
         return no_memory(r);
     if (!is_ok(r, marey__step_shape(r->step, &numbers->shape)))
         return false;
-    marey__step_numbers(r->step, r->step->n_values - 1, numbers->data);
-    marey__step_last(r->step)->type = MAREY_DUMP_JSON;
-    marey__step_last(r->step)->is_untyped = 1;
+    struct marey_dumped_value *const value = marey__step_last(r->step);
+    value->type = MAREY_DUMP_JSON;
+    value->is_untyped = 1;
+    r->step->places[r->step->n_values - 1] = (struct marey__value_place){
+        .has_numbers = true,
+        .is_read = true,
+        .tensor = {
+            .data = numbers->data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes}};
     return true;
 }
 
@@ -141,7 +143,7 @@ static bool take_literal(struct tree_reader *r)
     struct marey_dumped_value *const value = marey__step_last(r->step);
     value->kind = MAREY_DUMP_LITERAL;
     value->text_len = (size_t)(r->json.at - text);
-    value->text = marey__step_text(r->step, text, value->text_len);
+    value->text = marey__arena_text(&r->step->memory, text, value->text_len);
     if (value->text == NULL) {
         marey__free(numbers.data);
         return no_memory(r);
@@ -158,7 +160,7 @@ static bool take_object(struct tree_reader *r)
     size_t n = 0;
     marey__json_next(&r->json);
     for (; marey__json_next_key(&r->json); n++) {
-        char *const key = marey__step_text(r->step, r->json.text, r->json.text_len);
+        char *const key = marey__arena_text(&r->step->memory, r->json.text, r->json.text_len);
         if (key == NULL)
             return no_memory(r);
         if (!push(r, (struct marey_dump_part){.key = key, .key_len = r->json.text_len}) ||
@@ -234,9 +236,8 @@ marey_status marey__tree_parse(struct marey_dumps *dumps, struct marey__dumpfile
         .dumps = dumps, .step = step, .tree = tree, .folder = folder, .prefix = prefix};
     marey__json_init_padded(&r.json, text->data, text->len, MAREY__DUMP_JSON);
     const bool is_fine = take_value(&r) && marey__json_end(&r.json);
-    marey_status status = r.status;
-    if (!is_fine && status == MAREY_OK)
-        status = marey__json_status(&r.json, path, "JSON");
+    const marey_status status =
+        is_fine || r.status != MAREY_OK ? r.status : marey__json_status(&r.json, path, "JSON");
     marey__json_fini(&r.json);
     marey__free(r.parts);
     return status;

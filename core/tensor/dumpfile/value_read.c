@@ -80,6 +80,11 @@ static void swap_bytes(char *data, uint64_t n_bytes, size_t size)
         }
 }
 
+static void found_fini(struct found *found)
+{
+    marey__free(found->data);
+}
+
 /* A copy in row-major order, the lowest byte first. */
 static marey_status straighten(const struct marey__npy *npy, struct found *found)
 {
@@ -96,30 +101,25 @@ static marey_status straighten(const struct marey__npy *npy, struct found *found
                                         .strides = npy->is_fortran ? strides : NULL};
     if (!marey__shape_bytes(&npy->shape, &n_bytes) || n_bytes == 0)
         return MAREY_OK;
-    char *const copy = marey__alloc(n_bytes);
+    void *copy MAREY__FREED = marey__alloc(n_bytes);
     MAREY__TRY_MEMORY(copy != NULL);
-    const marey_status status = marey_tensor_gather(&tensor, copy);
-    if (status != MAREY_OK) {
-        marey__free(copy);
-        return status;
-    }
+    MAREY_TRY(marey_tensor_gather(&tensor, copy));
     const bool is_complex = npy->shape.dtype == MAREY_C64 || npy->shape.dtype == MAREY_C128;
     if (npy->is_swapped)
         swap_bytes(copy, n_bytes, marey_dtype_size(npy->shape.dtype) / (is_complex ? 2 : 1));
-    marey__free(found->data);
+    void *const as_it_was = found->data;
     found->data = copy;
+    copy = as_it_was;
     return MAREY_OK;
 }
 
 static marey_status read_npy(const char *path, bool wants_data, struct found *found)
 {
     struct marey__numbers_file file;
-    struct marey__map head;
+    struct marey__map head MAREY__FINALLY(marey__map_close) = {0};
     struct marey__npy npy;
     MAREY_TRY(marey__numbers_open(path, MAREY__NPY_HEAD, &file, &head));
-    const marey_status status = marey__npy_parse(path, head.data, file.len, &npy);
-    marey__map_close(&head);
-    MAREY_TRY(status);
+    MAREY_TRY(marey__npy_parse(path, head.data, file.len, &npy));
     found->shape = npy.shape;
     if (!wants_data) {
         found->at = npy.data_at;
@@ -156,14 +156,11 @@ static marey_status take_only(void *ctx, const char *name, size_t len,
 static marey_status read_safetensors(const char *path, bool wants_data, struct found *found)
 {
     struct marey__numbers_file file;
-    struct marey__map head;
+    struct marey__map head MAREY__FINALLY(marey__map_close) = {0};
     struct only only = {0};
     size_t data_at;
     MAREY_TRY(marey__safetensors_open(path, &file, &head));
-    const marey_status status =
-        marey__safetensors_parse(path, head.data, file.len, take_only, &only, &data_at);
-    marey__map_close(&head);
-    MAREY_TRY(status);
+    MAREY_TRY(marey__safetensors_parse(path, head.data, file.len, take_only, &only, &data_at));
     if (only.n != 1)
         return marey__fail(MAREY_EFORMAT, "%s holds %zu tensors where one was expected", path,
                            only.n);
@@ -201,36 +198,31 @@ marey_status marey__bin_meta_parse(const char *path, const char *text, size_t le
                                    struct marey__shape *out)
 {
     static const struct marey__json_key keys[] = {
-        {"file_data_shape", meta_shape}, {"file_data_dtype", meta_dtype}, {NULL, NULL}};
-    struct marey__json json;
+        {"file_data_shape", meta_shape}, {"file_data_dtype", meta_dtype}, {0}};
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
     struct meta meta = {0};
     uint64_t n_bytes;
-    marey_status status = MAREY_OK;
     marey__json_init_text(&json, text, len, MAREY__DUMP_JSON);
     if (marey__json_object(&json, keys, &meta) && marey__json_end(&json) &&
         (!meta.has_shape || meta.shape.dtype == MAREY_DTYPE_NONE))
         marey__json_fail(&json, "file_data_shape or file_data_dtype is missing");
     if (json.mistake != NULL)
-        status = marey__json_status(&json, path, "the description of a .bin");
-    else if (!marey__shape_bytes(&meta.shape, &n_bytes))
-        status = marey__fail(MAREY_EFORMAT, "%s has a shape of too many bytes", path);
-    else
-        *out = meta.shape;
-    marey__json_fini(&json);
-    return status;
+        return marey__json_status(&json, path, "the description of a .bin");
+    if (!marey__shape_bytes(&meta.shape, &n_bytes))
+        return marey__fail(MAREY_EFORMAT, "%s has a shape of too many bytes", path);
+    *out = meta.shape;
+    return MAREY_OK;
 }
 
 static marey_status read_meta(const char *path, struct marey__shape *out)
 {
     char meta[PATH_MAX];
-    struct marey__map map;
+    struct marey__map map MAREY__FINALLY(marey__map_close) = {0};
     const int n = snprintf(meta, sizeof meta, "%s.meta.json", path);
     if (n < 0 || (size_t)n >= sizeof meta)
         return marey__fail(MAREY_EIO, "the path of %s is too long", path);
     MAREY_TRY(marey__map_text(meta, &map));
-    const marey_status status = marey__bin_meta_parse(meta, map.data, map.len, out);
-    marey__map_close(&map);
-    return status;
+    return marey__bin_meta_parse(meta, map.data, map.len, out);
 }
 
 static marey_status read_bin(const char *path, bool wants_data, const struct marey__shape *shape,
@@ -249,34 +241,28 @@ static marey_status read_bin(const char *path, bool wants_data, const struct mar
 
 /* ---- .json ---- */
 
+/* `found->data` is freed by the caller when this fails, too. */
 static marey_status read_json(const char *path, const struct marey__shape *shape, struct found *found)
 {
-    struct marey__map map;
-    struct marey__json json;
+    struct marey__map map MAREY__FINALLY(marey__map_close) = {0};
     struct marey__numbers numbers = {0};
     MAREY_TRY(marey__map_text(path, &map));
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
     marey__json_init_padded(&json, map.data, map.len, MAREY__DUMP_JSON);
-    marey_status status = MAREY_OK;
     const enum marey__numbers_result result =
         marey__numbers_read(&json, shape->dtype == MAREY_F32 || shape->dtype == MAREY_C64, &numbers);
+    *found = (struct found){.shape = *shape, .data = numbers.data};
     if (result == MAREY__NUMBERS_NO_MEMORY)
-        status = marey__no_memory();
-    else if (result == MAREY__NUMBERS_NONE)
-        status = marey__fail(
+        return marey__no_memory();
+    if (result == MAREY__NUMBERS_NONE)
+        return marey__fail(
             MAREY_EFORMAT,
             "%s is not a tensor as JSON: its lists differ in length, or hold no numbers", path);
-    else if (!marey__json_end(&json))
-        status = marey__json_status(&json, path, "a tensor as JSON");
-    else
-        status = marey__numbers_convert(&numbers, shape);
-    marey__json_fini(&json);
-    marey__map_close(&map);
-    if (status != MAREY_OK) {
-        marey__free(numbers.data);
-        return status;
-    }
-    *found = (struct found){.shape = *shape, .data = numbers.data};
-    return MAREY_OK;
+    if (!marey__json_end(&json))
+        return marey__json_status(&json, path, "a tensor as JSON");
+    const marey_status status = marey__numbers_convert(&numbers, shape);
+    found->data = numbers.data;
+    return status;
 }
 
 /* ---- .png: pixels, of several files in a row ---- */
@@ -391,7 +377,7 @@ marey_status marey__value_find(const struct marey__dumpfile_step *step, size_t i
 {
     const struct marey_dumped_value *const value = &step->values[i];
     const struct marey__shape shape = shape_of(value);
-    struct found found = {.file = step->file, .at = step->places[i].at};
+    struct found found MAREY__FINALLY(found_fini) = {.file = step->file, .at = step->places[i].at};
     if (!step->places[i].is_inside) {
         found.file.path = NULL;
         if (value->type != MAREY_DUMP_NPY && value->type != MAREY_DUMP_SAFETENSORS &&
@@ -410,32 +396,25 @@ marey_status marey__value_read(struct marey__dumpfile_step *step, size_t i)
     const struct marey_dumped_value *const value = &step->values[i];
     struct marey__value_place *const place = &step->places[i];
     const struct marey__shape shape = shape_of(value);
-    struct found found = {.shape = shape};
-    marey_status status = place->is_inside ? load(&step->file, place->at, &found)
-                                           : read_files(value, true, &shape, &found);
-    if (status == MAREY_OK)
-        status = check_bytes(value, &found);
-    if (status == MAREY_OK)
-        status = put_found(value, place, &found);
-    marey__free(found.data);
-    return status;
+    struct found found MAREY__FINALLY(found_fini) = {.shape = shape};
+    MAREY_TRY(place->is_inside ? load(&step->file, place->at, &found)
+                               : read_files(value, true, &shape, &found));
+    MAREY_TRY(check_bytes(value, &found));
+    return put_found(value, place, &found);
 }
 
 marey_status marey__value_look(struct marey__dumpfile_step *step)
 {
     const size_t i = step->n_values - 1;
     const struct marey_dumped_value *const value = &step->values[i];
-    struct found found = {0};
+    struct found found MAREY__FINALLY(found_fini) = {0};
     if (value->type == MAREY_DUMP_PICKLE)
         return MAREY_OK;
-    marey_status status = value->type == MAREY_DUMP_BINARY
-                              ? read_meta(value->files[0], &found.shape)
-                              : read_files(value, false, &found.shape, &found);
-    if (status == MAREY_OK)
-        status = marey__step_shape(step, &found.shape);
-    if (status == MAREY_OK && found.data != NULL)
-        status = put_found(value, &step->places[i], &found);
-    step->places[i].has_numbers = status == MAREY_OK;
-    marey__free(found.data);
-    return status;
+    MAREY_TRY(value->type == MAREY_DUMP_BINARY ? read_meta(value->files[0], &found.shape)
+                                               : read_files(value, false, &found.shape, &found));
+    MAREY_TRY(marey__step_shape(step, &found.shape));
+    if (found.data != NULL)
+        MAREY_TRY(put_found(value, &step->places[i], &found));
+    step->places[i].has_numbers = true;
+    return MAREY_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tensor/image/internal.h"
+#include "tensor/kernels/internal.h"
 
 /* One image to draw into. */
 struct canvas {
@@ -94,24 +95,21 @@ static marey_status draw_masks(marey_images *images, const struct marey_image_op
     const uint32_t width = images->images[0].width;
     size_t n_masks = 1;
     MAREY_TRY(check_mask(images, &o->mask, &n_masks));
-    uint8_t *elements = marey__alloc((size_t)marey_tensor_bytes(&o->mask));
-    double *row = marey__calloc(width, sizeof *row);
-    const bool has_room = elements != NULL && row != NULL;
-    const marey_status status =
-        has_room ? marey_tensor_gather(&o->mask, elements) : marey__no_memory();
-    for (size_t i = 0; has_room && status == MAREY_OK && i < images->n; i++) {
+    uint8_t *const elements MAREY__FREED = marey__alloc((size_t)marey_tensor_bytes(&o->mask));
+    double *const row MAREY__FREED = marey__calloc(width, sizeof *row);
+    MAREY__TRY_MEMORY(elements != NULL && row != NULL);
+    MAREY_TRY(marey_tensor_gather(&o->mask, elements));
+    for (size_t i = 0; i < images->n; i++) {
         const struct canvas c = {&images->images[i], marey__image_samples(images, i)};
         const size_t first = n_masks > 1 ? i * c.image->height : 0; /* row of the masks */
         for (uint32_t y = 0; y < c.image->height; y++) {
-            marey__image_values(o->mask.dtype, elements + (first + y) * width * size, width, row);
+            marey__widen_to_double(o->mask.dtype, elements + (first + y) * width * size, width, row);
             for (uint32_t x = 0; x < width; x++)
                 if (row[x] != 0 && !isnan(row[x]))
                     blend(&c, x, y, color, opacity);
         }
     }
-    marey__free(elements);
-    marey__free(row);
-    return status;
+    return MAREY_OK;
 }
 
 marey_status marey__draw(marey_images *images, const struct marey_image_options *o)

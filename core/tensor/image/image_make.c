@@ -37,11 +37,6 @@ marey_status marey__image_check(const struct marey_tensor *tensor)
     return MAREY_OK;
 }
 
-void marey__image_values(enum marey_dtype dtype, const void *from, size_t n, double *to)
-{
-    marey__widen_to_double(dtype, from, n, to);
-}
-
 /* ---- axes ---- */
 
 static bool is_color_count(enum marey_image_type type, int64_t n)
@@ -67,16 +62,14 @@ static marey_status find_channels(const struct marey_tensor *t, enum marey_image
         return MAREY_OK;
     if (*out == MAREY_CHANNEL_FIRST && is_color_count(type, first))
         return MAREY_OK;
-    struct marey__buf sizes = {0};
+    struct marey__buf sizes MAREY__FINALLY(marey__buf_fini) = {0};
     for (uint32_t i = 0; i < t->rank; i++)
         marey__buf_printf(&sizes, "%s%lld", i != 0 ? ", " : "", (long long)t->sizes[i]);
-    const marey_status status = marey__fail(
-        MAREY_EINVAL, "sizes [%.*s] are not those of an image: %s; permute the axes",
-        (int)MAREY__MIN(sizes.len, (size_t)200), sizes.len != 0 ? sizes.data : "",
-        is_grey ? "grey ones have rows and columns last, and 1 or 2 channels if any"
-                : "3 or 4 channels are expected after rows and columns, or before them");
-    marey__buf_fini(&sizes);
-    return status;
+    return marey__fail(MAREY_EINVAL, "sizes [%.*s] are not those of an image: %s; permute the axes",
+                       (int)MAREY__MIN(sizes.len, (size_t)200), sizes.len != 0 ? sizes.data : "",
+                       is_grey
+                           ? "grey ones have rows and columns last, and 1 or 2 channels if any"
+                           : "3 or 4 channels are expected after rows and columns, or before them");
 }
 
 static void add_axis(struct shape *shape, const struct marey_tensor *t, const int64_t *strides,
@@ -138,8 +131,8 @@ static void widen(const struct maker *m, double *low, double *high)
 static void load(const struct maker *m, size_t i)
 {
     const enum marey_dtype dtype = m->shape->ordered.dtype;
-    marey__image_values(dtype, m->elements + i * m->shape->n_values * marey_dtype_size(dtype),
-                        m->shape->n_values, m->values);
+    marey__widen_to_double(dtype, m->elements + i * m->shape->n_values * marey_dtype_size(dtype),
+                           m->shape->n_values, m->values);
 }
 
 /* What alpha's full strength is: 1 of fractions, the highest number of small integers. */
@@ -263,23 +256,19 @@ static marey_status make(const struct marey_tensor *tensor, const struct shape *
                          enum marey_image_type type, const struct marey_image_options *o,
                          marey_images *images)
 {
-    struct maker m = {.options = o, .shape = shape, .type = type, .images = images};
-    marey_status status = MAREY_OK;
-    uint8_t *elements = marey__alloc((size_t)marey_tensor_bytes(tensor));
-    m.elements = elements;
-    m.values = marey__calloc(shape->n_values, sizeof *m.values);
-    if (elements == NULL || m.values == NULL)
-        status = marey__no_memory();
-    if (status == MAREY_OK)
-        status = marey_tensor_gather(&shape->ordered, elements);
-    if (status == MAREY_OK) {
-        marey__color_map_fill(o->map, m.colors);
-        make_all(&m);
-        status = marey__draw(images, o);
-    }
-    marey__free(elements);
-    marey__free(m.values);
-    return status;
+    uint8_t *const elements MAREY__FREED = marey__alloc((size_t)marey_tensor_bytes(tensor));
+    double *const values MAREY__FREED = marey__calloc(shape->n_values, sizeof *values);
+    MAREY__TRY_MEMORY(elements != NULL && values != NULL);
+    MAREY_TRY(marey_tensor_gather(&shape->ordered, elements));
+    struct maker m = {.options = o,
+                      .shape = shape,
+                      .type = type,
+                      .images = images,
+                      .elements = elements,
+                      .values = values};
+    marey__color_map_fill(o->map, m.colors);
+    make_all(&m);
+    return marey__draw(images, o);
 }
 
 marey_status marey_images_create(const struct marey_tensor *tensor, enum marey_image_type type,

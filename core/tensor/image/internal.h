@@ -32,8 +32,6 @@ uint8_t *marey__image_samples(marey_images *images, size_t i);
 size_t marey__image_bytes(const struct marey_image *image);
 
 /* ---- image_make.c ---- */
-/* Elements in a row as doubles; of a type that marey__image_check() takes. */
-void marey__image_values(enum marey_dtype dtype, const void *from, size_t n, double *to);
 /* MAREY_EINVAL for an invalid tensor, or one whose elements are not single numbers. */
 MAREY_WARN_UNUSED marey_status marey__image_check(const struct marey_tensor *tensor);
 

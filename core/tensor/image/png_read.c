@@ -15,7 +15,7 @@ struct png {
     uint8_t depth, color;
     const uint8_t *palette; /* three bytes for each colour */
     uint32_t n_colors;
-    struct marey__buf packed; /* the IDATs, one after the other */
+    struct marey__buf *packed; /* the IDATs, one after the other */
     bool has_header, has_end;
 };
 
@@ -70,7 +70,7 @@ static marey_status take_chunk(struct png *png, const uint8_t *type, const uint8
         png->palette = at;
         png->n_colors = len / 3;
     } else if (memcmp(type, "IDAT", 4) == 0) {
-        marey__buf_put(&png->packed, at, len);
+        marey__buf_put(png->packed, at, len);
     } else if (memcmp(type, "IEND", 4) == 0) {
         png->has_end = true;
     } else if ((type[0] & 0x20) == 0) { /* a capital: it may not be passed over */
@@ -95,7 +95,7 @@ static marey_status take_chunks(struct png *png, const uint8_t *at, size_t len)
         at += (size_t)12 + n;
         len -= (size_t)12 + n;
     }
-    MAREY__TRY_MEMORY(!png->packed.failed);
+    MAREY__TRY_MEMORY(!png->packed->failed);
     return MAREY_OK;
 }
 
@@ -185,37 +185,29 @@ static marey_status make_image(const struct png *png, marey_images **out)
                                      .height = png->height,
                                      .n_channels = png->color == PALETTE ? 3 : n_in,
                                      .depth = png->depth == 16 ? 16 : 8};
-    marey_images *images = NULL;
-    marey_status status = MAREY_OK;
     if (png->color == PALETTE && png->palette == NULL)
         return broken("its palette is missing");
     /* Deflate packs to a thousandth at best: what claims more is not worth the memory. */
-    if (png->packed.len == 0 || n / 1100 > png->packed.len)
+    if (png->packed->len == 0 || n / 1100 > png->packed->len)
         return broken("its pixels are missing");
-    uint8_t *rows = marey__alloc(n);
+    uint8_t *const rows MAREY__FREED = marey__alloc(n);
     MAREY__TRY_MEMORY(rows != NULL);
-    if (!marey__zlib_unpack((const uint8_t *)png->packed.data, png->packed.len, rows, n))
-        status = broken("its pixels cannot be unpacked");
-    if (status == MAREY_OK)
-        status = marey__images_alloc(&like, 1, &images);
-    if (status == MAREY_OK)
-        status = take_rows(png, rows, row_bytes, MAREY__MAX(n_in * png->depth / 8, 1), images);
-    marey__free(rows);
-    if (status == MAREY_OK)
-        *out = images;
-    else
-        marey_images_destroy(images);
+    if (!marey__zlib_unpack((const uint8_t *)png->packed->data, png->packed->len, rows, n))
+        return broken("its pixels cannot be unpacked");
+    MAREY_TRY(marey__images_alloc(&like, 1, out));
+    const marey_status status =
+        take_rows(png, rows, row_bytes, MAREY__MAX(n_in * png->depth / 8, 1), *out);
+    if (status != MAREY_OK)
+        marey_images_destroy(*out);
     return status;
 }
 
 marey_status marey_png_unpack(const void *bytes, size_t len, marey_images **out)
 {
-    struct png png = {0};
-    marey_status status = take_chunks(&png, bytes, len);
-    if (status == MAREY_OK)
-        status = make_image(&png, out);
-    marey__buf_fini(&png.packed);
-    return status;
+    struct marey__buf packed MAREY__FINALLY(marey__buf_fini) = {0};
+    struct png png = {.packed = &packed};
+    MAREY_TRY(take_chunks(&png, bytes, len));
+    return make_image(&png, out);
 }
 
 static marey_status read_whole(int fd, const char *path, struct marey__buf *bytes)
@@ -239,7 +231,7 @@ static marey_status read_whole(int fd, const char *path, struct marey__buf *byte
 
 marey_status marey_png_open(const char *path, marey_images **out)
 {
-    struct marey__buf bytes = {0};
+    struct marey__buf bytes MAREY__FINALLY(marey__buf_fini) = {0};
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return marey__fail_errno("open %s", path);
@@ -247,7 +239,6 @@ marey_status marey_png_open(const char *path, marey_images **out)
     close(fd);
     if (status == MAREY_OK)
         status = marey_png_unpack(bytes.data, bytes.len, out);
-    marey__buf_fini(&bytes);
     if (status == MAREY_EFORMAT) {
         char why[256];
         snprintf(why, sizeof why, "%s", marey_last_error());

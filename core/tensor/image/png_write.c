@@ -131,12 +131,10 @@ static enum filter choose_filter(const struct rows *rows, uint8_t *scratch)
 static uint8_t *filter_rows(const struct marey_image *image, size_t *n)
 {
     const size_t row_bytes = marey__image_bytes(image) / image->height;
-    uint8_t *swapped = marey__alloc(2 * row_bytes);
+    uint8_t *const swapped MAREY__FREED = marey__alloc(2 * row_bytes);
     uint8_t *all = swapped != NULL ? marey__alloc((row_bytes + 1) * image->height) : NULL;
-    if (all == NULL) {
-        marey__free(swapped);
+    if (all == NULL)
         return NULL;
-    }
     struct rows rows = {.image = image,
                         .row_bytes = row_bytes,
                         .pixel_bytes = image->n_channels * (image->depth / 8),
@@ -151,7 +149,6 @@ static uint8_t *filter_rows(const struct marey_image *image, size_t *n)
         filter_row(filter, row, above, row_bytes, rows.pixel_bytes, out + 1);
         above = row;
     }
-    marey__free(swapped);
     *n = (row_bytes + 1) * image->height;
     return all;
 }
@@ -162,7 +159,7 @@ void marey__png_put(struct marey__buf *out, const struct marey_image *image,
     static const uint8_t color_types[] = {0, 0, 4, 2, 6}; /* by the number of channels */
     const uint8_t rest[5] = {(uint8_t)image->depth, color_types[image->n_channels], 0, 0, 0};
     size_t n;
-    uint8_t *rows = filter_rows(image, &n);
+    uint8_t *const rows MAREY__FREED = filter_rows(image, &n);
     if (rows == NULL) {
         out->failed = true;
         return;
@@ -179,7 +176,6 @@ void marey__png_put(struct marey__buf *out, const struct marey_image *image,
     marey__zlib_pack(out, rows, n);
     end_chunk(out, chunk);
     end_chunk(out, begin_chunk(out, "IEND"));
-    marey__free(rows);
 }
 
 static marey_status check_image(const struct marey_image *image)
@@ -196,15 +192,13 @@ static marey_status check_image(const struct marey_image *image)
 marey_status marey_png_pack(const struct marey_image *image, const struct marey_png_text *texts,
                             void **bytes, size_t *len)
 {
-    struct marey__buf out = {0};
+    struct marey__buf out MAREY__FINALLY(marey__buf_fini) = {0};
     MAREY_TRY(check_image(image));
     marey__png_put(&out, image, texts);
-    if (out.failed) {
-        marey__buf_fini(&out);
-        return marey__no_memory();
-    }
+    MAREY__TRY_MEMORY(!out.failed);
     *bytes = out.data;
     *len = out.len;
+    out.data = NULL; /* it is the caller's */
     return MAREY_OK;
 }
 

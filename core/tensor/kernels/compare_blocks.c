@@ -172,20 +172,32 @@ static void carefully_mixed(const struct marey__compare *job, const unsigned cha
     }
 }
 
-static void carefully_32(const struct marey__compare *job, const void *a, const void *b, size_t n,
-                         uint64_t first, struct marey__diff_part *part)
+/* Compare; with `wanted`, look for these in a block that a kernel has compared. */
+static void exactly_32(const struct marey__compare *job, const void *a, const void *b, size_t n,
+                       uint64_t first, struct wanted *wanted, struct marey__diff_part *part)
 {
     struct expanded e;
     expand(job, a, b, n, &e);
-    f32_block(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, part);
+    if (wanted != NULL)
+        f32_find(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, wanted, part);
+    else
+        f32_block(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, part);
 }
 
-static void carefully_64(const struct marey__compare *job, const void *a, const void *b, size_t n,
-                         uint64_t first, struct marey__diff_part *part)
+/* The same in the common type. */
+static void exactly(const struct marey__compare *job, const void *a, const void *b, size_t n,
+                    uint64_t first, struct wanted *wanted, struct marey__diff_part *part)
 {
     struct doubles d;
+    if (job->common != MAREY_F64) {
+        exactly_32(job, a, b, n, first, wanted, part);
+        return;
+    }
     widen(job, a, b, n * job->n_parts, &d);
-    f64_block(job, d.a, d.b, NULL, NULL, n, first, part);
+    if (wanted != NULL)
+        f64_find(job, d.a, d.b, NULL, NULL, n, first, wanted, part);
+    else
+        f64_block(job, d.a, d.b, NULL, NULL, n, first, part);
 }
 
 static void carefully(const struct marey__compare *job, const void *a, const void *b, size_t n,
@@ -197,30 +209,12 @@ static void carefully(const struct marey__compare *job, const void *a, const voi
         carefully_mixed(job, a, b, n, first, &block);
     else if (job->common == MAREY_DTYPE_NONE)
         marey__compare_integers(job, a, b, n, first, &block);
-    else if (job->common == MAREY_F64)
-        carefully_64(job, a, b, n, first, &block);
     else
-        carefully_32(job, a, b, n, first, &block);
+        exactly(job, a, b, n, first, NULL, &block);
     marey__diff_part_add(part, &block);
 }
 
 /* ---- which element it was ---- */
-
-static void find_32(const struct marey__compare *job, const void *a, const void *b, size_t n,
-                    uint64_t first, struct wanted *wanted, struct marey__diff_part *part)
-{
-    struct expanded e;
-    expand(job, a, b, n, &e);
-    f32_find(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, wanted, part);
-}
-
-static void find_64(const struct marey__compare *job, const void *a, const void *b, size_t n,
-                    uint64_t first, struct wanted *wanted, struct marey__diff_part *part)
-{
-    struct doubles d;
-    widen(job, a, b, n * job->n_parts, &d);
-    f64_find(job, d.a, d.b, NULL, NULL, n, first, wanted, part);
-}
 
 static bool is_in(struct marey__where where, uint64_t first)
 {
@@ -236,10 +230,7 @@ static void find_in_block(const struct marey__compare *job, uint64_t first,
     const void *b = marey__tensor_view_block(&job->b, first, n, room_b);
     struct wanted wanted = {is_in(part->wrong_at, first), is_in(part->abs_at, first),
                             is_in(part->rel_at, first), is_in(part->ulp_at, first)};
-    if (job->common == MAREY_F64)
-        find_64(job, a, b, n, first, &wanted, part);
-    else
-        find_32(job, a, b, n, first, &wanted, part);
+    exactly(job, a, b, n, first, &wanted, part);
 }
 
 void marey__compare_find(const struct marey__compare *job, struct marey__diff_part *part)

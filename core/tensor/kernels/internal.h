@@ -148,6 +148,14 @@ struct marey__small_text {
 MAREY_PRIVATE_API bool marey__is_small(enum marey_dtype dtype);
 /* Made with the first call, then lent for ever; NULL for other types, and on out of memory. Any thread. */
 MAREY_PRIVATE_API const struct marey__small_text *marey__small_texts(enum marey_dtype dtype);
+/*
+ * The text of part `k` of an element, without a NUL, in MAREY__NUMBER_ROOM bytes; its end. Floats have the fewest digits that
+ * give the same number in their own type, or with `is_wide` as a double. NULL for one that is not finite, which is `*value`.
+ * `texts` are those of a small type.
+ */
+MAREY_PRIVATE_API char *marey__part_text(const struct marey__dtype *type,
+                                         const struct marey__small_text *texts, const void *element,
+                                         size_t k, bool is_wide, char *out, double *value);
 /* The value of such a number, exactly. NaN for other types. */
 MAREY_PRIVATE_API double marey__small_value(enum marey_dtype dtype, uint16_t bits);
 

@@ -216,20 +216,19 @@ struct crew {
 /* The next chunk, once there is a place for its sums; false when there is none. */
 static bool take_chunk(struct crew *crew, uint64_t *chunk)
 {
-    pthread_mutex_lock(&crew->lock);
+    MAREY__HOLD(&crew->lock);
     while (crew->next < crew->n_chunks && crew->next >= crew->n_added + MAX_WAITING)
         pthread_cond_wait(&crew->moved, &crew->lock);
     const bool is_one = crew->next < crew->n_chunks && !has_failed(crew->job);
     *chunk = crew->next;
     crew->next += is_one;
-    pthread_mutex_unlock(&crew->lock);
     return is_one;
 }
 
 /* Sums are added in order, by the thread that brings the missing one. */
 static void give_part(struct crew *crew, uint64_t chunk, const struct marey__diff_part *part)
 {
-    pthread_mutex_lock(&crew->lock);
+    MAREY__HOLD(&crew->lock);
     crew->waiting[chunk % MAX_WAITING] = *part;
     crew->is_done[chunk % MAX_WAITING] = true;
     for (; crew->is_done[crew->n_added % MAX_WAITING]; crew->n_added++) {
@@ -237,7 +236,6 @@ static void give_part(struct crew *crew, uint64_t chunk, const struct marey__dif
         crew->is_done[crew->n_added % MAX_WAITING] = false;
     }
     pthread_cond_broadcast(&crew->moved);
-    pthread_mutex_unlock(&crew->lock);
 }
 
 static void work(void *ctx, bool may_tell)

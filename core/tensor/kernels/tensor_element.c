@@ -7,69 +7,66 @@
 #include "base/internal.h"
 #include "tensor/kernels/internal.h"
 
+char *marey__part_text(const struct marey__dtype *type, const struct marey__small_text *texts,
+                       const void *element, size_t k, bool is_wide, char *out, double *value)
+{
+    const enum marey_dtype part = (enum marey_dtype)type->part;
+    uint64_t bits = 0;
+    if (type->part_bits == 4)
+        bits = *(const unsigned char *)element >> (4 * k) & 15;
+    else
+        memcpy(&bits, (const char *)element + k * (type->part_bits / 8u), type->part_bits / 8u);
+    const unsigned shift = 64u - type->part_bits;
+    const size_t n_word = bits != 0 ? 4 : 5;
+    float narrow;
+    switch ((enum marey__number_kind)type->kind) {
+    case MAREY__IS_BOOL:
+        memcpy(out, bits != 0 ? "true" : "false", n_word);
+        return out + n_word;
+    case MAREY__IS_UNSIGNED:
+        return marey__u64_text(out, bits);
+    case MAREY__IS_SIGNED:
+        return marey__i64_text(out, (int64_t)(bits << shift) >> shift);
+    case MAREY__IS_FLOAT:
+        break;
+    }
+    if (part == MAREY_F64) {
+        memcpy(value, &bits, sizeof *value);
+        return isfinite(*value) ? marey__f64_text(out, *value) : NULL;
+    }
+    if (part == MAREY_F32) {
+        memcpy(&narrow, &bits, sizeof narrow);
+        *value = (double)narrow;
+        if (!isfinite(narrow))
+            return NULL;
+        return is_wide ? marey__f64_text(out, *value) : marey__f32_text(out, narrow);
+    }
+    if (texts[bits].len == 0 || is_wide)
+        *value = marey__small_value(part, (uint16_t)bits);
+    if (texts[bits].len == 0)
+        return NULL;
+    if (is_wide)
+        return marey__f64_text(out, *value);
+    memcpy(out, texts[bits].text, sizeof texts[bits].text);
+    return out + texts[bits].len;
+}
+
 /* Room for one part, with a NUL. */
 enum { PART_TEXT = MAREY__NUMBER_ROOM + 1 };
 
-/* Without the ".0" of floats: the type is known. */
-static void end_text(const char *out, char *end)
+/* Floats without their ".0": the type is known. */
+static marey_status put_part(const struct marey__dtype *type, const void *element, size_t k, char *out)
 {
-    *end = '\0';
-    if (end - out > 2 && strcmp(end - 2, ".0") == 0)
+    const struct marey__small_text *const texts = marey__small_texts((enum marey_dtype)type->part);
+    double value;
+    MAREY__TRY_MEMORY(texts != NULL || !marey__is_small((enum marey_dtype)type->part));
+    char *const end = marey__part_text(type, texts, element, k, false, out, &value);
+    if (end == NULL)
+        snprintf(out, PART_TEXT, "%s", isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+    else if (type->kind == MAREY__IS_FLOAT && end - out > 2 && memcmp(end - 2, ".0", 2) == 0)
         end[-2] = '\0';
-}
-
-static marey_status put_finite(const struct marey__dtype *type, const unsigned char *element,
-                               size_t k, double value, char *out)
-{
-    const enum marey_dtype part = (enum marey_dtype)type->part;
-    if (part == MAREY_F64) {
-        end_text(out, marey__f64_text(out, value));
-        return MAREY_OK;
-    }
-    if (part == MAREY_F32) {
-        end_text(out, marey__f32_text(out, (float)value));
-        return MAREY_OK;
-    }
-    const struct marey__small_text *texts = marey__small_texts(part);
-    MAREY__TRY_MEMORY(texts != NULL);
-    uint16_t bits = element[0];
-    if (type->part_bits == 16)
-        memcpy(&bits, element + 2 * k, sizeof bits);
-    else if (type->part_bits == 4)
-        bits = k == 0 ? element[0] & 15 : element[0] >> 4;
-    memcpy(out, texts[bits].text, texts[bits].len);
-    end_text(out, out + texts[bits].len);
-    return MAREY_OK;
-}
-
-static marey_status put_part(const struct marey__dtype *type, const unsigned char *element,
-                             size_t k, char *out)
-{
-    double values[2];
-    uint64_t unsigned_one;
-    int64_t signed_one;
-    if (type->part == MAREY_U64) {
-        memcpy(&unsigned_one, element, sizeof unsigned_one);
-        *marey__u64_text(out, unsigned_one) = '\0';
-        return MAREY_OK;
-    }
-    if (type->part == MAREY_I64) {
-        memcpy(&signed_one, element, sizeof signed_one);
-        *marey__i64_text(out, signed_one) = '\0';
-        return MAREY_OK;
-    }
-    marey__widen_to_double((enum marey_dtype)type->part, element, type->n_parts, values);
-    if (type->kind == MAREY__IS_BOOL)
-        snprintf(out, PART_TEXT, "%s", values[k] != 0 ? "true" : "false");
-    else if (type->kind != MAREY__IS_FLOAT)
-        *marey__i64_text(out, (int64_t)values[k]) = '\0';
-    else if (!isfinite(values[k]))
-        snprintf(out, PART_TEXT, "%s",
-                 isnan(values[k]) ? "NaN"
-                 : values[k] > 0  ? "Infinity"
-                                  : "-Infinity");
     else
-        return put_finite(type, element, k, values[k], out);
+        *end = '\0';
     return MAREY_OK;
 }
 
