@@ -91,12 +91,9 @@ static PyObject *phase_times(const struct marey_epoch_times *times)
     for (uint32_t i = 0; phases != NULL && i < times->n_phases; i++) {
         size_t len;
         const char *name = marey_site_name(times->phases[i].name, &len);
-        PyObject *key = PyUnicode_DecodeUTF8(name, (Py_ssize_t)len, "replace"),
-                 *ns = PyLong_FromUnsignedLongLong(times->phases[i].ns);
-        if (key == NULL || ns == NULL || PyDict_SetItem(phases, key, ns) < 0)
+        if (ext_put(phases, PyUnicode_DecodeUTF8(name, (Py_ssize_t)len, "replace"),
+                    PyLong_FromUnsignedLongLong(times->phases[i].ns)) < 0)
             Py_CLEAR(phases);
-        Py_XDECREF(key);
-        Py_XDECREF(ns);
     }
     return phases;
 }
@@ -126,20 +123,14 @@ static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
 }
 
 PyMethodDef native_iteration_functions[] = {
-    {"iteration_begin", (PyCFunction)(void (*)(void))iteration_begin, METH_FASTCALL,
-     "iteration_begin($module, driver='marey.iteration', /)\n--\n\nAn iteration begins."},
-    {"iteration_finish", (PyCFunction)(void (*)(void))iteration_finish, METH_FASTCALL,
-     "iteration_finish($module, samples=None, driver='marey.iteration', /)\n--\n\n"
-     "An iteration ends; whether it counts, as no other driver does the counting."},
+    {"iteration_begin", (PyCFunction)(void (*)(void))iteration_begin, METH_FASTCALL, NULL},
+    {"iteration_finish", (PyCFunction)(void (*)(void))iteration_finish, METH_FASTCALL, NULL},
     {"set_warmup", iteration_set_warmup, METH_O,
      "set_warmup($module, iterations, /)\n--\n\n"
      "The first iterations of the process are warm-up. Before or during them."},
-    {"epoch_begin", epoch_begin, METH_VARARGS,
-     "epoch_begin($module, number=None, /)\n--\n\nAn epoch begins; None counts on."},
-    {"epoch_last", epoch_last, METH_NOARGS,
-     "epoch_last($module, /)\n--\n\n"
-     "What the last epoch that ended was made of, as a dict; None before that."},
-    {"epoch_end", epoch_end, METH_NOARGS, "epoch_end($module, /)\n--\n\nThe epoch ends."},
+    {"epoch_begin", epoch_begin, METH_VARARGS, NULL},
+    {"epoch_last", epoch_last, METH_NOARGS, NULL},
+    {"epoch_end", epoch_end, METH_NOARGS, NULL},
     {"progress", progress, METH_NOARGS,
      "progress($module, /)\n--\n\n"
      "How far this process is: iterations (warm-up among them), epochs, and who counts, as a "
