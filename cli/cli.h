@@ -69,6 +69,9 @@ static inline enum cli_kind cli_kind(const struct cli_option *option)
     return (enum cli_kind)(option->kind & (CLI_SETTING - 1));
 }
 
+/* The option of "--name", "--name=value" or "-n"; NULL: there is none. */
+const struct cli_option *cli_find_option(const struct cli_command *command, const char *word);
+
 /* Whether an option before this one of the command has its name. */
 bool cli_is_repeated(const struct cli_command *command, size_t option);
 
@@ -116,6 +119,11 @@ extern void (*cli_inherited_sigpipe)(int sig);
 /* Every command, then NULL; and the program itself, described as a command. In main.c. */
 extern const struct cli_command *const cli_commands[];
 extern const struct cli_command cli_program;
+/* The command of that name; NULL: there is none. */
+const struct cli_command *cli_find_command(const char *name);
+
+/* The scripts for shells: completion_scripts.c. */
+extern const char cli_completion_bash[], cli_completion_zsh[], cli_completion_fish[];
 
 /*
  * Take the options out of `args` (NULL-terminated) and leave the arguments, `*n_args` of them.

@@ -1,4 +1,4 @@
-/* The parser of options and the printer of help: two readers of one table. cli_man.c and completion*.c are others. */
+/* The parser of options and the printer of help: two readers of one table. cli_man.c and cmd_completion.c are others. */
 #include "cli.h"
 
 /* ---- finding ---- */
@@ -21,6 +21,13 @@ static const struct cli_option *find_letter(const struct cli_command *command, c
             return &command->options[i];
     }
     return NULL;
+}
+
+const struct cli_option *cli_find_option(const struct cli_command *command, const char *word)
+{
+    if (word[1] == '-')
+        return find_long(command, word + 2, strcspn(word + 2, "="));
+    return word[1] != '\0' && word[2] == '\0' ? find_letter(command, word[1]) : NULL;
 }
 
 bool cli_is_repeated(const struct cli_command *command, size_t option)

@@ -1,142 +1,199 @@
-/* marey completion: a script for a shell, so that it can complete marey's commands. */
+/*
+ * marey completion: a script for a shell, so that it can complete marey's commands.
+ *
+ * The scripts know nothing of the commands. When Tab is pressed they ask
+ *
+ *     marey completion words -- WORDS...      what follows "marey" up to the cursor; the last word may be ""
+ *
+ * and get a line "KIND PREFIX", PREFIX being what the last word has in front of what is to be completed:
+ *
+ *     words          lines of WORD or WORD<tab>MEANING follow; one that ends in "=" goes on
+ *     files, directories
+ *     recordings     *.marey directories, *.klog files and traces, else directories on the way to one
+ *     program        in the place of PREFIX is which of WORDS is the program, from 1
+ *     value          in the place of PREFIX is what the value is called; there is nothing to offer
+ */
 #include <ctype.h>
 
-#include "completion.h"
+#include "cli.h"
 
-/* ---- what the tables say about a word ---- */
+/* ---- words ---- */
 
-/* By the name of the value; not for flags. */
-static enum completion_kind kind_of_option(const struct cli_option *option)
+static void offer(const char *lead, const char *word, const char *meaning)
 {
-    if (cli_kind(option) == CLI_CHOICE)
-        return COMPLETION_CHOICE;
-    if (cli_kind(option) != CLI_TEXT)
-        return COMPLETION_NOTHING;
-    if (strncmp(option->value, "KEY=", 4) == 0)
-        return COMPLETION_KEYS;
-    if (strstr(option->value, ".marey") != NULL)
-        return COMPLETION_RECORDING;
-    if (strstr(option->value, "DIR") != NULL)
-        return COMPLETION_DIRECTORY;
-    return strstr(option->value, "FILE") != NULL ? COMPLETION_FILE : COMPLETION_NOTHING;
+    printf("%s%s\t", lead, word);
+    for (; *meaning != '\0'; meaning++)
+        putchar(*meaning != '\n' ? *meaning : ' ');
+    putchar('\n');
 }
 
-bool completion_is_choice(const char *values)
+/* Each word of a|b|c, which ends at a blank. */
+static void offer_choices(const char *choices)
 {
-    const size_t len = strcspn(values, " ");
-    return memchr(values, '|', len) != NULL && !isupper((unsigned char)values[0]) &&
-           isalnum((unsigned char)values[0]);
-}
-
-/* The usage up to its first option: a later FILE is the value of one. */
-enum completion_kind completion_of_arguments(const struct cli_command *command)
-{
-    if (command->stops_at_argument)
-        return COMPLETION_PROGRAM;
-    if (completion_is_choice(command->usage))
-        return COMPLETION_CHOICE;
-    const char *option = strstr(command->usage, "[-");
-    const size_t len = option != NULL ? (size_t)(option - command->usage) : strlen(command->usage);
-    if (memmem(command->usage, len, ".marey", strlen(".marey")) != NULL)
-        return COMPLETION_RECORDING;
-    return memmem(command->usage, len, "FILE", strlen("FILE")) != NULL ? COMPLETION_FILE
-                                                                       : COMPLETION_NOTHING;
-}
-
-/* ---- writing ---- */
-
-void completion_print_choices(const char *choices, const char *separator)
-{
-    for (; *choices != '\0' && *choices != ' '; choices++) {
-        if (*choices == '|')
-            fputs(separator, stdout);
-        else
-            putchar(*choices);
+    for (size_t len = strcspn(choices, "| "); len > 0; len = strcspn(choices, "| ")) {
+        printf("%.*s\n", (int)len, choices);
+        choices += len + (choices[len] == '|');
+        if (choices[0] == ' ')
+            return;
     }
 }
 
-/* Whether an option of this name before number `before` has the word. */
-static bool is_printed(const struct cli_command *command, size_t before, const char *name,
-                       const char *word, size_t len)
+/* Are the values a|b|c of a key words to choose from, or the name of what one writes there? */
+static bool is_choice(const char *values)
 {
-    for (size_t i = 0; i < before; i++) {
-        const char *const value = command->options[i].value;
-        for (const char *at = value; strcmp(command->options[i].name, name) == 0 && at != NULL;
-             at = strchr(at, '|')) {
-            at += *at == '|';
-            if (strcspn(at, "|") == len && memcmp(at, word, len) == 0)
-                return true;
-        }
-    }
-    return false;
+    return memchr(values, '|', strcspn(values, " ")) != NULL &&
+           !isupper((unsigned char)values[0]) && isalnum((unsigned char)values[0]);
 }
 
-/* The choices of all options of this name, each once. */
-static void print_words(const struct cli_command *command, const struct cli_option *option)
+/* Options of a recording, key=value,key=value, in `word` from `at` on. */
+static void offer_keys(const char *word, size_t at)
 {
-    const char *between = "";
+    struct cli_key key;
+    const char *const comma = strrchr(word + at, ',');
+    const char *const begin = comma != NULL ? comma + 1 : word + at;
+    const size_t len = strcspn(begin, "=");
+    const bool has_name = begin[len] == '=';
+    printf("words %.*s\n", (int)(begin - word + (has_name ? (ptrdiff_t)len + 1 : 0)), word);
+    for (const char *line = NULL; cli_next_key(&line, &key);) {
+        if (!has_name)
+            offer(strcat(key.name, "="), "", key.meaning);
+        else if (strlen(key.name) == len && memcmp(key.name, begin, len) == 0 && is_choice(key.values))
+            offer_choices(key.values);
+    }
+}
+
+/* What an option's value can be is said by its name. It is in `word` from `at` on. */
+static void offer_value(const struct cli_command *command, const struct cli_option *option,
+                        const char *word, size_t at)
+{
+    const char *const value = option->value;
+    if (cli_kind(option) == CLI_CHOICE) {
+        printf("words %.*s\n", (int)at, word);
+        for (size_t i = 0; i < command->n_options; i++) /* several may share the name */
+            if (strcmp(command->options[i].name, option->name) == 0)
+                offer_choices(command->options[i].value);
+    } else if (cli_kind(option) == CLI_TEXT && strncmp(value, "KEY=", 4) == 0) {
+        offer_keys(word, at);
+    } else {
+        const char *const kind = cli_kind(option) != CLI_TEXT      ? NULL
+                                 : strstr(value, ".marey") != NULL ? "recordings"
+                                 : strstr(value, "DIR") != NULL    ? "directories"
+                                 : strstr(value, "FILE") != NULL   ? "files"
+                                                                   : NULL;
+        printf("%s %.*s\n", kind != NULL ? kind : "value",
+               kind != NULL ? (int)at : (int)strlen(value), kind != NULL ? word : value);
+    }
+}
+
+static void offer_options(const struct cli_command *command, bool with_letters)
+{
+    puts("words ");
     for (size_t i = 0; i < command->n_options; i++) {
-        if (strcmp(command->options[i].name, option->name) != 0)
+        const struct cli_option *const option = &command->options[i];
+        const char letter[] = {option->letter, '\0'};
+        if (cli_is_repeated(command, i))
             continue;
-        for (const char *word = command->options[i].value; word != NULL; word = strchr(word, '|')) {
-            word += *word == '|';
-            const size_t len = strcspn(word, "|");
-            if (is_printed(command, i, option->name, word, len))
-                continue;
-            printf("%s%.*s", between, (int)len, word);
-            between = " ";
-        }
+        offer("--", option->name, option->help);
+        if (with_letters && option->letter != 0)
+            offer("-", letter, option->help);
+    }
+    offer("--", "help", "show a short help and exit");
+}
+
+/* By the usage up to its first option: a later FILE is the value of one. */
+static void offer_arguments(const struct cli_command *command)
+{
+    const char *const usage = command->usage, *const option = strstr(usage, "[-");
+    const size_t len = option != NULL ? (size_t)(option - usage) : strlen(usage);
+    if (is_choice(usage)) {
+        puts("words ");
+        offer_choices(usage);
+    } else if (memmem(usage, len, ".marey", strlen(".marey")) != NULL) {
+        puts("recordings ");
+    } else if (memmem(usage, len, "FILE", strlen("FILE")) != NULL) {
+        puts("files ");
     }
 }
 
-void completion_print_action(const char *const actions[COMPLETION_N_KINDS],
-                             const struct cli_command *command, const struct cli_option *option)
+static void offer_commands(bool with_help)
 {
-    const char *const action =
-        actions[option != NULL ? kind_of_option(option) : completion_of_arguments(command)];
-    const char *const choices = strchrnul(action, '*');
-    printf("%.*s", (int)(choices - action), action);
-    if (*choices == '\0')
-        return;
-    if (option != NULL)
-        print_words(command, option);
-    else
-        completion_print_choices(command->usage, " ");
-    fputs(choices + 1, stdout);
+    puts("words ");
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        offer("", cli_commands[i]->name, cli_commands[i]->brief);
+    if (with_help)
+        offer("", "help", "describe a command");
 }
 
-void completion_print_quoted(const char *text, const char *special)
+/* ---- a line ---- */
+
+/* What may be at the end of `words`, `n` of them, the first of which is the command's name. */
+static void complete(const struct cli_command *command, int n, char *const *words)
 {
-    for (; *text != '\0'; text++) {
-        if (*text == '\'')
-            fputs("'\\''", stdout);
-        else if (*text == '\n')
-            putchar(' ');
-        else if (strchr(special, *text) != NULL)
-            printf("\\%c", *text);
-        else
-            putchar(*text);
+    const char *const word = words[n - 1];
+    const struct cli_option *option;
+    bool is_over = false;
+    for (int i = 1; i < n; i++) {
+        const bool is_last = i == n - 1;
+        if (!is_over && !is_last && strcmp(words[i], "--") == 0) {
+            is_over = true;
+        } else if (is_over || words[i][0] != '-' || words[i][1] == '\0') {
+            if (command->stops_at_argument && (!is_last || is_over || words[i][0] != '-')) {
+                printf("program %d\n", i + 1);
+                return;
+            }
+        } else if (!is_last && strchr(words[i], '=') == NULL &&
+                   (option = cli_find_option(command, words[i])) != NULL &&
+                   cli_takes_word(option) && ++i == n - 1) {
+            offer_value(command, option, word, 0);
+            return;
+        }
+    }
+    const size_t name = strcspn(word, "=");
+    if (!is_over && strncmp(word, "--", 2) == 0 && word[name] == '=') {
+        if ((option = cli_find_option(command, word)) != NULL && cli_kind(option) != CLI_FLAG)
+            offer_value(command, option, word, name + 1);
+    } else if (!is_over && word[0] == '-') {
+        offer_options(command, word[1] == '\0');
+    } else {
+        offer_arguments(command);
+    }
+}
+
+static void complete_line(int n, char *const *words)
+{
+    const struct cli_command *const command = n > 0 ? cli_find_command(words[0]) : NULL;
+    if (n == 1 && words[0][0] == '-') {
+        puts("words ");
+        offer("--", "help", "list the commands and exit");
+        offer("--", "version", "print the version and exit");
+    } else if (n == 1 || (n == 2 && strcmp(words[0], "help") == 0)) {
+        offer_commands(n == 1);
+    } else if (command != NULL) {
+        complete(command, n, words);
     }
 }
 
 /* ---- the command ---- */
 
 static const struct shell {
-    const char *name;
-    void (*print)(void);
+    const char *name, *script;
 } shells[] = {
-    {"bash", completion_print_bash},
-    {"zsh", completion_print_zsh},
-    {"fish", completion_print_fish},
+    {"bash", cli_completion_bash},
+    {"zsh", cli_completion_zsh},
+    {"fish", cli_completion_fish},
 };
 
 static int completion(int n_args, char **args)
 {
+    if (n_args > 0 && strcmp(args[0], "words") == 0) {
+        complete_line(n_args - 1, args + 1);
+        return CLI_FINE;
+    }
     if (n_args != 1)
         return cli_fail("completion needs the name of a shell: marey completion bash|zsh|fish");
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
         if (strcmp(shells[i].name, args[0]) == 0) {
-            shells[i].print();
+            fputs(shells[i].script, stdout);
             return CLI_FINE;
         }
     }

@@ -47,7 +47,7 @@ const struct cli_command cli_program = {
              "not be started; 'marey run' passes the program's own status on.",
 };
 
-static const struct cli_command *find_command(const char *name)
+const struct cli_command *cli_find_command(const char *name)
 {
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(cli_commands[i]->name, name) == 0)
@@ -120,7 +120,7 @@ static int help(char **args)
 {
     const bool wants_man = args[0] != NULL && strcmp(args[0], "--man") == 0;
     const char *word = args[wants_man];
-    const struct cli_command *command = word != NULL ? find_command(word) : NULL;
+    const struct cli_command *command = word != NULL ? cli_find_command(word) : NULL;
     if (word != NULL && strcmp(word, "--names") == 0)
         print_names();
     else if (word != NULL && command == NULL)
@@ -147,7 +147,7 @@ static int dispatch(char **argv)
     }
     if (strcmp(word, "help") == 0)
         return help(argv + 2);
-    const struct cli_command *command = find_command(word);
+    const struct cli_command *command = cli_find_command(word);
     return command != NULL ? run_command(command, argv + 2) : no_such_command(word);
 }
 

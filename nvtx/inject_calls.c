@@ -86,15 +86,8 @@ static inline struct inject_meaning event_meaning(struct inject_domain *domain,
 
 /* ---- events of all kinds ---- */
 
-static struct nvtx_event text_event(const char *text)
-{
-    return (struct nvtx_event){.text_type = NVTX_TEXT, .as.text = text};
-}
-
-static struct nvtx_event wide_event(const wchar_t *wide)
-{
-    return (struct nvtx_event){.text_type = NVTX_WIDE_TEXT, .as.wide = wide};
-}
+#define TEXT_EVENT(text_) ((struct nvtx_event){.text_type = NVTX_TEXT, .as.text = (text_)})
+#define WIDE_EVENT(wide_) ((struct nvtx_event){.text_type = NVTX_WIDE_TEXT, .as.wide = (wide_)})
 
 /* An event with a wide text, or NULL, as `copy` with UTF-8, which lies in `text`; others as they are. */
 static const struct nvtx_event *simple_event(const struct nvtx_event *event,
@@ -102,7 +95,7 @@ static const struct nvtx_event *simple_event(const struct nvtx_event *event,
 {
     if (MAREY_LIKELY(event != NULL && event->text_type != NVTX_WIDE_TEXT))
         return event;
-    *copy = event != NULL ? *event : text_event(NULL);
+    *copy = event != NULL ? *event : TEXT_EVENT(NULL);
     if (event != NULL) {
         inject_text_narrow(event->as.wide, text);
         copy->text_type = NVTX_TEXT;
@@ -147,8 +140,7 @@ __attribute__((noinline)) static int push_slowly(struct inject_domain *domain,
 __attribute__((noinline)) static int push_text_slowly(struct inject_domain *domain,
                                                       struct inject_entry *entry, const char *text)
 {
-    const struct nvtx_event event = text_event(text);
-    return push_slowly(domain, entry, &event);
+    return push_slowly(domain, entry, &TEXT_EVENT(text));
 }
 
 static inline int push_text(struct inject_domain *domain, const char *text)
@@ -181,12 +173,6 @@ __attribute__((always_inline)) static inline int push_event(struct inject_domain
     entry->id = id;
     marey_put_begin(id);
     return level;
-}
-
-static int push_wide(struct inject_domain *domain, const wchar_t *wide)
-{
-    const struct nvtx_event event = wide_event(wide);
-    return push_slowly(domain, inject_thread_push(domain), &event);
 }
 
 static int pop(const struct inject_domain *domain)
@@ -237,34 +223,32 @@ static bool end(uint64_t range, uint64_t *theirs)
 
 /* ---- what NVTX calls: a second tool's, and ours ---- */
 
-void inject_mark_event(const struct nvtx_event *event)
-{
-    struct nvtx_event copy;
-    mark(&inject_default_domain, event);
-    INJECT_NEXT(mark_event, inject_next_event(event, &copy));
-}
+/* A mark, and the start of a range, of an event in a domain; `...` is what the second tool's functions get. */
+#define MARK_AND_START(mark_, start_, params, domain_, event_, ...)                                \
+    void inject_##mark_ params                                                                     \
+    {                                                                                              \
+        struct nvtx_event copy;                                                                    \
+        mark(domain_, event_);                                                                     \
+        INJECT_NEXT(mark_, __VA_ARGS__);                                                           \
+        (void)copy;                                                                                \
+    }                                                                                              \
+    uint64_t inject_##start_ params                                                                \
+    {                                                                                              \
+        struct nvtx_event copy;                                                                    \
+        const uint64_t theirs = INJECT_NEXT_OR(0, start_, __VA_ARGS__);                            \
+        (void)copy;                                                                                \
+        return start(domain_, event_, theirs);                                                     \
+    }
 
-void inject_mark_text(const char *text)
-{
-    const struct nvtx_event event = text_event(text);
-    mark(&inject_default_domain, &event);
-    INJECT_NEXT(mark_text, text);
-}
-
-void inject_mark_wide(const wchar_t *text)
-{
-    const struct nvtx_event event = wide_event(text);
-    mark(&inject_default_domain, &event);
-    INJECT_NEXT(mark_wide, text);
-}
-
-void inject_domain_mark(void *handle, const struct nvtx_event *event)
-{
-    struct inject_domain *const domain = inject_domain_of(handle);
-    struct nvtx_event copy;
-    mark(domain, event);
-    INJECT_NEXT(domain_mark, inject_next_domain(domain), inject_next_event(event, &copy));
-}
+MARK_AND_START(mark_event, start_event, (const struct nvtx_event *event), &inject_default_domain,
+               event, inject_next_event(event, &copy))
+MARK_AND_START(mark_text, start_text, (const char *text), &inject_default_domain, &TEXT_EVENT(text),
+               text)
+MARK_AND_START(mark_wide, start_wide, (const wchar_t *text), &inject_default_domain,
+               &WIDE_EVENT(text), text)
+MARK_AND_START(domain_mark, domain_start, (void *handle, const struct nvtx_event *event),
+               inject_domain_of(handle), event, inject_next_domain(inject_domain_of(handle)),
+               inject_next_event(event, &copy))
 
 /* A push with a second tool: what it returns counts. */
 #define PUSHED(theirs, ours)                                                                       \
@@ -290,7 +274,9 @@ int inject_push_text(const char *text)
 
 int inject_push_wide(const wchar_t *text)
 {
-    PUSHED(INJECT_NEXT_OR(NVTX_NO_LEVEL, push_wide, text), push_wide(&inject_default_domain, text));
+    PUSHED(INJECT_NEXT_OR(NVTX_NO_LEVEL, push_wide, text),
+           push_slowly(&inject_default_domain, inject_thread_push(&inject_default_domain),
+                       &WIDE_EVENT(text)));
 }
 
 int inject_domain_push(void *handle, const struct nvtx_event *event)
@@ -313,36 +299,6 @@ int inject_domain_pop(void *handle)
     struct inject_domain *const domain = inject_domain_of(handle);
     const int level = pop(domain);
     return INJECT_NEXT_OR(level, domain_pop, inject_next_domain(domain));
-}
-
-uint64_t inject_start_event(const struct nvtx_event *event)
-{
-    struct nvtx_event copy;
-    const uint64_t theirs = INJECT_NEXT_OR(0, start_event, inject_next_event(event, &copy));
-    return start(&inject_default_domain, event, theirs);
-}
-
-uint64_t inject_start_text(const char *text)
-{
-    const struct nvtx_event event = text_event(text);
-    const uint64_t theirs = INJECT_NEXT_OR(0, start_text, text);
-    return start(&inject_default_domain, &event, theirs);
-}
-
-uint64_t inject_start_wide(const wchar_t *text)
-{
-    const struct nvtx_event event = wide_event(text);
-    const uint64_t theirs = INJECT_NEXT_OR(0, start_wide, text);
-    return start(&inject_default_domain, &event, theirs);
-}
-
-uint64_t inject_domain_start(void *handle, const struct nvtx_event *event)
-{
-    struct inject_domain *const domain = inject_domain_of(handle);
-    struct nvtx_event copy;
-    const uint64_t theirs =
-        INJECT_NEXT_OR(0, domain_start, inject_next_domain(domain), inject_next_event(event, &copy));
-    return start(domain, event, theirs);
 }
 
 void inject_end(uint64_t range)

@@ -8,49 +8,28 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-void inject_name_category(uint32_t category, const char *name)
-{
-    inject_domain_name(&inject_default_domain, category, or_empty(name));
-    INJECT_NEXT(name_category, category, name);
-}
+/* A function that takes a name, and the one for wide characters: `use` is what is done with `text`. */
+#define NAMING(function, use, params, ...)                                                         \
+    void inject_##function(MANY params, const char *name)                                          \
+    {                                                                                              \
+        const char *const text = or_empty(name);                                                   \
+        use;                                                                                       \
+        INJECT_NEXT(function, __VA_ARGS__, name);                                                  \
+    }                                                                                              \
+    void inject_##function##_wide(MANY params, const wchar_t *name)                                \
+    {                                                                                              \
+        char text[INJECT_TEXT_MAX];                                                                \
+        inject_text_narrow(name, text);                                                            \
+        use;                                                                                       \
+        INJECT_NEXT(function##_wide, __VA_ARGS__, name);                                           \
+    }
+#define MANY(...) __VA_ARGS__
 
-void inject_name_category_wide(uint32_t category, const wchar_t *name)
-{
-    char text[INJECT_TEXT_MAX];
-    inject_text_narrow(name, text);
-    inject_domain_name(&inject_default_domain, category, text);
-    INJECT_NEXT(name_category_wide, category, name);
-}
-
-void inject_domain_name_category(void *handle, uint32_t category, const char *name)
-{
-    struct inject_domain *const domain = inject_domain_of(handle);
-    inject_domain_name(domain, category, or_empty(name));
-    INJECT_NEXT(domain_name_category, inject_next_domain(domain), category, name);
-}
-
-void inject_domain_name_category_wide(void *handle, uint32_t category, const wchar_t *name)
-{
-    char text[INJECT_TEXT_MAX];
-    struct inject_domain *const domain = inject_domain_of(handle);
-    inject_text_narrow(name, text);
-    inject_domain_name(domain, category, text);
-    INJECT_NEXT(domain_name_category_wide, inject_next_domain(domain), category, name);
-}
-
-void inject_name_thread(uint32_t tid, const char *name)
-{
-    marey_name_thread(tid, name);
-    INJECT_NEXT(name_thread, tid, name);
-}
-
-void inject_name_thread_wide(uint32_t tid, const wchar_t *name)
-{
-    char text[INJECT_TEXT_MAX];
-    inject_text_narrow(name, text);
-    marey_name_thread(tid, text);
-    INJECT_NEXT(name_thread_wide, tid, name);
-}
+NAMING(name_category, inject_domain_name(&inject_default_domain, category, text),
+       (uint32_t category), category)
+NAMING(domain_name_category, inject_domain_name(inject_domain_of(handle), category, text),
+       (void *handle, uint32_t category), inject_next_domain(inject_domain_of(handle)), category)
+NAMING(name_thread, marey_name_thread(tid, text), (uint32_t tid), tid)
 
 /* ---- handles ---- */
 
@@ -68,14 +47,18 @@ static void keep_theirs(void **place, void *theirs)
     __atomic_store_n(place, theirs, __ATOMIC_RELEASE);
 }
 
+/* What is made of a text, ours, with the second tool's own handle of it beside it. */
+#define WITH_THEIRS(type, make, next, ...)                                                         \
+    struct inject_##type *const made = make;                                                       \
+    if (made != NULL && is_theirs_missing(&made->theirs))                                          \
+        keep_theirs(&made->theirs, INJECT_NEXT_OR(NULL, next, __VA_ARGS__));                       \
+    return made;
+
 void *inject_domain_register(void *handle, const char *text)
 {
     struct inject_domain *const domain = inject_domain_of(handle);
-    struct inject_name *const name = inject_name_register(domain, or_empty(text));
-    if (name != NULL && is_theirs_missing(&name->theirs))
-        keep_theirs(&name->theirs,
-                    INJECT_NEXT_OR(NULL, domain_register, inject_next_domain(domain), text));
-    return name;
+    WITH_THEIRS(name, inject_name_register(domain, or_empty(text)), domain_register,
+                inject_next_domain(domain), text)
 }
 
 void *inject_domain_register_wide(void *handle, const wchar_t *wide)
@@ -83,29 +66,20 @@ void *inject_domain_register_wide(void *handle, const wchar_t *wide)
     char text[INJECT_TEXT_MAX];
     struct inject_domain *const domain = inject_domain_of(handle);
     inject_text_narrow(wide, text);
-    struct inject_name *const name = inject_name_register(domain, text);
-    if (name != NULL && is_theirs_missing(&name->theirs))
-        keep_theirs(&name->theirs,
-                    INJECT_NEXT_OR(NULL, domain_register_wide, inject_next_domain(domain), wide));
-    return name;
+    WITH_THEIRS(name, inject_name_register(domain, text), domain_register_wide,
+                inject_next_domain(domain), wide)
 }
 
 void *inject_domain_create(const char *name)
 {
-    struct inject_domain *const domain = inject_domain_make(or_empty(name));
-    if (domain != NULL && is_theirs_missing(&domain->theirs))
-        keep_theirs(&domain->theirs, INJECT_NEXT_OR(NULL, domain_create, name));
-    return domain;
+    WITH_THEIRS(domain, inject_domain_make(or_empty(name)), domain_create, name)
 }
 
 void *inject_domain_create_wide(const wchar_t *wide)
 {
     char text[INJECT_TEXT_MAX];
     inject_text_narrow(wide, text);
-    struct inject_domain *const domain = inject_domain_make(text);
-    if (domain != NULL && is_theirs_missing(&domain->theirs))
-        keep_theirs(&domain->theirs, INJECT_NEXT_OR(NULL, domain_create_wide, wide));
-    return domain;
+    WITH_THEIRS(domain, inject_domain_make(text), domain_create_wide, wide)
 }
 
 /* ---- what only a second tool has a use for ---- */

@@ -17,61 +17,32 @@ enum { MAX_DEPTH = 4, MAX_SHOWN = 16, MAX_WIDE = 256 };
 
 enum kind { OPAQUE, UNSIGNED, SIGNED, REAL, ADDRESS, CHARACTER, WIDE, HANDLE };
 
-/* What a type is and how many bytes it has; by NVTX's numbers. */
-static const struct {
+static const struct form {
+    char letter;
     uint8_t kind, bytes;
-} types[NVTX_TYPE_END] = {[1] = {CHARACTER, 1},
-                          [2] = {UNSIGNED, 1},
-                          [3] = {SIGNED, 2},
-                          [4] = {UNSIGNED, 2},
-                          [5] = {SIGNED, 4},
-                          [6] = {UNSIGNED, 4},
-                          [7] = {SIGNED, 8},
-                          [8] = {UNSIGNED, 8},
-                          [9] = {SIGNED, 8},
-                          [10] = {UNSIGNED, 8},
-                          [11] = {SIGNED, 1},
-                          [12] = {UNSIGNED, 1},
-                          [13] = {SIGNED, 2},
-                          [14] = {UNSIGNED, 2},
-                          [15] = {SIGNED, 4},
-                          [16] = {UNSIGNED, 4},
-                          [17] = {SIGNED, 8},
-                          [18] = {UNSIGNED, 8},
-                          [19] = {REAL, 4},
-                          [20] = {REAL, 8},
-                          [21] = {OPAQUE, 16},
-                          [22] = {UNSIGNED, 8},
-                          [23] = {ADDRESS, 8},
-                          [24] = {WIDE, 4},
-                          [25] = {CHARACTER, 1},
-                          [26] = {OPAQUE, 2},
-                          [27] = {WIDE, 4},
-                          [32] = {UNSIGNED, 1},
-                          [33] = {OPAQUE, 16},
-                          [34] = {OPAQUE, 16},
-                          [42] = {OPAQUE, 2},
-                          [43] = {REAL, 4},
-                          [44] = {REAL, 8},
-                          [45] = {OPAQUE, 16},
-                          [50] = {OPAQUE, 2},
-                          [68] = {UNSIGNED, 4},
-                          [69] = {UNSIGNED, 4},
-                          [70] = {UNSIGNED, 8},
-                          [71] = {UNSIGNED, 4},
-                          [72] = {UNSIGNED, 8},
-                          [73] = {UNSIGNED, 4},
-                          [74] = {UNSIGNED, 8},
-                          [75] = {CHARACTER, 1},
-                          [76] = {CHARACTER, 1},
-                          [77] = {OPAQUE, 2},
-                          [78] = {WIDE, 4},
-                          [NVTX_TYPE_STRING_HANDLE] = {HANDLE, 8}};
+} forms[] = {{'c', CHARACTER, 1}, {'b', SIGNED, 1}, {'B', UNSIGNED, 1}, {'h', SIGNED, 2},
+             {'H', UNSIGNED, 2},  {'i', SIGNED, 4}, {'I', UNSIGNED, 4}, {'q', SIGNED, 8},
+             {'Q', UNSIGNED, 8},  {'f', REAL, 4},   {'d', REAL, 8},     {'P', ADDRESS, 8},
+             {'w', WIDE, 4},      {'s', HANDLE, 8}, {'e', OPAQUE, 2},   {'x', OPAQUE, 16},
+             {' ', OPAQUE, 0}};
+
+/* The letters of types by NVTX's numbers: 0 to 34, 35 to 67, and from 68 on. */
+static const char types[NVTX_TYPE_END + 1] = " cBhHiIqQqQbBhHiIqQfdxQPwcew    Bxx"
+                                             "       efdx    e                 "
+                                             "IIQIQIQccew s";
+
+static const struct form *form_of(uint64_t type)
+{
+    const struct form *form = forms;
+    while (form->letter != types[type] && form->letter != ' ')
+        form++;
+    return form;
+}
 
 static size_t bytes_of(uint64_t type, const struct inject_schema *nested)
 {
     if (type < NVTX_TYPE_END)
-        return types[type].bytes;
+        return form_of(type)->bytes;
     return nested != NULL ? nested->bytes : 0;
 }
 
@@ -122,11 +93,11 @@ static void put_real(struct text *text, const void *data, size_t bytes)
 
 static void put_scalar(struct text *text, uint64_t type, const char *data)
 {
-    const size_t bytes = types[type].bytes;
-    const uint64_t number = read_number(data, bytes, types[type].kind == SIGNED);
-    switch ((enum kind)types[type].kind) {
+    const struct form *const form = form_of(type);
+    const uint64_t number = read_number(data, form->bytes, form->kind == SIGNED);
+    switch (form->kind) {
     case REAL:
-        put_real(text, data, bytes);
+        put_real(text, data, form->bytes);
         break;
     case SIGNED:
         put(text, "%lld", (long long)number);
@@ -140,9 +111,7 @@ static void put_scalar(struct text *text, uint64_t type, const char *data)
     case OPAQUE:
         put(text, "?");
         break;
-    case UNSIGNED:
-    case CHARACTER:
-    case WIDE:
+    default:
         put(text, "%llu", (unsigned long long)number);
         break;
     }
@@ -205,7 +174,7 @@ static void put_nested(struct text *text, const struct inject_schema *schema, co
 static void put_values(struct text *text, const struct inject_schema_entry *entry,
                        const struct inject_schema *nested, const char *data, size_t n, unsigned depth)
 {
-    const enum kind kind = nested == NULL ? (enum kind)types[entry->type].kind : OPAQUE;
+    const enum kind kind = nested == NULL ? (enum kind)form_of(entry->type)->kind : OPAQUE;
     const size_t bytes = bytes_of(entry->type, nested);
     const bool is_array = (entry->flags & NVTX_FLAG_ARRAY) != 0;
     if ((kind == CHARACTER || kind == WIDE) && (n > 1 || is_array)) {
@@ -313,7 +282,7 @@ static void put_payload(struct text *text, const struct inject_domain *domain,
     const size_t size = bytes_of(payload->schema, NULL);
     if (size == 0 || shows != is_no_message)
         return;
-    const bool is_text = types[payload->schema].kind == CHARACTER;
+    const bool is_text = form_of(payload->schema)->kind == CHARACTER;
     const size_t bytes = payload->bytes != SIZE_MAX ? payload->bytes
                          : is_text                  ? strlen(payload->data)
                                                     : size;

@@ -280,11 +280,11 @@ MAREY_PRIVATE_API void marey__identity_command(struct marey__buf *out);
 MAREY_PRIVATE_API void marey__identity_host(char *out, size_t size);
 MAREY_PRIVATE_API uint64_t marey__identity_random(void);
 /* Of process `pid`: field 22 of /proc/PID/stat, 0 when it is gone. */
-MAREY_PRIVATE_API uint64_t marey__identity_start_time(int64_t pid);
-MAREY_PRIVATE_API void marey__identity_boot_id(char *out, size_t size);
-MAREY_PRIVATE_API uint64_t marey__identity_pid_namespace(void);
+uint64_t marey__identity_start_time(int64_t pid);
+void marey__identity_boot_id(char *out, size_t size);
+uint64_t marey__identity_pid_namespace(void);
 /* The version of marey, and which process of which machine this is, for the start of a log. */
-void marey__identity_describe(struct marey__buf *texts);
+MAREY_PRIVATE_API void marey__identity_describe(struct marey__buf *texts);
 
 /* ---- machine.c: what its figures depend on; texts of the log ---- */
 void marey__machine_describe(struct marey__buf *texts);

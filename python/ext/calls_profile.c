@@ -236,10 +236,9 @@ static PyMethodDef profile_methods[] = {
     {"clear", profile_clear, METH_NOARGS, "clear($self)\n--\n\nForget what was counted."},
     {"getstats", profile_getstats, METH_NOARGS,
      "getstats($self)\n--\n\nA list of profiler_entry, as cProfile has it."},
-    {"_stats", profile_stats, METH_NOARGS, "_stats($self)\n--\n\nThe dictionary of pstats."},
-    {"_write", profile_write, METH_O, "_write($self, file, /)\n--\n\nWrite a log into a file."},
-    {"_counts", profile_counts, METH_NOARGS,
-     "_counts($self)\n--\n\nHow large the profile is, and what did not fit."},
+    {"_stats", profile_stats, METH_NOARGS, NULL},
+    {"_write", profile_write, METH_O, NULL},
+    {"_counts", profile_counts, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -255,7 +254,7 @@ static PyType_Slot profile_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec profile_spec = {
+PyType_Spec calls_profiler_spec = {
     .name = "marey._native.Profiler",
     .basicsize = sizeof(struct calls_profile),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
@@ -285,70 +284,56 @@ static PyObject *calls_forked(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
 }
 
 static PyMethodDef functions[] = {
-    {"_end_calls", end_calls, METH_NOARGS,
-     "_end_calls($module, /)\n--\n\nDisable all call profiles: the interpreter ends."},
-    {"_calls_forked", calls_forked, METH_NOARGS,
-     "_calls_forked($module, /)\n--\n\nIn a forked child: profiles are off and empty."},
+    {"_end_calls", end_calls, METH_NOARGS, NULL},
+    {"_calls_forked", calls_forked, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
-static PyObject *the_module; /* lent: they stay until the interpreter ends */
-static PyTypeObject *the_type;
+static PyObject *the_module; /* lent: it stays until the interpreter ends */
 
 PyObject *calls_module(void)
 {
     return the_module;
 }
 
+static PyObject *profiler_type(void)
+{
+    return (PyObject *)native_state_of(the_module)->types[NATIVE_PROFILER];
+}
+
 int calls_make(PyObject *module)
 {
-    PyObject *const type = PyType_FromModuleAndSpec(module, &profile_spec, NULL);
-    if (type == NULL)
-        return -1;
-    if (PyModule_AddObject(module, "Profiler", type) < 0) {
-        Py_DECREF(type);
-        return -1;
-    }
-    if (is_main()) {
+    if (is_main())
         the_module = module;
-        the_type = (PyTypeObject *)type;
-    }
     return PyModule_AddFunctions(module, functions) == 0
                ? PyModule_AddFunctions(module, calls_source_functions)
                : -1;
 }
 
 /* Have the interpreter call us when it ends and when it was forked. */
-static int call_later(const char *module, const char *method, const char *keyword,
-                      const char *function)
-{
-    PyObject *const from = PyImport_ImportModule(module);
-    PyObject *const registers = from != NULL ? PyObject_GetAttrString(from, method) : NULL;
-    PyObject *const ours = PyObject_GetAttrString(the_module, function);
-    PyObject *const args = keyword == NULL ? PyTuple_Pack(1, ours) : PyTuple_New(0);
-    PyObject *const kwargs = keyword != NULL ? Py_BuildValue("{sO}", keyword, ours) : NULL;
-    PyObject *const done =
-        registers != NULL && args != NULL ? PyObject_Call(registers, args, kwargs) : NULL;
-    const int status = done != NULL ? 0 : -1;
-    Py_XDECREF(done);
-    Py_XDECREF(kwargs);
-    Py_XDECREF(args);
-    Py_XDECREF(ours);
-    Py_XDECREF(registers);
-    Py_XDECREF(from);
-    return status;
-}
-
 int calls_prepare(void)
 {
     static bool is_done;
     if (is_done)
         return 0;
-    if (call_later("atexit", "register", NULL, "_end_calls") < 0 ||
-        call_later("os", "register_at_fork", "after_in_child", "_calls_forked") < 0)
-        return -1;
-    is_done = true;
-    return 0;
+    PyObject *const at_exit = PyObject_GetAttrString(the_module, "_end_calls");
+    PyObject *const registered = ext_call("atexit", "register", "(N)", at_exit);
+    PyObject *const os = registered != NULL ? PyImport_ImportModule("os") : NULL;
+    PyObject *const at_fork = os != NULL ? PyObject_GetAttrString(os, "register_at_fork") : NULL;
+    PyObject *const none = PyTuple_New(0);
+    PyObject *const kwargs =
+        Py_BuildValue("{sN}", "after_in_child", PyObject_GetAttrString(the_module, "_calls_forked"));
+    PyObject *const done = at_fork != NULL && none != NULL && kwargs != NULL
+                               ? PyObject_Call(at_fork, none, kwargs)
+                               : NULL;
+    is_done = done != NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(none);
+    Py_XDECREF(at_fork);
+    Py_XDECREF(os);
+    Py_XDECREF(registered);
+    return is_done ? 0 : -1;
 }
 
 /* ---- the cost of a call: an empty function, called with and without a profile ---- */
@@ -430,7 +415,7 @@ void calls_tell_cost(struct calls_profile *profile)
     if (*cost == 0 && can_measure()) {
         is_measuring = true;
         PyObject *const scratch =
-            PyObject_CallFunction((PyObject *)the_type, "OdOOi", Py_None, 0.0, Py_True, Py_True,
+            PyObject_CallFunction(profiler_type(), "OdOOi", Py_None, 0.0, Py_True, Py_True,
                                   profile->signer != NULL ? CALLS_SHAPE : 0);
         *cost = scratch != NULL ? measure(scratch) : 0;
         Py_XDECREF(scratch);
@@ -449,30 +434,19 @@ static PyObject *names_of(const char *text)
 {
     if (text[0] == '\0')
         return Py_NewRef(Py_None);
-    PyObject *const whole = PyUnicode_DecodeFSDefault(text), *const colon = PyUnicode_FromString(":");
-    PyObject *const names = whole != NULL && colon != NULL ? PyUnicode_Split(whole, colon, -1) : NULL;
+    PyObject *const whole = PyUnicode_DecodeFSDefault(text);
+    PyObject *const names = whole != NULL ? PyObject_CallMethod(whole, "split", "s", ":") : NULL;
     Py_XDECREF(whole);
-    Py_XDECREF(colon);
     return names;
 }
 
 static struct calls_profile *begin_watching(const struct marey_calls_asked *asked)
 {
-    PyObject *const type = PyObject_GetAttrString(the_module, "Profiler");
-    PyObject *const modules = names_of(asked->modules);
-    PyObject *const args = PyTuple_New(0);
-    PyObject *const kwargs =
-        modules != NULL
-            ? Py_BuildValue("{sisisOsK}", "builtins", asked->builtins, "signatures",
-                            asked->signatures < 0 ? CALLS_SHAPE : asked->signatures, "modules",
-                            modules, "memory", (unsigned long long)asked->memory_bytes)
-            : NULL;
-    PyObject *profile =
-        type != NULL && args != NULL && kwargs != NULL ? PyObject_Call(type, args, kwargs) : NULL;
-    Py_XDECREF(kwargs);
-    Py_XDECREF(args);
-    Py_XDECREF(modules);
-    Py_XDECREF(type);
+    /* timer, timeunit, subcalls, builtins, signatures, modules, cpu, memory */
+    PyObject *profile = PyObject_CallFunction(
+        profiler_type(), "OdOiiNOK", Py_None, 0.0, Py_True, asked->builtins,
+        asked->signatures < 0 ? CALLS_SHAPE : asked->signatures, names_of(asked->modules), Py_False,
+        (unsigned long long)asked->memory_bytes);
     if (profile != NULL && marey_calls_record(SELF(profile)->calls) != MAREY_OK) {
         PyErr_SetString(PyExc_RuntimeError, marey_last_error());
         Py_CLEAR(profile);

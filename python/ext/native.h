@@ -27,13 +27,13 @@
  *     native_signature.c formatters, and signatures without a profile; with calls_sign*.c (calls_sign.h)
  *     native_switch.c    start, stop and what is asked about the recording
  *
- * All of it runs under the GIL; the module says so to free-threaded interpreters.
+ * All of it runs under the GIL; the module says so to free-threaded interpreters. marey/_native.pyi has the signatures;
+ * what has no text in its table of methods is called by the package only.
  */
 #ifndef MAREY_PYTHON_NATIVE_H
 #define MAREY_PYTHON_NATIVE_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "ext.h"
 
 #include <marey/image.h>
 #include <marey/range.h>
@@ -69,9 +69,6 @@ enum native_tensor_name {
 
 /* The dumper's part of the state. */
 struct native_dump {
-    PyTypeObject *type, *lazy_type, *accvlab_type;
-    PyObject *dumper;  /* the one TensorDumper */
-    PyObject *accvlab; /* that of marey.accvlab: the same dumper, with another default layout */
     PyObject *package; /* the module marey._dumper, once it was needed */
     int is_simple; /* nothing was said that a plain tensor would have to be asked about: native_dump_add() */
     PyObject *torch_tensor; /* torch.Tensor, torch.nn.Parameter and torch.strided, once torch was seen */
@@ -91,18 +88,35 @@ struct native_phases {
     size_t depth, room;
 };
 
+/* Types of the module. */
+enum native_type {
+    NATIVE_RANGE,
+    NATIVE_WRAPPER,
+    NATIVE_READY,
+    NATIVE_MEASURED,
+    NATIVE_LAZY,
+    NATIVE_SIGNER,
+    NATIVE_PROFILER,
+    NATIVE_N_TYPES
+};
+extern PyType_Spec native_range_spec, native_wrapper_spec, native_ready_spec, native_measured_spec,
+    native_lazy_spec, native_signer_spec, calls_profiler_spec;
+
+/* Types with one instance. */
+enum native_single_type {
+    NATIVE_NVTX, /* programs ask for it in front of each push */
+    NATIVE_STOPWATCH,
+    NATIVE_DUMPER,
+    NATIVE_ACCVLAB, /* that of marey.accvlab: the same dumper, with another default layout */
+    NATIVE_N_SINGLES
+};
+
 struct native_state {
     PyObject *error;       /* marey.MareyError */
     PyObject *range_error; /* marey.RangeError */
     PyObject *state_error; /* marey.StateError */
-    PyTypeObject *range_type;
-    PyTypeObject *wrapper_type;
-    PyTypeObject *ready_type;
-    PyTypeObject *nvtx_type;
-    PyObject *nvtx; /* the one NVTXRangeWrapper */
-    PyTypeObject *stopwatch_type;
-    PyTypeObject *measured_type;
-    PyObject *stopwatch;  /* the one Stopwatch */
+    PyTypeObject *types[NATIVE_N_TYPES], *single_types[NATIVE_N_SINGLES];
+    PyObject *singles[NATIVE_N_SINGLES];
     PyObject *measured;   /* dict: name -> Measurement */
     int strict;           /* misuse of the stopwatch raises */
     int told_of_print;    /* a report could not be printed, and that was reported */
@@ -140,40 +154,42 @@ static inline struct native_state *native_state_of(PyObject *module)
     return PyModule_GetState(module);
 }
 
-/* Types, made once by the module. Each returns a new reference or NULL with an exception. */
-PyTypeObject *native_range_type(PyObject *module);
-PyTypeObject *native_wrapper_type(PyObject *module);
-PyTypeObject *native_ready_type(PyObject *module);
-PyTypeObject *native_measured_type(PyObject *module);
+/* A new instance; NULL and an exception otherwise. */
+static inline void *native_new(const struct native_state *state, enum native_type type)
+{
+    return state->types[type]->tp_alloc(state->types[type], 0);
+}
 
-/* A type with one instance, Stopwatch or NVTXRangeWrapper. The state is the module's, which the type keeps alive. */
+/* The instance of a type with one. */
+typedef PyObject *native_fastcall(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                  PyObject *kwnames);
 struct native_single {
     PyObject ob_base;
-    vectorcallfunc vectorcall;
-    struct native_state *state;
+    vectorcallfunc vectorcall;  /* NULL: it is not called */
+    struct native_state *state; /* the module's, which the type keeps alive */
+    native_fastcall *enable; /* Type() gives the instance, Type(arguments) calls this with them as well */
 };
 static inline struct native_state *native_single_state(PyObject *self)
 {
     return ((struct native_single *)self)->state;
 }
-/* Type(): the instance. Type(arguments): `enable` it with them as well. */
-typedef PyObject *native_fastcall(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                  PyObject *kwnames);
-PyObject *native_single_get(PyObject *single, native_fastcall *enable, PyObject *const *args,
-                            size_t nargsf, PyObject *kwnames);
-/* __reduce__: copied or sent to another process, it is the one instance there. */
+/* tp_new; __reduce__: copied or sent to another process, it is the one instance there. */
+PyObject *native_single_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 PyObject *native_single_reduce(PyObject *self, PyObject *unused);
 int native_single_traverse(PyObject *self, visitproc visit, void *arg);
-void native_single_dealloc(PyObject *self);
-/* The type and its instance. -1 and an exception otherwise. */
-int native_single_make(PyObject *module, PyType_Spec *spec, vectorcallfunc type_call,
-                       vectorcallfunc call, PyTypeObject **type, PyObject **single);
+/* Make the type, derived from `base` (NULL: from none), and its instance. -1 and an exception otherwise. */
+int native_single_make(PyObject *module, enum native_single_type number, PyType_Spec *spec,
+                       PyTypeObject *base, native_fastcall *enable, vectorcallfunc call);
 #define NATIVE_FASTCALL(function)                                                                  \
     (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
-/* Make NVTXRangeWrapper and its instance, in the module's state. -1 and an exception otherwise. */
+/* Make NVTXRangeWrapper, Stopwatch, both TensorDumpers and their instances. -1 and an exception otherwise. */
 int native_nvtx_make(PyObject *module);
+int native_stopwatch_make(PyObject *module);
+int native_dump_make(PyObject *module);
 
+/* A module that was imported: a new reference, or NULL with or without an exception. In native_cuda.c. */
+PyObject *native_imported(const char *module);
 /* Let libmarey ask for torch's streams, and wait for the GPU by torch. */
 void native_cuda_make(void);
 /*
@@ -190,9 +206,6 @@ enum native_wait native_wait_begin(void);
 void native_wait_end(enum native_wait before);
 /* Between the two: wait now, so that the call itself does not. -1 and an exception when torch raises one. */
 int native_wait_first(void);
-
-/* Make Stopwatch and its instance, in the module's state. -1 and an exception otherwise. */
-int native_stopwatch_make(PyObject *module);
 
 /* What sw(given) gives: a new reference to the Measurement of a name. */
 PyObject *native_measured(struct native_state *state, PyObject *given);
@@ -222,8 +235,6 @@ PyObject *native_measured_finish(const struct native_range *range, PyObject *res
 /* The line of the program that called a method of the dumper on this thread; `file` is lent, NULL: not known. */
 extern _Thread_local struct native_place native_dump_place;
 
-/* Make TensorDumper and its instance, in the module's state. -1 and an exception otherwise. */
-int native_dump_make(PyObject *module);
 int native_dump_traverse(struct native_dump *dump, visitproc visit, void *arg);
 void native_dump_clear(struct native_dump *dump);
 
@@ -268,14 +279,6 @@ struct native_image {
 int native_image_init(struct native_state *state, PyObject *options, struct native_image *out);
 void native_image_fini(struct native_image *image);
 
-/* Evaluate `statement` while other threads run: it takes no Python objects. */
-#define NATIVE_UNLOCKED(statement)                                                                 \
-    do {                                                                                           \
-        PyThreadState *const thread_ = PyEval_SaveThread();                                        \
-        statement;                                                                                 \
-        PyEval_RestoreThread(thread_);                                                             \
-    } while (0)
-
 /* The methods of each file, put together by native_module.c. */
 extern PyMethodDef native_dump_functions[];
 extern PyMethodDef native_range_functions[];
@@ -290,10 +293,7 @@ extern PyMethodDef native_phase_functions[];
 extern PyMethodDef native_communication_functions[];
 extern PyMethodDef native_signature_functions[];
 
-/* Make Signer, and room for formatters in the module's state. -1 and an exception otherwise. */
-int native_signature_make(PyObject *module);
-
-/* The type Profiler and what belongs to it. -1 and an exception otherwise. In calls_profile.c. */
+/* What belongs to the type Profiler. -1 and an exception otherwise. In calls_profile.c. */
 int calls_make(PyObject *module);
 /* Begin the profile that the recording's options ask for, if they do; end it before the recording stops. With the GIL. */
 void calls_watch(void);

@@ -106,35 +106,23 @@ static PyObject *ready_next(PyObject *Py_UNUSED(self))
     return NULL; /* without an exception: StopIteration, value None */
 }
 
-static void ready_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
 static PyType_Slot ready_slots[] = {
     {Py_am_await, ready_self},
     {Py_tp_iter, ready_self},
     {Py_tp_iternext, ready_next},
-    {Py_tp_dealloc, ready_dealloc},
     {0, NULL},
 };
-static PyType_Spec ready_spec = {
+PyType_Spec native_ready_spec = {
     .name = "marey._native.Ready",
     .basicsize = sizeof(PyObject),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = ready_slots,
 };
 
-PyTypeObject *native_ready_type(PyObject *module)
-{
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &ready_spec, NULL);
-}
-
+/* A handle; 0 while off. */
 static PyObject *async_begin(PyObject *module, PyObject *range)
 {
-    if (!PyObject_TypeCheck(range, native_state_of(module)->range_type)) {
+    if (!PyObject_TypeCheck(range, native_state_of(module)->types[NATIVE_RANGE])) {
         PyErr_Format(PyExc_TypeError, "a Range is needed, not %.200s", Py_TYPE(range)->tp_name);
         return NULL;
     }
@@ -151,9 +139,7 @@ static PyObject *async_end(PyObject *Py_UNUSED(module), PyObject *handle)
 }
 
 PyMethodDef native_async_functions[] = {
-    {"async_begin", async_begin, METH_O,
-     "async_begin($module, range, /)\n--\n\nBegin an async range; 0 while off."},
-    {"async_end", async_end, METH_O,
-     "async_end($module, handle, /)\n--\n\nEnd what async_begin gave, on any thread."},
+    {"async_begin", async_begin, METH_O, NULL},
+    {"async_end", async_end, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

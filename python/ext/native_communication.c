@@ -64,11 +64,7 @@ static PyObject *communication_group(PyObject *Py_UNUSED(module), PyObject *args
 }
 
 PyMethodDef native_communication_functions[] = {
-    {"communication", communication_tell, METH_VARARGS,
-     "communication($module, group, what, bytes_in, bytes_out, sequence, group_size, peer, "
-     "/)\n--\n\n"
-     "Say what the range begun last on this thread communicates."},
-    {"communication_group", communication_group, METH_VARARGS,
-     "communication_group($module, name, ranks, /)\n--\n\nThe id of a group of ranks."},
+    {"communication", communication_tell, METH_VARARGS, NULL},
+    {"communication_group", communication_group, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

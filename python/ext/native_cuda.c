@@ -27,8 +27,7 @@ static int holds_gil(void)
 #endif
 }
 
-/* A module that is imported: a new reference, or NULL with or without an exception. */
-static PyObject *imported(const char *module)
+PyObject *native_imported(const char *module)
 {
     PyObject *name = PyUnicode_FromString(module);
     PyObject *found = name != NULL ? PyImport_GetModule(name) : NULL;
@@ -38,7 +37,7 @@ static PyObject *imported(const char *module)
 
 static int ask_torch(void **stream)
 {
-    PyObject *torch = imported("torch._C");
+    PyObject *torch = native_imported("torch._C");
     PyObject *device = torch != NULL ? PyObject_CallMethod(torch, "_cuda_getDevice", NULL) : NULL;
     PyObject *number =
         device != NULL ? PyObject_CallMethod(torch, "_cuda_getCurrentRawStream", "O", device) : NULL;
@@ -79,7 +78,7 @@ static int ask(PyObject *cuda, const char *function)
 /* torch.cuda when torch is loaded and uses the GPU: a new reference. NULL without an exception otherwise. */
 static PyObject *torch_cuda_in_use(void)
 {
-    PyObject *cuda = imported("torch.cuda");
+    PyObject *cuda = native_imported("torch.cuda");
     if (cuda != NULL && ask(cuda, "is_initialized") <= 0)
         Py_CLEAR(cuda);
     PyErr_Clear(); /* a torch that is half imported, or another's module of that name: it waits for nothing */
@@ -107,7 +106,7 @@ static int wait_now(void)
         rc = wait_by_torch(cuda);
         Py_DECREF(cuda);
     } else {
-        NATIVE_UNLOCKED(marey_cuda_sync());
+        EXT_UNLOCKED(marey_cuda_sync());
     }
     waiting = NATIVE_WAIT_IS_DONE;
     return rc;

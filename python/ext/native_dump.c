@@ -9,17 +9,6 @@
 
 #include <marey/dump.h>
 
-/* The one instance. The state is the module's, which the instance keeps alive through its type. */
-struct dumper {
-    PyObject ob_base;
-    struct native_state *state;
-};
-
-static inline struct native_state *state_of(PyObject *self)
-{
-    return ((struct dumper *)self)->state;
-}
-
 /* A new reference to what marey/_dumper.py calls `name`; the module is imported when it is first needed. */
 static PyObject *of_package(struct native_dump *dump, const char *name)
 {
@@ -34,7 +23,7 @@ _Thread_local struct native_place native_dump_place;
 static PyObject *by_package(PyObject *self, const char *name, PyObject *const *args,
                             Py_ssize_t nargs, PyObject *kwnames)
 {
-    PyObject *function = of_package(&state_of(self)->dump, name);
+    PyObject *function = of_package(&native_single_state(self)->dump, name);
     if (function == NULL)
         return NULL;
     struct native_place place;
@@ -88,7 +77,7 @@ METHOD_AS(add_by_package, add_tensor_data, 2, "path", "data", "dump_type", "dump
 static PyObject *dumper_add_tensor_data(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                         PyObject *kwnames)
 {
-    struct native_state *const state = state_of(self);
+    struct native_state *const state = native_single_state(self);
     if (MAREY_UNLIKELY(marey_dump_is_enabled()) && state->dump.is_simple && kwnames == NULL &&
         (nargs == 2 || nargs == 3)) {
         PyObject *result = native_dump_add(state, args, nargs);
@@ -137,7 +126,8 @@ METHOD_ALWAYS(dump_optimizer)
 static PyObject *dumper_enable(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *kwnames)
 {
-    const char *const name = self == state_of(self)->dump.accvlab ? "enable_accvlab" : "enable";
+    const char *const name =
+        self == native_single_state(self)->singles[NATIVE_ACCVLAB] ? "enable_accvlab" : "enable";
     return by_package(self, name, args, nargs, kwnames);
 }
 
@@ -169,12 +159,6 @@ static PyObject *dumper_counts(PyObject *Py_UNUSED(self), void *Py_UNUSED(closur
 
 /* ---- TensorDumper.Type ---- */
 
-/* Importing enum would take longer than all the rest of the package, so the class comes when it is asked for. */
-struct lazy {
-    PyObject ob_base;
-    struct native_state *state;
-};
-
 static int set_type_attribute(PyTypeObject *type, PyObject *value)
 {
     const int rc = PyDict_SetItemString(type->tp_dict, "Type", value);
@@ -182,77 +166,31 @@ static int set_type_attribute(PyTypeObject *type, PyObject *value)
     return rc;
 }
 
-/* Replaces itself: from the first use on, Type is a plain attribute of the class. The caller holds a reference to self. */
+/*
+ * Importing enum would take longer than all the rest of the package, so the class comes when it is asked for. It replaces
+ * this object: from the first use on, Type is a plain attribute of the class. The caller holds a reference to self.
+ */
 static PyObject *lazy_get(PyObject *self, PyObject *Py_UNUSED(instance), PyObject *Py_UNUSED(owner))
 {
-    struct native_dump *const dump = &((struct lazy *)self)->state->dump;
-    PyObject *type = of_package(dump, "Type");
-    if (type != NULL && set_type_attribute(dump->type, type) < 0)
+    struct native_state *const state = PyType_GetModuleState(Py_TYPE(self));
+    PyObject *type = of_package(&state->dump, "Type");
+    if (type != NULL && set_type_attribute(state->single_types[NATIVE_DUMPER], type) < 0)
         Py_CLEAR(type);
     return type;
 }
 
 static PyType_Slot lazy_slots[] = {{Py_tp_descr_get, lazy_get}, {0, NULL}};
-static PyType_Spec lazy_spec = {
+PyType_Spec native_lazy_spec = {
     .name = "marey._native.Lazy",
-    .basicsize = sizeof(struct lazy),
+    .basicsize = sizeof(PyObject),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = lazy_slots,
 };
 
-/* ---- the one instance of each class ---- */
-
-static PyObject *instance_of(PyTypeObject *type)
-{
-    const struct native_dump *dump = &((struct native_state *)PyType_GetModuleState(type))->dump;
-    return type == dump->accvlab_type ? dump->accvlab : dump->dumper;
-}
-
-/* TensorDumper(): the instance. TensorDumper("dumps"): enable it as well. */
-static PyObject *dumper_call(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    PyObject *const dumper = instance_of((PyTypeObject *)type);
-    const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    if (MAREY_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
-        PyObject *enabled = dumper_enable(dumper, args, nargs, kwnames);
-        if (enabled == NULL)
-            return NULL;
-        Py_DECREF(enabled);
-    }
-    return Py_NewRef(dumper);
-}
-
-/* Reached only by TensorDumper.__new__(); arguments are for the call. */
-static PyObject *dumper_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
-                            PyObject *Py_UNUSED(kwargs))
-{
-    return Py_NewRef(instance_of(type));
-}
-
-/* Copied or sent to another process, it is the one instance there. */
-static PyObject *dumper_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    return Py_BuildValue("O()", Py_TYPE(self));
-}
-
-static int dumper_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    return 0;
-}
-
-static void dumper_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
-#define FASTCALL(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+/* ---- the class ---- */
 
 static PyMethodDef dumper_methods[] = {
-    {"enable", FASTCALL(dumper_enable),
+    {"enable", NATIVE_FASTCALL(dumper_enable),
      "enable($self, /, dump_dir=None, *, layout=None, mode='full', policy='block', memory=0, "
      "disk=0,\n       writers=0, durable=False, first=0, last=0, every=0, steps=None, "
      "flight_steps=0, stats=True,\n       on_nan=False, on_inf=False, over=None, when=None)\n--\n\n"
@@ -265,12 +203,12 @@ static PyMethodDef dumper_methods[] = {
      "many are kept in memory and written by trigger(), an uncaught\nexception, a crash, or "
      "on_nan, on_inf, over (a magnitude) and when(name, tensor). stats=False leaves\nstatistics "
      "out of the manifest."},
-    {"disable", FASTCALL(dumper_disable),
+    {"disable", NATIVE_FASTCALL(dumper_disable),
      "disable($self, /)\n--\n\nSwitch it off, once all that was dumped is written. Forgets ranges, "
      "converters and actions."},
-    {"reset", FASTCALL(dumper_disable),
+    {"reset", NATIVE_FASTCALL(dumper_disable),
      "reset($self, /)\n--\n\nSwitch it off and forget all settings, as disable() does."},
-    {"add_tensor_data", FASTCALL(dumper_add_tensor_data),
+    {"add_tensor_data", NATIVE_FASTCALL(dumper_add_tensor_data),
      "add_tensor_data($self, /, path, data, dump_type=None, dump_type_override=None, "
      "permute_axes=None,\n                permute_axes_override=None, exclude=None, image=None, "
      "hand_over=False)\n--\n\n"
@@ -280,18 +218,18 @@ static PyMethodDef dumper_methods[] = {
      "of "
      "dicts in data, and so is what is excluded.\nimage holds options for images. With "
      "hand_over, a tensor on the CPU is not copied; it must stay as it is."},
-    {"add_grad_data", FASTCALL(dumper_add_grad_data),
+    {"add_grad_data", NATIVE_FASTCALL(dumper_add_grad_data),
      "add_grad_data($self, /, path, data, dump_type=None, dump_type_override=None, "
      "permute_grad_axes=None,\n              permute_grad_axes_override=None, exclude=None, "
      "image=None)\n--\n\n"
      "Name tensors whose gradients set_gradients() is to find."},
-    {"set_gradients", FASTCALL(dumper_set_gradients),
+    {"set_gradients", NATIVE_FASTCALL(dumper_set_gradients),
      "set_gradients($self, /, function_values)\n--\n\n"
      "Compute the gradients of these scalars, summed, by torch.autograd.grad. The graph stays."},
-    {"dump", FASTCALL(dumper_dump),
+    {"dump", NATIVE_FASTCALL(dumper_dump),
      "dump($self, /, dump_if_empty=True)\n--\n\n"
      "End the step: what was added is written, and the count is raised."},
-    {"compare_to_dumped_data", FASTCALL(dumper_compare_to_dumped_data),
+    {"compare_to_dumped_data", NATIVE_FASTCALL(dumper_compare_to_dumped_data),
      "compare_to_dumped_data($self, /, eps_numerical_data=1e-06, num_errors_per_tensor_to_show=1,\n"
      "                       allow_missing_data_in_current=False, "
      "allow_missing_data_in_previous=False,\n                       as_warning=False, "
@@ -299,51 +237,51 @@ static PyMethodDef dumper_methods[] = {
      "Compare what was added with the dump of the same count in `reference`, by default where "
      "dumps go; then count.\n\nRaises ValueError, or warns, with the places and values that "
      "differ. Another dtype differs too, unless allow_dtype."},
-    {"set_dump_is_compare", FASTCALL(dumper_set_dump_is_compare),
+    {"set_dump_is_compare", NATIVE_FASTCALL(dumper_set_dump_is_compare),
      "set_dump_is_compare($self, /, eps_numerical_data=1e-06, num_errors_per_tensor_to_show=1,\n"
      "                    allow_missing_data_in_current=False, "
      "allow_missing_data_in_previous=False,\n                    as_warning=False, "
      "reference=None, allow_dtype=False)\n--\n\n"
      "From now on dump() compares."},
-    {"set_dump_type_for_all", FASTCALL(dumper_set_dump_type_for_all),
+    {"set_dump_type_for_all", NATIVE_FASTCALL(dumper_set_dump_type_for_all),
      "set_dump_type_for_all($self, /, dump_type, include_tensors=True, include_grads=True)\n--\n\n"
      "Give what was added, and what will be, this form, whatever the calls say; None ends that."},
-    {"push_range", FASTCALL(dumper_push_range),
+    {"push_range", NATIVE_FASTCALL(dumper_push_range),
      "push_range($self, /, range_name)\n--\n\n"
      "Put a name, or what a function returns, in front of the paths that follow."},
-    {"pop_range", FASTCALL(dumper_pop_range),
+    {"pop_range", NATIVE_FASTCALL(dumper_pop_range),
      "pop_range($self, /)\n--\n\nTake the name away that was pushed last."},
-    {"set_dump_count", FASTCALL(dumper_set_dump_count),
+    {"set_dump_count", NATIVE_FASTCALL(dumper_set_dump_count),
      "set_dump_count($self, /, count)\n--\n\nSet the number of the step that is being added to."},
-    {"reset_dump_count", FASTCALL(dumper_reset_dump_count),
+    {"reset_dump_count", NATIVE_FASTCALL(dumper_reset_dump_count),
      "reset_dump_count($self, /)\n--\n\nSet it to 0."},
-    {"perform_after_dump_count", FASTCALL(dumper_perform_after_dump_count),
+    {"perform_after_dump_count", NATIVE_FASTCALL(dumper_perform_after_dump_count),
      "perform_after_dump_count($self, /, count, action)\n--\n\n"
      "Call `action` whenever the count becomes this."},
-    {"register_custom_converter", FASTCALL(dumper_register_custom_converter),
+    {"register_custom_converter", NATIVE_FASTCALL(dumper_register_custom_converter),
      "register_custom_converter($self, /, data_type, converter_func, subclasses=False)\n--\n\n"
      "Dump converter_func(x) in place of each x of this type."},
-    {"enable_ragged_batch_dumping", FASTCALL(dumper_enable_ragged_batch_dumping),
+    {"enable_ragged_batch_dumping", NATIVE_FASTCALL(dumper_enable_ragged_batch_dumping),
      "enable_ragged_batch_dumping($self, /, as_per_sample=False)\n--\n\n"
      "Dump objects with tensor, sample_sizes, non_uniform_dim and num_batch_dims as a dict of "
      "these,\nor as a list of samples, each cut to its size."},
-    {"run_if_enabled", FASTCALL(dumper_run_if_enabled),
+    {"run_if_enabled", NATIVE_FASTCALL(dumper_run_if_enabled),
      "run_if_enabled($self, /, func)\n--\n\nCall func() if this step is going to be dumped."},
-    {"dump_module", FASTCALL(dumper_dump_module),
+    {"dump_module", NATIVE_FASTCALL(dumper_dump_module),
      "dump_module($self, /, model, patterns='*', *, inputs=True, outputs=True, params=False, "
      "grads=False,\n            prefix='', optimizer=None, dump_type=None)\n--\n\n"
      "Add what goes into and comes out of modules of a torch model, as they run: "
      "marey.DumpHandle, which takes\nthe hooks away again."},
-    {"dump_optimizer", FASTCALL(dumper_dump_optimizer),
+    {"dump_optimizer", NATIVE_FASTCALL(dumper_dump_optimizer),
      "dump_optimizer($self, /, optimizer, model=None, patterns='*', *, params=True, grads=True, "
      "state=False,\n               prefix='optimizer', dump_type=None)\n--\n\n"
      "Add gradients before each step of a torch optimizer, and parameters after it: "
      "marey.DumpHandle."},
-    {"trigger", FASTCALL(dumper_trigger),
+    {"trigger", NATIVE_FASTCALL(dumper_trigger),
      "trigger($self, /, reason='trigger')\n--\n\nWrite the steps that the flight recorder keeps."},
-    {"wait", FASTCALL(dumper_wait),
+    {"wait", NATIVE_FASTCALL(dumper_wait),
      "wait($self, /)\n--\n\nWait until all that was dumped is written."},
-    {"__reduce__", dumper_reduce, METH_NOARGS, "Pickle as the one instance."},
+    {"__reduce__", native_single_reduce, METH_NOARGS, "Pickle as the one instance."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -366,17 +304,13 @@ PyDoc_STRVAR(accvlab_doc,
              "the layout \"accvlab\" by default.");
 
 static PyType_Slot dumper_slots[] = {
-    {Py_tp_doc, (void *)dumper_doc},
-    {Py_tp_new, dumper_new},
-    {Py_tp_methods, dumper_methods},
-    {Py_tp_getset, dumper_getset},
-    {Py_tp_traverse, dumper_traverse},
-    {Py_tp_dealloc, dumper_dealloc},
-    {0, NULL},
+    {Py_tp_doc, (void *)dumper_doc},          {Py_tp_new, native_single_new},
+    {Py_tp_methods, dumper_methods},          {Py_tp_getset, dumper_getset},
+    {Py_tp_traverse, native_single_traverse}, {0, NULL},
 };
 static PyType_Spec dumper_spec = {
     .name = "marey.TensorDumper",
-    .basicsize = sizeof(struct dumper),
+    .basicsize = sizeof(struct native_single),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = dumper_slots,
 };
@@ -384,69 +318,34 @@ static PyType_Spec dumper_spec = {
 /* marey.accvlab.TensorDumper: the same dumper, which writes ACCV-Lab's layout unless enable() says otherwise. */
 static PyType_Slot accvlab_slots[] = {
     {Py_tp_doc, (void *)accvlab_doc},
-    {Py_tp_traverse, dumper_traverse},
-    {Py_tp_dealloc, dumper_dealloc},
+    {Py_tp_traverse, native_single_traverse},
     {0, NULL},
 };
 static PyType_Spec accvlab_spec = {
     .name = "marey.accvlab.TensorDumper",
-    .basicsize = sizeof(struct dumper),
+    .basicsize = sizeof(struct native_single),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = accvlab_slots,
 };
 
-static int make_accvlab_type(PyObject *module, struct native_dump *dump)
-{
-    PyObject *bases = PyTuple_Pack(1, (PyObject *)dump->type);
-    if (bases == NULL)
-        return -1;
-    dump->accvlab_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &accvlab_spec, bases);
-    Py_DECREF(bases);
-    /* An instance of a class derived from it would not be the one instance. */
-    dump->type->tp_flags &= ~(unsigned long)Py_TPFLAGS_BASETYPE;
-    return dump->accvlab_type != NULL ? 0 : -1;
-}
-
-static int make_types(PyObject *module, struct native_state *state)
-{
-    struct native_dump *const dump = &state->dump;
-    dump->lazy_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &lazy_spec, NULL);
-    dump->type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &dumper_spec, NULL);
-    if (dump->lazy_type == NULL || dump->type == NULL || make_accvlab_type(module, dump) < 0)
-        return -1;
-    dump->type->tp_vectorcall = dump->accvlab_type->tp_vectorcall = dumper_call;
-    PyObject *lazy = dump->lazy_type->tp_alloc(dump->lazy_type, 0);
-    if (lazy == NULL)
-        return -1;
-    ((struct lazy *)lazy)->state = state;
-    const int rc = set_type_attribute(dump->type, lazy);
-    Py_DECREF(lazy);
-    return rc;
-}
-
 int native_dump_make(PyObject *module)
 {
-    struct native_state *state = native_state_of(module);
-    struct native_dump *const dump = &state->dump;
-    if (make_types(module, state) < 0)
+    struct native_state *const state = native_state_of(module);
+    PyTypeObject **const type = &state->single_types[NATIVE_DUMPER];
+    if (native_single_make(module, NATIVE_DUMPER, &dumper_spec, NULL, dumper_enable, NULL) < 0 ||
+        native_single_make(module, NATIVE_ACCVLAB, &accvlab_spec, *type, dumper_enable, NULL) < 0)
         return -1;
-    dump->dumper = dump->type->tp_alloc(dump->type, 0);
-    dump->accvlab = dump->accvlab_type->tp_alloc(dump->accvlab_type, 0);
-    dump->dtypes = PyDict_New();
-    if (dump->dumper == NULL || dump->accvlab == NULL || dump->dtypes == NULL ||
-        native_tensor_make(dump) < 0)
-        return -1;
-    ((struct dumper *)dump->dumper)->state = ((struct dumper *)dump->accvlab)->state = state;
-    return 0;
+    /* An instance of a class derived from it would not be the one instance. */
+    (*type)->tp_flags &= ~(unsigned long)Py_TPFLAGS_BASETYPE;
+    state->dump.dtypes = PyDict_New();
+    PyObject *lazy = state->dump.dtypes != NULL ? native_new(state, NATIVE_LAZY) : NULL;
+    const int rc = lazy != NULL ? set_type_attribute(*type, lazy) : -1;
+    Py_XDECREF(lazy);
+    return rc == 0 ? native_tensor_make(&state->dump) : -1;
 }
 
 int native_dump_traverse(struct native_dump *dump, visitproc visit, void *arg)
 {
-    Py_VISIT((PyObject *)dump->type);
-    Py_VISIT((PyObject *)dump->lazy_type);
-    Py_VISIT((PyObject *)dump->accvlab_type);
-    Py_VISIT(dump->dumper);
-    Py_VISIT(dump->accvlab);
     Py_VISIT(dump->package);
     Py_VISIT(dump->torch_tensor);
     Py_VISIT(dump->torch_parameter);
@@ -466,9 +365,4 @@ void native_dump_clear(struct native_dump *dump)
     Py_CLEAR(dump->torch_parameter);
     Py_CLEAR(dump->torch_tensor);
     Py_CLEAR(dump->package);
-    Py_CLEAR(dump->accvlab);
-    Py_CLEAR(dump->dumper);
-    Py_CLEAR(dump->lazy_type);
-    Py_CLEAR(dump->accvlab_type);
-    Py_CLEAR(dump->type);
 }

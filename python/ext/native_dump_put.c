@@ -161,7 +161,7 @@ static PyObject *put(struct native_state *state, enum marey_dump_tree tree,
     value->line = native_dump_place.line;
     take_away();
     marey_status status;
-    NATIVE_UNLOCKED(status = marey_dump_put(tree, parts->part, parts->n, value));
+    EXT_UNLOCKED(status = marey_dump_put(tree, parts->part, parts->n, value));
     if (status != MAREY_OK)
         return native_raise(state, status);
     Py_RETURN_TRUE;
@@ -396,7 +396,7 @@ static PyObject *dump_find(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "ppd:dump_find", &search.nan, &search.inf, &search.over))
         return NULL;
     marey_status status;
-    NATIVE_UNLOCKED(status = marey_dump_visit_pending(search_visit, &search));
+    EXT_UNLOCKED(status = marey_dump_visit_pending(search_visit, &search));
     if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     if (search.what == NULL)
@@ -513,37 +513,19 @@ static PyObject *dump_set_count(PyObject *Py_UNUSED(module), PyObject *number)
 }
 
 PyMethodDef native_dump_functions[] = {
-    {"dump_enable", dump_enable, METH_VARARGS,
-     "dump_enable($module, dir, layout, mode, policy, memory, disk, writers, durable, first, last, "
-     "every, flight, stats, /)\n--\n\nSwitch the dumper on."},
-    {"dump_disable", dump_disable, METH_NOARGS,
-     "dump_disable($module, /)\n--\n\nSwitch the dumper off, once all is written."},
-    {"dump_put", (PyCFunction)(void (*)(void))dump_put, METH_FASTCALL,
-     "dump_put($module, tree, parts, data, type, permutation, phase, image, hand_over, /)\n--\n\n"
-     "Add a tensor; False for another object."},
-    {"dump_put_value", dump_put_value,
-     METH_VARARGS, "dump_put_value($module, tree, parts, kind, text, /)\n--\n\nAdd a value that is not a tensor."},
-    {"dump_simple", dump_simple, METH_O,
-     "dump_simple($module, yes, /)\n--\n\n"
-     "Say whether plain tensors may be added without asking marey/_dumper.py."},
-    {"dump_find", dump_find, METH_VARARGS,
-     "dump_find($module, nan, inf, over, /)\n--\n\n"
-     "What is the first tensor that waits and has such numbers?"},
-    {"dump_flush", dump_flush, METH_NOARGS,
-     "dump_flush($module, /)\n--\n\nEnd the step; the new count."},
-    {"dump_wait", dump_wait, METH_NOARGS,
-     "dump_wait($module, /)\n--\n\nWait until all steps are written."},
-    {"dump_trigger", dump_trigger, METH_O,
-     "dump_trigger($module, reason, /)\n--\n\nWrite what the flight recorder keeps."},
-    {"dump_is_wanted", dump_is_wanted, METH_NOARGS,
-     "dump_is_wanted($module, /)\n--\n\nWhether the step that is being added to will be kept."},
-    {"dump_pending", dump_pending, METH_O,
-     "dump_pending($module, tree, /)\n--\n\nHow many values wait in a tree."},
-    {"dump_clear", dump_clear, METH_O,
-     "dump_clear($module, tree, /)\n--\n\nForget what waits in a tree."},
-    {"dump_retype", dump_retype, METH_VARARGS,
-     "dump_retype($module, tree, type, /)\n--\n\nGive what waits in a tree another form."},
-    {"dump_set_count", dump_set_count, METH_O,
-     "dump_set_count($module, count, /)\n--\n\nSet the number of the step."},
+    {"dump_enable", dump_enable, METH_VARARGS, NULL},
+    {"dump_disable", dump_disable, METH_NOARGS, NULL},
+    {"dump_put", (PyCFunction)(void (*)(void))dump_put, METH_FASTCALL, NULL},
+    {"dump_put_value", dump_put_value, METH_VARARGS, NULL},
+    {"dump_simple", dump_simple, METH_O, NULL},
+    {"dump_find", dump_find, METH_VARARGS, NULL},
+    {"dump_flush", dump_flush, METH_NOARGS, NULL},
+    {"dump_wait", dump_wait, METH_NOARGS, NULL},
+    {"dump_trigger", dump_trigger, METH_O, NULL},
+    {"dump_is_wanted", dump_is_wanted, METH_NOARGS, NULL},
+    {"dump_pending", dump_pending, METH_O, NULL},
+    {"dump_clear", dump_clear, METH_O, NULL},
+    {"dump_retype", dump_retype, METH_VARARGS, NULL},
+    {"dump_set_count", dump_set_count, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

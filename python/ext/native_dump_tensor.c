@@ -100,9 +100,7 @@ static int know_torch(struct native_dump *dump)
 {
     if (MAREY_LIKELY(dump->torch_strided != NULL))
         return 1;
-    PyObject *name = PyUnicode_FromString("torch");
-    PyObject *torch = name != NULL ? PyImport_GetModule(name) : NULL;
-    Py_XDECREF(name);
+    PyObject *torch = native_imported("torch");
     if (torch == NULL)
         return PyErr_Occurred() ? -1 : 0;
     PyObject *nn = get(torch, "nn");
@@ -164,15 +162,13 @@ static int is_plain(struct native_dump *dump, PyObject *object, int *is_cuda)
 /* Which stream makes the data is torch's to say; without an answer it is the default stream. */
 static uintptr_t torch_stream(int32_t device)
 {
-    PyObject *name = PyUnicode_FromString("torch._C");
-    PyObject *torch = name != NULL ? PyImport_GetModule(name) : NULL;
+    PyObject *torch = native_imported("torch._C");
     PyObject *number =
         torch != NULL ? PyObject_CallMethod(torch, "_cuda_getCurrentRawStream", "i", device) : NULL;
     void *stream = number != NULL ? PyLong_AsVoidPtr(number) : NULL;
     PyErr_Clear();
     Py_XDECREF(number);
     Py_XDECREF(torch);
-    Py_XDECREF(name);
     return (uintptr_t)stream;
 }
 
@@ -209,25 +205,34 @@ out:
     return PyErr_Occurred() ? -1 : 1;
 }
 
-static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
-                    struct native_tensor *out)
+/* 1 for a tensor whose memory holds its numbers as they are, 0 for all others; -1 and an exception. */
+static int of_plain_torch(struct native_dump *dump, PyObject *object, struct native_tensor *out)
 {
     int is_cuda = 0;
     const int plain = is_plain(dump, object, &is_cuda);
     PyObject *dtype = plain > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;
-    const int number = dtype != NULL ? dtype_of(dump, dtype) : plain > 0 ? -1 : 0;
-    if (number == 0 && !may_convert)
-        no_such_type(object, dtype != NULL ? dtype : (PyObject *)Py_TYPE(object));
+    const int number = dtype != NULL ? dtype_of(dump, dtype) : plain > 0 ? -1 : plain;
     Py_XDECREF(dtype);
-    if (plain < 0 || number < 0 || (number == 0 && !may_convert))
+    if (number <= 0)
+        return number;
+    out->tensor.dtype = (enum marey_dtype)number;
+    return of_plain(dump, object, is_cuda, out);
+}
+
+static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
+                    struct native_tensor *out)
+{
+    const int rc = of_plain_torch(dump, object, out);
+    if (rc != 0)
+        return rc;
+    if (!may_convert) {
+        PyObject *dtype = torch_get(dump, object, NATIVE_DTYPE);
+        if (dtype != NULL)
+            no_such_type(object, dtype);
+        Py_XDECREF(dtype);
         return -1;
-    if (number > 0) {
-        out->tensor.dtype = (enum marey_dtype)number;
-        return of_plain(dump, object, is_cuda, out);
     }
-    PyObject *leaves = PyImport_ImportModule("marey._dump_leaves");
-    out->owner = leaves != NULL ? PyObject_CallMethod(leaves, "plain", "O", object) : NULL;
-    Py_XDECREF(leaves);
+    out->owner = ext_call("marey._dump_leaves", "plain", "(O)", object);
     return out->owner != NULL ? of_torch(dump, out->owner, 0, out) : -1;
 }
 
@@ -498,18 +503,9 @@ int native_tensor_init(struct native_state *state, PyObject *object, struct nati
 
 int native_tensor_init_plain(struct native_state *state, PyObject *object, struct native_tensor *out)
 {
-    struct native_dump *const dump = &state->dump;
-    int is_cuda = 0;
     make_empty(out);
-    int rc = know_torch(dump);
-    rc = rc > 0 ? is_plain(dump, object, &is_cuda) : rc;
-    PyObject *dtype = rc > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;
-    const int number = dtype != NULL ? dtype_of(dump, dtype) : rc > 0 ? -1 : rc;
-    Py_XDECREF(dtype);
-    if (number <= 0)
-        return number;
-    out->tensor.dtype = (enum marey_dtype)number;
-    return of_plain(dump, object, is_cuda, out);
+    const int knows = know_torch(&state->dump);
+    return knows > 0 ? of_plain_torch(&state->dump, object, out) : knows;
 }
 
 void native_tensor_fini(struct native_tensor *tensor)

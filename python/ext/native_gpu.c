@@ -18,7 +18,7 @@ static PyObject *gpu_start(PyObject *module, PyObject *args)
     if (is_later)
         return native_result(native_state_of(module), marey_gpu_start_later(&options));
     marey_status status;
-    NATIVE_UNLOCKED(status = marey_gpu_start(&options));
+    EXT_UNLOCKED(status = marey_gpu_start(&options));
     return native_result(native_state_of(module), status);
 }
 
@@ -29,7 +29,7 @@ static PyObject *gpu_stop_later(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyObject *gpu_settle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    NATIVE_UNLOCKED(marey_gpu_settle());
+    EXT_UNLOCKED(marey_gpu_settle());
     Py_RETURN_NONE;
 }
 
@@ -40,7 +40,7 @@ static PyObject *gpu_is_settled(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyObject *gpu_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    NATIVE_UNLOCKED(marey_gpu_stop());
+    EXT_UNLOCKED(marey_gpu_stop());
     Py_RETURN_NONE;
 }
 
@@ -49,14 +49,14 @@ static PyObject *gpu_pause(PyObject *Py_UNUSED(module), PyObject *args)
     const char *why = NULL;
     if (!PyArg_ParseTuple(args, "z:gpu_pause", &why))
         return NULL;
-    NATIVE_UNLOCKED(marey_gpu_pause(why));
+    EXT_UNLOCKED(marey_gpu_pause(why));
     Py_RETURN_NONE;
 }
 
 static PyObject *gpu_resume(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     marey_status status;
-    NATIVE_UNLOCKED(status = marey_gpu_resume());
+    EXT_UNLOCKED(status = marey_gpu_resume());
     return native_result(native_state_of(module), status);
 }
 
@@ -87,22 +87,15 @@ static PyObject *gpu_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 }
 
 PyMethodDef native_gpu_functions[] = {
-    {"gpu_start", gpu_start, METH_VARARGS,
-     "gpu_start($module, wait, warmup, active, repeat, later, /)\n--\n\n"
-     "Trace the GPU; later: a thread starts it."},
-    {"gpu_stop", gpu_stop, METH_NOARGS, "gpu_stop($module, /)\n--\n\nEnd it."},
-    {"gpu_stop_later", gpu_stop_later, METH_NOARGS,
-     "gpu_stop_later($module, /)\n--\n\nHave it ended by a thread; work so far has lower numbers."},
-    {"gpu_settle", gpu_settle, METH_NOARGS, "gpu_settle($module, /)\n--\n\nWait for that thread."},
-    {"gpu_is_settled", gpu_is_settled, METH_NOARGS,
-     "gpu_is_settled($module, /)\n--\n\nWhether that thread has nothing to do."},
-    {"gpu_pause", gpu_pause, METH_VARARGS,
-     "gpu_pause($module, why, /)\n--\n\nLet somebody else use CUPTI."},
-    {"gpu_resume", gpu_resume, METH_NOARGS, "gpu_resume($module, /)\n--\n\nEnd a pause."},
-    {"gpu_capture", gpu_capture, METH_O,
-     "gpu_capture($module, begins, /)\n--\n\nA capture of a CUDA graph begins, or has ended."},
-    {"gpu_is_on", gpu_is_on, METH_NOARGS, "gpu_is_on($module, /)\n--\n\nWhether it is on."},
-    {"gpu_counts", gpu_counts, METH_NOARGS,
-     "gpu_counts($module, /)\n--\n\nWhat was traced and lost so far, as a dict."},
+    {"gpu_start", gpu_start, METH_VARARGS, NULL},
+    {"gpu_stop", gpu_stop, METH_NOARGS, NULL},
+    {"gpu_stop_later", gpu_stop_later, METH_NOARGS, NULL},
+    {"gpu_settle", gpu_settle, METH_NOARGS, NULL},
+    {"gpu_is_settled", gpu_is_settled, METH_NOARGS, NULL},
+    {"gpu_pause", gpu_pause, METH_VARARGS, NULL},
+    {"gpu_resume", gpu_resume, METH_NOARGS, NULL},
+    {"gpu_capture", gpu_capture, METH_O, NULL},
+    {"gpu_is_on", gpu_is_on, METH_NOARGS, NULL},
+    {"gpu_counts", gpu_counts, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -110,12 +110,9 @@ static PyObject *phase_times(const struct marey_epoch_times *times)
     for (uint32_t i = 0; phases != NULL && i < times->n_phases; i++) {
         size_t len;
         const char *name = marey_site_name(times->phases[i].name, &len);
-        PyObject *key = PyUnicode_DecodeUTF8(name, (Py_ssize_t)len, "replace"),
-                 *ns = PyLong_FromUnsignedLongLong(times->phases[i].ns);
-        if (key == NULL || ns == NULL || PyDict_SetItem(phases, key, ns) < 0)
+        if (ext_put(phases, PyUnicode_DecodeUTF8(name, (Py_ssize_t)len, "replace"),
+                    PyLong_FromUnsignedLongLong(times->phases[i].ns)) < 0)
             Py_CLEAR(phases);
-        Py_XDECREF(key);
-        Py_XDECREF(ns);
     }
     return phases;
 }
@@ -145,26 +142,16 @@ static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
 }
 
 PyMethodDef native_iteration_functions[] = {
-    {"iteration_begin", (PyCFunction)(void (*)(void))iteration_begin, METH_FASTCALL,
-     "iteration_begin($module, driver='marey.iteration', /)\n--\n\nAn iteration begins."},
-    {"iteration_finish", (PyCFunction)(void (*)(void))iteration_finish, METH_FASTCALL,
-     "iteration_finish($module, samples=None, driver='marey.iteration', /)\n--\n\n"
-     "An iteration ends; whether it counts, as no other driver does the counting."},
-    {"step_hint", (PyCFunction)(void (*)(void))step_hint, METH_FASTCALL,
-     "step_hint($module, what, who=0, samples=0.0, /)\n--\n\n"
-     "An optimizer `who` made an update (1), the program asks for a batch (2), and gets one of "
-     "`samples` training samples (3)."},
-    {"auto_is_on", auto_is_on, METH_NOARGS,
-     "auto_is_on($module, /)\n--\n\nWhether the option auto=1 is on."},
+    {"iteration_begin", (PyCFunction)(void (*)(void))iteration_begin, METH_FASTCALL, NULL},
+    {"iteration_finish", (PyCFunction)(void (*)(void))iteration_finish, METH_FASTCALL, NULL},
+    {"step_hint", (PyCFunction)(void (*)(void))step_hint, METH_FASTCALL, NULL},
+    {"auto_is_on", auto_is_on, METH_NOARGS, NULL},
     {"set_warmup", iteration_set_warmup, METH_O,
      "set_warmup($module, iterations, /)\n--\n\n"
      "The first iterations of the process are warm-up. Before or during them."},
-    {"epoch_begin", epoch_begin, METH_VARARGS,
-     "epoch_begin($module, number=None, /)\n--\n\nAn epoch begins; None counts on."},
-    {"epoch_last", epoch_last, METH_NOARGS,
-     "epoch_last($module, /)\n--\n\n"
-     "What the last epoch that ended was made of, as a dict; None before that."},
-    {"epoch_end", epoch_end, METH_NOARGS, "epoch_end($module, /)\n--\n\nThe epoch ends."},
+    {"epoch_begin", epoch_begin, METH_VARARGS, NULL},
+    {"epoch_last", epoch_last, METH_NOARGS, NULL},
+    {"epoch_end", epoch_end, METH_NOARGS, NULL},
     {"progress", progress, METH_NOARGS,
      "progress($module, /)\n--\n\n"
      "How far this process is: iterations (warm-up among them), epochs, and who counts, as a "

@@ -162,12 +162,9 @@ static PyObject *measured_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py
     return NULL;
 }
 
-static void measured_dealloc(PyObject *self)
+static void measured_finalize(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(((struct native_range *)self)->name);
-    type->tp_free(self);
-    Py_DECREF(type);
+    Py_CLEAR(((struct native_range *)self)->name);
 }
 
 static PyMethodDef measured_methods[] = {
@@ -187,20 +184,15 @@ static PyType_Slot measured_slots[] = {
     {Py_tp_repr, measured_repr},
     {Py_tp_methods, measured_methods},
     {Py_tp_members, measured_members},
-    {Py_tp_dealloc, measured_dealloc},
+    {Py_tp_finalize, measured_finalize},
     {0, NULL},
 };
-static PyType_Spec measured_spec = {
+PyType_Spec native_measured_spec = {
     .name = "marey.Measurement",
     .basicsize = sizeof(struct native_range),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = measured_slots,
 };
-
-PyTypeObject *native_measured_type(PyObject *module)
-{
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &measured_spec, NULL);
-}
 
 /* The one object of a name while there is room to keep it. */
 static PyObject *measured_make(struct native_state *state, PyObject *name, marey_id id)
@@ -208,10 +200,7 @@ static PyObject *measured_make(struct native_state *state, PyObject *name, marey
     PyObject *known = PyDict_GetItemWithError(state->measured, name);
     if (known != NULL)
         return Py_NewRef(known);
-    struct native_range *made =
-        PyErr_Occurred()
-            ? NULL
-            : (struct native_range *)state->measured_type->tp_alloc(state->measured_type, 0);
+    struct native_range *made = PyErr_Occurred() ? NULL : native_new(state, NATIVE_MEASURED);
     if (made == NULL)
         return NULL;
     made->id = id;

@@ -83,17 +83,33 @@ int native_truth(PyObject *value, uint32_t *out)
 
 /* ---- types with one instance ---- */
 
-PyObject *native_single_get(PyObject *single, native_fastcall *enable, PyObject *const *args,
-                            size_t nargsf, PyObject *kwnames)
+static PyObject *single_of(PyTypeObject *type)
 {
+    const struct native_state *const state = PyType_GetModuleState(type);
+    size_t i = 0;
+    while (i + 1 < NATIVE_N_SINGLES && state->single_types[i] != type)
+        i++;
+    return state->singles[i];
+}
+
+static PyObject *single_call(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *const single = single_of((PyTypeObject *)type);
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     if (MAREY_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
-        PyObject *enabled = enable(single, args, nargs, kwnames);
+        PyObject *enabled = ((struct native_single *)single)->enable(single, args, nargs, kwnames);
         if (enabled == NULL)
             return NULL;
         Py_DECREF(enabled);
     }
     return Py_NewRef(single);
+}
+
+/* Reached only by Type.__new__(); arguments are for the call. */
+PyObject *native_single_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                            PyObject *Py_UNUSED(kwargs))
+{
+    return Py_NewRef(single_of(type));
 }
 
 PyObject *native_single_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
@@ -107,26 +123,22 @@ int native_single_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-void native_single_dealloc(PyObject *self)
+int native_single_make(PyObject *module, enum native_single_type number, PyType_Spec *spec,
+                       PyTypeObject *base, native_fastcall *enable, vectorcallfunc call)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
-int native_single_make(PyObject *module, PyType_Spec *spec, vectorcallfunc type_call,
-                       vectorcallfunc call, PyTypeObject **type, PyObject **single)
-{
-    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
-    if (*type == NULL)
+    struct native_state *const state = native_state_of(module);
+    PyTypeObject *const type =
+        (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
+    state->single_types[number] = type;
+    struct native_single *const single =
+        type != NULL ? (struct native_single *)type->tp_alloc(type, 0) : NULL;
+    state->singles[number] = (PyObject *)single;
+    if (single == NULL)
         return -1;
-    (*type)->tp_vectorcall = type_call;
-    *single = (*type)->tp_alloc(*type, 0);
-    if (*single == NULL)
-        return -1;
-    ((struct native_single *)*single)->state = native_state_of(module);
-    ((struct native_single *)*single)->vectorcall = call;
+    type->tp_vectorcall = single_call;
+    single->state = state;
+    single->enable = enable;
+    single->vectorcall = call;
     return 0;
 }
 
@@ -169,24 +181,27 @@ static int make_exceptions(struct native_state *state)
 
 static int make_types(PyObject *module, struct native_state *state)
 {
-    state->range_type = native_range_type(module);
-    state->wrapper_type = state->range_type != NULL ? native_wrapper_type(module) : NULL;
-    state->ready_type = state->wrapper_type != NULL ? native_ready_type(module) : NULL;
-    state->measured_type = state->ready_type != NULL ? native_measured_type(module) : NULL;
-    if (state->measured_type == NULL || native_nvtx_make(module) < 0 ||
-        native_stopwatch_make(module) < 0 || native_dump_make(module) < 0 ||
-        native_signature_make(module) < 0 || calls_make(module) < 0)
+    static PyType_Spec *const specs[NATIVE_N_TYPES] = {
+        [NATIVE_RANGE] = &native_range_spec,     [NATIVE_WRAPPER] = &native_wrapper_spec,
+        [NATIVE_READY] = &native_ready_spec,     [NATIVE_MEASURED] = &native_measured_spec,
+        [NATIVE_LAZY] = &native_lazy_spec,       [NATIVE_SIGNER] = &native_signer_spec,
+        [NATIVE_PROFILER] = &calls_profiler_spec};
+    for (size_t i = 0; i < NATIVE_N_TYPES; i++) {
+        state->types[i] = (PyTypeObject *)PyType_FromModuleAndSpec(module, specs[i], NULL);
+        if (state->types[i] == NULL || PyModule_AddType(module, state->types[i]) < 0)
+            return -1;
+    }
+    if (native_nvtx_make(module) < 0 || native_stopwatch_make(module) < 0 ||
+        native_dump_make(module) < 0 || calls_make(module) < 0)
         return -1;
     native_cuda_make();
-    state->ready = state->ready_type->tp_alloc(state->ready_type, 0);
+    state->ready = native_new(state, NATIVE_READY);
     state->handles = PyContextVar_New("marey.async_ranges", NULL);
     state->ranges = PyDict_New();
     state->ids = PyDict_New();
     state->measured = PyDict_New();
-    return state->ready != NULL && state->handles != NULL && state->ranges != NULL &&
-                   state->ids != NULL && state->measured != NULL
-               ? 0
-               : -1;
+    state->formatters = PyDict_New();
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 static int native_exec(PyObject *module)
@@ -205,15 +220,15 @@ static int native_exec(PyObject *module)
     const struct {
         const char *name;
         PyObject *object;
-    } objects[] = {{"MareyError", state->error},
-                   {"RangeError", state->range_error},
-                   {"StateError", state->state_error},
-                   {"NVTXRangeWrapper", (PyObject *)state->nvtx_type},
-                   {"Stopwatch", (PyObject *)state->stopwatch_type},
-                   {"TensorDumper", (PyObject *)state->dump.type},
-                   {"AccvlabTensorDumper", (PyObject *)state->dump.accvlab_type},
-                   {"Measurement", (PyObject *)state->measured_type},
-                   {"Range", (PyObject *)state->range_type}};
+    } objects[] = {
+        {"MareyError", state->error},
+        {"RangeError", state->range_error},
+        {"StateError", state->state_error},
+        {"NVTXRangeWrapper", (PyObject *)state->single_types[NATIVE_NVTX]},
+        {"Stopwatch", (PyObject *)state->single_types[NATIVE_STOPWATCH]},
+        {"TensorDumper", (PyObject *)state->single_types[NATIVE_DUMPER]},
+        {"AccvlabTensorDumper", (PyObject *)state->single_types[NATIVE_ACCVLAB]},
+    };
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
         if (PyModule_AddObjectRef(module, objects[i].name, objects[i].object) < 0)
             return -1;
@@ -223,24 +238,8 @@ static int native_exec(PyObject *module)
 }
 
 /* Objects of the state, in the order in which they are cleared. */
-#define OBJECTS(X)                                                                                 \
-    X(ranges)                                                                                      \
-    X(ids)                                                                                         \
-    X(formatters)                                                                                  \
-    X(handles)                                                                                     \
-    X(ready)                                                                                       \
-    X(ready_type)                                                                                  \
-    X(wrapper_type)                                                                                \
-    X(range_type)                                                                                  \
-    X(measured)                                                                                    \
-    X(stopwatch)                                                                                   \
-    X(measured_type)                                                                               \
-    X(stopwatch_type)                                                                              \
-    X(nvtx)                                                                                        \
-    X(nvtx_type)                                                                                   \
-    X(state_error)                                                                                 \
-    X(range_error)                                                                                 \
-    X(error)
+#define OBJECTS(X) X(ranges) X(ids) X(formatters) X(handles) X(ready) X(measured)
+#define ERRORS(X) X(state_error) X(range_error) X(error)
 #define VISIT(name) Py_VISIT((PyObject *)state->name);
 #define CLEAR(name) Py_CLEAR(state->name);
 
@@ -257,6 +256,13 @@ static int native_traverse(PyObject *module, visitproc visit, void *arg)
 {
     struct native_state *state = native_state_of(module);
     OBJECTS(VISIT)
+    ERRORS(VISIT)
+    for (size_t i = 0; i < NATIVE_N_TYPES; i++)
+        Py_VISIT((PyObject *)state->types[i]);
+    for (size_t i = 0; i < NATIVE_N_SINGLES; i++) {
+        Py_VISIT(state->singles[i]);
+        Py_VISIT((PyObject *)state->single_types[i]);
+    }
     const struct native_slot *const slots[] = {state->range_slots, state->id_slots,
                                                state->measured_slots};
     int rc = native_dump_traverse(&state->dump, visit, arg);
@@ -283,6 +289,13 @@ static int native_clear(PyObject *module)
     native_dump_clear(&state->dump);
     native_phases_clear(&state->phases);
     OBJECTS(CLEAR)
+    for (size_t i = 0; i < NATIVE_N_TYPES; i++)
+        Py_CLEAR(state->types[i]);
+    for (size_t i = NATIVE_N_SINGLES; i-- > 0;) { /* one is derived from the one before */
+        Py_CLEAR(state->singles[i]);
+        Py_CLEAR(state->single_types[i]);
+    }
+    ERRORS(CLEAR)
     return 0;
 }
 

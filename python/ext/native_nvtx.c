@@ -102,7 +102,7 @@ static PyObject *nvtx_enable(PyObject *self, PyObject *const *args, Py_ssize_t n
         return NULL;
     native_nesting_renew(); /* blocks that are open were not checked when they were entered */
     marey_status status;
-    NATIVE_UNLOCKED(status = marey_nvtx_enable(&options));
+    EXT_UNLOCKED(status = marey_nvtx_enable(&options));
     return native_result(native_single_state(self), status);
 }
 
@@ -119,19 +119,6 @@ static PyObject *nvtx_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(clos
 }
 
 /* ---- the one instance ---- */
-
-static PyObject *nvtx_call(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-{
-    const struct native_state *state = PyType_GetModuleState((PyTypeObject *)type);
-    return native_single_get(state->nvtx, nvtx_enable, args, nargsf, kwnames);
-}
-
-/* Reached by NVTXRangeWrapper.__new__() only; arguments are for the call. */
-static PyObject *nvtx_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
-{
-    const struct native_state *state = PyType_GetModuleState(type);
-    return Py_NewRef(state->nvtx);
-}
 
 static PyMethodDef nvtx_methods[] = {
     {"enable", NATIVE_FASTCALL(nvtx_enable),
@@ -166,11 +153,10 @@ PyDoc_STRVAR(
 
 static PyType_Slot nvtx_slots[] = {
     {Py_tp_doc, (void *)nvtx_doc},
-    {Py_tp_new, nvtx_new},
+    {Py_tp_new, native_single_new},
     {Py_tp_methods, nvtx_methods},
     {Py_tp_getset, nvtx_getset},
     {Py_tp_traverse, native_single_traverse},
-    {Py_tp_dealloc, native_single_dealloc},
     {0, NULL},
 };
 static PyType_Spec nvtx_spec = {
@@ -182,8 +168,7 @@ static PyType_Spec nvtx_spec = {
 
 int native_nvtx_make(PyObject *module)
 {
-    struct native_state *state = native_state_of(module);
-    return native_single_make(module, &nvtx_spec, nvtx_call, NULL, &state->nvtx_type, &state->nvtx);
+    return native_single_make(module, NATIVE_NVTX, &nvtx_spec, NULL, nvtx_enable, NULL);
 }
 
 /* ---- ranges by handle, for marey.numba_nvtx: compiled code calls the functions of libmarey by their addresses ---- */

@@ -100,7 +100,8 @@ static int make_pair(struct native_state *state, PyObject *name)
     PyObject *range, *text, *pair = PyObject_CallFunctionObjArgs(state->phases.make, name, NULL);
     if (pair == NULL)
         return -1;
-    const int is_pair = PyArg_ParseTuple(pair, "O!U:phase", state->range_type, &range, &text);
+    const int is_pair =
+        PyArg_ParseTuple(pair, "O!U:phase", state->types[NATIVE_RANGE], &range, &text);
     const int rc = is_pair ? PyDict_SetItem(state->phases.vocabulary, name, pair) : -1;
     Py_DECREF(pair);
     return rc;
@@ -248,22 +249,12 @@ void native_phases_clear(struct native_phases *phases)
 }
 
 PyMethodDef native_phase_functions[] = {
-    {"phase", phase, METH_O,
-     "phase($module, name, /)\n--\n\n"
-     "A phase begins; None ends the one that is open. The one before, or None."},
-    {"phase_enter", phase_enter, METH_O,
-     "phase_enter($module, name, /)\n--\n\nEnter a phase of the vocabulary."},
-    {"phase_leave", phase_leave, METH_NOARGS,
-     "phase_leave($module, /)\n--\n\nLeave the phase that was entered last."},
-    {"phase_depth", phase_depth, METH_NOARGS, "phase_depth($module, /)\n--\n\nHow many are entered."},
-    {"phase_now", phase_now, METH_NOARGS,
-     "phase_now($module, /)\n--\n\nThe phase that goes on, or None."},
-    {"phase_annotate", phase_annotate, METH_O,
-     "phase_annotate($module, annotate, /)\n--\n\n"
-     "Let each phase be the context manager annotate(text) as well; None: no longer."},
-    {"phase_vocabulary", phase_vocabulary, METH_O,
-     "phase_vocabulary($module, make, /)\n--\n\n"
-     "Say, once, how a phase is made: make(name) gives its range and text, or raises for what is "
-     "none."},
+    {"phase", phase, METH_O, NULL},
+    {"phase_enter", phase_enter, METH_O, NULL},
+    {"phase_leave", phase_leave, METH_NOARGS, NULL},
+    {"phase_depth", phase_depth, METH_NOARGS, NULL},
+    {"phase_now", phase_now, METH_NOARGS, NULL},
+    {"phase_annotate", phase_annotate, METH_O, NULL},
+    {"phase_vocabulary", phase_vocabulary, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -135,17 +135,12 @@ static PyType_Slot range_slots[] = {
     {Py_tp_getset, range_getset},       {Py_tp_traverse, range_traverse},
     {Py_tp_dealloc, range_dealloc},     {0, NULL},
 };
-static PyType_Spec range_spec = {
+PyType_Spec native_range_spec = {
     .name = "marey.Range",
     .basicsize = sizeof(struct native_range),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
     .slots = range_slots,
 };
-
-PyTypeObject *native_range_type(PyObject *module)
-{
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &range_spec, NULL);
-}
 
 static PyType_Slot own_slots[] = {
     {Py_tp_traverse, range_traverse},
@@ -210,13 +205,13 @@ static PyObject *range_make(PyObject *module, const struct native_site_key *key,
     if (native_site(key, place, &id) < 0)
         return NULL;
     if (kept_as == NULL || PyDict_GET_SIZE(state->ranges) >= NATIVE_MAX_NAMES)
-        return (PyObject *)range_create(state->range_type, key, id);
+        return (PyObject *)range_create(state->types[NATIVE_RANGE], key, id);
     struct native_range *range;
     if (state->n_own_types < OWN_TYPES) {
         state->n_own_types++;
-        range = range_create_own(module, state->range_type, key, id);
+        range = range_create_own(module, state->types[NATIVE_RANGE], key, id);
     } else {
-        range = range_create(state->range_type, key, id);
+        range = range_create(state->types[NATIVE_RANGE], key, id);
     }
     if (range != NULL && PyDict_SetItem(state->ranges, kept_as, (PyObject *)range) < 0)
         Py_CLEAR(range);
@@ -296,7 +291,8 @@ static PyObject *range_with_payload(PyObject *module, const struct native_site_k
     struct native_range *plain = (struct native_range *)range_of_site(module, key, NULL);
     if (plain == NULL)
         return NULL;
-    struct native_range *range = range_create(native_state_of(module)->range_type, key, plain->id);
+    struct native_range *range =
+        range_create(native_state_of(module)->types[NATIVE_RANGE], key, plain->id);
     Py_DECREF(plain);
     if (range != NULL && native_payload(payload, &range->payload, &range->payload_owner) < 0)
         Py_CLEAR(range);

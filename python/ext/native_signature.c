@@ -89,16 +89,14 @@ static PyObject *signer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return NULL;
 }
 
-static void signer_dealloc(PyObject *object)
+static void signer_finalize(PyObject *object)
 {
     struct signer *const self = (struct signer *)object;
-    PyTypeObject *const type = Py_TYPE(object);
     calls_signer_destroy(self->signer);
     Py_XDECREF(self->texts);
-    type->tp_free(object);
-    Py_DECREF(type);
 }
 
+/* The number of the signature of a call with these values. */
 static PyObject *signer_sign(PyObject *object, PyObject *args)
 {
     enum { MAX_PARAMETERS = 1024 };
@@ -132,42 +130,23 @@ static PyObject *signer_widened(PyObject *self, PyObject *Py_UNUSED(unused))
 }
 
 static PyMethodDef signer_methods[] = {
-    {"sign", signer_sign, METH_VARARGS,
-     "sign($self, function, code, values, /)\n--\n\nThe number of the signature of a call with "
-     "these "
-     "values."},
-    {"texts", signer_texts, METH_NOARGS,
-     "texts($self, /)\n--\n\n(text, elements) of each signature; the first has number 1."},
-    {"widened", signer_widened, METH_NOARGS,
-     "widened($self, /)\n--\n\nHow many calls had a signature that covers several."},
+    {"sign", signer_sign, METH_VARARGS, NULL},
+    {"texts", signer_texts, METH_NOARGS, NULL},
+    {"widened", signer_widened, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int native_signature_make(PyObject *module)
-{
-    static PyType_Slot slots[] = {
-        {Py_tp_new, signer_new},
-        {Py_tp_dealloc, signer_dealloc},
-        {Py_tp_methods, signer_methods},
-        {Py_tp_doc, (void *)"Signer(level, depth, most, requires_grad, /)\n--\n\nWhat functions "
-                            "are called with, as "
-                            "numbers and texts."},
-        {0, NULL},
-    };
-    static PyType_Spec spec = {
-        .name = "marey._native.Signer",
-        .basicsize = sizeof(struct signer),
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-        .slots = slots,
-    };
-    struct native_state *const state = native_state_of(module);
-    state->formatters = PyDict_New();
-    PyObject *type = state->formatters != NULL ? PyType_FromModuleAndSpec(module, &spec, NULL) : NULL;
-    const int rc = type != NULL ? PyModule_AddObject(module, "Signer", type) : -1;
-    if (rc < 0)
-        Py_XDECREF(type);
-    return rc;
-}
+static PyType_Slot signer_slots[] = {
+    {Py_tp_new, signer_new},
+    {Py_tp_finalize, signer_finalize},
+    {Py_tp_methods, signer_methods},
+    {0, NULL},
+};
+PyType_Spec native_signer_spec = {
+    .name = "marey._native.Signer",
+    .basicsize = sizeof(struct signer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = signer_slots,
+};
 
 static PyObject *display(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -178,11 +157,7 @@ static PyObject *display(PyObject *Py_UNUSED(module), PyObject *args)
 }
 
 PyMethodDef native_signature_functions[] = {
-    {"register", register_formatter, METH_VARARGS,
-     "register($module, type, formatter, /)\n--\n\nTell values of a type by a function, or no "
-     "longer "
-     "(None)."},
-    {"signature_display", display,
-     METH_VARARGS, "signature_display($module, name, text, /)\n--\n\nA function with its signature, as tables have it."},
+    {"register", register_formatter, METH_VARARGS, NULL},
+    {"signature_display", display, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -122,7 +122,7 @@ static int print_due(struct native_state *state, PyObject *report)
     if (state->told_of_print)
         PyErr_Clear();
     else
-        PyErr_WriteUnraisable(state->stopwatch);
+        PyErr_WriteUnraisable(state->singles[NATIVE_STOPWATCH]);
     state->told_of_print = 1;
     return 0;
 }
@@ -226,7 +226,7 @@ static PyObject *stopwatch_enable(PyObject *self, PyObject *const *args, Py_ssiz
         enable_arguments(values, &options, &strict) < 0)
         return NULL;
     marey_status status;
-    NATIVE_UNLOCKED(status = marey_stopwatch_enable(&options));
+    EXT_UNLOCKED(status = marey_stopwatch_enable(&options));
     if (status != MAREY_OK)
         return native_raise(native_single_state(self), status);
     native_single_state(self)->strict = strict != 0;
@@ -368,21 +368,6 @@ METHOD_OF_PACKAGE(gather)
 
 /* ---- the one instance ---- */
 
-static PyObject *stopwatch_call(PyObject *type, PyObject *const *args, size_t nargsf,
-                                PyObject *kwnames)
-{
-    const struct native_state *state = PyType_GetModuleState((PyTypeObject *)type);
-    return native_single_get(state->stopwatch, stopwatch_enable, args, nargsf, kwnames);
-}
-
-/* Reached by Stopwatch.__new__() only; arguments are for the call. */
-static PyObject *stopwatch_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
-                               PyObject *Py_UNUSED(kwargs))
-{
-    const struct native_state *state = PyType_GetModuleState(type);
-    return Py_NewRef(state->stopwatch);
-}
-
 static PyMethodDef stopwatch_methods[] = {
     {"enable", NATIVE_FASTCALL(stopwatch_enable),
      "enable($self, /, num_warmup_iters=0, print_every_n_iters=None, do_cuda_sync=False, gpu=None, "
@@ -458,15 +443,10 @@ PyDoc_STRVAR(
     "@sw(\"load\") a function.");
 
 static PyType_Slot stopwatch_slots[] = {
-    {Py_tp_doc, (void *)stopwatch_doc},
-    {Py_tp_new, stopwatch_new},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_members, stopwatch_members},
-    {Py_tp_methods, stopwatch_methods},
-    {Py_tp_getset, stopwatch_getset},
-    {Py_tp_traverse, native_single_traverse},
-    {Py_tp_dealloc, native_single_dealloc},
-    {0, NULL},
+    {Py_tp_doc, (void *)stopwatch_doc},       {Py_tp_new, native_single_new},
+    {Py_tp_call, PyVectorcall_Call},          {Py_tp_members, stopwatch_members},
+    {Py_tp_methods, stopwatch_methods},       {Py_tp_getset, stopwatch_getset},
+    {Py_tp_traverse, native_single_traverse}, {0, NULL},
 };
 static PyType_Spec stopwatch_spec = {
     .name = "marey.Stopwatch",
@@ -478,10 +458,7 @@ static PyType_Spec stopwatch_spec = {
 
 int native_stopwatch_make(PyObject *module)
 {
-    struct native_state *state = native_state_of(module);
-    if (native_single_make(module, &stopwatch_spec, stopwatch_call, stopwatch_measure,
-                           &state->stopwatch_type, &state->stopwatch) < 0)
-        return -1;
     marey_stopwatch_set_printer(printer, NULL);
-    return 0;
+    return native_single_make(module, NATIVE_STOPWATCH, &stopwatch_spec, NULL, stopwatch_enable,
+                              stopwatch_measure);
 }

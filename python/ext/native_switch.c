@@ -17,7 +17,7 @@ static PyObject *switch_start(PyObject *module, PyObject *args)
     if (!marey_enabled())
         native_nesting_renew();
     marey_status status;
-    NATIVE_UNLOCKED(status = marey_start(&options));
+    EXT_UNLOCKED(status = marey_start(&options));
     Py_DECREF(path);
     if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
@@ -30,7 +30,7 @@ static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     calls_unwatch();
     marey_status status;
-    NATIVE_UNLOCKED(status = marey_stop());
+    EXT_UNLOCKED(status = marey_stop());
     native_nesting_renew();
     return native_result(native_state_of(module), status);
 }
@@ -40,7 +40,7 @@ static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
     native_state_of(module)->strict = 0; /* as libmarey knows nothing of it */
     native_phases_forget(&native_state_of(module)->phases);
     calls_unwatch();
-    NATIVE_UNLOCKED(marey_reset());
+    EXT_UNLOCKED(marey_reset());
     native_nesting_renew();
     Py_RETURN_NONE;
 }
@@ -103,8 +103,7 @@ static PyObject *switch_allow_attach(PyObject *module, PyObject *const *args, Py
         PyErr_Format(PyExc_ValueError, "%d is not a process id; None allows any process", pid);
         return NULL;
     }
-    const marey_status status = marey_allow_attach(pid);
-    return native_result(native_state_of(module), status);
+    return native_result(native_state_of(module), marey_allow_attach(pid));
 }
 
 static PyObject *switch_rank(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
@@ -167,38 +166,26 @@ static PyObject *switch_library_path(PyObject *Py_UNUSED(module), PyObject *Py_U
 }
 
 PyMethodDef native_switch_functions[] = {
-    {"start", switch_start,
-     METH_VARARGS, "start($module, path, options, /)\n--\n\nBegin a recording; options as MAREY_OPTIONS writes them."},
-    {"stop", switch_stop, METH_NOARGS,
-     "stop($module, /)\n--\n\nEnd the recording and write what is in memory."},
-    {"reset", switch_reset, METH_NOARGS,
-     "reset($module, /)\n--\n\nStop, and forget options and nesting stacks."},
+    {"start", switch_start, METH_VARARGS, NULL},
+    {"stop", switch_stop, METH_NOARGS, NULL},
+    {"reset", switch_reset, METH_NOARGS, NULL},
     {"enabled", switch_enabled, METH_NOARGS,
      "enabled($module, /)\n--\n\nWhether a recording is open."},
     {"set_rank", NATIVE_FASTCALL(switch_set_rank),
      "set_rank($module, /, rank, world_size=-1)\n--\n\nSay which rank this process is."},
-    {"set_worker", switch_set_worker, METH_O,
-     "set_worker($module, number, /)\n--\n\nSay which worker of a data loader this process is."},
+    {"set_worker", switch_set_worker, METH_O, NULL},
     {"allow_attach", NATIVE_FASTCALL(switch_allow_attach),
      "allow_attach($module, /, pid=None)\n--\n\n"
      "Let a sampling profiler of the same user attach to this process; pid: only that one."},
-    {"run_id", switch_run_id, METH_NOARGS,
-     "run_id($module, /)\n--\n\n"
-     "What processes of one run share, as the launcher says it; None when it does not."},
-    {"rank", switch_rank, METH_NOARGS,
-     "rank($module, /)\n--\n\nWhich rank this process is and of how many, -1 when nobody said."},
-    {"set_versions", switch_set_versions, METH_O,
-     "set_versions($module, text, /)\n--\n\nSay which versions the figures depend on."},
-    {"set_experiment", switch_set_experiment, METH_VARARGS,
-     "set_experiment($module, experiment, strategy, /)\n--\n\n"
-     "Say what the run is compared with in reports of scaling; None: as it is."},
+    {"run_id", switch_run_id, METH_NOARGS, NULL},
+    {"rank", switch_rank, METH_NOARGS, NULL},
+    {"set_versions", switch_set_versions, METH_O, NULL},
+    {"set_experiment", switch_set_experiment, METH_VARARGS, NULL},
     {"recording_path", switch_recording_path,
      METH_NOARGS, "recording_path($module, /)\n--\n\nThe directory of the recording that is open or was last; \"\" before any."},
     {"counts", switch_counts, METH_NOARGS,
      "counts($module, /)\n--\n\nWhat the recording has taken and lost so far, as a dict."},
-    {"options_help", switch_options_help, METH_NOARGS,
-     "options_help($module, /)\n--\n\nOne line per option of start(): name, default, meaning."},
-    {"library_path", switch_library_path, METH_NOARGS,
-     "library_path($module, /)\n--\n\nThe file libmarey was loaded from."},
+    {"options_help", switch_options_help, METH_NOARGS, NULL},
+    {"library_path", switch_library_path, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -50,12 +50,8 @@ static PyObject *torch_operators(PyObject *module, PyObject *args)
 }
 
 PyMethodDef native_torch_functions[] = {
-    {"torch_open", torch_open, METH_VARARGS,
-     "torch_open($module, path, /)\n--\n\nFind PyTorch's functions in its library."},
-    {"torch_learn", torch_learn,
-     METH_VARARGS, "torch_learn($module, phase, /)\n--\n\nLearn where inputs lie, from operators that run between the calls."},
-    {"torch_operators", torch_operators, METH_VARARGS,
-     "torch_operators($module, is_on, shapes, sequence, /)\n--\n\nRecord operators, or no longer; "
-     "whether shapes are known."},
+    {"torch_open", torch_open, METH_VARARGS, NULL},
+    {"torch_learn", torch_learn, METH_VARARGS, NULL},
+    {"torch_operators", torch_operators, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

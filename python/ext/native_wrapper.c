@@ -70,7 +70,7 @@ static int is_measurement(const struct native_range *range)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)range);
     const struct native_state *state = PyType_GetModuleState(type);
-    return type == state->measured_type;
+    return type == state->types[NATIVE_MEASURED];
 }
 
 static PyObject *wrapper_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
@@ -150,7 +150,7 @@ static PyType_Slot wrapper_slots[] = {
     {Py_tp_traverse, wrapper_traverse}, {Py_tp_clear, wrapper_clear},
     {Py_tp_dealloc, wrapper_dealloc},   {0, NULL},
 };
-static PyType_Spec wrapper_spec = {
+PyType_Spec native_wrapper_spec = {
     .name = "marey._native.Wrapper",
     .basicsize = sizeof(struct wrapper),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
@@ -158,35 +158,19 @@ static PyType_Spec wrapper_spec = {
     .slots = wrapper_slots,
 };
 
-PyTypeObject *native_wrapper_type(PyObject *module)
-{
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &wrapper_spec, NULL);
-}
-
-/* Let it look like the function: name, docstring, module, annotations, __wrapped__. */
-static int dress(PyObject *wrapper, PyObject *function)
-{
-    PyObject *functools = PyImport_ImportModule("functools");
-    PyObject *dressed =
-        functools != NULL ? PyObject_CallMethod(functools, "update_wrapper", "OO", wrapper, function)
-                          : NULL;
-    Py_XDECREF(dressed);
-    Py_XDECREF(functools);
-    return dressed != NULL ? 0 : -1;
-}
-
 static PyObject *wrap_plain(struct native_range *range, PyObject *function)
 {
     const struct native_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)range));
-    struct wrapper *wrapper = (struct wrapper *)state->wrapper_type->tp_alloc(state->wrapper_type, 0);
+    struct wrapper *wrapper = native_new(state, NATIVE_WRAPPER);
     if (wrapper == NULL)
         return NULL;
     wrapper->vectorcall = is_measurement(range) ? wrapper_call_measured : wrapper_call;
     wrapper->function = Py_NewRef(function);
     wrapper->range = (struct native_range *)Py_NewRef((PyObject *)range);
-    if (dress((PyObject *)wrapper, function) < 0)
-        Py_CLEAR(wrapper);
-    return (PyObject *)wrapper;
+    /* Let it look like the function: name, docstring, module, annotations, __wrapped__. */
+    PyObject *dressed = ext_call("functools", "update_wrapper", "OO", wrapper, function);
+    Py_DECREF(wrapper);
+    return dressed; /* which is the wrapper */
 }
 
 /* The function of marey/_resume.py that wraps functions whose code has `flags`; NULL for a plain one. */
@@ -215,11 +199,7 @@ static PyObject *wrap_function(struct native_range *range, PyObject *function)
                         "or measure what lies between two awaits");
         return NULL;
     }
-    PyObject *resume = PyImport_ImportModule("marey._resume");
-    PyObject *wrapped =
-        resume != NULL ? PyObject_CallMethod(resume, by, "OO", (PyObject *)range, function) : NULL;
-    Py_XDECREF(resume);
-    return wrapped;
+    return ext_call("marey._resume", by, "OO", (PyObject *)range, function);
 }
 
 /* A classmethod or staticmethod: what is inside is wrapped, and the descriptor made anew around it. */

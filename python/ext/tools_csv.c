@@ -8,8 +8,6 @@
 
 enum { MAX_COLUMNS = 32 };
 
-#define CAPSULE "marey._tools.rows"
-
 static const struct kind {
     const char *name;
     enum marey_type type;
@@ -125,12 +123,7 @@ static marey_table *table_of_rows(const struct tools_state *state, const char *n
     return NULL;
 }
 
-static void destroy_table(PyObject *capsule)
-{
-    marey_table_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
-}
-
-PyObject *tools_make_table(PyObject *module, PyObject *args)
+static PyObject *make_table(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
     PyObject *described, *rows;
@@ -139,17 +132,10 @@ PyObject *tools_make_table(PyObject *module, PyObject *args)
                           &rows))
         return NULL;
     marey_table *const table = table_of_rows(state, name, described, rows);
-    PyObject *const owner = table != NULL ? PyCapsule_New(table, CAPSULE, destroy_table) : NULL;
-    if (owner == NULL) {
-        marey_table_destroy(table);
-        return NULL;
-    }
-    PyObject *const result = tools_table_create(state, table, owner);
-    Py_DECREF(owner); /* the table keeps it */
-    return result;
+    return table != NULL ? tools_table_own(state, table) : NULL;
 }
 
-PyObject *tools_append_csv(PyObject *module, PyObject *args)
+static PyObject *append_csv(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
     PyObject *path, *described, *rows;
@@ -158,14 +144,16 @@ PyObject *tools_append_csv(PyObject *module, PyObject *args)
         return NULL;
     marey_table *const table = table_of_rows(state, "rows", described, rows);
     marey_status status = MAREY_OK;
-    if (table != NULL) {
-        Py_BEGIN_ALLOW_THREADS;
-        status = marey_append_csv(table, PyBytes_AS_STRING(path));
-        Py_END_ALLOW_THREADS;
-    }
+    if (table != NULL)
+        EXT_UNLOCKED(status = marey_append_csv(table, PyBytes_AS_STRING(path)));
     Py_DECREF(path);
     marey_table_destroy(table);
-    if (table == NULL)
-        return NULL;
-    return status == MAREY_OK ? Py_NewRef(Py_None) : tools_raise(state, status);
+    return table != NULL ? tools_result(state, status) : NULL;
 }
+
+/* Columns are (name, kind[, title]), rows tuples. */
+PyMethodDef tools_csv_functions[] = {
+    {"make_table", make_table, METH_VARARGS, NULL},
+    {"append_csv", append_csv, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

@@ -26,11 +26,6 @@ struct dumped {
     Py_ssize_t *shape, *strides;
 };
 
-static const struct tools_state *state_of(PyObject *self)
-{
-    return PyType_GetModuleState(Py_TYPE(self));
-}
-
 /* ---- DumpedTensor ---- */
 
 /* As the struct module writes it; types that it does not have are integers of their width. */
@@ -68,10 +63,9 @@ static int dumped_getbuffer(PyObject *object, Py_buffer *view, int flags)
     return 0;
 }
 
-static void dumped_dealloc(PyObject *object)
+static void dumped_finalize(PyObject *object)
 {
     struct dumped *self = (struct dumped *)object;
-    PyTypeObject *type = Py_TYPE(object);
     if (self->dumps != NULL) {
         self->dumps->n_lent[self->step]--;
         if (!self->dumps->busy) /* else another thread may just now get the same value, and they go with the step */
@@ -79,8 +73,6 @@ static void dumped_dealloc(PyObject *object)
         Py_DECREF((PyObject *)self->dumps);
     }
     PyMem_Free(self->shape);
-    type->tp_free(object);
-    Py_DECREF(type);
 }
 
 static PyObject *dumped_dtype(PyObject *object, void *Py_UNUSED(unused))
@@ -91,14 +83,9 @@ static PyObject *dumped_dtype(PyObject *object, void *Py_UNUSED(unused))
 /* A list of `n` items, each made by `make`. */
 static PyObject *list_of(size_t n, PyObject *(*make)(const void *ctx, size_t i), const void *ctx)
 {
-    PyObject *list = PyList_New((Py_ssize_t)n);
-    for (size_t i = 0; list != NULL && i < n; i++) {
-        PyObject *item = make(ctx, i);
-        if (item == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
-    }
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < n; i++)
+        list = ext_append(list, make(ctx, i));
     return list;
 }
 
@@ -136,7 +123,8 @@ static PyObject *dumped_text(PyObject *object, PyObject *number)
     if (PyErr_Occurred())
         return NULL;
     const marey_status status = marey_tensor_element(&self->tensor, i, text, sizeof text);
-    return status == MAREY_OK ? PyUnicode_FromString(text) : tools_raise(state_of(object), status);
+    return status == MAREY_OK ? PyUnicode_FromString(text)
+                              : tools_raise(tools_state_of(object), status);
 }
 
 static PyGetSetDef dumped_getset[] = {
@@ -146,26 +134,22 @@ static PyGetSetDef dumped_getset[] = {
 };
 
 static PyMethodDef dumped_methods[] = {
-    {"text", dumped_text, METH_O, "text(i, /)\n--\n\nElement i in row-major order as text."},
+    {"text", dumped_text, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 
-static PyObject *dumped_refuse_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
-                                   PyObject *Py_UNUSED(kwargs))
-{
-    return PyErr_Format(PyExc_TypeError, "%s is made by Dumps.get()", type->tp_name);
-}
-
 static PyType_Slot dumped_slots[] = {
-    {Py_tp_new, dumped_refuse_new},      {Py_tp_dealloc, dumped_dealloc},
-    {Py_tp_getset, dumped_getset},       {Py_tp_methods, dumped_methods},
-    {Py_bf_getbuffer, dumped_getbuffer}, {0, NULL},
+    {Py_tp_finalize, dumped_finalize},
+    {Py_tp_getset, dumped_getset},
+    {Py_tp_methods, dumped_methods},
+    {Py_bf_getbuffer, dumped_getbuffer},
+    {0, NULL},
 };
 
-static PyType_Spec dumped_spec = {
+PyType_Spec tools_dumped_spec = {
     .name = "marey._tools.DumpedTensor",
     .basicsize = sizeof(struct dumped),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = dumped_slots,
 };
 
@@ -190,52 +174,40 @@ static int set_layout(struct dumped *self)
 
 /* ---- Dumps ---- */
 
-static int enter(struct dumps *self)
+static int enter(PyObject *self)
 {
-    if (self->busy) {
-        PyErr_SetString(state_of((PyObject *)self)->error, "another thread is reading this dump");
-        return -1;
-    }
-    self->busy = 1;
-    return 0;
+    return tools_enter(self, &((struct dumps *)self)->busy, "dump");
 }
 
-static void dumps_dealloc(PyObject *object)
+static int leave(PyObject *self, marey_status status)
+{
+    return tools_leave(self, &((struct dumps *)self)->busy, status);
+}
+
+static void dumps_finalize(PyObject *object)
 {
     struct dumps *self = (struct dumps *)object;
-    PyTypeObject *type = Py_TYPE(object);
     marey_dumps_close(self->opened);
     PyMem_Free(self->n_lent);
-    type->tp_free(object);
-    Py_DECREF(type);
 }
 
 /* Dumps(path) */
-static PyObject *dumps_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *dumps_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
     PyObject *path = NULL;
-    if (kwargs != NULL && PyDict_GET_SIZE(kwargs) != 0) {
-        PyErr_SetString(PyExc_TypeError, "Dumps() takes no keyword arguments");
-        return NULL;
-    }
+    marey_status status;
     if (!PyArg_ParseTuple(args, "O&:Dumps", PyUnicode_FSConverter, &path))
         return NULL;
     struct dumps *self = (struct dumps *)type->tp_alloc(type, 0);
     if (self != NULL) {
-        const char *text = PyBytes_AS_STRING(path);
-        PyThreadState *thread = PyEval_SaveThread();
-        const marey_status status = marey_dumps_open(text, &self->opened);
-        PyEval_RestoreThread(thread);
-        if (status != MAREY_OK) {
-            tools_raise(state_of((PyObject *)self), status);
+        EXT_UNLOCKED(status = marey_dumps_open(PyBytes_AS_STRING(path), &self->opened));
+        if (status != MAREY_OK)
+            tools_raise(tools_state_of((PyObject *)self), status);
+        else if ((self->n_lent = PyMem_Calloc(marey_dumps_count(self->opened) + 1,
+                                              sizeof *self->n_lent)) == NULL)
+            PyErr_NoMemory();
+        if (PyErr_Occurred())
             Py_CLEAR(self);
-        } else {
-            self->n_lent = PyMem_Calloc(marey_dumps_count(self->opened) + 1, sizeof *self->n_lent);
-            if (self->n_lent == NULL) {
-                PyErr_NoMemory();
-                Py_CLEAR(self);
-            }
-        }
     }
     Py_DECREF(path);
     return (PyObject *)self;
@@ -248,7 +220,7 @@ static Py_ssize_t dumps_length(PyObject *object)
 
 static PyObject *text_or_none(const char *text)
 {
-    return text != NULL ? tools_text(text, strlen(text)) : Py_NewRef(Py_None);
+    return tools_text(text, text != NULL ? strlen(text) : 0);
 }
 
 static PyObject *rank_or_none(int64_t rank)
@@ -262,12 +234,9 @@ static PyObject *dumps_step(PyObject *object, PyObject *args)
     struct dumps *self = (struct dumps *)object;
     struct marey_dumped_step step;
     Py_ssize_t i;
-    if (!PyArg_ParseTuple(args, "n:step", &i) || enter(self) < 0)
+    if (!PyArg_ParseTuple(args, "n:step", &i) || enter(object) < 0 ||
+        leave(object, marey_dumps_step(self->opened, (size_t)i, &step)) < 0)
         return NULL;
-    const marey_status status = marey_dumps_step(self->opened, (size_t)i, &step);
-    self->busy = 0;
-    if (status != MAREY_OK)
-        return tools_raise(state_of(object), status);
     return Py_BuildValue(
         "{sKsNsNsKsKsNsNsNsNsNsssNsN}", "step", (unsigned long long)step.step, "rank",
         rank_or_none(step.rank), "world", rank_or_none(step.world), "pid",
@@ -305,15 +274,10 @@ static PyObject *stats_dict(const struct marey_tensor_stats *stats)
     if (stats == NULL)
         return Py_NewRef(Py_None);
     PyObject *histogram = PyDict_New();
-    for (int i = 0; histogram != NULL && i < MAREY_STATS_BINS; i++) {
-        if (stats->histogram[i] == 0)
-            continue;
-        PyObject *bin = PyLong_FromLong(i), *n = PyLong_FromUnsignedLongLong(stats->histogram[i]);
-        if (bin == NULL || n == NULL || PyDict_SetItem(histogram, bin, n) < 0)
+    for (int i = 0; histogram != NULL && i < MAREY_STATS_BINS; i++)
+        if (stats->histogram[i] != 0 && ext_put(histogram, PyLong_FromLong(i),
+                                                PyLong_FromUnsignedLongLong(stats->histogram[i])) < 0)
             Py_CLEAR(histogram);
-        Py_XDECREF(bin);
-        Py_XDECREF(n);
-    }
     if (histogram == NULL)
         return NULL;
     return Py_BuildValue(
@@ -342,8 +306,7 @@ static PyObject *make_value(const void *values, size_t i)
         value->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors", "path",
         tuple_of(value->n_parts, make_part, value->parts), "name",
         tools_text(value->name, strlen(value->name)), "seq", (unsigned long long)value->seq, "kind",
-        kinds[value->kind], "text",
-        value->text != NULL ? tools_text(value->text, value->text_len) : Py_NewRef(Py_None), "type",
+        kinds[value->kind], "text", tools_text(value->text, value->text_len), "type",
         types[value->type], "dtype", text_or_none(is_tensor ? marey_dtype_name(value->dtype) : NULL),
         "shape", is_tensor ? sizes_tuple(value->sizes, value->rank) : Py_NewRef(Py_None), "strides",
         value->strides != NULL ? sizes_tuple(value->strides, value->rank) : Py_NewRef(Py_None),
@@ -361,15 +324,11 @@ static PyObject *dumps_values(PyObject *object, PyObject *args)
     const struct marey_dumped_value *values;
     size_t n;
     Py_ssize_t i;
-    if (!PyArg_ParseTuple(args, "n:values", &i) || enter(self) < 0)
+    marey_status status;
+    if (!PyArg_ParseTuple(args, "n:values", &i) || enter(object) < 0)
         return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_dumps_values(self->opened, (size_t)i, &values, &n);
-    PyEval_RestoreThread(thread);
-    self->busy = 0;
-    if (status != MAREY_OK)
-        return tools_raise(state_of(object), status);
-    return list_of(n, make_value, values);
+    EXT_UNLOCKED(status = marey_dumps_values(self->opened, (size_t)i, &values, &n));
+    return leave(object, status) == 0 ? list_of(n, make_value, values) : NULL;
 }
 
 /* get(i, v): the numbers of value v of step i */
@@ -378,16 +337,13 @@ static PyObject *dumps_get(PyObject *object, PyObject *args)
     struct dumps *self = (struct dumps *)object;
     struct marey_tensor tensor;
     Py_ssize_t i, v;
-    if (!PyArg_ParseTuple(args, "nn:get", &i, &v) || enter(self) < 0)
+    marey_status status;
+    if (!PyArg_ParseTuple(args, "nn:get", &i, &v) || enter(object) < 0)
         return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_dumps_get(self->opened, (size_t)i, (size_t)v, &tensor);
-    PyEval_RestoreThread(thread);
-    self->busy = 0;
-    if (status != MAREY_OK)
-        return tools_raise(state_of(object), status);
-    PyTypeObject *type = state_of(object)->dumped_type;
-    struct dumped *made = (struct dumped *)type->tp_alloc(type, 0);
+    EXT_UNLOCKED(status = marey_dumps_get(self->opened, (size_t)i, (size_t)v, &tensor));
+    if (leave(object, status) < 0)
+        return NULL;
+    struct dumped *made = tools_new(tools_state_of(object), TOOLS_DUMPED);
     if (made == NULL)
         return NULL;
     made->tensor = tensor;
@@ -405,7 +361,7 @@ static PyObject *dumps_release(PyObject *object, PyObject *args)
 {
     struct dumps *self = (struct dumps *)object;
     Py_ssize_t i;
-    if (!PyArg_ParseTuple(args, "n:release", &i) || enter(self) < 0)
+    if (!PyArg_ParseTuple(args, "n:release", &i) || enter(object) < 0)
         return NULL;
     const int is_free = i >= 0 && (size_t)i < marey_dumps_count(self->opened) && self->n_lent[i] == 0;
     if (is_free)
@@ -426,36 +382,22 @@ static PyObject *dumps_notes(PyObject *object, PyObject *Py_UNUSED(unused))
 }
 
 static PyMethodDef dumps_methods[] = {
-    {"step", dumps_step, METH_VARARGS, "step(i, /)\n--\n\nWhat is known of step number i."},
-    {"values", dumps_values, METH_VARARGS, "values(i, /)\n--\n\nThe values of step number i."},
-    {"get", dumps_get, METH_VARARGS, "get(i, v, /)\n--\n\nThe numbers of value v of step i."},
-    {"release", dumps_release,
-     METH_VARARGS, "release(i, /)\n--\n\nLet go of what was read of step i; False while tensors of it are about."},
-    {"notes", dumps_notes, METH_NOARGS, "notes()\n--\n\nWhat was found damaged so far."},
-    {NULL, NULL, 0, NULL},
+    {"step", dumps_step, METH_VARARGS, NULL},  {"values", dumps_values, METH_VARARGS, NULL},
+    {"get", dumps_get, METH_VARARGS, NULL},    {"release", dumps_release, METH_VARARGS, NULL},
+    {"notes", dumps_notes, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot dumps_slots[] = {
     {Py_tp_new, dumps_new},
-    {Py_tp_dealloc, dumps_dealloc},
+    {Py_tp_finalize, dumps_finalize},
     {Py_tp_methods, dumps_methods},
     {Py_sq_length, dumps_length},
     {0, NULL},
 };
 
-static PyType_Spec dumps_spec = {
+PyType_Spec tools_dumps_spec = {
     .name = "marey._tools.Dumps",
     .basicsize = sizeof(struct dumps),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = dumps_slots,
 };
-
-PyTypeObject *tools_dumps_type(PyObject *module)
-{
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &dumps_spec, NULL);
-}
-
-PyTypeObject *tools_dumped_type(PyObject *module)
-{
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &dumped_spec, NULL);
-}

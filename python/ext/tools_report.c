@@ -12,11 +12,6 @@ struct report {
     marey_report *report;
 };
 
-static const struct tools_state *state_of(PyObject *self)
-{
-    return PyType_GetModuleState(Py_TYPE(self));
-}
-
 static marey_report *report_of(PyObject *self)
 {
     return ((struct report *)self)->report;
@@ -24,7 +19,7 @@ static marey_report *report_of(PyObject *self)
 
 PyObject *tools_report_create(const struct tools_state *state, marey_report *report)
 {
-    struct report *self = (struct report *)state->report_type->tp_alloc(state->report_type, 0);
+    struct report *self = tools_new(state, TOOLS_REPORT);
     if (self == NULL)
         marey_report_destroy(report);
     else
@@ -35,7 +30,7 @@ PyObject *tools_report_create(const struct tools_state *state, marey_report *rep
 /* Lent; NULL for None. -1 with an exception for another type. */
 static int get_section(const struct tools_state *state, PyObject *object, const marey_report **out)
 {
-    if (object != Py_None && !Py_IS_TYPE(object, state->report_type)) {
+    if (object != Py_None && !Py_IS_TYPE(object, state->types[TOOLS_REPORT])) {
         PyErr_SetString(PyExc_TypeError, "expected a Report or None");
         return -1;
     }
@@ -43,12 +38,9 @@ static int get_section(const struct tools_state *state, PyObject *object, const 
     return 0;
 }
 
-static void report_dealloc(PyObject *self)
+static void report_finalize(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     marey_report_destroy(report_of(self));
-    type->tp_free(self);
-    Py_DECREF(type);
 }
 
 /* Each table that it has, by its name, with the word that "by" takes for it. */
@@ -58,13 +50,10 @@ static PyObject *report_tables(PyObject *self, PyObject *Py_UNUSED(unused))
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < analysis->n_tables; i++) {
         marey_table *const table = marey_report_table_at(report_of(self), i);
-        if (table == NULL)
-            continue;
-        PyObject *row = Py_BuildValue("szN", analysis->tables[i].name, analysis->tables[i].by,
-                                      tools_table_create(state_of(self), table, self));
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        if (table != NULL)
+            list = ext_append(list,
+                              Py_BuildValue("szN", analysis->tables[i].name, analysis->tables[i].by,
+                                            tools_table_create(tools_state_of(self), table, self)));
     }
     return list;
 }
@@ -73,33 +62,24 @@ static PyObject *report_notes(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     PyObject *list = PyList_New(0);
     const char *note;
-    for (size_t i = 0; list != NULL && (note = marey_report_note(report_of(self), i)) != NULL; i++) {
-        PyObject *text = tools_text(note, strlen(note));
-        if (text == NULL || PyList_Append(list, text) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(text);
-    }
+    for (size_t i = 0; list != NULL && (note = marey_report_note(report_of(self), i)) != NULL; i++)
+        list = ext_append(list, tools_text(note, strlen(note)));
     return list;
 }
 
-PyObject *tools_cost(const struct marey_cost *cost)
-{
-    return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsKsKsK}", "events", (unsigned long long)cost->events, "in_program_ns",
-        (unsigned long long)cost->in_program_ns, "flush_cpu_ns",
-        (unsigned long long)cost->flush_cpu_ns, "log_bytes", (unsigned long long)cost->log_bytes,
-        "program_ns", (unsigned long long)cost->program_ns, "lost_events",
-        (unsigned long long)cost->lost_events, "lost_first_ns",
-        (unsigned long long)cost->lost_first_ns, "lost_last_ns",
-        (unsigned long long)cost->lost_last_ns, "low_ns", (unsigned long long)cost->low_ns,
-        "high_ns", (unsigned long long)cost->high_ns);
-}
-
+/* What measuring cost the program. */
 static PyObject *report_cost(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     struct marey_cost cost;
     marey_report_cost(report_of(self), &cost);
-    return tools_cost(&cost);
+    return Py_BuildValue(
+        "{sKsKsKsKsKsKsKsKsKsK}", "events", (unsigned long long)cost.events, "in_program_ns",
+        (unsigned long long)cost.in_program_ns, "flush_cpu_ns", (unsigned long long)cost.flush_cpu_ns,
+        "log_bytes", (unsigned long long)cost.log_bytes, "program_ns",
+        (unsigned long long)cost.program_ns, "lost_events", (unsigned long long)cost.lost_events,
+        "lost_first_ns", (unsigned long long)cost.lost_first_ns, "lost_last_ns",
+        (unsigned long long)cost.lost_last_ns, "low_ns", (unsigned long long)cost.low_ns, "high_ns",
+        (unsigned long long)cost.high_ns);
 }
 
 /* write(format, table or None, limit, width, short, Report of a section or None) */
@@ -111,9 +91,10 @@ static PyObject *report_write(PyObject *self, PyObject *args)
     struct tools_sink sink;
     if (!PyArg_ParseTuple(args, "szIIpO:write", &format, &options.table, &options.limit,
                           &options.text.width, &options.is_short, &section) ||
-        get_section(state_of(self), section, &options.section) < 0 || tools_sink_open(&sink) < 0)
+        get_section(tools_state_of(self), section, &options.section) < 0 ||
+        tools_sink_open(&sink) < 0)
         return NULL;
-    return tools_sink_finish(&sink, state_of(self),
+    return tools_sink_finish(&sink, tools_state_of(self),
                              marey_report_write(report_of(self), format, &options, sink.stream));
 }
 
@@ -124,8 +105,7 @@ static PyObject *report_page(PyObject *self, PyObject *args)
     int fd;
     if (!PyArg_ParseTuple(args, "iz:page", &fd, &title))
         return NULL;
-    const marey_status status = marey_page_compare(report_of(self), title, fd);
-    return status == MAREY_OK ? Py_NewRef(Py_None) : tools_raise(state_of(self), status);
+    return tools_result(tools_state_of(self), marey_page_compare(report_of(self), title, fd));
 }
 
 /* ---- of paths ---- */
@@ -146,7 +126,7 @@ static marey_status convert(void *ctx, const char *command, const char *from, co
 }
 
 /* report_files(analysis, paths, settings, groups, names, convert) */
-PyObject *tools_report_files(PyObject *module, PyObject *args)
+static PyObject *report_files(PyObject *module, PyObject *args)
 {
     const struct tools_state *const state = PyModule_GetState(module);
     const char *analysis, **lists[4] = {NULL};
@@ -190,11 +170,8 @@ static PyObject *settings_of(const struct marey_analysis *analysis)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < analysis->n_settings; i++) {
         const struct marey_setting *const setting = &analysis->settings[i];
-        PyObject *row = Py_BuildValue("sszs", setting->name, kinds[setting->kind], setting->value,
-                                      setting->help);
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        list = ext_append(list, Py_BuildValue("sszs", setting->name, kinds[setting->kind],
+                                              setting->value, setting->help));
     }
     return list;
 }
@@ -202,13 +179,9 @@ static PyObject *settings_of(const struct marey_analysis *analysis)
 static PyObject *columns_of(const struct marey_table_definition *table)
 {
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < table->n_columns; i++) {
-        PyObject *row =
-            Py_BuildValue("ss", table->columns[i].name, tools_unit_name(table->columns[i].unit));
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; list != NULL && i < table->n_columns; i++)
+        list = ext_append(list, Py_BuildValue("ss", table->columns[i].name,
+                                              tools_unit_name(table->columns[i].unit)));
     return list;
 }
 
@@ -216,58 +189,47 @@ static PyObject *tables_of(const struct marey_analysis *analysis)
 {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < analysis->n_tables; i++) {
-        PyObject *row = Py_BuildValue("szsN", analysis->tables[i].name, analysis->tables[i].by,
-                                      analysis->tables[i].help, columns_of(&analysis->tables[i]));
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
+        const struct marey_table_definition *const table = &analysis->tables[i];
+        list = ext_append(
+            list, Py_BuildValue("szsN", table->name, table->by, table->help, columns_of(table)));
     }
     return list;
 }
 
-PyObject *tools_analyses(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+static PyObject *analyses(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     PyObject *list = PyList_New(0);
     const struct marey_analysis *analysis;
-    for (size_t i = 0; list != NULL && (analysis = marey_analysis_at(i)) != NULL; i++) {
-        PyObject *row = Py_BuildValue("{ssssssszszsNsN}", "name", analysis->name, "help",
-                                      analysis->help, "needs", analysis->needs, "csv",
-                                      analysis->csv, "command", analysis->command, "settings",
-                                      settings_of(analysis), "tables", tables_of(analysis));
-        if (row == NULL || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (size_t i = 0; list != NULL && (analysis = marey_analysis_at(i)) != NULL; i++)
+        list =
+            ext_append(list, Py_BuildValue("{ssssssszszsNsN}", "name", analysis->name, "help",
+                                           analysis->help, "needs", analysis->needs, "csv",
+                                           analysis->csv, "command", analysis->command, "settings",
+                                           settings_of(analysis), "tables", tables_of(analysis)));
     return list;
 }
+
+PyMethodDef tools_report_functions[] = {
+    {"analyses", analyses, METH_NOARGS, NULL},
+    {"report_files", report_files, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
 
 /* ---- the type ---- */
 
 static PyMethodDef report_methods[] = {
-    {"tables", report_tables, METH_NOARGS,
-     "tables($self, /)\n--\n\nName, word for by, and Table of each."},
-    {"notes", report_notes, METH_NOARGS, "notes($self, /)\n--\n\nSentences about the figures."},
-    {"cost", report_cost, METH_NOARGS, "cost($self, /)\n--\n\nWhat measuring cost the program."},
-    {"page", report_page, METH_VARARGS, "page($self, fd, title, /)\n--\n\nThe page of a comparison."},
-    {"write", report_write, METH_VARARGS,
-     "write($self, format, table, limit, width, short, section, /)\n--\n\nIt as text, json, csv, "
-     "markdown, "
-     "or another format of it."},
-    {NULL, NULL, 0, NULL},
+    {"tables", report_tables, METH_NOARGS, NULL}, {"notes", report_notes, METH_NOARGS, NULL},
+    {"cost", report_cost, METH_NOARGS, NULL},     {"page", report_page, METH_VARARGS, NULL},
+    {"write", report_write, METH_VARARGS, NULL},  {NULL, NULL, 0, NULL},
 };
 static PyType_Slot report_slots[] = {
-    {Py_tp_dealloc, report_dealloc},
+    {Py_tp_finalize, report_finalize},
     {Py_tp_methods, report_methods},
     {0, NULL},
 };
-static PyType_Spec report_spec = {
+PyType_Spec tools_report_spec = {
     .name = "marey._tools.Report",
     .basicsize = sizeof(struct report),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = report_slots,
 };
-
-PyTypeObject *tools_report_type(PyObject *module)
-{
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &report_spec, NULL);
-}

@@ -9,7 +9,7 @@
 
 static const char merged_capsule[] = "marey.merged";
 
-PyObject *tools_stopwatch_table(PyObject *module, PyObject *name)
+static PyObject *stopwatch_table(PyObject *module, PyObject *name)
 {
     const struct tools_state *state = PyModule_GetState(module);
     const char *text = PyUnicode_AsUTF8(name);
@@ -22,7 +22,7 @@ PyObject *tools_stopwatch_table(PyObject *module, PyObject *name)
 
 /* ---- all ranks ---- */
 
-PyObject *tools_stopwatch_pack(PyObject *module, PyObject *rank)
+static PyObject *stopwatch_pack(PyObject *module, PyObject *rank)
 {
     const long number = PyLong_AsLong(rank);
     if (number == -1 && PyErr_Occurred())
@@ -59,7 +59,7 @@ static int merged_add(const struct tools_state *state, marey_stopwatch_merged *m
     return 0;
 }
 
-PyObject *tools_stopwatch_merge(PyObject *module, PyObject *packed)
+static PyObject *stopwatch_merge(PyObject *module, PyObject *packed)
 {
     const struct tools_state *state = PyModule_GetState(module);
     marey_stopwatch_merged *merged = NULL;
@@ -78,7 +78,7 @@ PyObject *tools_stopwatch_merge(PyObject *module, PyObject *packed)
     return capsule;
 }
 
-PyObject *tools_stopwatch_merged_table(PyObject *module, PyObject *args)
+static PyObject *stopwatch_merged_table(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
     PyObject *capsule;
@@ -92,3 +92,11 @@ PyObject *tools_stopwatch_merged_table(PyObject *module, PyObject *args)
     const marey_status status = marey_stopwatch_merged_table(merged, name, &table);
     return status == MAREY_OK ? tools_table_own(state, table) : tools_raise(state, status);
 }
+
+PyMethodDef tools_stopwatch_functions[] = {
+    {"stopwatch_table", stopwatch_table, METH_O, NULL},
+    {"stopwatch_pack", stopwatch_pack, METH_O, NULL},
+    {"stopwatch_merge", stopwatch_merge, METH_O, NULL},
+    {"stopwatch_merged_table", stopwatch_merged_table, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

@@ -11,14 +11,14 @@ struct table {
     PyObject *owner;
 };
 
-static const struct tools_state *state_of(PyObject *self)
+static const marey_table *table_of(PyObject *self)
 {
-    return PyType_GetModuleState(Py_TYPE(self));
+    return ((struct table *)self)->table;
 }
 
 PyObject *tools_table_create(const struct tools_state *state, marey_table *table, PyObject *owner)
 {
-    struct table *self = (struct table *)state->table_type->tp_alloc(state->table_type, 0);
+    struct table *self = tools_new(state, TOOLS_TABLE);
     if (self == NULL)
         return NULL;
     self->table = table;
@@ -26,17 +26,33 @@ PyObject *tools_table_create(const struct tools_state *state, marey_table *table
     return (PyObject *)self;
 }
 
-static void table_dealloc(PyObject *self)
+static const char capsule_name[] = "marey.table";
+
+static void table_free(PyObject *capsule)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(((struct table *)self)->owner);
-    type->tp_free(self);
-    Py_DECREF(type);
+    marey_table_destroy(PyCapsule_GetPointer(capsule, capsule_name));
+}
+
+PyObject *tools_table_own(const struct tools_state *state, marey_table *table)
+{
+    PyObject *owner = PyCapsule_New(table, capsule_name, table_free);
+    if (owner == NULL) {
+        marey_table_destroy(table);
+        return NULL;
+    }
+    PyObject *made = tools_table_create(state, table, owner);
+    Py_DECREF(owner); /* the Table keeps it, or there is none */
+    return made;
+}
+
+static void table_finalize(PyObject *self)
+{
+    Py_CLEAR(((struct table *)self)->owner);
 }
 
 static Py_ssize_t table_length(PyObject *self)
 {
-    return (Py_ssize_t)marey_table_n_rows(((struct table *)self)->table);
+    return (Py_ssize_t)marey_table_n_rows(table_of(self));
 }
 
 const char *tools_unit_name(enum marey_unit unit)
@@ -60,7 +76,7 @@ const char *tools_unit_name(enum marey_unit unit)
 
 static PyObject *table_columns(PyObject *self, void *Py_UNUSED(closure))
 {
-    const marey_table *table = ((struct table *)self)->table;
+    const marey_table *table = table_of(self);
     const size_t n = marey_table_n_columns(table);
     PyObject *columns = PyTuple_New((Py_ssize_t)n);
     for (size_t i = 0; columns != NULL && i < n; i++) {
@@ -78,7 +94,7 @@ static PyObject *table_columns(PyObject *self, void *Py_UNUSED(closure))
 
 static PyObject *table_name(PyObject *self, void *Py_UNUSED(closure))
 {
-    return PyUnicode_FromString(marey_table_name(((struct table *)self)->table));
+    return PyUnicode_FromString(marey_table_name(table_of(self)));
 }
 
 static PyObject *cell_object(enum marey_type type, const struct marey_cell *cell)
@@ -102,7 +118,7 @@ static PyObject *cell_object(enum marey_type type, const struct marey_cell *cell
 
 static PyObject *table_column(PyObject *self, PyObject *number)
 {
-    const marey_table *table = ((struct table *)self)->table;
+    const marey_table *table = table_of(self);
     const Py_ssize_t column = PyLong_AsSsize_t(number);
     if (column == -1 && PyErr_Occurred())
         return NULL;
@@ -124,43 +140,23 @@ static PyObject *table_column(PyObject *self, PyObject *number)
     return list;
 }
 
-static PyObject *table_text(PyObject *self, PyObject *args)
+/* write(format, width, tree or None, max_rows): what a format has no use for is not looked at. */
+static PyObject *table_write(PyObject *self, PyObject *args)
 {
+    const char *format;
+    Py_ssize_t max_rows;
     struct marey_text_options options = {0};
     struct tools_sink sink;
-    if (!PyArg_ParseTuple(args, "Iz:text", &options.width, &options.tree) ||
+    if (!PyArg_ParseTuple(args, "sIzn:write", &format, &options.width, &options.tree, &max_rows) ||
         tools_sink_open(&sink) < 0)
         return NULL;
-    return tools_sink_finish(&sink, state_of(self),
-                             marey_present_text(((struct table *)self)->table, &options, sink.stream));
-}
-
-static PyObject *table_csv(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    struct tools_sink sink;
-    if (tools_sink_open(&sink) < 0)
-        return NULL;
-    return tools_sink_finish(&sink, state_of(self),
-                             marey_present_csv(((struct table *)self)->table, sink.stream));
-}
-
-static PyObject *table_json(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    struct tools_sink sink;
-    if (tools_sink_open(&sink) < 0)
-        return NULL;
-    return tools_sink_finish(&sink, state_of(self),
-                             marey_present_json(((struct table *)self)->table, sink.stream));
-}
-
-static PyObject *table_html(PyObject *self, PyObject *max_rows)
-{
-    const size_t n = PyLong_AsSize_t(max_rows);
-    struct tools_sink sink;
-    if (PyErr_Occurred() || tools_sink_open(&sink) < 0)
-        return NULL;
-    return tools_sink_finish(&sink, state_of(self),
-                             marey_present_html(((struct table *)self)->table, n, sink.stream));
+    const marey_table *const table = table_of(self);
+    const marey_status status =
+        strcmp(format, "csv") == 0    ? marey_present_csv(table, sink.stream)
+        : strcmp(format, "json") == 0 ? marey_present_json(table, sink.stream)
+        : strcmp(format, "html") == 0 ? marey_present_html(table, (size_t)max_rows, sink.stream)
+                                      : marey_present_text(table, &options, sink.stream);
+    return tools_sink_finish(&sink, tools_state_of(self), status);
 }
 
 /* The tables of a sequence of Tables, lent. NULL and an exception otherwise; PyMem_Free() what is returned. */
@@ -174,7 +170,7 @@ static const marey_table **tables_of(const struct tools_state *state, PyObject *
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(sequence, i);
-        if (!PyObject_TypeCheck(item, state->table_type)) {
+        if (!PyObject_TypeCheck(item, state->types[TOOLS_TABLE])) {
             PyErr_SetString(PyExc_TypeError, "each is a Table");
             PyMem_Free(tables);
             return NULL;
@@ -184,7 +180,8 @@ static const marey_table **tables_of(const struct tools_state *state, PyObject *
     return tables;
 }
 
-PyObject *tools_json_tables(PyObject *module, PyObject *given)
+/* An object with the rows of each Table by its name. */
+static PyObject *json_tables(PyObject *module, PyObject *given)
 {
     const struct tools_state *state = PyModule_GetState(module);
     PyObject *sequence = PySequence_Fast(given, "tables are a list of Table");
@@ -200,21 +197,14 @@ PyObject *tools_json_tables(PyObject *module, PyObject *given)
     return text;
 }
 
-static PyObject *table_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args),
-                                  PyObject *Py_UNUSED(kwargs))
-{
-    PyErr_SetString(PyExc_TypeError, "tables are made by Recording.table(name)");
-    return NULL;
-}
+PyMethodDef tools_table_functions[] = {
+    {"json_tables", json_tables, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
 
 static PyMethodDef table_methods[] = {
-    {"column", table_column, METH_O,
-     "column($self, number, /)\n--\n\nA column's cells as a list; None for nulls."},
-    {"text", table_text, METH_VARARGS,
-     "text($self, width, tree, /)\n--\n\nThe table as people read it."},
-    {"csv", table_csv, METH_NOARGS, "csv($self, /)\n--\n\nThe table as CSV, with a header line."},
-    {"json", table_json, METH_NOARGS, "json($self, /)\n--\n\nThe table as a JSON list of objects."},
-    {"html", table_html, METH_O, "html($self, max_rows, /)\n--\n\nThe first rows as an HTML table."},
+    {"column", table_column, METH_O, NULL},
+    {"write", table_write, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef table_getset[] = {
@@ -223,17 +213,15 @@ static PyGetSetDef table_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot table_slots[] = {
-    {Py_tp_new, table_refuse_new}, {Py_tp_dealloc, table_dealloc}, {Py_tp_methods, table_methods},
-    {Py_tp_getset, table_getset},  {Py_sq_length, table_length},   {0, NULL},
+    {Py_tp_finalize, table_finalize},
+    {Py_tp_methods, table_methods},
+    {Py_tp_getset, table_getset},
+    {Py_sq_length, table_length},
+    {0, NULL},
 };
-static PyType_Spec table_spec = {
+PyType_Spec tools_table_spec = {
     .name = "marey._tools.Table",
     .basicsize = sizeof(struct table),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = table_slots,
 };
-
-PyTypeObject *tools_table_type(PyObject *module)
-{
-    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &table_spec, NULL);
-}

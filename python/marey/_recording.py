@@ -498,7 +498,8 @@ class Recording:
         """Show in a notebook what took the time. The names come from the measured program, so everything is escaped."""
         import html
 
-        return f"<p>{html.escape(repr(self))}</p>{self.ranges._native.html(20)}"
+        table = self.ranges._native.write("html", 0, None, 20)
+        return f"<p>{html.escape(repr(self))}</p>{table}"
 
     def __repr__(self) -> str:
         return f"<marey.Recording {', '.join(self._paths)}>"

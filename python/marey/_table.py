@@ -81,7 +81,7 @@ class Table:
 
     def to_csv(self, path: Optional[Union[str, os.PathLike[str]]] = None) -> Optional[str]:
         """Write CSV with a header line to `path`, or return it."""
-        text = self._native.csv()
+        text = self._native.write("csv", 0, None, 0)
         if path is None:
             return text
         from marey._replace import replacing
@@ -92,11 +92,11 @@ class Table:
 
     def to_json(self) -> str:
         """Give the table as a JSON list of objects."""
-        return self._native.json()
+        return self._native.write("json", 0, None, 0)
 
     def __repr__(self) -> str:
-        return self._native.text(0, self._tree).rstrip("\n")
+        return self._native.write("text", 0, self._tree, 0).rstrip("\n")
 
     def _repr_html_(self) -> str:
         """Show it in a notebook. Names come from the measured program, so everything is escaped."""
-        return self._native.html(NOTEBOOK_ROWS)
+        return self._native.write("html", 0, None, NOTEBOOK_ROWS)

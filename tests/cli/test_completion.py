@@ -22,6 +22,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def environment(environment: dict[str, str], program: Path) -> dict[str, str]:
+    """With the command itself, which the scripts ask."""
+    return {**environment, "PATH": f"{program.parent}:{environment['PATH']}"}
+
+
+@pytest.fixture
 def script(marey):
     """The script for a shell, as the command prints it."""
 

@@ -82,14 +82,20 @@ static void retire(struct marey__remote_codes *codes, struct marey__remote_code_
     codes->retired = entry;
 }
 
-void marey__remote_codes_fini(struct marey__remote_codes *codes)
+static void free_retired(struct marey__remote_codes *codes)
 {
-    for (size_t i = 0; i < codes->n_slots; i++)
-        entry_free(codes->slots[i]);
     for (struct marey__remote_code_entry *entry = codes->retired, *next; entry != NULL; entry = next) {
         next = entry->next_retired;
         entry_free(entry);
     }
+    codes->retired = NULL;
+}
+
+void marey__remote_codes_fini(struct marey__remote_codes *codes)
+{
+    for (size_t i = 0; i < codes->n_slots; i++)
+        entry_free(codes->slots[i]);
+    free_retired(codes);
     marey__free(codes->slots);
     *codes = (struct marey__remote_codes){0};
 }
@@ -345,11 +351,13 @@ struct marey__remote_code *marey__remote_code(struct marey__remote *remote, uint
 void marey__remote_forget(struct marey__remote *remote)
 {
     struct marey__remote_codes kept = remote->codes;
-    const bool is_much = kept.n > KEPT;
+    free_retired(&remote->codes);
+    if (kept.n <= KEPT)
+        return;
     kept.slots = NULL;
     kept.retired = NULL;
     kept.n = kept.n_slots = 0;
-    for (size_t i = 0; is_much && i < remote->codes.n_slots; i++) {
+    for (size_t i = 0; i < remote->codes.n_slots; i++) {
         struct marey__remote_code_entry *const entry = remote->codes.slots[i];
         if (entry == NULL || entry->used_epoch + 1 < remote->codes.epoch || !make_room(&kept))
             continue;
@@ -357,17 +365,8 @@ void marey__remote_forget(struct marey__remote *remote)
         kept.n++;
         remote->codes.slots[i] = NULL;
     }
-    if (is_much) {
-        marey__remote_codes_fini(&remote->codes);
-        remote->codes = kept;
-        return;
-    }
-    for (struct marey__remote_code_entry *entry = remote->codes.retired, *next; entry != NULL;
-         entry = next) {
-        next = entry->next_retired;
-        entry_free(entry);
-    }
-    remote->codes.retired = NULL;
+    marey__remote_codes_fini(&remote->codes);
+    remote->codes = kept;
 }
 
 /* ---- lines ---- */

@@ -67,12 +67,19 @@ static uint64_t symbol_of(const struct file *file, uint64_t bias, const char *na
     return marey__elf_find(file->bytes, file->len, name, is_thorough, &value) ? value + bias : 0;
 }
 
+/* The address in the process of a section of the file; 0: it has none. */
+static uint64_t section_of(const struct file *file, uint64_t bias, const char *name)
+{
+    uint64_t at, n_bytes;
+    return marey__elf_section(file->bytes, file->len, name, &at, &n_bytes) ? at + bias : 0;
+}
+
 /* What one file has, which is likely to have it or one of many; false when it is no Python. */
 static bool look_into(struct marey__remote *remote, const struct marey__remote_map *map,
                       bool is_program, bool is_likely, struct marey__remote_found *out)
 {
     struct file file;
-    uint64_t first, section, n_bytes;
+    uint64_t first;
     if (!open_file(remote, map, is_program, &file))
         return false;
     *out = (struct marey__remote_found){0};
@@ -80,9 +87,8 @@ static bool look_into(struct marey__remote *remote, const struct marey__remote_m
         const uint64_t bias = map->begin - first;
         /* Programs other than Python may have mapped hundreds of files with long tables, which are not searched. */
         out->runtime = symbol_of(&file, bias, "_PyRuntime", is_likely);
-        if (out->runtime == 0 &&
-            marey__elf_section(file.bytes, file.len, ".PyRuntime", &section, &n_bytes))
-            out->runtime = section + bias;
+        if (out->runtime == 0)
+            out->runtime = section_of(&file, bias, ".PyRuntime");
         if (out->runtime != 0) {
             uint64_t version;
             const uint64_t version_at = symbol_of(&file, bias, "Py_Version", true);
@@ -94,21 +100,6 @@ static bool look_into(struct marey__remote *remote, const struct marey__remote_m
     }
     marey__unmap_file(file.bytes, file.len);
     return out->runtime != 0;
-}
-
-/* The address of a section of a mapped file; 0: it has none. */
-static uint64_t section_of(struct marey__remote *remote, const struct marey__remote_map *map,
-                           bool is_program, const char *name)
-{
-    struct file file;
-    uint64_t first, section, n_bytes, at = 0;
-    if (!open_file(remote, map, is_program, &file))
-        return 0;
-    if (marey__elf_first_address(file.bytes, file.len, &first) &&
-        marey__elf_section(file.bytes, file.len, name, &section, &n_bytes))
-        at = section + (map->begin - first);
-    marey__unmap_file(file.bytes, file.len);
-    return at;
 }
 
 /* "python3.11", "libpython3.11.so.1.0": 0x030b0000; 0 when the name does not say. */
@@ -196,7 +187,8 @@ marey_status marey__remote_find(struct marey__remote *remote, struct marey__remo
 uint64_t marey__remote_find_asyncio(struct marey__remote *remote)
 {
     struct marey__remote_maps maps;
-    uint64_t at = 0;
+    struct file file;
+    uint64_t at = 0, first;
     if (marey__remote_maps_read(remote->process.pid, &maps) != MAREY_OK)
         return 0;
     read_program_path(remote->process.pid, maps.program, sizeof maps.program);
@@ -204,10 +196,14 @@ uint64_t marey__remote_find_asyncio(struct marey__remote *remote)
         const struct marey__remote_map *const map = &maps.maps[i];
         const bool is_program = strcmp(maps.program, map->path) == 0;
         const char *const name = marey__base_name(map->path);
-        if (map->path[0] == '/' && map->offset == 0 && map->is_readable &&
-            (is_program || strstr(name, "libpython") != NULL ||
-             strncmp(name, "_asyncio", strlen("_asyncio")) == 0))
-            at = section_of(remote, map, is_program, ".AsyncioDebug");
+        if (map->path[0] != '/' || map->offset != 0 || !map->is_readable ||
+            (!is_program && strstr(name, "libpython") == NULL &&
+             strncmp(name, "_asyncio", strlen("_asyncio")) != 0) ||
+            !open_file(remote, map, is_program, &file))
+            continue;
+        if (marey__elf_first_address(file.bytes, file.len, &first))
+            at = section_of(&file, map->begin - first, ".AsyncioDebug");
+        marey__unmap_file(file.bytes, file.len);
     }
     marey__remote_maps_fini(&maps);
     return at;

@@ -77,23 +77,27 @@ static size_t read_entries(struct marey__remote *remote, const struct keys *keys
     return n;
 }
 
-/* Where the values of a dict with shared keys are; 0: in its entries. */
-static uint64_t values_of(const struct marey__remote *remote, uint64_t values)
+/* The keys of a dict, and where the values are of one with shared keys; 0: in its entries. */
+static bool read_dict(struct marey__remote *remote, uint64_t dict, struct keys *keys, uint64_t *values)
 {
-    return values == 0 ? 0 : minor_of(remote) >= 13 ? values + 8 : values;
+    uint8_t head[64];
+    const uint32_t after = header_of(remote);
+    if (dict == 0 || !marey__remote_read(remote, dict, head, after + 32) ||
+        !read_keys(remote, marey__remote_u64(head, after + 16), keys))
+        return false;
+    *values = marey__remote_u64(head, after + 24);
+    *values += *values != 0 && minor_of(remote) >= 13 ? 8 : 0;
+    return true;
 }
 
 bool marey__remote_dict_each(struct marey__remote *remote, uint64_t dict, marey__remote_each *each,
                              void *ctx)
 {
-    uint8_t head[64];
     struct keys keys;
-    const uint32_t after = header_of(remote);
-    if (dict == 0 || !marey__remote_read(remote, dict, head, after + 32) ||
-        !read_keys(remote, marey__remote_u64(head, after + 16), &keys))
-        return false;
-    const uint64_t values = values_of(remote, marey__remote_u64(head, after + 24));
     struct marey__remote_entry entries[AT_ONCE];
+    uint64_t values;
+    if (!read_dict(remote, dict, &keys, &values))
+        return false;
     for (size_t first = 0; first < keys.n;) {
         const size_t n = read_entries(remote, &keys, first, entries);
         for (size_t i = 0; i < n; i++) {
@@ -162,19 +166,14 @@ static bool find_name(struct marey__remote *remote, const struct keys *keys, con
 
 uint64_t marey__remote_dict_get(struct marey__remote *remote, uint64_t dict, const char *name)
 {
-    uint8_t head[64];
     struct keys keys;
     size_t number;
-    uint64_t value;
-    const uint32_t after = header_of(remote);
-    if (dict == 0 || !marey__remote_read(remote, dict, head, after + 32) ||
-        !read_keys(remote, marey__remote_u64(head, after + 16), &keys) ||
-        !find_name(remote, &keys, name, &number, &value))
-        return 0;
-    const uint64_t values = values_of(remote, marey__remote_u64(head, after + 24));
-    if (values != 0 && !marey__remote_read_u64(remote, values + 8 * number, &value))
-        return 0;
-    return value;
+    uint64_t value, values;
+    return read_dict(remote, dict, &keys, &values) &&
+                   find_name(remote, &keys, name, &number, &value) &&
+                   (values == 0 || marey__remote_read_u64(remote, values + 8 * number, &value))
+               ? value
+               : 0;
 }
 
 /* ---- attributes of instances ---- */

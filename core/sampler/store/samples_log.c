@@ -52,10 +52,19 @@ struct marey__samples_known {
 
 /* ---- entries of a block ---- */
 
-static void put_tag(struct marey__buf *bytes, char tag)
+static void put_numbers(struct marey__buf *bytes, const uint64_t *numbers, size_t n)
 {
-    marey__buf_put(bytes, &tag, 1);
+    for (size_t i = 0; i < n; i++)
+        marey__buf_put_leb128(bytes, numbers[i]);
 }
+
+/* A tag and the numbers that follow it. */
+#define PUT_ENTRY(bytes, tag, ...)                                                                 \
+    do {                                                                                           \
+        const uint64_t numbers_[] = {__VA_ARGS__};                                                 \
+        marey__buf_put(bytes, tag, 1);                                                             \
+        put_numbers(bytes, numbers_, MAREY__COUNT_OF(numbers_));                                   \
+    } while (0)
 
 static void put_text(struct marey__buf *bytes, const char *text)
 {
@@ -69,26 +78,15 @@ static void put_text(struct marey__buf *bytes, const char *text)
 static void pack_process(struct marey__buf *out, const marey_samples *samples, uint32_t process)
 {
     const struct marey_samples_process *const p = marey_samples_get_process(samples, process);
-    put_tag(out, 'M');
-    marey__buf_put_leb128(out, process);
-    marey__buf_put_leb128(out, (uint64_t)p->pid);
-    marey__buf_put_leb128(out, (uint64_t)p->ppid);
-    marey__buf_put_leb128(out, p->start_time);
-    marey__buf_put_leb128(out, (uint64_t)((int64_t)p->rank + 1));
-    marey__buf_put_leb128(out, (uint64_t)((int64_t)p->worker + 1));
-    marey__buf_put_leb128(out, p->python);
+    PUT_ENTRY(out, "M", process, (uint64_t)p->pid, (uint64_t)p->ppid, p->start_time,
+              (uint64_t)((int64_t)p->rank + 1), (uint64_t)((int64_t)p->worker + 1), p->python);
     put_text(out, p->command);
 }
 
 static void pack_thread(struct marey__buf *out, const marey_samples *samples, uint32_t thread)
 {
     const struct marey_samples_thread *const t = marey_samples_get_thread(samples, thread);
-    put_tag(out, 'T');
-    marey__buf_put_leb128(out, thread);
-    marey__buf_put_leb128(out, t->process);
-    marey__buf_put_leb128(out, (uint64_t)t->tid);
-    marey__buf_put_leb128(out, t->interpreter);
-    marey__buf_put_leb128(out, t->is_main != 0);
+    PUT_ENTRY(out, "T", thread, t->process, (uint64_t)t->tid, t->interpreter, t->is_main != 0);
     put_text(out, t->name);
 }
 
@@ -96,10 +94,7 @@ static void pack_functions(struct marey__buf *out, const marey_samples *samples,
 {
     for (uint32_t i = from + 1; i <= marey_samples_n_functions(samples); i++) {
         const struct marey_samples_function *const f = marey_samples_get_function(samples, i);
-        put_tag(out, 'F');
-        marey__buf_put_leb128(out, i);
-        marey__buf_put_leb128(out, (uint64_t)f->kind);
-        marey__buf_put_leb128(out, f->first_line);
+        PUT_ENTRY(out, "F", i, (uint64_t)f->kind, f->first_line);
         put_text(out, f->name);
         put_text(out, f->file);
         put_text(out, f->module);
@@ -109,11 +104,8 @@ static void pack_functions(struct marey__buf *out, const marey_samples *samples,
 static void pack_locations(struct marey__buf *out, const marey_samples *samples, uint32_t from)
 {
     const uint32_t n = marey_samples_n_locations(samples);
-    if (n <= from)
-        return;
-    put_tag(out, 'L');
-    marey__buf_put_leb128(out, (uint64_t)from + 1);
-    marey__buf_put_leb128(out, n - from);
+    if (n > from)
+        PUT_ENTRY(out, "L", (uint64_t)from + 1, n - from);
     for (uint32_t i = from + 1; i <= n; i++) {
         const struct marey_samples_location l = marey_samples_get_location(samples, i);
         marey__buf_put_leb128(out, l.function);
@@ -125,11 +117,8 @@ static void pack_locations(struct marey__buf *out, const marey_samples *samples,
 static void pack_stacks(struct marey__buf *out, const marey_samples *samples, uint32_t from)
 {
     const uint32_t n = marey_samples_n_stacks(samples);
-    if (n <= from)
-        return;
-    put_tag(out, 'K');
-    marey__buf_put_leb128(out, (uint64_t)from + 1);
-    marey__buf_put_leb128(out, n - from);
+    if (n > from)
+        PUT_ENTRY(out, "K", (uint64_t)from + 1, n - from);
     for (uint32_t i = from + 1; i <= n; i++) {
         const struct marey_samples_stack k = marey_samples_get_stack(samples, i);
         marey__buf_put_leb128(out, k.parent != 0 ? i - k.parent : 0);
@@ -142,11 +131,8 @@ static void pack_counts(struct marey__buf *out, const marey_samples *samples, ui
     const struct marey_samples_counts counts = marey_samples_get_counts(samples, process);
     uint64_t all[sizeof counts / sizeof(uint64_t)]; /* in the order of the struct */
     memcpy(all, &counts, sizeof all);
-    put_tag(out, 'O');
-    marey__buf_put_leb128(out, process);
-    marey__buf_put_leb128(out, MAREY__COUNT_OF(all));
-    for (size_t i = 0; i < MAREY__COUNT_OF(all); i++)
-        marey__buf_put_leb128(out, all[i]);
+    PUT_ENTRY(out, "O", process, MAREY__COUNT_OF(all));
+    put_numbers(out, all, MAREY__COUNT_OF(all));
 }
 
 /* ---- rounds ---- */
@@ -214,26 +200,22 @@ static void put_changes(struct marey__buf *out, const struct marey__samples_run 
         marey__buf_put_leb128(out, changes[i].round - before);
         before = changes[i].round;
     }
-    for (size_t i = 0; i < run->n_changes; i++)
-        marey__buf_put_leb128(out, changes[i].now.thread);
-    for (size_t i = 0; i < run->n_changes; i++)
-        marey__buf_put_leb128(out, changes[i].what);
-    for (size_t i = 0; i < run->n_changes; i++)
-        if ((changes[i].what & CHANGE_STACK) != 0)
-            marey__buf_put_leb128(out, changes[i].now.stack);
-    for (size_t i = 0; i < run->n_changes; i++)
-        if ((changes[i].what & CHANGE_FLAGS) != 0)
-            marey__buf_put_leb128(out, changes[i].now.flags);
-    for (size_t i = 0; i < run->n_changes; i++)
-        if ((changes[i].what & CHANGE_WAIT) != 0)
-            marey__buf_put_leb128(out, changes[i].now.wait);
+#define PUT_COLUMN(field, condition)                                                               \
+    for (size_t i = 0; i < run->n_changes; i++)                                                    \
+        if (condition)                                                                             \
+            marey__buf_put_leb128(out, changes[i].field);
+    PUT_COLUMN(now.thread, true)
+    PUT_COLUMN(what, true)
+    PUT_COLUMN(now.stack, (changes[i].what & CHANGE_STACK) != 0)
+    PUT_COLUMN(now.flags, (changes[i].what & CHANGE_FLAGS) != 0)
+    PUT_COLUMN(now.wait, (changes[i].what & CHANGE_WAIT) != 0)
+#undef PUT_COLUMN
 }
 
 static void pack_run(struct marey__buf *out, const struct marey__samples_run *run, uint32_t process,
                      unsigned most_shift)
 {
-    put_tag(out, 'A');
-    marey__buf_put_leb128(out, process);
+    PUT_ENTRY(out, "A", process);
     put_times(out, run, shift_of(run, most_shift));
     put_weights(out, run);
     put_changes(out, run);
@@ -252,32 +234,14 @@ static const uint64_t second_ns = 1000000000;
 
 /* ---- opening ---- */
 
-static void put_options(struct marey__buf *texts, const struct marey__samples_log_options *options)
-{
-    marey__texts_printf(texts, MAREY__KEY_SAMPLING,
-                        "rate=%.6g\nstrategy=%s\nnative=%s\nseed=%" PRIu64 "%s", options->rate_hz,
-                        options->strategy != NULL ? options->strategy : "",
-                        options->is_native ? "yes" : "no", options->seed,
-                        options->has_pauses ? "\npauses=yes" : "");
-}
-
 static marey_status append_opening(struct marey__samples_log *log,
                                    const struct marey__samples_log_options *options)
 {
     struct marey__buf texts = {0}, command = {0};
-    char host[256], boot[64] = "", run_id[64] = "";
-    marey__identity_host(host, sizeof host);
-    marey__identity_boot_id(boot, sizeof boot);
+    char run_id[64] = "";
     marey__identity_command(&command);
     marey__buf_put(&command, "", 1);
-    marey__texts_put(&texts, MAREY__KEY_VERSION, MAREY_VERSION);
-    marey__texts_printf(&texts, MAREY__KEY_PID, "%d", (int)getpid());
-    marey__texts_printf(&texts, MAREY__KEY_PPID, "%d", (int)getppid());
-    marey__texts_printf(&texts, MAREY__KEY_START_TIME, "%" PRIu64,
-                        marey__identity_start_time(getpid()));
-    marey__texts_printf(&texts, MAREY__KEY_PID_NS, "%" PRIu64, marey__identity_pid_namespace());
-    marey__texts_put(&texts, MAREY__KEY_BOOT_ID, boot);
-    marey__texts_put(&texts, MAREY__KEY_HOST, host);
+    marey__identity_describe(&texts);
     if (marey__identity_run_id(run_id, sizeof run_id))
         marey__texts_put(&texts, MAREY__KEY_RUN_ID, run_id);
     marey__texts_put(&texts, MAREY__KEY_COMMAND, command.failed ? "" : command.data);
@@ -285,7 +249,11 @@ static marey_status append_opening(struct marey__samples_log *log,
     marey__texts_put(&texts, MAREY__KEY_TICK_HZ, "1000000000");
     marey__texts_put(&texts, MAREY__KEY_POOL, "");
     marey__texts_put(&texts, MAREY__KEY_ROLE, MAREY__ROLE_SAMPLER);
-    put_options(&texts, options);
+    marey__texts_printf(&texts, MAREY__KEY_SAMPLING,
+                        "rate=%.6g\nstrategy=%s\nnative=%s\nseed=%" PRIu64 "%s", options->rate_hz,
+                        options->strategy != NULL ? options->strategy : "",
+                        options->is_native ? "yes" : "no", options->seed,
+                        options->has_pauses ? "\npauses=yes" : "");
     const marey_status status = marey__log_append_texts(&log->file, MAREY__BLOCK_LOG, &texts);
     marey__buf_fini(&command);
     marey__buf_fini(&texts);
@@ -478,11 +446,17 @@ static bool put_change(struct marey__samples_log *log, struct marey__samples_run
     return true;
 }
 
+static uint32_t difference(const struct marey_samples_seen *a, const struct marey_samples_seen *b)
+{
+    return (a->stack != b->stack ? CHANGE_STACK : 0) | (a->flags != b->flags ? CHANGE_FLAGS : 0) |
+           (a->wait != b->wait ? CHANGE_WAIT : 0);
+}
+
 static bool put_new(struct marey__samples_log *log, struct marey__samples_run *run,
                     const struct marey_samples_seen *now)
 {
-    const uint32_t what = (now->stack != 0 ? CHANGE_STACK : 0) |
-                          (now->flags != 0 ? CHANGE_FLAGS : 0) | (now->wait != 0 ? CHANGE_WAIT : 0);
+    static const struct marey_samples_seen nothing;
+    const uint32_t what = difference(now, &nothing);
     if (!marey__grow(&run->present, &run->present_cap, run->n_present + 1, sizeof *run->present) ||
         !put_change(log, run, what, now))
         return false;
@@ -500,9 +474,7 @@ static bool take_seen(struct marey__samples_log *log, struct marey__samples_run 
     known->turn = log->turn;
     if (is_new)
         return put_new(log, run, now);
-    const uint32_t what = (now->stack != before.stack ? CHANGE_STACK : 0) |
-                          (now->flags != before.flags ? CHANGE_FLAGS : 0) |
-                          (now->wait != before.wait ? CHANGE_WAIT : 0);
+    const uint32_t what = difference(now, &before);
     return what == 0 || put_change(log, run, what, now);
 }
 
@@ -604,25 +576,19 @@ uint64_t marey__samples_log_size(struct marey__samples_log *log)
     return marey__log_size(&log->file);
 }
 
-static marey_status append_end(struct marey__samples_log *log, const char *how)
-{
-    struct marey__buf texts = {0};
-    marey__texts_put(&texts, MAREY__KEY_END, how);
-    const marey_status status = marey__log_append_texts(&log->file, MAREY__BLOCK_END, &texts);
-    marey__buf_fini(&texts);
-    return status;
-}
-
 marey_status marey__samples_log_close(struct marey__samples_log *log, const char *how)
 {
     if (log == NULL)
         return MAREY_OK;
+    struct marey__buf texts = {0};
     const uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
     marey_status status = write_all(log, now_ns, true);
     if (status == MAREY_OK)
         status = append_moment(log, now_ns);
+    marey__texts_put(&texts, MAREY__KEY_END, how);
     if (status == MAREY_OK)
-        status = append_end(log, how);
+        status = marey__log_append_texts(&log->file, MAREY__BLOCK_END, &texts);
+    marey__buf_fini(&texts);
     destroy(log);
     return status;
 }

@@ -114,55 +114,38 @@ static bool push(struct machine *m, uint64_t value)
     return true;
 }
 
+static uint64_t shifted(uint64_t a, uint64_t by, bool is_left)
+{
+    return by >= 64 ? 0 : is_left ? a << by : a >> by;
+}
+
 static bool binary(struct machine *m, unsigned atom)
 {
     if (m->n < 2)
         return false;
     const uint64_t b = m->stack[--m->n];
     uint64_t *const a = &m->stack[m->n - 1];
+    const int64_t signed_a = (int64_t)*a, signed_b = (int64_t)b;
     switch (atom) {
-    case OP_PLUS:
-        *a += b;
+#define CASE(op, result)                                                                           \
+    case op:                                                                                       \
+        *a = (result);                                                                             \
         return true;
-    case OP_MINUS:
-        *a -= b;
-        return true;
-    case OP_MUL:
-        *a *= b;
-        return true;
-    case OP_AND:
-        *a &= b;
-        return true;
-    case OP_OR:
-        *a |= b;
-        return true;
-    case OP_XOR:
-        *a ^= b;
-        return true;
-    case OP_SHL:
-        *a = b < 64 ? *a << b : 0;
-        return true;
-    case OP_SHR:
-        *a = b < 64 ? *a >> b : 0;
-        return true;
-    case OP_EQ:
-        *a = *a == b;
-        return true;
-    case OP_NE:
-        *a = *a != b;
-        return true;
-    case OP_GE:
-        *a = (int64_t)*a >= (int64_t)b;
-        return true;
-    case OP_GT:
-        *a = (int64_t)*a > (int64_t)b;
-        return true;
-    case OP_LE:
-        *a = (int64_t)*a <= (int64_t)b;
-        return true;
-    case OP_LT:
-        *a = (int64_t)*a < (int64_t)b;
-        return true;
+        CASE(OP_PLUS, *a + b)
+        CASE(OP_MINUS, *a - b)
+        CASE(OP_MUL, *a * b)
+        CASE(OP_AND, *a & b)
+        CASE(OP_OR, *a | b)
+        CASE(OP_XOR, *a ^ b)
+        CASE(OP_SHL, shifted(*a, b, true))
+        CASE(OP_SHR, shifted(*a, b, false))
+        CASE(OP_EQ, *a == b)
+        CASE(OP_NE, *a != b)
+        CASE(OP_GE, signed_a >= signed_b)
+        CASE(OP_GT, signed_a > signed_b)
+        CASE(OP_LE, signed_a <= signed_b)
+        CASE(OP_LT, signed_a < signed_b)
+#undef CASE
     default:
         return false;
     }

@@ -331,12 +331,17 @@ bool marey__program_start(const struct marey__program *program, uint64_t address
 uint32_t marey__program_rule(struct marey__unwind_files *files, struct marey__program *program,
                              uint64_t address, bool *has_asked);
 void marey__program_destroy(struct marey__program *program);
+/* Unmap bytes of a file, or free those that were allocated. */
+void marey__program_free(void *bytes, size_t len, bool is_mapped);
 
 /* ---- names ---- */
 
 /* Read the tables of symbols, once. */
 void marey__program_read_symbols(struct marey__program *program,
                                  const struct marey__unwind_source *source);
+/* The symbol around `address`; NULL: none is known. */
+const struct marey__elf_symbol *marey__program_symbol_at(const struct marey__program *program,
+                                                         uint64_t address);
 /* The function around `address`, named; NULL without memory. Lent until the next call. */
 const struct marey__program_function *marey__program_name(struct marey__program *program,
                                                           const struct marey__unwind_source *source,

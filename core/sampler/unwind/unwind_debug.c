@@ -48,10 +48,7 @@ static bool take(struct marey__program_symbols *symbols)
     if (symbols->n > 0)
         return true;
     marey__free(symbols->symbols);
-    if (symbols->is_mapped)
-        marey__unmap_file(symbols->bytes, symbols->len);
-    else
-        marey__free(symbols->bytes);
+    marey__program_free(symbols->bytes, symbols->len, symbols->is_mapped);
     *symbols = (struct marey__program_symbols){0};
     return false;
 }

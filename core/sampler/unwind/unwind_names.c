@@ -49,8 +49,21 @@ static size_t first_after(const struct marey__program_function *functions, size_
     return at;
 }
 
-static const struct marey__elf_symbol *symbol_at(const struct marey__program *program,
-                                                 uint64_t address)
+/* There is room. Symbols may overlap: each address belongs to whom it was first found for. */
+static void insert(struct marey__program_function *functions, size_t *n, size_t at,
+                   struct marey__program_function *function)
+{
+    if (at > 0)
+        function->begin = MAREY__MAX(function->begin, functions[at - 1].end);
+    if (at < *n)
+        function->end = MAREY__MIN(function->end, functions[at].begin);
+    memmove(functions + at + 1, functions + at, (*n - at) * sizeof *functions);
+    functions[at] = *function;
+    ++*n;
+}
+
+const struct marey__elf_symbol *marey__program_symbol_at(const struct marey__program *program,
+                                                         uint64_t address)
 {
     const struct marey__elf_symbol *found = NULL;
     for (size_t i = 0; i < MAREY__COUNT_OF(program->symbols) && found == NULL; i++)
@@ -62,7 +75,7 @@ static const struct marey__elf_symbol *symbol_at(const struct marey__program *pr
 static void describe(const struct marey__program *program, uint64_t address,
                      struct marey__program_function *function, char *name, size_t cap)
 {
-    const struct marey__elf_symbol *const symbol = symbol_at(program, address);
+    const struct marey__elf_symbol *const symbol = marey__program_symbol_at(program, address);
     if (symbol != NULL) {
         function->begin = symbol->begin;
         function->end = symbol->end;
@@ -99,15 +112,7 @@ const struct marey__program_function *marey__program_name(struct marey__program 
         marey__native_symbol_make(name, program, function.begin, &function.is_outermost);
     if (function.symbol == NULL)
         return NULL;
-    /* Symbols may overlap: each address belongs to whom it was first found for. */
-    if (at > 0)
-        function.begin = MAREY__MAX(function.begin, program->functions[at - 1].end);
-    if (at < program->n_functions)
-        function.end = MAREY__MIN(function.end, program->functions[at].begin);
-    memmove(program->functions + at + 1, program->functions + at,
-            (program->n_functions - at) * sizeof function);
-    program->functions[at] = function;
-    program->n_functions++;
+    insert(program->functions, &program->n_functions, at, &function);
     return &program->functions[at];
 }
 
@@ -140,11 +145,7 @@ static void take_line(struct marey__unwind *unwind, const char *line, size_t len
     function.symbol = marey__native_symbol_make(name, NULL, begin, &function.is_outermost);
     if (function.symbol == NULL)
         return;
-    if (at < unwind->n_jit)
-        function.end = MAREY__MIN(function.end, unwind->jit[at].begin);
-    memmove(unwind->jit + at + 1, unwind->jit + at, (unwind->n_jit - at) * sizeof function);
-    unwind->jit[at] = function;
-    unwind->n_jit++;
+    insert(unwind->jit, &unwind->n_jit, at, &function);
 }
 
 /* What the file has more than the last time. It is another's, who may write anything, or never end. */

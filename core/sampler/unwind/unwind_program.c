@@ -30,7 +30,7 @@ void marey__unwind_files_destroy(struct marey__unwind_files *files)
     marey__free(files);
 }
 
-static void free_bytes(void *bytes, size_t len, bool is_mapped)
+void marey__program_free(void *bytes, size_t len, bool is_mapped)
 {
     if (is_mapped)
         marey__unmap_file(bytes, len);
@@ -47,10 +47,11 @@ void marey__program_destroy(struct marey__program *program)
     marey__free(program->ranges);
     for (size_t i = 0; i < MAREY__COUNT_OF(program->symbols); i++) {
         marey__free(program->symbols[i].symbols);
-        free_bytes(program->symbols[i].bytes, program->symbols[i].len, program->symbols[i].is_mapped);
+        marey__program_free(program->symbols[i].bytes, program->symbols[i].len,
+                            program->symbols[i].is_mapped);
     }
-    free_bytes(program->bytes, program->len, program->is_mapped);
-    free_bytes(program->cfi_bytes, program->len, program->is_mapped);
+    marey__program_free(program->bytes, program->len, program->is_mapped);
+    marey__program_free(program->cfi_bytes, program->len, program->is_mapped);
     marey__free(program->path);
     marey__free(program);
 }
@@ -156,8 +157,8 @@ static struct marey__program *add(struct marey__unwind_files *files,
 {
     struct marey__program *const program = marey__alloc(sizeof *program);
     if (program == NULL) {
-        free_bytes(made->bytes, made->len, made->is_mapped);
-        free_bytes(made->cfi_bytes, made->len, made->is_mapped);
+        marey__program_free(made->bytes, made->len, made->is_mapped);
+        marey__program_free(made->cfi_bytes, made->len, made->is_mapped);
         return NULL;
     }
     *program = *made;

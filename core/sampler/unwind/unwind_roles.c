@@ -83,70 +83,31 @@ void marey__demangle(const char *name, char *to, size_t cap)
 
 /* ---- roles ---- */
 
-/* With a '*' at its end: each name that starts so. */
+/* Names with blanks between; with a '*' at its end: each name that starts so. */
 
 /* How one Python function comes to call another through C. */
-static const char *const plumbing[] = {"_PyEval_*",
-                                       "PyEval_*",
-                                       "_TAIL_CALL_*",
-                                       "_PyFunction_*",
-                                       "function_code_fastcall",
-                                       "_PyObject_Call*",
-                                       "_PyObject_FastCall*",
-                                       "_PyObject_MakeTpCall",
-                                       "_PyObject_Vectorcall*",
-                                       "PyObject_Call*",
-                                       "PyObject_Vectorcall*",
-                                       "_PyVectorcall_*",
-                                       "PyVectorcall_*",
-                                       "_PyMethodDef_*",
-                                       "_PyMethodDescr_*",
-                                       "_PyCFunction*",
-                                       "PyCFunction_*",
-                                       "cfunction_*",
-                                       "method_vectorcall*",
-                                       "method_call",
-                                       "vectorcall_*",
-                                       "object_vacall",
-                                       "call_function",
-                                       "do_call_core",
-                                       "type_call",
-                                       "slot_tp_*",
-                                       "slot_mp_*",
-                                       "slot_sq_*",
-                                       "slot_nb_*",
-                                       "wrap_*",
-                                       "wrapperdescr_*",
-                                       "_PyGen_*",
-                                       "gen_send_ex*",
-                                       "gen_iternext",
-                                       "gen_send"};
+static const char plumbing[] =
+    "_PyEval_* PyEval_* _TAIL_CALL_* _PyFunction_* function_code_fastcall _PyObject_Call* "
+    "_PyObject_FastCall* _PyObject_MakeTpCall _PyObject_Vectorcall* PyObject_Call* "
+    "PyObject_Vectorcall* _PyVectorcall_* PyVectorcall_* _PyMethodDef_* _PyMethodDescr_* "
+    "_PyCFunction* PyCFunction_* cfunction_* method_vectorcall* method_call vectorcall_* "
+    "object_vacall call_function do_call_core type_call slot_tp_* slot_mp_* slot_sq_* slot_nb_* "
+    "wrap_* wrapperdescr_* _PyGen_* gen_send_ex* gen_iternext gen_send";
 /* Outside of the first line of Python. A thread or a program starts with the outermost ones. */
-static const char *const outermost[] = {"_start",  "clone",    "clone3",
-                                        "__clone", "__clone3", "thread_start"};
-static const char *const starts[] = {"__libc_start_main*",
-                                     "__libc_start_call_main",
-                                     "main",
-                                     "Py_BytesMain",
-                                     "Py_Main",
-                                     "Py_RunMain",
-                                     "pymain_*",
-                                     "PyRun_*",
-                                     "_PyRun_*",
-                                     "pyrun_*",
-                                     "run_mod",
-                                     "run_eval_code_obj",
-                                     "start_thread",
-                                     "pythread_wrapper",
-                                     "thread_run",
-                                     "t_bootstrap"};
+static const char outermost[] = "_start clone clone3 __clone __clone3 thread_start";
+static const char starts[] =
+    "__libc_start_main* __libc_start_call_main main Py_BytesMain Py_Main Py_RunMain pymain_* "
+    "PyRun_* "
+    "_PyRun_* pyrun_* run_mod run_eval_code_obj start_thread pythread_wrapper thread_run "
+    "t_bootstrap";
 
-static bool is_one_of(const char *name, const char *const *patterns, size_t n)
+static bool is_one_of(const char *name, const char *patterns)
 {
-    for (size_t i = 0; i < n; i++) {
-        const size_t len = strcspn(patterns[i], "*");
-        if (strncmp(name, patterns[i], len) == 0 && (patterns[i][len] == '*' || name[len] == '\0'))
+    for (const char *at = patterns; *at != '\0'; at += strspn(at, " ")) {
+        const size_t len = strcspn(at, "* ");
+        if (strncmp(name, at, len) == 0 && (at[len] == '*' || name[len] == '\0'))
             return true;
+        at += strcspn(at, " ");
     }
     return false;
 }
@@ -155,11 +116,10 @@ enum marey__native_role marey__native_role(const char *name, bool *is_outermost)
 {
     if (strncmp(name, "__GI_", 5) == 0) /* how the C library calls its own */
         name += 5;
-    *is_outermost = is_one_of(name, outermost, MAREY__COUNT_OF(outermost));
+    *is_outermost = is_one_of(name, outermost);
     if (strcmp(name, "_PyEval_EvalFrameDefault") == 0)
         return MAREY__NATIVE_EVAL;
-    if (is_one_of(name, plumbing, MAREY__COUNT_OF(plumbing)))
+    if (is_one_of(name, plumbing))
         return MAREY__NATIVE_PLUMBING;
-    return *is_outermost || is_one_of(name, starts, MAREY__COUNT_OF(starts)) ? MAREY__NATIVE_START
-                                                                             : MAREY__NATIVE_CODE;
+    return *is_outermost || is_one_of(name, starts) ? MAREY__NATIVE_START : MAREY__NATIVE_CODE;
 }

@@ -88,10 +88,7 @@ static bool is_behind_call(struct marey__unwind *unwind, uint64_t pc,
     if (from == NULL || target == 0 || target == from->address)
         return true;
     /* Another library is reached by a stub, which has no name. */
-    const struct marey__elf_symbol *named = NULL;
-    for (size_t i = 0; i < MAREY__COUNT_OF(program->symbols) && named == NULL; i++)
-        named = marey__elf_symbol_at(program->symbols[i].symbols, program->symbols[i].n, target);
-    return named == NULL;
+    return marey__program_symbol_at(program, target) == NULL;
 }
 
 /* Return addresses of aarch64 may be signed in bits that addresses do not use. */

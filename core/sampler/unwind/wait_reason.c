@@ -141,42 +141,26 @@ static const struct target {
 
 /* Functions of the kernel that threads sleep in, where the call itself may not be read; what they begin with. */
 static const struct {
-    const char *function;
     uint8_t code, target;
+    const char *functions;
 } sleeps[] = {
-    {"futex_", FUTEX, 0},
-    {"do_nanosleep", SLEEP, 0},
-    {"hrtimer_nanosleep", SLEEP, 0},
-    {"common_nsleep", SLEEP, 0},
-    {"ep_poll", EPOLL, 0},
-    {"do_epoll", EPOLL, 0},
-    {"do_select", SELECT, 0},
-    {"do_sys_poll", POLL, 0},
-    {"do_poll", POLL, 0},
-    {"poll_schedule", POLL, 0},
-    {"pipe_read", READ, 2},
-    {"pipe_wait_readable", READ, 2},
-    {"anon_pipe_read", READ, 2},
-    {"pipe_write", WRITE, 2},
-    {"anon_pipe_write", WRITE, 2},
-    {"skb_wait_for_more_packets", RECEIVE, 1},
-    {"__skb_wait_for_more_packets", RECEIVE, 1},
-    {"unix_stream_read", RECEIVE, 1},
-    {"unix_stream_data_wait", RECEIVE, 1},
-    {"sk_wait_data", RECEIVE, 1},
-    {"wait_woken", RECEIVE, 1},
-    {"inet_csk_accept", ACCEPT, 1},
-    {"n_tty_read", READ, 11},
-    {"do_wait", CHILD, 0},
-    {"eventfd_read", READ, 3},
-    {"rpc_wait", NETWORK_FILES, 0},
-    {"nfs_", NETWORK_FILES, 0},
-    {"folio_wait", DISK, 0},
-    {"io_schedule", DISK, 0},
-    {"wait_on_page", DISK, 0},
-    {"jbd2_", SYNC, 0},
-    {"do_signal_stop", STOPPED, 0},
-    {"ptrace_stop", STOPPED, 0},
+    {FUTEX, 0, "futex_"},
+    {SLEEP, 0, "do_nanosleep hrtimer_nanosleep common_nsleep"},
+    {EPOLL, 0, "ep_poll do_epoll"},
+    {SELECT, 0, "do_select"},
+    {POLL, 0, "do_sys_poll do_poll poll_schedule"},
+    {READ, 2, "pipe_read pipe_wait_readable anon_pipe_read"},
+    {WRITE, 2, "pipe_write anon_pipe_write"},
+    {RECEIVE, 1, "skb_wait_for_more_packets __skb_wait_for_more_packets unix_stream_read"},
+    {RECEIVE, 1, "unix_stream_data_wait sk_wait_data wait_woken"},
+    {ACCEPT, 1, "inet_csk_accept"},
+    {READ, 11, "n_tty_read"},
+    {CHILD, 0, "do_wait"},
+    {READ, 3, "eventfd_read"},
+    {NETWORK_FILES, 0, "rpc_wait nfs_"},
+    {DISK, 0, "folio_wait io_schedule wait_on_page"},
+    {SYNC, 0, "jbd2_"},
+    {STOPPED, 0, "do_signal_stop ptrace_stop"},
 };
 
 static uint32_t with_target(uint32_t code, const char *link)
@@ -217,8 +201,11 @@ static uint32_t by_wchan(pid_t pid, pid_t tid)
     if (marey__read_proc(pid, tid, "wchan", text, sizeof text) == 0)
         return 0;
     for (size_t i = 0; i < MAREY__COUNT_OF(sleeps); i++)
-        if (strncmp(text, sleeps[i].function, strlen(sleeps[i].function)) == 0)
-            return sleeps[i].code | (uint32_t)sleeps[i].target << 8;
+        for (const char *at = sleeps[i].functions; *at != '\0'; at += strcspn(at, " ")) {
+            at += strspn(at, " ");
+            if (strncmp(text, at, strcspn(at, " ")) == 0)
+                return sleeps[i].code | (uint32_t)sleeps[i].target << 8;
+        }
     return 0;
 }
 

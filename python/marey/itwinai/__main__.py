@@ -96,7 +96,7 @@ def _energy(given: argparse.Namespace) -> int:
     elif given.csv:
         print(runs.to_csv(), end="")
     else:
-        texts = [table._native.text(given.width, None) for table in (runs, repeats)]
+        texts = [table._native.write("text", given.width, None, 0) for table in (runs, repeats)]
         print(f"runs\n{texts[0]}\nrepeats: mean of runs, and what itwinai adds up\n{texts[1]}", end="")
     if n_dropped != 0:
         say(f"{n_dropped} rows without a power, an interval, a strategy or a number of GPUs are left out")
