@@ -118,25 +118,21 @@ static void put_finding(struct marey__buf *b, const struct marey__facts *facts,
     marey__buf_puts(b, ",\"evidence\":[]}");
 }
 
-marey_status marey__diagnosis_json(const marey_report *report,
-                                   const struct marey_write_options *options, FILE *out)
+marey_status marey__diagnosis_json(struct marey__answer *answer)
 {
-    const struct marey__diagnosis *const d = report->data;
-    struct marey__buf b = {0};
-    (void)options;
-    marey__buf_puts(&b, "{\"schema\":1,");
-    put_text(&b, "verdict", d->verdict);
-    marey__buf_puts(&b, ",");
-    put_steps(&b, &d->facts);
-    put_device(&b, &d->facts.device);
-    put_cost(&b, &d->facts);
-    marey__buf_puts(&b, "\"findings\":[");
+    const struct marey__diagnosis *const d = answer->report->data;
+    struct marey__buf *const b = &answer->lines.line;
+    marey__buf_puts(b, "{\"schema\":1,");
+    put_text(b, "verdict", d->verdict);
+    marey__buf_puts(b, ",");
+    put_steps(b, &d->facts);
+    put_device(b, &d->facts.device);
+    put_cost(b, &d->facts);
+    marey__buf_puts(b, "\"findings\":[");
     for (size_t i = 0; i < d->n_findings; i++) {
-        marey__buf_puts(&b, i > 0 ? "," : "");
-        put_finding(&b, &d->facts, &d->findings[i]);
+        marey__buf_puts(b, i > 0 ? "," : "");
+        put_finding(b, &d->facts, &d->findings[i]);
     }
-    marey__buf_puts(&b, "]}\n");
-    const marey_status status = marey__buf_to_stream(&b, out);
-    marey__buf_fini(&b);
-    return status;
+    marey__buf_puts(b, "]}\n");
+    return marey__buf_to_stream(b, answer->lines.out);
 }

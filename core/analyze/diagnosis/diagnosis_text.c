@@ -52,16 +52,13 @@ static marey_status put_cost(struct marey__lines *lines, const struct marey__fac
     return marey__lines_end(lines);
 }
 
-marey_status marey__diagnosis_text(const marey_report *report,
-                                   const struct marey_write_options *options, FILE *out)
+marey_status marey__diagnosis_text(struct marey__answer *answer)
 {
-    const struct marey__diagnosis *const d = report->data;
-    struct marey__lines lines = {.out = out, .has_color = options->text.color != 0};
-    marey__buf_printf(&lines.line, "%s%s", options->is_short ? "marey: " : "", d->verdict);
-    marey_status status = marey__lines_end(&lines);
-    for (size_t i = 0; status == MAREY_OK && i < d->n_findings; i++)
-        status = put_finding(&lines, d, i);
-    if (status == MAREY_OK && d->facts.n_steps != 0)
-        status = put_cost(&lines, &d->facts);
-    return marey__lines_close(&lines, status);
+    const struct marey__diagnosis *const d = answer->report->data;
+    struct marey__lines *const lines = &answer->lines;
+    marey__buf_printf(&lines->line, "%s%s", answer->options->is_short ? "marey: " : "", d->verdict);
+    MAREY_TRY(marey__lines_end(lines));
+    for (size_t i = 0; i < d->n_findings; i++)
+        MAREY_TRY(put_finding(lines, d, i));
+    return d->facts.n_steps != 0 ? put_cost(lines, &d->facts) : MAREY_OK;
 }

@@ -202,9 +202,8 @@ struct marey__diagnosis {
     char verdict[2 * MAREY__FINDING_TEXT];
 };
 
-marey_status marey__diagnosis_text(const marey_report *report,
-                                   const struct marey_write_options *options, FILE *out);
-marey_status marey__diagnosis_json(const marey_report *report,
-                                   const struct marey_write_options *options, FILE *out);
+struct marey__answer;
+marey_status marey__diagnosis_text(struct marey__answer *answer);
+marey_status marey__diagnosis_json(struct marey__answer *answer);
 
 #endif

@@ -45,7 +45,7 @@ def legacy(paths: Sequence[str], is_of_files: bool, as_json: bool, as_csv: bool,
         return json.dumps({"warnings": notes, "rows": list(fractions)}) + "\n"
     if as_csv:
         return fractions.to_csv() or ""
-    return "".join((f"legacy\n{fractions._native.text(width, None)}", *(f"note: {note}\n" for note in notes)))
+    return "".join((f"legacy\n{fractions._native.write("text", width, None, 0)}", *(f"note: {note}\n" for note in notes)))
 
 
 def _report(given: Namespace) -> int:
