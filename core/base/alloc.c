@@ -38,6 +38,12 @@ void marey__free(void *p)
     free(p);
 }
 
+void marey__free_all(void *const *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        marey__free(all[i]);
+}
+
 char *marey__strndup(const char *s, size_t len)
 {
     char *copy = marey__alloc(len + 1);

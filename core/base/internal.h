@@ -99,6 +99,10 @@ static inline void marey__let_go(pthread_mutex_t *const *mutex)
 {
     pthread_mutex_unlock(*mutex);
 }
+MAREY_PRIVATE_API void marey__free_all(void *const *all, size_t n);
+#define MAREY__FREE_ALL(...)                                                                       \
+    marey__free_all((void *const[]){__VA_ARGS__},                                                  \
+                    sizeof(void *const[]){__VA_ARGS__} / sizeof(void *))
 /* Tests: the n-th allocation from now fails, and the ones after it succeed; 0 switches this off. */
 MAREY_PRIVATE_API void marey__alloc_fail_nth(uint64_t n);
 
@@ -132,6 +136,28 @@ MAREY_PRIVATE_API bool marey__extend(void *array, size_t *n, size_t *n_cap, size
 /* For qsort(). */
 MAREY_PRIVATE_API int marey__compare_u64(const void *a, const void *b);
 MAREY_PRIVATE_API int marey__compare_f64(const void *a, const void *b);
+/*
+ * Define an order of elements by their fields, the first of which counts most: MAREY__ORDER(by_rank, struct call, MAREY__UP(rank)
+ * MAREY__DOWN(ns)) is a function for qsort(), MAREY__ORDER_RUNS one for marey__sort_runs(). The elements are `x` and `y`.
+ */
+#define MAREY__UP_BY(of_x, of_y)                                                                   \
+    if ((of_x) != (of_y))                                                                          \
+        return (of_x) < (of_y) ? -1 : 1;
+#define MAREY__UP(field) MAREY__UP_BY(x->field, y->field)
+#define MAREY__DOWN(field) MAREY__UP_BY(y->field, x->field)
+#define MAREY__ORDER(name, type, keys)                                                             \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const type *const x = a;                                                                   \
+        const type *const y = b;                                                                   \
+        keys return 0;                                                                             \
+    }
+#define MAREY__ORDER_RUNS(name, type, keys)                                                        \
+    MAREY__ORDER(name##_order, type, keys)                                                         \
+    static bool name(const void *a, const void *b)                                                 \
+    {                                                                                              \
+        return name##_order(a, b) < 0;                                                             \
+    }
 
 /* ---- a growing byte buffer; running out of memory sets `failed` and later puts do nothing ---- */
 struct marey__buf {
@@ -140,6 +166,12 @@ struct marey__buf {
     bool failed;
 };
 MAREY_PRIVATE_API void marey__buf_fini(struct marey__buf *buf);
+/* The same of one that was for `into`, which then has failed as well. */
+static inline void marey__buf_end(struct marey__buf *buf, struct marey__buf *into)
+{
+    into->failed |= buf->failed;
+    marey__buf_fini(buf);
+}
 /* Room for `len` bytes at the end, counted as written; NULL when there is no memory. */
 MAREY_PRIVATE_API void *marey__buf_extend(struct marey__buf *buf, size_t len);
 MAREY_PRIVATE_API void marey__buf_put(struct marey__buf *buf, const void *bytes, size_t len);

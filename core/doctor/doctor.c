@@ -3,10 +3,8 @@
 #include <math.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "doctor/internal.h"
-#include "present/draw/internal.h"
 #include "record/internal.h"
 
 enum { WAIT_MS = 1000, MEASURE_MS = 500, VALUE_BYTES = 3 * PATH_MAX };

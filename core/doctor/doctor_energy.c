@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "doctor/internal.h"
-#include "present/draw/internal.h"
 #include "record/internal.h"
 
 enum { MAX_ZONES = 64, ENOUGH = 9 };

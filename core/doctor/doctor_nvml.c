@@ -2,7 +2,6 @@
  * NVML, in the child process: what each GPU counts, and how often. All GPUs are read at once, by a thread for each, since a
  * read of the energy counter takes milliseconds.
  */
-#include <pthread.h>
 #include <unistd.h>
 
 #include "doctor/internal.h"

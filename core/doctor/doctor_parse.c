@@ -7,7 +7,8 @@
 
 #include "doctor/internal.h"
 
-const char *marey__next_line(const char *text, size_t text_len, size_t *at, size_t *len)
+/* The next line: its start, with `*len` without the newline; NULL when there is none. `*at` goes on. */
+static const char *next_line(const char *text, size_t text_len, size_t *at, size_t *len)
 {
     if (*at >= text_len)
         return NULL;
@@ -51,7 +52,7 @@ static size_t value_offset(const char *line, size_t len, const char *key)
 bool marey__parse_field(const char *text, size_t len, const char *key, char *out, size_t size)
 {
     size_t at = 0, line_len;
-    for (const char *line; (line = marey__next_line(text, len, &at, &line_len)) != NULL;) {
+    for (const char *line; (line = next_line(text, len, &at, &line_len)) != NULL;) {
         const size_t offset = value_offset(line, line_len, key);
         if (offset == 0)
             continue;
@@ -127,7 +128,7 @@ bool marey__parse_mount(const char *text, size_t len, const char *path, struct m
 {
     size_t at = 0, line_len, longest = 0;
     char point[PATH_MAX];
-    for (const char *line; (line = marey__next_line(text, len, &at, &line_len)) != NULL;) {
+    for (const char *line; (line = next_line(text, len, &at, &line_len)) != NULL;) {
         size_t word_at = 0, n;
         const char *word;
         next_word(line, line_len, &word_at, &word); /* the device */
@@ -169,7 +170,7 @@ bool marey__mount_has(const struct marey__mount *mount, const char *word)
 bool marey__parse_cgroup(const char *text, size_t len, const char *controller, char *out, size_t size)
 {
     size_t at = 0, line_len;
-    for (const char *line; (line = marey__next_line(text, len, &at, &line_len)) != NULL;) {
+    for (const char *line; (line = next_line(text, len, &at, &line_len)) != NULL;) {
         /* "4:cpu,cpuacct:/path"; version 2 has no controllers: "0::/path". The path may hold colons. */
         const char *first = memchr(line, ':', line_len);
         if (first == NULL)
@@ -212,7 +213,7 @@ bool marey__parse_ldconfig(const char *text, size_t len, size_t *at, const char 
                            size_t size)
 {
     size_t line_len;
-    for (const char *line; (line = marey__next_line(text, len, at, &line_len)) != NULL;) {
+    for (const char *line; (line = next_line(text, len, at, &line_len)) != NULL;) {
         size_t word_at = 0;
         const char *word;
         const size_t n = next_word(line, line_len, &word_at, &word);

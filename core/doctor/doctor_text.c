@@ -143,10 +143,9 @@ marey_status marey_doctor_text(const marey_table *findings,
 marey_status marey_doctor_json(const marey_table *findings, FILE *out)
 {
     struct marey__buf buf = {0};
-    marey__buf_puts(&buf, "{\n  \"version\": ");
-    marey__json_put(&buf, marey_version(), strlen(marey_version()));
-    marey__buf_printf(&buf, ",\n  \"abi\": %d,\n  \"can_record\": %s,\n  \"findings\": ", marey_abi(),
-                      marey_doctor_can_record(findings) ? "true" : "false");
+    marey__json_printf(&buf,
+                       "{\n  'version': %s,\n  'abi': %d,\n  'can_record': %hhd,\n  'findings': ",
+                       marey_version(), marey_abi(), marey_doctor_can_record(findings) != 0);
     marey_status st = marey__buf_to_stream(&buf, out);
     if (st == MAREY_OK)
         st = marey__json_rows(findings, marey_table_n_rows(findings), "  ", out);

@@ -194,8 +194,6 @@ struct marey__doctor_gpu {
 
 /* ---- doctor_parse.c: bytes from outside. `text` need not end in a NUL; outputs of `size` bytes are cut and do ---- */
 
-/* The next line: its start, with `*len` without the newline; NULL when there is none. `*at` goes on. */
-const char *marey__next_line(const char *text, size_t text_len, size_t *at, size_t *len);
 /* The value of the first line "key: value" or "key=value", blanks around it removed. */
 bool marey__parse_field(const char *text, size_t len, const char *key, char *out, size_t size);
 /* The hexadecimal field `key` of /proc/PID/status. */

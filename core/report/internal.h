@@ -185,6 +185,43 @@ void marey__cost_of(struct marey_cost *cost, marey_recording *const *recordings,
 
 /* ---- rows.c: cells and rows that many tables have ---- */
 
+/* A cell of a row that is put as a whole: MAREY__PUT_ROW(table, U64(n), STRING(name), KNOWN(n != 0, U64(ns / n))). */
+struct marey__cell {
+    enum marey_type type; /* 0: null */
+    union {
+        uint64_t u64;
+        int64_t i64;
+        double f64;
+        const char *text; /* lent, `len` bytes; NULL: null */
+    };
+    size_t len;
+};
+void marey__put_cells(marey_table *table, const struct marey__cell *cells, size_t n);
+#define MAREY__PUT_ROW(table, ...)                                                                 \
+    marey__put_cells((table), (const struct marey__cell[]){__VA_ARGS__},                           \
+                     sizeof(const struct marey__cell[]){__VA_ARGS__} / sizeof(struct marey__cell))
+/* Short names, for .c files. */
+#define MAREY__CELL(of, ...) ((struct marey__cell){.type = (of), __VA_ARGS__})
+#define NO_CELL MAREY__CELL(0)
+#define U64(value) MAREY__CELL(MAREY_TYPE_U64, .u64 = (value))
+#define I64(value) MAREY__CELL(MAREY_TYPE_I64, .i64 = (value))
+#define F64(value) MAREY__CELL(MAREY_TYPE_F64, .f64 = (value))
+#define TRUTH(value) MAREY__CELL(MAREY_TYPE_BOOL, .u64 = (value))
+#define STRING_N(string, n) MAREY__CELL(MAREY_TYPE_TEXT, .text = (string), .len = (n))
+#define STRING(string) marey__string_cell(string)
+/* Null where it is not known, and then not computed; where it is not finite; a rank below 0; of an empty whole. */
+#define KNOWN(is_known, cell) ((is_known) ? (cell) : NO_CELL)
+#define FINITE(value) marey__finite_cell(value)
+#define RANK_OF(rank) KNOWN((rank) >= 0, I64(rank))
+#define RATIO(part, whole) KNOWN((whole) != 0, FINITE((double)(part) / (double)(whole)))
+/* Two cells. */
+#define PROCESS_OF(process) RANK_OF((process)->rank), I64((process)->pid)
+struct marey__cell marey__finite_cell(double value);
+static inline struct marey__cell marey__string_cell(const char *string)
+{
+    return STRING_N(string, strlen(string));
+}
+
 void marey__put_string(marey_table *table, const char *text);
 /* A formatted string of at most 1023 bytes; the rest is cut off. */
 void marey__put_note(marey_table *table, const char *fmt, ...) MAREY_PRINTF(2, 3);

@@ -10,6 +10,30 @@ void marey__put_string(marey_table *table, const char *text)
     marey_table_text(table, text, strlen(text));
 }
 
+struct marey__cell marey__finite_cell(double value)
+{
+    return KNOWN(isfinite(value), F64(value));
+}
+
+void marey__put_cells(marey_table *table, const struct marey__cell *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct marey__cell *const cell = &cells[i];
+        if (cell->type == MAREY_TYPE_TEXT && cell->text != NULL)
+            marey_table_text(table, cell->text, cell->len);
+        else if (cell->type == MAREY_TYPE_U64)
+            marey_table_u64(table, cell->u64);
+        else if (cell->type == MAREY_TYPE_I64)
+            marey_table_i64(table, cell->i64);
+        else if (cell->type == MAREY_TYPE_F64)
+            marey_table_f64(table, cell->f64);
+        else if (cell->type == MAREY_TYPE_BOOL)
+            marey_table_bool(table, cell->u64 != 0);
+        else
+            marey_table_null(table);
+    }
+}
+
 void marey__put_note(marey_table *table, const char *fmt, ...)
 {
     char text[1024];

@@ -2,11 +2,7 @@
  * The breakdown: every process is read and swept, several at a time, then the tables are filled from the sums.
  * Processes that only help others (data loaders) are left out.
  */
-#include <string.h>
-
 #include "analyze/device/internal.h"
-#include "analyze/walk/internal.h"
-#include "present/draw/internal.h"
 #include "read/internal.h"
 
 const char *const marey__window_names[2] = {"gpu_span", "steps"};
@@ -67,8 +63,7 @@ static void free_process(struct marey__process_breakdown *p)
     marey__work_set_fini(&p->set);
     marey__device_windows_fini(&p->windows);
     marey__idle_fini(&p->idle);
-    marey__free(p->devices.rows);
-    marey__free(p->by.rows);
+    MAREY__FREE_ALL(p->devices.rows, p->by.rows);
 }
 
 /* ---- several at a time ---- */

@@ -1,7 +1,5 @@
 /* Notes of the breakdown: what is missing, guessed or doubtful. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analyze/device/internal.h"
 

@@ -14,8 +14,6 @@
  *   group    communication of the process group, with all computation and copies beside it: what only that
  *            group's communication hides and exposes
  */
-#include <string.h>
-
 #include "analyze/device/internal.h"
 
 /* ---- windows ---- */
@@ -78,10 +76,7 @@ bool marey__device_windows_make(struct marey__device_windows *windows,
 
 void marey__device_windows_fini(struct marey__device_windows *windows)
 {
-    marey__free(windows->spans);
-    marey__free(windows->steps);
-    marey__free(windows->united);
-    marey__free(windows->n_united);
+    MAREY__FREE_ALL(windows->spans, windows->steps, windows->united, windows->n_united);
     *windows = (struct marey__device_windows){0};
 }
 
@@ -215,10 +210,7 @@ static bool break_down_steps(struct marey__device_rows *rows, struct parts *p)
 
 /* ---- streams ---- */
 
-static bool lane_is_before(const void *a, const void *b)
-{
-    return *(const uint32_t *)a < *(const uint32_t *)b;
-}
+MAREY__ORDER_RUNS(lane_is_before, uint32_t, MAREY__UP_BY(*x, *y))
 
 /* A part for each lane that the device has work on, and which part that is. `lanes` has room for each piece of work. */
 static bool add_lanes(struct parts *p, uint32_t *lanes, uint32_t *part_of_lane)
@@ -332,11 +324,7 @@ struct range_names {
 static void range_names_fini(struct range_names *r)
 {
     marey__names_fini(&r->names);
-    marey__free(r->name_of);
-    marey__free(r->end_ns);
-    marey__free(r->part_of);
-    marey__free(r->touched);
-    marey__free(r->windows);
+    MAREY__FREE_ALL(r->name_of, r->end_ns, r->part_of, r->touched, r->windows);
 }
 
 static bool range_names_init(struct range_names *r, const struct marey__work_set *set)
@@ -391,11 +379,7 @@ static bool find_ends(struct range_names *r, const struct parts *p)
     return true;
 }
 
-static bool touched_is_before(const void *a, const void *b)
-{
-    const struct touched *x = a, *y = b;
-    return x->name != y->name ? x->name < y->name : x->range < y->range;
-}
+MAREY__ORDER_RUNS(touched_is_before, struct touched, MAREY__UP(name) MAREY__UP(range))
 
 /* A part for each name, with its windows united. */
 static bool make_windows(struct range_names *r, struct parts *p)
@@ -489,11 +473,8 @@ static void add_host_time(struct parts *p)
 }
 
 /* The ranges with most work first. */
-static bool row_is_before(const void *a, const void *b)
-{
-    const struct marey__device_row *x = a, *y = b;
-    return x->span_ns - x->atoms.ns[0] > y->span_ns - y->atoms.ns[0];
-}
+MAREY__ORDER_RUNS(row_is_before, struct marey__device_row,
+                  MAREY__UP_BY(y->span_ns - y->atoms.ns[0], x->span_ns - x->atoms.ns[0]))
 
 static bool break_down_ranges(struct marey__device_rows *rows, struct parts *p, struct range_names *r)
 {

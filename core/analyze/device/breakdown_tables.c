@@ -1,6 +1,4 @@
 /* The tables of the breakdown. */
-#include <string.h>
-
 #include "analyze/device/internal.h"
 
 /* The columns of `devices`, which follow the first one in `by`. */
@@ -70,34 +68,23 @@ static uint64_t sum_of(const struct marey__atoms *atoms, unsigned classes)
     return sum;
 }
 
-static void put_whose(marey_table *table, const struct marey_process *process,
-                      const struct marey__device_row *row, const char *window)
-{
-    marey__put_process(table, process);
-    marey_table_i64(table, row->device);
-    marey__put_string(table, window);
-}
-
 /* Of a process that may communicate unrecorded, only copies and waits that were recorded are known. */
 static void put_numbers(marey_table *table, const struct marey__work_set *set,
-                        const struct marey__device_row *row)
+                        const struct marey__device_row *row, const char *window)
 {
     const struct marey__atoms *const atoms = &row->atoms;
     const uint64_t comm = sum_of(atoms, MAREY__COMMUNICATES), copies = sum_of(atoms, MAREY__COPIES),
                    busy = sum_of(atoms, MAREY__COMPUTES | MAREY__COMMUNICATES | MAREY__COPIES);
     const bool is_known = !set->is_unknown, has_copies = is_known || copies != 0;
-    marey_table_u64(table, row->span_ns);
-    marey__put_whole(table, marey__computing_ns(atoms), is_known);
-    marey__put_whole(table, comm, is_known);
-    marey__put_whole(table, marey__exposed_comm_ns(atoms), is_known);
-    marey__put_whole(table, marey__hidden_comm_ns(atoms), is_known);
-    marey__put_whole(table, copies, has_copies);
-    marey__put_whole(table, marey__exposed_mem_ns(atoms), has_copies);
-    marey__put_whole(table, atoms->ns[0], is_known || set->n_waits != 0);
-    marey__put_whole(table, busy, is_known);
-    marey__put_whole(table, atoms->sum_of_durations_ns, is_known);
-    marey__put_share(table, atoms->sum_of_durations_ns, is_known ? busy : 0);
-    marey__put_share(table, marey__hidden_comm_ns(atoms), is_known ? comm : 0);
+    MAREY__PUT_ROW(table, PROCESS_OF(set->process), I64(row->device), STRING(window),
+                   U64(row->span_ns), KNOWN(is_known, U64(marey__computing_ns(atoms))),
+                   KNOWN(is_known, U64(comm)), KNOWN(is_known, U64(marey__exposed_comm_ns(atoms))),
+                   KNOWN(is_known, U64(marey__hidden_comm_ns(atoms))), KNOWN(has_copies, U64(copies)),
+                   KNOWN(has_copies, U64(marey__exposed_mem_ns(atoms))),
+                   KNOWN(is_known || set->n_waits != 0, U64(atoms->ns[0])),
+                   KNOWN(is_known, U64(busy)), KNOWN(is_known, U64(atoms->sum_of_durations_ns)),
+                   RATIO(atoms->sum_of_durations_ns, is_known ? busy : 0),
+                   RATIO(marey__hidden_comm_ns(atoms), is_known ? comm : 0));
     for (size_t atom = 0; atom < MAREY__N_ATOMS; atom++)
         marey__put_whole(table, atoms->ns[atom], is_known);
     marey__put_whole(table, atoms->n_work, is_known);
@@ -114,8 +101,8 @@ static void fill_devices(marey_table *table, const struct marey__breakdown *brea
     for (size_t i = 0; i < breakdown->n_processes; i++) {
         const struct marey__process_breakdown *p = &breakdown->processes[i];
         for (size_t r = 0; !p->is_left_out && r < p->devices.n; r++) {
-            put_whose(table, p->set.process, &p->devices.rows[r], window_of(&p->devices.rows[r]));
-            put_numbers(table, &p->set, &p->devices.rows[r]);
+            const struct marey__device_row *const row = &p->devices.rows[r];
+            put_numbers(table, &p->set, row, window_of(row));
         }
     }
 }
@@ -127,9 +114,8 @@ static void put_by_row(marey_table *table, enum marey__by by, const struct marey
         marey_table_u64(table, row->number);
     else
         marey_table_text(table, row->text, row->len);
-    put_whose(table, set->process, row,
-              by == MAREY__BY_STEP || by == MAREY__BY_RANGE ? marey__by_names[by] : window_of(row));
-    put_numbers(table, set, row);
+    put_numbers(table, set, row,
+                by == MAREY__BY_STEP || by == MAREY__BY_RANGE ? marey__by_names[by] : window_of(row));
     if (by == MAREY__BY_STREAM)
         marey_table_text(table, row->text, row->len);
 }
@@ -170,9 +156,8 @@ static void fill_summary(marey_table *table, const struct marey__breakdown *brea
                  {"communication", communication, is_known},
                  {"other", span - computation - communication, is_other_known}};
     for (size_t i = 0; i < MAREY__COUNT_OF(parts); i++) {
-        marey__put_string(table, parts[i].part);
-        marey__put_whole(table, parts[i].ns, parts[i].is_known);
-        marey__put_share(table, parts[i].ns, parts[i].is_known ? span : 0);
+        MAREY__PUT_ROW(table, STRING(parts[i].part), KNOWN(parts[i].is_known, U64(parts[i].ns)),
+                       RATIO(parts[i].ns, parts[i].is_known ? span : 0));
     }
 }
 
@@ -193,12 +178,9 @@ static void fill_rules(marey_table *table, const struct marey__breakdown *breakd
         }
         if (caught.count == 0)
             continue;
-        marey__put_string(table, what->name);
-        marey__put_string(table, marey__class_name(what->class));
-        marey__put_string(table, marey__rule_look_name(what->look));
-        marey__put_string(table, what->pattern);
-        marey_table_u64(table, caught.count);
-        marey_table_u64(table, caught.ns);
+        MAREY__PUT_ROW(table, STRING(what->name), STRING(marey__class_name(what->class)),
+                       STRING(marey__rule_look_name(what->look)), STRING(what->pattern),
+                       U64(caught.count), U64(caught.ns));
     }
 }
 

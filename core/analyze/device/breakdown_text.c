@@ -3,8 +3,7 @@
  * rules, notes. Tables for a terminal are narrower: times, shares, or both, as its width allows.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+#include <math.h>
 
 #include "analyze/device/internal.h"
 #include "present/draw/internal.h"
@@ -142,9 +141,8 @@ static void draw_row(marey_table *drawn, const marey_table *from, size_t row, bo
     draw_label(drawn, from, row, has_label);
     marey__put_rank(drawn, rank.is_null ? -1 : rank.as.i64);
     snprintf(text, sizeof text, "gpu %" PRId64, device.as.i64);
-    marey__put_string(drawn, device.as.i64 < 0 ? "cpu" : text);
-    marey__put_string(drawn, marey__cell_of(from, row, "window").as.text);
-    marey_table_u64(drawn, span);
+    MAREY__PUT_ROW(drawn, STRING(device.as.i64 < 0 ? "cpu" : text),
+                   STRING(marey__cell_of(from, row, "window").as.text), U64(span));
     for (size_t c = FIRST_TIME; c + 1 < N_DRAWN; c++) {
         if (drawn_columns[c].unit == MAREY_UNIT_SHARE) { /* of the time before it */
             marey__put_share(drawn, ns.as.u64, ns.is_null ? 0 : span);
@@ -313,10 +311,8 @@ static void fill_idle(marey_table *table, const struct reasons *reasons)
         struct marey__buf text = {0};
         if (reasons->ns[i] == 0)
             continue;
-        marey__put_string(table, marey__idle_words[i].title);
-        marey_table_u64(table, reasons->count[i]);
-        marey_table_u64(table, reasons->ns[i]);
-        marey__put_share(table, reasons->ns[i], reasons->all_ns);
+        MAREY__PUT_ROW(table, STRING(marey__idle_words[i].title), U64(reasons->count[i]),
+                       U64(reasons->ns[i]), RATIO(reasons->ns[i], reasons->all_ns));
         put_operators(&text, reasons, i);
         marey_table_text(table, text.data != NULL ? text.data : "", text.len);
         marey__buf_fini(&text);
@@ -430,28 +426,18 @@ marey_status marey__breakdown_text(struct marey__answer *answer)
 
 /* ---- JSON ---- */
 
-static void put_number(struct marey__buf *line, const char *key, double value, bool is_known)
-{
-    char number[40];
-    marey__buf_printf(line, ", \"%s\": ", key);
-    if (is_known)
-        marey__buf_put(line, number, (size_t)(marey__put_f64(number, value) - number));
-    else
-        marey__buf_puts(line, "null");
-}
-
 static void put_summary(struct marey__buf *line, const marey_table *summary)
 {
     marey__buf_puts(line, "{\n  \"summary\": {");
     for (size_t row = 0; row < marey_table_n_rows(summary); row++) {
         const struct marey_cell share = marey__cell_of(summary, row, "share"),
                                 ns = marey__cell_of(summary, row, "ns");
-        marey__buf_printf(line, "%s\n    \"%s\": {\"ns\": ", row == 0 ? "" : ",",
-                          marey__cell_of(summary, row, "part").as.text);
+        marey__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
+        marey__json_printf(line, "%s: {'ns': ", marey__cell_of(summary, row, "part").as.text);
         marey__json_cell(line, summary, row, (size_t)marey_table_find(summary, "ns"));
-        put_number(line, "seconds", (double)ns.as.u64 / 1e9, !ns.is_null);
-        put_number(line, "share", share.as.f64, !share.is_null);
-        marey__buf_puts(line, "}");
+        marey__json_printf(line, ", 'seconds': %f, 'share': %f}",
+                           ns.is_null ? NAN : (double)ns.as.u64 / 1e9,
+                           share.is_null ? NAN : share.as.f64);
     }
 }
 
@@ -475,8 +461,7 @@ static void put_device(struct marey__buf *line, const marey_table *table, size_t
     marey__buf_puts(line, "\"atoms\": {");
     marey__buf_put(line, atoms.data, atoms.len >= 2 ? atoms.len - 2 : 0);
     marey__buf_puts(line, "}}");
-    line->failed |= atoms.failed;
-    marey__buf_fini(&atoms);
+    marey__buf_end(&atoms, line);
 }
 
 static marey_status put_devices(struct marey__answer *answer, const marey_table *table)

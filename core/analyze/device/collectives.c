@@ -5,45 +5,26 @@
  * An operation that is started and waited for later is two ranges of the host with one number in their group; the first
  * has the bytes (docs/formats/recording.md). It is one call, from the begin of the first to the end of the other.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "analyze/device/internal.h"
 
 /* ---- an operation and the wait for it ---- */
-
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
 
 static bool is_numbered(const struct marey__collective_call *call)
 {
     return call->is_on_host && call->what.sequence != UINT64_MAX && call->what.group != 0;
 }
 
-static int compare_operation(const struct marey__collective_call *x,
-                             const struct marey__collective_call *y)
-{
-    if (x->what.group != y->what.group)
-        return compare(x->what.group, y->what.group);
-    if (x->what.what != y->what.what)
-        return compare(x->what.what, y->what.what);
-    return compare(x->what.sequence, y->what.sequence);
-}
-
-static int by_operation(const void *a, const void *b)
-{
-    const struct marey__collective_call *x = *(struct marey__collective_call *const *)a,
-                                        *y = *(struct marey__collective_call *const *)b;
-    const int order = compare_operation(x, y);
-    return order != 0 ? order : compare(x->begin_ns, y->begin_ns);
-}
+MAREY__ORDER(by_operation, struct marey__collective_call *const,
+             MAREY__UP_BY((*x)->what.group, (*y)->what.group)
+                 MAREY__UP_BY((*x)->what.what, (*y)->what.what)
+                     MAREY__UP_BY((*x)->what.sequence, (*y)->what.sequence)
+                         MAREY__UP_BY((*x)->begin_ns, (*y)->begin_ns))
 
 static bool is_wait_for(const struct marey__collective_call *call,
                         const struct marey__collective_call *start)
 {
-    return compare_operation(call, start) == 0 && call->site != start->site &&
+    return call->what.group == start->what.group && call->what.what == start->what.what &&
+           call->what.sequence == start->what.sequence && call->site != start->site &&
            call->what.bytes_in == 0 && call->what.bytes_out == 0;
 }
 
@@ -276,9 +257,6 @@ void marey__collectives_fini(struct marey__collectives *all)
     marey__names_fini(&all->keys);
     marey__names_fini(&all->groups);
     marey__arena_fini(&all->texts);
-    marey__free(all->kinds);
-    marey__free(all->members);
-    marey__free(all->calls);
-    marey__free(all->sums);
+    MAREY__FREE_ALL(all->kinds, all->members, all->calls, all->sums);
     *all = (struct marey__collectives){0};
 }

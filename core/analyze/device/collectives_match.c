@@ -1,15 +1,7 @@
 /* Which calls of different ranks are one collective, and who waited for whom. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "analyze/device/internal.h"
 
 #define YEAR_2000_NS (UINT64_C(946684800) * 1000000000)
-
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
 
 /* ---- clocks ---- */
 
@@ -36,19 +28,9 @@ static enum marey__clocks find_clocks(const struct marey__collectives *all)
 
 /* ---- which calls belong together ---- */
 
-static int by_rank(const void *a, const void *b)
-{
-    const struct marey__rank_call *x = a, *y = b;
-    if (x->kind != y->kind)
-        return compare(x->kind, y->kind);
-    if (x->member != y->member)
-        return compare(x->member, y->member);
-    if (x->sequence != y->sequence)
-        return compare(x->sequence, y->sequence);
-    if (x->begin_ns != y->begin_ns)
-        return compare(x->begin_ns, y->begin_ns);
-    return compare(x->end_ns, y->end_ns);
-}
+MAREY__ORDER(by_rank, struct marey__rank_call,
+             MAREY__UP(kind) MAREY__UP(member) MAREY__UP(sequence) MAREY__UP(begin_ns)
+                 MAREY__UP(end_ns))
 
 static void number_turns(struct marey__collectives *all)
 {
@@ -60,25 +42,22 @@ static void number_turns(struct marey__collectives *all)
             calls[i].turn = calls[i - 1].turn + 1;
 }
 
-/* All but the rank. */
+/* All but the rank: what is equal is one collective. */
 static int compare_call(const struct marey__collectives *all, const struct marey__rank_call *x,
                         const struct marey__rank_call *y)
 {
-    const uint32_t own = all->members[x->member].job, other = all->members[y->member].job;
-    if (x->kind != y->kind)
-        return compare(x->kind, y->kind);
-    if (own != other)
-        return compare(own, other);
-    if (x->sequence != y->sequence)
-        return compare(x->sequence, y->sequence);
-    return compare(x->turn, y->turn);
+    MAREY__UP(kind)
+    MAREY__UP_BY(all->members[x->member].job, all->members[y->member].job)
+    MAREY__UP(sequence)
+    MAREY__UP(turn)
+    return 0;
 }
 
 static int by_collective(const void *a, const void *b, void *all)
 {
     const struct marey__rank_call *x = a, *y = b;
     const int order = compare_call(all, x, y);
-    return order != 0 ? order : compare(x->member, y->member);
+    return order != 0 ? order : (x->member > y->member) - (x->member < y->member);
 }
 
 /* Some calls that are one collective. */
@@ -243,8 +222,7 @@ static marey_status align(struct marey__collectives *all)
     /* Hosts that have no name may be one machine or several; and between jobs a machine may have been started anew. */
     if (has_memory && is_one_job(all) && a.n_nodes > 1 && a.nodes[0].host[0] != '\0' && shift(&a))
         all->clocks = MAREY__CLOCKS_ALIGNED;
-    marey__free(a.nodes);
-    marey__free(a.node_of);
+    MAREY__FREE_ALL(a.nodes, a.node_of);
     return has_memory ? MAREY_OK : marey__no_memory();
 }
 
@@ -346,11 +324,7 @@ static size_t sum_up(struct marey__collectives *all, size_t i, struct marey__mem
     return n;
 }
 
-static int by_member(const void *a, const void *b)
-{
-    const struct marey__member_sum *x = a, *y = b;
-    return x->member != y->member ? compare(x->member, y->member) : compare(x->group, y->group);
-}
+MAREY__ORDER(by_member, struct marey__member_sum, MAREY__UP(member) MAREY__UP(group))
 
 /* Sums of different kinds of one group become one. */
 static void unite_sums(struct marey__collectives *all)

@@ -1,7 +1,5 @@
 /* Collectives as tables, and notes on them. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analyze/device/internal.h"
 
@@ -31,36 +29,26 @@ const struct marey_column marey__collective_rank_columns[MAREY__N_COLLECTIVE_RAN
 
 /* ---- rows ---- */
 
-static void put_group(marey_table *table, const struct marey__collectives *all, uint32_t group)
-{
-    const struct marey__name *name = &all->groups.names[group];
-    if (name->len == 0)
-        marey_table_null(table);
-    else
-        marey_table_text(table, name->text, name->len);
-}
+#define GROUP_OF(name) KNOWN((name).len != 0, STRING_N((name).text, (name).len))
 
-static void put_rate(marey_table *table, const struct marey__collective_kind *kind, double factor)
+static struct marey__cell rate_of(const struct marey__collective_kind *kind, double factor)
 {
-    marey__put_real(table, (double)kind->timed_bytes / (double)kind->timed_ns * 1e9 * factor,
-                    kind->timed_ns != 0 && factor != 0);
+    return KNOWN(kind->timed_ns != 0 && factor != 0,
+                 FINITE((double)kind->timed_bytes / (double)kind->timed_ns * 1e9 * factor));
 }
 
 /* "rank 3 (node7)". */
-static void put_slowest(marey_table *table, const struct marey__collectives *all,
-                        const struct marey__collective_kind *kind)
+static struct marey__cell slowest_of(const struct marey__collectives *all,
+                                     const struct marey__collective_kind *kind, char who[1024])
 {
-    if (kind->slowest == MAREY__NO_INDEX) {
-        marey_table_null(table);
-        return;
-    }
+    if (kind->slowest == MAREY__NO_INDEX)
+        return NO_CELL;
     const struct marey_process *process = all->members[kind->slowest].process;
-    char who[32];
-    if (process->rank >= 0)
-        snprintf(who, sizeof who, "rank %" PRId32, process->rank);
-    else
-        snprintf(who, sizeof who, "pid %" PRId64, process->pid);
-    marey__put_note(table, process->host[0] != '\0' ? "%s (%s)" : "%s", who, process->host);
+    const bool has_rank = process->rank >= 0, has_host = process->host[0] != '\0';
+    snprintf(who, 1024, "%s %" PRId64 "%s%s%s", has_rank ? "rank" : "pid",
+             has_rank ? process->rank : process->pid, has_host ? " (" : "", process->host,
+             has_host ? ")" : "");
+    return STRING(who);
 }
 
 void marey__collectives_put(marey_table *table, const struct marey__collectives *all)
@@ -68,24 +56,19 @@ void marey__collectives_put(marey_table *table, const struct marey__collectives 
     for (size_t i = 0; i < all->keys.n; i++) {
         const struct marey__collective_kind *kind = &all->kinds[i];
         const bool is_matched = kind->n_matched != 0;
+        char who[1024];
         const uint32_t n_ranks = MAREY__MAX(kind->group_size, (uint32_t)kind->n_ranks);
         if (kind->is_between_two)
             continue;
-        put_group(table, all, kind->group);
-        marey__put_string(table, kind->what);
-        marey_table_u64(table, kind->n_matched);
-        marey_table_u64(table, kind->bytes);
-        marey__put_whole(table, kind->transfer_ns, is_matched);
-        marey__put_whole(table, (uint64_t)(kind->wait_ns + 0.5), is_matched);
-        marey__put_whole(
-            table, (uint64_t)((double)kind->skew_ns / (double)MAREY__MAX(kind->n_matched, 1) + 0.5),
-            is_matched && all->clocks != MAREY__CLOCKS_APART);
-        put_rate(table, kind, 1);
-        put_rate(table, kind, marey__bus_factor(kind->collective, n_ranks));
-        put_slowest(table, all, kind);
-        marey__put_share(table, kind->n_slowest, kind->n_matched);
-        marey_table_u64(table, kind->n_ranks);
-        marey_table_u64(table, kind->n_short + kind->n_lone);
+        const double skew_ns = (double)kind->skew_ns / (double)MAREY__MAX(kind->n_matched, 1);
+        MAREY__PUT_ROW(
+            table, GROUP_OF(all->groups.names[kind->group]), STRING(kind->what),
+            U64(kind->n_matched), U64(kind->bytes), KNOWN(is_matched, U64(kind->transfer_ns)),
+            KNOWN(is_matched, U64((uint64_t)(kind->wait_ns + 0.5))),
+            KNOWN(is_matched && all->clocks != MAREY__CLOCKS_APART, U64((uint64_t)(skew_ns + 0.5))),
+            rate_of(kind, 1), rate_of(kind, marey__bus_factor(kind->collective, n_ranks)),
+            slowest_of(all, kind, who), RATIO(kind->n_slowest, kind->n_matched), U64(kind->n_ranks),
+            U64(kind->n_short + kind->n_lone));
     }
     marey__sort_by(table, "transfer_ns", 1);
 }
@@ -96,15 +79,12 @@ void marey__collectives_put_ranks(marey_table *table, const struct marey__collec
     for (size_t i = 0; i < all->n_sums; i++) {
         const struct marey__member_sum *sum = &all->sums[i];
         const bool is_matched = sum->n_matched != 0;
-        marey__put_rank(table, all->members[sum->member].process->rank);
-        put_group(table, all, sum->group);
-        marey_table_u64(table, sum->n_calls);
-        marey_table_u64(table, sum->ns);
-        marey__put_whole(table, sum->wait_ns, is_matched);
-        marey__put_whole(table, sum->transfer_ns, is_matched);
-        marey__put_whole(table, sum->n_first, is_matched && has_clocks);
-        marey__put_whole(table, sum->n_last, is_matched);
-        marey__put_whole(table, sum->late_ns, is_matched && has_clocks);
+        MAREY__PUT_ROW(table, RANK_OF(all->members[sum->member].process->rank),
+                       GROUP_OF(all->groups.names[sum->group]), U64(sum->n_calls), U64(sum->ns),
+                       KNOWN(is_matched, U64(sum->wait_ns)), KNOWN(is_matched, U64(sum->transfer_ns)),
+                       KNOWN(is_matched && has_clocks, U64(sum->n_first)),
+                       KNOWN(is_matched, U64(sum->n_last)),
+                       KNOWN(is_matched && has_clocks, U64(sum->late_ns)));
     }
 }
 

@@ -9,8 +9,6 @@
  *                [launch] [launch]
  *   device          [ a ]  [ b ][ c ]                        span of `forward`: from its begin to the end of c
  */
-#include <string.h>
-
 #include "analyze/device/gpu_report.h"
 
 /* The sum of these three, made when new; NULL on out of memory. */
@@ -18,15 +16,8 @@ static struct marey__gpu_sum *sum_of(struct marey__gpu_sums *sums, uint32_t name
                                      uint32_t shape)
 {
     const uint32_t key[3] = {name, kind, shape};
-    const uint32_t number =
-        marey__names_keep(&sums->keys, &sums->texts, (const char *)key, sizeof key);
-    if (number < sums->n)
-        return &sums->sums[number];
-    if (number == MAREY__NO_NAME ||
-        !marey__grow(&sums->sums, &sums->cap, sums->n + 1, sizeof *sums->sums))
-        return NULL;
-    sums->sums[sums->n] = (struct marey__gpu_sum){.name = name, .kind = kind, .shape = shape};
-    return &sums->sums[sums->n++];
+    const uint32_t number = MAREY__MAP_NUMBER(&sums->keys, sums->sums, sums->n, sums->cap, key);
+    return number != 0 ? &sums->sums[number - 1] : NULL;
 }
 
 bool marey__gpu_sums_add(struct marey__gpu_sums *sums, uint32_t name, uint32_t shape,
@@ -49,8 +40,7 @@ void marey__gpu_sums_fini(struct marey__gpu_sums *sums)
     for (size_t i = 0; i < sums->n; i++)
         marey__sketch_fini(&sums->sums[i].calls);
     marey__free(sums->sums);
-    marey__names_fini(&sums->keys);
-    marey__arena_fini(&sums->texts);
+    marey__key_map_fini(&sums->keys);
     *sums = (struct marey__gpu_sums){0};
 }
 
@@ -261,11 +251,7 @@ struct window {
     uint32_t name;
 };
 
-static bool window_is_before(const void *a, const void *b)
-{
-    const struct window *x = a, *y = b;
-    return x->name != y->name ? x->name < y->name : x->begin_ns < y->begin_ns;
-}
+MAREY__ORDER_RUNS(window_is_before, struct window, MAREY__UP(name) MAREY__UP(begin_ns))
 
 /* Windows of one name are united. */
 static void sum_spans(struct marey__gpu_process *p, const struct window *windows, size_t n)

@@ -2,10 +2,7 @@
  * A GPU report as a whole: every process with streams is read, several at a time, and what is left of them is put
  * together by name.
  */
-#include <string.h>
-
 #include "analyze/device/gpu_report.h"
-#include "analyze/walk/internal.h"
 
 /* ---- one process ---- */
 
@@ -33,8 +30,7 @@ static bool find_busy(struct marey__gpu_process *p)
         p->iterations[i].busy_ns = steps.rows[i].span_ns - steps.rows[i].atoms.ns[0];
     }
     marey__device_windows_fini(&windows);
-    marey__free(devices.rows);
-    marey__free(steps.rows);
+    MAREY__FREE_ALL(devices.rows, steps.rows);
     return done;
 }
 
@@ -54,8 +50,7 @@ static marey_status read_nth(void *ctx, size_t i)
                       marey__gpu_sum_waits(p, report->max_gaps));
     MAREY_TRY(marey__gpu_explain_gaps(p, &report->rules));
     marey__work_set_drop_work(&p->set);
-    marey__free(p->launched);
-    marey__free(p->range_names);
+    MAREY__FREE_ALL(p->launched, p->range_names);
     p->launched = NULL;
     p->range_names = NULL;
     return MAREY_OK;
@@ -77,14 +72,9 @@ static void free_process(struct marey__gpu_process *p)
     marey__work_set_fini(&p->set);
     marey__names_fini(&p->names);
     marey__gpu_sums_fini(&p->sums);
-    marey__free(p->streams);
-    marey__free(p->devices);
-    marey__free(p->stream_rows.rows);
-    marey__free(p->launched);
-    marey__free(p->iterations);
+    MAREY__FREE_ALL(p->streams, p->devices, p->stream_rows.rows, p->launched, p->iterations);
     free_ranges(p->ranges, p->n_ranges);
-    marey__free(p->range_names);
-    marey__free(p->gaps);
+    MAREY__FREE_ALL(p->range_names, p->gaps);
 }
 
 /* ---- put together ---- */
@@ -136,8 +126,7 @@ static bool merge(struct marey__gpu_report *report, struct marey__gpu_process *p
     uint32_t *names = map_names(&report->names, &p->names);
     uint32_t *shapes = map_names(&report->shapes, &p->set.shapes);
     const bool done = names != NULL && shapes != NULL && merge_with(report, p, names, shapes);
-    marey__free(names);
-    marey__free(shapes);
+    MAREY__FREE_ALL(names, shapes);
     return done;
 }
 

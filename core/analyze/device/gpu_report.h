@@ -28,15 +28,13 @@ enum {
 /* ---- gpu_launches.c: work by name, kind and shape ---- */
 
 struct marey__gpu_sum {
+    uint32_t name, kind, shape; /* the key; MAREY__NO_INDEX: no shape is known */
     struct marey__sketch calls;
     uint64_t bytes, bytes_ns; /* of activity whose bytes are known */
-    uint32_t name, kind;
-    uint32_t shape; /* or MAREY__NO_INDEX */
 };
 
 struct marey__gpu_sums {
-    struct marey__names keys; /* the sum of each has its number */
-    struct marey__arena texts;
+    struct marey__key_map keys;
     struct marey__gpu_sum *sums;
     size_t n, cap;
 };

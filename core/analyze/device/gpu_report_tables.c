@@ -1,7 +1,5 @@
 /* The tables of a GPU report: rows for each process, and rows for each name. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analyze/device/gpu_report.h"
 #include "analyze/summary/internal.h"
@@ -138,37 +136,32 @@ const struct marey_table_definition marey__gpu_tables[MAREY__N_GPU_TABLES] = {
     [MAREY__GPU_WARNINGS] = TABLE("warnings", marey__warning_columns, "notes on the figures"),
 };
 
-/* ---- cells: null where there is no value ---- */
+/* ---- cells ---- */
 
-static void put_quantile(marey_table *table, const struct marey__sketch *sketch, double q)
+static struct marey__cell quantile_of(const struct marey__sketch *sketch, double q)
 {
-    const bool is_known = sketch->count != 0;
-    marey__put_whole(table, is_known ? marey__sketch_quantile(sketch, q) : 0, is_known);
+    return KNOWN(sketch->count != 0, U64(marey__sketch_quantile(sketch, q)));
 }
 
-static void put_per_ms(marey_table *table, uint64_t n, uint64_t ns)
+static struct marey__cell per_ms(uint64_t n, uint64_t ns)
 {
-    marey__put_real(table, ns != 0 ? (double)n * 1e6 / (double)ns : 0, ns != 0);
+    return KNOWN(ns != 0, F64((double)n * 1e6 / (double)ns));
 }
 
-static void put_mean(marey_table *table, uint64_t sum, uint64_t n)
+static struct marey__cell mean_of(uint64_t sum, uint64_t n)
 {
-    marey__put_whole(table, n != 0 ? (sum + n / 2) / n : 0, n != 0);
+    return KNOWN(n != 0, U64((sum + n / 2) / n));
 }
 
-static void put_text(marey_table *table, const char *text)
+/* Null for an empty one, too. */
+static struct marey__cell text_of(const char *text)
 {
-    if (text == NULL || text[0] == '\0')
-        marey_table_null(table);
-    else
-        marey__put_string(table, text);
+    return KNOWN(text != NULL && text[0] != '\0', STRING(text));
 }
 
-static void put_device(marey_table *table, const struct marey__gpu_process *p, size_t device)
-{
-    marey__put_process(table, p->set.process);
-    marey_table_i64(table, p->devices[device].device);
-}
+#define DEVICE_OF(p, number) PROCESS_OF((p)->set.process), I64((p)->devices[number].device)
+#define BY_KIND(n) U64((n)[MAREY_WORK_KERNEL]), U64((n)[MAREY_WORK_COPY]), U64((n)[MAREY_WORK_SET])
+#define NAME_OF(list, i) STRING_N((list).names[i].text, (list).names[i].len)
 
 /* ---- devices and streams ---- */
 
@@ -176,22 +169,14 @@ static void fill_devices(marey_table *table, const struct marey__gpu_process *p)
 {
     for (size_t d = 0; d < p->set.n_devices; d++) {
         const struct marey__gpu_device *device = &p->devices[d];
-        put_device(table, p, d);
-        marey_table_u64(table, device->span_ns);
-        marey_table_u64(table, device->busy_ns);
-        marey__put_share(table, device->busy_ns, device->span_ns);
-        for (size_t kind = MAREY_WORK_KERNEL; kind <= MAREY_WORK_SET; kind++)
-            marey_table_u64(table, device->n[kind]);
-        marey_table_u64(table, device->n_launches);
-        put_per_ms(table, device->n_launches, device->span_ns);
-        marey_table_u64(table, device->launch_ns);
-        put_quantile(table, &device->delays, 0.5);
-        marey_table_u64(table, device->launch_wait_ns);
-        marey__put_share(table, device->launch_wait_ns, device->span_ns);
-        marey_table_u64(table, device->host_wait_ns);
-        marey__put_share(table, device->host_wait_ns, device->span_ns);
-        marey_table_u64(table, device->span_ns - device->busy_ns - device->launch_wait_ns -
-                                   device->host_wait_ns);
+        MAREY__PUT_ROW(
+            table, DEVICE_OF(p, d), U64(device->span_ns), U64(device->busy_ns),
+            RATIO(device->busy_ns, device->span_ns), BY_KIND(device->n), U64(device->n_launches),
+            per_ms(device->n_launches, device->span_ns), U64(device->launch_ns),
+            quantile_of(&device->delays, 0.5), U64(device->launch_wait_ns),
+            RATIO(device->launch_wait_ns, device->span_ns), U64(device->host_wait_ns),
+            RATIO(device->host_wait_ns, device->span_ns),
+            U64(device->span_ns - device->busy_ns - device->launch_wait_ns - device->host_wait_ns));
     }
 }
 
@@ -203,15 +188,10 @@ static void fill_streams(marey_table *table, const struct marey__gpu_process *p)
         const struct marey__device_row *row = stream->row;
         if (row == NULL)
             continue;
-        marey__put_process(table, p->set.process);
-        marey_table_i64(table, lane->device);
-        marey_table_i64(table, (int32_t)lane->stream);
-        marey__put_string(table, lane->name);
-        for (size_t kind = MAREY_WORK_KERNEL; kind <= MAREY_WORK_SET; kind++)
-            marey_table_u64(table, stream->n[kind]);
-        marey_table_u64(table, row->span_ns - row->atoms.ns[0]);
-        marey__put_share(table, row->span_ns - row->atoms.ns[0], row->span_ns);
-        marey_table_u64(table, stream->bytes);
+        const uint64_t busy_ns = row->span_ns - row->atoms.ns[0];
+        MAREY__PUT_ROW(table, PROCESS_OF(p->set.process), I64(lane->device),
+                       I64((int32_t)lane->stream), STRING(lane->name), BY_KIND(stream->n),
+                       U64(busy_ns), RATIO(busy_ns, row->span_ns), U64(stream->bytes));
     }
 }
 
@@ -220,50 +200,30 @@ static void fill_iterations(marey_table *table, const struct marey__gpu_process 
     for (size_t d = 0; d < p->set.n_devices; d++)
         for (size_t i = 0; i < p->set.n_steps; i++) {
             const struct marey__gpu_iteration *it = &p->iterations[d * p->set.n_steps + i];
-            put_device(table, p, d);
-            marey_table_u64(table, p->set.steps[i].number);
-            marey_table_u64(table, it->span_ns);
-            marey_table_u64(table, it->busy_ns);
-            marey__put_share(table, it->busy_ns, it->span_ns);
-            marey_table_u64(table, it->n_launches);
-            marey_table_u64(table, it->n_work);
-            marey_table_u64(table, it->gpu_ns);
-            marey_table_u64(table, it->launch_ns);
-            marey_table_u64(table, it->launch_wait_ns);
-            marey__put_share(table, it->launch_wait_ns, it->span_ns);
-            marey_table_u64(table, it->host_wait_ns);
+            MAREY__PUT_ROW(table, DEVICE_OF(p, d), U64(p->set.steps[i].number), U64(it->span_ns),
+                           U64(it->busy_ns), RATIO(it->busy_ns, it->span_ns), U64(it->n_launches),
+                           U64(it->n_work), U64(it->gpu_ns), U64(it->launch_ns),
+                           U64(it->launch_wait_ns), RATIO(it->launch_wait_ns, it->span_ns),
+                           U64(it->host_wait_ns));
         }
 }
 
 /* ---- gaps ---- */
-
-static void put_site_name(marey_table *table, const struct marey__gpu_process *p, uint32_t site)
-{
-    const struct marey_site_info *info = marey_recording_site(p->recording, p->process, site);
-    marey_table_text(table, info->name, info->name_len);
-}
 
 static void fill_gaps(marey_table *table, const struct marey__gpu_process *p)
 {
     for (size_t i = 0; i < p->n_gaps; i++) {
         const struct marey__gpu_gap *gap = &p->gaps[i];
         const uint64_t ns = gap->end_ns - gap->begin_ns;
-        put_device(table, p, gap->device);
-        marey_table_u64(table, gap->begin_ns - MAREY__MIN(gap->begin_ns, p->set.process->first_ns));
-        marey_table_u64(table, ns);
-        put_text(table, gap->reason_ns != 0 ? marey__idle_words[gap->reason].id : NULL);
-        marey__put_share(table, gap->reason_ns, ns);
-        put_site_name(table, p, gap->before);
-        put_site_name(table, p, gap->next);
-        put_text(table, gap->path);
-        const bool has_step = gap->step != MAREY__NO_INDEX;
-        marey__put_whole(table, has_step ? p->set.steps[gap->step].number : 0, has_step);
+        const struct marey_site_info *const before = marey__work_site(&p->set, gap->before),
+                                            *const next = marey__work_site(&p->set, gap->next);
+        const uint64_t first_ns = MAREY__MIN(gap->begin_ns, p->set.process->first_ns);
+        MAREY__PUT_ROW(table, DEVICE_OF(p, gap->device), U64(gap->begin_ns - first_ns), U64(ns),
+                       KNOWN(gap->reason_ns != 0, STRING(marey__idle_words[gap->reason].id)),
+                       RATIO(gap->reason_ns, ns), STRING_N(before->name, before->name_len),
+                       STRING_N(next->name, next->name_len), text_of(gap->path),
+                       KNOWN(gap->step != MAREY__NO_INDEX, U64(p->set.steps[gap->step].number)));
     }
-}
-
-static void put_name(marey_table *table, const struct marey__gpu_report *report, uint32_t name)
-{
-    marey_table_text(table, report->names.names[name].text, report->names.names[name].len);
 }
 
 static bool is_wanted(const struct marey__gpu_report *report, uint32_t name)
@@ -283,11 +243,10 @@ static uint64_t busy_of_all(const struct marey__gpu_report *report)
     return busy_ns;
 }
 
-static void put_size(marey_table *table, const uint64_t size[3])
+static const char *size_text(const uint64_t size[3], char into[80])
 {
-    char text[80];
-    snprintf(text, sizeof text, "%" PRIu64 "x%" PRIu64 "x%" PRIu64, size[0], size[1], size[2]);
-    marey__put_string(table, text);
+    snprintf(into, 80, "%" PRIu64 "x%" PRIu64 "x%" PRIu64, size[0], size[1], size[2]);
+    return into;
 }
 
 static void fill_shapes(marey_table *table, const struct marey__gpu_report *report)
@@ -297,24 +256,18 @@ static void fill_shapes(marey_table *table, const struct marey__gpu_report *repo
         const struct marey__gpu_sum *sum = &report->sums.sums[i];
         if (sum->kind != MAREY_WORK_KERNEL || !is_wanted(report, sum->name))
             continue;
-        put_name(table, report, sum->name);
-        if (sum->shape == MAREY__NO_INDEX) {
-            for (size_t c = 0; c < 4; c++)
-                marey_table_null(table);
-        } else {
-            const struct marey__launch_shape s = marey__launch_shape_at(&report->shapes, sum->shape);
-            put_size(table, s.grid);
-            put_size(table, s.block);
-            marey_table_u64(table, s.registers);
-            marey_table_u64(table, s.shared_bytes);
-        }
-        marey_table_u64(table, sum->calls.count);
-        marey_table_u64(table, sum->calls.sum);
-        put_mean(table, sum->calls.sum, sum->calls.count);
-        marey_table_u64(table, sum->calls.min);
-        put_quantile(table, &sum->calls, 0.5);
-        marey_table_u64(table, sum->calls.max);
-        marey__put_share(table, sum->calls.sum, busy_ns);
+        const bool is_known = sum->shape != MAREY__NO_INDEX;
+        struct marey__launch_shape s = {0};
+        char grid[80], block[80];
+        if (is_known)
+            s = marey__launch_shape_at(&report->shapes, sum->shape);
+        MAREY__PUT_ROW(
+            table, NAME_OF(report->names, sum->name),
+            KNOWN(is_known, STRING(size_text(s.grid, grid))),
+            KNOWN(is_known, STRING(size_text(s.block, block))), KNOWN(is_known, U64(s.registers)),
+            KNOWN(is_known, U64(s.shared_bytes)), U64(sum->calls.count), U64(sum->calls.sum),
+            mean_of(sum->calls.sum, sum->calls.count), U64(sum->calls.min),
+            quantile_of(&sum->calls, 0.5), U64(sum->calls.max), RATIO(sum->calls.sum, busy_ns));
     }
     marey__sort_by(table, "block", 0);
     marey__sort_by(table, "grid", 0);
@@ -325,17 +278,12 @@ static void fill_shapes(marey_table *table, const struct marey__gpu_report *repo
 static void put_kernel(marey_table *table, const struct marey__gpu_report *report,
                        const struct marey__gpu_sum *sum, uint64_t busy_ns)
 {
-    put_name(table, report, sum->name);
-    marey__put_string(table, marey__work_kind_name(sum->kind));
-    marey_table_u64(table, sum->calls.count);
-    marey_table_u64(table, sum->calls.sum);
-    put_mean(table, sum->calls.sum, sum->calls.count);
-    marey_table_u64(table, sum->calls.min);
-    put_quantile(table, &sum->calls, 0.5);
-    put_quantile(table, &sum->calls, 0.99);
-    marey_table_u64(table, sum->calls.max);
-    marey__put_share(table, sum->calls.sum, busy_ns);
-    marey__put_whole(table, sum->bytes, sum->bytes != 0);
+    MAREY__PUT_ROW(table, NAME_OF(report->names, sum->name),
+                   STRING(marey__work_kind_name(sum->kind)), U64(sum->calls.count),
+                   U64(sum->calls.sum), mean_of(sum->calls.sum, sum->calls.count),
+                   U64(sum->calls.min), quantile_of(&sum->calls, 0.5),
+                   quantile_of(&sum->calls, 0.99), U64(sum->calls.max),
+                   RATIO(sum->calls.sum, busy_ns), KNOWN(sum->bytes != 0, U64(sum->bytes)));
     marey__put_byte_rate(table, sum->bytes, sum->bytes_ns);
 }
 
@@ -377,20 +325,12 @@ static bool fill_kernels(const struct marey__gpu_report *report)
 static void put_range(marey_table *table, const struct marey__gpu_report *report,
                       const struct marey__launching *range, uint64_t all_gpu_ns)
 {
-    put_name(table, report, range->name);
-    put_text(table, range->category);
-    marey_table_u64(table, range->calls);
-    marey_table_u64(table, range->n_launches);
-    marey_table_u64(table, range->n_work);
-    marey_table_u64(table, range->gpu_ns);
-    marey_table_u64(table, range->self_gpu_ns);
-    marey__put_share(table, range->gpu_ns, all_gpu_ns);
-    marey_table_u64(table, range->launch_ns);
-    marey_table_u64(table, range->self_launch_ns);
-    put_mean(table, range->delays.sum, range->delays.count);
-    put_quantile(table, &range->delays, 0.5);
-    put_quantile(table, &range->delays, 0.99);
-    marey_table_u64(table, range->delays.max);
+    MAREY__PUT_ROW(table, NAME_OF(report->names, range->name), text_of(range->category),
+                   U64(range->calls), U64(range->n_launches), U64(range->n_work), U64(range->gpu_ns),
+                   U64(range->self_gpu_ns), RATIO(range->gpu_ns, all_gpu_ns), U64(range->launch_ns),
+                   U64(range->self_launch_ns), mean_of(range->delays.sum, range->delays.count),
+                   quantile_of(&range->delays, 0.5), quantile_of(&range->delays, 0.99),
+                   U64(range->delays.max));
 }
 
 /* By the larger of the two waits, where it is a tenth of the span or more; else NULL. */
@@ -406,16 +346,12 @@ static const char *verdict_on(const struct marey__launching *range)
 static void put_bound(marey_table *table, const struct marey__gpu_report *report,
                       const struct marey__launching *range)
 {
-    put_name(table, report, range->name);
-    put_text(table, verdict_on(range));
-    marey__put_whole(table, range->span_ns, range->span_ns != 0); /* null: (no range) */
-    marey_table_u64(table, range->launch_wait_ns);
-    marey__put_share(table, range->launch_wait_ns, range->span_ns);
-    marey_table_u64(table, range->host_wait_ns);
-    marey__put_share(table, range->host_wait_ns, range->span_ns);
-    marey_table_u64(table, range->n_launches);
-    put_per_ms(table, range->n_launches, range->span_ns);
-    put_mean(table, range->gpu_ns, range->n_work);
+    MAREY__PUT_ROW(table, NAME_OF(report->names, range->name), text_of(verdict_on(range)),
+                   KNOWN(range->span_ns != 0, U64(range->span_ns)), /* null: (no range) */
+                   U64(range->launch_wait_ns), RATIO(range->launch_wait_ns, range->span_ns),
+                   U64(range->host_wait_ns), RATIO(range->host_wait_ns, range->span_ns),
+                   U64(range->n_launches), per_ms(range->n_launches, range->span_ns),
+                   mean_of(range->gpu_ns, range->n_work));
 }
 
 static void fill_ranges(const struct marey__gpu_report *report)
@@ -444,19 +380,16 @@ static void fill_ranges(const struct marey__gpu_report *report)
 
 static void fill_warnings(marey_table *table, const struct marey__gpu_report *report)
 {
-    char text[160];
     uint64_t n_unlinked = 0, n_work = 0;
     for (size_t i = 0; i < report->n_processes; i++) {
         n_unlinked += report->processes[i].n_unlinked;
         n_work += report->processes[i].n_work;
     }
-    if (n_unlinked == 0)
-        return;
-    snprintf(text, sizeof text,
-             "GPU activity whose launch is not in the recording: %" PRIu64 " of %" PRIu64
-             " (it belongs to no range).",
-             n_unlinked, n_work);
-    marey__put_string(table, text);
+    if (n_unlinked != 0)
+        marey__put_note(table,
+                        "GPU activity whose launch is not in the recording: %" PRIu64 " of %" PRIu64
+                        " (it belongs to no range).",
+                        n_unlinked, n_work);
 }
 
 bool marey__gpu_fill_tables(const struct marey__gpu_report *report)

@@ -2,8 +2,6 @@
  * A GPU report for people: the tables, and command lines of Nsight Compute for the kernels that take longest. Nsight
  * Compute runs the program again and measures single calls, so the kernels and calls have to be chosen before.
  */
-#include <string.h>
-
 #include "analyze/device/gpu_report.h"
 #include "present/draw/internal.h"
 

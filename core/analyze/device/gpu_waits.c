@@ -6,9 +6,6 @@
  *
  * A wait belongs to the range that launched the next activity, as far as it is within that range.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "analyze/device/gpu_report.h"
 
 struct waits {
@@ -153,12 +150,8 @@ bool marey__gpu_sum_waits(struct marey__gpu_process *p, size_t max_gaps)
 
 /* ---- why ---- */
 
-static bool gap_is_before(const void *a, const void *b)
-{
-    const struct marey__gpu_gap *x = *(struct marey__gpu_gap *const *)a,
-                                *y = *(struct marey__gpu_gap *const *)b;
-    return x->begin_ns < y->begin_ns;
-}
+MAREY__ORDER_RUNS(gap_is_before, struct marey__gpu_gap *const,
+                  MAREY__UP_BY((*x)->begin_ns, (*y)->begin_ns))
 
 static void take_reason(struct marey__gpu_gap *gap, const uint64_t *ns)
 {
@@ -220,8 +213,6 @@ marey_status marey__gpu_explain_gaps(struct marey__gpu_process *p, const struct 
         .n_whole = marey__calloc(n_devices, sizeof *e.n_whole),
     };
     const marey_status status = explain(&e, p, rules);
-    marey__free(e.order);
-    marey__free(e.windows);
-    marey__free(e.n_whole);
+    MAREY__FREE_ALL(e.order, e.windows, e.n_whole);
     return status;
 }

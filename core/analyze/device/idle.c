@@ -4,8 +4,6 @@
  * Before the call the host is to explain: idle_host.c. From the call on, the device was on its own: launching takes some
  * time, and what is launched may have to wait for something else.
  */
-#include <stdlib.h>
-
 #include "analyze/device/internal.h"
 
 /* One gap and the work around it. */
@@ -228,6 +226,84 @@ static bool find_gaps(const struct device *device)
     return gap.end_ns <= gap.begin_ns || add_gap(device, &gap);
 }
 
+/*
+ * ---- full launch queues ----
+ *
+ * A stream takes some launches ahead, and then the call blocks until work begins. Launches count from the begin of their
+ * call to that of their first work.
+ */
+
+/* A launch joins or leaves the queue of a stream. */
+struct turn {
+    uint64_t ns;
+    uint32_t lane;
+    int32_t change;
+};
+
+MAREY__ORDER(by_lane, struct turn, MAREY__UP(lane) MAREY__UP(ns) MAREY__UP(change))
+
+/* A launch may have much work, as a graph does: the first counts. Returns how many turns there are. */
+static size_t list_turns(const struct marey__work_set *set, const struct marey__device_work *device,
+                         struct turn *turns, uint8_t *is_seen)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < device->n_work; i++) {
+        const struct marey__work *work = &device->work[i];
+        if (work->launch == MAREY__NO_INDEX || is_seen[work->launch])
+            continue;
+        is_seen[work->launch] = 1;
+        turns[n++] = (struct turn){set->launches[work->launch].begin_ns, work->lane, 1};
+        turns[n++] = (struct turn){work->begin_ns, work->lane, -1};
+    }
+    return n;
+}
+
+/* The times in which a queue was full, of one stream after the other; how many. */
+static size_t list_full(const struct turn *turns, size_t n, struct marey__interval *full)
+{
+    int64_t length = 0;
+    uint64_t since_ns = 0;
+    size_t n_full = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || turns[i].lane != turns[i - 1].lane)
+            length = 0;
+        const bool was_full = length >= MAREY__LAUNCH_QUEUE;
+        length += turns[i].change;
+        const bool is_full = length >= MAREY__LAUNCH_QUEUE;
+        if (is_full && !was_full)
+            since_ns = turns[i].ns;
+        if (!is_full && was_full && turns[i].ns > since_ns)
+            full[n_full++] = (struct marey__interval){since_ns, turns[i].ns};
+    }
+    return n_full;
+}
+
+/* The times in which a launch queue was full, in order, freed with marey__free. Returns false on out of memory. */
+static bool find_full(const struct marey__work_set *set, const struct marey__device_work *device,
+                      struct marey__interval **out, size_t *n_out)
+{
+    *out = NULL;
+    *n_out = 0;
+    if (device->n_work < MAREY__LAUNCH_QUEUE)
+        return true;
+    struct turn *turns = marey__calloc(device->n_work, 2 * sizeof *turns);
+    uint8_t *is_seen = marey__calloc(set->n_launches + 1, 1);
+    struct marey__interval *full = marey__calloc(device->n_work, sizeof *full);
+    bool is_made = turns != NULL && is_seen != NULL && full != NULL;
+    if (is_made) {
+        const size_t n = list_turns(set, device, turns, is_seen);
+        qsort(turns, n, sizeof *turns, by_lane);
+        *n_out = list_full(turns, n, full);
+        is_made = marey__intervals_unite(full, n_out);
+    }
+    if (is_made)
+        *out = full;
+    else
+        marey__free(full);
+    MAREY__FREE_ALL(turns, is_seen);
+    return is_made;
+}
+
 /* ---- all of it ---- */
 
 /* The thread of a process without devices. */
@@ -250,7 +326,7 @@ static bool find_device(struct marey__idle_finder *finder, uint32_t number)
                             .number = number,
                             .main_lane = find_main_lane(finder->set)};
     result->device = device.work->device;
-    if (!marey__idle_find_full(finder->set, device.work, &device.full, &device.n_full))
+    if (!find_full(finder->set, device.work, &device.full, &device.n_full))
         return false;
     for (size_t i = 0; i < device.n_full; i++)
         result->queue_full_ns += device.full[i].end_ns - device.full[i].begin_ns;
@@ -303,11 +379,7 @@ marey_status marey__idle_find(struct marey__idle *idle, const struct marey__work
     *idle = (struct marey__idle){.n_steps = windows->steps != NULL ? set->n_steps : 0};
     struct marey__idle_finder finder = {.idle = idle, .set = set, .rules = rules, .windows = windows};
     const marey_status status = find(&finder);
-    marey__free(finder.siblings);
-    marey__free(finder.latest_ns);
-    marey__free(finder.gaps);
-    marey__free(finder.parts);
-    marey__free(finder.sums);
+    MAREY__FREE_ALL(finder.siblings, finder.latest_ns, finder.gaps, finder.parts, finder.sums);
     marey__key_map_fini(&finder.by_key);
     if (status != MAREY_OK)
         marey__idle_fini(idle);
@@ -317,8 +389,7 @@ marey_status marey__idle_find(struct marey__idle *idle, const struct marey__work
 void marey__idle_fini(struct marey__idle *idle)
 {
     for (size_t d = 0; d < idle->n_devices; d++) {
-        marey__free(idle->devices[d].rows);
-        marey__free(idle->devices[d].step_ns);
+        MAREY__FREE_ALL(idle->devices[d].rows, idle->devices[d].step_ns);
     }
     marey__free(idle->devices);
     marey__names_fini(&idle->names);

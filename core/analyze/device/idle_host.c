@@ -5,8 +5,6 @@
  * A thread that launches may have been asleep before: the thread of torch that runs backwards is woken by the one that
  * ran forwards. Where it has no range open, the previous launcher is asked, by a second visit.
  */
-#include <stdlib.h>
-
 #include "analyze/device/internal.h"
 
 /* What the open ranges of a thread say, up to one of them. */
@@ -269,8 +267,7 @@ static marey_status visit_once(struct host *host)
     const marey_status status = visit(host);
     for (uint32_t i = 0; host->lanes != NULL && i < host->finder->set->process->n_lanes; i++)
         marey__free(host->lanes[i].frames);
-    marey__free(host->lanes);
-    marey__free(host->slices);
+    MAREY__FREE_ALL(host->lanes, host->slices);
     host->lanes = NULL;
     host->slices = NULL;
     return status;
@@ -297,7 +294,6 @@ marey_status marey__idle_ask_host(struct marey__idle_finder *finder)
     marey_status status = host.sites != NULL ? visit_once(&host) : marey__no_memory();
     if (status == MAREY_OK && host.n_left != 0)
         status = visit_again(&host);
-    marey__free(host.left);
-    marey__free(host.sites);
+    MAREY__FREE_ALL(host.left, host.sites);
     return status;
 }

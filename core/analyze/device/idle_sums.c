@@ -1,6 +1,5 @@
 /* Sums of idle time: by reason and by step in arrays, by name in a map. */
 #include <assert.h>
-#include <stdlib.h>
 
 #include "analyze/device/internal.h"
 
@@ -86,21 +85,9 @@ static uint64_t row_key(const struct marey__idle_sum *sum)
     return device << (NAME_BITS + REASON_BITS) | (sum->key & low);
 }
 
-static int by_row(const void *a, const void *b)
-{
-    const uint64_t x = row_key(a), y = row_key(b);
-    return (x > y) - (x < y);
-}
+MAREY__ORDER(by_row, struct marey__idle_sum, MAREY__UP_BY(row_key(x), row_key(y)))
 
-static int by_time(const void *a, const void *b)
-{
-    const struct marey__idle_row *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    if (x->reason != y->reason)
-        return x->reason > y->reason ? 1 : -1;
-    return (x->name > y->name) - (x->name < y->name);
-}
+MAREY__ORDER(by_time, struct marey__idle_row, MAREY__DOWN(ns) MAREY__UP(reason) MAREY__UP(name))
 
 /* Sort the sums and merge those of one row. Returns how many rows there are. */
 static size_t merge_threads(struct marey__idle_sum *sums, size_t n)

@@ -1,6 +1,4 @@
 /* Reasons of idle time: their names, the rules that find them, and tables. */
-#include <string.h>
-
 #include "analyze/device/internal.h"
 
 const struct marey__idle_words marey__idle_words[MAREY__N_IDLE_REASONS] = {
@@ -61,12 +59,7 @@ const struct marey_column marey__idle_step_columns[MAREY__N_IDLE_STEP_COLUMNS] =
     NS("ns", "time"),
 };
 
-static void put_device(marey_table *table, const struct marey_process *process,
-                       const struct marey__idle_device *device)
-{
-    marey__put_process(table, process);
-    marey_table_i64(table, device->device);
-}
+#define DEVICE_OF(set, of) PROCESS_OF((set)->process), I64((of)->device)
 
 /* The reasons of a device, the longest first. */
 static void sort_reasons(const uint64_t ns[MAREY__N_IDLE_REASONS],
@@ -91,11 +84,9 @@ void marey__idle_put(marey_table *table, const struct marey__work_set *set,
         for (size_t i = 0; i < MAREY__N_IDLE_REASONS; i++)
             sum += device->ns[i];
         for (size_t i = 0; i < MAREY__N_IDLE_REASONS && device->ns[order[i]] != 0; i++) {
-            put_device(table, set->process, device);
-            marey__put_string(table, marey__idle_words[order[i]].id);
-            marey_table_u64(table, device->count[order[i]]);
-            marey_table_u64(table, device->ns[order[i]]);
-            marey__put_share(table, device->ns[order[i]], sum);
+            MAREY__PUT_ROW(table, DEVICE_OF(set, device), STRING(marey__idle_words[order[i]].id),
+                           U64(device->count[order[i]]), U64(device->ns[order[i]]),
+                           RATIO(device->ns[order[i]], sum));
         }
     }
 }
@@ -106,15 +97,12 @@ void marey__idle_put_operators(marey_table *table, const struct marey__work_set 
     for (size_t d = 0; d < idle->n_devices; d++)
         for (size_t i = 0; i < idle->devices[d].n_rows; i++) {
             const struct marey__idle_row *row = &idle->devices[d].rows[i];
-            put_device(table, set->process, &idle->devices[d]);
-            marey__put_string(table, marey__idle_words[row->reason].id);
-            if (row->name == MAREY__NO_NAME)
-                marey_table_null(table);
-            else
-                marey_table_text(table, idle->names.names[row->name].text,
-                                 idle->names.names[row->name].len);
-            marey_table_u64(table, row->count);
-            marey_table_u64(table, row->ns);
+            const struct marey__name *const name =
+                row->name != MAREY__NO_NAME ? &idle->names.names[row->name] : NULL;
+            MAREY__PUT_ROW(table, DEVICE_OF(set, &idle->devices[d]),
+                           STRING(marey__idle_words[row->reason].id),
+                           KNOWN(name != NULL, STRING_N(name->text, name->len)), U64(row->count),
+                           U64(row->ns));
         }
 }
 
@@ -127,9 +115,7 @@ void marey__idle_put_steps(marey_table *table, const struct marey__work_set *set
                 const uint64_t ns = idle->devices[d].step_ns[s * MAREY__N_IDLE_REASONS + i];
                 if (ns == 0)
                     continue;
-                put_device(table, set->process, &idle->devices[d]);
-                marey_table_u64(table, set->steps[s].number);
-                marey__put_string(table, marey__idle_words[i].id);
-                marey_table_u64(table, ns);
+                MAREY__PUT_ROW(table, DEVICE_OF(set, &idle->devices[d]), U64(set->steps[s].number),
+                               STRING(marey__idle_words[i].id), U64(ns));
             }
 }

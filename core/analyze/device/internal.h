@@ -267,8 +267,6 @@ struct marey__device_work *marey__work_set_device(struct marey__work_set *set, i
 MAREY_WARN_UNUSED bool marey__work_set_link(struct marey__work_set *set);
 MAREY_WARN_UNUSED bool marey__work_set_classify(struct marey__work_set *set,
                                                 struct marey__classifier *classifier);
-/* Work in order of begin: for marey__sort_runs. */
-bool marey__work_is_before(const void *a, const void *b);
 /* The shape in a JSON object with Kineto's keys. Returns false when it has none. In work_facts.c. */
 MAREY_WARN_UNUSED bool marey__launch_shape_read(const char *text, size_t len,
                                                 struct marey__launch_shape *shape);
@@ -397,8 +395,8 @@ static inline uint64_t marey__hidden_comm_ns(const struct marey__atoms *atoms)
 /*
  * idle: why a device had nothing to do.
  *
- *   idle.c ── the times in which no stream of a device was busy, each split at the call that launched what came next
- *   idle_queue.c ── when so much was launched ahead that the call blocked
+ *   idle.c ── the times in which no stream of a device was busy, each split at the call that launched what came next;
+ *             when so much was launched ahead that the call blocked
  *   idle_host.c ── what the launching thread did before that call: one more visit of the log
  *   idle_sums.c ── sums by reason, by step, by operator
  *   idle_tables.c ── names of reasons, rules that find them, tables
@@ -567,11 +565,6 @@ MAREY_WARN_UNUSED marey_status marey__idle_ask_host(struct marey__idle_finder *f
 /* The number of an operator's name, MAREY__NO_NAME for a site that names none. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__idle_name(struct marey__idle_finder *finder, uint32_t site,
                                         uint32_t *out);
-
-/* The times in which a launch queue of the device was full, in order, freed with marey__free. Returns false on out of memory. */
-MAREY_WARN_UNUSED bool marey__idle_find_full(const struct marey__work_set *set,
-                                             const struct marey__device_work *device,
-                                             struct marey__interval **out, size_t *n_out);
 
 /* The number of the rule that a range fits. Of those that the open ranges of a thread fit, the lowest counts. */
 #define MAREY__NO_IDLE_RULE UINT16_MAX

@@ -4,9 +4,6 @@
  *
  * A file of rules has one in a line, four words, the last of which goes to the end of the line: docs/formats/rules.md.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "analyze/device/internal.h"
 
 /* ---- patterns ---- */
@@ -370,8 +367,7 @@ marey_status marey__rules_load(struct marey__rules *rules, const char *path)
 
 void marey__rules_fini(struct marey__rules *rules)
 {
-    marey__free(rules->rules);
-    marey__free(rules->idle);
+    MAREY__FREE_ALL(rules->rules, rules->idle);
     marey__arena_fini(&rules->texts);
     *rules = (struct marey__rules){0};
 }

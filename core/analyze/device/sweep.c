@@ -7,11 +7,7 @@
 
 /* ---- intervals ---- */
 
-static bool interval_is_before(const void *a, const void *b)
-{
-    const struct marey__interval *x = a, *y = b;
-    return x->begin_ns < y->begin_ns;
-}
+MAREY__ORDER_RUNS(interval_is_before, struct marey__interval, MAREY__UP(begin_ns))
 
 bool marey__intervals_unite(struct marey__interval *intervals, size_t *n)
 {

@@ -9,8 +9,6 @@
  * Everything else of a thread is only on its stack for a while. What belongs together (a launch and its work, which come
  * in any order) is put together at the end, by work_link.c.
  */
-#include <string.h>
-
 #include "analyze/device/internal.h"
 
 /* How far up a launch looks for its operator, and for what it communicates; how deep ranges are kept. */
@@ -88,9 +86,7 @@ void marey__work_set_drop_work(struct marey__work_set *set)
         set->devices[d].work = NULL;
         set->devices[d].n_work = set->devices[d].work_cap = 0;
     }
-    marey__free(set->launches);
-    marey__free(set->ranges);
-    marey__free(set->facts);
+    MAREY__FREE_ALL(set->launches, set->ranges, set->facts);
     set->launches = NULL;
     set->ranges = NULL;
     set->facts = NULL;
@@ -101,9 +97,7 @@ void marey__work_set_drop_work(struct marey__work_set *set)
 void marey__work_set_fini(struct marey__work_set *set)
 {
     marey__work_set_drop_work(set);
-    marey__free(set->devices);
-    marey__free(set->collectives);
-    marey__free(set->steps);
+    MAREY__FREE_ALL(set->devices, set->collectives, set->steps);
     marey__names_fini(&set->shapes);
     marey__arena_fini(&set->shape_texts);
     marey__free(set->caught);
@@ -304,10 +298,7 @@ static bool take_progress(struct reader *r, uint32_t lane, const uint64_t *words
                        (struct marey__step){span.begin_ns, span.end_ns, span.number});
 }
 
-static bool step_is_before(const void *a, const void *b)
-{
-    return ((const struct marey__step *)a)->begin_ns < ((const struct marey__step *)b)->begin_ns;
-}
+MAREY__ORDER_RUNS(step_is_before, struct marey__step, MAREY__UP(begin_ns))
 
 /* In order they are already, unless the log was too wide to be read in order. */
 static bool order_steps(struct marey__work_set *set)
@@ -345,11 +336,7 @@ struct place {
     uint32_t lane;
 };
 
-static bool place_is_before(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    return x->device != y->device ? x->device < y->device : x->lane < y->lane;
-}
+MAREY__ORDER_RUNS(place_is_before, struct place, MAREY__UP(device) MAREY__UP(lane))
 
 /* The streams that have work, by device; NULL on out of memory. */
 static struct place *order_streams(const struct reader *r, size_t *n)
@@ -415,9 +402,7 @@ static marey_status read_log(struct reader *r)
         status = marey__no_memory();
     for (size_t i = 0; r->streams != NULL && i < n_lanes; i++)
         marey__free(r->streams[i].work);
-    marey__free(r->streams);
-    marey__free(r->is_runtime);
-    marey__free(r->site_shapes);
+    MAREY__FREE_ALL(r->streams, r->is_runtime, r->site_shapes);
     return status;
 }
 

@@ -2,8 +2,6 @@
  * Bytes of GPU activity, and how a kernel was launched. A recording has the launch as fields of the record; one of an
  * earlier version as JSON in the name of a site that many kernels share; an imported trace as JSON arguments of each.
  */
-#include <string.h>
-
 #include "analyze/device/internal.h"
 #include "codec/internal.h"
 

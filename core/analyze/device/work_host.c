@@ -12,8 +12,6 @@
  * That holds only where something was recorded that can communicate: a range of class communication, or the operators
  * of a trace. Otherwise the rest may be anything, and set->is_unknown.
  */
-#include <string.h>
-
 #include "analyze/device/internal.h"
 
 struct intervals {
@@ -274,8 +272,7 @@ marey_status marey__work_host_read(struct marey__work_set *set,
         set->n_devices = 0; /* nothing is known of it */
     set->is_unknown =
         !host.has_communication && (set->process->source[0] == '\0' || !host.has_operators);
-    marey__free(host.covered.list);
-    marey__free(host.blocked.list);
+    MAREY__FREE_ALL(host.covered.list, host.blocked.list);
     set->n_unmatched = host.async.n_dropped;
     marey__async_match_fini(&host.async);
     return status;

@@ -5,10 +5,7 @@
  */
 #include "analyze/device/internal.h"
 
-bool marey__work_is_before(const void *a, const void *b)
-{
-    return ((const struct marey__work *)a)->begin_ns < ((const struct marey__work *)b)->begin_ns;
-}
+MAREY__ORDER_RUNS(work_is_before, struct marey__work, MAREY__UP(begin_ns))
 
 /* ---- launches ---- */
 
@@ -18,12 +15,7 @@ struct key {
     uint32_t launch;
 };
 
-static bool key_is_before(const void *a, const void *b)
-{
-    const struct key *x = a, *y = b;
-    return x->correlation != y->correlation ? x->correlation < y->correlation
-                                            : x->begin_ns < y->begin_ns;
-}
+MAREY__ORDER_RUNS(key_is_before, struct key, MAREY__UP(correlation) MAREY__UP(begin_ns))
 
 static struct key *make_keys(const struct marey__work_set *set)
 {
@@ -55,7 +47,7 @@ static uint32_t find_launch(const struct key *keys, size_t n, const struct marey
 static bool link_device(struct marey__work_set *set, struct marey__device_work *device,
                         const struct key *keys)
 {
-    if (!marey__sort_runs(device->work, device->n_work, sizeof *device->work, marey__work_is_before))
+    if (!marey__sort_runs(device->work, device->n_work, sizeof *device->work, work_is_before))
         return false;
     for (size_t i = 0; i < device->n_work; i++) {
         struct marey__work *work = &device->work[i];

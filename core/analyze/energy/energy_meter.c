@@ -6,7 +6,6 @@
  * the integral of power is used for that stretch.
  */
 #include <math.h>
-#include <string.h>
 
 #include "analyze/energy/internal.h"
 

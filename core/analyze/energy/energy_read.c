@@ -1,6 +1,4 @@
 /* One pass over each process: readings of its meters; when it was in which epoch, iteration, phase and range. */
-#include <string.h>
-
 #include "analyze/energy/internal.h"
 
 /* Windows hold each time of a range: those of a program that begins millions a second are not all kept. */
@@ -118,20 +116,14 @@ struct marey__energy_window *marey__energy_window(struct marey__energy_report *r
                                                   uint32_t member, enum marey__energy_by by,
                                                   uint64_t key)
 {
-    struct {
-        uint64_t member_and_by, key;
-    } bytes = {(uint64_t)member << 8 | by, key};
-    const size_t n = report->n_windows;
-    const uint32_t number =
-        marey__names_keep(&report->window_keys, &report->texts, (const char *)&bytes, sizeof bytes);
-    if (number < n)
-        return &report->windows[number];
-    if (number == MAREY__NO_NAME ||
-        !marey__grow(&report->windows, &report->windows_cap, n + 1, sizeof *report->windows))
-        return NULL;
-    report->windows[number] = (struct marey__energy_window){.member = member, .by = by, .key = key};
-    report->n_windows = n + 1;
-    return &report->windows[number];
+    const struct {
+        uint32_t member;
+        enum marey__energy_by by;
+        uint64_t key;
+    } id = {member, by, key}; /* as a window begins */
+    const uint32_t number = MAREY__MAP_NUMBER(&report->by_id, report->windows, report->n_windows,
+                                              report->windows_cap, id);
+    return number != 0 ? &report->windows[number - 1] : NULL;
 }
 
 static uint64_t name_key(struct reading *r, uint32_t site)

@@ -2,9 +2,6 @@
  * Readings of a device: what they are called, in order and without what cannot be, summed up over time; what their process
  * says about them; and those of one process behind those of another that measured before it.
  */
-#include <math.h>
-#include <string.h>
-
 #include "analyze/energy/internal.h"
 
 static const struct {
@@ -36,19 +33,13 @@ enum marey__quantity marey__quantity_find(const char *name)
 void marey__meter_fini(struct marey__meter *meter)
 {
     for (size_t q = 0; q < MAREY__N_QUANTITIES; q++) {
-        marey__free(meter->of[q].at);
-        marey__free(meter->of[q].cover);
+        MAREY__FREE_ALL(meter->of[q].at, meter->of[q].cover);
     }
-    marey__free(meter->stretches);
-    marey__free(meter->breaks);
+    MAREY__FREE_ALL(meter->stretches, meter->breaks);
     *meter = (struct marey__meter){0};
 }
 
-static bool is_before(const void *a, const void *b)
-{
-    const struct marey__reading *x = a, *y = b;
-    return x->ns < y->ns;
-}
+MAREY__ORDER_RUNS(is_before, struct marey__reading, MAREY__UP(ns))
 
 bool marey__readings_tidy(struct marey__meter *meter, enum marey__quantity q)
 {

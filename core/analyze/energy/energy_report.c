@@ -1,7 +1,4 @@
 /* Joules as a whole: recordings are read, meters made ready, devices given to ranks, and tables made. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "analyze/energy/internal.h"
 
 /* ---- whether there is anything ---- */
@@ -140,15 +137,10 @@ static void fini(struct marey__energy_report *report)
         marey__time_set_fini(&report->windows[i].set);
     for (size_t i = 0; i < report->n_targets; i++)
         marey__free(report->targets[i].users);
-    marey__free(report->meters);
-    marey__free(report->windows);
-    marey__free(report->targets);
-    marey__free(report->runs.list);
-    marey__free(report->members);
-    marey__free(report->iterations);
-    marey__names_fini(&report->window_keys);
+    MAREY__FREE_ALL(report->meters, report->windows, report->targets, report->runs.list,
+                    report->members, report->iterations);
+    marey__key_map_fini(&report->by_id);
     marey__names_fini(&report->names);
-    marey__arena_fini(&report->texts);
 }
 
 static marey_status make(marey_report *report, const struct marey__request *request)

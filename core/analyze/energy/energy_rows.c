@@ -1,18 +1,11 @@
 /* Windows of the same epoch, group, phase or range of all ranks, and what their devices took in them. */
-#include <string.h>
-
 #include "analyze/energy/internal.h"
 
 /* ---- sections ---- */
 
-static bool window_is_before(const void *a, const void *b)
-{
-    const struct marey__energy_window *x = *(const struct marey__energy_window *const *)a,
-                                      *y = *(const struct marey__energy_window *const *)b;
-    if (x->by != y->by)
-        return x->by < y->by;
-    return x->key != y->key ? x->key < y->key : x->member < y->member;
-}
+MAREY__ORDER_RUNS(window_is_before, struct marey__energy_window *const,
+                  MAREY__UP_BY((*x)->by, (*y)->by) MAREY__UP_BY((*x)->key, (*y)->key)
+                      MAREY__UP_BY((*x)->member, (*y)->member))
 
 /* Numbers count up; names come by their time. */
 static bool section_is_before(const void *a, const void *b)
@@ -71,8 +64,7 @@ bool marey__energy_sections_make(struct marey__energy_sections *s,
 
 void marey__energy_sections_fini(struct marey__energy_sections *s)
 {
-    marey__free(s->windows);
-    marey__free(s->sections);
+    MAREY__FREE_ALL(s->windows, s->sections);
     *s = (struct marey__energy_sections){0};
 }
 

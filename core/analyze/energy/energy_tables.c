@@ -1,9 +1,8 @@
 /* The tables of energy. */
 #include <inttypes.h>
-#include <string.h>
+#include <math.h>
 
 #include "analyze/energy/internal.h"
-#include "analyze/walk/internal.h"
 
 const char *const marey__energy_kind_names[MAREY__N_ENERGY_KINDS] = {"gpu", "cpu", "dram"};
 
@@ -108,35 +107,26 @@ static void put_numbers(const struct marey__energy_report *report, marey_table *
                         const char *kind, const struct marey__energy_sum *sum,
                         const struct marey__energy_row *row)
 {
-    const char *note = note_of(sum, row);
     const bool is_known = sum->measured_ns != 0 && !sum->is_short && !row->is_too_many;
-    marey__put_string(table, kind);
-    marey_table_u64(table, sum->n_devices);
-    marey__put_whole(table, row->count, row->count != 0);
-    marey_table_u64(table, sum->ns);
-    marey__put_real(table, sum->joules, is_known);
-    marey__put_real(table, sum->plus_minus, is_known);
-    marey__put_real(table, sum->mean_w, is_known);
-    marey__put_real(table, sum->peak_w, is_known && sum->peak_w > 0);
+    MAREY__PUT_ROW(table, STRING(kind), U64(sum->n_devices), KNOWN(row->count != 0, U64(row->count)),
+                   U64(sum->ns), KNOWN(is_known, FINITE(sum->joules)),
+                   KNOWN(is_known, FINITE(sum->plus_minus)), KNOWN(is_known, FINITE(sum->mean_w)),
+                   KNOWN(is_known && sum->peak_w > 0, FINITE(sum->peak_w)));
     put_shares(table, sum);
-    marey__put_real(table, row->samples, row->samples > 0);
-    marey__put_real(table, sum->joules / row->samples, is_known && row->samples > 0);
-    marey__put_real(table, sum->joules * (double)sum->ns * 1e-9, is_known);
-    marey__put_real(table, co2(report, sum->joules), is_known && report->co2_g_per_kwh > 0);
-    marey__put_string(table, measured_by(sum));
-    marey__put_string(table, note);
+    MAREY__PUT_ROW(table, KNOWN(row->samples > 0, FINITE(row->samples)),
+                   KNOWN(is_known && row->samples > 0, FINITE(sum->joules / row->samples)),
+                   KNOWN(is_known, FINITE(sum->joules * (double)sum->ns * 1e-9)),
+                   KNOWN(is_known && report->co2_g_per_kwh > 0, FINITE(co2(report, sum->joules))),
+                   STRING(measured_by(sum)), STRING(note_of(sum, row)));
 }
 
-/* Which table, and the columns before the numbers: put for each kind. */
+/* Which table, and the cells before the numbers: put for each kind. */
 struct target_row {
     marey_table *table;
-    void (*put_whose)(const struct target_row *to);
     const struct marey__energy_report *report;
-    const struct marey__energy_section *section;
     const struct marey__energy_row *row;
-    const struct marey__energy_member *member;
-    const char *host;
-    bool is_shared;
+    struct marey__cell whose[4];
+    size_t n_whose;
 };
 
 static void put_row(const struct target_row *to)
@@ -147,79 +137,18 @@ static void put_row(const struct target_row *to)
         const struct marey__energy_sum *sum = &to->row->sums[kind];
         if (sum->n_devices == 0)
             continue;
-        to->put_whose(to);
+        marey__put_cells(to->table, to->whose, to->n_whose);
         put_numbers(to->report, to->table, marey__energy_kind_names[kind], sum, to->row);
         marey__energy_sum_add(&all, sum);
         n++;
     }
     if (n < 2)
         return;
-    to->put_whose(to);
+    marey__put_cells(to->table, to->whose, to->n_whose);
     put_numbers(to->report, to->table, "all", &all, to->row);
 }
 
-/* ---- whose ---- */
-
-static void put_run(const struct target_row *to)
-{
-    marey_table_u64(to->table, to->section->run + 1);
-}
-
-static void put_whose_run(const struct target_row *to)
-{
-    put_run(to);
-    marey__put_string(to->table, to->report->runs.list[to->section->run].id);
-}
-
-static void put_whose_epoch(const struct target_row *to)
-{
-    put_run(to);
-    marey_table_u64(to->table, to->section->key);
-}
-
-static void put_whose_group(const struct target_row *to)
-{
-    put_run(to);
-    marey_table_u64(to->table, to->row->first);
-    marey_table_u64(to->table, to->row->last);
-}
-
-static void put_whose_name(const struct target_row *to)
-{
-    const struct marey__name *name = &to->report->names.names[to->section->key];
-    put_run(to);
-    marey_table_text(to->table, name->text, name->len);
-}
-
-static void put_whose_host(const struct target_row *to)
-{
-    put_run(to);
-    marey__put_string(to->table, to->host);
-}
-
-static void put_whose_rank(const struct target_row *to)
-{
-    put_run(to);
-    marey__put_rank(to->table, to->member->rank);
-    marey__put_string(to->table, to->member->host);
-    marey_table_bool(to->table, to->is_shared);
-}
-
 /* ---- devices ---- */
-
-static bool put_ranks(const struct marey__energy_report *report, marey_table *table,
-                      const struct marey__energy_target *target)
-{
-    struct marey__buf text = {0};
-    for (size_t i = 0; i < report->n_members; i++)
-        if (target->users[i] && report->members[i].rank >= 0)
-            marey__buf_printf(&text, "%s%" PRId32, text.len == 0 ? "" : ",", report->members[i].rank);
-    const bool is_done = !text.failed;
-    if (is_done)
-        marey_table_text(table, text.data != NULL ? text.data : "", text.len);
-    marey__buf_fini(&text);
-    return is_done;
-}
 
 static bool put_device(const struct marey__energy_report *report, marey_table *table,
                        const struct marey__energy_section *section,
@@ -232,21 +161,25 @@ static bool put_device(const struct marey__energy_report *report, marey_table *t
     const char *model = marey__meter_words(meter, MAREY__SOURCE_MODEL, &model_len);
     if (!marey__energy_target_measure(target, section, report, &sum))
         return false;
-    marey_table_u64(table, section->run + 1);
-    marey__put_string(table, target->host);
-    marey_table_text(table, meter->device, meter->device_len);
-    marey_table_text(table, meter->name, meter->name_len);
-    marey_table_text(table, model, model_len);
-    marey_table_bool(table, target->n_users != 0);
-    marey_table_bool(table, target->kind == MAREY__OF_GPU && target->n_users > 1);
-    if (!put_ranks(report, table, target))
-        return false;
+    struct marey__buf ranks = {0};
+    for (size_t i = 0; i < report->n_members; i++)
+        if (target->users[i] && report->members[i].rank >= 0)
+            marey__buf_printf(&ranks, "%s%" PRId32, ranks.len == 0 ? "" : ",",
+                              report->members[i].rank);
+    MAREY__PUT_ROW(table, U64(section->run + 1), STRING(target->host),
+                   STRING_N(meter->device, meter->device_len), STRING_N(meter->name, meter->name_len),
+                   STRING_N(model, model_len), TRUTH(target->n_users != 0),
+                   TRUTH(target->kind == MAREY__OF_GPU && target->n_users > 1),
+                   STRING_N(ranks.data != NULL ? ranks.data : "", ranks.len));
+    const bool is_done = !ranks.failed;
+    marey__buf_fini(&ranks);
     put_numbers(report, table, marey__energy_kind_names[target->kind], &sum, &row);
     for (unsigned q = MAREY__SM_CLOCK; q <= MAREY__MEMORY_CLOCK; q++)
         marey__put_real(table, sum.weighted[q] / sum.weight[q], sum.weight[q] > 0);
-    marey__put_real(table, sum.highest[MAREY__TEMPERATURE], meter->of[MAREY__TEMPERATURE].n != 0);
-    marey__put_real(table, sum.highest[MAREY__MEMORY_USED], meter->of[MAREY__MEMORY_USED].n != 0);
-    return true;
+    MAREY__PUT_ROW(
+        table, KNOWN(meter->of[MAREY__TEMPERATURE].n != 0, FINITE(sum.highest[MAREY__TEMPERATURE])),
+        KNOWN(meter->of[MAREY__MEMORY_USED].n != 0, FINITE(sum.highest[MAREY__MEMORY_USED])));
+    return is_done;
 }
 
 /* ---- sections to tables ---- */
@@ -264,8 +197,8 @@ static bool shares_device(const struct marey__energy_report *report, size_t memb
 static bool put_parts_of_run(struct marey__energy_report *report,
                              const struct marey__energy_section *section)
 {
+    const struct marey__cell run = U64(section->run + 1);
     struct marey__energy_row row;
-    struct target_row to = {.report = report, .section = section, .row = &row};
     for (size_t i = 0; i < report->n_targets; i++)
         if (report->targets[i].run == section->run &&
             !put_device(report, report->tables[MAREY__ENERGY_DEVICES], section, &report->targets[i]))
@@ -279,11 +212,13 @@ static bool put_parts_of_run(struct marey__energy_report *report,
                 report, &own, &(struct marey__energy_scope){.member = section->windows[i]->member},
                 &row))
             return false;
-        to.member = member;
-        to.table = report->tables[MAREY__ENERGY_RANKS];
-        to.put_whose = put_whose_rank;
-        to.is_shared = shares_device(report, section->windows[i]->member);
-        put_row(&to);
+        put_row(&(struct target_row){
+            .table = report->tables[MAREY__ENERGY_RANKS],
+            .report = report,
+            .row = &row,
+            .whose = {run, RANK_OF(member->rank), STRING(member->host),
+                      TRUTH(shares_device(report, section->windows[i]->member))},
+            .n_whose = 4});
         bool is_listed = false; /* a host is listed with the first of its ranks */
         for (size_t j = 0; j < i; j++)
             is_listed |= strcmp(report->members[section->windows[j]->member].host, member->host) == 0;
@@ -292,11 +227,12 @@ static bool put_parts_of_run(struct marey__energy_report *report,
         const struct marey__energy_scope scope = {.member = MAREY__NO_MEMBER, .host = member->host};
         if (!marey__energy_row_make(report, section, &scope, &row))
             return false;
-        to.host = member->host;
-        to.table = report->tables[MAREY__ENERGY_NODES];
-        to.put_whose = put_whose_host;
         row.samples = section->n == 1 ? row.samples : 0; /* they are of all hosts */
-        put_row(&to);
+        put_row(&(struct target_row){.table = report->tables[MAREY__ENERGY_NODES],
+                                     .report = report,
+                                     .row = &row,
+                                     .whose = {run, STRING(member->host)},
+                                     .n_whose = 2});
     }
     return true;
 }
@@ -304,29 +240,75 @@ static bool put_parts_of_run(struct marey__energy_report *report,
 static bool put_section(struct marey__energy_report *report,
                         const struct marey__energy_section *section)
 {
-    static const struct {
-        enum marey__energy_table table;
-        void (*put_whose)(const struct target_row *to);
-    } of[MAREY__N_ENERGY_BY] = {
-        [MAREY__ENERGY_RUN] = {MAREY__ENERGY_RUNS, put_whose_run},
-        [MAREY__ENERGY_EPOCH] = {MAREY__ENERGY_EPOCHS, put_whose_epoch},
-        [MAREY__ENERGY_ITERATION] = {MAREY__ENERGY_ITERATIONS, put_whose_group},
-        [MAREY__ENERGY_PHASE] = {MAREY__ENERGY_PHASES, put_whose_name},
-        [MAREY__ENERGY_RANGE] = {MAREY__ENERGY_RANGES, put_whose_name},
+    static const enum marey__energy_table tables[MAREY__N_ENERGY_BY] = {
+        [MAREY__ENERGY_RUN] = MAREY__ENERGY_RUNS,
+        [MAREY__ENERGY_EPOCH] = MAREY__ENERGY_EPOCHS,
+        [MAREY__ENERGY_ITERATION] = MAREY__ENERGY_ITERATIONS,
+        [MAREY__ENERGY_PHASE] = MAREY__ENERGY_PHASES,
+        [MAREY__ENERGY_RANGE] = MAREY__ENERGY_RANGES,
     };
     const struct marey__energy_scope everybody = {.member = MAREY__NO_MEMBER};
+    const bool is_run = section->by == MAREY__ENERGY_RUN;
     struct marey__energy_row row;
     if (!marey__energy_row_make(report, section, &everybody, &row))
         return false;
-    const struct target_row to = {.table = report->tables[of[section->by].table],
-                                  .put_whose = of[section->by].put_whose,
-                                  .report = report,
-                                  .section = section,
-                                  .row = &row};
-    if (section->by == MAREY__ENERGY_EPOCH || section->by == MAREY__ENERGY_RUN)
+    struct target_row to = {.table = report->tables[tables[section->by]],
+                            .report = report,
+                            .row = &row,
+                            .whose = {U64(section->run + 1), U64(section->key)},
+                            .n_whose = 2};
+    if (is_run) {
+        to.whose[1] = STRING(report->runs.list[section->run].id);
+    } else if (section->by == MAREY__ENERGY_ITERATION) {
+        to.whose[1] = U64(row.first);
+        to.whose[to.n_whose++] = U64(row.last);
+    } else if (section->by != MAREY__ENERGY_EPOCH) {
+        const struct marey__name *const name = &report->names.names[section->key];
+        to.whose[1] = STRING_N(name->text, name->len);
+    }
+    if (section->by == MAREY__ENERGY_EPOCH || is_run)
         row.count = 0;
     put_row(&to);
-    return section->by != MAREY__ENERGY_RUN || put_parts_of_run(report, section);
+    return !is_run || put_parts_of_run(report, section);
+}
+
+/* ---- runs of one recording as repeats: their mean, and where it lies. They are never added up. ---- */
+
+/* Mean and interval over runs of the rows of one kind. */
+static void put_kind(const struct marey__energy_report *report, const char *kind)
+{
+    const marey_table *runs = report->tables[MAREY__ENERGY_RUNS];
+    marey_table *table = report->tables[MAREY__ENERGY_REPEATS];
+    double n = 0, sum = 0, squares = 0, ns = 0, per_sample = 0, n_per_sample = 0;
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t row = 0; row < marey_table_n_rows(runs); row++) {
+            const struct marey_cell joules = marey__cell_of(runs, row, "joules"),
+                                    sample = marey__cell_of(runs, row, "joules_per_sample");
+            if (joules.is_null || strcmp(marey__cell_of(runs, row, "kind").as.text, kind) != 0)
+                continue;
+            if (pass == 1) {
+                squares += (joules.as.f64 - sum / n) * (joules.as.f64 - sum / n);
+                continue;
+            }
+            n++;
+            sum += joules.as.f64;
+            ns += (double)marey__cell_of(runs, row, "duration_ns").as.u64;
+            per_sample += sample.is_null ? 0 : sample.as.f64;
+            n_per_sample += !sample.is_null;
+        }
+    if (n < 2)
+        return;
+    const double std = sqrt(squares / (n - 1)), half = marey__t_quantile(0.95, n - 1) * std / sqrt(n);
+    MAREY__PUT_ROW(table, STRING(kind), U64((uint64_t)n), F64(sum / n), F64(sum / n - half),
+                   F64(sum / n + half), F64(std), F64(ns / n),
+                   KNOWN(n_per_sample == n, FINITE(per_sample / n)));
+}
+
+static void put_repeats(struct marey__energy_report *report)
+{
+    for (size_t kind = 0; kind < MAREY__N_ENERGY_KINDS; kind++)
+        put_kind(report, marey__energy_kind_names[kind]);
+    put_kind(report, "all");
 }
 
 /* ---- all ---- */
@@ -339,6 +321,6 @@ bool marey__energy_put_tables(struct marey__energy_report *report)
         is_done = put_section(report, &sections.sections[i]);
     marey__energy_sections_fini(&sections);
     if (is_done)
-        marey__energy_put_repeats(report);
+        put_repeats(report);
     return is_done;
 }

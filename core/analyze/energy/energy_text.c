@@ -3,8 +3,6 @@
  * nothing is known for.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analyze/energy/internal.h"
 #include "present/draw/internal.h"

@@ -3,8 +3,6 @@
  * its own. Where several ranks of a host say the same list, as ranks do that see all GPUs, each has the one at its place
  * on the host, as launchers mean it. Packages of processors belong to all ranks of their host.
  */
-#include <string.h>
-
 #include "analyze/energy/internal.h"
 
 /* ---- runs ---- */

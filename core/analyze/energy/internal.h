@@ -4,7 +4,7 @@
  *   logs -- energy_read.c --+-- meters: readings of one device by one process -- energy_meter.c, energy_readings.c
  *                           '-- windows: times of epochs, iterations, phases, ranges -- energy_sets.c
  *   energy_users.c -- runs, and which process uses which device
- *   meter x window -- energy_measure.c -- energy_rows.c -- energy_tables.c, energy_repeats.c, energy_notes.c
+ *   meter x window -- energy_measure.c -- energy_rows.c -- energy_tables.c, energy_notes.c
  *   energy_report.c -- the entry of the registry; energy_text.c -- text for a terminal
  *
  * A device's counter E is read every few seconds, its power P many times a second. Between two readings of the counter,
@@ -198,7 +198,7 @@ struct marey__energy_member {
 
 /* When a member was in something. */
 struct marey__energy_window {
-    uint32_t member;
+    uint32_t member; /* these three are the key */
     enum marey__energy_by by;
     uint64_t key; /* number of an epoch or group; of the name of a phase or range */
     struct marey__time_set set;
@@ -253,8 +253,8 @@ struct marey__energy_report {
     size_t n_members, members_cap;
     struct marey__energy_window *windows;
     size_t n_windows, windows_cap;
-    struct marey__names window_keys, names;
-    struct marey__arena texts;
+    struct marey__key_map by_id; /* windows */
+    struct marey__names names;
     struct marey__energy_iteration *iterations;
     size_t n_iterations, iterations_cap;
     struct marey__energy_target *targets;
@@ -331,8 +331,6 @@ extern const struct marey_table_definition marey__energy_tables[MAREY__N_ENERGY_
 MAREY_WARN_UNUSED bool marey__energy_put_tables(struct marey__energy_report *report);
 MAREY_WARN_UNUSED bool marey__energy_put_notes(struct marey__energy_report *report);
 marey__put_answer marey__energy_text;
-/* Into the table `repeats`, from `runs`. In energy_repeats.c. */
-void marey__energy_put_repeats(struct marey__energy_report *report);
 extern const char *const marey__energy_kind_names[MAREY__N_ENERGY_KINDS];
 
 #endif

@@ -202,17 +202,18 @@ marey__put_answer marey__memory_text;
 /* ---- memory_tables.c ---- */
 
 extern const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES];
-/* The first three cells of each row: whose it is. */
-void marey__memory_put_whose(marey_table *table, const struct marey__memory_pool *pool);
+/* The first three cells of each row: whose it is. A name of the report. */
+#define MAREY__MEMORY_WHOSE(pool)                                                                  \
+    RANK_OF((pool)->rank), RANK_OF((pool)->pid > 0 ? (pool)->pid : -1), STRING((pool)->device)
+#define MAREY__MEMORY_NAME(report, number)                                                         \
+    STRING_N((report)->names.names[number].text, (report)->names.names[number].len)
 void marey__memory_put_pool(struct marey__memory_report *report,
                             const struct marey__memory_pool *pool);
 /* When something was, since the begin; null where that is not known, or timestamps have no time. */
-void marey__memory_put_moment(marey_table *table, const struct marey__memory_pool *pool,
-                              uint64_t ns, bool is_known);
+struct marey__cell marey__memory_moment(const struct marey__memory_pool *pool, uint64_t ns,
+                                        bool is_known);
 void marey__memory_put_resident(struct marey__memory_report *report,
                                 const struct marey__memory_pool *pool);
-void marey__memory_put_text(marey_table *table, const struct marey__memory_report *report,
-                            uint32_t name);
 /* A stack, the innermost frame first, " < " between them; null for none. */
 void marey__memory_put_stack(marey_table *table, const struct marey__memory_report *report,
                              uint32_t stack);

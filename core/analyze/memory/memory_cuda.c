@@ -3,10 +3,6 @@
  * driver for memory by other names. Who asked is known by the correlation of the call: its range and those around it.
  * A library that keeps memory of its own, as torch does, is seen when it asks for more.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analyze/memory/internal.h"
 
 enum { MAX_FRAMES = 32 };
@@ -123,24 +119,10 @@ static bool take_record(void *ctx, struct marey__lane_stack *lane, const struct 
 
 /* ---- blocks ---- */
 
-static int by_place(const void *a, const void *b)
-{
-    const struct operation *const x = a, *const y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
+MAREY__ORDER(by_place, struct operation,
+             MAREY__UP(device) MAREY__UP(address) MAREY__UP(ns) MAREY__UP(number))
 
-static int by_correlation(const void *a, const void *b)
-{
-    const uint64_t x = ((const struct asked *)a)->correlation,
-                   y = ((const struct asked *)b)->correlation;
-    return x < y ? -1 : x > y;
-}
+MAREY__ORDER(by_correlation, struct asked, MAREY__UP(correlation))
 
 static uint32_t who_asked(const struct reading *r, uint64_t correlation)
 {
@@ -285,11 +267,7 @@ marey_status marey__memory_read_cuda(struct marey__memory_report *report,
     if (!has_gpu(recording, process))
         return MAREY_OK;
     const marey_status status = read_process(&r);
-    marey__free(r.operations);
-    marey__free(r.asked);
-    marey__free(r.stacks);
-    marey__free(r.phases.at);
-    marey__free(r.iterations.at);
+    MAREY__FREE_ALL(r.operations, r.asked, r.stacks, r.phases.at, r.iterations.at);
     marey__names_fini(&r.chains);
     marey__arena_fini(&r.chain_texts);
     return status;

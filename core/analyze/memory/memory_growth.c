@@ -4,7 +4,6 @@
  * that a checkpoint now and then does not tilt it. Growth is a leak only where it goes on to the end.
  */
 #include <math.h>
-#include <string.h>
 
 #include "analyze/memory/internal.h"
 
@@ -181,22 +180,11 @@ static bool put_row(struct marey__memory_report *report, const struct marey__mem
     line.high += blur;
     const double total = line.slope * (double)(n - 1);
     const double least = fmax(LEAST_GROWTH, fmax(3 * deviation, pool->peak_bytes / 50));
-    marey__memory_put_whose(table, pool);
-    marey__put_string(table, what);
-    marey__put_string(table, m->unit);
-    marey_table_f64(table, line.slope / m->per);
-    marey_table_f64(table, line.low / m->per);
-    marey_table_f64(table, line.high / m->per);
-    marey_table_f64(table, total);
-    marey_table_u64(table, n);
-    marey_table_bool(table, line.low > 0 && is_to_the_end && total > least);
-    if (grown != NULL) {
-        marey__memory_put_text(table, report, grown->where);
-        marey__memory_put_stack(table, report, grown->stack);
-    } else {
-        marey_table_null(table);
-        marey_table_null(table);
-    }
+    MAREY__PUT_ROW(table, MAREY__MEMORY_WHOSE(pool), STRING(what), STRING(m->unit),
+                   F64(line.slope / m->per), F64(line.low / m->per), F64(line.high / m->per),
+                   F64(total), U64(n), TRUTH(line.low > 0 && is_to_the_end && total > least),
+                   KNOWN(grown != NULL, MAREY__MEMORY_NAME(report, grown->where)));
+    marey__memory_put_stack(table, report, grown != NULL ? grown->stack : MAREY__NO_STACK);
     return true;
 }
 
@@ -221,13 +209,7 @@ static double series_of(const struct marey__memory_pool *pool, const struct mome
     return sqrt(variance);
 }
 
-static int by_growth(const void *a, const void *b)
-{
-    const struct grown *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return x->where < y->where ? -1 : x->where > y->where;
-}
+MAREY__ORDER(by_growth, struct grown, MAREY__DOWN(bytes) MAREY__UP(where))
 
 /*
  * Places by how much more of them is alive late than at the first timestamp. Not at the very last one: a program that ends may
@@ -312,7 +294,6 @@ bool marey__memory_put_growth(struct marey__memory_report *report,
         done = done && put_resident(report, pool, m, y) &&
                (pool->n_blocks == 0 || put_places(report, pool, m, y));
     }
-    marey__free(m);
-    marey__free(y);
+    MAREY__FREE_ALL(m, y);
     return done;
 }

@@ -1,6 +1,5 @@
 /* The peak, live memory at the peak, and live memory over time. */
 #include <math.h>
-#include <string.h>
 
 #include "analyze/memory/internal.h"
 
@@ -10,25 +9,12 @@ struct edge {
     double bytes, alive; /* the latter after it */
 };
 
-static int by_time(const void *a, const void *b)
-{
-    const struct edge *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? -1 : 1;
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* at one timestamp what goes, goes first */
-}
+/* At one timestamp what goes, goes first. */
+MAREY__ORDER(by_time, struct edge, MAREY__UP(ns) MAREY__UP(bytes))
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct marey__held_block *x = a, *y = b;
-    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
-}
+MAREY__ORDER(by_begin, struct marey__held_block, MAREY__UP(begin_ns))
 
-static int spans_by_begin(const void *a, const void *b)
-{
-    const struct marey__held_span *x = a, *y = b;
-    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
-}
+MAREY__ORDER(spans_by_begin, struct marey__held_span, MAREY__UP(begin_ns))
 
 /* Every change in order of time; free it. NULL on out of memory, and without blocks. */
 static struct edge *edges_of(const struct marey__memory_pool *pool, size_t *n)
@@ -117,11 +103,9 @@ static void put_phase_rows(struct marey__memory_report *report,
     for (uint32_t name = 0; name < report->names.n; name++) {
         if (phases[name].count == 0)
             continue;
-        marey__memory_put_whose(table, pool);
-        marey__memory_put_text(table, report, name);
-        marey_table_u64(table, phases[name].count);
-        marey__put_real(table, phases[name].peak, pool->n_blocks != 0);
-        marey__put_real(table, phases[name].resident, phases[name].resident > 0);
+        MAREY__PUT_ROW(table, MAREY__MEMORY_WHOSE(pool), MAREY__MEMORY_NAME(report, name),
+                       U64(phases[name].count), KNOWN(pool->n_blocks != 0, FINITE(phases[name].peak)),
+                       KNOWN(phases[name].resident > 0, FINITE(phases[name].resident)));
     }
 }
 
@@ -134,8 +118,7 @@ bool marey__memory_put_phases(struct marey__memory_report *report,
     struct phase *const phases = marey__calloc(report->names.n, sizeof *phases);
     struct edge *const edges = edges_of(pool, &n);
     if (phases == NULL || (edges == NULL && pool->n_blocks != 0)) {
-        marey__free(phases);
-        marey__free(edges);
+        MAREY__FREE_ALL(phases, edges);
         return false;
     }
     for (size_t i = 0; i < pool->phases.n; i++) {
@@ -147,8 +130,7 @@ bool marey__memory_put_phases(struct marey__memory_report *report,
                                                                 span->begin_ns, span->end_ns));
     }
     put_phase_rows(report, pool, phases);
-    marey__free(phases);
-    marey__free(edges);
+    MAREY__FREE_ALL(phases, edges);
     return true;
 }
 
@@ -161,13 +143,7 @@ struct group {
     double bytes, count, variance;
 };
 
-static int by_bytes(const void *a, const void *b)
-{
-    const struct group *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return x->key < y->key ? -1 : x->key > y->key;
-}
+MAREY__ORDER(by_bytes, struct group, MAREY__DOWN(bytes) MAREY__UP(key))
 
 static bool matches(const struct marey__memory_report *report, uint32_t stack)
 {
@@ -224,14 +200,11 @@ static bool put_names(struct marey__memory_report *report, const struct marey__m
     const bool is_known =
         report->names.n != 0 && (groups[0].key != UINT32_MAX || groups[1].bytes > 0);
     for (size_t i = 0; is_known && i <= report->names.n && groups[i].bytes > 0; i++) {
-        marey__memory_put_whose(table, pool);
-        if (groups[i].key != UINT32_MAX)
-            marey__memory_put_text(table, report, groups[i].key);
-        else
-            marey__put_string(table, "(unknown)");
-        marey__put_real(table, groups[i].bytes, true);
-        marey_table_f64(table, groups[i].bytes / pool->peak_bytes);
-        marey_table_u64(table, (uint64_t)(groups[i].count + 0.5));
+        const bool has_name = groups[i].key != UINT32_MAX;
+        MAREY__PUT_ROW(table, MAREY__MEMORY_WHOSE(pool),
+                       has_name ? MAREY__MEMORY_NAME(report, groups[i].key) : STRING("(unknown)"),
+                       FINITE(groups[i].bytes), F64(groups[i].bytes / pool->peak_bytes),
+                       U64((uint64_t)(groups[i].count + 0.5)));
     }
     marey__free(groups);
     return true;
@@ -246,12 +219,11 @@ static bool put_stacks(struct marey__memory_report *report, const struct marey__
         return false;
     for (size_t i = 0; i < report->names.n && groups[i].bytes > 0 && i < report->options.n_stacks;
          i++) {
-        marey__memory_put_whose(table, pool);
-        marey__put_real(table, groups[i].bytes, true);
-        marey__put_real(table, 2 * sqrt(groups[i].variance), groups[i].variance > 0);
-        marey_table_f64(table, groups[i].bytes / pool->peak_bytes);
-        marey_table_u64(table, (uint64_t)(groups[i].count + 0.5));
-        marey__memory_put_text(table, report, groups[i].key);
+        MAREY__PUT_ROW(table, MAREY__MEMORY_WHOSE(pool), FINITE(groups[i].bytes),
+                       KNOWN(groups[i].variance > 0, FINITE(2 * sqrt(groups[i].variance))),
+                       F64(groups[i].bytes / pool->peak_bytes),
+                       U64((uint64_t)(groups[i].count + 0.5)),
+                       MAREY__MEMORY_NAME(report, groups[i].key));
         marey__memory_put_stack(table, report, groups[i].stack);
     }
     marey__free(groups);
@@ -290,14 +262,12 @@ static void put_rows(marey_table *table, const struct marey__memory_pool *pool,
         double most = i > 0 ? edges[i - 1].alive : 0;
         for (; i < n && slice_of(pool, edges[i].ns) == slice; i++)
             most = fmax(most, edges[i].alive);
-        marey__memory_put_whose(table, pool);
-        marey__memory_put_moment(table, pool, pool->first_ns + (uint64_t)(width * (double)slice),
-                                 true);
-        marey__put_real(table, fmax(most, 0), true);
+        const uint64_t at_ns = pool->first_ns + (uint64_t)(width * (double)slice);
+        MAREY__PUT_ROW(table, MAREY__MEMORY_WHOSE(pool), marey__memory_moment(pool, at_ns, true),
+                       FINITE(fmax(most, 0)));
     }
-    marey__memory_put_whose(table, pool);
-    marey__memory_put_moment(table, pool, pool->last_ns, true);
-    marey__put_real(table, pool->end_bytes, true);
+    MAREY__PUT_ROW(table, MAREY__MEMORY_WHOSE(pool),
+                   marey__memory_moment(pool, pool->last_ns, true), FINITE(pool->end_bytes));
 }
 
 bool marey__memory_put_live(struct marey__memory_report *report, const struct marey__memory_pool *pool)

@@ -1,7 +1,5 @@
 /* Memory of a process, from its log: samples of blocks, resident memory, phases and iterations. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyze/memory/internal.h"
 #include "codec/internal.h"
@@ -136,11 +134,7 @@ static bool take_free(struct reading *r, const struct marey_batch *batch, const 
                        (struct freed){words[2], moment(batch, words[0], words[1])});
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const uint64_t x = ((const struct number *)a)->number, y = ((const struct number *)b)->number;
-    return x < y ? -1 : x > y;
-}
+MAREY__ORDER(by_number, struct number, MAREY__UP(number))
 
 static void end_blocks(struct reading *r)
 {
@@ -323,11 +317,7 @@ marey_status marey__memory_read_recording(struct marey__memory_report *report,
             status = read_process(&r);
         if (status == MAREY_OK)
             status = marey__memory_read_cuda(report, recording, r.process);
-        marey__free(r.frames);
-        marey__free(r.meters);
-        marey__free(r.stacks);
-        marey__free(r.numbers);
-        marey__free(r.freed);
+        MAREY__FREE_ALL(r.frames, r.meters, r.stacks, r.numbers, r.freed);
     }
     if (files.n_newer != 0)
         marey__put_note(report->tables[MAREY__MEMORY_NOTES],

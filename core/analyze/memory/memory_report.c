@@ -1,7 +1,5 @@
 /* The report of memory: its sources, its names, and the way from pools to tables. */
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "analyze/memory/internal.h"
@@ -112,11 +110,7 @@ uint32_t marey__memory_stack_add(struct marey__memory_report *report, const uint
 
 /* ---- from pools to tables ---- */
 
-static int readings_by_time(const void *a, const void *b)
-{
-    const struct marey__memory_reading *x = a, *y = b;
-    return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
+MAREY__ORDER(readings_by_time, struct marey__memory_reading, MAREY__UP(ns))
 
 static void sort_readings(struct marey__memory_readings *readings)
 {
@@ -160,16 +154,10 @@ static void fini(struct marey__memory_report *memory)
 {
     for (size_t i = 0; i < memory->n_pools; i++) {
         struct marey__memory_pool *const pool = &memory->pools[i];
-        marey__free(pool->blocks);
-        marey__free(pool->phases.at);
-        marey__free(pool->iterations.at);
-        marey__free(pool->resident.at);
-        marey__free(pool->reserved.at);
+        MAREY__FREE_ALL(pool->blocks, pool->phases.at, pool->iterations.at, pool->resident.at,
+                        pool->reserved.at);
     }
-    marey__free(memory->pools);
-    marey__free(memory->stacks);
-    marey__free(memory->frames);
-    marey__free(memory->codes);
+    MAREY__FREE_ALL(memory->pools, memory->stacks, memory->frames, memory->codes);
     marey__names_fini(&memory->names);
     marey__arena_fini(&memory->texts);
 }

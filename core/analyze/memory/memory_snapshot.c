@@ -2,11 +2,7 @@
  * Memory of CUDA devices, from a snapshot of torch's allocator: its history of allocations, as far as it goes back, and the
  * segments as they were at the end. What lives at the end and has no allocation in the history was there before it.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "analyze/memory/internal.h"
-#include "base/internal.h"
 #include "tensor/dumpfile/internal.h"
 
 /* Blocks that are allocated, by address. */
@@ -413,9 +409,7 @@ static bool take_device(struct reading *r, value segments, value trace, value an
         (!r->has_times || take_marks(r->report, r->pickle, r->pool, annotations, device)) &&
         take_reserved(r, trace, r->pool->segment_bytes);
     if (r->pool->n_blocks == 0 && !r->pool->has_segments && done) {
-        marey__free(r->pool->reserved.at);
-        marey__free(r->pool->phases.at);
-        marey__free(r->pool->iterations.at);
+        MAREY__FREE_ALL(r->pool->reserved.at, r->pool->phases.at, r->pool->iterations.at);
         r->report->n_pools--; /* a device that nobody used */
     }
     free_open(&r->open);

@@ -1,9 +1,7 @@
 /* The tables of memory. */
 #include <math.h>
-#include <string.h>
 
 #include "analyze/memory/internal.h"
-#include "analyze/walk/internal.h"
 
 #define BYTES(name, title)                                                                         \
     {                                                                                              \
@@ -93,19 +91,6 @@ const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES]
 
 /* ---- cells ---- */
 
-void marey__memory_put_whose(marey_table *table, const struct marey__memory_pool *pool)
-{
-    marey__put_rank(table, pool->rank);
-    marey__put_rank(table, pool->pid > 0 ? pool->pid : -1);
-    marey__put_string(table, pool->device);
-}
-
-void marey__memory_put_text(marey_table *table, const struct marey__memory_report *report,
-                            uint32_t name)
-{
-    marey_table_text(table, report->names.names[name].text, report->names.names[name].len);
-}
-
 void marey__memory_put_stack(marey_table *table, const struct marey__memory_report *report,
                              uint32_t stack)
 {
@@ -135,11 +120,10 @@ static double highest(const struct marey__memory_readings *readings)
     return most;
 }
 
-void marey__memory_put_moment(marey_table *table, const struct marey__memory_pool *pool,
-                              uint64_t ns, bool is_known)
+struct marey__cell marey__memory_moment(const struct marey__memory_pool *pool, uint64_t ns,
+                                        bool is_known)
 {
-    marey__put_whole(table, ns > pool->first_ns ? ns - pool->first_ns : 0,
-                     is_known && !pool->is_ordered);
+    return KNOWN(is_known && !pool->is_ordered, U64(ns > pool->first_ns ? ns - pool->first_ns : 0));
 }
 
 static void put_fragmentation(struct marey__memory_report *report,
@@ -149,16 +133,11 @@ static void put_fragmentation(struct marey__memory_report *report,
     if (!pool->has_segments)
         return;
     const double split = pool->inactive_bytes - pool->whole_bytes;
-    marey__memory_put_whose(table, pool);
-    marey__put_real(table, pool->segment_bytes, true);
-    marey__put_real(table, pool->allocated_bytes, true);
-    marey__put_real(table, pool->inactive_bytes, true);
-    marey__put_real(table, pool->whole_bytes, true);
-    marey__put_real(table, split, true);
-    marey__put_real(table, split / pool->segment_bytes, pool->segment_bytes > 0);
-    marey__put_real(table, pool->largest_free, true);
-    marey_table_u64(table, pool->n_free);
-    marey_table_u64(table, pool->n_segments);
+    MAREY__PUT_ROW(table, MAREY__MEMORY_WHOSE(pool), FINITE(pool->segment_bytes),
+                   FINITE(pool->allocated_bytes), FINITE(pool->inactive_bytes),
+                   FINITE(pool->whole_bytes), FINITE(split),
+                   KNOWN(pool->segment_bytes > 0, FINITE(split / pool->segment_bytes)),
+                   FINITE(pool->largest_free), U64(pool->n_free), U64(pool->n_segments));
 }
 
 void marey__memory_put_pool(struct marey__memory_report *report, const struct marey__memory_pool *pool)
@@ -167,22 +146,18 @@ void marey__memory_put_pool(struct marey__memory_report *report, const struct ma
     const bool is_sampled = pool->last_interval > 1, has_blocks = pool->n_blocks != 0;
     const struct marey__memory_readings *const resident = &pool->resident;
     const double peak_resident = fmax(pool->peak_resident, highest(resident));
-    marey__memory_put_whose(table, pool);
-    marey__put_string(table, pool->source);
-    marey__memory_put_moment(table, pool, pool->last_ns, pool->last_ns > pool->first_ns);
-    marey__put_real(table, (double)pool->last_interval, is_sampled);
-    marey_table_u64(table, pool->n_blocks);
-    marey_table_u64(table, pool->n_dropped + pool->n_unfollowed);
-    marey__put_whole(table, pool->cost_ns, pool->cost_ns != 0);
-    marey__put_real(table, pool->peak_bytes, has_blocks);
-    marey__put_real(table, pool->peak_plus_minus, has_blocks && is_sampled);
-    marey__memory_put_moment(table, pool, pool->peak_ns, has_blocks);
-    marey__put_real(table, pool->end_bytes, has_blocks);
-    marey__put_real(table, peak_resident, peak_resident > 0);
-    marey__put_real(table, resident->n != 0 ? resident->at[resident->n - 1].bytes : 0,
-                    resident->n != 0);
-    marey__put_real(table, pool->limit, pool->limit > 0);
-    marey__put_real(table, highest(&pool->reserved), pool->reserved.n != 0);
+    MAREY__PUT_ROW(
+        table, MAREY__MEMORY_WHOSE(pool), STRING(pool->source),
+        marey__memory_moment(pool, pool->last_ns, pool->last_ns > pool->first_ns),
+        KNOWN(is_sampled, FINITE((double)pool->last_interval)), U64(pool->n_blocks),
+        U64(pool->n_dropped + pool->n_unfollowed), KNOWN(pool->cost_ns != 0, U64(pool->cost_ns)),
+        KNOWN(has_blocks, FINITE(pool->peak_bytes)),
+        KNOWN(has_blocks && is_sampled, FINITE(pool->peak_plus_minus)),
+        marey__memory_moment(pool, pool->peak_ns, has_blocks),
+        KNOWN(has_blocks, FINITE(pool->end_bytes)), KNOWN(peak_resident > 0, FINITE(peak_resident)),
+        KNOWN(resident->n != 0, FINITE(resident->at[resident->n - 1].bytes)),
+        KNOWN(pool->limit > 0, FINITE(pool->limit)),
+        KNOWN(pool->reserved.n != 0, FINITE(highest(&pool->reserved))));
     put_fragmentation(report, pool);
 }
 
@@ -190,9 +165,8 @@ void marey__memory_put_resident(struct marey__memory_report *report,
                                 const struct marey__memory_pool *pool)
 {
     marey_table *const table = report->tables[MAREY__MEMORY_RESIDENT];
-    for (size_t i = 0; i < pool->resident.n; i++) {
-        marey__memory_put_whose(table, pool);
-        marey__memory_put_moment(table, pool, pool->resident.at[i].ns, true);
-        marey__put_real(table, pool->resident.at[i].bytes, true);
-    }
+    for (size_t i = 0; i < pool->resident.n; i++)
+        MAREY__PUT_ROW(table, MAREY__MEMORY_WHOSE(pool),
+                       marey__memory_moment(pool, pool->resident.at[i].ns, true),
+                       FINITE(pool->resident.at[i].bytes));
 }

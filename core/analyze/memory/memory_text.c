@@ -1,7 +1,5 @@
 /* Memory for a terminal. A line or two for each pool are the answer; tables follow. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analyze/memory/internal.h"
 #include "present/draw/internal.h"

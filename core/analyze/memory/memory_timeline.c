@@ -1,6 +1,4 @@
 /* The timeline: blocks, categories, then the changes of each device in order. */
-#include <stdio.h>
-
 #include "analyze/memory/internal.h"
 
 /* ---- categories ---- */
@@ -31,19 +29,9 @@ struct sorted_change {
     bool is_end;
 };
 
-static int in_order(const void *a, const void *b)
-{
-    const struct sorted_change *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? -1 : 1;
-    if (x->event != y->event)
-        return x->event < y->event ? -1 : 1;
-    if (x->is_end != y->is_end) /* a place is left before it is taken */
-        return x->is_end ? -1 : 1;
-    return x->block < y->block ? -1 : 1;
-}
+/* A place is left before it is taken. */
+MAREY__ORDER(in_order, struct sorted_change,
+             MAREY__UP(device) MAREY__UP(ns) MAREY__UP(event) MAREY__DOWN(is_end) MAREY__UP(block))
 
 static size_t list_changes(const struct marey__memory_timeline *timeline, struct sorted_change *list)
 {
@@ -136,10 +124,7 @@ void marey_memory_timeline_destroy(struct marey__memory_timeline *timeline)
     if (timeline == NULL)
         return;
     marey__memory_phases_fini(&timeline->phases);
-    marey__free(timeline->blocks);
-    marey__free(timeline->devices);
-    marey__free(timeline->changes);
-    marey__free(timeline);
+    MAREY__FREE_ALL(timeline->blocks, timeline->devices, timeline->changes, timeline);
 }
 
 size_t marey_memory_timeline_n_devices(const marey_memory_timeline *timeline)

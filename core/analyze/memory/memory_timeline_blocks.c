@@ -2,8 +2,6 @@
  * From events to blocks. An address is used again and again, so that a block is known by its device, its address and its
  * times; the blocks of one place hang together, the youngest first, and a table of places finds that one.
  */
-#include <string.h>
-
 #include "analyze/memory/internal.h"
 
 struct place {
@@ -96,12 +94,7 @@ static bool find_device(struct marey__memory_timeline *timeline, int32_t type, i
     return true;
 }
 
-static int by_type_and_id(const void *a, const void *b)
-{
-    const struct marey__memory_device *x = a, *y = b;
-    return x->type != y->type ? (x->type > y->type) - (x->type < y->type)
-                              : (x->id > y->id) - (x->id < y->id);
-}
+MAREY__ORDER(by_type_and_id, struct marey__memory_device, MAREY__UP(type) MAREY__UP(id))
 
 /* All of them before any block, so that numbers stay. */
 static bool find_devices(struct marey__memory_timeline *timeline)

@@ -5,10 +5,7 @@
  *
  * Phases are of the process, not of a thread: the backward pass of a GPU runs on a thread of the engine's.
  */
-#include <string.h>
-
 #include "analyze/memory/internal.h"
-#include "base/internal.h"
 
 /* ---- spans ---- */
 
@@ -72,13 +69,7 @@ static bool has_phase(const struct marey__memory_phases *phases, enum marey__mem
 }
 
 /* The longer one of two that begin at once comes first: it holds the other. */
-static int by_begin(const void *a, const void *b)
-{
-    const struct marey__memory_span *x = a, *y = b;
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns < y->begin_ns ? -1 : 1;
-    return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
-}
+MAREY__ORDER(by_begin, struct marey__memory_span, MAREY__UP(begin_ns) MAREY__DOWN(end_ns))
 
 static void sort_spans(struct marey__memory_phases *phases)
 {
@@ -299,10 +290,7 @@ bool marey__memory_phases_init(struct marey__memory_phases *phases,
 
 void marey__memory_phases_fini(struct marey__memory_phases *phases)
 {
-    marey__free(phases->spans);
-    marey__free(phases->pieces);
-    marey__free(phases->operators);
-    marey__free(phases->first_operator);
+    MAREY__FREE_ALL(phases->spans, phases->pieces, phases->operators, phases->first_operator);
     *phases = (struct marey__memory_phases){0};
 }
 
@@ -324,11 +312,7 @@ struct rules {
     struct instants gradients, states;
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+MAREY__ORDER(by_value, int64_t, MAREY__UP_BY(*x, *y))
 
 static bool find_instants(struct instants *instants, const struct marey__torch_trace *trace,
                           enum marey__torch_role_kind kind)
@@ -407,7 +391,6 @@ bool marey__memory_classify(struct marey__memory_timeline *timeline)
     for (size_t i = 0; ok && i < timeline->n_blocks; i++)
         if (!timeline->blocks[i].has_role)
             timeline->blocks[i].category = (uint8_t)category_of(&rules, &timeline->blocks[i]);
-    marey__free(rules.gradients.ns);
-    marey__free(rules.states.ns);
+    MAREY__FREE_ALL(rules.gradients.ns, rules.states.ns);
     return ok;
 }

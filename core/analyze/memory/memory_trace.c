@@ -2,11 +2,7 @@
  * Memory of devices and of the CPU, from a trace of torch.profiler: blocks with their categories are those of the memory
  * timeline; here they get stacks, modules, phases (annotations marey:NAME) and iterations (ProfilerStep#N).
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "analyze/memory/internal.h"
-#include "base/internal.h"
 
 struct reading {
     struct marey__memory_report *report;

@@ -3,8 +3,6 @@
  * alone; else compiled code's, without the allocator's own and what torch calls on the way. Two from inside, and the first of
  * the program itself, which library code stands before. Blocks are grouped by it.
  */
-#include <string.h>
-
 #include "analyze/memory/internal.h"
 
 #define BETWEEN " < "

@@ -83,7 +83,7 @@ struct marey__operators {
 
     struct marey__operator *rows; /* the first by the sort key first */
     size_t n_rows, rows_cap;
-    struct marey__names keys; /* rows by their key, before they are sorted */
+    struct marey__key_map keys; /* rows by their key, before they are sorted */
     bool has_device_time, has_device_memory, has_shapes, has_stacks;
     int64_t sum_cpu_ns, sum_device_ns; /* of self times; of devices what they did themselves */
 };

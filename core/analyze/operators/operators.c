@@ -1,5 +1,4 @@
 /* Calls of one name, one shape of inputs and one stack as one row, as torch's key_averages() groups them. */
-#include <string.h>
 #include <sys/stat.h>
 
 #include "analyze/operators/internal.h"
@@ -22,16 +21,12 @@ static uint32_t place_of(unsigned kind)
 static struct marey__operator *row_of(struct marey__operators *operators,
                                       const struct marey__operator_key *key)
 {
-    const uint32_t number =
-        marey__names_keep(&operators->keys, &operators->arena, (const char *)key, sizeof *key);
-    if (number < operators->n_rows)
-        return &operators->rows[number];
-    if (number == MAREY__NO_NAME || !marey__grow(&operators->rows, &operators->rows_cap,
-                                                 operators->n_rows + 1, sizeof *operators->rows))
-        return NULL;
-    struct marey__operator *row = &operators->rows[operators->n_rows++];
-    *row = (struct marey__operator){.key = *key, .first_ns = INT64_MAX};
-    return row;
+    const size_t n_before = operators->n_rows;
+    const uint32_t number = MAREY__MAP_NUMBER(&operators->keys, operators->rows, operators->n_rows,
+                                              operators->rows_cap, *key);
+    if (operators->n_rows != n_before)
+        operators->rows[n_before].first_ns = INT64_MAX;
+    return number != 0 ? &operators->rows[number - 1] : NULL;
 }
 
 /* Note the first call: rows that are equal by the sort key stay in this order. */
@@ -196,16 +191,12 @@ static bool group_all(struct marey__operators *operators)
 static void destroy(void *data)
 {
     struct marey__operators *const operators = data;
-    marey__free(operators->calls);
-    marey__free(operators->is_within);
-    marey__free(operators->stacks);
-    marey__free(operators->entries);
-    marey__free(operators->stack_of);
-    marey__free(operators->shapes_of);
+    MAREY__FREE_ALL(operators->calls, operators->is_within, operators->stacks, operators->entries,
+                    operators->stack_of, operators->shapes_of);
     marey__names_fini(&operators->texts);
     marey__arena_fini(&operators->arena);
     marey__free(operators->rows);
-    marey__names_fini(&operators->keys);
+    marey__key_map_fini(&operators->keys);
     marey__torch_free(operators->owned);
     marey__free(operators);
 }

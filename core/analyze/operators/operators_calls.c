@@ -5,8 +5,6 @@
  * Where a call's only child has the same name (an operator that dispatches to itself), torch takes both as one; so that
  * numbers agree, so do we.
  */
-#include <string.h>
-
 #include "analyze/operators/internal.h"
 
 static const char evaluate_prefix[] = "autograd::engine::evaluate_function: ";

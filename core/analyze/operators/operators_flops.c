@@ -2,8 +2,6 @@
  * Floating point operations of a call, from the shapes of its inputs, by the formulas that torch has for its profiler:
  * products of matrices, convolutions in two dimensions, sums and products by element. Others count none.
  */
-#include <string.h>
-
 #include "analyze/operators/internal.h"
 
 enum { MM, ADDMM, BMM, BADDBMM, CONV2D, ADD, MUL };

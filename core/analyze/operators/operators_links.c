@@ -2,8 +2,6 @@
  * What belongs to a call though it does not lie within it: the work it launched, by the ids in the trace, and
  * allocations, by their time. Torch adds an allocation to every call that was running, on any thread; so do we.
  */
-#include <stdlib.h>
-
 #include "analyze/operators/internal.h"
 
 /* A number of the trace and whose it is. */
@@ -17,10 +15,7 @@ struct links {
     size_t n, cap;
 };
 
-static bool link_before(const void *a, const void *b)
-{
-    return ((const struct link *)a)->id < ((const struct link *)b)->id;
-}
+MAREY__ORDER_RUNS(link_before, struct link, MAREY__UP(id))
 
 /* The first one with this id; MAREY__NO_OPERATOR_CALL: none. */
 static uint32_t find_link(const struct links *links, int64_t id)
@@ -91,8 +86,7 @@ static bool link_work(struct marey__operators *operators)
         if (call != MAREY__NO_OPERATOR_CALL)
             marey__sum(&operators->calls[call].self_device_ns, work->end_ns - work->begin_ns);
     }
-    marey__free(by_id.list);
-    marey__free(by_correlation.list);
+    MAREY__FREE_ALL(by_id.list, by_correlation.list);
     return is_done;
 }
 
@@ -151,8 +145,7 @@ static bool link_memory(struct marey__operators *operators)
     int32_t n = 0;
     for (size_t i = 0; is_done && i < trace->n_memory; i++)
         operators->is_within[i] = (n += n_around[i]) > 0;
-    marey__free(sums);
-    marey__free(n_around);
+    MAREY__FREE_ALL(sums, n_around);
     return is_done;
 }
 

@@ -2,8 +2,6 @@
  * Stacks of calls as entries. A call within an autograd function has no source line of its own; it gets the stack of the
  * forward call whose sequence number the function has, on the thread that ran it, or none.
  */
-#include <string.h>
-
 #include "analyze/operators/internal.h"
 
 /* ---- entries ---- */
@@ -101,11 +99,7 @@ struct forwards {
     size_t n_votes, votes_cap;
 };
 
-static bool forward_before(const void *a, const void *b)
-{
-    const struct forward *x = a, *y = b;
-    return x->sequence != y->sequence ? x->sequence < y->sequence : x->thread < y->thread;
-}
+MAREY__ORDER_RUNS(forward_before, struct forward, MAREY__UP(sequence) MAREY__UP(thread))
 
 /* The autograd function around a call, or itself; MAREY__NO_OPERATOR_CALL: it is of no backward pass. */
 static uint32_t autograd_around(const struct marey__operators *operators, const uint32_t *around,
@@ -208,8 +202,7 @@ static bool give_forward_stacks(struct marey__operators *operators, uint32_t *ar
                 forward_stack(&forwards, marey__call_event(operators, &operators->calls[i]));
         else if (around[i] != MAREY__NO_OPERATOR_CALL)
             operators->calls[i].stack = operators->calls[around[i]].stack;
-    marey__free(forwards.list);
-    marey__free(forwards.votes);
+    MAREY__FREE_ALL(forwards.list, forwards.votes);
     return is_done;
 }
 

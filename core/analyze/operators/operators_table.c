@@ -1,7 +1,4 @@
 /* The rows in the order that is asked for, and as a table. */
-#include <stddef.h>
-#include <string.h>
-
 #include "analyze/operators/internal.h"
 
 #define FIELD(name) offsetof(struct marey__operator, name)
@@ -84,16 +81,9 @@ struct sorted {
 };
 
 /* The larger value first; of equal ones the one that was called first, as the longer of two at once. */
-static bool comes_before(const void *a, const void *b)
-{
-    const struct sorted *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value > y->value;
-    if (x->first_ns != y->first_ns)
-        return x->first_ns < y->first_ns;
-    return x->first_end_ns != y->first_end_ns ? x->first_end_ns > y->first_end_ns
-                                              : x->first_order < y->first_order;
-}
+MAREY__ORDER_RUNS(comes_before, struct sorted,
+                  MAREY__DOWN(value) MAREY__UP(first_ns) MAREY__DOWN(first_end_ns)
+                      MAREY__UP(first_order))
 
 bool marey__operators_sort(struct marey__operators *operators, const char *word)
 {
@@ -194,9 +184,8 @@ static void put_row(const struct marey__operators *operators, const struct marey
     const struct marey__operator_text name = marey__operator_name(operators, row),
                                       shapes = marey__operator_shapes(operators, row);
     const struct marey__name *top = &operators->texts.names[row->key.top];
-    marey_table_text(table, name.text, name.len);
-    marey_table_text(table, kinds[row->kind], strlen(kinds[row->kind]));
-    marey_table_u64(table, row->n_calls);
+    MAREY__PUT_ROW(table, STRING_N(name.text, name.len),
+                   STRING_N(kinds[row->kind], strlen(kinds[row->kind])), U64(row->n_calls));
     const int64_t numbers[] = {row->cpu_ns,         row->self_cpu_ns,      row->device_ns,
                                row->self_device_ns, row->cpu_bytes,        row->self_cpu_bytes,
                                row->device_bytes,   row->self_device_bytes};

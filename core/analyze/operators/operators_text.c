@@ -2,10 +2,6 @@
  * The table of operators in the layout of torch: columns of fixed widths, right-aligned, two blanks between, a rule of
  * dashes above and below. One thing differs: torch writes FLOPs under "Source Location" and the source under FLOPs.
  */
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "analyze/operators/internal.h"
 #include "present/draw/internal.h"
 

@@ -1,7 +1,5 @@
 /* The frame of a chart: title, legend, axes, grid; marks and texts that lines and bars share. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "present/draw/internal.h"
 
@@ -153,8 +151,7 @@ static void put_name(struct marey__buf *svg, const char *name)
     struct marey__buf cut = {0};
     marey__text_put(&cut, name, strlen(name), MOST_NAME);
     marey__xml_put(svg, cut.data, cut.len);
-    svg->failed |= cut.failed;
-    marey__buf_fini(&cut);
+    marey__buf_end(&cut, svg);
 }
 
 static double name_pixels(const char *name)

@@ -3,8 +3,6 @@
  * the colours, a letter below each bar says which series it is.
  */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "present/draw/internal.h"
 
@@ -231,8 +229,7 @@ static void describe(void *ctx, struct marey__buf *svg)
         for (size_t s = 0; s < bars->n_series; s++)
             describe_bar(&text, bars, g, s);
     marey__xml_put(svg, text.data, text.len);
-    svg->failed |= text.failed;
-    marey__buf_fini(&text);
+    marey__buf_end(&text, svg);
 }
 
 bool marey__chart_bars(const struct marey__bars *bars, struct marey__buf *svg)

@@ -1,7 +1,5 @@
 /* Lines with marks and error bars, and the dashed ones of what would be ideal. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "present/draw/internal.h"
 
@@ -167,8 +165,7 @@ static void put_marks(const struct marey__chart *chart, struct marey__plot *fram
         marey__plot_mark(frame->svg, x, marey__axis_at(&frame->y, p->y), shape, series->color,
                          tip.failed ? NULL : tip.data);
     }
-    frame->svg->failed |= tip.failed;
-    marey__buf_fini(&tip);
+    marey__buf_end(&tip, frame->svg);
 }
 
 static void put_series(const struct marey__chart *chart, struct marey__plot *frame)
@@ -208,8 +205,7 @@ static void describe(void *ctx, struct marey__buf *svg)
         marey__buf_puts(&text, n != 0 ? "." : "");
     }
     marey__xml_put(svg, text.data, text.len);
-    svg->failed |= text.failed;
-    marey__buf_fini(&text);
+    marey__buf_end(&text, svg);
 }
 
 enum { MOST_ENTRIES = 64 };

@@ -3,8 +3,6 @@
  * field.
  */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,8 +47,7 @@ void marey__csv_put(struct marey__buf *line, const char *text, size_t len)
         }
         marey__buf_puts(line, "\"");
     }
-    line->failed |= valid.failed;
-    marey__buf_fini(&valid);
+    marey__buf_end(&valid, line);
 }
 
 static void put_cell(struct marey__buf *line, const struct marey_cell *cell, enum marey_type type)

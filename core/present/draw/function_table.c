@@ -1,6 +1,5 @@
 /* Tables as a terminal shows them: numbers first, without columns that say nothing, then places made of several columns. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "present/draw/internal.h"
 

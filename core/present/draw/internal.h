@@ -11,11 +11,6 @@
 #ifndef MAREY_PRESENT_DRAW_INTERNAL_H
 #define MAREY_PRESENT_DRAW_INTERNAL_H
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/internal.h"
 #include <marey/report.h>
 #include <marey/table.h>
@@ -77,6 +72,13 @@ MAREY_WARN_UNUSED marey_status marey__json_report(marey_table *const *tables, si
 /* One cell's value; one row as an object. */
 void marey__json_cell(struct marey__buf *line, const marey_table *table, size_t row, size_t column);
 void marey__json_row(struct marey__buf *line, const marey_table *table, size_t row);
+
+/*
+ * JSON by a pattern as of printf(): ' is a quote, %s a string with its quotes, escaped (%.*s of so many bytes; NULL: null), %d
+ * and %u whole numbers, with l, ll or z before them, %hd one that is null below 0, %hhd a bool, %f a double. The second one writes numbers beyond 2^53 as strings, for JavaScript.
+ */
+void marey__json_printf(struct marey__buf *json, const char *pattern, ...) MAREY_PRINTF(2, 3);
+void marey__script_printf(struct marey__buf *json, const char *pattern, ...) MAREY_PRINTF(2, 3);
 
 /* ---- out.c: one large buffer in front of write(2), or two in turns in front of a thread that writes ---- */
 

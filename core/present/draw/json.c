@@ -1,7 +1,82 @@
-/* A table as a JSON list of objects, one in a line. */
-#include <string.h>
-
+/* JSON: by patterns, and a table as a list of objects, one in a line. */
 #include "present/draw/internal.h"
+
+/* ---- patterns ---- */
+
+/* The text of a number, a string where it is beyond `most`. */
+static void put_whole(struct marey__buf *json, bool is_negative, uint64_t size, uint64_t most)
+{
+    const char *const quote = size > most ? "\"" : "";
+    marey__buf_puts(json, quote);
+    marey__buf_puts(json, is_negative ? "-" : "");
+    marey__buf_put_u64(json, size);
+    marey__buf_puts(json, quote);
+}
+
+/* The argument of a conversion that ends with `kind`, before which are so many l and h. */
+static void put_argument(struct marey__buf *json, char kind, size_t n_l, size_t n_h, int len,
+                         uint64_t most, va_list *args)
+{
+    if (kind == 's') {
+        const char *const text = va_arg(*args, const char *);
+        if (text != NULL)
+            marey__json_put(json, text, len >= 0 ? (size_t)len : strlen(text));
+        else
+            marey__buf_puts(json, len == 0 ? "\"\"" : "null");
+    } else if (kind == 'f') {
+        marey__json_put_f64(json, va_arg(*args, double));
+    } else if (kind == 'u') {
+        put_whole(json, false, n_l != 0 ? va_arg(*args, uint64_t) : va_arg(*args, unsigned), most);
+    } else {
+        const int64_t value = n_l != 0 ? va_arg(*args, int64_t) : va_arg(*args, int);
+        MAREY_ASSERT(kind == 'd');
+        if (n_h == 2)
+            marey__buf_puts(json, value != 0 ? "true" : "false");
+        else if (n_h == 1 && value < 0)
+            marey__buf_puts(json, "null");
+        else
+            put_whole(json, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, most);
+    }
+}
+
+static void put_pattern(struct marey__buf *json, const char *at, uint64_t most, va_list *args)
+{
+    for (; *at != '\0'; at++) {
+        const size_t n = strcspn(at, "%'");
+        marey__buf_put(json, at, n);
+        at += n;
+        if (*at == '\0')
+            return;
+        if (*at == '\'') {
+            marey__buf_puts(json, "\"");
+            continue;
+        }
+        const bool has_len = at[1] == '.';
+        const int len = has_len ? va_arg(*args, int) : -1;
+        at += has_len ? 3 : 1;
+        const size_t n_h = strspn(at, "h"), n_l = strspn(at, "lz");
+        at += n_h + n_l;
+        put_argument(json, *at, n_l, n_h, len, most, args);
+    }
+}
+
+void marey__json_printf(struct marey__buf *json, const char *pattern, ...)
+{
+    va_list args;
+    va_start(args, pattern);
+    put_pattern(json, pattern, UINT64_MAX >> 1, &args);
+    va_end(args);
+}
+
+void marey__script_printf(struct marey__buf *json, const char *pattern, ...)
+{
+    va_list args;
+    va_start(args, pattern);
+    put_pattern(json, pattern, UINT64_C(1) << 53, &args);
+    va_end(args);
+}
+
+/* ---- tables ---- */
 
 static void put_value(struct marey__buf *line, const struct marey_cell *cell, enum marey_type type)
 {

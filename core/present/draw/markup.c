@@ -1,6 +1,4 @@
 /* Texts and tables in XML, HTML (for notebooks and for pages of builds without the viewer) and Markdown. */
-#include <string.h>
-
 #include "present/draw/internal.h"
 
 /* ---- XML ---- */
@@ -49,8 +47,7 @@ void marey__xml_put(struct marey__buf *buf, const char *text, size_t len)
             marey__buf_put(buf, &valid.data[i], 1);
         }
     }
-    buf->failed |= valid.failed;
-    marey__buf_fini(&valid);
+    marey__buf_end(&valid, buf);
 }
 
 /* ---- HTML ---- */
@@ -123,8 +120,7 @@ void marey__markdown_put(struct marey__buf *line, const char *text, size_t len)
             marey__buf_puts(line, "\\");
         marey__buf_put(line, &clean.data[i], 1);
     }
-    line->failed |= clean.failed;
-    marey__buf_fini(&clean);
+    marey__buf_end(&clean, line);
 }
 
 static void put_markdown_row(struct marey__buf *lines, const marey_table *table, size_t row,

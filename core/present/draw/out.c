@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,8 +120,7 @@ marey_status marey__out_init(struct marey__out *out, int fd)
 void marey__out_fini(struct marey__out *out)
 {
     writer_stop(&out->writer);
-    marey__free(out->data);
-    marey__free(out->other);
+    MAREY__FREE_ALL(out->data, out->other);
     *out = (struct marey__out){.fd = -1};
 }
 

@@ -3,8 +3,6 @@
  * it is too wide, texts are cut first, then columns are left out, least interesting first, and
  * named below the table.
  */
-#include <math.h>
-#include <string.h>
 #include <time.h>
 
 #include "present/draw/internal.h"

@@ -10,7 +10,7 @@
  */
 #include "present/export/chrome_export.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 
 /*
  * Tails up to here are copied by a fixed number of moves; x->texts has as many bytes more than it
@@ -104,11 +104,10 @@ void marey__chrome_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const 
                         const char *text, size_t len)
 {
     const size_t underscore = strcspn(what, "_"); /* thread_name has its text as "name" */
-    marey__buf_printf(
-        buf, "%s\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"%s\":",
-        buf->len != 0 ? "," : "", (long long)pid, (long long)tid, what, what + underscore + 1);
-    marey__json_put(buf, text, len);
-    marey__buf_puts(buf, "}}");
+    marey__buf_puts(buf, buf->len != 0 ? "," : "");
+    marey__json_printf(
+        buf, "\n{'ph':'M','pid':%" PRId64 ",'tid':%" PRId64 ",'name':%s,'args':{%s:%.*s}}", pid,
+        tid, what, what + underscore + 1, (int)len, text);
 }
 
 void marey__chrome_meta_index(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
@@ -158,14 +157,11 @@ static void put_lane_meta(struct marey__export *x, const struct marey__export_la
 /* ,"name":"forward","cat":"model"} */
 static void put_site_tail(struct marey__buf *buf, const struct marey_site_info *site)
 {
-    marey__buf_puts(buf, ",\"name\":");
-    marey__json_put(buf, site->name, site->name_len);
-    if (site->category[0] != '\0') {
-        marey__buf_puts(buf, ",\"cat\":");
-        marey__json_put(buf, site->category, strlen(site->category));
-    }
+    marey__json_printf(buf, ",'name':%.*s", (int)site->name_len, site->name);
+    if (site->category[0] != '\0')
+        marey__json_printf(buf, ",'cat':%s", site->category);
     if (site->color != 0)
-        marey__buf_printf(buf, ",\"cname\":\"%s\"", marey__chrome_color(site->color));
+        marey__json_printf(buf, ",'cname':%s", marey__chrome_color(site->color));
     marey__buf_puts(buf, "}");
 }
 
@@ -275,10 +271,8 @@ static struct held held_at(const struct marey__export_lane *lane, size_t at)
 {
     struct held held;
     const char *entry = lane->held.data + at;
-    memcpy(&held, entry, sizeof held);
-    held.payload.text = entry + sizeof held;
-    held.payload.records =
-        (const uint64_t *)(held.payload.text + marey__whole_words(held.payload.len));
+    memcpy(&held, entry, offsetof(struct held, payload));
+    held.payload = marey__payload_at(entry + offsetof(struct held, payload));
     return held;
 }
 
@@ -306,19 +300,15 @@ static void release(struct marey__export *x, struct marey__export_lane *lane)
 
 static void put_held(struct marey__export *x, struct marey__export_lane *lane, struct held *held)
 {
-    static const char zeros[8];
     struct marey__buf *buf = &lane->held;
-    const struct marey__payload *payload = &held->payload;
     held->previous = 0;
     if (buf->len != 0) {
         held->previous = last_of(lane);
         buf->len -= sizeof(size_t);
     }
     const size_t at = buf->len;
-    marey__buf_put(buf, held, sizeof *held);
-    marey__buf_put(buf, payload->text, payload->len);
-    marey__buf_put(buf, zeros, marey__whole_words(payload->len) - payload->len);
-    marey__buf_put(buf, payload->records, payload->n_words * sizeof payload->records[0]);
+    marey__buf_put(buf, held, offsetof(struct held, payload));
+    marey__payload_put(buf, &held->payload);
     marey__buf_put(buf, &at, sizeof at);
     if (buf->failed) {
         buf->len = 0;
@@ -447,18 +437,12 @@ static void put_span_thread(struct marey__export *x, enum marey__span_kind kind)
 
 static void put_span_args(struct marey__buf *buf, const struct marey__span *span)
 {
-    const char *comma = "";
+    const bool is_warmup = (span->flags & MAREY__ITERATION_WARMUP) != 0;
     if (span->kind == MAREY__SPAN_PHASE)
         return;
-    marey__buf_puts(buf, ",\"args\":{");
-    if ((span->flags & MAREY__ITERATION_WARMUP) != 0) {
-        marey__buf_puts(buf, "\"warmup\":true");
-        comma = ",";
-    }
-    if (span->samples > 0) {
-        marey__buf_printf(buf, "%s\"samples\":", comma);
-        marey__json_put_f64(buf, span->samples);
-    }
+    marey__buf_puts(buf, is_warmup ? ",\"args\":{\"warmup\":true" : ",\"args\":{");
+    if (span->samples > 0)
+        marey__json_printf(buf, is_warmup ? ",'samples':%f" : "'samples':%f", span->samples);
     marey__buf_puts(buf, "}");
 }
 
@@ -483,9 +467,8 @@ static void on_span(struct marey__export *x, const struct marey__span *span)
         marey__buf_put(&buf, number,
                        (size_t)(marey__put_us(number, span->end_ns - span->begin_ns) - number));
     }
-    marey__buf_puts(&buf, ",\"name\":");
     marey__span_name(x, &name, span);
-    marey__json_put(&buf, name.data, name.len);
+    marey__json_printf(&buf, ",'name':%.*s", (int)name.len, name.data);
     buf.failed |= name.failed;
     put_span_args(&buf, span);
     marey__buf_puts(&buf, "}");

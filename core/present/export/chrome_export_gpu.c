@@ -11,7 +11,6 @@
 #include "present/export/chrome_export.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { FIRST_GPU_PID = 5000000, MAX_DEVICES = 1 << 16 };
 
@@ -84,11 +83,8 @@ static void put_distributed(struct marey__buf *buf, const struct marey_process *
     if (process == NULL || process->rank < 0)
         return;
     marey__buf_puts(buf, "\"distributedInfo\":{");
-    if (process->backend[0] != '\0') {
-        marey__buf_puts(buf, "\"backend\": ");
-        marey__json_put(buf, process->backend, strlen(process->backend));
-        marey__buf_puts(buf, ", ");
-    }
+    if (process->backend[0] != '\0')
+        marey__json_printf(buf, "'backend': %s, ", process->backend);
     marey__buf_printf(buf, "\"rank\": %d", process->rank);
     if (process->world_size > 0)
         marey__buf_printf(buf, ", \"world_size\": %d", process->world_size);
@@ -115,8 +111,7 @@ static void put_device(struct marey__export *x, struct marey__buf *buf, int32_t 
     marey__chrome_meta(buf, pid, 0, "process_labels", label, (size_t)len);
     marey__chrome_meta_index(buf, pid, 0, "process",
                              (int64_t)FIRST_GPU_PID + x->process_number * 1000 + device);
-    buf->failed |= name.failed;
-    marey__buf_fini(&name);
+    marey__buf_end(&name, buf);
 }
 
 static bool open_stream(struct marey__export *x, struct marey__export_lane *lane)

@@ -18,7 +18,6 @@
  *
  * What is unknown is empty: a range left open has no duration, a process without a rank no rank.
  */
-#include "present/draw/internal.h"
 #include "present/export/export_walk.h"
 
 /* ",PROCESS,RANK,PID,TID,THREAD," of a lane; ready-made, since it is the same on every line. */

@@ -7,21 +7,23 @@
  * Everything is whole words, so that records can be read where they lie.
  */
 #include <inttypes.h>
+#include <math.h>
 
+#include "codec/internal.h"
 #include "present/export/export_walk.h"
+#include "present/export/internal.h"
 
 enum {
     MAX_RECORDS = 1 << 14, /* words kept for one range; a damaged file may say a million things of it */
 };
 
-static void put_words(struct marey__export_lane *lane, const struct marey__payload *payload)
+void marey__payload_put(struct marey__buf *into, const struct marey__payload *payload)
 {
     static const char zeros[8];
-    struct marey__buf *kept = &lane->payloads;
-    marey__buf_put(kept, payload, sizeof *payload);
-    marey__buf_put(kept, payload->text, payload->len);
-    marey__buf_put(kept, zeros, marey__whole_words(payload->len) - payload->len);
-    marey__buf_put(kept, payload->records, payload->n_words * sizeof payload->records[0]);
+    marey__buf_put(into, payload, sizeof *payload);
+    marey__buf_put(into, payload->text, payload->len);
+    marey__buf_put(into, zeros, marey__whole_words(payload->len) - payload->len);
+    marey__buf_put(into, payload->records, payload->n_words * sizeof payload->records[0]);
 }
 
 /* The place of what was put at `at`, as a range has it. */
@@ -40,7 +42,7 @@ uint32_t marey__export_lane_keep(struct marey__export *x, struct marey__export_l
     const size_t at = lane->payloads.len;
     const bool has_any = payload->type != 0 || payload->repeat != 0 || payload->n_words != 0;
     if (has_any && at < UINT32_MAX - 1)
-        put_words(lane, payload);
+        marey__payload_put(&lane->payloads, payload);
     return place_of(x, lane, at);
 }
 
@@ -115,6 +117,83 @@ void marey__details_of(const struct marey__payload *payload, struct marey__detai
             details->arguments_len = (size_t)record[1];
         }
     }
+}
+
+/*
+ * ---- arguments ----
+ *
+ * A JSON object as another tool wrote it. A recording may be damaged and the tool may have been careless, so the text is
+ * looked through before it becomes part of another file.
+ */
+
+enum { MAX_DEPTH = 32 };
+
+static uint32_t bit_of(const struct marey__json *json, const char *const *keys, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (marey__json_is(json, keys[i]))
+            return 1u << i;
+    return 0;
+}
+
+bool marey__arguments_look(const char *text, size_t len, const char *const *keys, size_t n,
+                           uint32_t *found)
+{
+    struct marey__json json;
+    marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
+    enum marey__json_token token = marey__json_next(&json);
+    bool is_sound = token == MAREY__JSON_OBJECT;
+    *found = 0;
+    while (is_sound && (token = marey__json_next(&json)) != MAREY__JSON_END) {
+        if (token == MAREY__JSON_KEY && json.depth == 1)
+            *found |= bit_of(&json, keys, n);
+        is_sound = token != MAREY__JSON_MISTAKE && json.depth <= MAX_DEPTH;
+    }
+    marey__json_fini(&json);
+    return is_sound;
+}
+
+static bool has_wild_numbers(const char *text, size_t len)
+{
+    return memmem(text, len, "NaN", 3) != NULL || memmem(text, len, "nan", 3) != NULL ||
+           memmem(text, len, "Infinity", 8) != NULL;
+}
+
+/* The part of `text` between `from` and `to`, with quotes around numbers that JSON does not have. */
+static void put_quoted(struct marey__buf *buf, const char *text, size_t len, const char *from,
+                       const char *to)
+{
+    struct marey__json json;
+    enum marey__json_token token;
+    marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
+    while ((token = marey__json_next(&json)) != MAREY__JSON_END && token != MAREY__JSON_MISTAKE) {
+        const double number = marey__json_number(&json, token);
+        if (token != MAREY__JSON_NUMBER || isfinite(number))
+            continue;
+        const char *const end = text + marey__json_offset(&json);
+        marey__utf8_put(buf, from, (size_t)(end - json.text_len - from));
+        marey__buf_puts(buf, isnan(number) ? "\"NaN\""
+                             : number > 0  ? "\"Infinity\""
+                                           : "\"-Infinity\"");
+        from = end;
+    }
+    marey__utf8_put(buf, from, (size_t)(to - from));
+    marey__json_fini(&json);
+}
+
+bool marey__arguments_put(struct marey__buf *buf, const char *text, size_t len)
+{
+    const char *from = memchr(text, '{', len), *to = memrchr(text, '}', len);
+    from++;
+    while (from < to && (*from == ' ' || *from == '\n' || *from == '\t' || *from == '\r'))
+        from++;
+    if (from >= to)
+        return false;
+    if (has_wild_numbers(from, (size_t)(to - from)))
+        put_quoted(buf, text, len, from, to);
+    else
+        marey__utf8_put(buf, from, (size_t)(to - from));
+    return true;
 }
 
 size_t marey__launch_json(const struct marey_launch *l, char into[MAREY__LAUNCH_JSON_MAX])

@@ -373,12 +373,9 @@ static marey_status prepare_sites(struct marey__export *x)
     return MAREY_OK;
 }
 
-static bool lane_is_before(const void *a, const void *b)
-{
-    const struct marey_lane_info *x = (*(struct marey__export_lane *const *)a)->stack.info,
-                                 *y = (*(struct marey__export_lane *const *)b)->stack.info;
-    return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
-}
+MAREY__ORDER_RUNS(lane_is_before, struct marey__export_lane *const,
+                  MAREY__UP_BY((*x)->stack.info->tid, (*y)->stack.info->tid)
+                      MAREY__UP_BY((*x)->stack.info->lane, (*y)->stack.info->lane))
 
 /* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */
 static bool find_first_lanes(struct marey__export *x)
@@ -419,10 +416,7 @@ static void forget_process(struct marey__export *x)
         marey__buf_fini(&x->lanes[i].payloads);
         marey__buf_fini(&x->lanes[i].held);
     }
-    marey__free(x->lanes);
-    marey__free(x->skip);
-    marey__free(x->replay.site_names);
-    marey__free(x->sites);
+    MAREY__FREE_ALL(x->lanes, x->skip, x->replay.site_names, x->sites);
     marey__buf_fini(&x->texts);
     if (x->options->n_unmatched != NULL)
         *x->options->n_unmatched += x->asyncs.n_dropped;

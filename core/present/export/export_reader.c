@@ -6,7 +6,6 @@
  * A parcel takes several batches, because waking a thread costs as much as encoding some hundred
  * events. N_PARCELS of them bound both the memory and how far reading may be ahead.
  */
-
 #include "present/export/internal.h"
 #include "read/internal.h"
 

@@ -61,18 +61,23 @@ static inline size_t marey__whole_words(size_t len)
     return (len + 7) / 8 * 8;
 }
 
-/* The payload `range` began with and what was said of it since, lent until the lane's next event; all 0 when it has none. */
-static inline struct marey__payload marey__open_payload(const struct marey__export_lane *lane,
-                                                        const struct marey__frame *range)
+/* Append a payload, its text filled to whole words, and its records; where one was put, lent. */
+void marey__payload_put(struct marey__buf *into, const struct marey__payload *payload);
+static inline struct marey__payload marey__payload_at(const char *stored)
 {
-    struct marey__payload payload = {0};
-    if (range->payload == 0)
-        return payload;
-    const char *stored = lane->payloads.data + range->payload - 1;
+    struct marey__payload payload;
     memcpy(&payload, stored, sizeof payload);
     payload.text = stored + sizeof payload;
     payload.records = (const uint64_t *)(payload.text + marey__whole_words(payload.len));
     return payload;
+}
+
+/* The payload `range` began with and what was said of it since, lent until the lane's next event; all 0 when it has none. */
+static inline struct marey__payload marey__open_payload(const struct marey__export_lane *lane,
+                                                        const struct marey__frame *range)
+{
+    return range->payload != 0 ? marey__payload_at(lane->payloads.data + range->payload - 1)
+                               : (struct marey__payload){0};
 }
 
 /* For formats that use the stack of a stream: false beyond its limit, and on out of memory, which sets x->status. */

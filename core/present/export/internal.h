@@ -5,7 +5,7 @@
  *                                                                               |
  *             write(2) <-- draw/out.c <-- chrome, csv, kineto, perfetto/, sqlite/, stacks/
  *
- *   export_details.c, export_arguments.c   payloads and arguments
+ *   export_details.c   payloads and arguments
  *
  * A format is one struct marey__export_format of functions. Its batch function walks the words with export_walk.h, which
  * is inlined into it.
@@ -15,9 +15,6 @@
  */
 #ifndef MAREY_PRESENT_EXPORT_INTERNAL_H
 #define MAREY_PRESENT_EXPORT_INTERNAL_H
-
-#include <pthread.h>
-#include <string.h>
 
 #include "analyze/device/internal.h"
 #include "analyze/walk/internal.h"
@@ -190,7 +187,7 @@ struct marey__export_format {
 MAREY__EXPORT_FORMATS(MAREY__DECLARE_FORMAT)
 #undef MAREY__DECLARE_FORMAT
 
-/* ---- export_arguments.c: the JSON that an event was given ---- */
+/* ---- export_details.c: the JSON that an event was given ---- */
 
 /*
  * Look through `len` bytes: false when they are not a valid object. Of `keys`, `n` of them and 32 at most, `*found` gets a

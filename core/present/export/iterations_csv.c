@@ -1,6 +1,5 @@
 /* Every iteration and every range in it, as CSV, written while the recording is read. */
 #include "analyze/summary/internal.h"
-#include "present/draw/internal.h"
 #include "present/export/internal.h"
 
 struct writing {

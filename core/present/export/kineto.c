@@ -17,8 +17,6 @@
 #include "codec/internal.h"
 #include "present/export/chrome_export.h"
 
-#include <stdio.h>
-
 static struct marey__buf *text_of(const struct marey__export *x)
 {
     return &marey__chrome_of(x)->text;
@@ -68,13 +66,11 @@ static void put_site(struct marey__buf *buf, const struct marey_site_info *site)
     if (is_category(site, "phase"))
         marey__buf_puts(&name, "marey:");
     marey__buf_put(&name, site->name, site->name_len);
-    marey__buf_puts(buf, ",\"name\":");
-    marey__json_put(buf, name.data, name.len);
+    marey__json_printf(buf, ",'name':%.*s", (int)name.len, name.data);
     if (site->category[0] != '\0')
         marey__buf_printf(buf, ",\"cat\":\"%s\"", category_of(site));
     marey__buf_puts(buf, "}");
-    buf->failed |= name.failed;
-    marey__buf_fini(&name);
+    marey__buf_end(&name, buf);
 }
 
 static marey_status on_process(struct marey__export *x)
@@ -86,8 +82,7 @@ static marey_status on_process(struct marey__export *x)
     marey__export_program(&name, x->process->command);
     marey__chrome_meta(&buf, x->pid, 0, "process_name", name.data, name.len);
     marey__chrome_meta(&buf, x->pid, 0, "process_labels", "CPU", 3);
-    buf.failed |= name.failed;
-    marey__buf_fini(&name);
+    marey__buf_end(&name, &buf);
     marey__export_put_last(x, &buf);
     return x->status;
 }
@@ -101,8 +96,7 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
     marey__out_puts(&x->out, ",");
     marey__buf_printf(&name, "thread %lld (%s)", (long long)tid, lane->stack.info->name);
     marey__chrome_meta(&buf, x->pid, tid, "thread_name", name.data, name.len);
-    buf.failed |= name.failed;
-    marey__buf_fini(&name);
+    marey__buf_end(&name, &buf);
     marey__export_put_last(x, &buf);
     return x->status == MAREY_OK;
 }
@@ -234,10 +228,8 @@ static void put_name(struct marey__export *x, const struct event *event)
     marey__buf_put(&name, site->name, site->name_len);
     marey__buf_printf(&name, "#%lld", (long long)event->payload->bits);
     buf->len = 0;
-    marey__buf_puts(buf, ",\"cat\":\"user_annotation\",\"name\":");
-    marey__json_put(buf, name.data, name.len);
-    buf->failed |= name.failed;
-    marey__buf_fini(&name);
+    marey__json_printf(buf, ",'cat':'user_annotation','name':%.*s", (int)name.len, name.data);
+    marey__buf_end(&name, buf);
     marey__export_put(x, buf);
 }
 

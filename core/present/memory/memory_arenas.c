@@ -51,13 +51,7 @@ struct sorted_block {
     uint32_t block;
 };
 
-static int by_place(const void *a, const void *b)
-{
-    const struct sorted_block *x = a, *y = b;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
-    return (x->block > y->block) - (x->block < y->block);
-}
+MAREY__ORDER(by_place, struct sorted_block, MAREY__UP(address) MAREY__UP(block))
 
 /*
  * Of two that overlap, the one that was made first is gone: its release was not recorded. Whatever is kept before it ends
@@ -133,7 +127,6 @@ marey_status marey__memory_arenas_init(struct marey__memory_arenas *arenas,
 
 void marey__memory_arenas_fini(struct marey__memory_arenas *arenas)
 {
-    marey__free(arenas->arenas);
-    marey__free(arenas->live);
+    MAREY__FREE_ALL(arenas->arenas, arenas->live);
     *arenas = (struct marey__memory_arenas){0};
 }

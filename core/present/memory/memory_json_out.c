@@ -5,6 +5,8 @@
  *   [times, sizes]                           microseconds, and for each 0 and the bytes of the eight categories
  *   [time, action, signed bytes, category]   of each change; nanoseconds, -1 for blocks that were there before
  */
+#include <inttypes.h>
+
 #include "codec/internal.h"
 #include "present/memory/internal.h"
 
@@ -54,8 +56,7 @@ static void put_times(struct marey__buf *json, const struct marey__memory_timeli
     for (size_t i = 0; i < device->n_changes; i++) {
         if (!ends_row(timeline, device, i))
             continue;
-        marey__buf_puts(json, comma);
-        marey__buf_put_i64(json, us_of(timeline, device, i));
+        marey__buf_printf(json, "%s%" PRId64, comma, us_of(timeline, device, i));
         comma = ", ";
     }
 }
@@ -70,12 +71,9 @@ static void put_sizes(struct marey__buf *json, const struct marey__memory_timeli
         sums[block->category] += device->changes[i].is_end ? -block->bytes : block->bytes;
         if (!ends_row(timeline, device, i))
             continue;
-        marey__buf_puts(json, comma);
-        marey__buf_puts(json, "[0");
-        for (size_t c = 0; c < MAREY_MEMORY_N_CATEGORIES; c++) {
-            marey__buf_puts(json, ", ");
-            marey__buf_put_i64(json, sums[c]);
-        }
+        marey__buf_printf(json, "%s[0", comma);
+        for (size_t c = 0; c < MAREY_MEMORY_N_CATEGORIES; c++)
+            marey__buf_printf(json, ", %" PRId64, sums[c]);
         marey__buf_puts(json, "]");
         comma = ", ";
     }
@@ -103,15 +101,11 @@ static void put_change(struct marey__buf *json, const struct marey__memory_timel
     const struct marey__memory_block *block = &timeline->blocks[change->block];
     const int64_t ns = marey__memory_change_ns(timeline, change);
     const bool was_before = ns == MAREY__MEMORY_BEFORE;
-    marey__buf_puts(json, "[");
-    marey__buf_put_i64(json, was_before ? -1 : ns);
-    marey__buf_puts(json, ", ");
-    marey__buf_put_i64(json, change->is_end ? DESTROY : was_before ? PREEXISTING : CREATE);
-    marey__buf_puts(json, ", ");
-    marey__buf_put_i64(json, change->is_end ? -block->bytes : block->bytes);
-    marey__buf_puts(json, ", ");
-    marey__buf_put_i64(json, block->category);
-    marey__buf_puts(json, "]");
+    marey__buf_printf(json, "[%" PRId64 ", %d, %" PRId64 ", %d]", was_before ? -1 : ns,
+                      change->is_end ? DESTROY
+                      : was_before   ? PREEXISTING
+                                     : CREATE,
+                      change->is_end ? -block->bytes : block->bytes, block->category);
 }
 
 static marey_status write_raw(const struct marey__memory_timeline *timeline, int fd)

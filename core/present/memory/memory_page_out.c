@@ -2,6 +2,8 @@
  * The page of a memory timeline: the template that viewer/src/memory.ts is built into, with all blocks of all devices. It
  * adds up and draws them itself, so that it can show live memory at any time. docs/formats/page.md has the bytes.
  */
+#include <inttypes.h>
+
 #include "present/memory/internal.h"
 #include "present/page/internal.h"
 
@@ -74,8 +76,7 @@ static void put_gaps(struct maker *m, const struct marey__memory_device *device)
         const int64_t at_ns = marey__memory_change_ns(m->timeline, &device->changes[i]);
         const int64_t ns =
             MAREY__MAX(at_ns, last_ns); /* what was there before is there at the origin */
-        marey__page_put_i64(m->json, ns - last_ns);
-        marey__buf_puts(m->json, ",");
+        marey__script_printf(m->json, "%" PRId64 ",", ns - last_ns);
         last_ns = ns;
     }
     marey__page_close(m->json, "],");
@@ -91,8 +92,7 @@ static void put_ends(struct maker *m, const struct marey__memory_device *device)
         uint32_t *number = &m->numbers.blocks[change->block];
         if (!change->is_end)
             *number = n++;
-        marey__page_put_u64(m->json, change->is_end ? *number + 1 : 0);
-        marey__buf_puts(m->json, ",");
+        marey__json_printf(m->json, "%u,", change->is_end ? *number + 1 : 0);
     }
     marey__page_close(m->json, "],");
 }
@@ -108,12 +108,10 @@ static void put_column(struct maker *m, const struct marey__memory_device *devic
         const struct marey__memory_block *block = block_of(m, &device->changes[i]);
         if (device->changes[i].is_end)
             continue;
-        if (column == BYTES)
-            marey__page_put_i64(m->json, block->bytes);
-        else
-            marey__page_put_u64(m->json, column == CATEGORIES ? block->category
-                                                              : number_of_stack(m, block->stack));
-        marey__buf_puts(m->json, ",");
+        marey__script_printf(m->json, "%" PRId64 ",",
+                             column == BYTES        ? block->bytes
+                             : column == CATEGORIES ? block->category
+                                                    : number_of_stack(m, block->stack));
     }
     marey__page_close(m->json, "],");
 }
@@ -128,11 +126,8 @@ static void put_names(struct maker *m, const struct marey__memory_device *device
         if (device->changes[i].is_end || block->name == 0)
             continue;
         const char *text = marey__torch_text(m->timeline->trace, block->name, &len);
-        marey__buf_puts(m->json, "[");
-        marey__page_put_u64(m->json, m->numbers.blocks[device->changes[i].block]);
-        marey__buf_puts(m->json, ",");
-        marey__json_put(m->json, text, len);
-        marey__buf_puts(m->json, "],");
+        marey__json_printf(m->json, "[%u,%.*s],", m->numbers.blocks[device->changes[i].block],
+                           (int)len, text);
     }
     marey__page_close(m->json, "]");
 }
@@ -141,12 +136,11 @@ static void put_device(struct maker *m, const struct marey__memory_device *devic
 {
     char name[32];
     marey__memory_device_name(device, name);
-    marey__buf_puts(m->json, "{");
-    marey__page_put_text(m->json, "name", name);
-    marey__page_put_number(m->json, "is_main", device == marey__memory_main_device(m->timeline));
-    marey__page_put_number(m->json, "peak", device->peak_change);
-    marey__page_put_number(m->json, "before", device->n_before);
-    marey__page_put_number(m->json, "reserved", (uint64_t)MAREY__MAX(device->reserved_bytes, 0));
+    marey__json_printf(m->json, "{'name':%s,'is_main':%d,", name,
+                       device == marey__memory_main_device(m->timeline));
+    marey__script_printf(m->json, "'peak':%zu,'before':%zu,'reserved':%" PRId64 ",",
+                         device->peak_change, device->n_before,
+                         MAREY__MAX(device->reserved_bytes, 0));
     put_gaps(m, device);
     put_ends(m, device);
     for (enum column column = BYTES; column < N_COLUMNS; column++)
@@ -174,11 +168,8 @@ static void put_phases(struct maker *m)
     marey__page_open(m->json, "phases", "[");
     for (size_t i = 0; i < phases->n_spans; i++) {
         const struct marey__memory_span *span = &phases->spans[i];
-        marey__buf_puts(m->json, "[");
-        marey__page_put_i64(m->json, span->begin_ns - m->origin_ns);
-        marey__buf_puts(m->json, ",");
-        marey__page_put_i64(m->json, span->end_ns - m->origin_ns);
-        marey__buf_printf(m->json, ",\"%s\"],", name_of_phase(span->phase));
+        marey__script_printf(m->json, "[%" PRId64 ",%" PRId64 ",%s],", span->begin_ns - m->origin_ns,
+                             span->end_ns - m->origin_ns, name_of_phase(span->phase));
     }
     marey__page_close(m->json, "],");
 }
@@ -188,9 +179,9 @@ static void put_phases(struct maker *m)
 static void put_index(struct maker *m, const char *title)
 {
     marey__page_put_start(m->json, "memory", title);
-    marey__buf_printf(m->json, "\"origin_unix_ns\":\"%lld\",", (long long)m->origin_ns);
-    marey__page_put_number(m->json, "duration_ns", (uint64_t)(m->end_ns - m->origin_ns));
-    marey__page_put_number(m->json, "lost", m->timeline->n_lost);
+    marey__buf_printf(m->json, "\"origin_unix_ns\":\"%" PRId64 "\",", m->origin_ns);
+    marey__script_printf(m->json, "'duration_ns':%" PRIu64 ",'lost':%" PRIu64 ",",
+                         (uint64_t)(m->end_ns - m->origin_ns), m->timeline->n_lost);
     put_phases(m);
     marey__page_open(m->json, "devices", "[");
     (void)number_of_stack(m, 0); /* the one without a stack is the first */
@@ -223,8 +214,7 @@ static marey_status make_page(void *ctx, struct marey__page_packer *packer, cons
     (void)packer;
     const marey_status status = make_index(&m, title);
     marey__buf_fini(&m.stacks);
-    marey__free(m.numbers.stacks);
-    marey__free(m.numbers.blocks);
+    MAREY__FREE_ALL(m.numbers.stacks, m.numbers.blocks);
     return status;
 }
 

@@ -8,8 +8,6 @@
  * their segment, since the viewer adds up their sizes. The last entry of each trace is the snapshot itself, in the
  * category "unknown", of which the viewer needs one where there is any.
  */
-#include <string.h>
-
 #include "present/memory/internal.h"
 
 /* Strings that come often: each is written once. The categories come first, by their numbers. */

@@ -16,8 +16,6 @@
 #ifndef MAREY_PRESENT_PAGE_INTERNAL_H
 #define MAREY_PRESENT_PAGE_INTERNAL_H
 
-#include <pthread.h>
-
 #include "analyze/summary/internal.h"
 #include "present/export/internal.h"
 #include "report/internal.h"
@@ -311,11 +309,6 @@ MAREY_WARN_UNUSED marey_status marey__page_names(const struct marey__page *page,
 
 /* ---- page_json.c: each puts a comma behind itself, which closing takes back ---- */
 
-void marey__page_put_string(struct marey__buf *json,
-                            const char *text); /* without a comma, as the next three */
-void marey__page_put_key(struct marey__buf *json, const char *key);
-void marey__page_put_i64(struct marey__buf *json, int64_t value);
-void marey__page_put_u64(struct marey__buf *json, uint64_t value);
 void marey__page_put_text(struct marey__buf *json, const char *key, const char *text);
 void marey__page_put_number(struct marey__buf *json, const char *key, uint64_t value);
 /* Damage of some kinds is only found while events are read. */

@@ -2,11 +2,8 @@
  * The page as a file: the template up to where the data goes, sections of events as they come, names and index, the rest
  * of the template. See page_internal.h.
  */
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "present/draw/internal.h"
 #include "present/page/internal.h"
 #include "read/internal.h"
 

@@ -3,12 +3,10 @@
  * be a million of them. The report page has them where calls were profiled; marey_page_calls() makes a page of only them,
  * and holds them against others where there are any. docs/formats/page.md has the bytes.
  */
-#include <stdio.h>
-#include <string.h>
+#include <inttypes.h>
 
 #include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
-#include "present/draw/internal.h"
 #include "present/page/internal.h"
 
 /* Rows of each table that a page of calls has: what is behind them is in `marey report --calls --csv`. */
@@ -17,48 +15,27 @@ enum { MAX_ROWS = 5000 };
 /* ---- nodes ---- */
 
 /* In the order in which they are written. */
-enum column {
-    PARENT,
-    FUNCTION,
-    SIGNATURE,
-    THREAD,
-    CALLS,
-    RESUMES,
-    SELF,
-    TOTAL,
-    MAX,
-    GPU,
-    N_COLUMNS
-};
+static const struct column {
+    size_t offset, size;
+} columns[] = {
+#define COLUMN_OF(field)                                                                           \
+    {                                                                                              \
+        offsetof(struct marey__call_node, field), sizeof((struct marey__call_node *)0)->field      \
+    }
+    COLUMN_OF(parent), COLUMN_OF(function), COLUMN_OF(signature), COLUMN_OF(thread),
+    COLUMN_OF(calls),  COLUMN_OF(resumes),  COLUMN_OF(self_ns),   COLUMN_OF(total_ns),
+    COLUMN_OF(max_ns), COLUMN_OF(gpu_ns)};
+enum { N_COLUMNS = MAREY__COUNT_OF(columns) };
 
-static uint64_t value_of(const struct marey__calls *calls, size_t i, enum column column)
+static uint64_t value_of(const struct marey__calls *calls, size_t i, const struct column *column)
 {
     const struct marey__call_node *const node = &calls->nodes[i];
-    switch (column) {
-    case PARENT:
-        return i - node->parent; /* parents stand a little before their children */
-    case FUNCTION:
-        return node->function;
-    case SIGNATURE:
-        return node->signature;
-    case THREAD:
-        return node->thread;
-    case CALLS:
-        return node->calls;
-    case RESUMES:
-        return node->resumes;
-    case SELF:
-        return node->self_ns;
-    case TOTAL:
-        return node->total_ns;
-    case MAX:
-        return node->max_ns;
-    default:
-        return node->gpu_ns;
-    }
+    uint64_t value = 0;
+    memcpy(&value, (const char *)node + column->offset, column->size);
+    return column == columns ? i - value : value; /* parents stand a little before their children */
 }
 
-static uint8_t width_of(const struct marey__calls *calls, enum column column)
+static uint8_t width_of(const struct marey__calls *calls, const struct column *column)
 {
     uint64_t all = 0;
     uint8_t width = 0;
@@ -70,7 +47,7 @@ static uint8_t width_of(const struct marey__calls *calls, enum column column)
 }
 
 static void put_plane(struct marey__buf *block, const struct marey__calls *calls,
-                      enum column column, unsigned shift)
+                      const struct column *column, unsigned shift)
 {
     uint8_t *const to = marey__buf_extend(block, calls->n_nodes);
     for (size_t i = 0; to != NULL && i < calls->n_nodes; i++)
@@ -83,12 +60,12 @@ static void put_nodes(struct marey__buf *block, const struct marey__calls *calls
     const uint32_t n = (uint32_t)calls->n_nodes;
     uint8_t head[5 + N_COLUMNS] = {(uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16),
                                    (uint8_t)(n >> 24), N_COLUMNS};
-    for (enum column c = 0; c < N_COLUMNS; c++)
-        head[5 + c] = width_of(calls, c);
+    for (size_t c = 0; c < N_COLUMNS; c++)
+        head[5 + c] = width_of(calls, &columns[c]);
     marey__buf_put(block, head, sizeof head);
-    for (enum column c = 0; c < N_COLUMNS; c++)
+    for (size_t c = 0; c < N_COLUMNS; c++)
         for (unsigned plane = 0; plane < head[5 + c]; plane++)
-            put_plane(block, calls, c, 8 * plane);
+            put_plane(block, calls, &columns[c], 8 * plane);
 }
 
 /* The nodes of a tree as a block of this name. */
@@ -119,15 +96,8 @@ static void put_functions(struct marey__buf *json, const struct marey__calls *ca
     marey__page_open(json, "functions", "[");
     for (size_t i = 0; i < calls->n_functions; i++) {
         const struct marey__call_function *const f = &calls->functions[i];
-        marey__buf_puts(json, "[");
-        marey__page_put_string(json, f->name);
-        marey__buf_puts(json, ",");
-        marey__page_put_string(json, f->qualified);
-        marey__buf_puts(json, ",");
-        marey__page_put_string(json, f->file);
-        marey__buf_printf(json, ",%u,", f->line);
-        marey__page_put_string(json, f->module);
-        marey__buf_printf(json, ",%u],", f->kind);
+        marey__json_printf(json, "[%s,%s,%s,%u,%s,%u],", f->name, f->qualified, f->file, f->line,
+                           f->module, f->kind);
     }
     marey__page_close(json, "],");
 }
@@ -137,11 +107,7 @@ static void put_signatures(struct marey__buf *json, const struct marey__calls *c
     marey__page_open(json, "signatures", "[");
     for (size_t i = 0; i < calls->n_signatures; i++) {
         const struct marey__call_signature *const s = &calls->signatures[i];
-        marey__buf_printf(json, "[%u,", s->function);
-        marey__page_put_string(json, s->text);
-        marey__buf_puts(json, ",");
-        marey__json_put_f64(json, s->elements);
-        marey__buf_puts(json, "],");
+        marey__json_printf(json, "[%u,%s,%f],", s->function, s->text, s->elements);
     }
     marey__page_close(json, "],");
 }
@@ -171,12 +137,9 @@ static void put_threads(struct marey__buf *json, const struct marey__calls *call
             marey__buf_puts(&text, t->name);
         else
             marey__buf_printf(&text, "thread %lld", (long long)t->tid);
-        if (!text.failed)
-            marey__json_put(json, text.data, text.len);
-        marey__buf_puts(json, ",");
+        marey__json_printf(json, "%.*s,", text.failed ? 0 : (int)text.len, text.data);
     }
-    json->failed |= text.failed;
-    marey__buf_fini(&text);
+    marey__buf_end(&text, json);
     marey__page_close(json, "],");
 }
 
@@ -187,10 +150,10 @@ static void put_profile(struct marey__buf *json, const struct marey__calls *call
     put_functions(json, calls);
     put_signatures(json, calls);
     put_threads(json, calls);
-    marey__page_put_number(json, "nodes", calls->n_nodes);
-    marey__page_put_number(json, "other_paths", calls->other_paths);
-    marey__page_put_number(json, "widened", calls->widened);
-    marey__page_put_number(json, "cost_ps", calls->cost_ps);
+    marey__script_printf(
+        json, "'nodes':%zu,'other_paths':%" PRIu64 ",'widened':%" PRIu64 ",'cost_ps':%" PRIu64 ",",
+        calls->n_nodes, (uint64_t)calls->other_paths, (uint64_t)calls->widened,
+        (uint64_t)calls->cost_ps);
     marey__page_put_bool(json, "is_samples", calls->from_samples);
     marey__page_put_bool(json, "is_cpu_time", (calls->flags & MAREY__CALLS_CPU_TIMER) != 0);
     marey__page_close(json, "},");

@@ -1,8 +1,5 @@
 /* The page of a comparison: its tables, the sentence they come to, and how times are distributed. */
-#include <string.h>
-
 #include "analyze/compare/internal.h"
-#include "present/draw/internal.h"
 #include "present/page/internal.h"
 
 /* Rows that a page has of one table. The largest effects come first. */

@@ -8,9 +8,8 @@
  * A map has room for some million cells. Where there are more iterations or ranks, a cell represents several of them and
  * keeps the longest, so that outliers do not vanish. docs/formats/page.md has the bytes.
  */
+#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "present/page/internal.h"
 
@@ -26,8 +25,8 @@ enum {
 struct marey__heat_cell {
     float ns;           /* 0: there is none */
     uint32_t iteration; /* its place */
+    uint32_t name;      /* the range that made it longer than usual on its rank; 0: none did */
     uint16_t member;    /* the how manieth rank of its row */
-    uint8_t name;       /* the range that made it longer than usual on its rank; 0: none did */
     uint8_t extra;      /* by how much: 255 is all of it */
 };
 
@@ -58,10 +57,8 @@ struct marey__heat_line {
     struct marey__heat *heat;
     struct marey__process_walk *walk;
     uint32_t ordinal;
-    struct marey__heat_row row; /* names in it are those of the walk, plus one, in `name_of` */
-    uint32_t *name_of;          /* by cell */
-    size_t name_of_cap;
-    double *sums; /* of earlier iterations, by name */
+    struct marey__heat_row row; /* names in it are those of the walk, plus one */
+    double *sums;               /* of earlier iterations, by name */
     double whole_sum;
     uint64_t n_before;
 };
@@ -154,11 +151,7 @@ void marey__heat_destroy(struct marey__heat *heat)
         marey__free(heat->sampled[i].cells);
     marey__names_fini(&heat->names);
     pthread_mutex_destroy(&heat->lock);
-    marey__free(heat->rows);
-    marey__free(heat->sampled);
-    marey__free(heat->ordinals);
-    marey__free(heat->numbers);
-    marey__free(heat);
+    MAREY__FREE_ALL(heat->rows, heat->sampled, heat->ordinals, heat->numbers, heat);
 }
 
 /*
@@ -192,10 +185,7 @@ void marey__heat_line_destroy(struct marey__heat_line *line)
 {
     if (line == NULL)
         return;
-    marey__free(line->row.cells);
-    marey__free(line->name_of);
-    marey__free(line->sums);
-    marey__free(line);
+    MAREY__FREE_ALL(line->row.cells, line->sums, line);
 }
 
 /* ---- what made it longer ---- */
@@ -243,47 +233,24 @@ static uint32_t find_longer(const struct marey__heat_line *line,
 }
 
 /* Only where it is longer by a tenth; the name is the walk's, plus one. */
-static uint32_t explain(const struct marey__heat_line *line, const struct marey__iteration *iteration,
-                        double ns, struct marey__heat_cell *cell)
+static void explain(const struct marey__heat_line *line, const struct marey__iteration *iteration,
+                    double ns, struct marey__heat_cell *cell)
 {
     if (line->n_before < LEAST_BEFORE)
-        return 0;
+        return;
     const double usual = line->whole_sum / (double)line->n_before;
     double extra = 0;
     if (ns < 1.1 * usual)
-        return 0;
+        return;
     const uint32_t name = find_longer(line, iteration, ns - usual, &extra);
     if (name == MAREY__NO_NAME)
-        return 0;
+        return;
     const double share = extra / ns;
     cell->extra = (uint8_t)(255 * (share < 1 ? share : 1) + 0.5);
-    return name + 1;
+    cell->name = name + 1;
 }
 
 /* ---- cells ---- */
-
-/* Iterations of a process come in order, so that a line grows only at its end. */
-static bool reach(struct marey__heat_line *line, uint64_t column)
-{
-    const size_t before = line->row.n;
-    if (!cover(&line->row, column, column + 1) ||
-        !marey__grow(&line->name_of, &line->name_of_cap, line->row.n, sizeof *line->name_of))
-        return false;
-    memset(line->name_of + before, 0, (line->row.n - before) * sizeof *line->name_of);
-    return true;
-}
-
-static void halve_line(struct marey__heat_line *line)
-{
-    const struct marey__heat_row *row = &line->row;
-    const size_t is_odd = row->first % 2;
-    for (size_t i = 0; i < row->n; i++) {
-        const bool is_second = (i + is_odd) % 2 != 0 && i != 0;
-        if (!is_second || row->cells[i].ns > row->cells[i - 1].ns)
-            line->name_of[(i + is_odd) / 2] = line->name_of[i];
-    }
-    halve_row(&line->row);
-}
 
 bool marey__heat_line_take(struct marey__heat_line *line, const struct marey__iteration *iteration)
 {
@@ -293,8 +260,8 @@ bool marey__heat_line_take(struct marey__heat_line *line, const struct marey__it
     if (place >= UINT32_MAX)
         return true;
     while (line->row.n != 0 && (place >> line->row.bin) - line->row.first >= line->heat->max_columns)
-        halve_line(line);
-    if (!reach(line, place >> line->row.bin))
+        halve_row(&line->row);
+    if (!cover(&line->row, place >> line->row.bin, (place >> line->row.bin) + 1))
         return false;
     if (span->flags != 0) /* warm-up, or not whole: a column without a time */
         return true;
@@ -304,11 +271,9 @@ bool marey__heat_line_take(struct marey__heat_line *line, const struct marey__it
         .iteration = (uint32_t)place,
         .member = (uint16_t)(line->ordinal % line->heat->group),
     };
-    const uint32_t name = explain(line, iteration, ns, &cell);
-    if (cell.ns > line->row.cells[column].ns) {
+    explain(line, iteration, ns, &cell);
+    if (cell.ns > line->row.cells[column].ns)
         line->row.cells[column] = cell;
-        line->name_of[column] = name;
-    }
     for (size_t i = 0; i < iteration->n_ran; i++)
         line->sums[iteration->ran[i]] += (double)iteration->times[iteration->ran[i]].ns;
     line->whole_sum += ns;
@@ -322,13 +287,14 @@ bool marey__heat_line_take(struct marey__heat_line *line, const struct marey__it
 static bool name_cells(struct marey__heat *heat, struct marey__heat_line *line)
 {
     for (size_t i = 0; i < line->row.n; i++) {
-        if (line->name_of[i] == 0)
+        struct marey__heat_cell *const cell = &line->row.cells[i];
+        if (cell->name == 0)
             continue;
-        const struct marey__name *name = &line->walk->names.names[line->name_of[i] - 1];
+        const struct marey__name *name = &line->walk->names.names[cell->name - 1];
         const uint32_t number = marey__names_number(&heat->names, name->text, name->len);
         if (number == MAREY__NO_NAME)
             return false;
-        line->row.cells[i].name = number <= MAREY__HEAT_NAMES ? (uint8_t)number : 0;
+        cell->name = number <= MAREY__HEAT_NAMES ? number : 0;
     }
     return true;
 }
@@ -453,11 +419,7 @@ static bool align_all(struct marey__heat *heat, uint32_t *bin, uint64_t *first, 
 
 /* ---- medians ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
+MAREY__ORDER(by_number, float, MAREY__UP_BY(*x, *y))
 
 /* Of each column, over single ranks; 0 where it is empty. False on out of memory. */
 static bool find_medians(const struct marey__heat *heat, size_t n_columns, float *medians)
@@ -504,7 +466,7 @@ static void put_cell(const struct planes *planes, size_t at, const struct marey_
         return;
     const double code = MIDDLE + floor(STEPS * log((double)cell->ns / (double)median) + 0.5);
     put_number(planes->bytes, n, at, 2, code < 1 ? 1 : code > 65535 ? 65535 : (uint32_t)code);
-    planes->bytes[2 * n + at] = cell->name;
+    planes->bytes[2 * n + at] = (uint8_t)cell->name;
     planes->bytes[3 * n + at] = cell->extra;
     put_number(planes->bytes + 4 * n, n, at, planes->member_width, cell->member);
     put_number(planes->bytes + (4 + planes->member_width) * n, n, at, planes->iteration_width,
@@ -539,8 +501,8 @@ static void put_list(struct marey__buf *json, const struct marey__heat *heat)
     for (size_t r = 0; r < heat->n_rows; r++)
         for (size_t k = 0; heat->rows[r].n != 0 && k < heat->group; k++) {
             const size_t ordinal = r * heat->group + k;
-            marey__page_put_i64(json, ordinal < heat->n_ranks ? (int64_t)heat->numbers[ordinal] : -1);
-            marey__buf_puts(json, ",");
+            marey__json_printf(json, "%d,",
+                               ordinal < heat->n_ranks ? (int)heat->numbers[ordinal] : -1);
         }
     marey__page_close(json, "],");
 }
@@ -548,10 +510,8 @@ static void put_list(struct marey__buf *json, const struct marey__heat *heat)
 static void put_names(struct marey__buf *json, const struct marey__heat *heat)
 {
     marey__page_open(json, "names", "[");
-    for (size_t i = 0; i < heat->names.n && i <= MAREY__HEAT_NAMES; i++) {
-        marey__json_put(json, heat->names.names[i].text, heat->names.names[i].len);
-        marey__buf_puts(json, ",");
-    }
+    for (size_t i = 0; i < heat->names.n && i <= MAREY__HEAT_NAMES; i++)
+        marey__json_printf(json, "%.*s,", (int)heat->names.names[i].len, heat->names.names[i].text);
     marey__page_close(json, "],");
 }
 
@@ -559,21 +519,17 @@ static void put_index(struct marey__page *page, const struct planes *planes, con
                       uint64_t first, uint32_t bin)
 {
     struct marey__buf *json = &page->heat_index;
-    marey__page_open(json, "heat", "{");
-    marey__page_put_number(json, "rows", planes->n_rows);
-    marey__page_put_number(json, "columns", planes->n_columns);
-    marey__page_put_number(json, "first", first << bin);
-    marey__page_put_number(json, "ranks", page->heat->group);
-    marey__page_put_number(json, "iterations", UINT64_C(1) << bin);
-    marey__page_put_number(json, "rank_width", planes->member_width);
-    marey__page_put_number(json, "iteration_width", planes->iteration_width);
+    marey__script_printf(json,
+                         "'heat':{'rows':%zu,'columns':%zu,'first':%" PRIu64
+                         ",'ranks':%zu,'iterations':%" PRIu64
+                         ",'rank_width':%zu,'iteration_width':%zu,",
+                         planes->n_rows, planes->n_columns, first << bin, page->heat->group,
+                         UINT64_C(1) << bin, planes->member_width, planes->iteration_width);
     put_list(json, page->heat);
     put_names(json, page->heat);
     marey__page_open(json, "medians", "[");
-    for (size_t c = 0; c < planes->n_columns; c++) {
-        marey__page_put_u64(json, (uint64_t)medians[c]);
-        marey__buf_puts(json, ",");
-    }
+    for (size_t c = 0; c < planes->n_columns; c++)
+        marey__script_printf(json, "%" PRIu64 ",", (uint64_t)medians[c]);
     marey__page_close(json, "]},");
 }
 

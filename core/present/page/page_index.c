@@ -3,10 +3,8 @@
  * names that sites stand for are a text of their own, since there may be a million of them.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "present/page/internal.h"
-#include "present/text/internal.h"
 
 /* ---- tracks ---- */
 
@@ -63,17 +61,11 @@ static void put_track(struct marey__buf *json, const struct marey__page_track *t
                                                             "counters", "progress", "series"};
     if (is_empty(track))
         return;
-    marey__buf_puts(json, "{");
-    marey__page_put_text(json, "kind", kinds[track->kind]);
-    marey__page_put_number(json, "process", process);
-    if (track->lane != NULL) {
-        marey__page_put_text(json, "name", track->lane->name);
-        marey__page_put_number(json, "lane", track->lane->lane);
-        marey__page_put_key(json, "tid");
-        marey__page_put_i64(json, track->lane->tid);
-        marey__buf_printf(json, ",\"device\":%d,\"stream\":%u,", track->lane->device,
-                          track->lane->stream);
-    }
+    marey__json_printf(json, "{'kind':%s,'process':%zu,", kinds[track->kind], process);
+    if (track->lane != NULL)
+        marey__script_printf(json, "'name':%s,'lane':%u,'tid':%" PRId64 ",'device':%d,'stream':%u,",
+                             track->lane->name, track->lane->lane, track->lane->tid,
+                             track->lane->device, track->lane->stream);
     if (track->n_too_deep != 0)
         marey__page_put_number(json, "too_deep", track->n_too_deep);
     const struct {
@@ -87,7 +79,7 @@ static void put_track(struct marey__buf *json, const struct marey__page_track *t
     for (size_t i = 0; i < MAREY__COUNT_OF(others); i++) {
         if (others[i].row->first == NULL)
             continue;
-        marey__page_put_key(json, others[i].key);
+        marey__page_open(json, others[i].key, "");
         put_row(json, others[i].row);
     }
     put_unfinished(json, track);
@@ -128,11 +120,8 @@ static void put_process_name(struct marey__buf *json, const struct marey_process
         marey__buf_puts(&name, info->role);
     else
         marey__export_program(&name, info->command);
-    marey__page_put_key(json, "name");
-    marey__json_put(json, name.data, name.len);
-    marey__buf_puts(json, ",");
-    json->failed |= name.failed;
-    marey__buf_fini(&name);
+    marey__json_printf(json, "'name':%.*s,", (int)name.len, name.data);
+    marey__buf_end(&name, json);
 }
 
 static void put_process(struct marey__buf *json, const struct marey__page_process *process,
@@ -141,21 +130,15 @@ static void put_process(struct marey__buf *json, const struct marey__page_proces
     const struct marey_process *info = process->info;
     marey__buf_puts(json, "{");
     put_process_name(json, info);
-    marey__buf_printf(json, "\"rank\":%d,\"pid\":%" PRId64 ",", info->rank, info->pid);
-    marey__page_put_text(json, "host", info->host);
-    marey__page_put_text(json, "command", info->command);
-    marey__page_put_text(json, "end", info->end);
-    marey__page_put_text(json, "role", info->role);
-    marey__page_put_text(json, "clock", info->clock);
-    marey__page_put_text(json, "version", info->version);
-    marey__page_put_text(json, "cpu", info->cpu);
-    marey__page_put_text(json, "cpus", info->cpus);
-    marey__page_put_text(json, "gpu", info->gpu);
-    marey__page_put_text(json, "kernel", info->kernel);
-    marey__page_put_text(json, "versions", info->versions);
-    marey__page_put_number(json, "first_ns", marey__page_ns(process, info->first_ns));
-    marey__page_put_number(json, "last_ns", marey__page_ns(process, info->last_ns));
-    marey__page_put_number(json, "lost_events", info->lost_events);
+    marey__script_printf(
+        json,
+        "'rank':%d,'pid':%" PRId64 ",'host':%s,'command':%s,'end':%s,'role':%s,'clock':%s,"
+        "'version':%s,'cpu':%s,'cpus':%s,'gpu':%s,'kernel':%s,'versions':%s,'first_ns':%" PRIu64
+        ",'last_ns':%" PRIu64 ",'lost_events':%" PRIu64 ",",
+        info->rank, info->pid, info->host, info->command, info->end, info->role, info->clock,
+        info->version, info->cpu, info->cpus, info->gpu, info->kernel, info->versions,
+        marey__page_ns(process, info->first_ns), marey__page_ns(process, info->last_ns),
+        info->lost_events);
     if (info->lost_events != 0) {
         marey__page_put_number(json, "lost_first_ns", marey__page_ns(process, info->lost_first_ns));
         marey__page_put_number(json, "lost_last_ns", marey__page_ns(process, info->lost_last_ns));
@@ -182,36 +165,29 @@ static void put_processes(struct marey__buf *json, const struct marey__page *pag
 
 static void put_cost(struct marey__buf *json, const struct marey_cost *cost)
 {
-    marey__page_open(json, "cost", "{");
-    marey__page_put_number(json, "events", cost->events);
-    marey__page_put_number(json, "low_ns", cost->low_ns);
-    marey__page_put_number(json, "high_ns", cost->high_ns);
-    marey__page_put_number(json, "flush_cpu_ns", cost->flush_cpu_ns);
-    marey__page_put_number(json, "log_bytes", cost->log_bytes);
-    marey__page_put_number(json, "program_ns", cost->program_ns);
-    marey__page_put_number(json, "lost_events", cost->lost_events);
-    marey__page_put_number(json, "incomplete", (uint64_t)cost->n_stopped + cost->n_cut);
-    marey__page_put_number(json, "lost_first_ns", cost->lost_first_ns);
-    marey__page_put_number(json, "lost_last_ns", cost->lost_last_ns);
-    marey__page_put_key(json, "missing");
-    struct marey__buf line = {0};
-    marey__cost_put_missing(&line, cost);
-    marey__json_put(json, line.failed ? "" : line.data, line.failed ? 0 : line.len);
-    marey__buf_fini(&line);
-    marey__buf_puts(json, ",");
-    marey__page_close(json, "},");
+    struct marey__buf missing = {0};
+    marey__cost_put_missing(&missing, cost);
+    marey__script_printf(json,
+                         "'cost':{'events':%" PRIu64 ",'low_ns':%" PRIu64 ",'high_ns':%" PRIu64
+                         ",'flush_cpu_ns':%" PRIu64 ",'log_bytes':%" PRIu64 ",'program_ns':%" PRIu64
+                         ",'lost_events':%" PRIu64 ",'incomplete':%" PRIu64
+                         ",'lost_first_ns':%" PRIu64 ",'lost_last_ns':%" PRIu64 ",'missing':%.*s},",
+                         cost->events, cost->low_ns, cost->high_ns, cost->flush_cpu_ns,
+                         cost->log_bytes, cost->program_ns, cost->lost_events,
+                         (uint64_t)cost->n_stopped + cost->n_cut, cost->lost_first_ns,
+                         cost->lost_last_ns, missing.failed ? 0 : (int)missing.len, missing.data);
+    marey__buf_fini(&missing);
 }
 
 marey_status marey__page_index(const struct marey__page *page, struct marey__buf *json)
 {
     marey__page_put_start(
         json, "report", page->options->title != NULL ? page->options->title : page->summary->title);
-    marey__page_put_number(json, "origin_ns", page->origin_ns);
-    marey__page_put_key(json, "origin_unix_ns");
-    marey__page_put_i64(json, page->origin_unix_ns);
-    marey__buf_puts(json, ",");
-    marey__page_put_number(json, "duration_ns", page->duration_ns);
-    marey__page_put_number(json, "threads", marey__summary_of(page->summary)->n_threads);
+    marey__script_printf(json,
+                         "'origin_ns':%" PRIu64 ",'origin_unix_ns':%" PRId64
+                         ",'duration_ns':%" PRIu64 ",'threads':%" PRIu64 ",",
+                         page->origin_ns, page->origin_unix_ns, page->duration_ns,
+                         (uint64_t)marey__summary_of(page->summary)->n_threads);
     marey__page_put_bool(json, "damaged",
                          marey__page_is_damaged(page->recordings, page->n_recordings));
     put_cost(json, &page->summary->cost);
@@ -235,14 +211,10 @@ marey_status marey__page_index(const struct marey__page *page, struct marey__buf
 
 static void put_site(struct marey__buf *json, const struct marey_site_info *site)
 {
-    marey__buf_puts(json, "[");
-    marey__json_put(json, site->name_len != 0 ? site->name : "(unnamed)",
-                    site->name_len != 0 ? site->name_len : strlen("(unnamed)"));
-    marey__buf_puts(json, ",");
-    marey__page_put_string(json, site->category);
-    marey__buf_puts(json, ",");
-    marey__page_put_string(json, site->file);
-    marey__buf_printf(json, ",%u,%u],", site->line, site->color);
+    const char *const name = site->name_len != 0 ? site->name : "(unnamed)";
+    marey__json_printf(json, "[%.*s,%s,%s,%u,%u],",
+                       site->name_len != 0 ? (int)site->name_len : (int)strlen(name), name,
+                       site->category, site->file, site->line, site->color);
 }
 
 /* The sites of a process that its events have, as numbers of the names; 0 for the others. */

@@ -1,18 +1,7 @@
 /* JSON of the page: values, and tables as columns of cells. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "present/page/internal.h"
-
-void marey__page_put_string(struct marey__buf *json, const char *text)
-{
-    marey__json_put(json, text, strlen(text));
-}
-
-void marey__page_put_key(struct marey__buf *json, const char *key)
-{
-    marey__buf_printf(json, "\"%s\":", key);
-}
 
 void marey__page_open(struct marey__buf *json, const char *key, const char *bracket)
 {
@@ -21,28 +10,12 @@ void marey__page_open(struct marey__buf *json, const char *key, const char *brac
 
 void marey__page_put_text(struct marey__buf *json, const char *key, const char *text)
 {
-    marey__page_put_key(json, key);
-    marey__page_put_string(json, text);
-    marey__buf_puts(json, ",");
-}
-
-/* Beyond 2^53 a number of JavaScript would be another one: it is a text then. */
-void marey__page_put_i64(struct marey__buf *json, int64_t value)
-{
-    const int64_t most = INT64_C(1) << 53;
-    marey__buf_printf(json, value > most || value < -most ? "\"%" PRId64 "\"" : "%" PRId64, value);
-}
-
-void marey__page_put_u64(struct marey__buf *json, uint64_t value)
-{
-    marey__buf_printf(json, value > UINT64_C(1) << 53 ? "\"%" PRIu64 "\"" : "%" PRIu64, value);
+    marey__json_printf(json, "%s:%s,", key, text);
 }
 
 void marey__page_put_number(struct marey__buf *json, const char *key, uint64_t value)
 {
-    marey__page_put_key(json, key);
-    marey__page_put_u64(json, value);
-    marey__buf_puts(json, ",");
+    marey__script_printf(json, "%s:%" PRIu64 ",", key, value);
 }
 
 bool marey__page_is_damaged(marey_recording *const *recordings, size_t n)
@@ -55,14 +28,13 @@ bool marey__page_is_damaged(marey_recording *const *recordings, size_t n)
 
 void marey__page_put_bool(struct marey__buf *json, const char *key, bool value)
 {
-    marey__buf_printf(json, "\"%s\":%s,", key, value ? "true" : "false");
+    marey__json_printf(json, "%s:%hhd,", key, value);
 }
 
 void marey__page_put_start(struct marey__buf *json, const char *kind, const char *title)
 {
-    marey__buf_printf(json, "{\"format\":1,\"kind\":\"%s\",", kind);
-    marey__page_put_text(json, "version", marey_version());
-    marey__page_put_text(json, "title", title);
+    marey__json_printf(json, "{'format':1,'kind':%s,'version':%s,'title':%s,", kind,
+                       marey_version(), title);
 }
 
 /* Take the comma behind the last element back and close what was opened. */
@@ -83,12 +55,9 @@ static void put_columns(struct marey__buf *json, const marey_table *table)
     marey__buf_puts(json, "\"columns\":[");
     for (size_t c = 0; c < marey_table_n_columns(table); c++) {
         const struct marey_column *column = marey_table_column(table, c);
-        marey__buf_puts(json, "{");
-        marey__page_put_text(json, "name", column->name);
-        marey__page_put_text(json, "title", column->title != NULL ? column->title : column->name);
-        marey__page_put_text(json, "type", type_names[column->type]);
-        marey__page_put_text(json, "unit", unit_names[column->unit]);
-        marey__page_close(json, "},");
+        marey__json_printf(json, "{'name':%s,'title':%s,'type':%s,'unit':%s},", column->name,
+                           column->title != NULL ? column->title : column->name,
+                           type_names[column->type], unit_names[column->unit]);
     }
     marey__page_close(json, "],");
 }
@@ -100,13 +69,13 @@ static void put_cell(struct marey__buf *json, const struct marey_cell *cell, enu
     else if (type == MAREY_TYPE_TEXT)
         marey__json_put(json, cell->as.text, cell->len);
     else if (type == MAREY_TYPE_I64)
-        marey__page_put_i64(json, cell->as.i64);
+        marey__script_printf(json, "%" PRId64, cell->as.i64);
     else if (type == MAREY_TYPE_F64)
         marey__json_put_f64(json, cell->as.f64);
     else if (type == MAREY_TYPE_BOOL)
         marey__buf_puts(json, cell->as.u64 != 0 ? "true" : "false");
     else
-        marey__page_put_u64(json, cell->as.u64);
+        marey__script_printf(json, "%" PRIu64, cell->as.u64);
     marey__buf_puts(json, ",");
 }
 
@@ -151,9 +120,7 @@ void marey__page_named_table(struct marey__buf *json, const char *name, const ma
 {
     const size_t n = marey_table_n_rows(table);
     const size_t n_kept = max_rows != 0 && n > max_rows ? max_rows : n;
-    marey__buf_puts(json, "{");
-    marey__page_put_text(json, "name", name);
-    marey__page_put_number(json, "rows", n);
+    marey__script_printf(json, "{'name':%s,'rows':%zu,", name, n);
     if (n_kept < n)
         put_sums(json, table);
     put_columns(json, table);
@@ -172,10 +139,8 @@ void marey__page_tree(struct marey__buf *json, const marey_table *tree, size_t m
         json->failed = true;
         return;
     }
-    marey__buf_puts(json, "{");
-    marey__page_put_text(json, "name", marey_table_name(tree));
-    marey__page_put_number(json, "rows", marey_table_n_rows(tree));
-    marey__page_put_number(json, "others", n_others);
+    marey__script_printf(json, "{'name':%s,'rows':%zu,'others':%zu,", marey_table_name(tree),
+                         marey_table_n_rows(tree), n_others);
     put_columns(json, reduced);
     put_cells(json, reduced, marey_table_n_rows(reduced));
     marey_table_destroy(reduced);

@@ -6,9 +6,6 @@
  * value and id as planes, the lowest bytes of all events first. The gap is what lies between the end of the event before
  * and the begin of this one, less than nothing where they overlap; where values are not durations, between begins.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "codec/internal.h"
 #include "present/page/internal.h"
 
@@ -242,8 +239,7 @@ static void free_section(struct section *s)
     marey__buf_fini(&s->raw);
     marey__buf_fini(&s->packed);
     marey__buf_fini(&s->text);
-    marey__free(s->ends);
-    marey__free(s);
+    MAREY__FREE_ALL(s->ends, s);
 }
 
 /* The next chunk; NULL when none comes any more. */
@@ -367,6 +363,5 @@ void marey__page_packer_free(struct marey__page_packer *packer)
     pthread_cond_destroy(&packer->has_chunks);
     pthread_mutex_destroy(&packer->writing);
     pthread_mutex_destroy(&packer->lock);
-    marey__free(packer->threads);
-    marey__free(packer);
+    MAREY__FREE_ALL(packer->threads, packer);
 }

@@ -2,8 +2,6 @@
  * A process of the page, from before its first event to behind its last: what is listened to, iterations, and what is
  * known only at the end.
  */
-#include <string.h>
-
 #include "present/page/internal.h"
 
 /* Iterations times names whose times are kept; beyond, the series show only whole iterations. */
@@ -178,10 +176,7 @@ void marey__page_process_fini(struct marey__page_process *process)
     marey__free(process->shared_texts);
     marey__names_fini(&process->shared);
     marey__arena_fini(&process->shared_keys);
-    marey__free(process->lanes);
-    marey__free(process->asyncs);
-    marey__free(process->counter_rows);
-    marey__free(process->uses);
+    MAREY__FREE_ALL(process->lanes, process->asyncs, process->counter_rows, process->uses);
     marey__heat_line_destroy(process->line);
 }
 

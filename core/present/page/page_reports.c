@@ -1,6 +1,4 @@
 /* Tables of the registered analyses: which of them the page has, and where, is in the entry of each. */
-#include <string.h>
-
 #include "present/page/internal.h"
 
 static bool is_there(const struct marey__page *page, const struct marey__analysis *analysis)

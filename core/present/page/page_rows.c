@@ -1,6 +1,4 @@
 /* Rows and tracks of the page: events go in one by one and leave in chunks. */
-#include <string.h>
-
 #include "present/page/internal.h"
 
 /* ---- rows ---- */
@@ -78,11 +76,9 @@ static void fini_row(struct marey__page_row *row)
 {
     for (struct marey__page_chunk *chunk = row->first, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
-        marey__free(chunk->events);
-        marey__free(chunk);
+        MAREY__FREE_ALL(chunk->events, chunk);
     }
-    marey__free(row->events);
-    marey__free(row->shorts);
+    MAREY__FREE_ALL(row->events, row->shorts);
     *row = (struct marey__page_row){0};
 }
 
@@ -137,9 +133,7 @@ void marey__page_track_fini(struct marey__page_track *track)
         fini_row(others[i]);
     for (size_t i = 0; i < track->n_rows; i++)
         fini_row(&track->rows[i]);
-    marey__free(track->rows);
-    marey__free(track->unfinished);
-    marey__free(track->labels);
+    MAREY__FREE_ALL(track->rows, track->unfinished, track->labels);
     *track = (struct marey__page_track){0};
 }
 

@@ -4,7 +4,6 @@
  * earlier one, or began after it.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "present/export/export_walk.h"
 #include "present/page/internal.h"
@@ -20,14 +19,19 @@
 /* Texts of a process at most: arguments of every operator may be larger than all else. What comes later is counted. */
 enum { MAX_TEXTS = 16 << 20 };
 
+static bool add_event(struct marey__page_process *process, struct marey__page_row *row, uint64_t ns,
+                      uint64_t value, uint32_t id)
+{
+    const struct marey__page_event event = {marey__page_ns(process, ns), value, id};
+    return marey__page_row_add(process->page, row, &event);
+}
+
 /* A text for the event that begins at `ns`; it was put behind what the process has, from `at` on. */
 static bool add_text(struct marey__page_process *process, struct marey__page_track *track,
                      uint64_t ns, uint32_t site, size_t at)
 {
-    const struct marey__page_event event = {
-        .start_ns = marey__page_ns(process, ns), .value = at, .id = site};
     marey__buf_put(&process->texts, "", 1);
-    return !process->texts.failed && marey__page_row_add(process->page, &track->texts, &event);
+    return !process->texts.failed && add_event(process, &track->texts, ns, at, site);
 }
 
 static bool has_room(struct marey__page_process *process)
@@ -91,13 +95,10 @@ static void put_communication(struct marey__page_process *process, const uint64_
     marey_record_communication(words, &what);
     const struct marey_site_info *group =
         marey_recording_site(process->recording, process->info->index, what.group);
-    marey__buf_printf(
-        texts, "{\"communication\":\"%s\",\"bytes given\":%" PRIu64 ",\"bytes got\":%" PRIu64,
-        marey__collective_name(what.what), what.bytes_in, what.bytes_out);
-    if (what.group != 0) {
-        marey__buf_puts(texts, ",\"group\":");
-        marey__json_put(texts, group->name, group->name_len);
-    }
+    marey__json_printf(texts, "{'communication':%s,'bytes given':%" PRIu64 ",'bytes got':%" PRIu64,
+                       marey__collective_name(what.what), what.bytes_in, what.bytes_out);
+    if (what.group != 0)
+        marey__json_printf(texts, ",'group':%.*s", (int)group->name_len, group->name);
     if (what.group_size != 0)
         marey__buf_printf(texts, ",\"ranks\":%u", what.group_size);
     if (what.peer >= 0)
@@ -139,9 +140,7 @@ static bool add_shared_text(struct marey__page_process *process, struct marey__p
         process->shared_texts[number] = (uint32_t)at;
         return add_text(process, track, ns, site, at);
     }
-    const struct marey__page_event event = {
-        .start_ns = marey__page_ns(process, ns), .value = process->shared_texts[number], .id = site};
-    return marey__page_row_add(process->page, &track->texts, &event);
+    return add_event(process, &track->texts, ns, process->shared_texts[number], site);
 }
 
 static void put_launch(struct marey__page_process *process, const void *key)
@@ -166,9 +165,7 @@ static bool add_work_details(struct marey__page_process *process, struct marey__
                                         "annotation", "synchronisation", "memory"};
     const uint32_t kind = marey_record_work_kind(words[1]);
     const uint64_t correlation = words[3], bytes = words[4];
-    const struct marey__page_event link = {
-        .start_ns = marey__page_ns(process, ns), .value = correlation, .id = site};
-    if (correlation != 0 && !marey__page_row_add(process->page, &track->links, &link))
+    if (correlation != 0 && !add_event(process, &track->links, ns, correlation, site))
         return false;
     const uint32_t details = marey_record_work_details(words[1]);
     struct marey_launch launch;
@@ -192,20 +189,14 @@ static bool add_work_details(struct marey__page_process *process, struct marey__
 static bool add_launch(struct marey__page_process *process, struct marey__page_track *track,
                        const uint64_t *words, uint64_t ns)
 {
-    const struct marey__page_event event = {.start_ns = marey__page_ns(process, ns),
-                                            .value = words[1]};
-    return words[1] == 0 || marey__page_row_add(process->page, &track->links, &event);
+    return words[1] == 0 || add_event(process, &track->links, ns, words[1], 0);
 }
 
 static bool add_flow(struct marey__page_process *process, struct marey__page_track *track,
                      const uint64_t *words, uint64_t ns)
 {
-    const struct marey__page_event event = {
-        .start_ns = marey__page_ns(process, ns),
-        .value = words[2],
-        .id = (uint32_t)MAREY__MIN(words[3], (uint64_t)MAREY_FLOW_END),
-    };
-    return marey__page_row_add(process->page, &track->flows, &event);
+    return add_event(process, &track->flows, ns, words[2],
+                     (uint32_t)MAREY__MIN(words[3], (uint64_t)MAREY_FLOW_END));
 }
 
 /* ---- tracks ---- */
@@ -283,12 +274,8 @@ static bool on_gap(void *ctx, const struct marey__lane_walk *lane, uint64_t ns, 
 {
     struct marey__page_process *process = ctx;
     const uint64_t last_ns = MAREY__MAX(lane->stack.last_ns, process->info->first_ns);
-    const struct marey__page_event event = {
-        .start_ns = marey__page_ns(process, MAREY__MIN(last_ns, ns)),
-        .value = ns > last_ns ? ns - last_ns : 0,
-        .id = (uint32_t)MAREY__MIN(n, (uint64_t)UINT32_MAX),
-    };
-    return marey__page_row_add(process->page, &track_of(process, lane)->losses, &event);
+    return add_event(process, &track_of(process, lane)->losses, MAREY__MIN(last_ns, ns),
+                     ns > last_ns ? ns - last_ns : 0, (uint32_t)MAREY__MIN(n, (uint64_t)UINT32_MAX));
 }
 
 bool marey__page_end_lane(struct marey__page_process *process, const struct marey__lane_walk *lane)
@@ -308,28 +295,24 @@ static bool on_mark(void *ctx, const struct marey__lane_walk *lane, uint32_t sit
 {
     struct marey__page_process *process = ctx;
     struct marey__page_track *track = track_of(process, lane);
-    struct marey__page_event event = {.start_ns = marey__page_ns(process, ns), .id = site};
     track->last_ns = ns;
-    return !marey__page_take_site(process, &event.id) ||
-           marey__page_row_add(process->page, &track->marks, &event);
+    return !marey__page_take_site(process, &site) || add_event(process, &track->marks, ns, 0, site);
 }
 
 static bool add_counter(struct marey__page_process *process, const uint64_t *words, uint64_t ns)
 {
-    struct marey__page_event event = {.start_ns = marey__page_ns(process, ns),
-                                      .value = words[2],
-                                      .id = marey_record_site(words[1])};
-    if (!marey__page_take_site(process, &event.id))
+    uint32_t site = marey_record_site(words[1]);
+    if (!marey__page_take_site(process, &site))
         return true;
-    uint32_t *number = &process->counter_rows[event.id];
+    uint32_t *number = &process->counter_rows[site];
     if (*number == 0)
         *number = (uint32_t)process->counters.n_rows + 1;
     struct marey__page_row *row = marey__page_track_row(&process->counters, *number - 1);
     if (row == NULL)
         return false;
     row->values = MAREY__PAGE_DOUBLES;
-    row->id = event.id;
-    return marey__page_row_add(process->page, row, &event);
+    row->id = site;
+    return add_event(process, row, ns, words[2], site);
 }
 
 /* ---- what overlaps ---- */

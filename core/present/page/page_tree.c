@@ -4,8 +4,6 @@
  */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "present/page/internal.h"
 
@@ -50,11 +48,7 @@ static void find_weights(struct reduction *r, size_t *path)
             r->weights[r->parents[i]] = MAREY__MAX(r->weights[r->parents[i]], r->weights[i]);
 }
 
-static int heaviest_first(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x < y) - (x > y);
-}
+MAREY__ORDER(heaviest_first, uint64_t, MAREY__UP_BY(*y, *x))
 
 /* Of equals the first stay, and parents come before their children: each row that stays has a parent that does. */
 static void choose(struct reduction *r, size_t n_most)
@@ -93,11 +87,8 @@ static void put_row(marey_table *out, const struct reduction *r, size_t i)
 {
     const struct marey_cell name = marey_table_cell(r->tree, i, NAME),
                             share = marey_table_cell(r->tree, i, SHARE);
-    marey_table_u64(out, cell(r, i, DEPTH));
-    marey_table_text(out, name.as.text, name.len);
-    marey_table_u64(out, cell(r, i, COUNT));
-    marey_table_u64(out, cell(r, i, TOTAL_NS));
-    marey_table_u64(out, cell(r, i, SELF_NS));
+    MAREY__PUT_ROW(out, U64(cell(r, i, DEPTH)), STRING_N(name.as.text, name.len),
+                   U64(cell(r, i, COUNT)), U64(cell(r, i, TOTAL_NS)), U64(cell(r, i, SELF_NS)));
     if (share.is_null)
         marey_table_null(out);
     else
@@ -111,12 +102,8 @@ static size_t put_others(marey_table *out, const struct others *others, uint64_t
         return 0;
     const int len =
         snprintf(name, sizeof name, "(%" PRIu64 " other%s)", others->n, others->n == 1 ? "" : "s");
-    marey_table_u64(out, depth);
-    marey_table_text(out, name, (size_t)len);
-    marey_table_u64(out, others->count);
-    marey_table_u64(out, others->total_ns);
-    marey_table_u64(out, others->total_ns);
-    marey_table_f64(out, others->share);
+    MAREY__PUT_ROW(out, U64(depth), STRING_N(name, (size_t)len), U64(others->count),
+                   U64(others->total_ns), U64(others->total_ns), F64(others->share));
     return 1;
 }
 
@@ -161,12 +148,7 @@ static bool reduce(struct reduction *r, size_t n_most, marey_table *out, size_t 
         add_up_others(r);
         *n_others = put_rows(out, r, path);
     }
-    marey__free(path);
-    marey__free(r->parents);
-    marey__free(r->weights);
-    marey__free(r->sorted);
-    marey__free(r->is_kept);
-    marey__free(r->others);
+    MAREY__FREE_ALL(path, r->parents, r->weights, r->sorted, r->is_kept, r->others);
     return ok && marey_table_status(out) == MAREY_OK;
 }
 

@@ -10,8 +10,6 @@
 #ifndef MAREY_PRESENT_TEXT_INTERNAL_H
 #define MAREY_PRESENT_TEXT_INTERNAL_H
 
-#include <stdbool.h>
-
 #include "base/internal.h"
 #include "present/draw/internal.h"
 #include <marey/stacks.h>

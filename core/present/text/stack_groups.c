@@ -2,8 +2,6 @@
  * Equal stacks have equal numbers in a store, whatever process they are of. So a group is a run of equal numbers, and what
  * two stacks share is their nearest common ancestor in the store's tree.
  */
-#include <stdlib.h>
-
 #include "present/text/internal.h"
 
 /* ---- who leads ---- */
@@ -38,32 +36,12 @@ static bool leads(const struct marey_sampler_stacks *stacks,
 
 /* ---- members, and groups of them ---- */
 
-static int by_i64(int64_t a, int64_t b)
-{
-    return a < b ? -1 : a > b;
-}
+MAREY__ORDER(by_stack, struct marey__stack_member,
+             MAREY__UP(seen->stack) MAREY__DOWN(leads) MAREY__UP(process->rank)
+                 MAREY__UP(process->pid) MAREY__DOWN(thread->is_main) MAREY__UP(thread->tid))
 
-static int by_stack(const void *a, const void *b)
-{
-    const struct marey__stack_member *p = a, *q = b;
-    const int orders[] = {
-        by_i64(p->seen->stack, q->seen->stack),         by_i64(q->leads, p->leads),
-        by_i64(p->process->rank, q->process->rank),     by_i64(p->process->pid, q->process->pid),
-        by_i64(q->thread->is_main, p->thread->is_main), by_i64(p->thread->tid, q->thread->tid),
-    };
-    for (size_t i = 0; i < MAREY__COUNT_OF(orders); i++)
-        if (orders[i] != 0)
-            return orders[i];
-    return 0;
-}
-
-static int by_weight(const void *a, const void *b)
-{
-    const struct marey__stack_group *p = a, *q = b;
-    const int orders[] = {by_i64((int64_t)q->n_leading, (int64_t)p->n_leading),
-                          by_i64((int64_t)q->n, (int64_t)p->n), by_i64(p->stack, q->stack)};
-    return orders[0] != 0 ? orders[0] : orders[1] != 0 ? orders[1] : orders[2];
-}
+MAREY__ORDER(by_weight, struct marey__stack_group,
+             MAREY__DOWN(n_leading) MAREY__DOWN(n) MAREY__UP(stack))
 
 static void collect(struct marey_stack_groups *groups)
 {
@@ -154,7 +132,5 @@ void marey_stack_groups_destroy(marey_stack_groups *groups)
 {
     if (groups == NULL)
         return;
-    marey__free(groups->members);
-    marey__free(groups->groups);
-    marey__free(groups);
+    MAREY__FREE_ALL(groups->members, groups->groups, groups);
 }

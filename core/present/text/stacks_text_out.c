@@ -11,9 +11,7 @@
  *       ... 1 outer frame as the majority has it
  */
 #include <inttypes.h>
-#include <string.h>
 
-#include "present/draw/internal.h"
 #include "present/text/internal.h"
 #include "sampler/loop/internal.h"
 
@@ -149,8 +147,7 @@ static marey_status put_frame(struct writer *writer, const struct marey_samples_
         marey__text_put(line, place.data, place.len, room);
         marey__buf_puts(line, ")");
     }
-    line->failed |= place.failed;
-    marey__buf_fini(&place);
+    marey__buf_end(&place, line);
     return marey__lines_end(&writer->lines);
 }
 

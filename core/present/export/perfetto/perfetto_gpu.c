@@ -9,11 +9,8 @@
  * A piece of work is a begin and an end, with times on the trace's own clock: the end may lie behind the begin of the
  * next, and the deltas of a sequence never go back.
  */
-#include "analyze/device/internal.h"
 #include "codec/internal.h"
 #include "present/export/perfetto/internal.h"
-
-#include <stdio.h>
 
 enum {
     MAX_ROWS = 64,  /* what does not fit shares the last */

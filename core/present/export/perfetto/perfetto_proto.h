@@ -7,8 +7,6 @@
 #ifndef MAREY_PERFETTO_PROTO_H
 #define MAREY_PERFETTO_PROTO_H
 
-#include <string.h>
-
 #include "base/internal.h"
 
 enum { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2 };

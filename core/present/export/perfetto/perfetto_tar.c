@@ -12,8 +12,6 @@
 #include "present/export/perfetto/internal.h"
 #include "present/export/perfetto/tar_internal.h"
 
-#include <stdio.h>
-
 #define MANIFEST "perfetto_manifest.json"
 
 /* An archive of one recording is the same whenever it is made. */
@@ -55,12 +53,10 @@ static void put_file(struct marey__buf *buf, const struct marey_process *process
 {
     char name[MAREY__TAR_NAME];
     entry_name(name, process, number);
-    marey__buf_printf(buf, "%s\n{\"path\":\"%s\"", number != 0 ? "," : "", name);
-    if (process->host[0] != '\0') {
-        marey__buf_puts(buf, ",\"machine\":{\"name\":");
-        marey__json_put(buf, process->host, strlen(process->host));
-        marey__buf_puts(buf, "}");
-    }
+    marey__buf_puts(buf, number != 0 ? "," : "");
+    marey__json_printf(buf, "\n{'path':%s", name);
+    if (process->host[0] != '\0')
+        marey__json_printf(buf, ",'machine':{'name':%s}", process->host);
     marey__buf_puts(buf, "}");
 }
 

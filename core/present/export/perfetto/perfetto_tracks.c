@@ -383,8 +383,7 @@ static void put_edge(struct marey__export *x, const struct marey__span *span, ui
     if (type == TYPE_BEGIN) {
         marey__span_name(x, &name, span);
         pb_text(buf, EVENT_NAME, name.data, name.len);
-        buf->failed |= name.failed;
-        marey__buf_fini(&name);
+        marey__buf_end(&name, buf);
     }
     if (type == TYPE_BEGIN && (span->flags & MAREY__ITERATION_WARMUP) != 0)
         marey__perfetto_annotate_true(buf, "warmup");

@@ -3,7 +3,7 @@
  *
  *   sqlite.c          the format: walks events with a stack, so that parents and self times are known
  *   sqlite_rows.c     rows of ranges, a window at a time
- *   sqlite_tables.c, sqlite_energy.c   the other tables
+ *   sqlite_tables.c   the other tables
  *   sqlite_schema.c   tables and views in SQL, opening and closing
  *   sqlite_file.c     a file descriptor as SQLite's file          sqlite_missing.c   builds without SQLite
  *
@@ -130,24 +130,10 @@ static inline uint32_t marey__db_lane(const struct marey__export *x, uint32_t la
     return x->n_lanes_before + lane + 1;
 }
 
-/* ---- sqlite_energy.c ---- */
-
 /* The tables of energy, where some was measured. Reads the recordings for it. */
 void marey__db_put_energy(const struct marey__export *x, struct marey__db *db);
 
 /* ---- sqlite_tables.c ---- */
-
-/* A payload as a value of SQLite. */
-struct marey__db_value {
-    int type; /* SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB, SQLITE_NULL */
-    int len;
-    int64_t number;
-    double real;
-    const char *text; /* lent by the payload, or `digits` */
-    char digits[24];
-};
-void marey__db_value_of(struct marey__db *db, const struct marey__payload *payload,
-                        struct marey__db_value *value);
 
 /* A value of a row. */
 enum marey__db_kind {
@@ -156,7 +142,6 @@ enum marey__db_kind {
     MAREY__DB_REAL,
     MAREY__DB_TEXT,
     MAREY__DB_BLOB,
-    MAREY__DB_PAYLOAD
 };
 struct marey__db_cell {
     enum marey__db_kind kind;
@@ -164,7 +149,6 @@ struct marey__db_cell {
         int64_t number;
         double real;
         const char *text; /* becomes valid UTF-8 */
-        const struct marey__payload *payload;
     };
     size_t len; /* of the text */
 };
@@ -183,13 +167,17 @@ static inline int64_t marey__db_new_id(struct marey__db *db)
     return db->next_id++;
 }
 
+/* A payload, which lends its text; `digits` of a number that no INTEGER holds. */
+struct marey__db_cell marey__db_payload(struct marey__db *db, const struct marey__payload *payload,
+                                        char digits[MAREY__NUMBER_ROOM]);
+/* Run a statement with these values. */
+void marey__db_run(struct marey__db *db, sqlite3_stmt *insert, const struct marey__db_cell *cells,
+                   size_t n);
 /* Insert a row: MAREY__DB_INSERT(db, LAUNCH, DB_INT(range), DB_INT(correlation)). */
-void marey__db_insert_cells(struct marey__db *db, enum marey__db_table table,
-                            const struct marey__db_cell *cells, size_t n);
 #define MAREY__DB_INSERT(db, table, ...)                                                           \
-    marey__db_insert_cells(db, MAREY__DB_##table, (const struct marey__db_cell[]){__VA_ARGS__},    \
-                           sizeof(struct marey__db_cell[]){__VA_ARGS__} /                          \
-                               sizeof(struct marey__db_cell))
+    marey__db_run(db, (db)->inserts[MAREY__DB_##table],                                            \
+                  (const struct marey__db_cell[]){__VA_ARGS__},                                    \
+                  sizeof(struct marey__db_cell[]){__VA_ARGS__} / sizeof(struct marey__db_cell))
 
 void marey__db_put_meta(struct marey__export *x, struct marey__db *db);
 /* Sentences about recordings and processes. */

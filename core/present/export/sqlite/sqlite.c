@@ -80,8 +80,7 @@ static marey_status on_process(struct marey__export *x)
 
 static void forget_process(struct marey__db *db)
 {
-    marey__free(db->skip);
-    marey__free(db->n_on_stack);
+    MAREY__FREE_ALL(db->skip, db->n_on_stack);
     db->skip = NULL;
     db->n_on_stack = NULL;
 }
@@ -197,6 +196,7 @@ static void on_mark(struct marey__export *x, struct marey__export_lane *lane, ui
                     uint32_t site, const struct marey__payload *payload)
 {
     struct marey__db *db = db_of(x);
+    char digits[MAREY__NUMBER_ROOM];
     const int64_t around =
         has_frame(lane, lane->stack.n_open) ? frame_at(lane, lane->stack.n_open)->id : 0;
     if (is_left_out(x, site))
@@ -204,8 +204,7 @@ static void on_mark(struct marey__export *x, struct marey__export_lane *lane, ui
     const uint32_t id = marey__db_site(x, db, site);
     MAREY__DB_INSERT(db, MARK, DB_INT(marey__db_new_id(db)),
                      DB_INT(marey__db_lane(x, lane->stack.info->lane)), DB_NOT_0(around),
-                     DB_INT(id), DB_INT(ns - x->origin_ns),
-                     DB_CELL(.kind = MAREY__DB_PAYLOAD, .payload = payload));
+                     DB_INT(id), DB_INT(ns - x->origin_ns), marey__db_payload(db, payload, digits));
 }
 
 static void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,9 +27,10 @@ static struct marey__db_file *file_of(sqlite3_file *base)
     return ((struct handle *)base)->file;
 }
 
-static int on_close(sqlite3_file *base)
+/* What closes it is who opened it; it has no size of sectors and no abilities that matter: all 0. */
+static int on_nothing(sqlite3_file *base)
 {
-    (void)base; /* the descriptor is closed by who opened it */
+    (void)base;
     return SQLITE_OK;
 }
 
@@ -104,21 +104,9 @@ static int on_control(sqlite3_file *base, int what, void *arg)
     return SQLITE_NOTFOUND;
 }
 
-static int on_sector_size(sqlite3_file *base)
-{
-    (void)base;
-    return 4096;
-}
-
-static int on_characteristics(sqlite3_file *base)
-{
-    (void)base;
-    return 0;
-}
-
 static const sqlite3_io_methods methods = {
     .iVersion = 1,
-    .xClose = on_close,
+    .xClose = on_nothing,
     .xRead = on_read,
     .xWrite = on_write,
     .xTruncate = on_truncate,
@@ -128,8 +116,8 @@ static const sqlite3_io_methods methods = {
     .xUnlock = on_sync_or_lock,
     .xCheckReservedLock = on_check_lock,
     .xFileControl = on_control,
-    .xSectorSize = on_sector_size,
-    .xDeviceCharacteristics = on_characteristics,
+    .xSectorSize = on_nothing,
+    .xDeviceCharacteristics = on_nothing,
 };
 
 /* ---- the file system around it ---- */
@@ -147,76 +135,28 @@ static int on_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *base, int f
     return SQLITE_OK;
 }
 
-static int on_delete(sqlite3_vfs *vfs, const char *path, int sync_dir)
-{
-    (void)vfs, (void)path, (void)sync_dir;
-    return SQLITE_OK;
-}
-
-static int on_access(sqlite3_vfs *vfs, const char *path, int flags, int *is_there)
-{
-    (void)vfs, (void)path, (void)flags;
-    *is_there = 0;
-    return SQLITE_OK;
-}
-
+/* Below a file there is none, so that no journal is found. */
 static int on_full_path(sqlite3_vfs *vfs, const char *path, int cap, char *full)
 {
     (void)vfs;
-    snprintf(full, (size_t)cap, "%s", path);
+    snprintf(full, (size_t)cap, "/dev/null/%s", path);
     return SQLITE_OK;
 }
 
-/* The library asks its default file system for random numbers; these two are here for completeness. */
-static int on_randomness(sqlite3_vfs *vfs, int len, char *bytes)
-{
-    (void)vfs;
-    memset(bytes, 0, (size_t)len);
-    return len;
-}
-
-static int on_sleep(sqlite3_vfs *vfs, int us)
-{
-    (void)vfs;
-    return us;
-}
-
-static int on_time(sqlite3_vfs *vfs, double *julian_day)
-{
-    (void)vfs;
-    *julian_day = 2440587.5; /* 1970: nothing in the file depends on when it was written */
-    return SQLITE_OK;
-}
-
-static int on_last_error(sqlite3_vfs *vfs, int len, char *text)
-{
-    if (len > 0)
-        text[0] = '\0';
-    return ((const struct marey__db_file *)vfs->pAppData)->error;
-}
-
-/* Names are per process and exports may run side by side, so each has its own. */
+/* The system's, but for opening. Names are per process and exports may run side by side, so each has its own. */
 static marey_status register_vfs(struct marey__db_file *file)
 {
+    const sqlite3_vfs *const unix_vfs = sqlite3_vfs_find("unix");
+    if (unix_vfs == NULL)
+        return marey__fail(MAREY_EUNAVAILABLE, "this SQLite has no file system");
     snprintf(file->vfs_name, sizeof file->vfs_name, "marey-%p", (void *)file);
-    file->vfs = (sqlite3_vfs){
-        .iVersion = 1,
-        .szOsFile = sizeof(struct handle),
-        .mxPathname = 64,
-        .zName = file->vfs_name,
-        .pAppData = file,
-        .xOpen = on_open,
-        .xDelete = on_delete,
-        .xAccess = on_access,
-        .xFullPathname = on_full_path,
-        .xRandomness = on_randomness,
-        .xSleep = on_sleep,
-        .xCurrentTime = on_time,
-        .xGetLastError = on_last_error,
-    };
-    if (sqlite3_vfs_register(&file->vfs, 0) != SQLITE_OK)
-        return marey__no_memory();
-    return MAREY_OK;
+    file->vfs = *unix_vfs;
+    file->vfs.szOsFile = sizeof(struct handle);
+    file->vfs.zName = file->vfs_name;
+    file->vfs.pAppData = file;
+    file->vfs.xOpen = on_open;
+    file->vfs.xFullPathname = on_full_path;
+    return sqlite3_vfs_register(&file->vfs, 0) == SQLITE_OK ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- which descriptor ---- */

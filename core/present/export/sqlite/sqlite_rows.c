@@ -109,65 +109,40 @@ static int on_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
 
 static void put_payload(sqlite3_context *ctx, struct marey__db *db, uint32_t place)
 {
-    struct marey__payload payload;
-    const char *stored = db->ranges.payloads.data + place - 1;
-    memcpy(&payload, stored, sizeof payload);
-    payload.text = stored + sizeof payload;
-    struct marey__db_value value;
-    marey__db_value_of(db, &payload, &value);
-    if (value.type == SQLITE_INTEGER)
-        sqlite3_result_int64(ctx, value.number);
-    else if (value.type == SQLITE_FLOAT)
-        sqlite3_result_double(ctx, value.real);
-    else if (value.type == SQLITE_TEXT)
-        sqlite3_result_text(ctx, value.text, value.len, SQLITE_TRANSIENT);
-    else if (value.type == SQLITE_BLOB)
-        sqlite3_result_blob(ctx, value.text, value.len, SQLITE_TRANSIENT);
-}
-
-static void put_if(sqlite3_context *ctx, bool is_known, int64_t number)
-{
-    if (is_known) /* a column without a result is NULL */
-        sqlite3_result_int64(ctx, number);
+    const struct marey__payload payload = marey__payload_at(db->ranges.payloads.data + place - 1);
+    char digits[MAREY__NUMBER_ROOM];
+    const struct marey__db_cell cell = marey__db_payload(db, &payload, digits);
+    if (cell.kind == MAREY__DB_INTEGER)
+        sqlite3_result_int64(ctx, cell.number);
+    else if (cell.kind == MAREY__DB_REAL)
+        sqlite3_result_double(ctx, cell.real);
+    else if (cell.kind == MAREY__DB_TEXT)
+        sqlite3_result_text(ctx, cell.text, (int)cell.len, SQLITE_TRANSIENT);
+    else if (cell.kind == MAREY__DB_BLOB)
+        sqlite3_result_blob(ctx, cell.text, (int)cell.len, SQLITE_TRANSIENT);
 }
 
 static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *ctx, int column)
 {
+    enum { PARENT = 2, DURATION = 7, PAYLOAD = 9 };
+    static const struct {
+        uint8_t offset, size;
+    } numbers[PAYLOAD] = {
+#define NUMBER_OF(field)                                                                           \
+    {offsetof(struct marey__db_range, field), sizeof((struct marey__db_range *)0)->field}
+        NUMBER_OF(id),       NUMBER_OF(thread),      NUMBER_OF(parent),
+        NUMBER_OF(depth),    NUMBER_OF(recursion),   NUMBER_OF(site),
+        NUMBER_OF(start_ns), NUMBER_OF(duration_ns), NUMBER_OF(self_ns)};
     const struct marey__db_range *row = &rows_of(cursor)->rows[((struct cursor *)cursor)->at];
-    const bool has_ended = row->duration_ns != MAREY__DB_UNKNOWN;
-    switch (column) {
-    case 0:
-        put_if(ctx, true, row->id);
-        break;
-    case 1:
-        put_if(ctx, true, row->thread);
-        break;
-    case 2:
-        put_if(ctx, row->parent != 0, row->parent);
-        break;
-    case 3:
-        put_if(ctx, true, row->depth);
-        break;
-    case 4:
-        put_if(ctx, true, row->recursion);
-        break;
-    case 5:
-        put_if(ctx, true, row->site);
-        break;
-    case 6:
-        put_if(ctx, true, (int64_t)row->start_ns);
-        break;
-    case 7:
-        put_if(ctx, has_ended, (int64_t)row->duration_ns);
-        break;
-    case 8:
-        put_if(ctx, has_ended, (int64_t)row->self_ns);
-        break;
-    default:
-        if (row->payload != 0)
-            put_payload(ctx, ((struct vtab *)cursor->pVtab)->db, row->payload);
-        break;
-    }
+    uint64_t number = 0;
+    if (column == PAYLOAD && row->payload != 0)
+        put_payload(ctx, ((struct vtab *)cursor->pVtab)->db, row->payload);
+    /* A column without a result is NULL. */
+    if (column == PAYLOAD || (column == PARENT && row->parent == 0) ||
+        (column >= DURATION && row->duration_ns == MAREY__DB_UNKNOWN))
+        return SQLITE_OK;
+    memcpy(&number, (const char *)row + numbers[column].offset, numbers[column].size);
+    sqlite3_result_int64(ctx, (int64_t)number);
     return SQLITE_OK;
 }
 

@@ -3,7 +3,6 @@
  * change both, and SCHEMA_VERSION when an old query would no longer work.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "present/export/sqlite/internal.h"
 

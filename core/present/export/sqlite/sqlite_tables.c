@@ -1,6 +1,4 @@
 /* Everything but ranges: one INSERT for each row. Text that goes into the database is valid UTF-8 without NULs. */
-#include <stdio.h>
-
 #include "present/export/sqlite/internal.h"
 
 /* ---- values ---- */
@@ -43,53 +41,27 @@ static void bind_bytes(struct marey__db *db, sqlite3_stmt *insert, int column, c
 }
 
 /* A text that would not come out as it went in is left as it is, but a BLOB. */
-static void value_of_text(struct marey__db *db, const struct marey__payload *payload,
-                          struct marey__db_value *value)
+struct marey__db_cell marey__db_payload(struct marey__db *db, const struct marey__payload *payload,
+                                        char digits[MAREY__NUMBER_ROOM])
 {
-    value->type = clean_text(db, payload->text, payload->len) ? SQLITE_TEXT : SQLITE_BLOB;
-    value->text = payload->text;
-    value->len = (int)payload->len;
-}
-
-void marey__db_value_of(struct marey__db *db, const struct marey__payload *payload,
-                        struct marey__db_value *value)
-{
-    *value = (struct marey__db_value){.type = SQLITE_NULL};
     const uint32_t type = payload != NULL ? payload->type : 0;
-    if (type == MAREY_PAYLOAD_I64 || (type == MAREY_PAYLOAD_U64 && payload->bits <= INT64_MAX)) {
-        value->type = SQLITE_INTEGER;
-        value->number = (int64_t)payload->bits;
-    } else if (type == MAREY_PAYLOAD_U64) { /* more than an INTEGER holds: the digits */
-        value->type = SQLITE_TEXT;
-        value->text = value->digits;
-        value->len =
-            snprintf(value->digits, sizeof value->digits, "%llu", (unsigned long long)payload->bits);
-    } else if (type == MAREY_PAYLOAD_F64) {
-        value->type = SQLITE_FLOAT;
-        memcpy(&value->real, &payload->bits, sizeof value->real);
-    } else if (type == MAREY_PAYLOAD_TEXT) {
-        value_of_text(db, payload, value);
+    double real;
+    if (type == MAREY_PAYLOAD_I64 || (type == MAREY_PAYLOAD_U64 && payload->bits <= INT64_MAX))
+        return DB_INT(payload->bits);
+    if (type == MAREY_PAYLOAD_U64)
+        return DB_BYTES(digits, (size_t)(marey__u64_text(digits, payload->bits) - digits));
+    if (type == MAREY_PAYLOAD_F64) {
+        memcpy(&real, &payload->bits, sizeof real);
+        return DB_REAL(real);
     }
+    if (type != MAREY_PAYLOAD_TEXT)
+        return DB_CELL(.kind = MAREY__DB_NULL);
+    return DB_CELL(.kind = clean_text(db, payload->text, payload->len) ? MAREY__DB_TEXT
+                                                                       : MAREY__DB_BLOB,
+                   .text = payload->text, .len = payload->len);
 }
 
 /* ---- rows ---- */
-
-static void bind_payload(struct marey__db *db, sqlite3_stmt *insert, int column,
-                         const struct marey__payload *payload)
-{
-    struct marey__db_value value;
-    marey__db_value_of(db, payload, &value);
-    if (value.type == SQLITE_INTEGER)
-        sqlite3_bind_int64(insert, column, value.number);
-    else if (value.type == SQLITE_FLOAT)
-        sqlite3_bind_double(insert, column, value.real);
-    else if (value.type == SQLITE_TEXT)
-        sqlite3_bind_text(insert, column, value.text, value.len, SQLITE_TRANSIENT);
-    else if (value.type == SQLITE_BLOB)
-        sqlite3_bind_blob(insert, column, value.text, value.len, SQLITE_TRANSIENT);
-    else
-        sqlite3_bind_null(insert, column);
-}
 
 static void bind_cell(struct marey__db *db, sqlite3_stmt *insert, int column,
                       const struct marey__db_cell *cell)
@@ -102,16 +74,13 @@ static void bind_cell(struct marey__db *db, sqlite3_stmt *insert, int column,
         bind_bytes(db, insert, column, cell->text, cell->len);
     else if (cell->kind == MAREY__DB_BLOB)
         sqlite3_bind_blob64(insert, column, cell->text, cell->len, SQLITE_TRANSIENT);
-    else if (cell->kind == MAREY__DB_PAYLOAD)
-        bind_payload(db, insert, column, cell->payload);
     else
         sqlite3_bind_null(insert, column);
 }
 
-void marey__db_insert_cells(struct marey__db *db, enum marey__db_table table,
-                            const struct marey__db_cell *cells, size_t n)
+void marey__db_run(struct marey__db *db, sqlite3_stmt *insert, const struct marey__db_cell *cells,
+                   size_t n)
 {
-    sqlite3_stmt *const insert = db->inserts[table];
     for (size_t i = 0; i < n; i++)
         bind_cell(db, insert, (int)i + 1, &cells[i]);
     if (db->status == MAREY_OK && sqlite3_step(insert) != SQLITE_DONE)
@@ -260,8 +229,8 @@ void marey__db_put_span(struct marey__export *x, const struct marey__span *span)
         DB_INT(start_ns),
         DB_KNOWN(is_whole, duration_ns),
         span->samples > 0 ? DB_REAL(span->samples) : DB_KNOWN(false, 0)};
-    marey__db_insert_cells(db, is_epoch ? MAREY__DB_EPOCH : MAREY__DB_ITERATION, cells,
-                           MAREY__COUNT_OF(cells));
+    marey__db_run(db, db->inserts[is_epoch ? MAREY__DB_EPOCH : MAREY__DB_ITERATION], cells,
+                  MAREY__COUNT_OF(cells));
 }
 
 /*
@@ -269,6 +238,81 @@ void marey__db_put_span(struct marey__export *x, const struct marey__span *span)
  *
  * Ranges and GPU activity have ids of one sequence, so the tables about both have one column for either.
  */
+
+/* ---- joules, where some were measured: tables energy_runs and so on, with columns as the tables have them ---- */
+
+/* Create the table and prepare the statement that inserts into it; NULL on failure. Names of columns are our own. */
+static sqlite3_stmt *make_table(struct marey__db *db, const marey_table *table)
+{
+    struct marey__buf create = {0}, insert = {0};
+    sqlite3_stmt *made = NULL;
+    marey__buf_printf(&create, "CREATE TABLE energy_%s", marey_table_name(table));
+    marey__buf_printf(&insert, "INSERT INTO energy_%s VALUES", marey_table_name(table));
+    for (size_t c = 0; c < marey_table_n_columns(table); c++) {
+        marey__buf_printf(&create, "%s%s", c == 0 ? "(" : ", ", marey_table_column(table, c)->name);
+        marey__buf_puts(&insert, c == 0 ? "(?" : ",?");
+    }
+    marey__buf_put(&create, ")", 2);
+    marey__buf_put(&insert, ")", 2);
+    if (create.failed || insert.failed)
+        db->status = marey__no_memory();
+    else if (sqlite3_exec(db->sqlite, create.data, NULL, NULL, NULL) != SQLITE_OK ||
+             sqlite3_prepare_v2(db->sqlite, insert.data, -1, &made, NULL) != SQLITE_OK)
+        marey__db_fail(db);
+    marey__buf_fini(&create);
+    marey__buf_fini(&insert);
+    return made;
+}
+
+static struct marey__db_cell cell_of(const marey_table *table, size_t row, size_t column)
+{
+    const struct marey_cell cell = marey_table_cell(table, row, column);
+    const enum marey_type type = marey_table_column(table, column)->type;
+    if (cell.is_null)
+        return DB_CELL(.kind = MAREY__DB_NULL);
+    return type == MAREY_TYPE_TEXT  ? DB_BYTES(cell.as.text, cell.len)
+           : type == MAREY_TYPE_F64 ? DB_REAL(cell.as.f64)
+                                    : DB_INT(cell.as.i64);
+}
+
+static void put_rows(struct marey__db *db, const marey_table *table)
+{
+    enum { MAX_COLUMNS = 64 };
+    struct marey__db_cell cells[MAX_COLUMNS];
+    const size_t n = MAREY__MIN(marey_table_n_columns(table), (size_t)MAX_COLUMNS);
+    sqlite3_stmt *const insert = make_table(db, table);
+    for (size_t row = 0; db->status == MAREY_OK && row < marey_table_n_rows(table); row++) {
+        for (size_t c = 0; c < n; c++)
+            cells[c] = cell_of(table, row, c);
+        marey__db_run(db, insert, cells, n);
+    }
+    sqlite3_finalize(insert);
+}
+
+void marey__db_put_energy(const struct marey__export *x, struct marey__db *db)
+{
+    const char *const filter = x->options->filter;
+    struct marey__buf setting = {0};
+    marey_report *report = NULL;
+    if (db->status != MAREY_OK || !marey_report_is_there("energy", x->recordings, x->n_recordings))
+        return;
+    marey__buf_printf(&setting, "filter=%s", filter != NULL ? filter : "");
+    marey__buf_put(&setting, "", 1);
+    const char *const settings[] = {filter != NULL ? setting.data : NULL, NULL};
+    const struct marey_report_options wants = {.settings = settings};
+    const marey_status status =
+        setting.failed
+            ? marey__no_memory()
+            : marey_report_create("energy", x->recordings, x->n_recordings, &wants, &report);
+    marey__buf_fini(&setting);
+    if (status != MAREY_OK && status != MAREY_EFORMAT) /* counters without a reading are none */
+        db->status = status;
+    const marey_table *table;
+    for (size_t i = 0; report != NULL && (table = marey_report_table_at(report, i)) != NULL; i++)
+        if (db->status == MAREY_OK)
+            put_rows(db, table);
+    marey_report_destroy(report);
+}
 
 /* ---- what is known ---- */
 

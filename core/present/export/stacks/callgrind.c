@@ -13,9 +13,7 @@
  * Samples have no counts: theirs are 0, and a comment says so.
  */
 #include <inttypes.h>
-#include <string.h>
 
-#include "present/export/internal.h"
 #include "present/export/stacks/internal.h"
 
 struct dump {
@@ -36,8 +34,7 @@ static void put_text(struct marey__buf *line, const char *text)
         if ((unsigned char)clean.data[i] < ' ')
             clean.data[i] = ' ';
     marey__buf_put(line, clean.data, clean.len);
-    line->failed |= clean.failed;
-    marey__buf_fini(&clean);
+    marey__buf_end(&clean, line);
 }
 
 /* "fl=(3) name" the first time, "fl=(3)" from then on. */

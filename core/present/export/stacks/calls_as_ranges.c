@@ -2,8 +2,6 @@
  * Calls as ranges, for exports that draw time: the importers' way from sums by path to a recording. A path is one range for
  * all its calls; the tree has how long they took together and not when, so children lie one after the other.
  */
-#include <string.h>
-
 #include "analyze/samples/internal.h"
 #include "present/export/stacks/internal.h"
 #include <marey/samples_report.h>
@@ -186,9 +184,7 @@ marey_status marey__calls_as_ranges(marey_recording *const *recordings, size_t n
     l.frames.names_lines = true;
     const marey_status status =
         marey__make_recording("calls", marey_recording_name(recordings[0]), lay_calls, &l, out);
-    marey__free(l.frame_of);
-    marey__free(l.path_of);
-    marey__free(l.roots);
+    MAREY__FREE_ALL(l.frame_of, l.path_of, l.roots);
     marey__paths_fini(&l.paths);
     marey__frames_fini(&l.frames);
     marey__calls_fini(&l.calls);

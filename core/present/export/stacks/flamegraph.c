@@ -517,8 +517,7 @@ static marey_status on_whole(struct marey__export *x, marey_recording *const *re
     marey__stack_export_fini(&f.e);
     for (size_t s = 0; s < MAREY__N_SIDES; s++)
         marey__free(f.titles[s]);
-    marey__free(f.boxes);
-    marey__free(f.gone);
+    MAREY__FREE_ALL(f.boxes, f.gone);
     marey__buf_fini(&f.buf);
     return status;
 }

@@ -2,8 +2,6 @@
  * What files of calls have in common: a row for each function as a file calls it, and who called whom. Two functions of one
  * file, line and name are one row, because readers of such a file cannot distinguish them.
  */
-#include <string.h>
-
 #include "present/export/stacks/internal.h"
 
 static void add_sum(struct marey__call_sum *into, const struct marey__call_sum *from)
@@ -56,21 +54,9 @@ static bool make_rows(struct marey__function_rows *files, const struct marey__ca
     return done;
 }
 
-static int by_callee(const void *a, const void *b)
-{
-    const struct marey__call_edge *const x = a, *const y = b;
-    if (x->callee != y->callee)
-        return x->callee < y->callee ? -1 : 1;
-    return x->caller < y->caller ? -1 : x->caller > y->caller;
-}
+MAREY__ORDER(by_callee, struct marey__call_edge, MAREY__UP(callee) MAREY__UP(caller))
 
-static int by_caller(const void *a, const void *b)
-{
-    const struct marey__call_edge *const x = a, *const y = b;
-    if (x->caller != y->caller)
-        return x->caller < y->caller ? -1 : 1;
-    return x->callee < y->callee ? -1 : x->callee > y->callee;
-}
+MAREY__ORDER(by_caller, struct marey__call_edge, MAREY__UP(caller) MAREY__UP(callee))
 
 /* In order, and those that are one between rows made one. */
 static void make_edges(struct marey__function_rows *files, struct marey__call_sums *sums,
@@ -125,8 +111,7 @@ marey_status marey__function_rows_init(struct marey__function_rows *files,
 
 void marey__function_rows_fini(struct marey__function_rows *files)
 {
-    marey__free(files->rows);
-    marey__free(files->edges);
+    MAREY__FREE_ALL(files->rows, files->edges);
     marey__arena_fini(&files->texts);
     marey__calls_fini(&files->calls);
     *files = (struct marey__function_rows){0};

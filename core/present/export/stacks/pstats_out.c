@@ -8,9 +8,6 @@
  * A function that was called with other arguments is another row, where signatures were recorded. Samples have no counts:
  * their calls are 0, for which pstats leaves the time per call empty.
  */
-#include <string.h>
-
-#include "present/export/internal.h"
 #include "present/export/stacks/internal.h"
 
 struct dump {
@@ -56,8 +53,7 @@ static void put_text(struct marey__buf *bytes, const char *text)
     marey__buf_puts(bytes, "u");
     put_u32(bytes, (uint32_t)clean.len);
     marey__buf_put(bytes, clean.data, clean.len);
-    bytes->failed |= clean.failed;
-    marey__buf_fini(&clean);
+    marey__buf_end(&clean, bytes);
 }
 
 static void put_tuple(struct marey__buf *bytes, uint32_t n)

@@ -6,11 +6,7 @@
  * A line is a stack with its lines; the number says how many samples had it. Where there are several processes each stack
  * begins with them, as with --subprocesses, and with the option `by` set to "thread" the thread follows, as with --threads.
  */
-#include <string.h>
-
 #include "analyze/samples/internal.h"
-#include "base/internal.h"
-#include "present/export/internal.h"
 #include "present/export/stacks/internal.h"
 
 /* Samples of a stack; of a process or thread where these are written. */
@@ -129,15 +125,7 @@ static bool put_line(struct writing *w, struct marey__buf *text, const struct li
 }
 
 /* The heaviest first. */
-static int by_count(const void *a, const void *b)
-{
-    const struct line *const x = a, *const y = b;
-    if (x->n != y->n)
-        return x->n < y->n ? 1 : -1;
-    if (x->owner != y->owner)
-        return x->owner < y->owner ? -1 : 1;
-    return x->stack < y->stack ? -1 : x->stack > y->stack;
-}
+MAREY__ORDER(by_count, struct line, MAREY__DOWN(n) MAREY__UP(owner) MAREY__UP(stack))
 
 static marey_status write_lines(struct writing *w)
 {

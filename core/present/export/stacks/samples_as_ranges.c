@@ -3,10 +3,6 @@
  * without a break. What a round finds is drawn back to the round before, whose gaps are random; after a longer pause, and of
  * threads that the round before has not seen, it is drawn for the time that it represents.
  */
-#include <stdio.h>
-#include <string.h>
-
-#include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
 #include "present/export/stacks/internal.h"
 
@@ -236,10 +232,7 @@ marey_status marey__samples_as_ranges(marey_recording *const *recordings, size_t
         MAREY__SAMPLES_SOURCE, marey_recording_name(recordings[0]), lay_samples, &l, out);
     for (size_t i = 0; l.threads != NULL && i < l.n_threads; i++)
         marey__free(l.threads[i].open);
-    marey__free(l.threads);
-    marey__free(l.frame_of);
-    marey__free(l.rounds);
-    marey__free(l.functions);
+    MAREY__FREE_ALL(l.threads, l.frame_of, l.rounds, l.functions);
     marey__frames_fini(&l.frames);
     marey__samples_fini(&set);
     return status;

@@ -76,17 +76,13 @@ static inline uint32_t frame_of(struct marey__export *x, uint32_t site)
 
 static void put_frame(struct marey__buf *buf, const struct marey_site_info *site)
 {
-    marey__buf_puts(buf, "{\"name\":");
-    if (site->name_len != 0)
-        marey__json_put(buf, site->name, site->name_len);
-    else
-        marey__buf_puts(buf, "\"(unnamed)\"");
-    if (site->file[0] != '\0') {
-        marey__buf_puts(buf, ",\"file\":");
-        marey__json_put(buf, site->file, strlen(site->file));
-        if (site->line != 0)
-            marey__buf_printf(buf, ",\"line\":%u", site->line);
-    }
+    const bool has_name = site->name_len != 0;
+    marey__json_printf(buf, "{'name':%.*s", has_name ? (int)site->name_len : 9,
+                       has_name ? site->name : "(unnamed)");
+    if (site->file[0] != '\0')
+        marey__json_printf(buf, ",'file':%s", site->file);
+    if (site->file[0] != '\0' && site->line != 0)
+        marey__json_printf(buf, ",'line':%u", site->line);
     marey__buf_puts(buf, "}");
 }
 

@@ -1,6 +1,4 @@
 /* Stacks with the time of each call, a line each, for flamegraph.pl and its like: as torch's export_stacks() writes them. */
-#include <string.h>
-
 #include "analyze/operators/internal.h"
 
 /* A call that has a line, by the time it began. */
@@ -9,13 +7,7 @@ struct line {
     uint32_t order, stack;
 };
 
-static bool line_before(const void *a, const void *b)
-{
-    const struct line *x = a, *y = b;
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns < y->begin_ns;
-    return x->end_ns != y->end_ns ? x->end_ns > y->end_ns : x->order < y->order;
-}
+MAREY__ORDER_RUNS(line_before, struct line, MAREY__UP(begin_ns) MAREY__DOWN(end_ns) MAREY__UP(order))
 
 static bool collect(const struct marey__operators *operators, bool of_device, struct line **lines,
                     size_t *n)
