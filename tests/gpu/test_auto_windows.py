@@ -192,8 +192,9 @@ print("".join(run.communicate()[0] for run in runs))
 sys.exit(max(run.returncode for run in runs))
 """
 
-# One process: before any tracing, after tracing that gave CUPTI back, after tracing that only let go of it.
+# One process, in turns: after tracing that gave CUPTI back, and after tracing that only let go of it, as with graphs.
 RESIDUE = """
+import ctypes
 from marey import _native
 def train():
     model = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(20)]).cuda()
@@ -216,17 +217,16 @@ def train():
         marey.gpu.stop()
     marey.start("residue.marey")
     run(50)
-    before = [run(100)]
-    window()
-    finalized = [run(100)]
-    window()
-    finalized.append(run(100))
+    before = [run(60)]
     _native.gpu_capture(True)
     _native.gpu_capture(False)
-    window()
-    kept = [run(100)]
-    window()
-    kept.append(run(100))
+    finalized, kept = [], []
+    for _ in range(8):
+        window()
+        kept.append(run(60))
+        path = next(line.split()[-1] for line in open("/proc/self/maps") if "libcupti" in line)
+        ctypes.CDLL(path).cuptiFinalize()
+        finalized.append(run(60))
     finish(before=before, finalized=finalized, kept=kept)
 train()
 """
@@ -297,7 +297,7 @@ class Run:
 def show_cost(result: dict[str, Any]) -> None:
     """By alternation: steps in windows against their neighbours, as a share of all steps."""
     traced, ms = set(result["traced"]), result["ms"]
-    inside = [ms[i] for i in traced if i >= 5]
+    inside = [ms[i] for i in traced if i >= 5]  # a step ends in the optimizer, so that what follows is of the next one
     # The steps around a window are its control; those right beside it may wait for its edges.
     near = [
         ms[i] for i in range(len(ms)) if i not in traced and i > 3 and any(3 <= abs(i - t) <= 12 for t in traced)
@@ -307,7 +307,8 @@ def show_cost(result: dict[str, Any]) -> None:
         print(f"{len(ms)} steps, traced: {sorted(traced)}")
         return
     base = statistics.median(near)
-    extra = sum(x - base for x in inside) + sum(max(0, x - base) for x in edges)
+    control = statistics.mean(min(x, 2 * base) for x in near)  # without the garbage collections of single steps
+    extra = sum(min(x, 4 * base) - control for x in inside) + sum(min(x, 4 * base) - control for x in edges)
     print(
         f"{len(ms)} steps, traced {sorted(traced)[:12]}... {len(traced)}; a step between windows {base:.3f} ms, in one "
         f"{statistics.median(inside):.3f}, beside one {statistics.median(edges):.3f}; in all "
@@ -337,7 +338,7 @@ def starved(folder: Path) -> None:
 
 
 def launches(folder: Path) -> None:
-    run = Run(folder, "launches", "600")
+    run = Run(folder, "launches", "1500")
     place = run.first["where"][0]
     check(f"the first finding is host-bound or sync-bound: {run.first['id']}", run.first["id"] in ("host-bound", "sync-bound"))
     lines = range(line_of("launches", "loss = model(batch)"), line_of("launches", "total += loss.item()") + 1)
@@ -383,7 +384,7 @@ def profiled(folder: Path) -> None:
         run = Run(folder, "profiled", graph, options="gpu.windows=20%", env={"TEARDOWN_CUPTI": teardown})
         n, inside = run.result.get("kernels", 0), run.result.get("inside", 0)
         check(f"torch.profiler has kernels at its own times: {inside} of {n}", 0 < n == inside)
-        check("windows came before it", run.result["traced"][:5] == [5, 6, 7, 8, 9])
+        check("windows came before it", {5, 6, 7, 8, 9} <= set(run.result["traced"]))
         if teardown == "1":
             check("and after it", max(run.result["traced"], default=0) > 40)
 
@@ -392,13 +393,16 @@ def pair(folder: Path) -> None:
     run = Run(folder, "pair")
     check("two processes", len(run.results) == 2)
     check("with the same windows", len({str(result["traced"]) for result in run.results}) == 1)
-    check("the first at step 5", run.result["traced"][:5] == [5, 6, 7, 8, 9])
+    check("the first at step 5", {5, 6, 7, 8, 9} <= set(run.result["traced"]))
 
 
 def residue(folder: Path) -> None:
     result = Run(folder, "residue", is_plain=True).result
     for name in ("before", "finalized", "kept"):
         print(f"a step, {name}: {[round(ms, 3) for ms in result.get(name, [])]} ms")
+    ratios = [kept / own for kept, own in zip(result.get("kept", []), result.get("finalized", []))]
+    if ratios:
+        print(f"what is left where CUPTI stays initialized: {(statistics.median(ratios) - 1) * 100:.1f} % of a step")
 
 
 def main() -> int:

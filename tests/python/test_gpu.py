@@ -219,6 +219,46 @@ def test_windows_are_at_the_same_steps_in_all_processes(run_gpu, tmp_path):
     assert without_first == by_hints[5:]
 
 
+def test_the_diagnosis_has_why_the_gpu_is_idle(run_gpu, tmp_path):
+    """Of each step 4 ms load data, then 20 kernels are launched in 4 ms; the GPU has next to nothing to do."""
+    run_gpu(
+        """
+import marey
+from marey import _native
+def spin(ms):
+    until = time.perf_counter() + ms / 1e3
+    while time.perf_counter() < until:
+        pass
+def load():
+    _native.phase_enter("data")
+    spin(4)
+    _native.phase_leave()
+for _ in range(60):
+    _native.step_hint(2, 0)
+    load()
+    _native.step_hint(3, 0, 8.0)
+    for _ in range(20):
+        launch("kernel")
+        spin(0.2)
+    _native.step_hint(1, 1)
+""",
+        command=[sys.executable, "-m", "marey", "run", "-q", "-o", "run.marey"],
+        env={"MAREY_OPTIONS": "gpu=1,gpu.windows=20%"},
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "marey", "report", tmp_path / "run.marey", "--diagnosis", "--json"], capture_output=True, text=True, check=True
+    )
+    diagnosis = json.loads(done.stdout)
+    device, found = diagnosis["device"], {finding["id"]: finding for finding in diagnosis["findings"]}
+    assert device["idle"] > 0.9
+    assert sum(device[key] for key in ("compute", "communication", "copy", "idle")) == pytest.approx(1, abs=1e-3)
+    assert set(found) == {"input-bound", "host-bound"}
+    assert 0.3 < found["input-bound"]["share"] < 0.7
+    assert 0.3 < found["host-bound"]["share"] < 0.7
+    assert found["input-bound"]["share"] + found["host-bound"]["share"] <= 1
+    assert "Kernels" not in found["host-bound"]["action"]  # gaps are longer than launches
+
+
 def test_cupti_that_is_taken_is_reported_once(run_gpu):
     done = run_gpu(
         STEPS

@@ -257,14 +257,18 @@ static void only_work_that_is_kept_counts_as_incomplete(void **state)
     (void)state;
     _Alignas(8) uint8_t record[256] = {MAREY__CUPTI_KERNEL}; /* begins and ends at 0 */
     const uint8_t *const records[] = {record};
-    struct marey_gpu_counts counts[3];
+    struct marey_gpu_counts counts[4];
     marey_gpu_counts_get(&counts[0]);
     marey__gpu_decode(records, 1);
     marey_gpu_counts_get(&counts[1]);
     marey__gpu.keep_from = 1;
+    marey__gpu_decode(records, 1); /* has no number: its launch has only begun */
+    marey_gpu_counts_get(&counts[3]);
+    record[MAREY__KERNEL_CORRELATION] = 1;
     marey__gpu_decode(records, 1);
     marey__gpu.keep_from = UINT64_MAX;
     marey_gpu_counts_get(&counts[2]);
+    assert_int_equal(counts[3].incomplete, counts[1].incomplete);
     assert_int_equal(counts[1].incomplete, counts[0].incomplete);
     assert_int_equal(counts[2].incomplete, counts[1].incomplete + 1);
 }

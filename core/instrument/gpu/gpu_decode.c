@@ -304,7 +304,8 @@ static bool decode(const uint8_t *record, struct work *out)
     if (!marey__gpu_is_earlier((uint32_t)out->correlation))
         return false;
     if (out->begin == 0 || out->end < out->begin) {
-        if (marey__gpu_keep_from() != UINT64_MAX)
+        /* A record without a number is one that CUPTI has only begun to fill: its launch is later. */
+        if (marey__gpu_keep_from() != UINT64_MAX && out->correlation != 0)
             marey__gpu_count(&counts->incomplete, 1);
         return false;
     }
