@@ -154,6 +154,7 @@ marey_status marey_export(marey_recording *const *recordings, size_t n, const ch
     if (options == NULL)
         options = &defaults;
     MAREY_TRY(find_format(name, &format));
+    MAREY_ASSERT(format != NULL);
     MAREY_TRY(check_options(format, options));
     if (options->calls && !marey__calls_are_there(recordings, n))
         return marey__fail(MAREY_EINVAL,

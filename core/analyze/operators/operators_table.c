@@ -91,6 +91,7 @@ bool marey__operators_sort(struct marey__operators *operators, const char *word)
         find_key(word != NULL                 ? word
                  : operators->has_device_time ? "self_device_time_total"
                                               : "self_cpu_time_total");
+    MAREY_ASSERT(key != NULL);
     const size_t n = operators->n_rows;
     struct sorted *order = marey__alloc((n + 1) * sizeof *order);
     struct marey__operator *rows = marey__alloc((n + 1) * sizeof *rows);

@@ -200,6 +200,7 @@ static marey_status end_due(struct marey__nest *nest, struct track *track, uint6
 
 static struct open_range *top_of(const struct track *track)
 {
+    MAREY_ASSERT(track != NULL);
     return &track->stack[track->depth - 1];
 }
 
