@@ -271,6 +271,24 @@ size_t marey_text_escape(const char *text, size_t len, char *into, size_t size)
     return needed;
 }
 
+ssize_t marey__read_all(int fd, void *to, size_t len, off_t at)
+{
+    size_t done = 0;
+    while (done < len) {
+        char *const next = (char *)to + done;
+        const ssize_t n =
+            at < 0 ? read(fd, next, len - done) : pread(fd, next, len - done, at + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
 static bool write_all(int fd, const char *at, size_t len)
 {
     while (len > 0) {

@@ -221,6 +221,11 @@ static inline bool marey__ends_with(const char *text, size_t len, const char *en
     return len >= n && memcmp(text + len - n, end, n) == 0;
 }
 
+static inline bool marey__is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* The last component of a path. */
 static inline const char *marey__base_name(const char *path)
 {
@@ -261,6 +266,8 @@ MAREY_PRIVATE_API bool marey__read_process_stat(int64_t pid, int64_t tid,
 
 /* write(2) until all is out; false with errno set. A limit on the size of files is EFBIG and not a signal. */
 MAREY_PRIVATE_API bool marey__write_all(int fd, const void *bytes, size_t len);
+/* Bytes from `at` on, or with -1 from where the file stands; fewer only at its end. -1 with errno set. */
+MAREY_PRIVATE_API ssize_t marey__read_all(int fd, void *to, size_t len, off_t at);
 
 /* ---- held_file.c: files that stay open inside the user's program ---- */
 
@@ -342,10 +349,8 @@ typedef bool marey__is_before(const void *a, const void *b);
 MAREY_WARN_UNUSED bool marey__sort_runs(void *base, size_t n, size_t size,
                                         marey__is_before *is_before);
 
-/* Open a file without a name for reading and writing, in TMPDIR, else /var/tmp, else /tmp; the caller closes it. */
-MAREY_WARN_UNUSED marey_status marey__temporary_open(int *fd);
-/* The same, in `folder` first, unless that is NULL. */
-MAREY_WARN_UNUSED marey_status marey__temporary_open_in(const char *folder, int *fd);
+/* Open a file without a name for reading and writing, in `folder` (NULL: none), else TMPDIR, else /var/tmp, else /tmp. */
+MAREY_WARN_UNUSED marey_status marey__temporary_open(const char *folder, int *fd);
 /* Make `bytes` the content of the file `path`. On failure an old file is as it was. Pipes and devices are written to. */
 MAREY_WARN_UNUSED marey_status marey__replace_file(const char *path, const void *bytes, size_t len);
 
@@ -483,6 +488,17 @@ static inline uint32_t marey__index_next(const struct marey__index *index, uint3
 /* Returns false on out of memory. */
 MAREY_PRIVATE_API bool marey__index_put(struct marey__index *index, uint32_t hash, uint32_t number);
 MAREY_PRIVATE_API void marey__index_fini(struct marey__index *index);
+
+/*
+ * The number of the element that begins with the variable `key`, appended when there is none as in a map by key, for keys
+ * from files: `seed` is a random one.
+ */
+#define MAREY__INDEX_NUMBER(index, seed, array, n, cap, key)                                       \
+    marey__index_number((index), (seed), &(array), &(n), &(cap), sizeof *(array), &(key),          \
+                        sizeof(key))
+MAREY_PRIVATE_API uint32_t marey__index_number(struct marey__index *index, uint64_t seed,
+                                               void *array, size_t *n, size_t *cap, size_t size,
+                                               const void *key, size_t key_size);
 
 /* ==== table ==== */
 

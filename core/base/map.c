@@ -127,6 +127,25 @@ bool marey__index_put(struct marey__index *index, uint32_t hash, uint32_t number
     return true;
 }
 
+uint32_t marey__index_number(struct marey__index *index, uint64_t seed, void *array, size_t *n,
+                             size_t *cap, size_t size, const void *key, size_t key_size)
+{
+    const uint32_t hash = (uint32_t)marey__hash_bytes(seed, key, key_size);
+    size_t at = hash;
+    char *items;
+    memcpy(&items, array, sizeof items);
+    for (uint32_t number; (number = marey__index_next(index, hash, &at)) != 0;)
+        if (memcmp(items + (number - 1) * size, key, key_size) == 0)
+            return number;
+    if (*n >= UINT32_MAX - 1 || !marey__grow(array, cap, *n + 1, size) ||
+        !marey__index_put(index, hash, (uint32_t)*n + 1))
+        return 0;
+    memcpy(&items, array, sizeof items);
+    memset(items + *n * size, 0, size);
+    memcpy(items + *n * size, key, key_size);
+    return (uint32_t)++ * n;
+}
+
 void marey__index_fini(struct marey__index *index)
 {
     marey__free(index->slots);

@@ -2,7 +2,6 @@
  * Readers of what the kernel says in /proc: numbers among words. None of it is ours, and all of it may be cut, empty or
  * odd. Every function takes a text and its length and never looks beyond.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,16 +12,12 @@
 
 size_t marey__read_text(const char *path, char *out, size_t size)
 {
-    size_t len = 0;
-    ssize_t n = 0;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    while (fd >= 0 && len + 1 < size &&
-           ((n = read(fd, out + len, size - 1 - len)) > 0 || (n < 0 && errno == EINTR)))
-        len += n > 0 ? (size_t)n : 0;
+    const ssize_t n = fd >= 0 ? marey__read_all(fd, out, size - 1, -1) : 0;
     if (fd >= 0)
         close(fd);
-    out[len] = '\0';
-    return len;
+    out[MAREY__MAX(n, 0)] = '\0';
+    return (size_t)MAREY__MAX(n, 0);
 }
 
 size_t marey__read_line(const char *path, char *out, size_t size)

@@ -253,9 +253,7 @@ void marey_table_truncate(marey_table *table, size_t n)
     table->next_column = 0;
 }
 
-/*
- * ---- sorting: a stable merge sort of row numbers, which then move the cells of every column ----
- */
+/* ---- sorting: row numbers, which then move the cells of every column ---- */
 
 struct order {
     const struct column_cells *cells;
@@ -283,41 +281,16 @@ static int compare_values(const struct order *order, size_t a, size_t b)
     return (x->u64 > y->u64) - (x->u64 < y->u64);
 }
 
-/* Whether row `b`, which stands behind `a`, has to go before it. */
-static bool goes_before(const struct order *order, size_t b, size_t a)
+/* Null cells last; equal rows stay in their order. */
+static int compare_rows(const void *x, const void *y, void *ctx)
 {
+    const struct order *order = ctx;
+    const size_t a = *(const size_t *)x, b = *(const size_t *)y;
     const bool a_null = order->cells->nulls[a], b_null = order->cells->nulls[b];
-    if (a_null || b_null)
-        return a_null && !b_null;
-    const int c = compare_values(order, b, a);
-    return order->descending ? c > 0 : c < 0;
-}
-
-static void merge_runs(const struct order *order, const size_t *from, size_t *to, size_t left,
-                       size_t middle, size_t right)
-{
-    size_t i = left, j = middle;
-    for (size_t k = left; k < right; k++) {
-        const bool take_right = i == middle || (j < right && goes_before(order, from[j], from[i]));
-        to[k] = take_right ? from[j++] : from[i++];
-    }
-}
-
-/*
- * Sort the `n` row numbers in `rows`, with as many in `spare`; return the one of the two that holds
- * the result.
- */
-static size_t *sort_rows(const struct order *order, size_t *rows, size_t *spare, size_t n)
-{
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t left = 0; left < n; left += 2 * width)
-            merge_runs(order, rows, spare, left, MAREY__MIN(left + width, n),
-                       MAREY__MIN(left + 2 * width, n));
-        size_t *const sorted = spare;
-        spare = rows;
-        rows = sorted;
-    }
-    return rows;
+    int c = a_null - b_null;
+    if (!a_null && !b_null)
+        c = order->descending ? compare_values(order, b, a) : compare_values(order, a, b);
+    return c != 0 ? c : (a > b) - (a < b);
 }
 
 /* `spare` has room for a column. */
@@ -337,17 +310,17 @@ void marey_table_sort(marey_table *table, size_t column, int descending)
     const size_t n = table->n_rows;
     if (column >= table->n_columns || n < 2)
         return;
-    size_t *rows = marey__calloc(2 * n, sizeof *rows);
+    size_t *rows = marey__calloc(n, sizeof *rows);
     union value *spare = marey__calloc(n, sizeof *spare);
     if (rows == NULL || spare == NULL) {
         table->status = MAREY_ENOMEM;
     } else {
-        const struct order order = {&table->cells[column], table->columns[column].type, descending};
+        struct order order = {&table->cells[column], table->columns[column].type, descending};
         for (size_t i = 0; i < n; i++)
             rows[i] = i;
-        const size_t *sorted = sort_rows(&order, rows, rows + n, n);
+        qsort_r(rows, n, sizeof *rows, compare_rows, &order);
         for (size_t c = 0; c < table->n_columns; c++)
-            move_cells(&table->cells[c], sorted, n, spare);
+            move_cells(&table->cells[c], rows, n, spare);
         table->next_column = 0;
     }
     marey__free(spare);

@@ -21,7 +21,7 @@ static int open_nameless(const char *folder)
     return fd;
 }
 
-marey_status marey__temporary_open_in(const char *folder, int *fd)
+marey_status marey__temporary_open(const char *folder, int *fd)
 {
     const char *const given = getenv("TMPDIR");
     /* On a disk rather than in memory where nothing is said about it. */
@@ -76,9 +76,4 @@ marey_status marey__replace_file(const char *path, const void *bytes, size_t len
     if (status != MAREY_OK && is_renamed)
         unlink(temporary);
     return status;
-}
-
-marey_status marey__temporary_open(int *fd)
-{
-    return marey__temporary_open_in(NULL, fd);
 }

@@ -43,7 +43,7 @@ struct marey__byte_source {
 
     /* Unpacking; only the filler uses it. `io.in` is what is left of the latest raw bytes, packed or not. */
     marey__inflate *inflate; /* NULL: not packed */
-    struct marey__inflate_io io;
+    struct marey__flate_io io;
     bool is_between_members;
     uint64_t n_unpacked;
     char damage[MAX_SENTENCE], error[MAX_SENTENCE]; /* read once the last piece was handed out */
@@ -69,23 +69,15 @@ struct marey__byte_source {
 
 static marey_status read_file(marey__byte_source *source)
 {
-    size_t len = 0;
-    while (len < PIECE_BYTES) {
-        const ssize_t n = read(source->fd, source->raw + len, PIECE_BYTES - len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            snprintf(source->error, sizeof source->error, "cannot read %s: %s", source->path,
-                     strerror(errno));
-            return MAREY_EIO;
-        }
-        if (n == 0)
-            break;
-        len += (size_t)n;
+    const ssize_t n = marey__read_all(source->fd, source->raw, PIECE_BYTES, -1);
+    if (n < 0) {
+        snprintf(source->error, sizeof source->error, "cannot read %s: %s", source->path,
+                 strerror(errno));
+        return MAREY_EIO;
     }
-    atomic_fetch_add_explicit(&source->file_at, len, memory_order_relaxed);
+    atomic_fetch_add_explicit(&source->file_at, (uint64_t)n, memory_order_relaxed);
     source->io.in = source->raw;
-    source->io.n_in = len;
+    source->io.n_in = (size_t)n;
     return MAREY_OK;
 }
 

@@ -1,5 +1,4 @@
 /* Whole streams of the formats of zlib (RFC 1950) and gzip (RFC 1952) in memory, and files as gzip. */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +14,21 @@ static void put_u32(struct marey__buf *out, uint32_t value)
     const uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
                               (uint8_t)(value >> 24)};
     marey__buf_put(out, bytes, sizeof bytes);
+}
+
+void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
+                         size_t n, bool is_last)
+{
+    enum { ROOM = 1 << 18 }; /* for what it gives at once */
+    struct marey__flate_io io = {.in = bytes, .n_in = n};
+    do {
+        io.out = marey__buf_extend(out, ROOM);
+        io.n_out = ROOM;
+        if (io.out == NULL)
+            return;
+        marey__deflater_run(deflater, &io, is_last);
+        out->len -= io.n_out;
+    } while (io.n_in != 0 || io.n_out == 0);
 }
 
 void marey__deflate_all(struct marey__buf *out, const void *bytes, size_t n,
@@ -49,7 +63,7 @@ void marey__gzip_pack(struct marey__buf *out, const void *bytes, size_t n)
 bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {
     marey__inflate *inflate = marey__inflate_create(MAREY__INFLATE_ZLIB);
-    struct marey__inflate_io io = {.in = bytes, .n_in = len, .out = out, .n_out = n};
+    struct marey__flate_io io = {.in = bytes, .n_in = len, .out = out, .n_out = n};
     enum marey__inflate_result result = MAREY__INFLATE_GOES_ON;
     size_t left = SIZE_MAX; /* of both; it ends where nothing moves any more */
     while (inflate != NULL && result == MAREY__INFLATE_GOES_ON && io.n_in + io.n_out < left) {
@@ -78,16 +92,10 @@ struct packing {
 /* Up to a whole piece; less only at the end of the file. */
 static marey_status read_piece(struct packing *p, size_t *n)
 {
-    for (*n = 0; *n < PIECE;) {
-        const ssize_t got = read(p->in, p->piece + *n, PIECE - *n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return marey__fail_errno("read %s", p->path);
-        if (got == 0)
-            break;
-        *n += (size_t)got;
-    }
+    const ssize_t got = marey__read_all(p->in, p->piece, PIECE, -1);
+    if (got < 0)
+        return marey__fail_errno("read %s", p->path);
+    *n = (size_t)got;
     p->n_read += *n;
     return MAREY_OK;
 }

@@ -9,11 +9,6 @@
 
 /* ---- deflate ---- */
 
-enum {
-    PIECE = 1 << 30, /* what is given to it at once; its counts have 32 bits */
-    ROOM = 1 << 18,  /* for what it gives at once */
-};
-
 struct marey__deflater {
     struct isal_zstream stream;
     uint8_t level_buf[ISAL_DEF_LVL2_DEFAULT];
@@ -38,32 +33,20 @@ void marey__deflater_destroy(marey__deflater *deflater)
     marey__free(deflater);
 }
 
-/* All of what was given it, until it has no more to say. */
-static void put_piece(struct isal_zstream *stream, struct marey__buf *out)
-{
-    do {
-        stream->next_out = marey__buf_extend(out, ROOM);
-        stream->avail_out = ROOM;
-        if (stream->next_out == NULL)
-            return;
-        const int result = isal_deflate(stream);
-        MAREY_ASSERT(result == COMP_OK);
-        (void)result;
-        out->len -= stream->avail_out;
-    } while (stream->avail_out == 0);
-}
-
-void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
-                         size_t n, bool is_last)
+void marey__deflater_run(marey__deflater *deflater, struct marey__flate_io *io, bool is_last)
 {
     struct isal_zstream *stream = &deflater->stream;
-    stream->next_in = (uint8_t *)bytes; /* it has no const here; it does not write */
-    do {
-        stream->avail_in = (uint32_t)MAREY__MIN(n, (size_t)PIECE);
-        n -= stream->avail_in;
-        stream->end_of_stream = n == 0 && is_last;
-        put_piece(stream, out);
-    } while (n != 0 && !out->failed);
+    stream->next_in = (uint8_t *)io->in; /* it has no const here; it does not write */
+    stream->avail_in = (uint32_t)MAREY__MIN(io->n_in, UINT32_MAX);
+    stream->next_out = io->out;
+    stream->avail_out = (uint32_t)io->n_out;
+    stream->end_of_stream = is_last && stream->avail_in == io->n_in;
+    const int result = isal_deflate(stream);
+    MAREY_ASSERT(result == COMP_OK);
+    (void)result;
+    io->n_in -= (size_t)(stream->next_in - io->in);
+    io->in = stream->next_in;
+    io->n_out = stream->avail_out;
 }
 
 /* ---- inflate ---- */
@@ -106,7 +89,7 @@ static int inflate_some(struct marey__inflate *state)
     return result == ISAL_DECOMP_OK ? isal_inflate(&state->isal) : result;
 }
 
-enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__inflate_io *io)
+enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__flate_io *io)
 {
     struct inflate_state *isal = &state->isal;
     const uint32_t n_in = (uint32_t)MAREY__MIN(io->n_in, UINT32_MAX);

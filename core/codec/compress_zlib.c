@@ -23,7 +23,6 @@ enum {
     LEVEL = 1, /* the higher ones take four times as long for a twentieth */
     WINDOW_BITS_OF_RAW = -15,
     MEMORY = 8,
-    ROOM = 1 << 18, /* for what it gives at once */
 };
 
 struct marey__deflater {
@@ -53,29 +52,18 @@ void marey__deflater_destroy(marey__deflater *deflater)
     marey__free(deflater);
 }
 
-/* All of what was given it, until it has no more to say. */
-static void put_piece(z_stream *stream, int flush, struct marey__buf *out)
-{
-    do {
-        stream->next_out = marey__buf_extend(out, ROOM);
-        stream->avail_out = ROOM;
-        if (stream->next_out == NULL)
-            return;
-        deflate(stream, flush);
-        out->len -= stream->avail_out;
-    } while (stream->avail_out == 0);
-}
-
-void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
-                         size_t n, bool is_last)
+void marey__deflater_run(marey__deflater *deflater, struct marey__flate_io *io, bool is_last)
 {
     z_stream *stream = &deflater->stream;
-    stream->next_in = (Bytef *)bytes; /* zlib 1.2 has no const here; it does not write */
-    do {
-        stream->avail_in = (unsigned)MAREY__MIN(n, (size_t)INT_MAX);
-        n -= stream->avail_in;
-        put_piece(stream, n == 0 && is_last ? Z_FINISH : Z_NO_FLUSH, out);
-    } while (n != 0 && !out->failed);
+    const unsigned n_in = (unsigned)MAREY__MIN(io->n_in, UINT_MAX);
+    stream->next_in = (Bytef *)io->in; /* zlib 1.2 has no const here; it does not write */
+    stream->avail_in = n_in;
+    stream->next_out = io->out;
+    stream->avail_out = (unsigned)io->n_out;
+    deflate(stream, is_last && n_in == io->n_in ? Z_FINISH : Z_NO_FLUSH);
+    io->in += n_in - stream->avail_in;
+    io->n_in -= n_in - stream->avail_in;
+    io->n_out = stream->avail_out;
 }
 
 /* ---- inflate ---- */
@@ -113,7 +101,7 @@ void marey__inflate_reset(marey__inflate *inflate)
     inflateReset(&inflate->stream);
 }
 
-enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__inflate_io *io)
+enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__flate_io *io)
 {
     z_stream *stream = &state->stream;
     const unsigned n_in = (unsigned)MAREY__MIN(io->n_in, UINT_MAX);

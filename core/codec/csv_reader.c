@@ -57,8 +57,7 @@ static marey_status take_names(struct marey__csv *csv)
         csv->columns[c] = -1;
         for (size_t i = 0; i < csv->n_fields; i++) {
             const struct marey__csv_field field = field_at(csv, i);
-            if (field.len == strlen(csv->names[c]) &&
-                memcmp(field.text, csv->names[c], field.len) == 0)
+            if (marey__text_is(field.text, field.len, csv->names[c]))
                 csv->columns[c] = (int)i;
         }
         if (c < csv->n_needed && csv->columns[c] < 0)

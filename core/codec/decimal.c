@@ -16,11 +16,6 @@
 
 enum { MAX_DIGITS = 19 }; /* any so many fit into 64 bits */
 
-static inline bool is_digit(char c)
-{
-    return (unsigned char)(c - '0') < 10;
-}
-
 /* Whether eight bytes are digits, and the number that they are. */
 static inline bool all_digits(uint64_t word)
 {
@@ -45,7 +40,7 @@ static inline const char *take_digits(const char *p, uint64_t *digits)
         p += 8;
         memcpy(&word, p, sizeof word);
     }
-    for (; is_digit(*p); p++)
+    for (; marey__is_digit(*p); p++)
         *digits = *digits * 10 + (uint64_t)(*p - '0');
     return p;
 }
@@ -56,7 +51,7 @@ static const char *take_exponent(const char *p, const char *end, int64_t *expone
     const bool has_sign = p != end && (*p == '-' || *p == '+'), is_negative = has_sign && *p == '-';
     const char *const first = p + has_sign;
     int64_t value = 0;
-    for (p = first; p != end && is_digit(*p); p++)
+    for (p = first; p != end && marey__is_digit(*p); p++)
         value = value < 1000000 ? value * 10 + (*p - '0') : value;
     *exponent += is_negative ? -value : value;
     return p > first ? p : NULL;
@@ -208,7 +203,7 @@ float marey__number_read_f32(const char *p)
     const char *const first = p + is_negative;
     const char *end = first;
     int64_t exponent = 0;
-    while (is_digit(*end) || *end == '.')
+    while (marey__is_digit(*end) || *end == '.')
         end++;
     if ((*end | 0x20) == 'e')
         (void)take_exponent(end + 1, NULL, &exponent);
@@ -232,7 +227,7 @@ struct decimal {
 /* Add digits from `p` on; those that no longer fit move the exponent instead, and are too small to matter. */
 static const char *add_digits(struct decimal *d, const char *p, const char *end, bool is_fraction)
 {
-    for (; p < end && is_digit(*p); p++) {
+    for (; p < end && marey__is_digit(*p); p++) {
         const uint64_t digit = (uint64_t)(*p - '0');
         if (d->digits <= (UINT64_MAX - 9) / 10) {
             d->digits = d->digits * 10 + digit;

@@ -50,7 +50,7 @@ void marey__bytes_cut(marey__byte_source *source, size_t n);
 
 typedef struct marey__inflate marey__inflate;
 
-struct marey__inflate_io {
+struct marey__flate_io {
     const uint8_t *in; /* taken from; moves forward */
     size_t n_in;
     uint8_t *out; /* filled; moves forward */
@@ -68,7 +68,7 @@ enum marey__inflate_format { MAREY__INFLATE_GZIP, MAREY__INFLATE_ZLIB };
 marey__inflate *marey__inflate_create(enum marey__inflate_format format);
 void marey__inflate_destroy(marey__inflate *inflate);
 void marey__inflate_reset(marey__inflate *inflate);
-enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__inflate_io *io);
+enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__flate_io *io);
 
 /* ---- json_read.c ---- */
 
@@ -325,7 +325,9 @@ typedef struct marey__deflater marey__deflater;
 /* NULL on out of memory. Destroy takes NULL. */
 marey__deflater *marey__deflater_create(enum marey__deflate_effort effort);
 void marey__deflater_destroy(marey__deflater *deflater);
-/* Append what `n` bytes make, as far as it is known by now. */
+/* Take some of the input and fill some of the room; `is_last`: nothing follows the input. */
+void marey__deflater_run(marey__deflater *deflater, struct marey__flate_io *io, bool is_last);
+/* Append what `n` bytes make, as far as it is known by now. In compress.c. */
 void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
                          size_t n, bool is_last);
 

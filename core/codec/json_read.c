@@ -254,20 +254,15 @@ static int take_key(struct marey__json *json)
     return MAREY__JSON_KEY;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_word_byte(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+    return marey__is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
            c == '-' || c == '+';
 }
 
 static const char *skip_digits(const char *p, const char *end)
 {
-    while (p < end && is_digit(*p))
+    while (p < end && marey__is_digit(*p))
         p++;
     return p;
 }
@@ -298,7 +293,8 @@ static bool is_number(const struct marey__json *json)
 {
     double number;
     if (!is_strict(json))
-        return is_digit(*json->text) || marey__decimal_double(json->text, json->text_len, &number);
+        return marey__is_digit(*json->text) ||
+               marey__decimal_double(json->text, json->text_len, &number);
     const bool is_nan = marey__json_is(json, "NaN") || marey__json_is(json, "nan") ||
                         marey__json_is(json, "Infinity") || marey__json_is(json, "-Infinity");
     return is_nan ? (json->rules & MAREY__JSON_NAN) != 0

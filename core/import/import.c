@@ -202,7 +202,7 @@ bool marey__import_knows(const char *path)
     size_t len;
     const bool is_known = marey__bytes_open(path, &source) == MAREY_OK &&
                           marey__bytes_peek(source, &bytes, &len) == MAREY_OK &&
-                          marey__import_detect(path, bytes, len) != NULL;
+                          marey__import_detect(bytes, len) != NULL;
     marey__bytes_close(source);
     return is_known;
 }

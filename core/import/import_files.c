@@ -13,11 +13,10 @@
 
 /* ---- formats ---- */
 
-const struct marey__import_format *marey__import_detect(const char *path, const char *bytes,
-                                                        size_t len)
+const struct marey__import_format *marey__import_detect(const char *bytes, size_t len)
 {
     for (size_t i = 0; marey__import_formats[i] != NULL; i++)
-        if (marey__import_formats[i]->looks_like(path, bytes, len))
+        if (marey__import_formats[i]->looks_like(bytes, len))
             return marey__import_formats[i];
     return NULL;
 }
@@ -167,15 +166,10 @@ static void name_ranks(struct marey__import_files *files)
 
 /* ---- a file ---- */
 
-static marey_status add_file(struct marey__import_files *files, const struct marey__import_file *file)
+static marey_status add_file(struct marey__import_files *files, struct marey__import_file file)
 {
-    char *path = marey__strndup(file->path, strlen(file->path));
-    if (path == NULL || !marey__grow(&files->all, &files->cap, files->n + 1, sizeof *files->all)) {
-        marey__free(path);
-        return marey__no_memory();
-    }
-    files->all[files->n] = *file;
-    files->all[files->n++].path = path;
+    file.path = marey__arena_text(&files->texts, file.path, strlen(file.path));
+    MAREY__TRY_MEMORY(file.path != NULL && MAREY__PUSH(files->all, files->n, files->cap, file));
     return MAREY_OK;
 }
 
@@ -209,7 +203,7 @@ static marey_status look_into(struct marey__import_file *file, const char **byte
     MAREY_TRY(marey__bytes_open(file->path, &file->bytes));
     const marey_status status = marey__bytes_peek(file->bytes, bytes, len);
     if (status == MAREY_OK && file->format == NULL)
-        file->format = marey__import_detect(file->path, *bytes, *len);
+        file->format = marey__import_detect(*bytes, *len);
     return status;
 }
 
@@ -222,8 +216,7 @@ static void close_bytes(struct marey__import_file *file)
 static marey_status add_named(struct marey__import_files *files, const char *path,
                               const struct stat *st, const struct marey__import_format *format)
 {
-    struct marey__import_file file = {
-        .path = (char *)(uintptr_t)path, .format = format, .size = (uint64_t)st->st_size};
+    struct marey__import_file file = {.path = path, .format = format, .size = (uint64_t)st->st_size};
     const char *bytes = NULL;
     size_t len = 0;
     marey_status status = look_into(&file, &bytes, &len);
@@ -232,7 +225,7 @@ static marey_status add_named(struct marey__import_files *files, const char *pat
     if (status != MAREY_OK || S_ISREG(st->st_mode))
         close_bytes(&file);
     if (status == MAREY_OK)
-        status = add_file(files, &file);
+        status = add_file(files, file);
     if (status != MAREY_OK)
         close_bytes(&file);
     return status;
@@ -253,7 +246,7 @@ static marey_status add_entry(struct marey__import_files *files, const char *pat
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
         return MAREY_OK;
-    struct marey__import_file file = {.path = (char *)(uintptr_t)path, .size = (uint64_t)st.st_size};
+    struct marey__import_file file = {.path = path, .size = (uint64_t)st.st_size};
     const char *bytes;
     size_t len;
     const marey_status status = look_into(&file, &bytes, &len);
@@ -262,7 +255,7 @@ static marey_status add_entry(struct marey__import_files *files, const char *pat
         return status;
     if (status != MAREY_OK || file.format == NULL || (wanted != NULL && file.format != wanted))
         return MAREY_OK;
-    return add_file(files, &file);
+    return add_file(files, file);
 }
 
 static size_t count_of(const struct marey__import_files *files, size_t start,
@@ -287,12 +280,9 @@ static void keep_one_format(struct marey__import_files *files, size_t start)
             most = n;
         }
     }
-    for (size_t i = start; i < files->n; i++) {
+    for (size_t i = start; i < files->n; i++)
         if (files->all[i].format == kept)
             files->all[n_kept++] = files->all[i];
-        else
-            marey__free(files->all[i].path);
-    }
     files->n = n_kept;
 }
 
@@ -357,10 +347,9 @@ marey_status marey__import_files_list(struct marey__import_files *files, const c
 
 void marey__import_files_fini(struct marey__import_files *files)
 {
-    for (size_t i = 0; i < files->n; i++) {
-        marey__free(files->all[i].path);
+    for (size_t i = 0; i < files->n; i++)
         marey__bytes_close(files->all[i].bytes);
-    }
+    marey__arena_fini(&files->texts);
     marey__free(files->all);
     *files = (struct marey__import_files){0};
 }

@@ -41,7 +41,7 @@ struct marey__import {
  */
 struct marey__import_format {
     struct marey_import_format info; /* what help, docs and messages say about it */
-    bool (*looks_like)(const char *path, const char *bytes, size_t len);
+    bool (*looks_like)(const char *bytes, size_t len);
     marey_status (*read)(struct marey__import *import);
 };
 
@@ -59,7 +59,7 @@ MAREY__IMPORT_FORMATS(MAREY__DECLARE_FORMAT)
 /* The files of one import: what was named, folders opened, each with its format and, where its name reports, its rank. */
 
 struct marey__import_file {
-    char *path;
+    const char *path;
     const struct marey__import_format *format;
     marey__byte_source *bytes; /* of a pipe, which cannot be opened again; else NULL */
     uint64_t size;             /* on disk */
@@ -75,14 +75,14 @@ struct marey__import_file {
 struct marey__import_files {
     struct marey__import_file *all;
     size_t n, cap;
-    bool is_numbered; /* neither names say ranks: they are numbered in order */
+    struct marey__arena texts; /* of the paths */
+    bool is_numbered;          /* neither names say ranks: they are numbered in order */
 };
 
 /* Every format, NULL after the last; detection asks in this order. */
 extern const struct marey__import_format *const marey__import_formats[];
 /* By its first bytes; NULL when it is none. */
-const struct marey__import_format *marey__import_detect(const char *path, const char *bytes,
-                                                        size_t len);
+const struct marey__import_format *marey__import_detect(const char *bytes, size_t len);
 /* The rank that the name of a file says, or -1. */
 int32_t marey__import_rank_of_name(const char *path, bool is_one_of_several);
 

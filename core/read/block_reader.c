@@ -5,10 +5,8 @@
  * gives a short read instead of a signal. After damage the next whole block is looked for at every
  * multiple of eight bytes.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "read/internal.h"
 
@@ -39,21 +37,13 @@ void marey__block_reader_fini(struct marey__block_reader *reader)
 static marey_status fill_window(struct marey__block_reader *reader, uint64_t offset, size_t len)
 {
     MAREY__TRY_MEMORY(marey__grow(&reader->window, &reader->window_cap, len, 1));
+    const ssize_t n = marey__read_all(reader->fd, reader->window, len, (off_t)offset);
     reader->window_at = offset;
-    reader->window_len = 0;
-    while (reader->window_len < len) {
-        const ssize_t n = pread(reader->fd, reader->window + reader->window_len,
-                                len - reader->window_len, (off_t)(offset + reader->window_len));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return marey__fail_errno("read %s at byte %" PRIu64, reader->path, offset);
-        if (n == 0) {
-            reader->size = offset + reader->window_len; /* it was cut off since it was opened */
-            break;
-        }
-        reader->window_len += (size_t)n;
-    }
+    reader->window_len = (size_t)MAREY__MAX(n, 0);
+    if (n < 0)
+        return marey__fail_errno("read %s at byte %" PRIu64, reader->path, offset);
+    if (reader->window_len < len)
+        reader->size = offset + reader->window_len; /* it was cut off since it was opened */
     return MAREY_OK;
 }
 

@@ -98,11 +98,6 @@ static bool set_field(struct marey__log_file *log, const struct field *field, co
     return true;
 }
 
-static bool key_is(const char *key, size_t len, const char *name)
-{
-    return strlen(name) == len && memcmp(key, name, len) == 0;
-}
-
 /* Texts that are kept for the reader itself. False: this is none of them. */
 static bool take_reader_text(struct marey__log_scan *scan, const char *key, size_t key_len,
                              const char *value, size_t len)
@@ -118,7 +113,7 @@ static bool take_reader_text(struct marey__log_scan *scan, const char *key, size
                  {MAREY__KEY_DEVICE_ORDER, &scan->log->device_order},
                  {MAREY__KEY_GPUS, &scan->log->gpus}};
     for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++)
-        if (key_is(key, key_len, texts[i].key)) {
+        if (marey__text_is(key, key_len, texts[i].key)) {
             *texts[i].text = i < N_OF_SCAN ? marey__arena_text(&scan->texts, value, len)
                                            : marey__log_text(scan->log->texts, value, len);
             scan->has_no_memory |= *texts[i].text == NULL;
@@ -133,15 +128,15 @@ static bool take_pair(struct marey__log_scan *scan, const char *key, size_t key_
     if (take_reader_text(scan, key, key_len, value, len))
         return !scan->has_no_memory;
     for (size_t f = 0; f < MAREY__COUNT_OF(fields); f++)
-        if (key_is(key, key_len, fields[f].key))
+        if (marey__text_is(key, key_len, fields[f].key))
             return set_field(scan->log, &fields[f], value, len);
-    if (key_is(key, key_len, MAREY__KEY_TICK_HZ))
+    if (marey__text_is(key, key_len, MAREY__KEY_TICK_HZ))
         scan->tick_hz = (uint64_t)MAREY__MAX(to_number(value, len), 0);
-    else if (key_is(key, key_len, MAREY__KEY_EVENT_COST))
+    else if (marey__text_is(key, key_len, MAREY__KEY_EVENT_COST))
         scan->log->info.event_cost_ns = (double)MAREY__MAX(to_number(value, len), 0) / 1000;
-    else if (key_is(key, key_len, MAREY__KEY_LOAD))
+    else if (marey__text_is(key, key_len, MAREY__KEY_LOAD))
         scan->log->info.load = (double)MAREY__MAX(to_number(value, len), 0) / 100;
-    else if (key_is(key, key_len, MAREY__KEY_NOTE)) {
+    else if (marey__text_is(key, key_len, MAREY__KEY_NOTE)) {
         if (scan->notes.len != 0)
             marey__buf_puts(&scan->notes, "\n");
         marey__buf_put(&scan->notes, value, len);

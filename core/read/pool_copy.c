@@ -7,13 +7,13 @@
  * taken again while it was copied is known by its head, which is read before and after; its former
  * words are in the log by then.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "read/internal.h"
+#include "record/internal.h"
 
 /* A pool is at most what somebody asked for as a memory budget; beyond this we look no further. */
 #define MAX_POOL_BYTES (UINT64_C(4) << 30)
@@ -25,11 +25,7 @@ struct pool_file {
 
 static bool read_at(int fd, void *to, size_t len, uint64_t offset)
 {
-    ssize_t n;
-    do
-        n = pread(fd, to, len, (off_t)offset);
-    while (n < 0 && errno == EINTR);
-    return n == (ssize_t)len;
+    return marey__read_all(fd, to, len, (off_t)offset) == (ssize_t)len;
 }
 
 /* Open `path` if it is the pool of the log with `id` and `inode` (0: any); false otherwise. */
@@ -82,30 +78,11 @@ static bool find_pool(const char *path, uint64_t id, const struct marey__block_r
            (fstat(log->fd, &st) == 0 && open_pool(path, id, (uint64_t)st.st_ino, pool, copy));
 }
 
-/* Count the words up to the first zero and, among them, those that continue an event; find the last tick, of an event or of the end of work on a stream. */
-static size_t count_words(const uint64_t *words, size_t n, uint64_t *last_ticks, size_t *n_not_events)
+static marey_status add_chunk(struct marey__pool_copy *copy, const struct marey__chunk_head *head)
 {
-    size_t i = 0;
-    while (i < n && words[i] != 0) {
-        const bool is_record = marey_word_kind(words[i]) == MAREY_KIND_RECORD;
-        const size_t length = is_record ? MAREY__MAX(marey_record_length(words[i]), 1) : 1;
-        const bool is_work = is_record && marey_record_type_of(words[i]) == MAREY_RECORD_GPU &&
-                             length > 2 && length <= n - i;
-        *last_ticks =
-            MAREY__MAX(*last_ticks, marey_word_ticks(words[i]) + (is_work ? words[i + 2] : 0));
-        *n_not_events +=
-            length - 1 + (is_record && marey_record_type_of(words[i]) == MAREY_RECORD_GAP);
-        i += length;
-    }
-    return MAREY__MIN(i, n);
-}
-
-static marey_status add_chunk(struct marey__pool_copy *copy, const struct marey__chunk_head *head,
-                              const uint64_t *words)
-{
-    uint64_t last_ticks = 0;
-    size_t n_not_events = 0;
-    const size_t n = count_words(words, MAREY__CHUNK_WORDS, &last_ticks, &n_not_events);
+    const struct marey__extent extent = marey__chunk_extent(head);
+    const uint64_t *const words = (const uint64_t *)(head + 1);
+    const size_t n = extent.n_words;
     if (n == 0)
         return MAREY_OK;
     MAREY__TRY_MEMORY(
@@ -118,10 +95,10 @@ static marey_status add_chunk(struct marey__pool_copy *copy, const struct marey_
         .kind = head->kind,
         .tid = head->tid,
         .base_tick = head->base_tick,
-        .last_tick = head->base_tick + last_ticks,
+        .last_tick = head->base_tick + extent.last_ticks,
         .first_word = copy->n_words,
         .n_words = n,
-        .n_events = n - n_not_events,
+        .n_events = extent.n_events,
     };
     memcpy(chunk->thread_name, head->thread_name, sizeof head->thread_name);
     memcpy(copy->words + copy->n_words, words, n * sizeof *words);
@@ -137,17 +114,16 @@ static bool same_chunk(const struct marey__chunk_head *a, const struct marey__ch
 
 /* `slot` is a buffer of one chunk. */
 static marey_status copy_chunks(struct marey__pool_copy *copy, const struct pool_file *pool,
-                                char *slot)
+                                struct marey__chunk_head *slot)
 {
     for (uint64_t i = 1; i <= pool->n_slots; i++) {
-        struct marey__chunk_head before, after;
+        struct marey__chunk_head after;
         const uint64_t offset = i * MAREY__CHUNK_BYTES;
         if (!read_at(pool->fd, slot, MAREY__CHUNK_BYTES, offset) ||
             !read_at(pool->fd, &after, sizeof after, offset))
             continue;
-        memcpy(&before, slot, sizeof before);
-        if (same_chunk(&before, &after))
-            MAREY_TRY(add_chunk(copy, &after, (const uint64_t *)(const void *)(slot + sizeof before)));
+        if (same_chunk(slot, &after))
+            MAREY_TRY(add_chunk(copy, slot));
     }
     return MAREY_OK;
 }
@@ -166,7 +142,7 @@ marey_status marey__pool_copy(struct marey__pool_copy *copy, const char *path, u
     struct pool_file pool;
     if (!find_pool(path, id, log, &pool, copy))
         return MAREY_OK;
-    char *slot = marey__alloc(MAREY__CHUNK_BYTES);
+    struct marey__chunk_head *slot = marey__alloc(MAREY__CHUNK_BYTES);
     const marey_status status = slot == NULL ? marey__no_memory() : copy_chunks(copy, &pool, slot);
     marey__free(slot);
     close(pool.fd);

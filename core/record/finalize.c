@@ -436,12 +436,6 @@ void marey__finalize_add_cleaner(marey__finalize_cleaner *clean)
     cleaners[n_cleaners++] = clean;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t len = strlen(text), n = strlen(end);
-    return len > n && strcmp(text + len - n, end) == 0;
-}
-
 /* Finish the logs of the recording `path` whose pools are in `folder`, their names being PREFIX and that of the log. */
 static marey_status finalize_folder(const char *path, const char *folder, const char *prefix)
 {
@@ -458,7 +452,8 @@ static marey_status finalize_folder(const char *path, const char *folder, const 
             continue;
         for (size_t i = 0; is_beside && i < n_cleaners; i++)
             cleaners[i](pool, name);
-        if (strncmp(name, prefix, prefix_len) != 0 || !ends_with(name, ".klog.pool") ||
+        if (strncmp(name, prefix, prefix_len) != 0 ||
+            !marey__ends_with(name, strlen(name), ".klog.pool") ||
             snprintf(log, sizeof log, "%s/%.*s", path, (int)(strlen(name) - prefix_len - 5),
                      name + prefix_len) >= (int)sizeof log)
             continue;

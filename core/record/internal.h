@@ -312,7 +312,7 @@ struct marey__extent {
     size_t n_events; /* a record is one, and one that reports a gap is not */
     uint64_t last_ticks; /* of the last event, or where the longest work of a stream ends; 0 without any */
 };
-struct marey__extent marey__chunk_extent(const struct marey__chunk_head *chunk);
+MAREY_PRIVATE_API struct marey__extent marey__chunk_extent(const struct marey__chunk_head *chunk);
 
 /* ---- log_write.c: the file ---- */
 
@@ -709,9 +709,6 @@ static inline double marey__usage_processors(uint64_t cpu_ns, uint64_t wall_ns)
     return wall_ns > 0 ? (double)cpu_ns / (double)wall_ns : 0;
 }
 
-/* In a forked child, which has no descendants yet and whose parent's other threads may have held the lock. */
-void marey__usage_after_fork(void);
-
 /* ---- usage_tree.c ---- */
 
 /*
@@ -726,6 +723,7 @@ bool marey__parse_machine_ticks(const char *text, size_t len, uint64_t *out);
 size_t marey__tree_n_processes(void);
 /* How often all of /proc was looked through, for tests. */
 uint64_t marey__tree_n_scans(void);
+/* In a forked child, which has no descendants yet and whose parent's other threads may have held the lock. */
 void marey__tree_after_fork(void);
 
 #endif

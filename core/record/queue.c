@@ -22,48 +22,49 @@ void marey__queue_fini(struct marey__queue *q)
     *q = (struct marey__queue){0};
 }
 
-bool marey__queue_put(struct marey__queue *q, uint32_t value)
+/*
+ * Take the next ticket of `counter` whose cell is at its turn: equal to the ticket for who fills it, one past that for who
+ * takes. NULL when no cell is.
+ */
+static struct marey__queue_cell *take_cell(struct marey__queue *q, uint32_t *counter, uint32_t past,
+                                           uint32_t *ticket)
 {
-    uint32_t ticket = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
+    *ticket = __atomic_load_n(counter, __ATOMIC_RELAXED);
     for (;;) {
-        struct marey__queue_cell *cell = &q->cells[ticket & q->mask];
+        struct marey__queue_cell *cell = &q->cells[*ticket & q->mask];
         const uint32_t turn = __atomic_load_n(&cell->turn, __ATOMIC_ACQUIRE);
-        if (turn == ticket) {
-            if (__atomic_compare_exchange_n(&q->tail, &ticket, ticket + 1, true, __ATOMIC_RELAXED,
-                                            __ATOMIC_RELAXED)) {
-                cell->value = value;
-                __atomic_store_n(&cell->turn, ticket + 1,
-                                 __ATOMIC_RELEASE); /* meets the acquire in take */
-                return true;
-            }
-        } else if ((int32_t)(turn - ticket) < 0) {
-            return false; /* full */
+        if (turn == *ticket + past) {
+            if (__atomic_compare_exchange_n(counter, ticket, *ticket + 1, true, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED))
+                return cell;
+        } else if ((int32_t)(turn - (*ticket + past)) < 0) {
+            return NULL; /* full, or empty */
         } else {
-            ticket = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
+            *ticket = __atomic_load_n(counter, __ATOMIC_RELAXED);
         }
     }
 }
 
+bool marey__queue_put(struct marey__queue *q, uint32_t value)
+{
+    uint32_t ticket;
+    struct marey__queue_cell *const cell = take_cell(q, &q->tail, 0, &ticket);
+    if (cell == NULL)
+        return false;
+    cell->value = value;
+    __atomic_store_n(&cell->turn, ticket + 1, __ATOMIC_RELEASE); /* meets the acquire of who takes it */
+    return true;
+}
+
 bool marey__queue_take(struct marey__queue *q, uint32_t *value)
 {
-    uint32_t ticket = __atomic_load_n(&q->head, __ATOMIC_RELAXED);
-    for (;;) {
-        struct marey__queue_cell *cell = &q->cells[ticket & q->mask];
-        const uint32_t turn = __atomic_load_n(&cell->turn, __ATOMIC_ACQUIRE);
-        if (turn == ticket + 1) {
-            if (__atomic_compare_exchange_n(&q->head, &ticket, ticket + 1, true, __ATOMIC_RELAXED,
-                                            __ATOMIC_RELAXED)) {
-                *value = cell->value;
-                __atomic_store_n(&cell->turn, ticket + q->mask + 1,
-                                 __ATOMIC_RELEASE); /* meets the acquire in put */
-                return true;
-            }
-        } else if ((int32_t)(turn - (ticket + 1)) < 0) {
-            return false; /* empty */
-        } else {
-            ticket = __atomic_load_n(&q->head, __ATOMIC_RELAXED);
-        }
-    }
+    uint32_t ticket;
+    struct marey__queue_cell *const cell = take_cell(q, &q->head, 1, &ticket);
+    if (cell == NULL)
+        return false;
+    *value = cell->value;
+    __atomic_store_n(&cell->turn, ticket + q->mask + 1, __ATOMIC_RELEASE); /* of who fills it */
+    return true;
 }
 
 uint32_t marey__queue_length(const struct marey__queue *q)

@@ -1,4 +1,5 @@
 /* Reading counters at the ends of an interval, and adding up their differences. */
+#include <assert.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -101,45 +102,32 @@ void marey__usage_end(uint32_t mask, struct marey__usage *out)
     read_files(mask, out);
 }
 
-static uint64_t grown(uint64_t begin, uint64_t end)
-{
-    return end > begin ? end - begin : 0;
-}
+/* All counters as an array; resident memory, the last, is signed and may shrink. */
+enum { N_COUNTERS = sizeof(struct marey__usage) / sizeof(uint64_t) };
+static_assert(offsetof(struct marey__usage, rss_bytes) == (N_COUNTERS - 1) * sizeof(uint64_t),
+              "last");
 
 void marey__usage_add(struct marey__usage *sum, const struct marey__usage *begin,
                       const struct marey__usage *end)
 {
-    const struct marey__usage difference = {
-        .wall_ns = grown(begin->wall_ns, end->wall_ns),
-        .thread_cpu_ns = grown(begin->thread_cpu_ns, end->thread_cpu_ns),
-        .process_cpu_ns = grown(begin->process_cpu_ns, end->process_cpu_ns),
-        .tree_wall_ns = grown(begin->tree_wall_ns, end->tree_wall_ns),
-        .tree_cpu_ns = grown(begin->tree_cpu_ns, end->tree_cpu_ns),
-        .machine_wall_ns = grown(begin->machine_wall_ns, end->machine_wall_ns),
-        .machine_cpu_ns = grown(begin->machine_cpu_ns, end->machine_cpu_ns),
-        .n_minor_faults = grown(begin->n_minor_faults, end->n_minor_faults),
-        .n_major_faults = grown(begin->n_major_faults, end->n_major_faults),
-        .n_switches = grown(begin->n_switches, end->n_switches),
-        .n_switches_involuntary = grown(begin->n_switches_involuntary, end->n_switches_involuntary),
-        .rss_bytes = end->rss_bytes - begin->rss_bytes,
-    };
+    uint64_t from[N_COUNTERS], to[N_COUNTERS];
+    struct marey__usage difference;
+    memcpy(from, begin, sizeof from);
+    memcpy(to, end, sizeof to);
+    for (size_t i = 0; i < N_COUNTERS; i++)
+        to[i] = to[i] > from[i] || i == N_COUNTERS - 1 ? to[i] - from[i] : 0;
+    memcpy(&difference, to, sizeof to);
     marey__usage_merge(sum, &difference);
 }
 
 void marey__usage_merge(struct marey__usage *sum, const struct marey__usage *other)
 {
-    sum->wall_ns += other->wall_ns;
-    sum->thread_cpu_ns += other->thread_cpu_ns;
-    sum->process_cpu_ns += other->process_cpu_ns;
-    sum->tree_wall_ns += other->tree_wall_ns;
-    sum->tree_cpu_ns += other->tree_cpu_ns;
-    sum->machine_wall_ns += other->machine_wall_ns;
-    sum->machine_cpu_ns += other->machine_cpu_ns;
-    sum->n_minor_faults += other->n_minor_faults;
-    sum->n_major_faults += other->n_major_faults;
-    sum->n_switches += other->n_switches;
-    sum->n_switches_involuntary += other->n_switches_involuntary;
-    sum->rss_bytes += other->rss_bytes;
+    uint64_t into[N_COUNTERS], more[N_COUNTERS];
+    memcpy(into, sum, sizeof into);
+    memcpy(more, other, sizeof more);
+    for (size_t i = 0; i < N_COUNTERS; i++)
+        into[i] += more[i];
+    memcpy(sum, into, sizeof into);
 }
 
 /* ---- what can be read here ---- */
@@ -174,9 +162,4 @@ marey_status marey__usage_check(uint32_t mask)
                            "the resident memory cannot be read: /proc/self/statm is missing or not "
                            "as expected; mount /proc");
     return MAREY_OK;
-}
-
-void marey__usage_after_fork(void)
-{
-    marey__tree_after_fork();
 }

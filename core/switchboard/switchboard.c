@@ -219,6 +219,20 @@ const char *marey_recording_path(void)
     return record->path;
 }
 
+/* Hold the recording's lock, this thread's lane set aside; give both back. */
+static struct marey__lane *enter(void)
+{
+    struct marey__lane *const lane = marey__lane_set_aside();
+    pthread_mutex_lock(&record->lock);
+    return lane;
+}
+
+static void leave(struct marey__lane *lane)
+{
+    pthread_mutex_unlock(&record->lock);
+    marey__lane_resume(lane);
+}
+
 /* Add to what the log says of the process, if there is a log by now. Frees `texts`; the lock is held. */
 static void append_to_log(struct marey__buf *texts)
 {
@@ -230,42 +244,36 @@ static void append_to_log(struct marey__buf *texts)
 
 void marey_set_rank(int rank, int world_size)
 {
-    struct marey__lane *const lane = marey__lane_set_aside();
     struct marey__buf texts = {0};
+    struct marey__lane *const lane = enter();
     marey__texts_printf(&texts, MAREY__KEY_RANK, "%d", rank);
     marey__texts_printf(&texts, MAREY__KEY_WORLD, "%d", world_size);
-    pthread_mutex_lock(&record->lock);
     record->settings.rank = record->set_rank = rank;
     record->settings.world_size = record->set_world_size = world_size;
     record->is_rank_set = true;
     append_to_log(&texts);
-    pthread_mutex_unlock(&record->lock);
-    marey__lane_resume(lane);
+    leave(lane);
 }
 
 void marey_set_worker(int worker)
 {
-    struct marey__lane *const lane = marey__lane_set_aside();
     struct marey__buf texts = {0};
+    struct marey__lane *const lane = enter();
     marey__texts_printf(&texts, MAREY__KEY_WORKER, "%d", worker);
-    pthread_mutex_lock(&record->lock);
     record->n_worker = worker < 0 ? 0 : (uint32_t)worker + 1;
     append_to_log(&texts);
-    pthread_mutex_unlock(&record->lock);
-    marey__lane_resume(lane);
+    leave(lane);
 }
 
 void marey_rank_get(int *rank, int *world_size)
 {
-    struct marey__lane *const lane = marey__lane_set_aside();
     struct marey__launch launch = {.rank = -1, .world_size = -1};
-    pthread_mutex_lock(&record->lock);
+    struct marey__lane *const lane = enter();
     if (record->state != MAREY__RECORD_OPEN) /* an open one has what they said then, and nothing later */
         marey__identity_launch(&launch);
     *rank = record->settings.rank >= 0 ? record->settings.rank : launch.rank;
     *world_size = record->settings.world_size >= 0 ? record->settings.world_size : launch.world_size;
-    pthread_mutex_unlock(&record->lock);
-    marey__lane_resume(lane);
+    leave(lane);
 }
 
 int marey_run_id(char *out, size_t size)
@@ -275,24 +283,21 @@ int marey_run_id(char *out, size_t size)
 
 void marey_set_versions(const char *text)
 {
-    struct marey__lane *const lane = marey__lane_set_aside();
     struct marey__buf texts = {0};
-    pthread_mutex_lock(&record->lock);
+    struct marey__lane *const lane = enter();
     const bool is_new = strncmp(record->versions, text, sizeof record->versions - 1) != 0;
     snprintf(record->versions, sizeof record->versions, "%s", text);
     if (is_new) {
         marey__texts_put(&texts, MAREY__KEY_VERSIONS, record->versions);
         append_to_log(&texts);
     }
-    pthread_mutex_unlock(&record->lock);
-    marey__lane_resume(lane);
+    leave(lane);
 }
 
 void marey_set_experiment(const char *experiment, const char *strategy)
 {
-    struct marey__lane *const lane = marey__lane_set_aside();
     struct marey__buf texts = {0};
-    pthread_mutex_lock(&record->lock);
+    struct marey__lane *const lane = enter();
     if (experiment != NULL) {
         snprintf(record->experiment, sizeof record->experiment, "%s", experiment);
         marey__texts_put(&texts, MAREY__KEY_EXPERIMENT, record->experiment);
@@ -302,14 +307,12 @@ void marey_set_experiment(const char *experiment, const char *strategy)
         marey__texts_put(&texts, MAREY__KEY_STRATEGY, record->strategy);
     }
     append_to_log(&texts);
-    pthread_mutex_unlock(&record->lock);
-    marey__lane_resume(lane);
+    leave(lane);
 }
 
 void marey_counts_get(struct marey_counts *out)
 {
-    struct marey__lane *const lane = marey__lane_set_aside();
-    pthread_mutex_lock(&record->lock);
+    struct marey__lane *const lane = enter();
     *out = (struct marey_counts){
         .events = __atomic_load_n(&record->n_events_flushed, __ATOMIC_RELAXED),
         .lost_events = record->n_lost_last,
@@ -326,8 +329,7 @@ void marey_counts_get(struct marey_counts *out)
             (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * MAREY__CHUNK_BYTES;
         out->log_bytes = marey__log_size(&record->log);
     }
-    pthread_mutex_unlock(&record->lock);
-    marey__lane_resume(lane);
+    leave(lane);
 }
 
 /* ---- load, fork, exit ---- */
@@ -361,7 +363,7 @@ static void after_fork_in_child(void)
     __atomic_store_n(&marey_switch[0], word_at_fork & ~(uint32_t)MAREY_ON_RECORD, __ATOMIC_RELEASE);
     marey__nvtx_after_fork();
     marey__cuda_after_fork();
-    marey__usage_after_fork();
+    marey__tree_after_fork();
     marey__record_after_fork(true);
     if (!marey_enabled())
         __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_CHECK, __ATOMIC_RELEASE);

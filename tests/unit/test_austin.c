@@ -39,7 +39,7 @@ static marey_report *summarise(const char *text)
 
 static bool looks_like(const char *text)
 {
-    return marey__import_austin.looks_like("a.file", text, strlen(text));
+    return marey__import_austin.looks_like(text, strlen(text));
 }
 
 static marey_recording *read_mojo(const void *bytes, size_t len)

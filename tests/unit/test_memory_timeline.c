@@ -313,7 +313,7 @@ static void spans_of_several_threads_are_cut(void **state)
 
 static size_t unpack(FILE *file, char *text, size_t size)
 {
-    struct marey__inflate_io io = {.out = (uint8_t *)text, .n_out = size - 1};
+    struct marey__flate_io io = {.out = (uint8_t *)text, .n_out = size - 1};
     uint8_t packed[8192];
     rewind(file);
     io.in = packed;

@@ -374,7 +374,7 @@ static void all_of_proc_is_looked_through_once(void **state)
 /* In a forked child, which begins with nothing. */
 static bool miss_a_process_once(void)
 {
-    marey__usage_after_fork();
+    marey__tree_after_fork();
     const struct worker w = hire();
     marey__alloc_fail_nth(1);
     marey__tree_cpu_ns();
@@ -405,7 +405,7 @@ static void a_forked_child_begins_anew(void **state)
     marey__tree_cpu_ns();
     const pid_t pid = fork();
     if (pid == 0) {
-        marey__usage_after_fork();
+        marey__tree_after_fork();
         const bool is_small = marey__tree_cpu_ns() < 100 * MS;
         _exit(is_small && marey__tree_n_processes() == 0 ? 0 : 1);
     }
@@ -428,7 +428,7 @@ static int use_a_number_twice(void)
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("proc", "/proc", "proc", 0, NULL) != 0)
         return 77;
-    marey__usage_after_fork();
+    marey__tree_after_fork();
     struct worker w = hire();
     const pid_t pid = w.pid;
     const uint64_t begin = marey__tree_cpu_ns();

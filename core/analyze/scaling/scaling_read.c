@@ -188,7 +188,7 @@ static marey_status find_kind(const char *path, enum marey__scaling_file *out)
         status = marey__bytes_peek(bytes, &text, &len);
     if (status == MAREY_OK && len != 0)
         *out = marey__scaling_csv_kind(text, len);
-    if (*out == MAREY__FILE_OTHER && len != 0 && marey__import_chrome.looks_like(path, text, len))
+    if (*out == MAREY__FILE_OTHER && len != 0 && marey__import_chrome.looks_like(text, len))
         *out = MAREY__FILE_TRACE;
     marey__bytes_close(bytes);
     return status == MAREY_ENOMEM ? status : MAREY_OK;

@@ -1,5 +1,5 @@
 /*
- * fields: the rows of a merge as tables of fields, by which summary_join.c joins them and summary_bytes.c packs them.
+ * fields: the rows of a merge as tables of fields, by which summary_bytes.c packs and joins them.
  */
 #ifndef MAREY_ANALYZE_SUMMARY_FIELDS_H
 #define MAREY_ANALYZE_SUMMARY_FIELDS_H
@@ -104,6 +104,11 @@ static const struct field thread_row_fields[] = {
     FIELD(marey__name_row, name, NAME),
     SPAN(marey__name_row, count, self_ns, U64),
     FIELD(marey__name_row, lane, LANE),
+};
+
+static const struct field process_row_fields[] = {
+    FIELD(marey__name_row, name, NAME),
+    SPAN(marey__name_row, count, iteration_ns, U64),
 };
 
 static const struct field open_fields[] = {

@@ -3,7 +3,7 @@
  *
  *   summary.c                    reads and merges, several processes at a time
  *   summary_merge.c, iteration_merge.c, gpu_merge.c, summary_sites.c   one process into the sums
- *   summary_join.c, summary_bytes.c, fields.h, partial.c   sums joined across threads and MPI processes, in any order
+ *   summary_bytes.c, fields.h, partial.c   sums joined across MPI processes, in any order
  *   summary_order.c              the order of processes at the end
  *   summary_tables.c, summary_tree.c, iteration_tables.c, gpu_tables.c, rank_*.c, summary_notes.c   tables
  *   stacks.c                     sums by path, for flame graphs and collapsed stacks
@@ -246,11 +246,6 @@ bool marey__merge_is_before(const struct marey__merge *merge, uint32_t a, uint32
 /* Add a site, unless it is there; of two the one that was met first stays. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__merge_add_site(struct marey__merge *merge,
                                              const struct marey__site_row *site);
-/*
- * Add all of another one, whose texts must stay; it is finished as one that was added, and freed by the caller. Returns false
- * on out of memory. In summary_join.c.
- */
-MAREY_WARN_UNUSED bool marey__merge_join(struct marey__merge *into, struct marey__merge *from);
 /* What is left out of a recording, zeroed when new; NULL on out of memory. */
 struct marey__left_out *marey__merge_left_out(struct marey__merge *merge, uint32_t recording);
 /* Put one more measuring process there. */
@@ -300,34 +295,22 @@ bool marey__cover_names(const struct marey__names *names, void *array, size_t *n
 
 /* ---- the summary ---- */
 
+/* The tables of "ranges", in their order. */
+#define MAREY__SUMMARY_TABLES(X)                                                                   \
+    X(RANGES, ranges)                                                                              \
+    X(TREE, tree) X(THREADS, threads) X(RANKS, ranks) X(PROCESSES, processes) X(ASYNC, async)      \
+        X(COUNTERS, counters) X(MARKS, marks) X(OPEN, open) X(ITERATIONS, iterations)              \
+            X(ITERATION_RANKS, iteration_ranks) X(THROUGHPUT, throughput) X(EPOCHS, epochs)        \
+                X(PHASES, phases) X(OUTLIERS, outliers) X(STEADY, steady) X(KERNELS, kernels)      \
+                    X(COPIES, copies) X(GPU_RANGES, gpu_ranges) X(WORKERS, workers)                \
+                        X(RANK_SPREAD, rank_spread) X(RANK_TIMES, rank_times)                      \
+                            X(RANK_OUTLIERS, rank_outliers) X(RANK_HOSTS, rank_hosts)              \
+                                X(SITES, sites) X(WARNINGS, warnings)
+
 enum marey__summary_table {
-    MAREY__TABLE_RANGES,
-    MAREY__TABLE_TREE,
-    MAREY__TABLE_THREADS,
-    MAREY__TABLE_RANKS,
-    MAREY__TABLE_PROCESSES,
-    MAREY__TABLE_ASYNC,
-    MAREY__TABLE_COUNTERS,
-    MAREY__TABLE_MARKS,
-    MAREY__TABLE_OPEN,
-    MAREY__TABLE_ITERATIONS,
-    MAREY__TABLE_ITERATION_RANKS,
-    MAREY__TABLE_THROUGHPUT,
-    MAREY__TABLE_EPOCHS,
-    MAREY__TABLE_PHASES,
-    MAREY__TABLE_OUTLIERS,
-    MAREY__TABLE_STEADY,
-    MAREY__TABLE_KERNELS,
-    MAREY__TABLE_COPIES,
-    MAREY__TABLE_GPU_RANGES,
-    MAREY__TABLE_WORKERS,
-    MAREY__TABLE_RANK_SPREAD,
-    MAREY__TABLE_RANK_TIMES,
-    MAREY__TABLE_RANK_OUTLIERS,
-    MAREY__TABLE_RANK_HOSTS,
-    MAREY__TABLE_SITES,
-    MAREY__TABLE_WARNINGS,
-    MAREY__N_TABLES,
+#define MAREY__TABLE_NUMBER(number, name) MAREY__TABLE_##number,
+    MAREY__SUMMARY_TABLES(MAREY__TABLE_NUMBER) MAREY__N_TABLES,
+#undef MAREY__TABLE_NUMBER
 };
 
 /* What the report "ranges" keeps besides its tables. */
@@ -423,13 +406,9 @@ enum { MAREY__N_TREE_COLUMNS = 6 };
 extern const struct marey_column marey__tree_columns[MAREY__N_TREE_COLUMNS];
 /* The rows of each table. */
 typedef marey_status marey__fill(marey_table *table, const struct marey__making *m);
-marey__fill marey__fill_ranges, marey__fill_tree, marey__fill_threads, marey__fill_ranks,
-    marey__fill_processes, marey__fill_async, marey__fill_counters, marey__fill_marks,
-    marey__fill_open, marey__fill_iterations, marey__fill_iteration_ranks, marey__fill_throughput,
-    marey__fill_epochs, marey__fill_phases, marey__fill_outliers, marey__fill_steady,
-    marey__fill_kernels, marey__fill_copies, marey__fill_gpu_ranges, marey__fill_workers,
-    marey__fill_rank_spread, marey__fill_rank_times, marey__fill_rank_outliers,
-    marey__fill_rank_hosts, marey__fill_sites, marey__fill_warnings;
+#define MAREY__DECLARE_FILL(number, name) marey__fill marey__fill_##name;
+MAREY__SUMMARY_TABLES(MAREY__DECLARE_FILL)
+#undef MAREY__DECLARE_FILL
 /* How the row of whole iterations is called. */
 #define MAREY__WHOLE_ITERATION "(whole iteration)"
 #define MAREY__NO_RANGE "(no range)"
@@ -539,7 +518,7 @@ bool marey__rank_host_is_outlier(const struct marey__rank_host *host);
  * stored: "MAREYPRT", a version, the content as numbers (LEB128), doubles and texts, and a CRC-32C of all before it.
  */
 
-/* What a merge that came as bytes lends its texts from; fini when nobody has a pointer into it any more. */
+/* What a merge lends texts from that came as bytes; fini when nobody has a pointer into it any more. */
 struct marey__lender {
     struct marey__arena texts;
     void **blocks; /* of processes and lanes, which stay where they are */
@@ -550,8 +529,8 @@ void marey__lender_fini(struct marey__lender *lender);
 /* Append the merge, which is not finished (marey__merge_finish); `out->failed` without memory. */
 void marey__merge_pack(struct marey__merge *merge, struct marey__buf *out);
 /*
- * Make a merge, initialised and empty, of such bytes, which are checked like any that come from outside. MAREY_EFORMAT
- * when they are not a merge, or one of another version; the merge is then only good for marey__merge_fini.
+ * Add such bytes, which are checked like any that come from outside, to a merge. MAREY_EFORMAT when they are not a merge, or
+ * one of another version; the merge is then only good for marey__merge_fini.
  */
 MAREY_WARN_UNUSED marey_status marey__merge_unpack(struct marey__merge *merge,
                                                    struct marey__lender *lender, const void *bytes,

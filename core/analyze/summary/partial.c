@@ -59,13 +59,7 @@ marey_status marey_partial_pack(marey_partial *partial, const void **bytes, size
 
 marey_status marey_partial_join(marey_partial *partial, const void *bytes, size_t len)
 {
-    struct marey__merge other;
-    MAREY_TRY(marey__merge_init(&other));
-    marey_status status = marey__merge_unpack(&other, &partial->lender, bytes, len);
-    if (status == MAREY_OK && !marey__merge_join(&partial->merge, &other))
-        status = marey__no_memory();
-    marey__merge_fini(&other);
-    return status;
+    return marey__merge_unpack(&partial->merge, &partial->lender, bytes, len);
 }
 
 /* ---- all logs together, which nobody has seen so far ---- */

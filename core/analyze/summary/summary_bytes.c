@@ -1,5 +1,7 @@
 /*
- * A merge as bytes and back.
+ * A merge as bytes, and such bytes added to another merge: the step of a reduction over MPI processes. Names, processes
+ * and rows get new numbers there. Sums are of whole numbers, so any order gives the same result; values that depend on an
+ * order are kept as rows, which summary_order.c sorts.
  *
  * One set of functions writes and reads: each takes the address of a value and writes that value, or reads into it, so
  * that both sides always agree. After a failure nothing more is done. Values are checked as they are read: a count may
@@ -17,6 +19,10 @@ struct archive {
     struct marey__merge *merge;
     struct marey__lender *lender;
     const struct marey_lane_info *last_lane; /* of the row before */
+    /* While it reads: the merge's numbers for those of the bytes. */
+    uint32_t *names, *nodes;
+    size_t n_names, n_processes, n_rows;
+    uint32_t first_process, first_row;
 };
 
 static bool has_failed(const struct archive *a)
@@ -56,12 +62,24 @@ static void u32(struct archive *a, uint32_t *value)
     number(a, value, UINT64_C(1) << 32);
 }
 
-/* A number of something, or MAREY__NO_NAME. */
-static void number_or_none(struct archive *a, uint32_t *value, uint64_t limit)
+/* One of `n` of the bytes, whose numbers in the merge are at `numbers`, or begin at `first`. */
+static void number_of(struct archive *a, uint32_t *value, size_t n, const uint32_t *numbers,
+                      uint32_t first)
+{
+    number(a, value, reads(a) ? n : UINT32_MAX);
+    if (reads(a) && !has_failed(a))
+        *value = numbers != NULL ? numbers[*value] : first + *value;
+}
+
+/* The same, or MAREY__NO_NAME. */
+static void number_or_none(struct archive *a, uint32_t *value, size_t n, const uint32_t *numbers,
+                           uint32_t first)
 {
     uint32_t above = *value + 1;
-    number(a, &above, limit + 1);
+    number(a, &above, reads(a) ? n + 1 : UINT32_MAX);
     *value = above - 1;
+    if (reads(a) && !has_failed(a) && above != 0)
+        *value = numbers != NULL ? numbers[*value] : first + *value;
 }
 
 static void u128(struct archive *a, marey__u128 *value)
@@ -121,23 +139,6 @@ static void text(struct archive *a, const char **text)
 {
     size_t len = reads(a) ? 0 : strlen(*text);
     bytes(a, text, &len);
-}
-
-/* The rows of a list, zeroed when they are to be read. */
-static void rows(struct archive *a, void *array, size_t *n, size_t *cap, size_t size, size_t least)
-{
-    size_t wanted = *n;
-    char *elements;
-    count(a, &wanted, least);
-    if (!reads(a) || has_failed(a))
-        return;
-    a->has_no_memory |= !marey__grow(array, cap, wanted, size);
-    if (has_failed(a))
-        return;
-    memcpy(&elements, array, sizeof elements);
-    if (wanted != 0)
-        memset(elements, 0, wanted * size);
-    *n = wanted;
 }
 
 static void *keep_block(struct marey__lender *lender, size_t n, size_t size)
@@ -242,16 +243,16 @@ static size_t pack_value(struct archive *a, void *value, const struct field *fie
         text(a, value);
         return sizeof(const char *);
     case NAME:
-        number(a, value, a->merge->names.n);
+        number_of(a, value, a->n_names, a->names, 0);
         break;
     case NAME_OR_NONE:
-        number_or_none(a, value, a->merge->names.n);
+        number_or_none(a, value, a->n_names, a->names, 0);
         break;
     case PROCESS:
-        number(a, value, a->merge->n_processes);
+        number_of(a, value, a->n_processes, NULL, a->first_process);
         break;
     case ITERATION_ROW_OR_NONE:
-        number_or_none(a, value, a->merge->iterations.n_rows);
+        number_or_none(a, value, a->n_rows, NULL, a->first_row);
         break;
     case LANE:
         row_lane(a, value);
@@ -272,20 +273,116 @@ static void pack_fields(struct archive *a, void *row, const struct field *fields
 }
 #define PACK_FIELDS(a, row, fields) pack_fields((a), (row), (fields), MAREY__COUNT_OF(fields))
 
-static void pack_lists(struct archive *a)
+/* ---- sums ---- */
+
+/* The first one hands its sketch over, so that it is not in memory twice. */
+static bool join_sketch(struct marey__sketch *into, struct marey__sketch *from)
+{
+    if (into->count != 0)
+        return marey__sketch_merge(into, from);
+    marey__sketch_fini(into);
+    *into = *from;
+    *from = (struct marey__sketch){0};
+    return true;
+}
+
+/* Add the numbers and sketches of a row that was read, whose sketches are gone then; other fields stay as they are. */
+static bool add_fields(void *into, void *from, const struct field *fields, size_t n)
+{
+    bool done = true;
+    for (size_t i = 0; i < n; i++) {
+        void *const to = at(into, fields[i].offset), *const value = at(from, fields[i].offset);
+        const enum kind kind = fields[i].kind;
+        for (size_t k = 0; kind == U64 && k < fields[i].size / sizeof(uint64_t); k++)
+            ((uint64_t *)to)[k] += ((uint64_t *)value)[k];
+        for (size_t k = 0;
+             (kind == U32 || kind == U32_OR_END) && k < fields[i].size / sizeof(uint32_t); k++)
+            ((uint32_t *)to)[k] += ((uint32_t *)value)[k];
+        if (kind == U128)
+            *(marey__u128 *)to += *(marey__u128 *)value;
+        if (kind == SKETCH) {
+            done = done && join_sketch(to, value);
+            marey__sketch_fini(value);
+        }
+    }
+    return done;
+}
+
+/* If two processes have the highest mean, the first of them counts. */
+static void join_means(const struct marey__merge *merge, struct marey__iteration_name *into,
+                       const struct marey__iteration_name *from)
+{
+    if (from->n_processes == 0)
+        return;
+    if (into->n_processes == 0 || from->highest_mean_ns > into->highest_mean_ns ||
+        (from->highest_mean_ns == into->highest_mean_ns &&
+         marey__merge_is_before(merge, from->highest_process, into->highest_process))) {
+        into->highest_mean_ns = from->highest_mean_ns;
+        into->highest_process = from->highest_process;
+    }
+    if (into->n_processes == 0 || from->lowest_mean_ns < into->lowest_mean_ns)
+        into->lowest_mean_ns = from->lowest_mean_ns;
+}
+
+/* Write the fields of `row`, or read them, of a zeroed struct of `size` bytes, and add them to it. */
+static void pack_sums(struct archive *a, void *row, const struct field *fields, size_t n,
+                      size_t size, bool (*is_valid)(const void *row))
+{
+    _Alignas(16) char sums[sizeof(struct marey__merge)];
+    if (!reads(a)) {
+        pack_fields(a, row, fields, n);
+        return;
+    }
+    memset(sums, 0, size);
+    pack_fields(a, sums, fields, n);
+    a->is_bad |= !has_failed(a) && is_valid != NULL && !is_valid(sums);
+    if (!has_failed(a) && fields == iteration_name_fields)
+        join_means(a->merge, row, (void *)sums);
+    a->has_no_memory |= !add_fields(row, sums, fields, n);
+}
+#define PACK_SUMS(a, row, fields)                                                                  \
+    pack_sums((a), (row), (fields), MAREY__COUNT_OF(fields), sizeof *(row), NULL)
+
+/* ---- lists ---- */
+
+static void pack_rows(struct archive *a, const struct list *list, size_t n)
 {
     struct marey__merge *m = a->merge;
+    size_t *const n_rows = n_of(m, list);
+    if (reads(a) && list->rows == offsetof(struct marey__merge, iterations.rows)) {
+        a->first_row = (uint32_t)*n_rows;
+        a->n_rows = n;
+    }
+    if (reads(a) &&
+        !marey__extend(at(m, list->rows), n_rows, at(m, list->cap), *n_rows + n, list->size))
+        a->has_no_memory = true;
+    for (size_t k = *n_rows - n; k < *n_rows && !has_failed(a); k++) {
+        char *const row = rows_of(m, list) + k * list->size;
+        pack_fields(a, row, list->fields, list->n_fields);
+        a->is_bad |= !has_failed(a) && list->is_valid != NULL && !list->is_valid(row);
+    }
+}
+
+static void pack_by_name(struct archive *a, const struct list *list, size_t n)
+{
+    struct marey__merge *m = a->merge;
+    a->is_bad |= reads(a) && n > a->n_names;
+    if (reads(a) && !has_failed(a) && (n != 0 || list->kind == BY_EVERY_NAME) &&
+        !marey__cover_names(&m->names, at(m, list->rows), n_of(m, list), at(m, list->cap), list->size))
+        a->has_no_memory = true;
+    for (size_t k = 0; k < n && !has_failed(a); k++)
+        pack_sums(a, rows_of(m, list) + (reads(a) ? a->names[k] : k) * list->size, list->fields,
+                  list->n_fields, list->size, list->is_valid);
+}
+
+static void pack_lists(struct archive *a)
+{
     for (size_t i = 0; i < MAREY__COUNT_OF(lists) && !has_failed(a); i++) {
         const struct list *const list = &lists[i];
-        size_t *const n = n_of(m, list);
-        const size_t least = list->fields[0].kind == U32_OR_END ? 1 : list->n_fields;
-        rows(a, at(m, list->rows), n, at(m, list->cap), list->size, least);
-        a->is_bad |= list->kind != ROWS && *n > m->names.n;
-        for (size_t k = 0; k < *n && !has_failed(a); k++) {
-            char *const row = rows_of(m, list) + k * list->size;
-            pack_fields(a, row, list->fields, list->n_fields);
-            a->is_bad |= list->is_valid != NULL && !list->is_valid(row);
-        }
+        size_t n = *n_of(a->merge, list);
+        count(a, &n, list->fields[0].kind == U32_OR_END ? 1 : list->n_fields);
+        if (!has_failed(a))
+            (list->kind == ROWS ? pack_rows : pack_by_name)(a, list, n);
     }
 }
 
@@ -321,43 +418,58 @@ static void processes(struct archive *a)
     size_t n = m->n_processes;
     count(a, &n, MAREY__COUNT_OF(process_fields));
     struct marey_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
-    if (reads(a) && (read == NULL || !marey__merge_grow_processes(m, n)))
+    a->first_process = reads(a) ? (uint32_t)m->n_processes : 0;
+    a->n_processes = n;
+    if (reads(a) && (read == NULL || !marey__merge_grow_processes(m, m->n_processes + n)))
         a->has_no_memory = true;
     for (size_t i = 0; i < n && !has_failed(a); i++) {
+        const size_t number = a->first_process + i;
         if (reads(a)) {
-            m->process_recordings[i] = 0;
-            m->processes[i] = &read[i];
-            m->n_processes = i + 1;
+            m->process_recordings[number] = 0;
+            m->processes[number] = &read[i];
+            m->n_processes++;
         }
-        u32(a, &m->process_recordings[i]);
-        process(a, reads(a) ? &read[i] : NULL, m->processes[i]);
+        u32(a, &m->process_recordings[number]);
+        process(a, reads(a) ? &read[i] : NULL, m->processes[number]);
     }
 }
 
-/* The rows of each process, which are bytes as they are kept. */
+/* A process has one row of a name. */
+static void rank_rows_of(struct archive *a, size_t process, uint32_t *seen)
+{
+    struct marey__merge *m = a->merge;
+    const uint8_t *from = reads(a) ? NULL : marey__rank_rows_of(m, process), *first = from;
+    struct marey__name_row row = {0};
+    size_t n = 0;
+    while (!reads(a) && marey__rank_row_next(m, &from, &row))
+        n++;
+    count(a, &n, MAREY__COUNT_OF(process_row_fields));
+    for (; n > 0 && !has_failed(a); n--) {
+        if (!reads(a))
+            marey__rank_row_next(m, &first, &row);
+        PACK_FIELDS(a, &row, process_row_fields);
+        if (!reads(a) || has_failed(a))
+            continue;
+        a->is_bad |= seen[row.name] == process + 1;
+        seen[row.name] = (uint32_t)process + 1;
+        marey__rank_row_put(m, &row);
+    }
+}
+
 static void rank_rows(struct archive *a)
 {
     struct marey__merge *m = a->merge;
-    struct marey__name_row row;
-    for (size_t i = 0; i < m->n_processes && !has_failed(a); i++) {
-        const uint8_t *at = reads(a) ? NULL : marey__rank_rows_of(m, i);
-        while (!reads(a) && marey__rank_row_next(m, &at, &row))
-            ;
-        size_t len = reads(a) ? 0 : (size_t)(at - marey__rank_rows_of(m, i));
-        count(a, &len, 1);
-        if (!reads(a)) {
-            marey__buf_put(a->out, at - len, len);
-            continue;
-        }
-        m->ranks.starts[i] = m->ranks.bytes.len;
-        marey__buf_put(&m->ranks.bytes, a->at, len);
-        a->at += len;
+    uint32_t *const seen = reads(a) ? marey__calloc(m->names.n + 1, sizeof *seen) : NULL;
+    a->has_no_memory |= reads(a) && seen == NULL;
+    for (size_t i = a->first_process; i < m->n_processes && !has_failed(a); i++) {
+        if (reads(a))
+            m->ranks.starts[i] = m->ranks.bytes.len;
+        rank_rows_of(a, i, seen);
+        if (reads(a))
+            marey__rank_row_put(m, NULL);
         a->has_no_memory |= m->ranks.bytes.failed;
-        at = has_failed(a) || len == 0 ? NULL : marey__rank_rows_of(m, i);
-        while (at != NULL && marey__rank_row_next(m, &at, &row))
-            ;
-        a->is_bad |= at != (const uint8_t *)m->ranks.bytes.data + m->ranks.bytes.len;
     }
+    marey__free(seen);
 }
 
 /* ---- names and tree ---- */
@@ -367,14 +479,16 @@ static void names(struct archive *a)
     struct marey__names *names = &a->merge->names;
     size_t n = names->n;
     count(a, &n, 1);
+    a->n_names = n;
+    if (reads(a) && (a->names = marey__calloc(n + 1, sizeof *a->names)) == NULL)
+        a->has_no_memory = true;
     for (uint32_t i = 0; i < n && !has_failed(a); i++) {
         struct marey__name name = !reads(a) ? names->names[i] : (struct marey__name){0};
         bytes(a, &name.text, &name.len);
         if (!reads(a) || has_failed(a))
             continue;
-        const uint32_t made = marey__names_number(names, name.text, name.len);
-        a->has_no_memory |= made == MAREY__NO_NAME;
-        a->is_bad |= made != i; /* twice the same */
+        a->names[i] = marey__names_number(names, name.text, name.len);
+        a->has_no_memory |= a->names[i] == MAREY__NO_NAME;
     }
 }
 
@@ -397,26 +511,27 @@ static void node(struct archive *a, uint32_t i)
 {
     struct marey__tree *tree = &a->merge->tree;
     struct marey__node copy = !reads(a) ? tree->nodes[i] : (struct marey__node){0};
-    number(a, &copy.parent, i);
-    number(a, &copy.name, a->merge->names.n);
+    number_of(a, &copy.parent, i, a->nodes, 0);
+    number_of(a, &copy.name, a->n_names, a->names, 0);
     u64(a, &copy.count);
     u64(a, &copy.total_ns);
     u64(a, &copy.self_ns);
     if (!reads(a) || has_failed(a))
         return;
-    const uint32_t made = add_node(a, copy.parent, copy.name);
-    a->is_bad |= !has_failed(a) && made != i; /* twice the same */
+    a->nodes[i] = add_node(a, copy.parent, copy.name);
     if (has_failed(a))
         return;
-    tree->nodes[i].count = copy.count;
-    tree->nodes[i].total_ns = copy.total_ns;
-    tree->nodes[i].self_ns = copy.self_ns;
+    tree->nodes[a->nodes[i]].count += copy.count;
+    tree->nodes[a->nodes[i]].total_ns += copy.total_ns;
+    tree->nodes[a->nodes[i]].self_ns += copy.self_ns;
 }
 
 static void tree(struct archive *a)
 {
     size_t n = a->merge->tree.n;
     count(a, &n, 1);
+    if (reads(a) && (a->nodes = marey__calloc(n + 1, sizeof *a->nodes)) == NULL)
+        a->has_no_memory = true;
     for (uint32_t i = 1; i < n && !has_failed(a); i++)
         node(a, i);
 }
@@ -439,40 +554,62 @@ static void sites(struct archive *a)
     }
 }
 
-static void left_out(struct archive *a, struct marey__left_out *row)
+static void left_out(struct archive *a, struct marey__left_out *written)
 {
-    size_t n = row->n_measuring;
-    PACK_FIELDS(a, row, left_out_fields);
+    struct marey__left_out row = reads(a) ? (struct marey__left_out){0} : *written;
+    size_t n = row.n_measuring;
+    PACK_FIELDS(a, &row, left_out_fields);
     count(a, &n, MAREY__COUNT_OF(process_fields));
     struct marey_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
-    a->has_no_memory |= reads(a) && read == NULL;
+    struct marey__left_out *const into =
+        reads(a) && !has_failed(a) ? marey__merge_left_out(a->merge, row.recording) : NULL;
+    a->has_no_memory |= reads(a) && !a->is_bad && (read == NULL || into == NULL);
+    if (into != NULL) {
+        into->n_broken += row.n_broken;
+        into->n_empty += row.n_empty;
+    }
     for (size_t i = 0; i < n && !has_failed(a); i++) {
-        process(a, reads(a) ? &read[i] : NULL, reads(a) ? NULL : row->measuring[i]);
+        process(a, reads(a) ? &read[i] : NULL, reads(a) ? NULL : row.measuring[i]);
         if (reads(a) && !has_failed(a))
-            a->has_no_memory |= !marey__left_out_add(row, &read[i]);
+            a->has_no_memory |= !marey__left_out_add(into, &read[i]);
     }
 }
 
 static void left_outs(struct archive *a)
 {
     struct marey__merge *m = a->merge;
-    rows(a, &m->left_out, &m->n_left_out, &m->left_out_cap, sizeof *m->left_out, 4);
-    for (size_t i = 0; i < m->n_left_out && !has_failed(a); i++)
-        left_out(a, &m->left_out[i]);
+    size_t n = m->n_left_out;
+    count(a, &n, 4);
+    for (size_t i = 0; i < n && !has_failed(a); i++)
+        left_out(a, reads(a) ? NULL : &m->left_out[i]);
+}
+
+static void rank_step(struct archive *a, struct marey__rank_step *step)
+{
+    struct marey__rank_step read = reads(a) ? (struct marey__rank_step){0} : *step;
+    PACK_FIELDS(a, &read, rank_step_fields);
+    a->is_bad |= !(read.slowest_ns >= 0);
+    if (reads(a) && !has_failed(a) && read.n != 0)
+        marey__rank_step_add(step, &read);
 }
 
 static void rank_steps(struct archive *a)
 {
     struct marey__iteration_merge *it = &a->merge->iterations;
-    rows(a, &it->rank_steps, &it->n_rank_steps, &it->rank_steps_cap, sizeof *it->rank_steps, 2);
-    for (size_t r = 0; r < it->n_rank_steps && !has_failed(a); r++) {
-        struct marey__rank_steps *steps = &it->rank_steps[r];
-        u32(a, &steps->recording);
-        rows(a, &steps->steps, &steps->n, &steps->cap, sizeof *steps->steps, 1);
-        for (size_t i = 0; i < steps->n && !has_failed(a); i++) {
-            PACK_FIELDS(a, &steps->steps[i], rank_step_fields);
-            a->is_bad |= !(steps->steps[i].slowest_ns >= 0);
+    size_t n = it->n_rank_steps;
+    count(a, &n, 2);
+    for (size_t r = 0; r < n && !has_failed(a); r++) {
+        struct marey__rank_steps *steps = reads(a) ? NULL : &it->rank_steps[r];
+        uint32_t recording = reads(a) ? 0 : steps->recording;
+        size_t n_steps = reads(a) ? 0 : steps->n;
+        u32(a, &recording);
+        count(a, &n_steps, 1);
+        if (reads(a) && !has_failed(a)) {
+            steps = marey__rank_steps_of(it, recording, n_steps);
+            a->has_no_memory |= steps == NULL;
         }
+        for (size_t i = 0; i < n_steps && !has_failed(a); i++)
+            rank_step(a, &steps->steps[i]);
     }
 }
 
@@ -485,17 +622,16 @@ static void works(struct archive *a)
         a->has_no_memory = true;
     for (size_t i = 0; i < n && !has_failed(a); i++) {
         uint32_t name = reads(a) ? 0 : gpu->works[i].name, kind = reads(a) ? 0 : gpu->works[i].kind;
-        number(a, &name, a->merge->names.n);
+        number_of(a, &name, a->n_names, a->names, 0);
         number(a, &kind, 256);
         if (has_failed(a))
             return;
         struct marey__merged_work *work =
             reads(a) ? marey__gpu_merge_work(gpu, name, kind) : &gpu->works[i];
         a->has_no_memory |= work == NULL;
-        a->is_bad |= reads(a) && gpu->n_works != i + 1; /* twice the same */
         if (has_failed(a))
             return;
-        PACK_FIELDS(a, work, work_fields);
+        PACK_SUMS(a, work, work_fields);
         a->is_bad |= work->calls.count == 0;
     }
 }
@@ -511,7 +647,7 @@ static void content(struct archive *a)
     pack_lists(a);
     sites(a);
     left_outs(a);
-    PACK_FIELDS(a, a->merge, total_fields);
+    PACK_SUMS(a, a->merge, total_fields);
     rank_steps(a);
     works(a);
 }
@@ -552,6 +688,8 @@ marey_status marey__merge_unpack(struct marey__merge *merge, struct marey__lende
         return bad("has changed on its way");
     merge->iterations.keeps_rank_steps = true;
     content(&a);
+    marey__free(a.names);
+    marey__free(a.nodes);
     MAREY__TRY_MEMORY(!a.has_no_memory);
     return a.is_bad || a.at != a.end ? bad("says what cannot be") : MAREY_OK;
 }

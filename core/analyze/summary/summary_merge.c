@@ -267,16 +267,12 @@ static bool add_open(const struct adding *adding, uint32_t name, const struct ma
                      uint64_t ns)
 {
     struct marey__merge *merge = adding->merge;
-    if (!marey__grow(&merge->open, &merge->open_cap, merge->n_open + 1, sizeof *merge->open))
-        return false;
     const uint64_t first_ns = adding->walk->info->first_ns;
-    merge->open[merge->n_open++] = (struct marey__open_row){
-        .process = adding->process,
-        .name = adding->names[name],
-        .lane = lane,
-        .since_ns = ns > first_ns ? ns - first_ns : 0,
-    };
-    return true;
+    return MAREY__PUSH(merge->open, merge->n_open, merge->open_cap,
+                       (struct marey__open_row){.process = adding->process,
+                                                .name = adding->names[name],
+                                                .lane = lane,
+                                                .since_ns = ns > first_ns ? ns - first_ns : 0});
 }
 
 static bool add_open_ranges(const struct adding *adding, const struct marey__lane_walk *lane)

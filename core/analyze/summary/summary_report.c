@@ -228,32 +228,9 @@ static const struct marey_table_definition tables[MAREY__N_TABLES] = {
 };
 
 static marey__fill *const fills[MAREY__N_TABLES] = {
-    [MAREY__TABLE_RANGES] = marey__fill_ranges,
-    [MAREY__TABLE_TREE] = marey__fill_tree,
-    [MAREY__TABLE_THREADS] = marey__fill_threads,
-    [MAREY__TABLE_RANKS] = marey__fill_ranks,
-    [MAREY__TABLE_PROCESSES] = marey__fill_processes,
-    [MAREY__TABLE_ASYNC] = marey__fill_async,
-    [MAREY__TABLE_COUNTERS] = marey__fill_counters,
-    [MAREY__TABLE_MARKS] = marey__fill_marks,
-    [MAREY__TABLE_OPEN] = marey__fill_open,
-    [MAREY__TABLE_ITERATIONS] = marey__fill_iterations,
-    [MAREY__TABLE_ITERATION_RANKS] = marey__fill_iteration_ranks,
-    [MAREY__TABLE_THROUGHPUT] = marey__fill_throughput,
-    [MAREY__TABLE_EPOCHS] = marey__fill_epochs,
-    [MAREY__TABLE_PHASES] = marey__fill_phases,
-    [MAREY__TABLE_OUTLIERS] = marey__fill_outliers,
-    [MAREY__TABLE_STEADY] = marey__fill_steady,
-    [MAREY__TABLE_KERNELS] = marey__fill_kernels,
-    [MAREY__TABLE_COPIES] = marey__fill_copies,
-    [MAREY__TABLE_GPU_RANGES] = marey__fill_gpu_ranges,
-    [MAREY__TABLE_WORKERS] = marey__fill_workers,
-    [MAREY__TABLE_RANK_SPREAD] = marey__fill_rank_spread,
-    [MAREY__TABLE_RANK_TIMES] = marey__fill_rank_times,
-    [MAREY__TABLE_RANK_OUTLIERS] = marey__fill_rank_outliers,
-    [MAREY__TABLE_RANK_HOSTS] = marey__fill_rank_hosts,
-    [MAREY__TABLE_SITES] = marey__fill_sites,
-    [MAREY__TABLE_WARNINGS] = marey__fill_warnings,
+#define FILL(number, name) [MAREY__TABLE_##number] = marey__fill_##name,
+    MAREY__SUMMARY_TABLES(FILL)
+#undef FILL
 };
 
 static marey_status fill_tables(marey_report *report, const struct marey__making *making,

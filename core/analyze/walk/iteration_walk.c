@@ -36,11 +36,8 @@ bool marey__iteration_walk_batch(struct marey__process_walk *walk, struct marey_
     }
     if (lane->is_listed)
         return true;
-    if (!marey__grow(&it->lanes, &it->lanes_cap, it->n_lanes + 1, sizeof(void *)))
-        return false;
-    it->lanes[it->n_lanes++] = lane;
-    lane->is_listed = true;
-    return true;
+    lane->is_listed = MAREY__PUSH(it->lanes, it->n_lanes, it->lanes_cap, lane);
+    return lane->is_listed;
 }
 
 /* Forget what has run so far, all names at once. */

@@ -13,12 +13,9 @@ bool marey__process_runs_find(struct marey__process_runs *runs, const struct mar
                 MAREY__MIN(runs->list[i].start_unix_ns, process->start_unix_ns);
             return true;
         }
-    if (!marey__grow(&runs->list, &runs->cap, runs->n + 1, sizeof *runs->list))
-        return false;
     *out = (uint32_t)runs->n;
-    runs->list[runs->n++] =
-        (struct marey__process_run){process->run_id, process->start_unix_ns, *out};
-    return true;
+    return MAREY__PUSH(runs->list, runs->n, runs->cap,
+                       (struct marey__process_run){process->run_id, process->start_unix_ns, *out});
 }
 
 bool marey__process_run_is_before(const struct marey__process_run *a,

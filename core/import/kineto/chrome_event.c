@@ -165,16 +165,6 @@ const char *marey__chrome_next_key(const char *p, const char *end, struct marey_
     return take_value(p, end, value);
 }
 
-bool marey__chrome_is(const struct marey__chrome_value *value, const char *text)
-{
-    return marey__text_is(value->at, value->len, text);
-}
-
-bool marey__chrome_begins(const struct marey__chrome_value *value, const char *text)
-{
-    return marey__starts_with(value->at, value->len, text);
-}
-
 static bool is_number(const struct marey__chrome_value *value)
 {
     return value->kind == MAREY__CHROME_NUMBER || value->kind == MAREY__CHROME_STRING;

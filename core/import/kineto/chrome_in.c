@@ -100,7 +100,7 @@ static marey_status read_trace(struct marey__import *import)
     marey_status status = marey__kineto_file_read(&chrome->file, import->bytes);
     if (status == MAREY_OK)
         status = finish(chrome);
-    marey__kineto_file_fini(&chrome->file);
+    marey__json_fini(&chrome->file.json);
     marey__kineto_header_fini(&chrome->header);
     marey__buf_fini(&chrome->text);
     marey__chrome_free_threads(chrome);
@@ -111,12 +111,11 @@ static marey_status read_trace(struct marey__import *import)
 /* ---- which files ---- */
 
 /* An object that has one of these among its first bytes, or a list whose first entry is an object with a phase. */
-static bool looks_like(const char *path, const char *bytes, size_t len)
+static bool looks_like(const char *bytes, size_t len)
 {
     static const char *const keys[] = {"\"traceEvents\"",         "\"schemaVersion\"",
                                        "\"deviceProperties\"",    "\"distributedInfo\"",
                                        "\"baseTimeNanoseconds\"", "\"displayTimeUnit\""};
-    (void)path;
     size_t i = len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     while (i < len && json_is_blank(bytes[i]))
         i++;

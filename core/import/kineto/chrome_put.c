@@ -115,11 +115,6 @@ static uint64_t duration_of(struct marey__chrome *chrome)
     return (uint64_t)ns;
 }
 
-static bool ends_with(const struct marey__chrome_value *text, const char *end)
-{
-    return marey__ends_with(text->at, text->len, end);
-}
-
 /* Work of a GPU by its category, of today and of years ago; 0: none. */
 static enum marey_work_kind work_kind_of(const struct marey__chrome_value *category)
 {
@@ -166,7 +161,8 @@ static void put_complete(struct marey__chrome *chrome, struct marey__sink_event 
     } else {
         chrome->header.is_kineto |= marey__chrome_is(category, "cpu_op");
         put_slice(chrome, out,
-                  ends_with(category, "_runtime") || ends_with(category, "_driver") ||
+                  marey__chrome_ends(category, "_runtime") ||
+                      marey__chrome_ends(category, "_driver") ||
                       marey__chrome_is(category, "Runtime"));
     }
 }

@@ -30,16 +30,15 @@ static int64_t number_of_word(struct marey__chrome *chrome, const struct marey__
         if (known->len == word->len && memcmp(known->text, word->at, word->len) == 0)
             return FIRST_WORD_NUMBER + (int64_t)number - 1;
     }
-    char *copy = NULL;
-    if (!marey__grow(&chrome->words, &chrome->words_cap, chrome->n_words + 1, sizeof *chrome->words) ||
-        (copy = marey__strndup(word->at, word->len)) == NULL ||
-        !marey__index_put(&chrome->words_index, hash, (uint32_t)chrome->n_words + 1)) {
-        marey__free(copy);
+    const struct marey__chrome_word kept = {marey__arena_text(&chrome->texts, word->at, word->len),
+                                            word->len};
+    if (kept.text == NULL ||
+        !marey__index_put(&chrome->words_index, hash, (uint32_t)chrome->n_words + 1) ||
+        !MAREY__PUSH(chrome->words, chrome->n_words, chrome->words_cap, kept)) {
         fail_memory(chrome);
         return 0;
     }
-    chrome->words[chrome->n_words] = (struct marey__chrome_word){copy, word->len};
-    return FIRST_WORD_NUMBER + (int64_t)chrome->n_words++;
+    return FIRST_WORD_NUMBER + (int64_t)chrome->n_words - 1;
 }
 
 /* The number of a pid or tid; `*is_there` false when it has none. */
@@ -67,20 +66,12 @@ static const struct marey__chrome_word *word_of_number(const struct marey__chrom
 
 static struct marey__chrome_process *find_process(struct marey__chrome *chrome, int64_t pid)
 {
-    const uint32_t hash = (uint32_t)marey__hash_bytes(chrome->seed, &pid, sizeof pid);
-    uint32_t number;
-    for (size_t at = hash; (number = marey__index_next(&chrome->processes_index, hash, &at)) != 0;)
-        if (chrome->processes[number - 1].pid == pid)
-            return &chrome->processes[number - 1];
-    if (!marey__grow(&chrome->processes, &chrome->processes_cap, chrome->n_processes + 1,
-                     sizeof *chrome->processes) ||
-        !marey__index_put(&chrome->processes_index, hash, (uint32_t)chrome->n_processes + 1)) {
+    const uint32_t number =
+        MAREY__INDEX_NUMBER(&chrome->processes_index, chrome->seed, chrome->processes,
+                            chrome->n_processes, chrome->processes_cap, pid);
+    if (number == 0)
         fail_memory(chrome);
-        return NULL;
-    }
-    struct marey__chrome_process *process = &chrome->processes[chrome->n_processes++];
-    *process = (struct marey__chrome_process){.pid = pid};
-    return process;
+    return number != 0 ? &chrome->processes[number - 1] : NULL;
 }
 
 /* The process of the file that everything belongs to which has none of its own. */
@@ -126,25 +117,16 @@ struct marey__chrome_thread *marey__chrome_thread_of(struct marey__chrome *chrom
             return last;
     }
     const int64_t both[2] = {pid, tid};
-    const uint32_t hash = (uint32_t)marey__hash_bytes(chrome->seed, both, sizeof both);
-    uint32_t number;
-    for (size_t at = hash; (number = marey__index_next(&chrome->threads_index, hash, &at)) != 0;) {
-        struct marey__chrome_thread *thread = &chrome->threads[number - 1];
-        if (thread->pid == pid && thread->tid == tid) {
-            chrome->last_thread = number - 1;
-            return thread;
-        }
-    }
-    if (!marey__grow(&chrome->threads, &chrome->threads_cap, chrome->n_threads + 1,
-                     sizeof *chrome->threads) ||
-        !marey__index_put(&chrome->threads_index, hash, (uint32_t)chrome->n_threads + 1)) {
+    const size_t n_before = chrome->n_threads;
+    const uint32_t number = MAREY__INDEX_NUMBER(&chrome->threads_index, chrome->seed, chrome->threads,
+                                                chrome->n_threads, chrome->threads_cap, both);
+    if (number == 0) {
         fail_memory(chrome);
         return NULL;
     }
-    chrome->last_thread = chrome->n_threads++;
-    struct marey__chrome_thread *thread = &chrome->threads[chrome->last_thread];
-    *thread = (struct marey__chrome_thread){
-        .pid = pid, .tid = tid, .lane = UINT32_MAX, .stream_lane = UINT32_MAX};
+    struct marey__chrome_thread *thread = &chrome->threads[chrome->last_thread = number - 1];
+    if (chrome->n_threads > n_before)
+        thread->lane = thread->stream_lane = UINT32_MAX;
     return thread;
 }
 
@@ -194,8 +176,7 @@ void marey__chrome_name_thread(struct marey__chrome *chrome, const char *name, s
         marey__chrome_thread(chrome, &chrome->file.event.pid, &chrome->file.event.tid);
     if (thread == NULL)
         return;
-    marey__free(thread->name);
-    thread->name = marey__strndup(name, len);
+    thread->name = marey__arena_text(&chrome->texts, name, len);
     thread->name_len = len;
     if (thread->name == NULL)
         fail_memory(chrome);
@@ -209,10 +190,8 @@ void marey__chrome_name_process(struct marey__chrome *chrome, const char *name, 
     struct marey__chrome_process *process = is_there ? find_process(chrome, pid) : NULL;
     if (process == NULL)
         return;
-    char **field = is_label ? &process->labels : &process->name;
-    marey__free(*field);
-    *field = marey__strndup(name, len);
-    if (*field == NULL)
+    const char **const field = is_label ? &process->labels : &process->name;
+    if ((*field = marey__arena_text(&chrome->texts, name, len)) == NULL)
         fail_memory(chrome);
 }
 
@@ -304,14 +283,7 @@ void marey__chrome_identify(struct marey__chrome *chrome)
 
 void marey__chrome_free_threads(struct marey__chrome *chrome)
 {
-    for (size_t i = 0; i < chrome->n_threads; i++)
-        marey__free(chrome->threads[i].name);
-    for (size_t i = 0; i < chrome->n_processes; i++) {
-        marey__free(chrome->processes[i].name);
-        marey__free(chrome->processes[i].labels);
-    }
-    for (size_t i = 0; i < chrome->n_words; i++)
-        marey__free(chrome->words[i].text);
+    marey__arena_fini(&chrome->texts);
     marey__free(chrome->threads);
     marey__free(chrome->processes);
     marey__free(chrome->words);

@@ -57,8 +57,18 @@ enum marey__chrome_result marey__chrome_parse(struct marey__chrome_event *event,
 const char *marey__chrome_next_key(const char *p, const char *end, struct marey__chrome_value *key,
                                    struct marey__chrome_value *value);
 
-bool marey__chrome_is(const struct marey__chrome_value *value, const char *text);
-bool marey__chrome_begins(const struct marey__chrome_value *value, const char *text);
+static inline bool marey__chrome_is(const struct marey__chrome_value *value, const char *text)
+{
+    return marey__text_is(value->at, value->len, text);
+}
+static inline bool marey__chrome_begins(const struct marey__chrome_value *value, const char *text)
+{
+    return marey__starts_with(value->at, value->len, text);
+}
+static inline bool marey__chrome_ends(const struct marey__chrome_value *value, const char *text)
+{
+    return marey__ends_with(value->at, value->len, text);
+}
 /* Microseconds as nanoseconds; a number, also one in quotes. False: there is none. */
 bool marey__chrome_ns(const struct marey__chrome_value *value, int64_t *ns);
 bool marey__chrome_integer(const struct marey__chrome_value *value, int64_t *out);
@@ -80,17 +90,18 @@ void marey__chrome_parse_args(struct marey__chrome_args *args,
 /* ---- kineto_file.c ---- */
 
 struct marey__kineto_device {
-    int64_t id; /* -1: unknown */
-    char *name; /* NULL: unknown */
+    int64_t id;       /* -1: unknown */
+    const char *name; /* NULL: unknown */
 };
 
 /* The keys around the events. */
 struct marey__kineto_header {
-    int64_t base_ns;          /* added to the times of the file; 0: unknown */
-    int64_t rank, world_size; /* by torch.distributed; -1: unknown */
-    char *backend, *host;     /* NULL: unknown */
+    int64_t base_ns;            /* added to the times of the file; 0: unknown */
+    int64_t rank, world_size;   /* by torch.distributed; -1: unknown */
+    const char *backend, *host; /* NULL: unknown */
     struct marey__kineto_device *devices;
     size_t n_devices, devices_cap;
+    struct marey__arena texts;
     bool has_shapes, has_stacks, has_memory, has_flops; /* the options of the profiler */
     bool has_list;                                      /* an array of events */
     bool is_kineto; /* some key is Kineto's, so the file has one process, whatever the pids are */
@@ -98,15 +109,15 @@ struct marey__kineto_header {
 };
 void marey__kineto_header_fini(struct marey__kineto_header *header);
 
-/* A key of a JSON object, and the field of a struct that its value goes to: an int64_t (-1: not a number), bool or char *. */
+/* A key of a JSON object, and the field of a struct that its value goes to: an int64_t (-1: not a number), bool or text. */
 struct marey__kineto_field {
     const char *key; /* NULL after the last */
     enum { MAREY__KINETO_INTEGER, MAREY__KINETO_FLAG, MAREY__KINETO_TEXT } type;
     size_t offset;
 };
-/* Read the value of the key just read into its field of `into`; false when no field has the key. */
+/* Read the value of the key just read into its field of `into`; false when no field has the key. Texts lie in `texts`. */
 bool marey__kineto_read_field(struct marey__json *json, const struct marey__kineto_field *fields,
-                              void *into);
+                              struct marey__arena *texts, void *into);
 
 struct marey__kineto_file {
     const char *name; /* in messages */
@@ -128,29 +139,28 @@ MAREY_WARN_UNUSED marey_status marey__kineto_file_read(struct marey__kineto_file
                                                        struct marey__byte_source *bytes);
 /* Append the sentence about a file that is cut off or damaged; nothing where it is complete. */
 void marey__kineto_file_damage(const struct marey__kineto_file *file, struct marey__buf *out);
-void marey__kineto_file_fini(struct marey__kineto_file *file);
 
 /* ---- chrome_threads.c ---- */
 
 /* A thread, or a stream, of the file; known by its name before it has events. */
 struct marey__chrome_thread {
-    int64_t pid, tid;
+    int64_t pid, tid;             /* the key */
     marey__sink_process *process; /* NULL: no event of a thread yet */
     uint32_t lane, stream_lane;   /* UINT32_MAX: none */
-    char *name;
+    const char *name;
     size_t name_len;
 };
 
 /* A process of the file, known by its name before it has events. */
 struct marey__chrome_process {
-    int64_t pid;
+    int64_t pid;                  /* the key */
     marey__sink_process *process; /* NULL: no event yet */
-    char *name, *labels;
+    const char *name, *labels;
 };
 
 /* What represents a number: "pid": "Spans". */
 struct marey__chrome_word {
-    char *text;
+    const char *text;
     size_t len;
 };
 
@@ -173,7 +183,8 @@ struct marey__chrome {
     uint64_t seed;
     bool has_failed; /* no memory */
 
-    struct marey__buf text; /* an unescaped name */
+    struct marey__arena texts; /* of processes, threads and words */
+    struct marey__buf text;    /* an unescaped name */
 
     /* For the notes at the end. */
     uint64_t n_events, n_without_time, n_negative_times, n_without_duration, n_negative_durations,

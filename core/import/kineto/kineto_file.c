@@ -70,12 +70,11 @@ static void read_events(struct marey__kineto_file *file)
 
 /* ---- the keys around them ---- */
 
-static void read_text(struct marey__json *json, char **field)
+static void read_text(struct marey__json *json, struct marey__arena *texts, const char **field)
 {
     const enum marey__json_token token = marey__json_next(json);
     if (token == MAREY__JSON_STRING) {
-        marey__free(*field);
-        *field = marey__strndup(json->text, json->text_len);
+        *field = marey__arena_text(texts, json->text, json->text_len);
         if (*field == NULL)
             marey__json_fail_memory(json);
     }
@@ -83,7 +82,7 @@ static void read_text(struct marey__json *json, char **field)
 }
 
 bool marey__kineto_read_field(struct marey__json *json, const struct marey__kineto_field *fields,
-                              void *into)
+                              struct marey__arena *texts, void *into)
 {
     while (fields->key != NULL && !marey__json_is(json, fields->key))
         fields++;
@@ -95,15 +94,16 @@ bool marey__kineto_read_field(struct marey__json *json, const struct marey__kine
     else if (fields->type == MAREY__KINETO_FLAG)
         *(bool *)(void *)at = marey__json_read_flag(json);
     else
-        read_text(json, (char **)(void *)at);
+        read_text(json, texts, (const char **)(void *)at);
     return true;
 }
 
 /* After the brace of an object: these fields; others are skipped. */
-static void read_fields(struct marey__json *json, const struct marey__kineto_field *fields, void *into)
+static void read_fields(struct marey__json *json, const struct marey__kineto_field *fields,
+                        struct marey__arena *texts, void *into)
 {
     while (marey__json_next_key(json))
-        if (!marey__kineto_read_field(json, fields, into))
+        if (!marey__kineto_read_field(json, fields, texts, into))
             marey__json_skip(json);
 }
 
@@ -144,14 +144,11 @@ static void read_devices(struct marey__json *json, struct marey__kineto_header *
     while (marey__json_next_item(json, &token)) {
         struct marey__kineto_device device = {.id = -1};
         if (token == MAREY__JSON_OBJECT)
-            read_fields(json, device_fields, &device);
+            read_fields(json, device_fields, &header->texts, &device);
         else
             marey__json_skip_from(json, token);
-        if (header->n_devices < MAX_DEVICES && token == MAREY__JSON_OBJECT &&
-            marey__grow(&header->devices, &header->devices_cap, header->n_devices + 1, sizeof device))
-            header->devices[header->n_devices++] = device;
-        else
-            marey__free(device.name);
+        if (header->n_devices < MAX_DEVICES && token == MAREY__JSON_OBJECT)
+            (void)MAREY__PUSH(header->devices, header->n_devices, header->devices_cap, device);
     }
 }
 
@@ -171,13 +168,13 @@ static void read_key(struct marey__kineto_file *file)
         header->base_ns = base_ns > 0 ? base_ns : 0;
     } else if (marey__json_is(json, "distributedInfo")) {
         if (marey__json_enter(json, MAREY__JSON_OBJECT))
-            read_fields(json, distributed_fields, header);
+            read_fields(json, distributed_fields, &header->texts, header);
     } else if (marey__json_is(json, "deviceProperties")) {
         read_devices(json, header);
     } else if (marey__json_is(json, "viztracer_metadata")) {
         if (marey__json_enter(json, MAREY__JSON_OBJECT))
-            read_fields(json, viztracer_fields, header);
-    } else if (!marey__kineto_read_field(json, header_fields, header) &&
+            read_fields(json, viztracer_fields, &header->texts, header);
+    } else if (!marey__kineto_read_field(json, header_fields, &header->texts, header) &&
                (file->read_key == NULL || !file->read_key(file->ctx))) {
         marey__json_skip(json);
     }
@@ -211,16 +208,8 @@ void marey__kineto_file_damage(const struct marey__kineto_file *file, struct mar
                           marey__json_offset(json));
 }
 
-void marey__kineto_file_fini(struct marey__kineto_file *file)
-{
-    marey__json_fini(&file->json);
-}
-
 void marey__kineto_header_fini(struct marey__kineto_header *header)
 {
-    for (size_t i = 0; i < header->n_devices; i++)
-        marey__free(header->devices[i].name);
     marey__free(header->devices);
-    marey__free(header->backend);
-    marey__free(header->host);
+    marey__arena_fini(&header->texts);
 }

@@ -44,46 +44,23 @@ static int64_t integer_or(const struct marey__chrome_value *value, int64_t other
 
 /* ---- threads ---- */
 
-static uint32_t add_thread(struct marey__torch_reader *reader, const int64_t key[2], uint32_t hash)
-{
-    struct marey__torch_trace *trace = reader->trace;
-    if (!marey__grow(&trace->threads, &trace->threads_cap, trace->n_threads + 1,
-                     sizeof *trace->threads) ||
-        !marey__index_put(&reader->threads, hash, (uint32_t)trace->n_threads + 1)) {
-        fail_memory(reader);
-        return 0;
-    }
-    trace->threads[trace->n_threads] = (struct marey__torch_thread){.pid = key[0], .tid = key[1]};
-    return (uint32_t)trace->n_threads++;
-}
-
-static bool is_thread(const struct marey__torch_trace *trace, uint32_t number, const int64_t key[2])
-{
-    return trace->threads[number].pid == key[0] && trace->threads[number].tid == key[1];
-}
-
 /* The event's thread, made when new; 0 on out of memory. */
 static uint32_t thread_of(struct marey__torch_reader *reader)
 {
-    const struct marey__torch_trace *trace = reader->trace;
+    struct marey__torch_trace *trace = reader->trace;
     const int64_t key[2] = {integer_or(&reader->file.event.pid, INT64_MIN),
                             integer_or(&reader->file.event.tid, INT64_MIN)};
-    if (reader->last_thread < trace->n_threads && is_thread(trace, reader->last_thread, key))
+    if (reader->last_thread < trace->n_threads &&
+        memcmp(&trace->threads[reader->last_thread], key, sizeof key) == 0)
         return reader->last_thread;
-    const uint32_t hash = (uint32_t)marey__hash_bytes(trace->strings.seed, key, sizeof key);
-    uint32_t number;
-    for (size_t at = hash; (number = marey__index_next(&reader->threads, hash, &at)) != 0;)
-        if (is_thread(trace, number - 1, key))
-            return reader->last_thread = number - 1;
-    return reader->last_thread = add_thread(reader, key, hash);
+    const uint32_t number = MAREY__INDEX_NUMBER(&reader->threads, trace->strings.seed, trace->threads,
+                                                trace->n_threads, trace->threads_cap, key);
+    if (number == 0)
+        fail_memory(reader);
+    return reader->last_thread = number != 0 ? number - 1 : 0;
 }
 
 /* ---- kinds ---- */
-
-static bool ends_with(const struct marey__chrome_value *value, const char *end)
-{
-    return marey__ends_with(value->at, value->len, end);
-}
 
 /* The kind of an event by its category; MAREY__TORCH_N_KINDS: it is none of ours. */
 static unsigned kind_of(struct marey__torch_trace *trace, const struct marey__chrome_value *category)
@@ -114,7 +91,7 @@ static unsigned kind_of(struct marey__torch_trace *trace, const struct marey__ch
     for (size_t i = 0; i < MAREY__COUNT_OF(kinds); i++)
         if (marey__chrome_is(category, kinds[i].name))
             return kinds[i].kind;
-    if (!ends_with(category, "_runtime") && !ends_with(category, "_driver"))
+    if (!marey__chrome_ends(category, "_runtime") && !marey__chrome_ends(category, "_driver"))
         return MAREY__TORCH_N_KINDS;
     trace->has_xpu |= marey__chrome_begins(category, "xpu_");
     return MAREY__TORCH_RUNTIME;

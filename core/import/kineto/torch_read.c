@@ -168,7 +168,7 @@ static bool read_key(void *ctx)
     if (!marey__json_enter(json, MAREY__JSON_OBJECT))
         return true;
     while (marey__json_next_key(json)) {
-        if (marey__kineto_read_field(json, fields, trace))
+        if (marey__kineto_read_field(json, fields, &trace->header.texts, trace))
             continue;
         if (marey__json_is(json, "why"))
             read_why(reader);
@@ -320,7 +320,7 @@ marey_status marey__torch_read_bytes(const char *name, struct marey__byte_source
         status = marey__kineto_file_read(&reader->file, bytes);
         if (status == MAREY_OK)
             status = finish(reader);
-        marey__kineto_file_fini(&reader->file);
+        marey__json_fini(&reader->file.json);
     }
     if (status == MAREY_OK)
         *out = reader->trace;

@@ -182,7 +182,7 @@ struct marey__sink_part {
 struct marey__sink_lane {
     int64_t tid;
     enum marey_lane_kind kind;
-    char *name;
+    const char *name;
     size_t name_len;
     struct marey__sink_entry *entries;
     size_t n, cap;
@@ -196,8 +196,9 @@ struct marey__sink_process {
     uint64_t key;
     int64_t pid, ppid;
     int32_t rank, world_size;
-    char *command, *host, *source, *backend, *gpu, *run_id; /* NULL: not said */
-    char **notes;
+    struct marey__arena texts;                                    /* of the process and its lanes */
+    const char *command, *host, *source, *backend, *gpu, *run_id; /* NULL: not said */
+    const char **notes;
     size_t n_notes, notes_cap;
     struct marey__sink_lane *lanes;
     size_t n_lanes, lanes_cap;

@@ -18,14 +18,15 @@ struct marey__log_store {
     int fd;
     uint64_t size;
     struct marey__log_part *parts;
-    char **names; /* of the parts as files */
+    const char **names; /* of the parts as files */
+    struct marey__arena texts;
     size_t n_parts, parts_cap, names_cap;
 };
 
 marey_status marey__log_store_open(const char *folder, struct marey__log_store **out)
 {
     int fd;
-    MAREY_TRY(marey__temporary_open_in(folder, &fd));
+    MAREY_TRY(marey__temporary_open(folder, &fd));
     struct marey__log_store *store = marey__calloc(1, sizeof *store);
     if (store == NULL) {
         close(fd);
@@ -44,8 +45,7 @@ void marey__log_store_close(struct marey__log_store *store)
         return;
     if (store->fd >= 0)
         close(store->fd);
-    for (size_t i = 0; i < store->n_parts; i++)
-        marey__free(store->names[i]);
+    marey__arena_fini(&store->texts);
     pthread_mutex_destroy(&store->lock);
     marey__free(store->names);
     marey__free(store->parts);
@@ -58,7 +58,7 @@ marey_status marey__log_store_begin(struct marey__log_store *store, struct marey
 {
     static const char path[] = "in a temporary file";
     int fd;
-    MAREY_TRY(marey__temporary_open_in(store->folder, &fd));
+    MAREY_TRY(marey__temporary_open(store->folder, &fd));
     marey__log_adopt(log, fd, 0);
     memcpy(log->path, path, sizeof path);
     return MAREY_OK;
@@ -102,8 +102,8 @@ static marey_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_a
 static marey_status add_part(struct marey__log_store *store, const char *name, uint64_t size,
                              uint64_t *at)
 {
-    char *copy = marey__strndup(name, strlen(name));
     pthread_mutex_lock(&store->lock);
+    const char *const copy = marey__arena_text(&store->texts, name, strlen(name));
     const bool fits =
         copy != NULL &&
         marey__grow(&store->parts, &store->parts_cap, store->n_parts + 1, sizeof *store->parts) &&
@@ -115,8 +115,6 @@ static marey_status add_part(struct marey__log_store *store, const char *name, u
         store->size += size;
     }
     pthread_mutex_unlock(&store->lock);
-    if (!fits)
-        marey__free(copy);
     return fits ? MAREY_OK : marey__no_memory();
 }
 

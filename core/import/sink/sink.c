@@ -100,17 +100,14 @@ marey__sink_process *marey__sink_process_with_events(const marey__sink *sink)
     return NULL;
 }
 
-static void set_text(marey__sink_process *process, char **field, const char *text)
+static void set_text(marey__sink_process *process, const char **field, const char *text)
 {
-    if (text == NULL)
-        return;
-    char *copy = marey__strndup(text, strlen(text));
-    if (copy == NULL) {
+    const char *const copy =
+        text != NULL ? marey__arena_text(&process->texts, text, strlen(text)) : NULL;
+    if (copy != NULL)
+        *field = copy;
+    else if (text != NULL)
         fail_memory(process->sink);
-        return;
-    }
-    marey__free(*field);
-    *field = copy;
 }
 
 void marey__sink_identify(marey__sink_process *process, const struct marey__sink_identity *identity)
@@ -144,21 +141,15 @@ void marey__sink_note(marey__sink_process *process, const char *fmt, ...)
             return;
     if (process->n_notes == MOST)
         return;
-    char *copy = marey__strndup(text, strlen(text));
-    if (copy == NULL ||
-        !marey__grow(&process->notes, &process->notes_cap, process->n_notes + 1, sizeof(char *))) {
-        marey__free(copy);
+    const char *const copy = marey__arena_text(&process->texts, text, strlen(text));
+    if (copy == NULL || !MAREY__PUSH(process->notes, process->n_notes, process->notes_cap, copy))
         fail_memory(process->sink);
-        return;
-    }
-    process->notes[process->n_notes++] = copy;
 }
 
 /* ---- destroy ---- */
 
 static void free_lane(struct marey__sink_lane *lane)
 {
-    marey__free(lane->name);
     marey__free(lane->entries);
     marey__free(lane->parts);
 }
@@ -167,12 +158,7 @@ static void free_process(marey__sink_process *process)
 {
     for (size_t i = 0; i < process->n_lanes; i++)
         free_lane(&process->lanes[i]);
-    for (size_t i = 0; i < process->n_notes; i++)
-        marey__free(process->notes[i]);
-    char *const texts[] = {process->command, process->host, process->source,
-                           process->backend, process->gpu,  process->run_id};
-    for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++)
-        marey__free(texts[i]);
+    marey__arena_fini(&process->texts);
     marey__free(process->notes);
     marey__free(process->lanes);
     marey__index_fini(&process->lanes_index);

@@ -168,12 +168,9 @@ void marey__sink_name_lane(marey__sink_process *process, uint32_t lane, const ch
         return;
     struct marey__sink_lane *named = &process->lanes[lane];
     len = MAREY__MIN(len, (size_t)NAME_MAX_BYTES);
-    char *copy = marey__strndup(name, len);
-    if (copy == NULL) {
-        marey__sink_fail_memory(process);
-        return;
-    }
-    marey__free(named->name);
+    const char *const copy = marey__arena_text(&process->texts, name, len);
+    named->name_len = copy != NULL ? len : 0;
     named->name = copy;
-    named->name_len = len;
+    if (copy == NULL)
+        marey__sink_fail_memory(process);
 }

@@ -2,7 +2,6 @@
  * What does not fit: sorted by lane and time into a file without a name, as often as need be, and read back from all
  * these parts at once, in order. An entry there is followed by its extra words.
  */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -96,7 +95,7 @@ marey_status marey__sink_spill(marey__sink *sink)
     struct spill spill = {.sink = sink};
     marey_status status = MAREY_OK;
     if (sink->spill_fd < 0)
-        status = marey__temporary_open(&sink->spill_fd);
+        status = marey__temporary_open(NULL, &sink->spill_fd);
     for (size_t i = 0; status == MAREY_OK && i < sink->n_processes; i++)
         status = spill_process(&spill, sink->processes[i]);
     if (status == MAREY_OK)
@@ -129,15 +128,9 @@ static marey_status fill(int fd, struct marey__part_reader *part)
 {
     const size_t want = (size_t)MAREY__MIN((uint64_t)part->size, part->end - part->at);
     part->from = part->to = 0;
-    while (part->to < want) {
-        const ssize_t n =
-            pread(fd, part->buffer + part->to, want - part->to, (off_t)(part->at + part->to));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return marey__fail_errno("read the temporary file of an import");
-        part->to += (size_t)n;
-    }
+    if (marey__read_all(fd, part->buffer, want, (off_t)part->at) != (ssize_t)want)
+        return marey__fail_errno("read the temporary file of an import");
+    part->to = want;
     part->at += want;
     return MAREY_OK;
 }

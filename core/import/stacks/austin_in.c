@@ -16,9 +16,11 @@ struct process {
 };
 
 struct thread {
+    struct thread_key {
+        int64_t pid, tid, interpreter;
+    } key;
     uint32_t process; /* which of the list */
-    int64_t tid;
-    uint32_t interpreter, lane;
+    uint32_t lane;
     uint64_t round;  /* in which it was last seen */
     uint64_t end_ns; /* up to which it was seen with what is open */
     struct open {
@@ -56,22 +58,17 @@ static const uint64_t latest_ns = UINT64_C(1) << 61;
 
 /* ---- what the file says about itself ---- */
 
-static bool is_text(struct marey__text text, const char *word)
-{
-    return marey__text_is(text.at, text.len, word);
-}
-
 static bool take_meta(void *ctx, struct marey__text key, struct marey__text value)
 {
     struct reading *r = ctx;
-    if (is_text(key, "mode"))
-        r->mode = is_text(value, "memory") ? MEMORY
-                  : is_text(value, "full") ? FULL
-                  : is_text(value, "cpu")  ? CPU
-                                           : WALL;
-    else if (is_text(key, "interval"))
+    if (marey__text_is(key.at, key.len, "mode"))
+        r->mode = marey__text_is(value.at, value.len, "memory") ? MEMORY
+                  : marey__text_is(value.at, value.len, "full") ? FULL
+                  : marey__text_is(value.at, value.len, "cpu")  ? CPU
+                                                                : WALL;
+    else if (marey__text_is(key.at, key.len, "interval"))
         (void)marey__parse_number(value.at, value.len, &r->interval_us);
-    else if (is_text(key, "austin"))
+    else if (marey__text_is(key.at, key.len, "austin"))
         snprintf(r->version, sizeof r->version, "%.*s", (int)MAREY__MIN(value.len, 15), value.at);
     return true;
 }
@@ -92,42 +89,34 @@ static bool find_process(struct reading *r, int64_t pid, uint32_t *number)
                        (struct process){process, pid});
 }
 
-static bool make_thread(struct reading *r, const struct marey__austin_sample *sample, uint32_t hash)
+static bool start_thread(struct reading *r, struct thread *thread)
 {
-    uint32_t process;
-    if (!find_process(r, sample->pid, &process) ||
-        !marey__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
-        !marey__index_put(&r->by_thread, hash, (uint32_t)r->n_threads + 1))
+    const struct thread_key *key = &thread->key;
+    thread->round = UINT64_MAX;
+    if (!find_process(r, key->pid, &thread->process))
         return false;
-    marey__sink_process *in = r->processes[process].process;
+    marey__sink_process *in = r->processes[thread->process].process;
     /* A thread has a stack in each interpreter that it was ever in. */
-    const uint32_t lane = marey__sink_thread(in, sample->tid + ((int64_t)sample->interpreter << 32));
-    if (sample->interpreter != 0) {
+    thread->lane = marey__sink_thread(in, key->tid + (key->interpreter << 32));
+    if (key->interpreter != 0) {
         char name[48];
-        const int len = snprintf(name, sizeof name, "%lld in interpreter %u",
-                                 (long long)sample->tid, sample->interpreter);
-        marey__sink_name_lane(in, lane, name, (size_t)len);
+        const int len = snprintf(name, sizeof name, "%lld in interpreter %lld", (long long)key->tid,
+                                 (long long)key->interpreter);
+        marey__sink_name_lane(in, thread->lane, name, (size_t)len);
     }
-    r->threads[r->n_threads++] = (struct thread){.process = process,
-                                                 .tid = sample->tid,
-                                                 .interpreter = sample->interpreter,
-                                                 .lane = lane,
-                                                 .round = UINT64_MAX};
     return true;
 }
 
 static struct thread *find_thread(struct reading *r, const struct marey__austin_sample *sample)
 {
-    const int64_t key[] = {sample->pid, sample->tid, sample->interpreter};
-    const uint32_t hash = (uint32_t)marey__hash_bytes(r->frames.seed, key, sizeof key);
-    size_t at = hash;
-    for (uint32_t n; (n = marey__index_next(&r->by_thread, hash, &at)) != 0;) {
-        struct thread *thread = &r->threads[n - 1];
-        if (thread->tid == sample->tid && thread->interpreter == sample->interpreter &&
-            r->processes[thread->process].pid == sample->pid)
-            return thread;
-    }
-    return make_thread(r, sample, hash) ? &r->threads[r->n_threads - 1] : NULL;
+    const struct thread_key key = {sample->pid, sample->tid, sample->interpreter};
+    const size_t n_before = r->n_threads;
+    const uint32_t number = MAREY__INDEX_NUMBER(&r->by_thread, r->frames.seed, r->threads,
+                                                r->n_threads, r->threads_cap, key);
+    const bool is_new = r->n_threads > n_before;
+    return number != 0 && (!is_new || start_thread(r, &r->threads[number - 1]))
+               ? &r->threads[number - 1]
+               : NULL;
 }
 
 /* ---- ranges ---- */
@@ -481,9 +470,8 @@ static marey_status read_austin(struct marey__import *import)
 }
 
 /* By its first line, or by the first one that is not a remark. */
-static bool looks_like_austin(const char *path, const char *bytes, size_t len)
+static bool looks_like_austin(const char *bytes, size_t len)
 {
-    (void)path;
     if (is_mojo(bytes, len) || marey__starts_with(bytes, len, "# austin: "))
         return true;
     while (len > 0 && (bytes[0] == '#' || bytes[0] == '\n')) {

@@ -36,11 +36,13 @@ enum event {
 
 /* What a key of a process means now. */
 struct meaning {
-    uint64_t key;
-    int64_t pid;
-    bool is_frame;
-    uint32_t frame;
-    const char *text; /* in `texts` */
+    struct meaning_key {
+        uint64_t key;
+        int64_t pid;
+        uint64_t is_frame;
+    } key;
+    uint32_t frame;   /* plus one; 0: not set */
+    const char *text; /* in `texts`; NULL: not set */
     size_t len;
 };
 
@@ -149,58 +151,29 @@ static struct marey__text text_of(const struct marey__buf *buf)
 
 /* ---- keys ---- */
 
-static uint32_t hash_of(const struct reading *r, int64_t pid, uint64_t key, bool is_frame)
+/* What a key means, to be set when it is new. NULL on out of memory. */
+static struct meaning *meaning_of(struct reading *r, uint64_t of, bool is_frame)
 {
-    const uint64_t words[] = {(uint64_t)pid, key, is_frame};
-    return (uint32_t)marey__hash_bytes(r->seed, words, sizeof words);
-}
-
-static struct meaning *find(const struct reading *r, int64_t pid, uint64_t key, bool is_frame)
-{
-    const uint32_t hash = hash_of(r, pid, key, is_frame);
-    size_t at = hash;
-    for (uint32_t n; (n = marey__index_next(&r->by_key, hash, &at)) != 0;) {
-        struct meaning *meaning = &r->meanings[n - 1];
-        if (meaning->key == key && meaning->pid == pid && meaning->is_frame == is_frame)
-            return meaning;
-    }
-    return NULL;
-}
-
-/* The meaning of a key, to be set. NULL on out of memory. */
-static struct meaning *define(struct reading *r, uint64_t key, bool is_frame)
-{
-    struct meaning *known = find(r, r->sample.pid, key, is_frame);
-    if (known != NULL)
-        return known;
-    const uint32_t hash = hash_of(r, r->sample.pid, key, is_frame);
-    if (r->n_meanings >= UINT32_MAX - 1 ||
-        !marey__grow(&r->meanings, &r->meanings_cap, r->n_meanings + 1, sizeof *r->meanings) ||
-        !marey__index_put(&r->by_key, hash, (uint32_t)r->n_meanings + 1)) {
+    const struct meaning_key key = {of, r->sample.pid, is_frame};
+    const uint32_t number =
+        MAREY__INDEX_NUMBER(&r->by_key, r->seed, r->meanings, r->n_meanings, r->meanings_cap, key);
+    if (number == 0)
         no_memory(r);
-        return NULL;
-    }
-    struct meaning *meaning = &r->meanings[r->n_meanings++];
-    *meaning = (struct meaning){
-        .key = key, .pid = r->sample.pid, .is_frame = is_frame, .frame = MAREY__NO_FRAME, .text = ""};
-    return meaning;
+    return number != 0 ? &r->meanings[number - 1] : NULL;
 }
 
 static bool define_text(struct reading *r, uint64_t key)
 {
-    struct meaning *meaning = define(r, key, false);
+    struct meaning *meaning = meaning_of(r, key, false);
+    const struct marey__text text = text_of(&r->first);
     if (meaning == NULL)
         return false;
-    const struct marey__text text = text_of(&r->first);
-    if (meaning->len == text.len && memcmp(meaning->text, text.at, text.len) == 0)
+    if (meaning->text != NULL && meaning->len == text.len &&
+        memcmp(meaning->text, text.at, text.len) == 0)
         return true;
     meaning->text = marey__arena_text(&r->texts, text.at, text.len);
     meaning->len = text.len;
-    if (meaning->text != NULL)
-        return true;
-    meaning->text = "";
-    meaning->len = 0;
-    return no_memory(r) == MAREY_OK;
+    return meaning->text != NULL || no_memory(r) == MAREY_OK;
 }
 
 static void count_bad(struct reading *r)
@@ -263,23 +236,28 @@ static bool take_frame(struct reading *r)
     for (unsigned i = 0; i < n; i++)
         if (!take_number(r, &numbers[i]))
             return false;
-    const struct meaning *file = find(r, r->sample.pid, (uint64_t)numbers[1], false),
-                         *name = find(r, r->sample.pid, (uint64_t)numbers[2], false);
-    if (file == NULL || name == NULL) {
+    struct meaning texts[2]; /* the file and the name; a meaning that is made moves the others */
+    for (unsigned i = 0; i < 2; i++) {
+        const struct meaning *text = meaning_of(r, (uint64_t)numbers[i + 1], false);
+        if (text == NULL)
+            return false;
+        texts[i] = *text;
+    }
+    if (texts[0].text == NULL || texts[1].text == NULL) {
         count_bad(r);
         return true;
     }
     const struct marey__text_frame frame = {
-        .name = name->text,
-        .name_len = name->len,
-        .file = file->text,
-        .file_len = file->len,
+        .name = texts[1].text,
+        .name_len = texts[1].len,
+        .file = texts[0].text,
+        .file_len = texts[0].len,
         .line = numbers[3] > 0 && numbers[3] <= INT32_MAX ? (uint32_t)numbers[3] : 0};
     const uint32_t number = marey__frames_of_function(r->visitor->frames, &frame);
-    struct meaning *meaning = define(r, (uint64_t)numbers[0], true);
+    struct meaning *meaning = meaning_of(r, (uint64_t)numbers[0], true);
     if (number == MAREY__NO_FRAME || meaning == NULL)
         return no_memory(r) == MAREY_OK;
-    meaning->frame = number;
+    meaning->frame = number + 1;
     return true;
 }
 
@@ -288,9 +266,11 @@ static bool take_reference(struct reading *r)
     int64_t key;
     if (!take_number(r, &key))
         return false;
-    const struct meaning *meaning = find(r, r->sample.pid, (uint64_t)key, true);
-    if (meaning != NULL)
-        return push(r, meaning->frame);
+    const struct meaning *meaning = meaning_of(r, (uint64_t)key, true);
+    if (meaning == NULL)
+        return false;
+    if (meaning->frame != 0)
+        return push(r, meaning->frame - 1);
     count_bad(r);
     return push_named(r, (struct marey__text){"(unknown)", strlen("(unknown)")});
 }

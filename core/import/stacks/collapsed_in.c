@@ -23,14 +23,14 @@ static const uint64_t most_samples = 1000000000, most_ns = UINT64_C(1) << 62;
 
 /* A process of the file, and a thread of one. */
 struct process {
+    int64_t pid; /* the key */
     marey__sink_process *process;
-    int64_t pid;
     uint64_t n_samples;
 };
 struct thread {
+    int64_t pid, tid; /* the key */
     uint32_t process; /* which of the list */
     uint32_t lane, root;
-    int64_t tid;
     bool is_named;
 };
 
@@ -83,12 +83,6 @@ static void take_owner(struct marey__text *stack, struct owner *owner)
     *stack = rest;
 }
 
-static uint32_t hash_of(const struct reading *r, int64_t pid, int64_t tid)
-{
-    const int64_t key[] = {pid, tid};
-    return (uint32_t)marey__hash_bytes(r->frames.seed, key, sizeof key);
-}
-
 static bool identify(marey__sink_process *process, const struct owner *owner)
 {
     if (owner->pid < 0)
@@ -104,22 +98,18 @@ static bool identify(marey__sink_process *process, const struct owner *owner)
 /* The number of a stack's process, made when new. */
 static bool find_process(struct reading *r, const struct owner *owner, uint32_t *number)
 {
-    const uint32_t hash = hash_of(r, owner->pid, -1);
-    size_t at = hash;
-    for (uint32_t n; (n = marey__index_next(&r->process_index, hash, &at)) != 0;)
-        if (r->processes[n - 1].pid == owner->pid) {
-            *number = n - 1;
-            return true;
-        }
-    const uint64_t key = owner->pid >= 0 ? (uint64_t)owner->pid : r->import->number;
-    marey__sink_process *process = marey__sink_process_get(r->import->sink, key);
-    *number = (uint32_t)r->n_processes;
-    if (process == NULL ||
-        !marey__grow(&r->processes, &r->processes_cap, r->n_processes + 1, sizeof *r->processes) ||
-        !marey__index_put(&r->process_index, hash, *number + 1) || !identify(process, owner))
+    const size_t n_before = r->n_processes;
+    *number = MAREY__INDEX_NUMBER(&r->process_index, r->frames.seed, r->processes, r->n_processes,
+                                  r->processes_cap, owner->pid);
+    if (*number == 0)
         return false;
-    r->processes[r->n_processes++] = (struct process){process, owner->pid, 0};
-    return true;
+    (*number)--;
+    if (r->n_processes == n_before)
+        return true;
+    const uint64_t key = owner->pid >= 0 ? (uint64_t)owner->pid : r->import->number;
+    marey__sink_process *const process = marey__sink_process_get(r->import->sink, key);
+    r->processes[*number].process = process;
+    return process != NULL && identify(process, owner);
 }
 
 /* Frames count from 0 and stay below; what a thread's paths begin with must be none of them. */
@@ -142,40 +132,27 @@ static void name_thread(struct reading *r, const struct owner *owner)
     thread->is_named = true;
 }
 
-static bool make_thread(struct reading *r, const struct owner *owner, uint32_t hash)
+static bool start_thread(struct reading *r, struct thread *thread, const struct owner *owner)
 {
-    uint32_t number;
-    const uint32_t root = marey__paths_child(&r->paths, 0, root_frame(r->n_threads));
-    if (root == 0 || !find_process(r, owner, &number) ||
-        !marey__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
-        !marey__index_put(&r->thread_index, hash, (uint32_t)r->n_threads + 1))
+    thread->root = marey__paths_child(&r->paths, 0, root_frame(r->last));
+    if (thread->root == 0 || !find_process(r, owner, &thread->process))
         return false;
     const int64_t tid = owner->tid >= 0 ? owner->tid : MAREY__MAX(owner->pid, 0);
-    const uint32_t lane = marey__sink_thread(r->processes[number].process, tid);
-    r->last = r->n_threads;
-    r->threads[r->n_threads++] = (struct thread){number, lane, root, owner->tid, false};
+    thread->lane = marey__sink_thread(r->processes[thread->process].process, tid);
     return true;
-}
-
-static bool is_thread(const struct reading *r, size_t i, const struct owner *owner)
-{
-    return i < r->n_threads && r->threads[i].tid == owner->tid &&
-           r->processes[r->threads[i].process].pid == owner->pid;
 }
 
 /* Make `last` the thread of a stack. */
 static bool find_thread(struct reading *r, const struct owner *owner)
 {
-    if (is_thread(r, r->last, owner))
+    const int64_t key[2] = {owner->pid, owner->tid};
+    const size_t n_before = r->n_threads;
+    if (r->last < n_before && memcmp(&r->threads[r->last], key, sizeof key) == 0)
         return true;
-    const uint32_t hash = hash_of(r, owner->pid, owner->tid);
-    size_t at = hash;
-    for (uint32_t n; (n = marey__index_next(&r->thread_index, hash, &at)) != 0;)
-        if (is_thread(r, n - 1, owner)) {
-            r->last = n - 1;
-            return true;
-        }
-    return make_thread(r, owner, hash);
+    const uint32_t number = MAREY__INDEX_NUMBER(&r->thread_index, r->frames.seed, r->threads,
+                                                r->n_threads, r->threads_cap, key);
+    r->last = number - (number != 0);
+    return number != 0 && (r->n_threads == n_before || start_thread(r, &r->threads[r->last], owner));
 }
 
 /* ---- lines ---- */
@@ -340,10 +317,9 @@ static marey_status read_collapsed(struct marey__import *import)
 }
 
 /* Most lines are frames and a number; a text that is none of ours hardly ever is like that. */
-static bool looks_like_collapsed(const char *path, const char *bytes, size_t len)
+static bool looks_like_collapsed(const char *bytes, size_t len)
 {
     size_t n_good = 0, n_bad = 0;
-    (void)path;
     if (memchr(bytes, '\0', len) != NULL)
         return false;
     while (len > 0) {

@@ -7,11 +7,6 @@
 
 #include "import/stacks/internal.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -28,7 +23,7 @@ static bool begins_with(const struct marey__text *text, const char *word)
 static bool take_number(struct marey__text *text, uint64_t *number)
 {
     size_t i = text->len;
-    while (i > 0 && (is_digit(text->at[i - 1]) || text->at[i - 1] == '.'))
+    while (i > 0 && (marey__is_digit(text->at[i - 1]) || text->at[i - 1] == '.'))
         i--;
     const char *digits = text->at + i;
     const size_t len = text->len - i;
@@ -95,7 +90,7 @@ static size_t process_head(const struct marey__text *text)
     if (!begins_with(text, "process "))
         return 0;
     const size_t digits = i;
-    while (i < text->len && is_digit(text->at[i]))
+    while (i < text->len && marey__is_digit(text->at[i]))
         i++;
     return i > digits && i + 1 < text->len && text->at[i] == ':' && text->at[i + 1] == '"' ? i + 2
                                                                                            : 0;
@@ -170,7 +165,7 @@ static bool parse_id(const char *text, size_t len, int64_t *id)
         return false;
     for (size_t i = is_hex ? 2 : 0; i < len; i++) {
         const char c = text[i], lower = (char)(c | 0x20);
-        if (is_digit(c))
+        if (marey__is_digit(c))
             number = number * (is_hex ? 16 : 10) + (uint64_t)(c - '0');
         else if (is_hex && lower >= 'a' && lower <= 'f')
             number = number * 16 + (uint64_t)(lower - 'a' + 10);

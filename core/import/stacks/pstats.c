@@ -323,9 +323,8 @@ static marey_status read_pstats(struct marey__import *import)
 }
 
 /* A dict whose first key is a tuple, or an empty one; the highest bit of a type says that others refer to it. */
-static bool looks_like_pstats(const char *path, const char *bytes, size_t len)
+static bool looks_like_pstats(const char *bytes, size_t len)
 {
-    (void)path;
     if (len < 2 || (bytes[0] & 0x7f) != '{')
         return false;
     const char first = (char)(bytes[1] & 0x7f);

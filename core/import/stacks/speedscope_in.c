@@ -430,10 +430,9 @@ static marey_status read_speedscope(struct marey__import *import)
 }
 
 /* By its schema; or by the words without which there is none. */
-static bool looks_like_speedscope(const char *path, const char *bytes, size_t len)
+static bool looks_like_speedscope(const char *bytes, size_t len)
 {
     size_t i = 0;
-    (void)path;
     while (i < len && strchr(" \t\r\n\xef\xbb\xbf", bytes[i]) != NULL && bytes[i] != '\0')
         i++;
     if (i == len || bytes[i] != '{')

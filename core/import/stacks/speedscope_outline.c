@@ -30,33 +30,46 @@ static const char *take(struct outlining *o, enum marey__json_token wanted)
     return text != NULL ? text : "";
 }
 
-static const char *take_text(struct outlining *o)
+/* A key of an object, and where the text of its value goes: of a string, or of a number. */
+struct wanted {
+    const char *key, **text;
+    bool is_number;
+};
+
+/* The scan is after the begin of the object. */
+static void read_texts(struct outlining *o, const struct wanted *wanted, size_t n)
 {
-    return take(o, MAREY__JSON_STRING);
+    while (o->has_memory && marey__json_next_key(&o->scan)) {
+        size_t i = 0;
+        while (i < n && !marey__json_is(&o->scan, wanted[i].key))
+            i++;
+        if (i < n)
+            *wanted[i].text = take(o, wanted[i].is_number ? MAREY__JSON_NUMBER : MAREY__JSON_STRING);
+        else if (!marey__json_skip(&o->scan))
+            return; /* a cut one counts too */
+    }
 }
 
-static const char *take_digits(struct outlining *o)
+/* The objects of an array. */
+static void read_objects(struct outlining *o, void (*read)(struct outlining *o),
+                         const char *no_array, const char *no_object)
 {
-    return take(o, MAREY__JSON_NUMBER);
+    enum marey__json_token token;
+    if (!marey__json_expect(&o->scan, MAREY__JSON_ARRAY, no_array))
+        return;
+    while (o->has_memory && (token = marey__json_next(&o->scan)) == MAREY__JSON_OBJECT)
+        read(o);
+    if (o->has_memory && token != MAREY__JSON_ARRAY_END)
+        marey__json_fail(&o->scan, no_object);
 }
 
 /* ---- frames ---- */
 
-/* The scan is after the begin of the object. */
 static void read_frame(struct outlining *o)
 {
     const char *name = "(unnamed)", *file = "", *digits = "";
     int64_t line = 0;
-    while (o->has_memory && marey__json_next_key(&o->scan)) {
-        if (marey__json_is(&o->scan, "name"))
-            name = take_text(o);
-        else if (marey__json_is(&o->scan, "file"))
-            file = take_text(o);
-        else if (marey__json_is(&o->scan, "line"))
-            digits = take_digits(o);
-        else if (!marey__json_skip(&o->scan))
-            return;
-    }
+    read_texts(o, (struct wanted[]){{"name", &name}, {"file", &file}, {"line", &digits, true}}, 3);
     if (!marey__decimal(digits, strlen(digits), 0, &line) || line < 0 || line > UINT32_MAX)
         line = 0;
     const struct marey__text_frame frame = {.name = name,
@@ -67,24 +80,14 @@ static void read_frame(struct outlining *o)
     o->has_memory &= marey__frames_add(&o->outline->frames, &frame) != MAREY__NO_FRAME;
 }
 
-static void read_frames(struct outlining *o)
-{
-    enum marey__json_token token;
-    if (!marey__json_expect(&o->scan, MAREY__JSON_ARRAY, "frames that are not an array"))
-        return;
-    while (o->has_memory && (token = marey__json_next(&o->scan)) == MAREY__JSON_OBJECT)
-        read_frame(o);
-    if (o->has_memory && token != MAREY__JSON_ARRAY_END)
-        marey__json_fail(&o->scan, "a frame that is not an object");
-}
-
 static void read_shared(struct outlining *o)
 {
     if (!marey__json_expect(&o->scan, MAREY__JSON_OBJECT, "\"shared\" that is not an object"))
         return;
     while (o->has_memory && marey__json_next_key(&o->scan)) {
         if (marey__json_is(&o->scan, "frames"))
-            read_frames(o);
+            read_objects(o, read_frame, "frames that are not an array",
+                         "a frame that is not an object");
         else if (!marey__json_skip(&o->scan))
             return;
     }
@@ -122,20 +125,12 @@ static void read_profile(struct outlining *o)
     struct marey__speedscope *outline = o->outline;
     struct marey__speedscope_profile profile = {.name = ""};
     const char *type = "", *unit = "", *start = "", *end = "";
-    while (o->has_memory && marey__json_next_key(&o->scan)) {
-        if (marey__json_is(&o->scan, "type"))
-            type = take_text(o);
-        else if (marey__json_is(&o->scan, "name"))
-            profile.name = take_text(o);
-        else if (marey__json_is(&o->scan, "unit"))
-            unit = take_text(o);
-        else if (marey__json_is(&o->scan, "startValue"))
-            start = take_digits(o);
-        else if (marey__json_is(&o->scan, "endValue"))
-            end = take_digits(o);
-        else if (!marey__json_skip(&o->scan))
-            break; /* a cut one counts too */
-    }
+    const struct wanted wanted[] = {{"type", &type},
+                                    {"name", &profile.name},
+                                    {"unit", &unit},
+                                    {"startValue", &start, true},
+                                    {"endValue", &end, true}};
+    read_texts(o, wanted, MAREY__COUNT_OF(wanted));
     profile.type = strcmp(type, "evented") == 0   ? MAREY__SPEEDSCOPE_EVENTED
                    : strcmp(type, "sampled") == 0 ? MAREY__SPEEDSCOPE_SAMPLED
                                                   : MAREY__SPEEDSCOPE_UNKNOWN;
@@ -144,21 +139,8 @@ static void read_profile(struct outlining *o)
     profile.end_ns = to_ns(&profile, end);
     outline->base_ns = MAREY__MIN(outline->base_ns, profile.start_ns);
     outline->n_unknown += profile.type == MAREY__SPEEDSCOPE_UNKNOWN;
-    o->has_memory &= marey__grow(&outline->profiles, &outline->profiles_cap,
-                                 outline->n_profiles + 1, sizeof *outline->profiles);
-    if (o->has_memory)
-        outline->profiles[outline->n_profiles++] = profile;
-}
-
-static void read_profiles(struct outlining *o)
-{
-    enum marey__json_token token;
-    if (!marey__json_expect(&o->scan, MAREY__JSON_ARRAY, "profiles that are not an array"))
-        return;
-    while (o->has_memory && (token = marey__json_next(&o->scan)) == MAREY__JSON_OBJECT)
-        read_profile(o);
-    if (o->has_memory && token != MAREY__JSON_ARRAY_END)
-        marey__json_fail(&o->scan, "a profile that is not an object");
+    o->has_memory &=
+        MAREY__PUSH(outline->profiles, outline->n_profiles, outline->profiles_cap, profile);
 }
 
 /* ---- the file ---- */
@@ -177,9 +159,10 @@ static void read_keys(struct outlining *o)
         if (marey__json_is(&o->scan, "shared"))
             read_shared(o);
         else if (marey__json_is(&o->scan, "profiles"))
-            read_profiles(o);
+            read_objects(o, read_profile, "profiles that are not an array",
+                         "a profile that is not an object");
         else if (marey__json_is(&o->scan, "exporter"))
-            o->outline->frames.names_decide = is_our_exporter(take_text(o));
+            o->outline->frames.names_decide = is_our_exporter(take(o, MAREY__JSON_STRING));
         else if (!marey__json_skip(&o->scan))
             return;
     }

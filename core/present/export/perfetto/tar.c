@@ -84,7 +84,7 @@ marey_status marey__tar_init(struct marey__tar *tar, struct marey__out *out)
 {
     *tar = (struct marey__tar){.out = out, .fd = out->fd, .spool = -1};
     if (!is_patchable(out->fd))
-        return marey__temporary_open(&tar->spool);
+        return marey__temporary_open(NULL, &tar->spool);
     const off_t at = lseek(out->fd, 0, SEEK_CUR);
     if (at < 0)
         return marey__fail_errno("find the place in the export's file");

@@ -203,7 +203,7 @@ marey_status marey__db_file_init(struct marey__db_file *file, int target)
             file->fd = open(path, O_RDWR | O_CLOEXEC);
     }
     if (status == MAREY_OK && file->fd < 0) {
-        status = marey__temporary_open(&file->fd);
+        status = marey__temporary_open(NULL, &file->fd);
         file->is_temporary = true;
     }
     if (status == MAREY_OK)
