@@ -168,39 +168,15 @@ void marey__cost_of(struct marey_cost *cost, marey_recording *const *recordings,
 
 /* ---- columns ---- */
 
-#define MAREY__NAME_COLUMN                                                                         \
-    {                                                                                              \
-        "name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                             \
-    }
-#define MAREY__RANK_COLUMN                                                                         \
-    {                                                                                              \
-        "rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE                                              \
-    }
-#define MAREY__PID_COLUMN                                                                          \
-    {                                                                                              \
-        "pid", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE                                               \
-    }
-#define MAREY__COUNT_COLUMN                                                                        \
-    {                                                                                              \
-        "count", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                            \
-    }
-#define MAREY__NS_COLUMN(name, title)                                                              \
-    {                                                                                              \
-        name, title, MAREY_TYPE_U64, MAREY_UNIT_NS                                                 \
-    }
+#define MAREY__NAME_COLUMN MAREY__COLUMN("name", NULL, TEXT, NONE)
+#define MAREY__RANK_COLUMN MAREY__COLUMN("rank", NULL, I64, NONE)
+#define MAREY__PID_COLUMN MAREY__COLUMN("pid", NULL, I64, NONE)
+#define MAREY__COUNT_COLUMN MAREY__COLUMN("count", NULL, U64, COUNT)
+#define MAREY__NS_COLUMN(name, title) MAREY__COLUMN(name, title, U64, NS)
 /* The title has what it is a share of. */
-#define MAREY__SHARE_COLUMN(title)                                                                 \
-    {                                                                                              \
-        "share", title, MAREY_TYPE_F64, MAREY_UNIT_SHARE                                           \
-    }
-#define MAREY__NUMBER_COLUMN(name, title)                                                          \
-    {                                                                                              \
-        name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE                                               \
-    }
-#define MAREY__TALLY_COLUMN(name, title)                                                           \
-    {                                                                                              \
-        name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                              \
-    }
+#define MAREY__SHARE_COLUMN(title) MAREY__COLUMN("share", title, F64, SHARE)
+#define MAREY__NUMBER_COLUMN(name, title) MAREY__COLUMN(name, title, F64, NONE)
+#define MAREY__TALLY_COLUMN(name, title) MAREY__COLUMN(name, title, U64, COUNT)
 
 /* ---- rows.c: cells and rows that many tables have ---- */
 

@@ -4,10 +4,7 @@
 
 #include "tensor/diff/internal.h"
 
-#define TEXT(name, title)                                                                          \
-    {                                                                                              \
-        name, title, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                              \
-    }
+#define TEXT(name, title) MAREY__COLUMN(name, title, TEXT, NONE)
 #define COUNT MAREY__TALLY_COLUMN
 #define NUMBER MAREY__NUMBER_COLUMN
 
