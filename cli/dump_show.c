@@ -9,18 +9,32 @@ enum { MAX_ODD = 10, CHUNK = 4096 };
 
 /* ---- tables ---- */
 
-static void put_text(marey_table *table, const char *text)
+#define N_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* Null where there is no text, or no number. */
+static void put_texts(marey_table *table, const char *const *texts, size_t n)
 {
-    if (text != NULL)
-        marey_table_text(table, text, strlen(text));
-    else
-        marey_table_null(table);
+    for (size_t i = 0; i < n; i++)
+        if (texts[i] != NULL)
+            marey_table_text(table, texts[i], strlen(texts[i]));
+        else
+            marey_table_null(table);
 }
 
-static void put_rank(marey_table *table, int64_t rank)
+static void put_reals(marey_table *table, const double *values, size_t n)
 {
-    if (rank >= 0)
-        marey_table_i64(table, rank);
+    for (size_t i = 0; i < n; i++)
+        if (isnan(values[i]))
+            marey_table_null(table);
+        else
+            marey_table_f64(table, values[i]);
+}
+
+static void put_step(marey_table *table, const struct marey_dumped_step *step)
+{
+    marey_table_u64(table, step->step);
+    if (step->rank >= 0)
+        marey_table_i64(table, step->rank);
     else
         marey_table_null(table);
 }
@@ -33,16 +47,6 @@ static int print_table(const marey_table *table)
                                 : dump_given.csv ? marey_present_csv(table, stdout)
                                                  : marey_present_text(table, &wants, stdout);
     return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
-}
-
-static int finish_table(marey_table *table, int status)
-{
-    if (status == CLI_FINE && marey_table_status(table) != MAREY_OK)
-        status = cli_fail("%s", marey_last_error());
-    if (status == CLI_FINE)
-        status = print_table(table);
-    marey_table_destroy(table);
-    return status;
 }
 
 /* ---- ls ---- */
@@ -81,20 +85,19 @@ static int list_value(void *ctx, const struct dump_choice *choice)
     const bool is_tensor = value->dtype != MAREY_DTYPE_NONE;
     marey_table *table = ctx;
     char shape[512];
-    marey_table_u64(table, choice->step.step);
-    put_rank(table, choice->step.rank);
+    const char *const texts[] = {value->name,
+                                 value->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors",
+                                 is_tensor ? marey_dtype_name(value->dtype) : NULL,
+                                 is_tensor ? dump_shape(value, shape, sizeof shape) : NULL},
+                      *const more[] = {kept_of(value), value->phase, value->source};
+    put_step(table, &choice->step);
     marey_table_u64(table, value->seq);
-    put_text(table, value->name);
-    put_text(table, value->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors");
-    put_text(table, is_tensor ? marey_dtype_name(value->dtype) : NULL);
-    put_text(table, is_tensor ? dump_shape(value, shape, sizeof shape) : NULL);
+    put_texts(table, texts, N_OF(texts));
     if (is_tensor)
         marey_table_u64(table, value->n_bytes);
     else
         marey_table_null(table);
-    put_text(table, kept_of(value));
-    put_text(table, value->phase);
-    put_text(table, value->source);
+    put_texts(table, more, N_OF(more));
     return CLI_FINE;
 }
 
@@ -120,28 +123,32 @@ static int list_step(marey_table *table, marey_dumps *dumps, size_t i)
         return cli_fail("%s", marey_last_error());
     for (size_t v = 0; v < n; v++)
         n_bytes += values[v].n_bytes;
-    marey_table_u64(table, step.step);
-    put_rank(table, step.rank);
+    put_step(table, &step);
     marey_table_u64(table, n);
     marey_table_u64(table, n_bytes);
-    put_text(table, step.mode);
+    put_texts(table, &step.mode, 1);
     marey_table_bool(table, step.is_complete != 0);
-    put_text(table, step.reason);
-    put_text(table, step.path);
+    put_texts(table, (const char *const[]){step.reason, step.path}, 2);
     marey_dumps_release(dumps, i);
     return CLI_FINE;
 }
 
-static int list_steps(marey_dumps *dumps)
+/* A table of a row for each value, or with `use` NULL for each step. */
+static int list(marey_dumps *dumps, const char *name, const char *title,
+                const struct marey_column *columns, size_t n, dump_use *use)
 {
     marey_table *table;
-    int status = CLI_FINE;
-    if (marey_table_create("steps", step_columns, sizeof step_columns / sizeof step_columns[0],
-                           &table) != MAREY_OK)
+    if (marey_table_create(title, columns, n, &table) != MAREY_OK)
         return cli_fail("%s", marey_last_error());
-    for (size_t i = 0; i < marey_dumps_count(dumps) && status == CLI_FINE; i++)
+    int status = use != NULL ? dump_choose(dumps, name, use, table) : CLI_FINE;
+    for (size_t i = 0; use == NULL && i < marey_dumps_count(dumps) && status == CLI_FINE; i++)
         status = list_step(table, dumps, i);
-    return finish_table(table, status);
+    if (status == CLI_FINE && marey_table_status(table) != MAREY_OK)
+        status = cli_fail("%s", marey_last_error());
+    if (status == CLI_FINE)
+        status = print_table(table);
+    marey_table_destroy(table);
+    return status;
 }
 
 static size_t n_wanted(marey_dumps *dumps)
@@ -156,14 +163,10 @@ static size_t n_wanted(marey_dumps *dumps)
 
 int dump_list(marey_dumps *dumps, const char *name)
 {
-    marey_table *table;
     if (name == NULL && !dump_given.all && dump_given.step == NULL && dump_given.rank == NULL &&
         n_wanted(dumps) > 1)
-        return list_steps(dumps);
-    if (marey_table_create("values", value_columns, sizeof value_columns / sizeof value_columns[0],
-                           &table) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    return finish_table(table, dump_choose(dumps, name, list_value, table));
+        return list(dumps, NULL, "steps", step_columns, N_OF(step_columns), NULL);
+    return list(dumps, name, "values", value_columns, N_OF(value_columns), list_value);
 }
 
 /* ---- stats ---- */
@@ -200,14 +203,6 @@ static bool find_stats(const struct dump_choice *choice, struct marey_tensor_sta
            marey_tensor_stats_get(&tensor, out) == MAREY_OK;
 }
 
-static void put_number(marey_table *table, double value)
-{
-    if (isnan(value))
-        marey_table_null(table);
-    else
-        marey_table_f64(table, value);
-}
-
 static int list_stats(void *ctx, const struct dump_choice *choice)
 {
     marey_table *table = ctx;
@@ -215,33 +210,23 @@ static int list_stats(void *ctx, const struct dump_choice *choice)
     char shape[512];
     if (!find_stats(choice, &s))
         return CLI_FINE;
-    marey_table_u64(table, choice->step.step);
-    put_rank(table, choice->step.rank);
-    put_text(table, choice->value->name);
-    put_text(table, marey_dtype_name(choice->value->dtype));
-    put_text(table, dump_shape(choice->value, shape, sizeof shape));
+    const char *const texts[] = {choice->value->name, marey_dtype_name(choice->value->dtype),
+                                 dump_shape(choice->value, shape, sizeof shape)};
+    const double reals[] = {s.min, s.max, s.mean, s.std, s.l2};
+    const uint64_t counts[] = {s.n_nan,  s.n_pos_inf,  s.n_neg_inf,
+                               s.n_zero, s.n_denormal, s.n_negative};
+    put_step(table, &choice->step);
+    put_texts(table, texts, N_OF(texts));
     marey_table_u64(table, s.n);
-    put_number(table, s.min);
-    put_number(table, s.max);
-    put_number(table, s.mean);
-    put_number(table, s.std);
-    put_number(table, s.l2);
-    marey_table_u64(table, s.n_nan);
-    marey_table_u64(table, s.n_pos_inf);
-    marey_table_u64(table, s.n_neg_inf);
-    marey_table_u64(table, s.n_zero);
-    marey_table_u64(table, s.n_denormal);
-    marey_table_u64(table, s.n_negative);
+    put_reals(table, reals, N_OF(reals));
+    for (size_t i = 0; i < N_OF(counts); i++)
+        marey_table_u64(table, counts[i]);
     return CLI_FINE;
 }
 
 int dump_stats(marey_dumps *dumps, const char *name)
 {
-    marey_table *table;
-    if (marey_table_create("stats", stats_columns, sizeof stats_columns / sizeof stats_columns[0],
-                           &table) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    return finish_table(table, dump_choose(dumps, name, list_stats, table));
+    return list(dumps, name, "stats", stats_columns, N_OF(stats_columns), list_stats);
 }
 
 /* ---- show ---- */

@@ -693,6 +693,11 @@ MAREY_PRIVATE_API size_t marey__text_put(struct marey__buf *buf, const char *tex
 MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__buf_to_stream(struct marey__buf *buf,
                                                                       FILE *out);
 
+/* A column of enum marey_column_type MAREY_TYPE_type and enum marey_unit MAREY_UNIT_unit. */
+#define MAREY__COLUMN(name, title, type, unit)                                                     \
+    {                                                                                              \
+        name, title, MAREY_TYPE_##type, MAREY_UNIT_##unit                                          \
+    }
 /* Several cells of a row; null for NULL and "", and for NaN. */
 MAREY_PRIVATE_API void marey__put_texts(marey_table *table, const char *const *texts, size_t n);
 MAREY_PRIVATE_API void marey__put_reals(marey_table *table, const double *values, size_t n);

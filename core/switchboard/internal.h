@@ -81,6 +81,12 @@ struct marey__instrument {
 /* `instrument` is lent for good. From constructors of priority MAREY__INSTRUMENT_LOAD, before options are read. */
 #define MAREY__INSTRUMENT_LOAD 110
 void marey__instrument_register(const struct marey__instrument *instrument);
+/* Register it at load, in this order among the others. */
+#define MAREY__INSTRUMENT_AT_LOAD(order, instrument)                                               \
+    __attribute__((constructor(MAREY__INSTRUMENT_LOAD + (order)))) static void load(void)          \
+    {                                                                                              \
+        marey__instrument_register(&(instrument));                                                 \
+    }
 /* The i-th registered instrument; NULL past the last. */
 const struct marey__instrument *marey__instrument_at(size_t i);
 /* The instrument's own settings inside `s`. */

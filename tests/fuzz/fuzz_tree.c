@@ -7,7 +7,7 @@
 /* The numbers of a tensor as text and back. */
 static void check_again(const struct marey_tensor *tensor)
 {
-    static const struct marey__json_style style = {.nan = MAREY__NAN_WORD};
+    static const struct marey__json_style style = {.is_python = true};
     struct marey__buf out = {0};
     struct marey__json json;
     struct marey__numbers numbers = {0};

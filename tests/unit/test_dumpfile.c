@@ -106,44 +106,45 @@ static void make_step(struct made *made)
     struct marey_tensor_stats stats;
     assert_int_equal(marey_tensor_stats_get(&w, &stats), MAREY_OK);
     const struct marey_digest digest = {{1, 2, 3}}, blocks[] = {{{4}}, {{5}}};
-    marey__manifest_step_put(&made->manifest, &(struct marey__manifest_step){.step = 12,
-                                                                             .rank = 3,
-                                                                             .world = 8,
-                                                                             .pid = 7,
-                                                                             .host = "node7",
-                                                                             .mode = "full",
-                                                                             .data_start = 4096});
+    marey__manifest_step_put(
+        &made->manifest,
+        &(struct marey_dumped_step){
+            .step = 12, .rank = 3, .world = 8, .pid = 7, .host = "node7", .mode = "full"},
+        4096);
     made->first_line = made->manifest.len;
     marey__manifest_value_put(&made->manifest,
-                              &(struct marey__manifest_value){.seq = 4,
-                                                              .parts = &path,
-                                                              .n_parts = 1,
-                                                              .tensor = w,
-                                                              .has_offset = true,
-                                                              .offset = at_w,
-                                                              .n_bytes = sizeof weights,
-                                                              .phase = "forward",
-                                                              .file = "train.py",
-                                                              .line = 41,
-                                                              .digest = &digest,
-                                                              .blocks = blocks,
-                                                              .n_blocks = 2,
-                                                              .stats = &stats});
+                              &(struct marey_dumped_value){.seq = 4,
+                                                           .parts = &path,
+                                                           .n_parts = 1,
+                                                           .dtype = w.dtype,
+                                                           .rank = w.rank,
+                                                           .sizes = w.sizes,
+                                                           .n_bytes = sizeof weights,
+                                                           .phase = "forward",
+                                                           .source = "train.py:41",
+                                                           .digest = &digest,
+                                                           .blocks = blocks,
+                                                           .n_blocks = 2,
+                                                           .stats = &stats},
+                              at_w);
     marey__manifest_value_put(&made->manifest,
-                              &(struct marey__manifest_value){.seq = 5,
-                                                              .tree = MAREY_DUMP_GRADIENTS,
-                                                              .parts = &path,
-                                                              .n_parts = 1,
-                                                              .tensor = h,
-                                                              .has_offset = true,
-                                                              .offset = at_h,
-                                                              .n_bytes = sizeof halves});
-    marey__manifest_value_put(&made->manifest, &(struct marey__manifest_value){.seq = 6,
-                                                                               .parts = &text,
-                                                                               .n_parts = 1,
-                                                                               .kind = MAREY_DUMP_TEXT,
-                                                                               .text = "a\nb",
-                                                                               .text_len = 3});
+                              &(struct marey_dumped_value){.seq = 5,
+                                                           .tree = MAREY_DUMP_GRADIENTS,
+                                                           .parts = &path,
+                                                           .n_parts = 1,
+                                                           .dtype = h.dtype,
+                                                           .rank = h.rank,
+                                                           .sizes = h.sizes,
+                                                           .n_bytes = sizeof halves},
+                              at_h);
+    marey__manifest_value_put(&made->manifest,
+                              &(struct marey_dumped_value){.seq = 6,
+                                                           .parts = &text,
+                                                           .n_parts = 1,
+                                                           .kind = MAREY_DUMP_TEXT,
+                                                           .text = "a\nb",
+                                                           .text_len = 3},
+                              MAREY__NO_OFFSET);
     made->before_end = made->manifest.len;
     marey__manifest_end_put(&made->manifest, 2, 3, 28);
     marey__safetensors_fini(&file);
@@ -385,15 +386,18 @@ static void every_type_comes_back_from_its_json(void **state)
         struct marey__buf text = {0}, manifest = {0};
         assert_int_equal(marey__json_tensor_put(&text, &tensor, &(struct marey__json_style){0}),
                          MAREY_OK);
-        marey__manifest_step_put(&manifest, &(struct marey__manifest_step){.rank = -1, .world = -1});
+        marey__manifest_step_put(&manifest, &(struct marey_dumped_step){.rank = -1, .world = -1}, 0);
         marey__manifest_value_put(&manifest,
-                                  &(struct marey__manifest_value){.parts = &path,
-                                                                  .n_parts = 1,
-                                                                  .type = MAREY_DUMP_JSON,
-                                                                  .tensor = tensor,
-                                                                  .files = files,
-                                                                  .n_files = 1,
-                                                                  .n_bytes = sizeof bytes});
+                                  &(struct marey_dumped_value){.parts = &path,
+                                                               .n_parts = 1,
+                                                               .type = MAREY_DUMP_JSON,
+                                                               .dtype = tensor.dtype,
+                                                               .rank = tensor.rank,
+                                                               .sizes = tensor.sizes,
+                                                               .files = files,
+                                                               .n_files = 1,
+                                                               .n_bytes = sizeof bytes},
+                                  MAREY__NO_OFFSET);
         marey__manifest_end_put(&manifest, 1, 1, sizeof bytes);
         write_file(s, "step-00000000/t.json", text.data, text.len);
         write_file(s, "step-00000000.jsonl", manifest.data, manifest.len);

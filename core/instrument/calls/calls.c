@@ -425,7 +425,4 @@ static const struct marey__instrument instrument = {.options = options,
                                                     .before_fork = before_fork,
                                                     .after_fork = after_fork};
 
-__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 6))) static void load(void)
-{
-    marey__instrument_register(&instrument);
-}
+MAREY__INSTRUMENT_AT_LOAD(6, instrument)

@@ -15,7 +15,7 @@ static struct marey__dump *const dump = &marey__dump;
 
 /* ---- which steps ---- */
 
-bool marey__dump_selects(uint64_t count)
+static bool is_selected(uint64_t count)
 {
     const struct marey_dump_options *const o = &dump->options;
     return count >= o->first && (o->last == 0 || count <= o->last) &&
@@ -25,7 +25,7 @@ bool marey__dump_selects(uint64_t count)
 void marey__dump_set_step(uint64_t count)
 {
     __atomic_store_n(&dump->count, count, __ATOMIC_RELAXED);
-    __atomic_store_n(&dump->is_wanted, marey__dump_selects(count), __ATOMIC_RELAXED);
+    __atomic_store_n(&dump->is_wanted, is_selected(count), __ATOMIC_RELAXED);
 }
 
 int marey_dump_is_wanted(void)

@@ -77,9 +77,8 @@ static marey_status save_json(struct side *s)
 {
     struct marey__dump_file file;
     MAREY_TRY(begin(s, &file, ".json"));
-    marey_status st = marey__json_tensor_write(&s->item->value.tensor,
-                                               &(struct marey__json_style){.nan = MAREY__NAN_TEXT},
-                                               marey__dump_file_sink, &file);
+    marey_status st = marey__json_tensor_write(
+        &s->item->value.tensor, &(struct marey__json_style){0}, marey__dump_file_sink, &file);
     marey__dump_file_put(&file, "\n", 1);
     const marey_status ended = marey__dump_file_end(&file, st == MAREY_OK);
     return ended != MAREY_OK ? ended : st;

@@ -343,10 +343,7 @@ static const struct marey__instrument instrument = {.options = dump_options,
                                                     .before_fork = before_fork,
                                                     .after_fork = after_fork};
 
-__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 2))) static void load(void)
-{
-    marey__instrument_register(&instrument);
-}
+MAREY__INSTRUMENT_AT_LOAD(2, instrument)
 
 /* What was flushed is written at the end of the process as well, while something moves. */
 __attribute__((destructor)) static void unload(void)

@@ -357,8 +357,6 @@ extern struct marey__dump marey__dump;
 /* The item is written or given up: its memory is free for others. */
 void marey__dump_item_done(struct marey__dump_item *item);
 void marey__dump_progress(uint64_t n);
-/* Whether a step of this number is kept. The lock is held. */
-bool marey__dump_selects(uint64_t count);
 
 /* The step under way is number `count`. The lock is held. */
 void marey__dump_set_step(uint64_t count);

@@ -84,7 +84,7 @@ static void put_names(struct writer *w, const struct marey__dump_item *item, uin
 
 static void put_tensor(struct writer *w, const struct marey__dump_item *item, uint32_t level)
 {
-    const struct marey__json_style style = {.nan = MAREY__NAN_WORD, .level = level, .is_python = true};
+    const struct marey__json_style style = {.level = level, .is_python = true};
     const marey_status st =
         marey__json_tensor_write(&item->value.tensor, &style, marey__dump_file_sink, &w->file);
     if (st != MAREY_OK && w->file.status == MAREY_OK)

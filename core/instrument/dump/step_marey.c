@@ -136,7 +136,12 @@ static void put_line(struct writer *w, struct marey__dump_item *item)
     const struct marey__dump_measure *const measure = item->measure ? item->measure : &made;
     if (is_tensor && item->measure == NULL && item->value.tensor.data != NULL)
         marey__dump_measure(&item->value.tensor, w->place->measures, &made);
-    struct marey__manifest_value line = {
+    struct marey__buf source MAREY__FINALLY(marey__buf_fini) = {0};
+    marey__buf_printf(&source, "%s:%u", item->value.file != NULL ? item->value.file : "",
+                      item->value.line);
+    marey__buf_put(&source, "", 1);
+    w->lines.failed |= source.failed;
+    const struct marey_dumped_value line = {
         .seq = item->seq,
         .tree = item->tree,
         .parts = path.parts,
@@ -145,13 +150,13 @@ static void put_line(struct writer *w, struct marey__dump_item *item)
         .text = item->value.text,
         .text_len = item->value.text_len,
         .type = item->value.type,
-        .tensor = item->value.tensor,
-        .has_offset = item->is_stored,
-        .offset = item->offset,
+        .dtype = item->value.tensor.dtype,
+        .rank = item->value.tensor.rank,
+        .sizes = item->value.tensor.sizes,
+        .strides = item->strides,
         .n_bytes = is_tensor ? item->n_bytes : item->value.text_len,
         .phase = item->value.phase,
-        .file = item->value.file,
-        .line = item->value.line,
+        .source = item->value.file != NULL ? source.data : NULL,
         .digest = measure->has_digest ? &measure->digest : NULL,
         .blocks = measure->blocks,
         .n_blocks = measure->n_blocks,
@@ -160,8 +165,7 @@ static void put_line(struct writer *w, struct marey__dump_item *item)
         .n_files = item->files.n,
         .missing = item->missing,
     };
-    line.tensor.strides = item->strides;
-    marey__manifest_value_put(&w->lines, &line);
+    marey__manifest_value_put(&w->lines, &line, item->is_stored ? item->offset : MAREY__NO_OFFSET);
 }
 
 static marey_status write_lines(struct writer *w)
@@ -379,17 +383,17 @@ static marey_status open_step(struct writer *w)
     if (!w->is_direct && !open_file(w, ".part", O_TRUNC, &w->data))
         return marey__fail_errno("create %s/%s.part", w->place->dir, w->name.data);
     static const char *const modes[] = {"full", "stats", "digests"};
-    marey__manifest_step_put(
-        &w->lines, &(struct marey__manifest_step){.step = w->step->number,
-                                                  .rank = w->place->rank,
-                                                  .world = w->place->world,
-                                                  .pid = (uint64_t)getpid(),
-                                                  .unix_ns = marey__clock_ns(CLOCK_REALTIME),
-                                                  .host = w->place->host,
-                                                  .run = w->place->run,
-                                                  .mode = modes[w->place->mode],
-                                                  .reason = w->step->reason,
-                                                  .data_start = w->data_start});
+    marey__manifest_step_put(&w->lines,
+                             &(struct marey_dumped_step){.step = w->step->number,
+                                                         .rank = w->place->rank,
+                                                         .world = w->place->world,
+                                                         .pid = (uint64_t)getpid(),
+                                                         .unix_ns = marey__clock_ns(CLOCK_REALTIME),
+                                                         .host = w->place->host,
+                                                         .run = w->place->run,
+                                                         .mode = modes[w->place->mode],
+                                                         .reason = w->step->reason},
+                             w->data_start);
     return write_lines(w);
 }
 

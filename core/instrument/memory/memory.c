@@ -209,7 +209,4 @@ static const struct marey__instrument instrument = {.options = options,
                                                     .reset = stop,
                                                     .after_fork = after_fork};
 
-__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 5))) static void load(void)
-{
-    marey__instrument_register(&instrument);
-}
+MAREY__INSTRUMENT_AT_LOAD(5, instrument)

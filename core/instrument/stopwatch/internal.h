@@ -289,14 +289,6 @@ double marey__stopwatch_periods_at(const struct marey__stopwatch_periods *period
 /* The first measured iteration that the series still has. The lock is held. */
 uint64_t marey__stopwatch_series_first(const struct marey__stopwatch_periods *periods);
 
-/* The number that the first measured iteration had, if they all follow one another. The lock is held. */
-static inline uint64_t marey__stopwatch_first_number(void)
-{
-    const uint64_t n = marey__stopwatch_state.n_measured,
-                   behind_last = marey__stopwatch_state.last_number + 1;
-    return behind_last > n ? behind_last - n : 0;
-}
-
 /* The name of the iterations themselves in tables. */
 #define MAREY__WATCH_WHOLE "(iteration)"
 

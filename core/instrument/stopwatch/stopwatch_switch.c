@@ -206,7 +206,4 @@ static const struct marey__instrument instrument = {.options = options,
                                                     .before_fork = marey__stopwatch_lock,
                                                     .after_fork = after_fork};
 
-__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 1))) static void load(void)
-{
-    marey__instrument_register(&instrument);
-}
+MAREY__INSTRUMENT_AT_LOAD(1, instrument)

@@ -248,6 +248,13 @@ static marey_status put_misuse(marey_table *table, double tick_ns)
 
 /* ---- iterations one by one ---- */
 
+/* The number that the first measured iteration had, if they all follow one another. */
+static uint64_t first_number(void)
+{
+    const uint64_t behind_last = watch->last_number + 1;
+    return behind_last > watch->n_measured ? behind_last - watch->n_measured : 0;
+}
+
 /* Times per iteration of one name, or of the iterations themselves; `scale` makes them nanoseconds. */
 struct series {
     const char *name;
@@ -271,7 +278,7 @@ static bool series_at(size_t i, double tick_ns, struct series *out)
 
 static marey_status put_series(marey_table *table, double tick_ns)
 {
-    const uint64_t number_of_first = marey__stopwatch_first_number();
+    const uint64_t number_of_first = first_number();
     struct series of;
     for (size_t s = 0; series_at(s, tick_ns, &of); s++)
         for (uint64_t i = marey__stopwatch_series_first(of.periods); i < watch->n_measured; i++) {
@@ -352,7 +359,7 @@ static void put_outliers_of(marey_table *table, const struct series *of, double 
         return;
     const size_t n_worst = worst_of(of->periods, first, limit, worst);
     for (size_t i = 0; i < n_worst; i++) {
-        marey_table_u64(table, marey__stopwatch_first_number() + worst[i].index);
+        marey_table_u64(table, first_number() + worst[i].index);
         marey_table_text(table, of->name, of->len);
         put_ns(table, worst[i].value * of->scale);
         put_ns(table, median * of->scale);
@@ -373,26 +380,11 @@ static marey_status put_outliers(marey_table *table, double tick_ns)
 
 /* ---- the tables ---- */
 
-#define TEXT_OF(column)                                                                            \
-    {                                                                                              \
-        column, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                             \
-    }
-#define COUNT_OF(column)                                                                           \
-    {                                                                                              \
-        column, NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                             \
-    }
-#define CPU_OF(column)                                                                             \
-    {                                                                                              \
-        column, NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE                                              \
-    } /* 1.0: one processor */
-#define NS_OF(column, title)                                                                       \
-    {                                                                                              \
-        column, title, MAREY_TYPE_U64, MAREY_UNIT_NS                                               \
-    }
-#define NS_F64_OF(column, title)                                                                   \
-    {                                                                                              \
-        column, title, MAREY_TYPE_F64, MAREY_UNIT_NS                                               \
-    }
+#define TEXT_OF(column) MAREY__COLUMN(column, NULL, TEXT, NONE)
+#define COUNT_OF(column) MAREY__COLUMN(column, NULL, U64, COUNT)
+#define CPU_OF(column) MAREY__COLUMN(column, NULL, F64, NONE) /* 1.0: one processor */
+#define NS_OF(column, title) MAREY__COLUMN(column, title, U64, NS)
+#define NS_F64_OF(column, title) MAREY__COLUMN(column, title, F64, NS)
 #define STATS_COLUMNS                                                                              \
     NS_OF("total_ns", "total"), NS_F64_OF("mean_ns", "mean"), NS_F64_OF("std_ns", "std"),          \
         NS_OF("min_ns", "min"), NS_OF("p50_ns", "p50"), NS_OF("p90_ns", "p90"),                    \

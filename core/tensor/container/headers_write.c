@@ -151,7 +151,7 @@ void marey__image_meta_put(struct marey__buf *out, enum marey_dtype dtype, doubl
                                       .dtype = is_integer ? MAREY_I64 : MAREY_F64,
                                       .rank = 1,
                                       .sizes = (const int64_t[]){2}};
-    const struct marey__json_style style = {.nan = MAREY__NAN_WORD, .level = 1, .is_python = true};
+    const struct marey__json_style style = {.level = 1, .is_python = true};
     marey__buf_puts(out, "{\n  \"original_range\": ");
     if (marey__json_tensor_put(out, &both, &style) != MAREY_OK)
         out->failed = true;

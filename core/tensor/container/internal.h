@@ -14,6 +14,7 @@
 
 #include "base/internal.h"
 #include <marey/dump.h>
+#include <marey/dumpfile.h>
 #include <marey/image.h>
 
 static inline bool marey__is_image(enum marey_dump_type type)
@@ -103,18 +104,10 @@ MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__form_head_put(
 
 /* ---- json_tensor.c ---- */
 
-/* JSON has no word for these; Python has. */
-enum marey__json_nan {
-    MAREY__NAN_TEXT = 0, /* "NaN", "Infinity", "-Infinity" */
-    MAREY__NAN_WORD,     /* the same without quotes, as Python's json writes and reads them */
-    MAREY__NAN_NULL,
-};
-
 struct marey__json_style {
-    enum marey__json_nan nan;
     uint32_t level; /* nesting: two blanks each before its lines, but the first */
-    /* Byte for byte what Python's json.dumps(tensor.tolist(), indent=2) gives: each number on its own line, and those of
-     * narrow types with the digits of the double that Python makes of them. */
+    /* Byte for byte what Python's json.dumps(tensor.tolist(), indent=2) gives: each number on its own line, those of narrow
+     * types with the digits of the double that Python makes of them, and NaN, Infinity and -Infinity without quotes. */
     bool is_python;
 };
 
@@ -158,43 +151,15 @@ MAREY_PRIVATE_API const struct marey__stats_field *marey__stats_fields(void);
 /* "container", "json", "binary" ...; NULL for a number that is not a type. Lent for ever. */
 MAREY_PRIVATE_API const char *marey__dump_type_name(enum marey_dump_type type);
 
-struct marey__manifest_step {
-    uint64_t step;
-    int64_t rank, world;                    /* -1: none */
-    uint64_t pid, unix_ns;                  /* 0: not known */
-    const char *host, *run, *mode, *reason; /* NULL: null */
-    uint64_t data_start;
-};
-/* Each ends in a newline. */
+/* Each ends in a newline. What is not known is 0 or NULL, a rank or world -1. */
 MAREY_PRIVATE_API void marey__manifest_step_put(struct marey__buf *out,
-                                                const struct marey__manifest_step *step);
-
-struct marey__manifest_value {
-    uint64_t seq;
-    enum marey_dump_tree tree;
-    const struct marey_dump_part *parts;
-    size_t n_parts;
-    enum marey_dump_kind kind;
-    const char *text; /* of TEXT and LITERAL */
-    size_t text_len;
-
-    /* Of tensors and bytes. */
-    enum marey_dump_type type;
-    struct marey_tensor tensor; /* type and sizes; its strides are the program's, NULL: row-major */
-    bool has_offset;
-    uint64_t offset, n_bytes;
-    const char *phase, *file; /* NULL: not known */
-    uint32_t line;
-    const struct marey_digest *digest,
-        *blocks; /* NULL: none; blocks are left out where there is just one */
-    size_t n_blocks;
-    const struct marey_tensor_stats *stats; /* NULL: none */
-    const char *const *files;
-    size_t n_files;
-    const char *missing; /* NULL: it is there */
-};
+                                                const struct marey_dumped_step *step,
+                                                uint64_t data_start);
+/* `offset` of its numbers in the data; MAREY__NO_OFFSET: they are not there. Blocks are left out where there is just one. */
+#define MAREY__NO_OFFSET UINT64_MAX
 MAREY_PRIVATE_API void marey__manifest_value_put(struct marey__buf *out,
-                                                 const struct marey__manifest_value *value);
+                                                 const struct marey_dumped_value *value,
+                                                 uint64_t offset);
 MAREY_PRIVATE_API void marey__manifest_end_put(struct marey__buf *out, uint64_t n_tensors,
                                                uint64_t n_values, uint64_t n_bytes);
 

@@ -46,9 +46,7 @@ static char *put_words(char *out, const char *words)
 static char *put_not_finite(const struct json_writer *w, char *out, double value)
 {
     const char *const word = isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity";
-    if (w->style->nan == MAREY__NAN_NULL)
-        return put_words(out, "null");
-    if (w->style->nan == MAREY__NAN_WORD)
+    if (w->style->is_python)
         return put_words(out, word);
     out = put_words(put_words(out, "\""), word);
     return put_words(out, "\"");

@@ -46,7 +46,8 @@ static void put_rank(struct marey__buf *out, const char *key, int64_t value)
         put_text(out, key, NULL);
 }
 
-void marey__manifest_step_put(struct marey__buf *out, const struct marey__manifest_step *step)
+void marey__manifest_step_put(struct marey__buf *out, const struct marey_dumped_step *step,
+                              uint64_t data_start)
 {
     marey__buf_printf(out, "{\"marey_dump\":1,\"step\":%" PRIu64, step->step);
     put_rank(out, "rank", step->rank);
@@ -56,7 +57,7 @@ void marey__manifest_step_put(struct marey__buf *out, const struct marey__manife
     put_text(out, "run", step->run);
     put_count(out, "unix_ns", step->unix_ns);
     put_text(out, "mode", step->mode);
-    put_count(out, "data_start", step->data_start);
+    put_count(out, "data_start", data_start);
     put_text(out, "reason", step->reason);
     marey__buf_puts(out, "}\n");
 }
@@ -94,7 +95,7 @@ static void put_digest(struct marey__buf *out, const struct marey_digest *digest
     marey__buf_put(out, text, sizeof text);
 }
 
-static void put_digests(struct marey__buf *out, const struct marey__manifest_value *value)
+static void put_digests(struct marey__buf *out, const struct marey_dumped_value *value)
 {
     if (value->digest == NULL)
         return;
@@ -163,7 +164,7 @@ static void put_stats(struct marey__buf *out, const struct marey_tensor_stats *s
     marey__buf_puts(out, "}}");
 }
 
-static void put_path(struct marey__buf *out, const struct marey__manifest_value *value)
+static void put_path(struct marey__buf *out, const struct marey_dumped_value *value)
 {
     marey__buf_puts(out, ",\"path\":[");
     for (size_t i = 0; i < value->n_parts; i++) {
@@ -180,20 +181,18 @@ static void put_path(struct marey__buf *out, const struct marey__manifest_value 
     marey__json_put(out, name.data, name.len);
 }
 
-static void put_tensor(struct marey__buf *out, const struct marey__manifest_value *value)
+static void put_tensor(struct marey__buf *out, const struct marey_dumped_value *value, uint64_t offset)
 {
-    const struct marey_tensor *const tensor = &value->tensor;
-    const char *const type = marey__dump_type_name(value->type);
-    put_text(out, "type", type);
+    put_text(out, "type", marey__dump_type_name(value->type));
     if (value->kind == MAREY_DUMP_TENSOR) {
-        put_text(out, "dtype", marey_dtype_name(tensor->dtype));
-        put_list(out, "shape", tensor->sizes, tensor->rank);
-        if (tensor->strides != NULL)
-            put_list(out, "strides", tensor->strides, tensor->rank);
+        put_text(out, "dtype", marey_dtype_name(value->dtype));
+        put_list(out, "shape", value->sizes, value->rank);
+        if (value->strides != NULL)
+            put_list(out, "strides", value->strides, value->rank);
     }
-    if (value->has_offset)
-        put_count(out, "offset", value->offset);
-    if (value->has_offset || value->n_files > 0)
+    if (offset != MAREY__NO_OFFSET)
+        put_count(out, "offset", offset);
+    if (offset != MAREY__NO_OFFSET || value->n_files > 0)
         put_count(out, "bytes", value->n_bytes);
     put_digests(out, value);
     if (value->stats != NULL)
@@ -208,7 +207,7 @@ static void put_tensor(struct marey__buf *out, const struct marey__manifest_valu
     marey__buf_puts(out, "]");
 }
 
-static void put_value(struct marey__buf *out, const struct marey__manifest_value *value)
+static void put_value(struct marey__buf *out, const struct marey_dumped_value *value)
 {
     marey__buf_puts(out, ",\"value\":");
     if (value->kind == MAREY_DUMP_TEXT)
@@ -219,7 +218,8 @@ static void put_value(struct marey__buf *out, const struct marey__manifest_value
         marey__buf_puts(out, value->kind == MAREY_DUMP_DICT ? "{}" : "[]");
 }
 
-void marey__manifest_value_put(struct marey__buf *out, const struct marey__manifest_value *value)
+void marey__manifest_value_put(struct marey__buf *out, const struct marey_dumped_value *value,
+                               uint64_t offset)
 {
     marey__buf_puts(out, "{\"seq\":");
     marey__buf_put_u64(out, value->seq);
@@ -227,18 +227,13 @@ void marey__manifest_value_put(struct marey__buf *out, const struct marey__manif
                                                              : ",\"tree\":\"tensors\"");
     put_path(out, value);
     if (value->kind == MAREY_DUMP_TENSOR || value->kind == MAREY_DUMP_BYTES)
-        put_tensor(out, value);
+        put_tensor(out, value, offset);
     else
         put_value(out, value);
     if (value->phase != NULL)
         put_text(out, "phase", value->phase);
-    if (value->file != NULL) {
-        marey__buf_puts(out, ",\"source\":");
-        struct marey__buf source MAREY__FINALLY(marey__buf_fini) = {0};
-        marey__buf_printf(&source, "%s:%u", value->file, value->line);
-        out->failed |= source.failed;
-        marey__json_put(out, source.data, source.len);
-    }
+    if (value->source != NULL)
+        put_text(out, "source", value->source);
     if (value->missing != NULL)
         put_text(out, "missing", value->missing);
     marey__buf_puts(out, "}\n");

@@ -43,8 +43,4 @@ void marey__color_map_fill(enum marey_color_map map, uint8_t table[256][3]);
 MAREY_WARN_UNUSED marey_status marey__draw(marey_images *images,
                                            const struct marey_image_options *options);
 
-/* ---- png_write.c ---- */
-void marey__png_put(struct marey__buf *out, const struct marey_image *image,
-                    const struct marey_png_text *texts);
-
 #endif

@@ -153,7 +153,7 @@ static uint8_t *filter_rows(const struct marey_image *image, size_t *n)
     return all;
 }
 
-void marey__png_put(struct marey__buf *out, const struct marey_image *image,
+static void put_png(struct marey__buf *out, const struct marey_image *image,
                     const struct marey_png_text *texts)
 {
     static const uint8_t color_types[] = {0, 0, 4, 2, 6}; /* by the number of channels */
@@ -194,7 +194,7 @@ marey_status marey_png_pack(const struct marey_image *image, const struct marey_
 {
     struct marey__buf out MAREY__FINALLY(marey__buf_fini) = {0};
     MAREY_TRY(check_image(image));
-    marey__png_put(&out, image, texts);
+    put_png(&out, image, texts);
     MAREY__TRY_MEMORY(!out.failed);
     *bytes = out.data;
     *len = out.len;

@@ -29,14 +29,11 @@ struct V(running) {
 /* What was summed up in the type itself, into the wide sums. */
 INLINE void V(flush)(struct V(running) * r)
 {
-    r->wide_a = ADD_WIDE(r->wide_a, r->a);
-    r->wide_b = ADD_WIDE(r->wide_b, r->b);
-    r->wide_abs = ADD_WIDE(r->wide_abs, r->abs);
-    r->wide_aa = ADD_WIDE(r->wide_aa, r->aa);
-    r->wide_bb = ADD_WIDE(r->wide_bb, r->bb);
-    r->wide_ab = ADD_WIDE(r->wide_ab, r->ab);
-    r->wide_dd = ADD_WIDE(r->wide_dd, r->dd);
-    r->a = r->b = r->abs = r->aa = r->bb = r->ab = r->dd = V(set)(0);
+#define FLUSH(sum, SUM)                                                                            \
+    r->wide_##sum = ADD_WIDE(r->wide_##sum, r->sum);                                               \
+    r->sum = V(set)(0);
+    EACH_SUM(FLUSH)
+#undef FLUSH
 }
 
 struct V(limits) {
@@ -126,13 +123,9 @@ INLINE void V(finish)(const struct V(running) * r, struct marey__block_diff *out
     out->max_a = V(largest_value)(r->max_a);
     out->max_b = V(largest_value)(r->max_b);
     out->ulp = V(largest)(r->ulp);
-    out->sums[MAREY__SUM_A] = total(r->wide_a);
-    out->sums[MAREY__SUM_B] = total(r->wide_b);
-    out->sums[MAREY__SUM_ABS] = total(r->wide_abs);
-    out->sums[MAREY__SUM_AA] = total(r->wide_aa);
-    out->sums[MAREY__SUM_BB] = total(r->wide_bb);
-    out->sums[MAREY__SUM_AB] = total(r->wide_ab);
-    out->sums[MAREY__SUM_DD] = total(r->wide_dd);
+#define FINISH(sum, SUM) out->sums[MAREY__SUM_##SUM] = total(r->wide_##sum);
+    EACH_SUM(FINISH)
+#undef FINISH
 }
 
 /* The last numbers of a block, followed by zeroes: these are equal, agree, and add nothing. */

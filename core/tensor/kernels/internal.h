@@ -57,10 +57,6 @@ struct marey__layout {
     uint64_t sizes[MAREY_MAX_RANK];
     int64_t strides[MAREY_MAX_RANK]; /* in bytes */
 };
-void marey__layout_of(const struct marey_tensor *tensor, struct marey__layout *out);
-/* Copy `n` elements of `size` bytes from row-major number `first` on. */
-void marey__layout_copy(const struct marey__layout *layout, const void *data, size_t size,
-                        uint64_t first, uint64_t n, void *out);
 /* As marey_tensor_check, and of what lies in the host's memory. */
 MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status
 marey__tensor_check_host(const struct marey_tensor *tensor);

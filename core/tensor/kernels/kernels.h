@@ -53,6 +53,9 @@ static void hash_end(const struct marey__hash_state *state, struct marey_digest 
 #define RUN 32
 #define STOP(i, n) ((i) + RUN * (size_t)(LANES) < (n) ? (i) + RUN * (size_t)(LANES) : (n))
 
+/* X(field, NAME) of each enum marey__sum. */
+#define EACH_SUM(X) X(a, A) X(b, B) X(abs, ABS) X(aa, AA) X(bb, BB) X(ab, AB) X(dd, DD)
+
 INLINE double total(d_v x)
 {
     double sum = 0;

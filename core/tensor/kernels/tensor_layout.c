@@ -113,7 +113,7 @@ int marey_tensor_is_row_major(const struct marey_tensor *tensor)
     return 1;
 }
 
-void marey__layout_of(const struct marey_tensor *tensor, struct marey__layout *out)
+static void layout_of(const struct marey_tensor *tensor, struct marey__layout *out)
 {
     const int64_t size = (int64_t)marey_dtype_size(tensor->dtype);
     int64_t row_major[MAREY_MAX_RANK];
@@ -171,7 +171,8 @@ static void copy_row(const unsigned char *from, int64_t stride, size_t size, uin
 #undef COPY
 }
 
-void marey__layout_copy(const struct marey__layout *layout, const void *data, size_t size,
+/* `n` elements of `size` bytes from row-major number `first` on. */
+static void layout_copy(const struct marey__layout *layout, const void *data, size_t size,
                         uint64_t first, uint64_t n, void *out)
 {
     const uint32_t last = layout->rank - 1;
@@ -209,8 +210,8 @@ marey_status marey_tensor_gather(const struct marey_tensor *tensor, void *out)
     if (n == 0)
         return MAREY_OK;
     struct marey__layout layout;
-    marey__layout_of(tensor, &layout);
-    marey__layout_copy(&layout, tensor->data, marey_dtype_size(tensor->dtype), 0, n, out);
+    layout_of(tensor, &layout);
+    layout_copy(&layout, tensor->data, marey_dtype_size(tensor->dtype), 0, n, out);
     return MAREY_OK;
 }
 
@@ -221,7 +222,7 @@ void marey__tensor_view_of(const struct marey_tensor *tensor, struct marey__tens
     out->type = marey__dtype_get(tensor->dtype);
     out->is_row_major = marey_tensor_is_row_major(tensor) != 0;
     if (!out->is_row_major)
-        marey__layout_of(tensor, &out->layout);
+        layout_of(tensor, &out->layout);
 }
 
 static void read_block(struct marey__tensor_file *file, uint64_t at, size_t n, char *room)
@@ -262,6 +263,6 @@ const void *marey__tensor_view_block(const struct marey__tensor_view *view, uint
     }
     if (view->is_row_major)
         return view->data + first * view->type->size;
-    marey__layout_copy(&view->layout, view->data, view->type->size, first, n, room);
+    layout_copy(&view->layout, view->data, view->type->size, first, n, room);
     return room;
 }

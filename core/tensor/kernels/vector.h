@@ -9,6 +9,12 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
+/* A function that is one expression. */
+#define VALUE(TYPE, NAME, PARAMETERS, ...)                                                         \
+    INLINE TYPE NAME PARAMETERS                                                                    \
+    {                                                                                              \
+        return __VA_ARGS__;                                                                        \
+    }
 
 enum { S_LANES = VECTOR_BYTES / 4, D_LANES = VECTOR_BYTES / 8 };
 
@@ -52,18 +58,9 @@ enum { S_LANES = VECTOR_BYTES / 4, D_LANES = VECTOR_BYTES / 8 };
 
 typedef uint8_t b_v __attribute__((vector_size(VECTOR_BYTES)));
 
-INLINE s_i s_load_bits(const void *p)
-{
-    return (s_i)s_load(p);
-}
-INLINE b_v b_set(uint8_t x)
-{
-    return x - (b_v){0};
-}
-INLINE b_v b_load(const uint8_t *p)
-{
-    return (b_v)s_load(p);
-}
+VALUE(s_i, s_load_bits, (const void *p), (s_i)s_load(p))
+VALUE(b_v, b_set, (uint8_t x), x - (b_v){0})
+VALUE(b_v, b_load, (const uint8_t *p), (b_v)s_load(p))
 
 /*
  * The functions that differ with the processor:
@@ -79,22 +76,10 @@ INLINE b_v b_load(const uint8_t *p)
  */
 #if VECTOR_BYTES == 64
 
-INLINE s_i s_load_upper(const void *p)
-{
-    return (s_i)_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)) << 16;
-}
-INLINE s_v s_load_f16(const void *p)
-{
-    return _mm512_cvtph_ps(_mm256_loadu_si256(p));
-}
-INLINE d_v s_lower(s_v x)
-{
-    return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
-}
-INLINE d_v s_upper(s_v x)
-{
-    return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
-}
+VALUE(s_i, s_load_upper, (const void *p), (s_i)_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)) << 16)
+VALUE(s_v, s_load_f16, (const void *p), _mm512_cvtph_ps(_mm256_loadu_si256(p)))
+VALUE(d_v, s_lower, (s_v x), _mm512_cvtps_pd(_mm512_castps512_ps256(x)))
+VALUE(d_v, s_upper, (s_v x), _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)))
 INLINE void s_store_codes(uint8_t *p, s_i x)
 {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)(x >> 23)));
@@ -106,40 +91,21 @@ INLINE void d_store_codes(uint8_t *p, d_i x)
         _mm512_min_epi64(_mm512_max_epi64(exponent, _mm512_setzero_si512()), _mm512_set1_epi64(63));
     _mm_storel_epi64((__m128i *)p, _mm512_cvtepi64_epi8(code));
 }
-INLINE b_v b_count(b_v counts, b_v x, b_v wanted)
-{
-    return (b_v)_mm512_mask_sub_epi8((__m512i)counts,
-                                     _mm512_cmpeq_epi8_mask((__m512i)x, (__m512i)wanted),
-                                     (__m512i)counts, _mm512_set1_epi8(-1));
-}
-INLINE uint32_t b_total(b_v counts)
-{
-    return (uint32_t)_mm512_reduce_add_epi64(_mm512_sad_epu8((__m512i)counts, _mm512_setzero_si512()));
-}
-INLINE uint64_t b_within(b_v x, uint8_t limit)
-{
-    return _mm512_mask_cmple_epu8_mask(_mm512_test_epi8_mask((__m512i)x, (__m512i)x), (__m512i)x,
-                                       (__m512i)b_set(limit));
-}
+VALUE(b_v, b_count, (b_v counts, b_v x, b_v wanted),
+      (b_v)_mm512_mask_sub_epi8((__m512i)counts, _mm512_cmpeq_epi8_mask((__m512i)x, (__m512i)wanted),
+                                (__m512i)counts, _mm512_set1_epi8(-1)))
+VALUE(uint32_t, b_total, (b_v counts),
+      (uint32_t)_mm512_reduce_add_epi64(_mm512_sad_epu8((__m512i)counts, _mm512_setzero_si512())))
+VALUE(uint64_t, b_within, (b_v x, uint8_t limit),
+      _mm512_mask_cmple_epu8_mask(_mm512_test_epi8_mask((__m512i)x, (__m512i)x), (__m512i)x,
+                                  (__m512i)b_set(limit)))
 
 #elif VECTOR_BYTES == 32
 
-INLINE s_i s_load_upper(const void *p)
-{
-    return (s_i)_mm256_cvtepu16_epi32(_mm_loadu_si128(p)) << 16;
-}
-INLINE s_v s_load_f16(const void *p)
-{
-    return _mm256_cvtph_ps(_mm_loadu_si128(p));
-}
-INLINE d_v s_lower(s_v x)
-{
-    return _mm256_cvtps_pd(_mm256_castps256_ps128(x));
-}
-INLINE d_v s_upper(s_v x)
-{
-    return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
-}
+VALUE(s_i, s_load_upper, (const void *p), (s_i)_mm256_cvtepu16_epi32(_mm_loadu_si128(p)) << 16)
+VALUE(s_v, s_load_f16, (const void *p), _mm256_cvtph_ps(_mm_loadu_si128(p)))
+VALUE(d_v, s_lower, (s_v x), _mm256_cvtps_pd(_mm256_castps256_ps128(x)))
+VALUE(d_v, s_upper, (s_v x), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)))
 INLINE void s_store_codes(uint8_t *p, s_i x)
 {
     const __m256i exponent = (__m256i)(s_magnitude(x) >> 23);
@@ -160,19 +126,14 @@ INLINE void d_store_codes(uint8_t *p, d_i x)
     const int bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
     memcpy(p, &bytes, sizeof bytes);
 }
-INLINE b_v b_count(b_v counts, b_v x, b_v wanted)
-{
-    return counts - (b_v)(x == wanted);
-}
+VALUE(b_v, b_count, (b_v counts, b_v x, b_v wanted), counts - (b_v)(x == wanted))
 INLINE uint32_t b_total(b_v counts)
 {
     const d_i sums = (d_i)_mm256_sad_epu8((__m256i)counts, _mm256_setzero_si256());
     return (uint32_t)(sums[0] + sums[1] + sums[2] + sums[3]);
 }
-INLINE uint64_t b_within(b_v x, uint8_t limit)
-{
-    return (uint32_t)_mm256_movemask_epi8((__m256i)((x != b_set(0)) & (x <= b_set(limit))));
-}
+VALUE(uint64_t, b_within, (b_v x, uint8_t limit),
+      (uint32_t)_mm256_movemask_epi8((__m256i)((x != b_set(0)) & (x <= b_set(limit)))))
 
 #else
 
@@ -211,10 +172,7 @@ INLINE void d_store_codes(uint8_t *p, d_i x)
         p[i] = exponent < 983 ? 0 : exponent > 983 + 63 ? 63 : (uint8_t)(exponent - 983);
     }
 }
-INLINE b_v b_count(b_v counts, b_v x, b_v wanted)
-{
-    return counts - (b_v)(x == wanted);
-}
+VALUE(b_v, b_count, (b_v counts, b_v x, b_v wanted), counts - (b_v)(x == wanted))
 INLINE uint32_t b_total(b_v counts)
 {
     uint32_t sum = 0;

@@ -16,87 +16,38 @@ typedef __typeof__((V(v)){0} > (V(v)){0}) V(mask);
 #endif
 
 /* `x` in each lane. */
-INLINE V(v) V(set)(REAL x)
-{
-    return x - (V(v)){0};
-}
-INLINE V(i) V(set_bits)(BITS x)
-{
-    return x - (V(i)){0};
-}
+VALUE(V(v), V(set), (REAL x), x - (V(v)){0})
+VALUE(V(i), V(set_bits), (BITS x), x - (V(i)){0})
 INLINE V(v) V(load)(const void *p)
 {
     V(v) x;
     memcpy(&x, p, sizeof x);
     return x;
 }
-INLINE V(i) V(magnitude)(V(i) x)
-{
-    return x & V(set_bits)((BITS)-1 >> 1);
-}
+VALUE(V(i), V(magnitude), (V(i) x), V(set_bits)((BITS)-1 >> 1) & x)
 
 #if VECTOR_BYTES == 64
-INLINE V(mask) V(greater)(V(v) a, V(v) b)
-{
-    return FLOATS_MASK(cmp)(a, b, _CMP_GT_OQ);
-}
-INLINE V(mask) V(above)(V(i) a, V(i) b)
-{
-    return UNSIGNED_MASK(cmpgt)(REGISTER(a), REGISTER(b));
-}
-INLINE V(mask) V(is_zero)(V(i) x)
-{
-    return INTEGERS_MASK(testn)(REGISTER(x), REGISTER(x));
-}
-INLINE V(mask) V(is_negative)(V(i) x)
-{
-    return INTEGERS_MASK(cmplt)(REGISTER(x), _mm512_setzero_si512());
-}
+VALUE(V(mask), V(greater), (V(v) a, V(v) b), FLOATS_MASK(cmp)(a, b, _CMP_GT_OQ))
+VALUE(V(mask), V(above), (V(i) a, V(i) b), UNSIGNED_MASK(cmpgt)(REGISTER(a), REGISTER(b)))
+VALUE(V(mask), V(is_zero), (V(i) x), INTEGERS_MASK(testn)(REGISTER(x), REGISTER(x)))
+VALUE(V(mask), V(is_negative), (V(i) x), INTEGERS_MASK(cmplt)(REGISTER(x), _mm512_setzero_si512()))
 /* `a` where the mask is set, else `b`. */
-INLINE V(i) V(choose)(V(mask) mask, V(i) a, V(i) b)
-{
-    return (V(i))INTEGERS(mask_blend)(mask, REGISTER(b), REGISTER(a));
-}
+VALUE(V(i), V(choose), (V(mask) mask, V(i) a, V(i) b),
+      (V(i))INTEGERS(mask_blend)(mask, REGISTER(b), REGISTER(a)))
 /* A bit for each lane. */
-INLINE uint32_t V(lanes)(V(mask) mask)
-{
-    return mask;
-}
+VALUE(uint32_t, V(lanes), (V(mask) mask), mask)
 #else
-INLINE V(mask) V(greater)(V(v) a, V(v) b)
-{
-    return a > b;
-}
-INLINE V(mask) V(above)(V(i) a, V(i) b)
-{
-    return a > b;
-}
-INLINE V(mask) V(is_zero)(V(i) x)
-{
-    return x == V(set_bits)(0);
-}
+VALUE(V(mask), V(greater), (V(v) a, V(v) b), a > b)
+VALUE(V(mask), V(above), (V(i) a, V(i) b), a > b)
+VALUE(V(mask), V(is_zero), (V(i) x), x == V(set_bits)(0))
 #if VECTOR_BYTES == 32
-INLINE V(mask) V(is_negative)(V(i) x)
-{
-    return (V(mask))x;
-}
-INLINE V(i) V(choose)(V(mask) mask, V(i) a, V(i) b)
-{
-    return (V(i))FLOATS(blendv)((V(v))b, (V(v))a, (V(v))mask);
-}
-INLINE uint32_t V(lanes)(V(mask) mask)
-{
-    return (uint32_t)FLOATS(movemask)((V(v))mask);
-}
+VALUE(V(mask), V(is_negative), (V(i) x), (V(mask))x)
+VALUE(V(i), V(choose), (V(mask) mask, V(i) a, V(i) b),
+      (V(i))FLOATS(blendv)((V(v))b, (V(v))a, (V(v))mask))
+VALUE(uint32_t, V(lanes), (V(mask) mask), (uint32_t)FLOATS(movemask)((V(v))mask))
 #else
-INLINE V(mask) V(is_negative)(V(i) x)
-{
-    return (V(mask))x < (V(mask))V(set_bits)(0);
-}
-INLINE V(i) V(choose)(V(mask) mask, V(i) a, V(i) b)
-{
-    return b ^ ((a ^ b) & (V(i))mask);
-}
+VALUE(V(mask), V(is_negative), (V(i) x), (V(mask))x < (V(mask))V(set_bits)(0))
+VALUE(V(i), V(choose), (V(mask) mask, V(i) a, V(i) b), b ^ ((a ^ b) & (V(i))mask))
 INLINE uint32_t V(lanes)(V(mask) mask)
 {
     uint32_t lanes = 0;
@@ -109,58 +60,28 @@ INLINE uint32_t V(lanes)(V(mask) mask)
 
 #if VECTOR_BYTES > 16
 /* a * b + c, rounded once. */
-INLINE V(v) V(sum_product)(V(v) a, V(v) b, V(v) c)
-{
-    return FLOATS(fmadd)(a, b, c);
-}
+VALUE(V(v), V(sum_product), (V(v) a, V(v) b, V(v) c), FLOATS(fmadd)(a, b, c))
 /* a - b * c, with the right sign: rounded once, or a little too large. */
-INLINE V(v) V(excess)(V(v) a, V(v) b, V(v) c)
-{
-    return FLOATS(fnmadd)(b, c, a);
-}
-INLINE V(v) V(lesser_of)(V(v) a, V(v) b)
-{
-    return FLOATS(min)(a, b);
-}
-INLINE V(v) V(greater_of)(V(v) a, V(v) b)
-{
-    return FLOATS(max)(a, b);
-}
+VALUE(V(v), V(excess), (V(v) a, V(v) b, V(v) c), FLOATS(fnmadd)(b, c, a))
+VALUE(V(v), V(lesser_of), (V(v) a, V(v) b), FLOATS(min)(a, b))
+VALUE(V(v), V(greater_of), (V(v) a, V(v) b), FLOATS(max)(a, b))
 #else
-INLINE V(v) V(sum_product)(V(v) a, V(v) b, V(v) c)
-{
-    return a * b + c;
-}
+VALUE(V(v), V(sum_product), (V(v) a, V(v) b, V(v) c), c + a * b)
 INLINE V(v) V(excess)(V(v) a, V(v) b, V(v) c)
 {
     /* Rounded twice: the product is made smaller by more than the rounding can amount to. */
     return a - b * c * V(set)(1 - (sizeof(REAL) == 4 ? (REAL)0x1p-21 : (REAL)0x1p-50));
 }
-INLINE V(v) V(lesser_of)(V(v) a, V(v) b)
-{
-    return (V(v))V(choose)(a < b, (V(i))a, (V(i))b);
-}
-INLINE V(v) V(greater_of)(V(v) a, V(v) b)
-{
-    return (V(v))V(choose)(V(greater)(a, b), (V(i))a, (V(i))b);
-}
+VALUE(V(v), V(lesser_of), (V(v) a, V(v) b), (V(v))V(choose)(a < b, (V(i))a, (V(i))b))
+VALUE(V(v), V(greater_of), (V(v) a, V(v) b), (V(v))V(choose)(V(greater)(a, b), (V(i))a, (V(i))b))
 #endif
 
 /* The larger of two patterns, and how far two magnitudes are apart. */
 #if VECTOR_BYTES == 64 || (VECTOR_BYTES == 32 && WIDTH == 32)
-INLINE V(i) V(max)(V(i) a, V(i) b)
-{
-    return (V(i))UNSIGNED(max)(REGISTER(a), REGISTER(b));
-}
-INLINE V(i) V(distance)(V(i) a, V(i) b)
-{
-    return (V(i))INTEGERS(abs)(REGISTER(a - b));
-}
+VALUE(V(i), V(max), (V(i) a, V(i) b), (V(i))UNSIGNED(max)(REGISTER(a), REGISTER(b)))
+VALUE(V(i), V(distance), (V(i) a, V(i) b), (V(i))INTEGERS(abs)(REGISTER(a - b)))
 #else
-INLINE V(i) V(max)(V(i) a, V(i) b)
-{
-    return V(choose)(V(above)(a, b), a, b);
-}
+VALUE(V(i), V(max), (V(i) a, V(i) b), V(choose)(V(above)(a, b), a, b))
 INLINE V(i) V(distance)(V(i) a, V(i) b)
 {
     const V(mask) is_less = VECTOR_BYTES == 32 ? V(is_negative)(a - b) : V(above)(b, a);
@@ -169,8 +90,6 @@ INLINE V(i) V(distance)(V(i) a, V(i) b)
 #endif
 
 /* The number of steps between two patterns; their magnitudes are known already. */
-INLINE V(i) V(apart)(V(i) a, V(i) b, V(i) magnitude_a, V(i) magnitude_b)
-{
-    return V(choose)(V(is_negative)(a ^ b), magnitude_a + magnitude_b,
-                     V(distance)(magnitude_a, magnitude_b));
-}
+VALUE(V(i), V(apart), (V(i) a, V(i) b, V(i) magnitude_a, V(i) magnitude_b),
+      V(choose)(V(is_negative)(a ^ b), magnitude_a + magnitude_b,
+                V(distance)(magnitude_a, magnitude_b)))
