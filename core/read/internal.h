@@ -145,6 +145,7 @@ struct marey__payload_entry {
     const char *texts[4];
     size_t lens[4];
     const uint8_t *list, *list_end; /* of L, K, O and A in SAMPLES */
+    bool begins_block;              /* for takers */
 };
 enum marey__entry_step { MAREY__ENTRY_END, MAREY__ENTRY_TAKEN, MAREY__ENTRY_DAMAGED };
 /* Read the entry at `*at`, which moves past it. `fields` by tag: n a number, r a real, t a text. */
@@ -470,6 +471,22 @@ MAREY_WARN_UNUSED marey_status marey__recording_read_payload(marey_recording *re
                                                              struct marey__payload_reader *reader);
 bool marey__recording_has_payload(const marey_recording *recording, size_t log,
                                   enum marey__payload_kind payload);
+
+/* Takes the entries of a log. */
+struct marey__payload_taker {
+    /* False for an entry that leads nowhere, which ends its block, and on out of memory, with `failed` set. */
+    bool (*take)(void *ctx, struct marey__payload_entry *entry);
+    void *ctx;
+    bool failed;
+    struct marey__arena scratch; /* texts of the block at hand */
+};
+/* All blocks of the kind, in order. What a damaged block said before the damage counts. */
+MAREY_WARN_UNUSED marey_status marey__recording_take_payload(marey_recording *recording, size_t log,
+                                                             enum marey__payload_kind payload,
+                                                             struct marey__payload_taker *taker);
+/* A text of the entry with a NUL behind it, until the end of its block; "" on out of memory. */
+const char *marey__payload_text(struct marey__payload_taker *taker,
+                                const struct marey__payload_entry *entry, size_t i);
 double marey__recording_ns_per_tick(const marey_recording *recording, size_t process);
 /* Bytes of the process's log, within which the numbers in it stay. */
 uint64_t marey__recording_log_size(const marey_recording *recording, size_t process);

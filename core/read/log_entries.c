@@ -153,3 +153,53 @@ marey_status marey__payload_reader_next(struct marey__payload_reader *reader, co
     reader->n_damaged += *len == 0;
     return MAREY_OK;
 }
+
+/* ---- all entries of a log ---- */
+
+const char *marey__payload_text(struct marey__payload_taker *taker,
+                                const struct marey__payload_entry *entry, size_t i)
+{
+    const char *const text =
+        entry->lens[i] == 0 ? ""
+                            : marey__arena_text(&taker->scratch, entry->texts[i], entry->lens[i]);
+    taker->failed |= text == NULL;
+    return text != NULL ? text : "";
+}
+
+/* Returns false when something in it is damaged. */
+static bool take_block(struct marey__payload_taker *taker, enum marey__payload_kind payload,
+                       const void *at, const void *end)
+{
+    struct marey__payload_entry entry;
+    enum marey__entry_step step = MAREY__ENTRY_TAKEN;
+    for (bool is_first = true; step == MAREY__ENTRY_TAKEN; is_first = false) {
+        step = payload == MAREY__PAYLOAD_CALLS ? marey__calls_next(&at, end, &entry)
+                                               : marey__samples_next(&at, end, &entry);
+        entry.begins_block = is_first;
+        if (step == MAREY__ENTRY_TAKEN && !taker->take(taker->ctx, &entry))
+            step = MAREY__ENTRY_DAMAGED;
+    }
+    marey__arena_fini(&taker->scratch);
+    return step == MAREY__ENTRY_END;
+}
+
+marey_status marey__recording_take_payload(marey_recording *recording, size_t log,
+                                           enum marey__payload_kind payload,
+                                           struct marey__payload_taker *taker)
+{
+    struct marey__payload_reader blocks;
+    const void *bytes;
+    size_t len;
+    bool done = false;
+    MAREY_TRY(marey__recording_read_payload(recording, log, payload, &blocks));
+    marey_status status = MAREY_OK;
+    while (status == MAREY_OK && !done) {
+        status = marey__payload_reader_next(&blocks, &bytes, &len, &done);
+        if (status != MAREY_OK || len == 0)
+            continue;
+        blocks.n_damaged += !take_block(taker, payload, bytes, (const char *)bytes + len);
+        status = taker->failed ? marey__no_memory() : MAREY_OK;
+    }
+    marey__payload_reader_close(&blocks);
+    return status;
+}

@@ -11,6 +11,7 @@
 
 #include "analyze/calls/internal.h"
 #include "calls_maker.h"
+#include "present/draw/internal.h"
 #include "table_view.h"
 #include <marey/calls.h>
 

@@ -3,38 +3,9 @@
 #include <string.h>
 
 #include "analyze/calls/internal.h"
+#include "present/draw/internal.h"
 
 /* ---- labels ---- */
-
-/* Where the first parameter of a signature ends: at a comma that no bracket is around, or at the end. */
-static size_t first_parameter(const char *text)
-{
-    size_t i = 0;
-    for (int depth = 0; text[i] != '\0' && (depth > 0 || text[i] != ','); i++) {
-        depth += text[i] == '(' || text[i] == '[' || text[i] == '{' || text[i] == '<';
-        depth -= text[i] == ')' || text[i] == ']' || text[i] == '}' || text[i] == '>';
-    }
-    return i;
-}
-
-void marey__call_label_of(struct marey__buf *label, const char *name, const char *text, bool is_signed)
-{
-    static const char self[] = "self:";
-    if (!is_signed) {
-        marey__buf_puts(label, name);
-        return;
-    }
-    if (strncmp(text, self, sizeof self - 1) == 0) {
-        const size_t end = first_parameter(text);
-        marey__buf_put(label, text + sizeof self - 1, end - (sizeof self - 1));
-        text += end + strspn(text + end, ", ");
-        if (strcmp(name, "__init__") != 0)
-            marey__buf_printf(label, ".%s", name);
-    } else {
-        marey__buf_puts(label, name);
-    }
-    marey__buf_printf(label, "(%s)", text);
-}
 
 void marey__call_label(struct marey__buf *label, const struct marey__calls *calls,
                        uint32_t function, uint32_t signature)

@@ -44,7 +44,7 @@ struct reading {
     struct profile *profiles;
     size_t n_profiles, profiles_cap;
     struct profile *now; /* whose entries come; NULL: not said */
-    bool failed;         /* no memory */
+    struct marey__payload_taker taker;
 };
 
 /* ---- numbers ---- */
@@ -55,16 +55,16 @@ static void *define(struct reading *r, struct marey__sparse *in, uint64_t number
     if (number == 0 || number > r->max_number)
         return NULL;
     void *const at = marey__sparse_make(in, (size_t)number, size);
-    r->failed |= at == NULL;
+    r->taker.failed |= at == NULL;
     return at;
 }
 
 /* NO_CALL, on out of memory, becomes 0: not defined. */
 static bool set_number(struct reading *r, struct number *at, uint32_t is)
 {
-    r->failed |= is == MAREY__NO_CALL;
+    r->taker.failed |= is == MAREY__NO_CALL;
     at->is = is + 1;
-    return !r->failed;
+    return !r->taker.failed;
 }
 
 /* What a number represents, `none` for 0; MAREY__NO_CALL when it was not defined. */
@@ -102,7 +102,7 @@ static bool take_profile(struct reading *r, const struct marey__payload_entry *e
         if (r->n_profiles >= MAX_PROFILES)
             return false;
         if (!marey__grow(&r->profiles, &r->profiles_cap, r->n_profiles + 1, sizeof *r->profiles)) {
-            r->failed = true;
+            r->taker.failed = true;
             return false;
         }
         r->now = &r->profiles[r->n_profiles++];
@@ -114,56 +114,44 @@ static bool take_profile(struct reading *r, const struct marey__payload_entry *e
     return true;
 }
 
-/* A copy that ends in a zero; "" for a text that is empty, NULL on out of memory. */
-static const char *text_of(struct reading *r, struct marey__arena *scratch,
-                           const struct marey__payload_entry *e, size_t i)
-{
-    const char *const text =
-        e->lens[i] == 0 ? "" : marey__arena_text(scratch, e->texts[i], e->lens[i]);
-    r->failed |= text == NULL;
-    return text != NULL ? text : "";
-}
-
-static bool take_function(struct reading *r, const struct marey__payload_entry *e,
-                          struct marey__arena *scratch)
+static bool take_function(struct reading *r, const struct marey__payload_entry *e)
 {
     struct number *const at = define(r, &r->now->functions, e->numbers[0], sizeof *at);
     const struct marey__call_function function = {
         .kind = (uint8_t)MAREY__MIN(e->numbers[1], UINT64_C(255)),
         .line = (uint32_t)MAREY__MIN(e->numbers[2], (uint64_t)UINT32_MAX),
-        .name = text_of(r, scratch, e, 0),
-        .qualified = text_of(r, scratch, e, 1),
-        .file = text_of(r, scratch, e, 2),
-        .module = text_of(r, scratch, e, 3),
+        .name = marey__payload_text(&r->taker, e, 0),
+        .qualified = marey__payload_text(&r->taker, e, 1),
+        .file = marey__payload_text(&r->taker, e, 2),
+        .module = marey__payload_text(&r->taker, e, 3),
     };
-    if (at == NULL || r->failed)
+    if (at == NULL || r->taker.failed)
         return false;
     return set_number(r, at, marey__calls_function(r->calls, &function));
 }
 
-static bool take_signature(struct reading *r, const struct marey__payload_entry *e,
-                           struct marey__arena *scratch)
+static bool take_signature(struct reading *r, const struct marey__payload_entry *e)
 {
     const uint32_t function = look_up(r, &r->now->functions, e->numbers[1], MAREY__NO_CALL);
     if (function == MAREY__NO_CALL)
         return false;
     struct number *const at = define(r, &r->now->signatures, e->numbers[0], sizeof *at);
-    const struct marey__call_signature signature = {
-        .function = function, .elements = (double)e->numbers[2], .text = text_of(r, scratch, e, 0)};
-    if (at == NULL || r->failed)
+    const struct marey__call_signature signature = {.function = function,
+                                                    .elements = (double)e->numbers[2],
+                                                    .text = marey__payload_text(&r->taker, e, 0)};
+    if (at == NULL || r->taker.failed)
         return false;
     return set_number(r, at, marey__calls_signature(r->calls, &signature));
 }
 
-static bool take_thread(struct reading *r, const struct marey__payload_entry *e,
-                        struct marey__arena *scratch)
+static bool take_thread(struct reading *r, const struct marey__payload_entry *e)
 {
     struct number *const at = define(r, &r->now->threads, e->numbers[0], sizeof *at);
     const struct marey__call_thread thread = {.pid = r->process->pid,
                                               .rank = r->process->rank,
                                               .tid = (int64_t)e->numbers[1],
-                                              .name = text_of(r, scratch, e, 0)};
-    if (at == NULL || r->failed)
+                                              .name = marey__payload_text(&r->taker, e, 0)};
+    if (at == NULL || r->taker.failed)
         return false;
     return set_number(r, at, marey__calls_thread(r->calls, &thread, r->process_key));
 }
@@ -183,9 +171,9 @@ static bool take_node(struct reading *r, const struct marey__payload_entry *e)
     if (at == NULL)
         return false;
     at->is = marey__calls_node(r->calls, around, function, signature, thread);
-    r->failed |= at->is == 0;
+    r->taker.failed |= at->is == 0;
     r->now->last_node = MAREY__MAX(r->now->last_node, e->numbers[0]);
-    return !r->failed;
+    return !r->taker.failed;
 }
 
 static bool take_counts(struct reading *r, const struct marey__payload_entry *e)
@@ -201,20 +189,20 @@ static bool take_counts(struct reading *r, const struct marey__payload_entry *e)
     return true;
 }
 
-static bool take_entry(struct reading *r, const struct marey__payload_entry *e,
-                       struct marey__arena *scratch)
+static bool take_entry(void *ctx, struct marey__payload_entry *e)
 {
+    struct reading *const r = ctx;
     if (e->tag == 'P')
         return take_profile(r, e);
-    if (r->now == NULL)
+    if (r->now == NULL || e->begins_block) /* each block says whose it is */
         return false;
     switch (e->tag) {
     case 'F':
-        return take_function(r, e, scratch);
+        return take_function(r, e);
     case 'S':
-        return take_signature(r, e, scratch);
+        return take_signature(r, e);
     case 'T':
-        return take_thread(r, e, scratch);
+        return take_thread(r, e);
     case 'N':
         return take_node(r, e);
     case 'C':
@@ -223,37 +211,6 @@ static bool take_entry(struct reading *r, const struct marey__payload_entry *e,
         r->now->other_paths = e->numbers[0];
         r->now->widened = e->numbers[1];
         return true;
-    }
-}
-
-/* Returns false when something in it is damaged; entries before that count. */
-static bool take_block(struct reading *r, const void *payload, size_t len)
-{
-    struct marey__payload_entry entry;
-    struct marey__arena scratch = {0};
-    const void *at = payload, *const end = (const char *)payload + len;
-    enum marey__entry_step step;
-    r->now = NULL; /* each block says whose it is */
-    while ((step = marey__calls_next(&at, end, &entry)) == MAREY__ENTRY_TAKEN)
-        if (!take_entry(r, &entry, &scratch)) {
-            step = MAREY__ENTRY_DAMAGED;
-            break;
-        }
-    marey__arena_fini(&scratch);
-    return step == MAREY__ENTRY_END;
-}
-
-static marey_status take_blocks(struct reading *r, struct marey__payload_reader *blocks)
-{
-    const void *payload;
-    size_t len;
-    bool done;
-    for (;;) {
-        MAREY_TRY(marey__payload_reader_next(blocks, &payload, &len, &done));
-        if (done)
-            return MAREY_OK;
-        blocks->n_damaged += len != 0 && !take_block(r, payload, len);
-        MAREY__TRY_MEMORY(!r->failed);
     }
 }
 
@@ -448,12 +405,11 @@ static marey_status read_process(struct marey__calls *calls, marey_recording *re
                         .ns_per_tick = marey__recording_ns_per_tick(recording, process),
                         /* Packed at most 512 to one, five bytes for a definition at least. */
                         .max_number = MAREY__MIN(size * 103, (uint64_t)MAX_NUMBER)};
-    struct marey__payload_reader blocks;
+    r.taker = (struct marey__payload_taker){.take = take_entry, .ctx = &r};
     if (!marey__recording_has_payload(recording, process, MAREY__PAYLOAD_CALLS))
         return MAREY_OK;
-    MAREY_TRY(marey__recording_read_payload(recording, process, MAREY__PAYLOAD_CALLS, &blocks));
-    marey_status status = take_blocks(&r, &blocks);
-    marey__payload_reader_close(&blocks);
+    marey_status status =
+        marey__recording_take_payload(recording, process, MAREY__PAYLOAD_CALLS, &r.taker);
     if (status == MAREY_OK && r.n_profiles != 0)
         status = read_gpu(calls, recording, &r);
     if (r.n_profiles != 0)

@@ -145,14 +145,9 @@ uint64_t marey__calls_subtract(struct marey__calls *calls);
  * them, too, and is in `startup_ns`. Returns false on out of memory.
  */
 MAREY_WARN_UNUSED bool marey__calls_drop_startup(struct marey__calls *calls);
-/*
- * A function with its arguments, as profilers call it: "dot(a:int)"; of a method "Class.method(a:int)", of its __init__
- * "Class(a:int)". Without a signature the function's name.
- */
+/* The label of a function, with a signature other than 0 with its arguments. In calls_paths.c. */
 void marey__call_label(struct marey__buf *label, const struct marey__calls *calls,
-                       uint32_t function, uint32_t signature); /* both in calls_paths.c */
-void marey__call_label_of(struct marey__buf *label, const char *name, const char *text,
-                          bool is_signed);
+                       uint32_t function, uint32_t signature);
 
 /* ---- calls_walk.c: what follows from the tree ---- */
 

@@ -15,8 +15,8 @@ static void comparison_fini(struct marey__comparison *c)
 {
     marey__runs_fini(&c->sides[MAREY__A]);
     marey__runs_fini(&c->sides[MAREY__B]);
-    marey__names_fini(&c->names);
-    marey__names_fini(&c->function_names);
+    for (size_t i = 0; i < MAREY__COUNT_OF(c->names); i++)
+        marey__names_fini(&c->names[i]);
     for (size_t i = 0; i < c->n_sources; i++)
         marey_recording_close(c->sources[i].recording);
     marey__free(c->sources);
@@ -123,7 +123,8 @@ static marey_status take_tasks(struct marey__comparison *c, const struct jobs *j
             continue;
         struct marey__compared_run *run =
             marey__runs_find(&c->sides[task->source->side], task->source->path, process);
-        MAREY__TRY_MEMORY(run != NULL && marey__run_take(run, &c->names, &task->times));
+        MAREY__TRY_MEMORY(run != NULL &&
+                          marey__run_take(run, &c->names[MAREY__COMPARED_REGIONS], &task->times));
         run->n_processes++;
     }
     return MAREY_OK;
@@ -151,7 +152,7 @@ static marey_status read_programs(struct marey__comparison *c,
     for (size_t i = 0; i < c->n_sources; i++) {
         if (c->sources[i].recording == NULL)
             continue;
-        MAREY_TRY(marey__runs_add_programs(&c->sides[c->sources[i].side], &c->sources[i]));
+        MAREY_TRY(marey__runs_add_programs(c, &c->sources[i]));
         MAREY_TRY(marey__runs_add_functions(c, &c->sources[i], options));
     }
     return MAREY_OK;
@@ -162,8 +163,7 @@ static marey_status read_stats(struct marey__comparison *c,
 {
     for (size_t i = 0; i < c->n_sources; i++)
         if (c->sources[i].recording == NULL)
-            MAREY_TRY(marey__stats_read(&c->sides[c->sources[i].side], &c->names, &c->texts,
-                                        c->sources[i].path, options));
+            MAREY_TRY(marey__stats_read(c, &c->sources[i], options));
     return MAREY_OK;
 }
 
@@ -208,8 +208,20 @@ static marey_status check_ranks(const struct marey__comparison *c)
     return MAREY_OK;
 }
 
+/* Rows with a fixed name, in the order of their numbers. */
+static bool number_names(struct marey__comparison *c)
+{
+    return marey__names_number(&c->names[MAREY__COMPARED_ITERATION], MAREY__WHOLE,
+                               strlen(MAREY__WHOLE)) == 0 &&
+           marey__names_number(&c->names[MAREY__COMPARED_PROGRAM], MAREY__WALL,
+                               strlen(MAREY__WALL)) == MAREY__WALL_NUMBER &&
+           marey__names_number(&c->names[MAREY__COMPARED_PROGRAM], MAREY__CPU, strlen(MAREY__CPU)) ==
+               MAREY__CPU_NUMBER;
+}
+
 static marey_status run(struct marey__comparison *c, const struct marey__compare_options *options)
 {
+    MAREY__TRY_MEMORY(number_names(c));
     MAREY_TRY(read_recordings(c, options));
     MAREY_TRY(read_programs(c, options));
     MAREY_TRY(read_stats(c, options));

@@ -22,15 +22,19 @@ static void set_time(struct marey__run_region *region, double ns)
 /* ---- wall and CPU time ---- */
 
 /* Ranks that were waited for one by one run at the same time: the slowest is the run's wall time, CPU times add up. */
-marey_status marey__runs_add_programs(struct marey__compared_runs *side,
-                                      const struct marey__source *source)
+marey_status marey__runs_add_programs(struct marey__comparison *c, const struct marey__source *source)
 {
     for (size_t i = 0; i < marey_recording_n_runs(source->recording); i++) {
         const struct marey_process *const ended = marey_recording_run(source->recording, i);
-        struct marey__compared_run *const run = marey__runs_find(side, source->path, ended);
-        MAREY__TRY_MEMORY(run != NULL);
-        set_time(&run->wall, MAREY__MAX(run->wall.weight_ns, (double)ended->wall_ns));
-        set_time(&run->cpu, run->cpu.weight_ns + (double)ended->cpu_ns);
+        struct marey__compared_run *const run =
+            marey__runs_find(&c->sides[source->side], source->path, ended);
+        MAREY__TRY_MEMORY(run != NULL && marey__run_region(run, MAREY__COMPARED_PROGRAM,
+                                                           MAREY__CPU_NUMBER) != NULL);
+        struct marey__run_region *const times = run->of[MAREY__COMPARED_PROGRAM].list,
+                                        *const wall = &times[MAREY__WALL_NUMBER],
+                                        *const cpu = &times[MAREY__CPU_NUMBER];
+        set_time(wall, MAREY__MAX(wall->weight_ns, (double)ended->wall_ns));
+        set_time(cpu, cpu->weight_ns + (double)ended->cpu_ns);
         if (strcmp(ended->exit_status, "0") != 0)
             run->exit_status = ended->exit_status;
     }
@@ -52,14 +56,13 @@ static void put_name(struct marey__buf *text, const struct marey__call_function 
 static bool add_function(struct marey__comparison *c, struct marey__compared_run *run,
                          const struct marey__buf *text, double ns)
 {
-    const uint32_t name = marey__names_keep(&c->function_names, &c->texts, text->data, text->len);
-    if (name == MAREY__NO_NAME ||
-        !marey__grow(&run->functions, &run->functions_cap, (size_t)name + 1, sizeof *run->functions))
-        return false;
-    while (run->n_functions <= name)
-        run->functions[run->n_functions++] = (struct marey__run_region){0};
-    set_time(&run->functions[name], run->functions[name].weight_ns + ns);
-    return true;
+    const uint32_t name =
+        marey__names_keep(&c->names[MAREY__COMPARED_FUNCTIONS], &c->texts, text->data, text->len);
+    struct marey__run_region *const region =
+        name != MAREY__NO_NAME ? marey__run_region(run, MAREY__COMPARED_FUNCTIONS, name) : NULL;
+    if (region != NULL)
+        set_time(region, region->weight_ns + ns);
+    return region != NULL;
 }
 
 static bool add_tree(struct marey__comparison *c, struct marey__compared_run *run,

@@ -222,31 +222,32 @@ struct marey__compared_run *marey__runs_find(struct marey__compared_runs *side, 
 
 void marey__runs_fini(struct marey__compared_runs *side)
 {
-    for (size_t i = 0; i < side->n; i++) {
-        marey__free(side->runs[i].regions);
-        marey__free(side->runs[i].functions);
-    }
+    for (size_t i = 0; i < side->n; i++)
+        for (size_t t = 0; t < MAREY__COUNT_OF(side->runs[i].of); t++)
+            marey__free(side->runs[i].of[t].list);
     marey__free(side->runs);
     *side = (struct marey__compared_runs){0};
 }
 
-/* The region of this name, made when new; NULL on out of memory. */
-static struct marey__run_region *region_of(struct marey__compared_run *run, uint32_t name)
+struct marey__run_region *marey__run_region(struct marey__compared_run *run,
+                                            enum marey__comparison_table table, uint32_t name)
 {
-    if (!marey__grow(&run->regions, &run->cap, (size_t)name + 1, sizeof *run->regions))
-        return NULL;
-    while (run->n_regions <= name)
-        run->regions[run->n_regions++] = (struct marey__run_region){0};
-    return &run->regions[name];
+    struct marey__run_regions *const of = &run->of[table];
+    return marey__extend(&of->list, &of->n, &of->cap, (size_t)name + 1, sizeof *of->list)
+               ? &of->list[name]
+               : NULL;
 }
 
-/* Ranks count alike: the run's time is the mean of theirs. */
-static void average(struct marey__run_region *region, const struct marey__digest *digest,
+/* Ranks count alike: the run's time is the mean of theirs. Returns false without a region. */
+static bool average(struct marey__run_region *region, const struct marey__digest *digest,
                     double weight_ns)
 {
+    if (region == NULL)
+        return false;
     marey__digest_average(&region->digest, digest, region->n_processes);
     region->n_processes++;
     region->weight_ns += (weight_ns - region->weight_ns) / (double)region->n_processes;
+    return true;
 }
 
 bool marey__run_take(struct marey__compared_run *run, struct marey__names *names,
@@ -255,13 +256,13 @@ bool marey__run_take(struct marey__compared_run *run, struct marey__names *names
     for (size_t i = 0; i < times->n_regions; i++) {
         const struct marey__region_times *from = &times->regions[i];
         const uint32_t name = marey__names_number(names, from->text, from->len);
-        struct marey__run_region *region = name != MAREY__NO_NAME ? region_of(run, name) : NULL;
-        if (region == NULL)
+        if (name == MAREY__NO_NAME || !average(marey__run_region(run, MAREY__COMPARED_REGIONS, name),
+                                               &from->digest, from->weight_ns))
             return false;
-        average(region, &from->digest, from->weight_ns);
     }
-    if (times->n_iterations != 0)
-        average(&run->whole, &times->whole, times->whole_ns);
+    if (times->n_iterations != 0 && !average(marey__run_region(run, MAREY__COMPARED_ITERATION, 0),
+                                             &times->whole, times->whole_ns))
+        return false;
     run->n_iterations = MAREY__MAX(run->n_iterations, times->n_iterations);
     run->n_left_out = MAREY__MAX(run->n_left_out, times->n_left_out);
     run->has_sums |= times->has_sums;

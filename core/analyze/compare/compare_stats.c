@@ -21,32 +21,41 @@ struct values {
     size_t n, cap;
 };
 
+struct file {
+    struct marey__json *json;
+    const char *text;
+    struct marey__comparison *c;
+    const struct marey__source *source;
+    const struct marey__compare_options *options;
+};
+
 /* One run in the making. */
 struct stats {
-    struct marey__json *json;
-    const char *text; /* the file */
-    struct marey__compared_runs *side;
-    struct marey__names *names;
-    struct marey__arena *texts;
-    const char *path;
-    const struct marey__compare_options *options;
-    struct values *regions; /* by name */
+    const struct file *file;
+    struct marey__json *json; /* of the file */
+    struct values *regions;   /* by name */
     size_t n_regions, cap;
     struct values whole;
     double start;
     bool has_times;
 };
 
-static marey_status wrong(const struct stats *stats, const char *words)
+static marey_status wrong(const struct file *file, const char *words)
 {
     size_t line = 1;
-    const char *const end = stats->text + marey__json_offset(stats->json);
-    if (stats->json->status == MAREY_ENOMEM)
+    const char *const end = file->text + marey__json_offset(file->json);
+    if (file->json->status == MAREY_ENOMEM)
         return marey__no_memory();
-    for (const char *at = stats->text; at < end; at++)
+    for (const char *at = file->text; at < end; at++)
         line += *at == '\n';
-    return marey__fail(MAREY_EFORMAT, "%s is not a file of stats: %s, line %zu", stats->path,
-                       stats->json->mistake != NULL ? stats->json->mistake : words, line);
+    return marey__fail(MAREY_EFORMAT, "%s is not a file of stats: %s, line %zu", file->source->path,
+                       file->json->mistake != NULL ? file->json->mistake : words, line);
+}
+
+/* At the end of a list or an object: it may have ended by a mistake. */
+static marey_status end(const struct file *file)
+{
+    return file->json->mistake != NULL ? wrong(file, "") : MAREY_OK;
 }
 
 /* ---- values ---- */
@@ -55,13 +64,13 @@ static struct values *values_of(struct stats *stats, const char *name, size_t le
 {
     if (marey__text_is(name, len, MAREY__WHOLE))
         return &stats->whole;
-    const uint32_t number = marey__names_keep(stats->names, stats->texts, name, len);
-    if (number == MAREY__NO_NAME ||
-        !marey__grow(&stats->regions, &stats->cap, (size_t)number + 1, sizeof *stats->regions))
-        return NULL;
-    while (stats->n_regions <= number)
-        stats->regions[stats->n_regions++] = (struct values){0};
-    return &stats->regions[number];
+    struct marey__comparison *const c = stats->file->c;
+    const uint32_t number =
+        marey__names_keep(&c->names[MAREY__COMPARED_REGIONS], &c->texts, name, len);
+    return number != MAREY__NO_NAME && marey__extend(&stats->regions, &stats->n_regions, &stats->cap,
+                                                     (size_t)number + 1, sizeof *stats->regions)
+               ? &stats->regions[number]
+               : NULL;
 }
 
 /* `name` for the sentence. */
@@ -73,7 +82,7 @@ static marey_status add_value(struct stats *stats, struct values *values, const 
             MAREY_EINVAL,
             "%s: time %zu of region '%s' is %s; times are nanoseconds, finite and not "
             "negative",
-            stats->path, values->n, name,
+            stats->file->source->path, values->n, name,
             token != MAREY__JSON_NUMBER ? "no number"
             : isnan(ns)                 ? "NaN"
             : isinf(ns)                 ? "infinite"
@@ -88,7 +97,7 @@ static marey_status take_list(struct stats *stats, struct values *values, const 
     enum marey__json_token token;
     while (marey__json_next_item(stats->json, &token))
         MAREY_TRY(add_value(stats, values, name, token, marey__json_number(stats->json, token)));
-    return stats->json->mistake != NULL ? wrong(stats, "") : MAREY_OK;
+    return end(stats->file);
 }
 
 /* ---- series ---- */
@@ -106,11 +115,11 @@ static marey_status take_by_name(struct stats *stats)
         const marey_status status =
             marey__json_next(stats->json) == MAREY__JSON_ARRAY
                 ? take_list(stats, values, name)
-                : wrong(stats, "a region of \"series\" is not a list of times");
+                : wrong(stats->file, "a region of \"series\" is not a list of times");
         marey__free(name);
         MAREY_TRY(status);
     }
-    return stats->json->mistake != NULL ? wrong(stats, "") : MAREY_OK;
+    return end(stats->file);
 }
 
 /* {"name": .., "total_ns": ..}, in any order, further keys skipped; after its brace. */
@@ -128,11 +137,10 @@ static marey_status take_row(struct stats *stats, struct marey__buf *name)
         else if (is_time)
             time = token, ns = marey__json_number(stats->json, token);
         if (!marey__json_skip_from(stats->json, token))
-            return wrong(stats, "");
+            return wrong(stats->file, "");
     }
     marey__buf_put(name, "", 1);
-    if (stats->json->mistake != NULL)
-        return wrong(stats, "");
+    MAREY_TRY(end(stats->file));
     struct values *values = name->failed ? NULL : values_of(stats, name->data, name->len - 1);
     MAREY__TRY_MEMORY(values != NULL);
     return add_value(stats, values, name->data, time, ns);
@@ -145,12 +153,13 @@ static marey_status take_rows(struct stats *stats)
     struct marey__buf name = {0};
     marey_status status = MAREY_OK;
     while (status == MAREY_OK && marey__json_next_item(stats->json, &token))
-        status = token == MAREY__JSON_OBJECT
-                     ? take_row(stats, &name)
-                     : wrong(stats, "a row of \"series\" is not an object with name and total_ns");
+        status =
+            token == MAREY__JSON_OBJECT
+                ? take_row(stats, &name)
+                : wrong(stats->file, "a row of \"series\" is not an object with name and total_ns");
     marey__buf_fini(&name);
     MAREY_TRY(status);
-    return stats->json->mistake != NULL ? wrong(stats, "") : MAREY_OK;
+    return end(stats->file);
 }
 
 /* ---- a run ---- */
@@ -158,7 +167,7 @@ static marey_status take_rows(struct stats *stats)
 static bool digest_values(struct stats *stats, struct marey__process_times *times,
                           const struct marey__name *name, struct values *values, size_t n_iterations)
 {
-    const size_t skip = MAREY__MIN(stats->options->skip, values->n);
+    const size_t skip = MAREY__MIN(stats->file->options->skip, values->n);
     uint32_t *scratch = marey__calloc(values->n + 1, sizeof *scratch);
     size_t n = 0;
     double sum = 0;
@@ -183,22 +192,24 @@ static bool digest_values(struct stats *stats, struct marey__process_times *time
 
 static marey_status finish_run(struct stats *stats)
 {
+    struct marey__comparison *const c = stats->file->c;
+    const struct marey__source *const source = stats->file->source;
     struct marey__process_times times = {0};
-    const size_t skip = MAREY__MIN(stats->options->skip, stats->whole.n);
+    const size_t skip = MAREY__MIN(stats->file->options->skip, stats->whole.n);
     times.n_iterations = stats->whole.n - skip;
     times.n_left_out = skip;
     bool ok = digest_values(stats, &times, NULL, &stats->whole, times.n_iterations);
     for (size_t i = 0; ok && i < stats->n_regions; i++) {
-        const struct marey__name name = stats->names->names[i];
-        if (marey__name_matches(stats->options->filter, name.text, name.len))
+        const struct marey__name name = c->names[MAREY__COMPARED_REGIONS].names[i];
+        if (marey__name_matches(stats->file->options->filter, name.text, name.len))
             ok = digest_values(stats, &times, &name, &stats->regions[i], times.n_iterations);
     }
-    struct marey__compared_run *run = ok ? marey__runs_add(stats->side) : NULL;
+    struct marey__compared_run *run = ok ? marey__runs_add(&c->sides[source->side]) : NULL;
     if (run != NULL) {
-        run->path = stats->path;
+        run->path = source->path;
         run->start = stats->start;
         run->n_processes = 1;
-        ok = marey__run_take(run, stats->names, &times);
+        ok = marey__run_take(run, &c->names[MAREY__COMPARED_REGIONS], &times);
     }
     marey__process_times_fini(&times);
     return ok && run != NULL ? MAREY_OK : marey__no_memory();
@@ -212,7 +223,7 @@ static void free_run(struct stats *stats)
     marey__free(stats->whole.ns);
 }
 
-static marey_status take_runs(const struct stats *around);
+static marey_status take_runs(const struct file *file);
 
 static marey_status take_entry(struct stats *stats, bool may_have_runs)
 {
@@ -225,11 +236,11 @@ static marey_status take_entry(struct stats *stats, bool may_have_runs)
     if (is_series && token == MAREY__JSON_ARRAY)
         return take_rows(stats);
     if (is_runs && token == MAREY__JSON_ARRAY && may_have_runs)
-        return take_runs(stats);
+        return take_runs(stats->file);
     const double number = marey__json_number(stats->json, token);
     if (is_start && isfinite(number))
         stats->start = number;
-    return marey__json_skip_from(stats->json, token) ? MAREY_OK : wrong(stats, "");
+    return marey__json_skip_from(stats->json, token) ? MAREY_OK : wrong(stats->file, "");
 }
 
 /* Behind its brace. */
@@ -237,53 +248,42 @@ static marey_status take_object(struct stats *stats, bool may_have_runs)
 {
     while (marey__json_next_key(stats->json))
         MAREY_TRY(take_entry(stats, may_have_runs));
-    if (stats->json->mistake != NULL)
-        return wrong(stats, "");
+    MAREY_TRY(end(stats->file));
     return stats->has_times ? finish_run(stats) : MAREY_OK;
 }
 
-static marey_status take_runs(const struct stats *around)
+static marey_status take_runs(const struct file *file)
 {
     enum marey__json_token token;
-    while (marey__json_next_item(around->json, &token)) {
-        struct stats stats = {.json = around->json,
-                              .text = around->text,
-                              .side = around->side,
-                              .names = around->names,
-                              .texts = around->texts,
-                              .path = around->path,
-                              .options = around->options};
+    while (marey__json_next_item(file->json, &token)) {
+        struct stats stats = {.file = file, .json = file->json};
         const marey_status status = token == MAREY__JSON_OBJECT
                                         ? take_object(&stats, false)
-                                        : wrong(&stats, "an entry of \"runs\" is not an object");
+                                        : wrong(file, "an entry of \"runs\" is not an object");
         free_run(&stats);
         MAREY_TRY(status);
     }
-    return around->json->mistake != NULL ? wrong(around, "") : MAREY_OK;
+    return end(file);
 }
 
-marey_status marey__stats_parse(struct marey__compared_runs *side, struct marey__names *names,
-                                struct marey__arena *texts, const char *path, const char *text,
-                                size_t len, const struct marey__compare_options *options)
+marey_status marey__stats_parse(struct marey__comparison *c, const struct marey__source *source,
+                                const char *text, size_t len,
+                                const struct marey__compare_options *options)
 {
     struct marey__json json;
-    struct stats stats = {.json = &json,
-                          .text = text,
-                          .side = side,
-                          .names = names,
-                          .texts = texts,
-                          .path = path,
-                          .options = options};
+    const struct file file = {&json, text, c, source, options};
+    struct stats stats = {.file = &file, .json = &json};
+    const struct marey__compared_runs *const side = &c->sides[source->side];
     const size_t n_before = side->n;
     marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
     marey_status status = marey__json_next(&json) == MAREY__JSON_OBJECT
                               ? take_object(&stats, true)
-                              : wrong(&stats, "it does not begin with an object");
+                              : wrong(&file, "it does not begin with an object");
     if (status == MAREY_OK && marey__json_next(&json) != MAREY__JSON_END)
-        status = wrong(&stats, "something follows the object");
+        status = wrong(&file, "something follows the object");
     if (status == MAREY_OK && side->n == n_before)
         status = marey__fail(MAREY_EMISMATCH,
-                             "%s has no times in it: \"series\" is missing or empty", path);
+                             "%s has no times in it: \"series\" is missing or empty", source->path);
     free_run(&stats);
     marey__json_fini(&json);
     return status;
@@ -305,25 +305,24 @@ bool marey__is_stats(const char *path)
     return first[strspn(first, " \t\r\n")] == '{';
 }
 
-marey_status marey__stats_read(struct marey__compared_runs *side, struct marey__names *names,
-                               struct marey__arena *texts, const char *path,
+marey_status marey__stats_read(struct marey__comparison *c, const struct marey__source *source,
                                const struct marey__compare_options *options)
 {
     struct marey__buf text = {0};
-    marey__byte_source *source = NULL;
+    marey__byte_source *opened = NULL;
     const char *bytes;
     size_t len = 1;
-    marey_status status = marey__bytes_open(path, &source);
+    marey_status status = marey__bytes_open(source->path, &opened);
     while (status == MAREY_OK && len != 0 && !text.failed) {
-        status = marey__bytes_next(source, &bytes, &len);
+        status = marey__bytes_next(opened, &bytes, &len);
         if (status == MAREY_OK)
             marey__buf_put(&text, bytes, len);
     }
-    marey__bytes_close(source);
+    marey__bytes_close(opened);
     if (status == MAREY_OK && text.failed)
         status = marey__no_memory();
     if (status == MAREY_OK)
-        status = marey__stats_parse(side, names, texts, path, text.data, text.len, options);
+        status = marey__stats_parse(c, source, text.data, text.len, options);
     marey__buf_fini(&text);
     return status;
 }

@@ -87,35 +87,17 @@ struct picked {
     double weight_ns; /* mean over all runs of the side */
 };
 
-enum kind { OF_REGIONS, OF_ITERATION, OF_WALL, OF_CPU, OF_FUNCTIONS };
-
-static const struct marey__run_region *region_of(const struct marey__compared_run *run,
-                                                 enum kind kind, uint32_t name)
-{
-    switch (kind) {
-    case OF_ITERATION:
-        return &run->whole;
-    case OF_WALL:
-        return &run->wall;
-    case OF_CPU:
-        return &run->cpu;
-    case OF_FUNCTIONS:
-        return name < run->n_functions ? &run->functions[name] : NULL;
-    default:
-        return name < run->n_regions ? &run->regions[name] : NULL;
-    }
-}
-
 /* `into->runs` has room for all runs of the side. */
-static void pick(struct picked *into, const struct marey__compared_runs *side, enum kind kind,
-                 uint32_t name)
+static void pick(struct picked *into, const struct marey__compared_runs *side,
+                 enum marey__comparison_table table, uint32_t name)
 {
     into->n = 0;
     into->weight_ns = 0;
     for (size_t i = 0; i < side->n; i++) {
-        const struct marey__run_region *region = region_of(&side->runs[i], kind, name);
-        if (region == NULL || region->n_processes == 0)
+        const struct marey__run_regions *const of = &side->runs[i].of[table];
+        if (name >= of->n || of->list[name].n_processes == 0)
             continue;
+        const struct marey__run_region *const region = &of->list[name];
         into->runs[into->n++] = (struct marey__run_digest){&region->digest, side->runs[i].start};
         into->weight_ns += region->weight_ns / (double)side->n;
     }
@@ -158,12 +140,6 @@ struct making {
     size_t n_rows;
 };
 
-static void pick_both(struct making *m, enum kind kind, uint32_t name)
-{
-    pick(&m->a, &m->c->sides[MAREY__A], kind, name);
-    pick(&m->b, &m->c->sides[MAREY__B], kind, name);
-}
-
 static marey_status change_of(struct making *m, struct marey_change *out)
 {
     MAREY_TRY(marey__change_of_runs(m->a.runs, m->a.n, m->b.runs, m->b.n,
@@ -182,26 +158,38 @@ static void put_only(struct making *m, const struct marey__name *name)
 }
 
 /* A function that only one side has is reported when it takes 1 % of the program. */
-static bool is_news(const struct making *m, enum kind kind)
+static bool is_news(const struct making *m, enum marey__comparison_table table)
 {
-    return kind == OF_REGIONS || MAREY__MAX(m->a.weight_ns, m->b.weight_ns) > m->whole_ns / 100;
+    return table == MAREY__COMPARED_REGIONS ||
+           (table == MAREY__COMPARED_FUNCTIONS &&
+            MAREY__MAX(m->a.weight_ns, m->b.weight_ns) > m->whole_ns / 100);
 }
 
-static marey_status take_region(struct making *m, enum kind kind, const struct marey__names *names,
-                                uint32_t name)
+/* What the change does to the whole: to the iteration, or to the wall time. */
+static double effect_of(struct making *m, enum marey__comparison_table table, const struct row *row)
 {
-    pick_both(m, kind, name);
+    const bool is_first = row->name == 0;
+    if (table == MAREY__COMPARED_REGIONS || table == MAREY__COMPARED_FUNCTIONS)
+        return m->whole_ns > 0 ? row->change.percent * m->a.weight_ns / m->whole_ns : NAN;
+    m->whole_ns = is_first ? m->a.weight_ns : m->whole_ns;
+    return is_first ? row->change.percent : NAN;
+}
+
+static marey_status take_name(struct making *m, enum marey__comparison_table table, uint32_t name)
+{
+    pick(&m->a, &m->c->sides[MAREY__A], table, name);
+    pick(&m->b, &m->c->sides[MAREY__B], table, name);
     if (m->a.n == 0 && m->b.n == 0)
         return MAREY_OK;
     if (m->a.n == 0 || m->b.n == 0) {
-        if (is_news(m, kind))
-            put_only(m, &names->names[name]);
+        if (is_news(m, table))
+            put_only(m, &m->c->names[table].names[name]);
         return MAREY_OK;
     }
-    struct row *row = &m->rows[m->n_rows];
+    struct row *row = &m->rows[m->n_rows++];
     MAREY_TRY(change_of(m, &row->change));
     /* Runs that lack the function have a time of 0, which has no ratio. */
-    if (kind == OF_FUNCTIONS &&
+    if (table == MAREY__COMPARED_FUNCTIONS &&
         (m->a.n < m->c->sides[MAREY__A].n || m->b.n < m->c->sides[MAREY__B].n)) {
         const double percent = row->change.percent;
         marey__change_set_unknown(&row->change,
@@ -210,8 +198,7 @@ static marey_status take_region(struct making *m, enum kind kind, const struct m
     }
     row->name = name;
     row->order = fabs(row->change.percent) * m->a.weight_ns;
-    row->effect = m->whole_ns > 0 ? row->change.percent * m->a.weight_ns / m->whole_ns : NAN;
-    m->n_rows++;
+    row->effect = effect_of(m, table, row);
     return MAREY_OK;
 }
 
@@ -226,13 +213,13 @@ static int compare_rows(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-static marey_status make_rows(struct making *m, enum kind kind, const struct marey__names *names,
-                              enum marey__comparison_table table)
+static marey_status make_rows(struct making *m, enum marey__comparison_table table)
 {
+    const struct marey__names *const names = &m->c->names[table];
     m->n_rows = 0;
     for (uint32_t name = 0; name < names->n; name++)
-        MAREY_TRY(take_region(m, kind, names, name));
-    if (m->n_rows != 0)
+        MAREY_TRY(take_name(m, table, name));
+    if (m->n_rows != 0 && table != MAREY__COMPARED_PROGRAM)
         qsort(m->rows, m->n_rows, sizeof *m->rows, compare_rows);
     for (size_t i = 0; i < m->n_rows; i++) {
         const struct marey__name *name = &names->names[m->rows[i].name];
@@ -241,31 +228,17 @@ static marey_status make_rows(struct making *m, enum kind kind, const struct mar
     return MAREY_OK;
 }
 
-/* One row, where both sides have it. `name` is the row's; the weight in A is the new whole where `is_whole`. */
-static marey_status make_one(struct making *m, enum kind kind, const char *name,
-                             enum marey__comparison_table table, bool is_whole)
+static marey_status make_changes(struct making *m)
 {
-    struct marey_change change;
-    pick_both(m, kind, 0);
-    if (m->a.n == 0 || m->b.n == 0)
-        return MAREY_OK;
-    MAREY_TRY(change_of(m, &change));
-    if (is_whole)
-        m->whole_ns = m->a.weight_ns;
-    put_change(m->c->tables[table], name, strlen(name), &change, is_whole ? change.percent : NAN);
-    return MAREY_OK;
-}
-
-static size_t n_rows_of(const struct making *m, enum marey__comparison_table table)
-{
-    return marey_table_n_rows(m->c->tables[table]);
-}
-
-static marey_status expect_rows(const struct making *m)
-{
-    if (n_rows_of(m, MAREY__COMPARED_ITERATION) + n_rows_of(m, MAREY__COMPARED_REGIONS) +
-            n_rows_of(m, MAREY__COMPARED_PROGRAM) + n_rows_of(m, MAREY__COMPARED_FUNCTIONS) !=
-        0)
+    size_t n_rows = 0;
+    MAREY_TRY(make_rows(m, MAREY__COMPARED_ITERATION));
+    MAREY_TRY(make_rows(m, MAREY__COMPARED_REGIONS));
+    m->whole_ns = 0;
+    MAREY_TRY(make_rows(m, MAREY__COMPARED_PROGRAM));
+    MAREY_TRY(make_rows(m, MAREY__COMPARED_FUNCTIONS));
+    for (size_t table = 0; table < MAREY__COMPARED_ONLY; table++)
+        n_rows += marey_table_n_rows(m->c->tables[table]);
+    if (n_rows != 0)
         return MAREY_OK;
     return marey__fail(MAREY_EMISMATCH, "no region is in both %s and %s%s%s",
                        m->c->sides[MAREY__A].runs[0].path, m->c->sides[MAREY__B].runs[0].path,
@@ -273,42 +246,31 @@ static marey_status expect_rows(const struct making *m)
                        m->options->filter != NULL ? m->options->filter : "");
 }
 
-static marey_status make_changes(struct making *m)
-{
-    MAREY_TRY(make_one(m, OF_ITERATION, MAREY__WHOLE, MAREY__COMPARED_ITERATION, true));
-    MAREY_TRY(make_rows(m, OF_REGIONS, &m->c->names, MAREY__COMPARED_REGIONS));
-    m->whole_ns = 0;
-    MAREY_TRY(make_one(m, OF_WALL, MAREY__WALL, MAREY__COMPARED_PROGRAM, true));
-    MAREY_TRY(make_one(m, OF_CPU, MAREY__CPU, MAREY__COMPARED_PROGRAM, false));
-    MAREY_TRY(make_rows(m, OF_FUNCTIONS, &m->c->function_names, MAREY__COMPARED_FUNCTIONS));
-    return expect_rows(m);
-}
-
 /* ---- the distribution of times in each run, for pages to draw ---- */
 
-static void put_region(marey_table *table, const char *name, size_t len, const char *side,
-                       size_t run, const struct marey__run_region *region)
+static void put_regions(marey_table *table, const char *side, size_t run,
+                        const struct marey__names *names, const struct marey__run_regions *of)
 {
-    if (region->n_processes == 0)
-        return;
-    marey_table_text(table, name, len);
-    marey__put_string(table, side);
-    marey_table_u64(table, run);
-    for (size_t q = 0; q < MAREY__QUANTILES; q++)
-        marey_table_f64(table, (double)region->digest.quantiles[q]);
+    for (size_t r = 0; r < of->n; r++) {
+        if (of->list[r].n_processes == 0)
+            continue;
+        marey_table_text(table, names->names[r].text, names->names[r].len);
+        marey__put_string(table, side);
+        marey_table_u64(table, run);
+        for (size_t q = 0; q < MAREY__QUANTILES; q++)
+            marey_table_f64(table, (double)of->list[r].digest.quantiles[q]);
+    }
 }
 
 static void put_quantiles(marey_table *table, const struct marey__comparison *c)
 {
+    static const enum marey__comparison_table kinds[] = {MAREY__COMPARED_ITERATION,
+                                                         MAREY__COMPARED_REGIONS};
     for (size_t s = 0; s < 2; s++)
-        for (size_t i = 0; i < c->sides[s].n; i++) {
-            const struct marey__compared_run *run = &c->sides[s].runs[i];
-            const char *side = s == MAREY__A ? "A" : "B";
-            put_region(table, MAREY__WHOLE, strlen(MAREY__WHOLE), side, i, &run->whole);
-            for (size_t r = 0; r < run->n_regions; r++)
-                put_region(table, c->names.names[r].text, c->names.names[r].len, side, i,
-                           &run->regions[r]);
-        }
+        for (size_t i = 0; i < c->sides[s].n; i++)
+            for (size_t k = 0; k < MAREY__COUNT_OF(kinds); k++)
+                put_regions(table, s == MAREY__A ? "A" : "B", i, &c->names[kinds[k]],
+                            &c->sides[s].runs[i].of[kinds[k]]);
 }
 
 /* ---- all tables ---- */
@@ -344,8 +306,11 @@ marey_status marey__comparison_make_tables(struct marey__comparison *c,
         .options = options,
         .a.runs = marey__calloc(c->sides[MAREY__A].n, sizeof *m.a.runs),
         .b.runs = marey__calloc(c->sides[MAREY__B].n, sizeof *m.b.runs),
-        .rows = marey__calloc(MAREY__MAX(c->names.n, c->function_names.n) + 1, sizeof *m.rows),
     };
+    size_t most = 1;
+    for (size_t table = 0; table < MAREY__COMPARED_ONLY; table++)
+        most = MAREY__MAX(most, c->names[table].n);
+    m.rows = marey__calloc(most, sizeof *m.rows);
     const marey_status status =
         m.a.runs == NULL || m.b.runs == NULL || m.rows == NULL ? marey__no_memory() : make_all(&m);
     marey__free(m.a.runs);

@@ -132,6 +132,27 @@ MAREY_WARN_UNUSED bool marey__process_times_add(struct marey__process_times *tim
                                                 const struct marey__name *name, const float *ns,
                                                 size_t n, double weight_ns, uint32_t *scratch);
 
+/* ---- tables ---- */
+
+/* The name of the whole iteration, as a Stopwatch calls it. */
+#define MAREY__WHOLE "(iteration)"
+/* Rows of the table `program`. */
+#define MAREY__WALL "(wall time)"
+#define MAREY__CPU "(CPU time)"
+enum { MAREY__WALL_NUMBER, MAREY__CPU_NUMBER }; /* of these names */
+
+enum marey__comparison_table {
+    MAREY__COMPARED_REGIONS,
+    MAREY__COMPARED_ITERATION,
+    MAREY__COMPARED_PROGRAM,
+    MAREY__COMPARED_FUNCTIONS,
+    MAREY__COMPARED_ONLY, /* those before have changes: kinds of times that a run has */
+    MAREY__COMPARED_RUNS,
+    MAREY__COMPARED_WARNINGS,
+    MAREY__COMPARED_QUANTILES,
+    MAREY__N_COMPARED,
+};
+
 /* ---- compare_read.c: processes to runs ---- */
 
 struct marey__run_region {
@@ -148,13 +169,11 @@ struct marey__compared_run {
     int32_t world_size; /* -1: unknown */
     size_t n_iterations, n_left_out;
     bool has_sums;
-    struct marey__run_region whole;
-    struct marey__run_region *regions; /* by name */
-    size_t n_regions, cap;
-    struct marey__run_region wall, cpu;  /* of the program, where `marey run` waited for it */
-    const char *exit_status;             /* "" it ended with 0, or nobody knows */
-    struct marey__run_region *functions; /* self times, by name of a function */
-    size_t n_functions, functions_cap;
+    struct marey__run_regions {
+        struct marey__run_region *list; /* by name */
+        size_t n, cap;
+    } of[MAREY__COMPARED_ONLY];   /* by the table: of functions self times */
+    const char *exit_status;      /* "" it ended with 0, or nobody knows */
     bool has_samples, has_calls;  /* that the functions are from */
     uint64_t startup_ns, idle_ns; /* left out of them: imports at start-up, idle processes */
 };
@@ -170,44 +189,12 @@ void marey__runs_fini(struct marey__compared_runs *side);
 /* The run of `path` that the process or the program belongs to, made when new; NULL on out of memory. */
 struct marey__compared_run *marey__runs_find(struct marey__compared_runs *side, const char *path,
                                              const struct marey_process *process);
+/* The run's times of this name in a table, made when new; NULL on out of memory. */
+struct marey__run_region *marey__run_region(struct marey__compared_run *run,
+                                            enum marey__comparison_table table, uint32_t name);
 /* Take what a process gave into the run; names get numbers. */
 MAREY_WARN_UNUSED bool marey__run_take(struct marey__compared_run *run, struct marey__names *names,
                                        const struct marey__process_times *times);
-/* ---- compare_stats.c: a file of stats to runs ---- */
-
-/* Whether the file looks like one: it begins with a brace. */
-bool marey__is_stats(const char *path);
-MAREY_WARN_UNUSED marey_status marey__stats_read(struct marey__compared_runs *side,
-                                                 struct marey__names *names,
-                                                 struct marey__arena *texts, const char *path,
-                                                 const struct marey__compare_options *options);
-/* The same from memory; `path` for sentences. */
-MAREY_WARN_UNUSED marey_status marey__stats_parse(struct marey__compared_runs *side,
-                                                  struct marey__names *names,
-                                                  struct marey__arena *texts, const char *path,
-                                                  const char *text, size_t len,
-                                                  const struct marey__compare_options *options);
-
-/* ---- compare.c, compare_tables.c, compare_notes.c ---- */
-
-/* The name of the whole iteration, as a Stopwatch calls it. */
-#define MAREY__WHOLE "(iteration)"
-/* Rows of the table `program`. */
-#define MAREY__WALL "(wall time)"
-#define MAREY__CPU "(CPU time)"
-
-enum marey__comparison_table {
-    MAREY__COMPARED_REGIONS,
-    MAREY__COMPARED_ITERATION,
-    MAREY__COMPARED_PROGRAM,
-    MAREY__COMPARED_FUNCTIONS,
-    MAREY__COMPARED_ONLY,
-    MAREY__COMPARED_RUNS,
-    MAREY__COMPARED_WARNINGS,
-    MAREY__COMPARED_QUANTILES,
-    MAREY__N_COMPARED,
-};
-
 enum marey__compare_side { MAREY__A, MAREY__B };
 
 struct marey__source {
@@ -221,13 +208,23 @@ struct marey__comparison {
     struct marey__source *sources;
     size_t n_sources, sources_cap;
     struct marey__arena texts;
-    struct marey__names names, function_names;
+    struct marey__names names[MAREY__COMPARED_ONLY]; /* by table */
     struct marey__compared_runs sides[2];
     marey_table **tables; /* of the report */
 };
 
+/* compare_stats.c: a file of stats to runs. Whether the file looks like one: it begins with a brace. */
+bool marey__is_stats(const char *path);
+MAREY_WARN_UNUSED marey_status marey__stats_read(struct marey__comparison *c,
+                                                 const struct marey__source *source,
+                                                 const struct marey__compare_options *options);
+/* The same from memory. */
+MAREY_WARN_UNUSED marey_status marey__stats_parse(struct marey__comparison *c,
+                                                  const struct marey__source *source,
+                                                  const char *text, size_t len,
+                                                  const struct marey__compare_options *options);
 /* compare_program.c: wall and CPU time of the runs of a recording; self times of functions that the options choose. */
-MAREY_WARN_UNUSED marey_status marey__runs_add_programs(struct marey__compared_runs *side,
+MAREY_WARN_UNUSED marey_status marey__runs_add_programs(struct marey__comparison *c,
                                                         const struct marey__source *source);
 MAREY_WARN_UNUSED marey_status marey__runs_add_functions(struct marey__comparison *c,
                                                          const struct marey__source *source,

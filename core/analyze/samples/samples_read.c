@@ -19,7 +19,7 @@ struct reading {
     uint64_t max_number;                 /* of anything in this log: definitions take bytes */
     struct marey_samples_counts *counts; /* by process of the log */
     size_t n_counts, counts_cap;
-    bool failed; /* no memory */
+    struct marey__payload_taker taker;
 };
 
 /* ---- numbers ---- */
@@ -31,7 +31,7 @@ static bool define(struct reading *r, struct marey__samples_numbers *numbers, ui
     if (number == 0 || number > r->max_number)
         return false;
     if (is == 0 || !marey__grow(&numbers->of, &numbers->cap, (size_t)number, sizeof *numbers->of)) {
-        r->failed = true;
+        r->taker.failed = true;
         return false;
     }
     if (numbers->n < number) {
@@ -55,15 +55,6 @@ static uint32_t unknown_stack(marey_samples *samples)
 
 /* ---- entries; false when they cannot be, or on out of memory ---- */
 
-static const char *text_of(struct reading *r, struct marey__arena *scratch,
-                           const struct marey__payload_entry *e, size_t i)
-{
-    const char *const text =
-        e->lens[i] == 0 ? "" : marey__arena_text(scratch, e->texts[i], e->lens[i]);
-    r->failed |= text == NULL;
-    return text != NULL ? text : "";
-}
-
 /* Of a number plus one; -1 for one that is too large. */
 static int32_t small_number(uint64_t plus_one)
 {
@@ -75,8 +66,7 @@ static uint32_t to_u32(uint64_t number)
     return (uint32_t)MAREY__MIN(number, (uint64_t)UINT32_MAX);
 }
 
-static bool take_process(struct reading *r, const struct marey__payload_entry *e,
-                         struct marey__arena *scratch)
+static bool take_process(struct reading *r, const struct marey__payload_entry *e)
 {
     struct marey__samples_source *const s = r->source;
     const struct marey_samples_process process = {.pid = (int64_t)e->numbers[1],
@@ -85,34 +75,33 @@ static bool take_process(struct reading *r, const struct marey__payload_entry *e
                                                   .rank = small_number(e->numbers[4]),
                                                   .worker = small_number(e->numbers[5]),
                                                   .python = to_u32(e->numbers[6]),
-                                                  .command = text_of(r, scratch, e, 0),
+                                                  .command = marey__payload_text(&r->taker, e, 0),
                                                   .host = r->log->host};
-    return !r->failed && define(r, &s->processes, e->numbers[0],
-                                marey__samples_process(r->set->samples, &process));
+    return !r->taker.failed && define(r, &s->processes, e->numbers[0],
+                                      marey__samples_process(r->set->samples, &process));
 }
 
-static bool take_thread(struct reading *r, const struct marey__payload_entry *e,
-                        struct marey__arena *scratch)
+static bool take_thread(struct reading *r, const struct marey__payload_entry *e)
 {
     struct marey__samples_source *const s = r->source;
     const uint32_t process = marey__samples_number(&s->processes, e->numbers[1]);
-    const char *const name = text_of(r, scratch, e, 0);
-    if (process == 0 || r->failed)
+    const char *const name = marey__payload_text(&r->taker, e, 0);
+    if (process == 0 || r->taker.failed)
         return false;
     return define(r, &s->threads, e->numbers[0],
                   marey__samples_thread(r->set->samples, process, (int64_t)e->numbers[2], name,
                                         e->numbers[3], e->numbers[4] != 0));
 }
 
-static bool take_function(struct reading *r, const struct marey__payload_entry *e,
-                          struct marey__arena *scratch)
+static bool take_function(struct reading *r, const struct marey__payload_entry *e)
 {
     struct marey__samples_source *const s = r->source;
     const enum marey_frame_kind kind =
         (enum marey_frame_kind)MAREY__MIN(e->numbers[1], (uint64_t)MAREY_FRAME_MARK);
-    const char *const name = text_of(r, scratch, e, 0), *const file = text_of(r, scratch, e, 1),
-                      *const module = text_of(r, scratch, e, 2);
-    if (r->failed)
+    const char *const name = marey__payload_text(&r->taker, e, 0),
+                      *const file = marey__payload_text(&r->taker, e, 1),
+                      *const module = marey__payload_text(&r->taker, e, 2);
+    if (r->taker.failed)
         return false;
     return define(
         r, &s->functions, e->numbers[0],
@@ -183,7 +172,7 @@ static bool take_counts(struct reading *r, struct marey__payload_entry *e)
         return false;
     const size_t n = (size_t)e->numbers[0];
     if (!marey__grow(&r->counts, &r->counts_cap, n, sizeof *r->counts)) {
-        r->failed = true;
+        r->taker.failed = true;
         return false;
     }
     if (r->n_counts < n) {
@@ -194,15 +183,16 @@ static bool take_counts(struct reading *r, struct marey__payload_entry *e)
     return true;
 }
 
-static bool take_entry(struct reading *r, struct marey__payload_entry *e, struct marey__arena *scratch)
+static bool take_entry(void *ctx, struct marey__payload_entry *e)
 {
+    struct reading *const r = ctx;
     switch (e->tag) {
     case 'M':
-        return take_process(r, e, scratch);
+        return take_process(r, e);
     case 'T':
-        return take_thread(r, e, scratch);
+        return take_thread(r, e);
     case 'F':
-        return take_function(r, e, scratch);
+        return take_function(r, e);
     case 'L':
         return take_locations(r, e);
     case 'K':
@@ -211,37 +201,6 @@ static bool take_entry(struct reading *r, struct marey__payload_entry *e, struct
         return take_counts(r, e);
     default:
         return true; /* rounds, which are for later */
-    }
-}
-
-/* False when something in it is damaged; what came before that counts. */
-static bool take_block(struct reading *r, const void *payload, size_t len)
-{
-    struct marey__payload_entry entry;
-    struct marey__arena scratch = {0};
-    const void *at = payload, *const end = (const char *)payload + len;
-    enum marey__entry_step step;
-    while ((step = marey__samples_next(&at, end, &entry)) == MAREY__ENTRY_TAKEN)
-        if (!take_entry(r, &entry, &scratch)) {
-            step = MAREY__ENTRY_DAMAGED;
-            break;
-        }
-    marey__arena_fini(&scratch);
-    return step == MAREY__ENTRY_END;
-}
-
-static marey_status take_blocks(struct reading *r, struct marey__payload_reader *blocks)
-{
-    const void *payload;
-    size_t len;
-    bool done;
-    for (;;) {
-        MAREY_TRY(marey__payload_reader_next(blocks, &payload, &len, &done));
-        if (done)
-            return MAREY_OK;
-        if (len != 0 && !take_block(r, payload, len))
-            blocks->n_damaged++;
-        MAREY__TRY_MEMORY(!r->failed);
     }
 }
 
@@ -292,10 +251,9 @@ static marey_status read_source(struct marey__samples_set *set, marey_recording 
     source->rate_hz = strtod(rate, NULL);
     if (!(source->rate_hz > 0 && source->rate_hz < 1e9))
         source->rate_hz = 0;
-    struct marey__payload_reader blocks;
-    MAREY_TRY(marey__recording_read_payload(recording, log, MAREY__PAYLOAD_SAMPLES, &blocks));
-    const marey_status status = take_blocks(&r, &blocks);
-    marey__payload_reader_close(&blocks);
+    r.taker = (struct marey__payload_taker){.take = take_entry, .ctx = &r};
+    const marey_status status =
+        marey__recording_take_payload(recording, log, MAREY__PAYLOAD_SAMPLES, &r.taker);
     for (size_t i = 0; status == MAREY_OK && i < r.n_counts; i++)
         add_counts(set->samples, source->processes.of[i], &r.counts[i]);
     if (status == MAREY_OK)

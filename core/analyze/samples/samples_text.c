@@ -7,56 +7,40 @@
 
 enum { SHORT_ROWS = 5 };
 
-/* How a table is drawn: numbers first, then who they are of. */
-static const struct shown {
-    enum marey__samples_table table;
-    const char *title, *columns[MAREY__FUNCTION_TABLE_COLUMNS], *places[MAREY__FUNCTION_TABLE_PLACES];
-} shown[] = {
-    {MAREY__SAMPLES_FUNCTIONS,
+static const struct marey__function_table shown[] = {
+    {"functions",
      "functions",
      {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits"},
      {"function"}},
-    {MAREY__SAMPLES_LINES,
-     "lines",
-     {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits"},
-     {"function"}},
-    {MAREY__SAMPLES_FILES,
-     NULL,
-     {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits", "file"},
-     {0}},
-    {MAREY__SAMPLES_MODULES,
+    {"lines", "lines", {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits"}, {"function"}},
+    {"files", NULL, {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits", "file"}, {0}},
+    {"modules",
      NULL,
      {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits", "module"},
      {0}},
-    {MAREY__SAMPLES_THREADS,
+    {"threads",
      NULL,
      {"share", "error", "self_ns", "cpu", "gil", "waits", "rank", "pid", "tid", "thread"},
      {0}},
-    {MAREY__SAMPLES_PROCESSES,
+    {"processes",
      NULL,
      {"share", "error", "self_ns", "cpu", "waits", "rank", "worker", "pid", "command"},
      {0}},
-    {MAREY__SAMPLES_RANKS,
-     NULL,
-     {"rank", "processes", "share", "error", "self_ns", "cpu", "gil", "waits"},
-     {0}},
-    {MAREY__SAMPLES_STACKS, NULL, {"share", "error", "self_ns", "cpu", "waits", "stack"}, {0}},
-    {MAREY__SAMPLES_CONTACTS,
+    {"ranks", NULL, {"rank", "processes", "share", "error", "self_ns", "cpu", "gil", "waits"}, {0}},
+    {"stacks", NULL, {"share", "error", "self_ns", "cpu", "waits", "stack"}, {0}},
+    {"contacts",
      "ways into the library",
      {"share", "error", "self_ns"},
      {"function", "contact", "caller"}},
-    {MAREY__SAMPLES_WAITS,
-     "what threads wait for",
-     {"share", "self_ns", "waits", "thread"},
-     {"function"}},
-    {MAREY__SAMPLES_GIL,
+    {"waits", "what threads wait for", {"share", "self_ns", "waits", "thread"}, {"function"}},
+    {"gil",
      "the interpreter lock",
      {"held", "held_ns", "wants", "wants_ns", "switches_per_s", "rank", "pid", "thread"},
      {0}},
+    {0},
 };
-
 /* Its rows are too wide: see put_audit_table. */
-static const struct shown shown_audit = {MAREY__SAMPLES_AUDIT, NULL, {0}, {0}};
+static const struct marey__function_table shown_audit = {"audit", NULL, {0}, {0}};
 
 struct answer {
     const marey_report *report;
@@ -65,35 +49,6 @@ struct answer {
 };
 
 /* ---- tables ---- */
-
-/* A column without anything to tell, as of ranks where there are none. */
-static bool is_hidden(const marey_table *table, const char *name, size_t n_rows)
-{
-    const size_t column = (size_t)marey_table_find(table, name);
-    for (size_t row = 0; row < n_rows; row++)
-        if (!marey_table_cell(table, row, column).is_null)
-            return false;
-    return true;
-}
-
-/* "train.py:12(forward)"; of a line its number, of a function the one it begins with. */
-static void put_place(marey_table *into, const marey_table *table, size_t row, const char *which)
-{
-    char file[32], line[32];
-    struct marey__buf text = {0};
-    const bool is_other = strcmp(which, "function") != 0;
-    snprintf(file, sizeof file, "%s%s", is_other ? which : "", is_other ? "_file" : "file");
-    snprintf(line, sizeof line, "%s%s", is_other ? which : "", is_other ? "_line" : "line");
-    const struct marey_cell name = marey__cell_of(table, row, which);
-    if (name.is_null) {
-        marey_table_null(into);
-        return;
-    }
-    marey__call_place(&text, marey__cell_of(table, row, file).as.text,
-                      marey__cell_of(table, row, line).as.u64, name.as.text, name.len);
-    marey_table_text(into, text.data != NULL ? text.data : "", text.len);
-    marey__buf_fini(&text);
-}
 
 /* Functions that are only on the way to others have no time of their own: a few rows are of those that have. */
 static size_t rows_to_draw(const struct answer *answer, const marey_table *table)
@@ -107,24 +62,10 @@ static size_t rows_to_draw(const struct answer *answer, const marey_table *table
     return n_own;
 }
 
-static marey_status put_table(struct answer *answer, const struct shown *how)
+static marey_status put_table(struct answer *answer, const struct marey__function_table *how)
 {
-    const marey_table *const table = answer->report->tables[how->table];
-    const size_t n = marey_table_n_rows(table), n_drawn = rows_to_draw(answer, table);
-    MAREY_TRY(marey__lines_end(&answer->lines));
-    if (how->title != NULL)
-        marey__buf_printf(&answer->lines.line, "%s%s%s\n", marey__style(&answer->lines, DIM),
-                          how->title, marey__style(&answer->lines, PLAIN));
-    if (n == 0)
-        marey__buf_puts(&answer->lines.line, "(nothing of the kind)\n");
-    MAREY_TRY(marey__buf_to_stream(&answer->lines.line, answer->lines.out));
-    if (n == 0)
-        return MAREY_OK;
-    const struct marey__function_table drawn = {.columns = how->columns,
-                                                .places = how->places,
-                                                .is_hidden = is_hidden,
-                                                .put_place = put_place};
-    return marey__function_table_put(&drawn, table, n_drawn, &answer->options->text,
+    const marey_table *const table = marey_report_table(answer->report, how->table);
+    return marey__function_table_put(how, table, rows_to_draw(answer, table), &answer->options->text,
                                      !answer->options->is_short, &answer->lines);
 }
 
@@ -264,15 +205,7 @@ static marey_status put_audits(struct answer *answer)
 
 /* ---- the whole ---- */
 
-static const struct shown *find_shown(const struct answer *answer, const char *name)
-{
-    for (size_t i = 0; i < MAREY__COUNT_OF(shown); i++)
-        if (strcmp(marey_table_name(answer->report->tables[shown[i].table]), name) == 0)
-            return &shown[i];
-    return strcmp(name, "audit") == 0 ? &shown_audit : NULL;
-}
-
-static marey_status put_all(struct answer *answer, const struct shown *how)
+static marey_status put_all(struct answer *answer, const struct marey__function_table *how)
 {
     if (answer->options->is_short) {
         marey__buf_printf(&answer->lines.line, "\n%sSamples%s  ",
@@ -280,7 +213,7 @@ static marey_status put_all(struct answer *answer, const struct shown *how)
     }
     MAREY_TRY(put_totals(answer));
     MAREY_TRY(put_audits(answer));
-    if (how != NULL && how->table == MAREY__SAMPLES_AUDIT)
+    if (how == &shown_audit)
         MAREY_TRY(put_audit_table(answer));
     else
         MAREY_TRY(put_table(answer, how != NULL ? how : &shown[0]));
@@ -298,7 +231,10 @@ marey_status marey__samples_text(const marey_report *report,
         .lines = {.out = out, .has_color = options->text.color},
     };
     const char *const wanted = options->table;
-    const struct shown *const how = wanted != NULL ? find_shown(&answer, wanted) : NULL;
+    const struct marey__function_table *const how = wanted == NULL ? NULL
+                                                    : strcmp(wanted, "audit") == 0
+                                                        ? &shown_audit
+                                                        : marey__function_table_find(shown, wanted);
     if (wanted != NULL && how == NULL)
         return marey__fail(MAREY_EINVAL, "there is no table '%s' of samples to be drawn", wanted);
     return marey__lines_close(&answer.lines, put_all(&answer, how));

@@ -327,27 +327,32 @@ const char *marey__axis_number(double value, char into[24]);
 /* How wide a text will be about, in pixels. */
 double marey__text_pixels(const char *text);
 
-/* How a table of functions is shown on a terminal: function_table.c. */
+/* ---- function_table.c: tables of functions on a terminal ---- */
 
-enum { MAREY__FUNCTION_TABLE_COLUMNS = 16, MAREY__FUNCTION_TABLE_PLACES = 3 };
-
-/* function_table.c: a copy of a cell, appended to `into`. */
+/* A copy of a cell, appended to `into`. */
 void marey__table_copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column);
 
+/* Numbers first, without columns that say nothing; then functions, each made of several columns. */
 struct marey__function_table {
-    /* NULL behind the last unless there are as many as fit: columns of the table, and prefixes of functions ("caller"). */
-    const char *const *columns, *const *places;
-    /* Whether a column is empty in these rows, as that of ranks where there are none. */
-    bool (*is_hidden)(const marey_table *table, const char *name, size_t n_rows);
-    void (*put_place)(marey_table *into, const marey_table *table, size_t row, const char *which);
+    const char *table, *title; /* of a report; the line above it, NULL: none */
+    const char *columns[12],
+        *places[4]; /* the latter: prefixes of the columns, "caller"; NULL behind the last */
 };
-
-/* The first `n_rows`; with `shows_rest`, of how many these are. */
+/* That of a table; NULL: there is none. The list ends with an empty one. */
+const struct marey__function_table *
+marey__function_table_find(const struct marey__function_table *list, const char *table);
+/* An empty line and the first `n_rows`; with `shows_rest`, of how many these are. */
 MAREY_WARN_UNUSED marey_status marey__function_table_put(const struct marey__function_table *how,
                                                          const marey_table *table, size_t n_rows,
                                                          const struct marey_text_options *options,
                                                          bool shows_rest, struct marey__lines *lines);
 
+/*
+ * A function with its arguments, as profilers call it: "dot(a:int)"; of a method "Class.method(a:int)", of its __init__
+ * "Class(a:int)". One that is not signed has only its name.
+ */
+void marey__call_label_of(struct marey__buf *label, const char *name, const char *text,
+                          bool is_signed);
 /* A function as pstats writes it: "dot.py:7(dot)", "{built-in method builtins.len}". */
 void marey__call_place(struct marey__buf *text, const char *file, uint64_t line, const char *label,
                        size_t len);
