@@ -34,6 +34,10 @@ struct marey__request {
     const struct marey_report_options *options; /* never NULL */
 };
 
+/* Puts it into its lines, in one format; what is below present/draw/internal.h sees into it. */
+struct marey__answer;
+typedef marey_status marey__put_answer(struct marey__answer *answer);
+
 struct marey__analysis {
     struct marey_analysis about;
     /* Checks settings further than by their kinds, before anything is read. NULL: none needs it. */
@@ -45,18 +49,15 @@ struct marey__analysis {
     marey_status (*make)(marey_report *report, const struct marey__request *request);
     void (*destroy)(void *data);
     /* NULL: each table is drawn below its line of help. `draws_tables`: also a single one, options->table. */
-    marey_status (*text)(const marey_report *report, const struct marey_write_options *options,
-                         FILE *out);
+    marey__put_answer *text;
     bool draws_tables;
     bool sorts_csv; /* its setting "sort" is a column, and CSV of each table is sorted by it */
     /* NULL: an object of all tables up to the notes. */
-    marey_status (*json)(const marey_report *report, const struct marey_write_options *options,
-                         FILE *out);
+    marey__put_answer *json;
     /* Other formats, and Markdown that is not just the tables; an empty one after the last. NULL: none. */
     const struct marey__report_format {
         const char *name;
-        marey_status (*write)(const marey_report *report, const struct marey_write_options *options,
-                              FILE *out);
+        marey__put_answer *put;
     } * formats;
     bool reads_paths; /* any path by itself, and no recordings */
     /* Whether it makes a report of this file of another tool. NULL: of recordings, or `reads_paths`. */

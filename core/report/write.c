@@ -54,56 +54,49 @@ marey_status marey__report_draw(struct marey__lines *lines, const struct marey__
     return marey__lines_end(lines);
 }
 
-static marey_status draw_table(struct marey__lines *lines, const marey_table *table,
-                               const char *title, const struct marey_write_options *options)
+static marey_status draw_table(struct marey__answer *answer, const marey_table *table,
+                               const char *title)
 {
     const struct marey__report_view view = {.table = table,
                                             .title = title,
                                             .n_rows = marey_table_n_rows(table),
-                                            .options = options,
+                                            .options = answer->options,
                                             .hides = is_empty};
     if (view.n_rows != 0)
-        return marey__report_draw(lines, &view);
-    marey__buf_printf(&lines->line, "No %s.", marey_table_name(table));
-    return marey__lines_end(lines);
+        return marey__report_draw(&answer->lines, &view);
+    marey__buf_printf(&answer->lines.line, "No %s.", marey_table_name(table));
+    return marey__lines_end(&answer->lines);
 }
 
-static marey_status draw_all(const marey_report *report, const struct marey_write_options *options,
-                             struct marey__lines *lines)
+static marey_status draw_all(struct marey__answer *answer)
 {
+    const marey_report *const report = answer->report;
     const struct marey_analysis *const about = &report->analysis->about;
     const marey_table *const notes = marey__report_notes(report);
     for (size_t i = 0; i < about->n_tables; i++) {
         const marey_table *const table = report->tables[i];
         if (table == NULL || table == notes || marey_table_n_rows(table) == 0)
             continue;
-        MAREY_TRY(draw_table(lines, table, about->tables[i].help, options));
-        MAREY_TRY(marey__lines_end(lines));
+        MAREY_TRY(draw_table(answer, table, about->tables[i].help));
+        MAREY_TRY(marey__lines_end(&answer->lines));
     }
-    return notes != NULL ? marey__lines_put_notes(lines, notes) : MAREY_OK;
+    return notes != NULL ? marey__lines_put_notes(&answer->lines, notes) : MAREY_OK;
 }
 
-static marey_status draw_list(const marey_report *report, const struct marey_write_options *options,
-                              struct marey__lines *lines)
+static marey_status put_text(struct marey__answer *answer)
 {
-    for (const char *name = options->table; *name != '\0';) {
-        const size_t len = strcspn(name, ",");
-        const marey_table *const table = marey__report_table(report, name, len);
-        MAREY_TRY(draw_table(lines, table, marey_table_name(table), options));
-        name += len + (name[len] == ',');
+    const struct marey__analysis *const analysis = answer->report->analysis;
+    const char *name = answer->options->table;
+    if (analysis->text != NULL && (name == NULL || analysis->draws_tables))
+        return analysis->text(answer);
+    if (name == NULL)
+        return draw_all(answer);
+    for (size_t len; *name != '\0'; name += len + (name[len] == ',')) {
+        len = strcspn(name, ",");
+        const marey_table *const table = marey__report_table(answer->report, name, len);
+        MAREY_TRY(draw_table(answer, table, marey_table_name(table)));
     }
     return MAREY_OK;
-}
-
-static marey_status write_text(const marey_report *report,
-                               const struct marey_write_options *options, FILE *out)
-{
-    const struct marey__analysis *const analysis = report->analysis;
-    if (analysis->text != NULL && (options->table == NULL || analysis->draws_tables))
-        return analysis->text(report, options, out);
-    struct marey__lines lines = {.out = out, .has_color = options->text.color};
-    return marey__lines_close(&lines, options->table != NULL ? draw_list(report, options, &lines)
-                                                             : draw_all(report, options, &lines));
 }
 
 /* ---- other formats ---- */
@@ -123,22 +116,21 @@ static marey_status unknown_table(const marey_report *report, const char *name, 
 }
 
 /* Tables after the notes are for other presenters. */
-static marey_status write_json(const marey_report *report,
-                               const struct marey_write_options *options, FILE *out)
+static marey_status put_json(struct marey__answer *answer)
 {
-    const struct marey_analysis *const about = &report->analysis->about;
+    const marey_report *const report = answer->report;
     const marey_table *const notes = marey__report_notes(report);
     size_t n = 0;
     if (report->analysis->json != NULL)
-        return report->analysis->json(report, options, out);
-    while (n < about->n_tables && report->tables[n] != notes)
+        return report->analysis->json(answer);
+    while (n < report->analysis->about.n_tables && report->tables[n] != notes)
         n++;
-    return marey__json_report(report->tables, n, notes, out);
+    return marey__json_report(report->tables, n, notes, answer->lines.out);
 }
 
 /* One table: the first that settings ask for, unless the options name one. */
-static marey_status write_csv(const marey_report *report, const struct marey_write_options *options,
-                              const char *name, FILE *out)
+static marey_status put_csv(const marey_report *report, const struct marey_write_options *options,
+                            const char *name, FILE *out)
 {
     marey_table *const table =
         marey__report_table(report, name, options->table != NULL ? strlen(name) : strcspn(name, ","));
@@ -149,57 +141,63 @@ static marey_status write_csv(const marey_report *report, const struct marey_wri
     return marey__csv_rows(table, options->limit != 0 ? options->limit : SIZE_MAX, out);
 }
 
-static marey_status write_markdown(const marey_report *report,
-                                   const struct marey_write_options *wants, FILE *out)
+static marey_status put_markdown(struct marey__answer *answer)
 {
-    const struct marey_analysis *const about = &report->analysis->about;
-    struct marey__buf text = {0};
+    const struct marey_analysis *const about = &answer->report->analysis->about;
+    const struct marey_write_options *const wants = answer->options;
+    struct marey__buf *const text = &answer->lines.line;
     for (size_t i = 0; i < about->n_tables; i++) {
-        const marey_table *const one = report->tables[i];
+        const marey_table *const one = answer->report->tables[i];
         if (one == NULL || marey_table_n_rows(one) == 0 ||
             (wants->table != NULL && !marey__is_listed(wants->table, marey_table_name(one))))
             continue;
-        marey__buf_printf(&text, "## %s\n\n", marey_table_name(one));
-        marey__markdown_table(&text, one, wants->limit, wants->text.unit);
-        marey__buf_puts(&text, "\n");
+        marey__buf_printf(text, "## %s\n\n", marey_table_name(one));
+        marey__markdown_table(text, one, wants->limit, wants->text.unit);
+        marey__buf_puts(text, "\n");
     }
-    marey_status status = marey__buf_to_stream(&text, out);
-    marey__buf_fini(&text);
-    if (status == MAREY_OK && fflush(out) != 0)
-        status = marey__fail_errno("write the report");
-    return status;
+    return marey__buf_to_stream(text, answer->lines.out);
 }
 
 /* ---- all ---- */
 
+static marey_status write(const marey_report *report, const struct marey_write_options *options,
+                          FILE *out, marey__put_answer *put)
+{
+    struct marey__answer answer = {.report = report,
+                                   .options = options,
+                                   .lines = {.out = out, .has_color = options->text.color != 0}};
+    return marey__lines_close(&answer.lines, put(&answer));
+}
+
 marey_status marey_report_write(const marey_report *report, const char *format,
                                 const struct marey_write_options *options, FILE *out)
 {
+    static const struct marey__report_format formats[] = {
+        {"text", put_text}, {"json", put_json}, {"markdown", put_markdown}, {0}};
     struct marey_write_options wants = options != NULL ? *options : (struct marey_write_options){0};
     const bool is_csv = strcmp(format, "csv") == 0;
-    for (const struct marey__report_format *own = report->analysis->formats;
-         own != NULL && own->name != NULL; own++)
-        if (strcmp(own->name, format) == 0)
-            return own->write(report, &wants, out);
+    const struct marey__report_format *own = report->analysis->formats, *known = formats;
+    while (own != NULL && own->name != NULL && strcmp(own->name, format) != 0)
+        own++;
+    if (own != NULL && own->name != NULL)
+        return write(report, &wants, out, own->put);
     const bool is_one = is_csv || (wants.is_short && strcmp(format, "markdown") == 0);
     if (wants.table == NULL)
         wants.table = report->table;
     if (wants.table == NULL && is_one)
         wants.table = report->csv != NULL ? report->csv : report->analysis->about.csv;
     if (is_csv)
-        return write_csv(report, &wants, wants.table, out);
+        return put_csv(report, &wants, wants.table, out);
     for (const char *name = wants.table; name != NULL && *name != '\0';) {
         const size_t len = strcspn(name, ",");
         if (marey__report_table(report, name, len) == NULL)
             return unknown_table(report, name, len);
         name += len + (name[len] == ',');
     }
-    if (strcmp(format, "text") == 0)
-        return write_text(report, &wants, out);
-    if (strcmp(format, "json") == 0)
-        return write_json(report, &wants, out);
-    if (strcmp(format, "markdown") == 0)
-        return write_markdown(report, &wants, out);
-    return marey__fail(MAREY_EINVAL,
-                       "a report is written as text, json, csv or markdown, not as %s", format);
+    while (known->name != NULL && strcmp(known->name, format) != 0)
+        known++;
+    return known->name != NULL
+               ? write(report, &wants, out, known->put)
+               : marey__fail(MAREY_EINVAL,
+                             "a report is written as text, json, csv or markdown, not as %s", format);
 }

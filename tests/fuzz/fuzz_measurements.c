@@ -26,12 +26,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     (void)marey__scaling_csv_kind((const char *)data + 1, size - 1);
-    const struct marey__scaling_reading reading = {.runs = &runs, .options = &options, .n_jobs = 1};
+    const struct marey__scaling_reading reading = {
+        .runs = &runs, .options = &options, .name = "fuzzed", .n_jobs = 1};
     if (marey__bytes_open_memory(data + 1, size - 1, &bytes) == MAREY_OK) {
         marey__bytes_cut(bytes, data[0]);
         const marey_status status = marey__measurements_read(&m, bytes, "fuzzed");
         MAREY_ASSERT(status == MAREY_OK || status == MAREY_EFORMAT);
-        MAREY_ASSERT(marey__measurements_add(&reading, &m, "fuzzed") == MAREY_OK);
+        MAREY_ASSERT(marey__measurements_add(&reading, &m) == MAREY_OK);
         for (size_t i = 0; i < runs.n; i++)
             check(&runs.list[i]);
         marey__bytes_close(bytes);

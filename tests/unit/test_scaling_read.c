@@ -95,7 +95,7 @@ static marey_status read_into(struct marey__scaling_runs *runs, const struct scr
     char path[192];
     const struct marey__scaling_read_options options = {.n_jobs = 1};
     snprintf(path, sizeof path, "%s/%s", s->folder, name);
-    return marey__scaling_runs_read(runs, path, &options);
+    return marey__scaling_runs_read(runs, path, false, &options);
 }
 
 static struct marey__scaling_runs *read_path(const struct scratch *s, const char *name)
@@ -391,7 +391,7 @@ static void the_options_win(void **state)
     write_text(s, "m.csv", long_form);
     snprintf(path, sizeof path, "%s/m.csv", s->folder);
     runs = runs_create();
-    assert_int_equal(marey__scaling_runs_read(runs, path, &options), MAREY_OK);
+    assert_int_equal(marey__scaling_runs_read(runs, path, false, &options), MAREY_OK);
     const struct marey__scaling_run *run = &runs->list[0];
     assert_string_equal(run->experiment, "own");
     assert_string_equal(run->strategy, "fsdp");
@@ -410,7 +410,19 @@ static void write_itwinai(const struct scratch *s)
                "\"user_annotation\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 9}]}");
 }
 
-static void files_of_itwinai_are_left_to_the_caller(void **state)
+/* As marey.itwinai does. */
+static marey_status convert(void *ctx, const char *command, const char *from, const char *csv)
+{
+    FILE *out = fopen(csv, "w");
+    assert_non_null(out);
+    fputs("workers,epoch_time_s\n8,1.25\n", out);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(command, "measurements");
+    assert_string_equal(from, ctx);
+    return MAREY_OK;
+}
+
+static void files_of_itwinai_are_converted(void **state)
 {
     const struct scratch *s = *state;
     static const char *const headers[] = {
@@ -419,19 +431,18 @@ static void files_of_itwinai_are_left_to_the_caller(void **state)
         ",name,self_cuda_time_total,strategy,num_gpus\n"};
     char path[256];
     for (size_t i = 0; i < MAREY__COUNT_OF(headers); i++) {
-        int has_itwinai = 0;
-        struct marey__scaling_runs *runs = NULL;
-        runs = runs_create();
+        struct marey__scaling_runs *runs = runs_create();
         write_text(s, "one.csv", headers[i]);
         snprintf(path, sizeof path, "%s/one.csv", s->folder);
         assert_int_equal(
-            marey__scaling_runs_read(runs, path, &(struct marey__scaling_read_options){0}),
+            marey__scaling_runs_read(runs, path, false, &(struct marey__scaling_read_options){0}),
             MAREY_EFORMAT);
         assert_non_null(strstr(marey_last_error(), "marey.itwinai"));
-        const struct marey__scaling_read_options wants = {.has_itwinai = &has_itwinai};
-        assert_int_equal(marey__scaling_runs_read(runs, path, &wants), MAREY_OK);
-        assert_int_equal(has_itwinai, 1);
-        assert_int_equal(runs->n, 0);
+        const struct marey__scaling_read_options wants = {.convert = convert, .convert_ctx = path};
+        assert_int_equal(marey__scaling_runs_read(runs, path, false, &wants), MAREY_OK);
+        assert_int_equal(runs->n, 1);
+        assert_int_equal(runs->list[0].workers, 8);
+        assert_string_equal(runs->list[0].name, path);
         runs_destroy(runs);
     }
 }
@@ -441,16 +452,15 @@ static void the_rest_of_a_folder_with_files_of_itwinai_is_read(void **state)
 {
     const struct scratch *s = *state;
     char path[256];
-    int has_itwinai = 0;
-    const struct marey__scaling_read_options wants = {.has_itwinai = &has_itwinai};
+    const struct marey__scaling_read_options wants = {.convert = convert, .convert_ctx = path};
     struct marey__scaling_runs *runs = runs_create();
     write_itwinai(s);
     write_text(s, "old/more.csv", "workers,epoch_time_s\n4,2.5\n");
     snprintf(path, sizeof path, "%s/old", s->folder);
-    assert_int_equal(marey__scaling_runs_read(runs, path, &wants), MAREY_OK);
-    assert_int_equal(has_itwinai, 1);
-    assert_int_equal(runs->n, 1);
+    assert_int_equal(marey__scaling_runs_read(runs, path, false, &wants), MAREY_OK);
+    assert_int_equal(runs->n, 2);
     assert_int_equal(runs->list[0].workers, 4);
+    assert_int_equal(runs->list[1].workers, 8);
     expect_note(runs, "torch-traces, which lies beside");
     runs_destroy(runs);
 }
@@ -512,7 +522,7 @@ int main(void)
         SCRATCH_TEST(power_of_some_ranks_is_no_energy),
         SCRATCH_TEST(the_wide_form_is_read_and_epochs_that_begin_anew_are_repeats),
         SCRATCH_TEST(the_options_win),
-        SCRATCH_TEST(files_of_itwinai_are_left_to_the_caller),
+        SCRATCH_TEST(files_of_itwinai_are_converted),
         SCRATCH_TEST(the_rest_of_a_folder_with_files_of_itwinai_is_read),
         SCRATCH_TEST(a_row_may_be_a_note),
         SCRATCH_TEST(without_memory_nothing_is_left),

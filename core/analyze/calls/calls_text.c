@@ -31,16 +31,11 @@ static const struct marey__function_table shown[] = {
     {0},
 };
 
-struct answer {
-    const struct marey__calls_report *report;
-    const struct marey_write_options *options;
-    struct marey__lines lines;
-};
-
 /* ---- the whole ---- */
 
-static marey_status put_totals(struct answer *answer)
+static marey_status put_totals(struct marey__answer *answer)
 {
+    const struct marey__calls_report *const report = answer->report->data;
     const marey_table *const totals = answer->report->tables[MAREY__CALLS_TOTALS];
     struct marey__buf *const line = &answer->lines.line;
     const uint64_t calls = marey__cell_of(totals, 0, "calls").as.u64,
@@ -48,10 +43,10 @@ static marey_status put_totals(struct answer *answer)
     const struct marey_cell cost = marey__cell_of(totals, 0, "cost_per_call_ns");
     const char *const timer = marey__cell_of(totals, 0, "timer").as.text;
     marey__buf_puts(line, marey__style(&answer->lines, BOLD));
-    if (answer->report->calls.from_samples)
+    if (report->calls.from_samples)
         marey__buf_puts(line, "samples");
     else
-        marey__text_count_of(line, calls, answer->report->calls.from_ranges ? "range" : "call");
+        marey__text_count_of(line, calls, report->calls.from_ranges ? "range" : "call");
     marey__buf_puts(line, marey__style(&answer->lines, PLAIN));
     if (primitive != calls) {
         marey__buf_puts(line, " (");
@@ -72,35 +67,22 @@ static marey_status put_totals(struct answer *answer)
         marey__text_duration(line, cost.as.f64, NULL);
         marey__buf_puts(line, ", ");
         marey__text_duration(line, cost.as.f64 * (double)calls, NULL);
-        marey__buf_puts(line, answer->report->subtracted_ns != 0
-                                  ? " in all"
-                                  : " in all, which is in these times");
+        marey__buf_puts(line, report->subtracted_ns != 0 ? " in all"
+                                                         : " in all, which is in these times");
     }
     return marey__lines_end(&answer->lines);
 }
 
-static marey_status put_all(struct answer *answer, const marey_table *table,
-                            const struct marey__function_table *how)
+marey_status marey__calls_text(struct marey__answer *answer)
 {
-    const size_t n = marey_table_n_rows(table), limit = answer->options->limit;
+    const char *const wanted = answer->options->table != NULL ? answer->options->table : "functions";
+    const struct marey__function_table *const how = marey__function_table_find(shown, wanted);
+    const marey_table *const table = marey_report_table(answer->report, wanted);
+    const size_t n = table != NULL ? marey_table_n_rows(table) : 0, limit = answer->options->limit;
+    if (how == NULL)
+        return marey__fail(MAREY_EINVAL, "there is no table '%s' of calls to be drawn", wanted);
     MAREY_TRY(put_totals(answer));
     MAREY_TRY(marey__function_table_put(how, table, limit != 0 ? MAREY__MIN(n, limit) : n,
                                         &answer->options->text, true, &answer->lines));
     return marey__lines_put_notes_apart(&answer->lines, answer->report->tables[MAREY__CALLS_NOTES]);
-}
-
-marey_status marey__calls_text(const marey_report *report,
-                               const struct marey_write_options *options, FILE *out)
-{
-    const char *const wanted = options->table != NULL ? options->table : "functions";
-    const struct marey__function_table *const how = marey__function_table_find(shown, wanted);
-    struct answer answer = {
-        .report = report->data,
-        .options = options,
-        .lines = {.out = out, .has_color = options->text.color},
-    };
-    if (how == NULL)
-        return marey__fail(MAREY_EINVAL, "there is no table '%s' of calls to be drawn", wanted);
-    return marey__lines_close(&answer.lines,
-                              put_all(&answer, marey_report_table(report, wanted), how));
 }

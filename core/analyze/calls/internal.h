@@ -228,9 +228,7 @@ struct marey__calls_report {
     marey_table *const *tables; /* of the report, by enum marey__calls_table */
 };
 /* calls_text.c */
-MAREY_WARN_UNUSED marey_status marey__calls_text(const marey_report *report,
-                                                 const struct marey_write_options *options,
-                                                 FILE *out);
+marey__put_answer marey__calls_text;
 
 /* ---- calls_tables.c, calls_paths.c ---- */
 

@@ -10,13 +10,7 @@
 
 enum { MAX_ONLY = 10 };
 
-struct answer {
-    const marey_report *report;
-    const struct marey_write_options *options;
-    struct marey__lines lines;
-};
-
-static marey_table *table_of(const struct answer *answer, enum marey__comparison_table table)
+static marey_table *table_of(const struct marey__answer *answer, enum marey__comparison_table table)
 {
     return answer->report->tables[table];
 }
@@ -184,13 +178,13 @@ struct drawing {
     marey_table *drawn;
 };
 
-static size_t n_shown(const struct answer *answer, enum marey__comparison_table table)
+static size_t n_shown(const struct marey__answer *answer, enum marey__comparison_table table)
 {
     const size_t n = marey_table_n_rows(table_of(answer, table));
     return answer->options->limit != 0 && answer->options->limit < n ? answer->options->limit : n;
 }
 
-static marey_status fill_drawing(struct answer *answer, struct drawing *drawing)
+static marey_status fill_drawing(struct marey__answer *answer, struct drawing *drawing)
 {
     const marey_table *const first = table_of(answer, drawing->first), *const table = table_of(
                                                                            answer, drawing->table);
@@ -205,10 +199,10 @@ static marey_status fill_drawing(struct answer *answer, struct drawing *drawing)
     return failed ? marey__no_memory() : marey_table_status(drawing->drawn);
 }
 
-typedef marey_status drawer(struct answer *answer, const marey_table *drawn);
+typedef marey_status drawer(struct marey__answer *answer, const marey_table *drawn);
 
 /* Each table that has rows, with an empty line after it. */
-static marey_status draw_tables(struct answer *answer, drawer *draw)
+static marey_status draw_tables(struct marey__answer *answer, drawer *draw)
 {
     const bool has_iteration = marey_table_n_rows(table_of(answer, MAREY__COMPARED_ITERATION)) != 0,
                has_wall = marey_table_n_rows(table_of(answer, MAREY__COMPARED_PROGRAM)) != 0;
@@ -234,7 +228,7 @@ static marey_status draw_tables(struct answer *answer, drawer *draw)
 
 /* ---- notes below the tables ---- */
 
-static marey_status put_below(struct answer *answer, const char *bullet, const char *style,
+static marey_status put_below(struct marey__answer *answer, const char *bullet, const char *style,
                               const char *plain)
 {
     const marey_table *only = table_of(answer, MAREY__COMPARED_ONLY),
@@ -276,14 +270,14 @@ static marey_status put_below(struct answer *answer, const char *bullet, const c
 
 /* ---- text ---- */
 
-static marey_status draw_text(struct answer *answer, const marey_table *drawn)
+static marey_status draw_text(struct marey__answer *answer, const marey_table *drawn)
 {
     const struct marey__text_view view = {
         .table = drawn, .options = answer->options->text, .n_rows = marey_table_n_rows(drawn)};
     return marey__text_draw(&view, answer->lines.out);
 }
 
-static marey_status put_text(struct answer *answer)
+marey_status marey__compare_text(struct marey__answer *answer)
 {
     marey__buf_puts(&answer->lines.line, marey__style(&answer->lines, BOLD));
     marey__compare_sentence(answer->report, &answer->lines.line);
@@ -296,13 +290,13 @@ static marey_status put_text(struct answer *answer)
 
 /* ---- Markdown ---- */
 
-static marey_status draw_markdown(struct answer *answer, const marey_table *drawn)
+static marey_status draw_markdown(struct marey__answer *answer, const marey_table *drawn)
 {
     marey__markdown_table(&answer->lines.line, drawn, 0, answer->options->text.unit);
     return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
 }
 
-static marey_status put_markdown(struct answer *answer)
+marey_status marey__compare_markdown(struct marey__answer *answer)
 {
     marey__buf_puts(&answer->lines.line, "**");
     marey__compare_sentence(answer->report, &answer->lines.line);
@@ -314,7 +308,7 @@ static marey_status put_markdown(struct answer *answer)
 
 /* ---- JSON ---- */
 
-static marey_status put_json(struct answer *answer)
+marey_status marey__compare_json(struct marey__answer *answer)
 {
     const marey_table *warnings = table_of(answer, MAREY__COMPARED_WARNINGS),
                       *iteration = table_of(answer, MAREY__COMPARED_ITERATION);
@@ -335,35 +329,4 @@ static marey_status put_json(struct answer *answer)
             MAREY_TRY(marey__json_named_rows(line, answer->report->tables[t], answer->lines.out));
     marey__json_last_texts(line, warnings);
     return marey__buf_to_stream(line, answer->lines.out);
-}
-
-/* ---- all of them ---- */
-
-typedef marey_status putter(struct answer *answer);
-
-static marey_status put_answer(const marey_report *report,
-                               const struct marey_write_options *options, FILE *out, putter *put)
-{
-    struct answer answer = {.report = report,
-                            .options = options,
-                            .lines = {.out = out, .has_color = options->text.color != 0}};
-    return marey__lines_close(&answer.lines, put(&answer));
-}
-
-marey_status marey__compare_text(const marey_report *report,
-                                 const struct marey_write_options *options, FILE *out)
-{
-    return put_answer(report, options, out, put_text);
-}
-
-marey_status marey__compare_markdown(const marey_report *report,
-                                     const struct marey_write_options *options, FILE *out)
-{
-    return put_answer(report, options, out, put_markdown);
-}
-
-marey_status marey__compare_json(const marey_report *report,
-                                 const struct marey_write_options *options, FILE *out)
-{
-    return put_answer(report, options, out, put_json);
 }

@@ -241,8 +241,6 @@ extern const struct marey_table_definition marey__compare_tables[MAREY__N_COMPAR
 
 /* The sentence that a comparison comes to. */
 void marey__compare_sentence(const marey_report *report, struct marey__buf *line);
-typedef marey_status marey__compare_format(const marey_report *report,
-                                           const struct marey_write_options *options, FILE *out);
-marey__compare_format marey__compare_text, marey__compare_markdown, marey__compare_json;
+marey__put_answer marey__compare_text, marey__compare_markdown, marey__compare_json;
 
 #endif

@@ -19,27 +19,26 @@ enum {
     MAX_LETTERS = 32,  /* of a name of these */
 };
 
-struct answer {
-    const marey_report *report;
-    const struct marey__breakdown_facts *facts;
-    struct marey_text_options options;
-    struct marey__lines lines;
-};
+static const struct marey__breakdown_facts *facts_of(const struct marey__answer *answer)
+{
+    return answer->report->data;
+}
 
-static const marey_table *table_of(const struct answer *answer, enum marey__breakdown_table which)
+static const marey_table *table_of(const struct marey__answer *answer,
+                                   enum marey__breakdown_table which)
 {
     return answer->report->tables[which];
 }
 
 /* Whether a row of devices has the window of the first line. */
-static bool is_of_window(const struct answer *answer, const marey_table *devices, size_t row)
+static bool is_of_window(const struct marey__answer *answer, const marey_table *devices, size_t row)
 {
     const char *const steps = marey__window_names[MAREY__WINDOW_STEPS];
     const bool is_steps = strcmp(marey__cell_of(devices, row, "window").as.text, steps) == 0;
-    return is_steps == (answer->facts->window == MAREY__WINDOW_STEPS);
+    return is_steps == (facts_of(answer)->window == MAREY__WINDOW_STEPS);
 }
 
-static marey_status draw(struct answer *answer, const struct marey__text_view *view)
+static marey_status draw(struct marey__answer *answer, const struct marey__text_view *view)
 {
     MAREY_TRY(marey__text_draw(view, answer->lines.out));
     return marey__lines_end(&answer->lines);
@@ -47,11 +46,11 @@ static marey_status draw(struct answer *answer, const struct marey__text_view *v
 
 /* ---- the first lines ---- */
 
-static marey_status put_first_line(struct answer *answer)
+static marey_status put_first_line(struct marey__answer *answer)
 {
     struct marey__buf *const line = &answer->lines.line;
     const marey_table *const summary = table_of(answer, MAREY__BREAKDOWN_SUMMARY);
-    const char *const unit = answer->options.unit;
+    const char *const unit = answer->options->text.unit;
     marey__buf_puts(line, marey__style(&answer->lines, BOLD));
     for (size_t row = 0; row < marey_table_n_rows(summary); row++) {
         const struct marey_cell share = marey__cell_of(summary, row, "share"),
@@ -75,7 +74,7 @@ static marey_status put_first_line(struct answer *answer)
 }
 
 /* How many devices, and which time. */
-static marey_status put_second_line(struct answer *answer)
+static marey_status put_second_line(struct marey__answer *answer)
 {
     struct marey__buf *const line = &answer->lines.line;
     const marey_table *const devices = table_of(answer, MAREY__BREAKDOWN_DEVICES);
@@ -89,7 +88,7 @@ static marey_status put_second_line(struct answer *answer)
         marey__text_count_of(line, n_gpus, "GPU");
     if (n_hosts != 0)
         marey__text_count_of(line, n_hosts, "process");
-    marey__buf_puts(line, answer->facts->window == MAREY__WINDOW_STEPS ? ", all steps"
+    marey__buf_puts(line, facts_of(answer)->window == MAREY__WINDOW_STEPS ? ", all steps"
                           : n_gpus != 0 ? ", first GPU activity to last"
                                         : ", first event to last");
     marey__buf_puts(line, "; other: exposed copies and idle\n");
@@ -159,7 +158,7 @@ static void draw_row(marey_table *drawn, const marey_table *from, size_t row, bo
                     !concurrency.is_null);
 }
 
-static marey_status put_more(struct answer *answer, size_t n_more)
+static marey_status put_more(struct marey__answer *answer, size_t n_more)
 {
     if (n_more == 0)
         return MAREY_OK;
@@ -192,7 +191,8 @@ static void choose_columns(struct marey_column columns[N_DRAWN], const char *hid
 }
 
 /* `label`: the title of the first column; NULL: no such column. With many devices only one window is drawn. */
-static marey_status draw_devices(struct answer *answer, const marey_table *from, const char *label)
+static marey_status draw_devices(struct marey__answer *answer, const marey_table *from,
+                                 const char *label)
 {
     struct marey_column columns[N_DRAWN];
     const char *hide[N_DRAWN + 1];
@@ -200,7 +200,7 @@ static marey_status draw_devices(struct answer *answer, const marey_table *from,
     const bool has_all = label != NULL || marey_table_n_rows(from) <= MAX_BOTH_WINDOWS;
     size_t n_more = 0;
     memcpy(columns, drawn_columns, sizeof columns);
-    choose_columns(columns, hide, label, answer->options.width);
+    choose_columns(columns, hide, label, answer->options->text.width);
     MAREY_TRY(marey_table_create("drawn", columns, N_DRAWN, &drawn));
     for (size_t row = 0; row < marey_table_n_rows(from); row++) {
         if (!has_all && !is_of_window(answer, from, row))
@@ -211,8 +211,10 @@ static marey_status draw_devices(struct answer *answer, const marey_table *from,
             n_more++;
     }
     marey_status status = marey_table_status(drawn);
-    const struct marey__text_view view = {
-        .table = drawn, .options = answer->options, .n_rows = marey_table_n_rows(drawn), .hide = hide};
+    const struct marey__text_view view = {.table = drawn,
+                                          .options = answer->options->text,
+                                          .n_rows = marey_table_n_rows(drawn),
+                                          .hide = hide};
     if (status == MAREY_OK)
         status = marey__text_draw(&view, answer->lines.out);
     marey_table_destroy(drawn);
@@ -322,7 +324,7 @@ static void fill_idle(marey_table *table, const struct reasons *reasons)
     marey__sort_by(table, "ns", 1);
 }
 
-static marey_status draw_reasons(struct answer *answer, struct reasons *reasons)
+static marey_status draw_reasons(struct marey__answer *answer, struct reasons *reasons)
 {
     marey_table *table = NULL;
     add_reasons(reasons, table_of(answer, MAREY__BREAKDOWN_IDLE));
@@ -332,7 +334,7 @@ static marey_status draw_reasons(struct answer *answer, struct reasons *reasons)
     MAREY_TRY(marey_table_create("idle", idle_columns, MAREY__COUNT_OF(idle_columns), &table));
     fill_idle(table, reasons);
     const struct marey__text_view view = {
-        .table = table, .options = answer->options, .n_rows = marey_table_n_rows(table)};
+        .table = table, .options = answer->options->text, .n_rows = marey_table_n_rows(table)};
     marey_status status = marey_table_status(table);
     if (status == MAREY_OK)
         status = draw(answer, &view);
@@ -340,7 +342,7 @@ static marey_status draw_reasons(struct answer *answer, struct reasons *reasons)
     return status;
 }
 
-static marey_status draw_idle(struct answer *answer)
+static marey_status draw_idle(struct marey__answer *answer)
 {
     struct reasons reasons = {0};
     const marey_status status = draw_reasons(answer, &reasons);
@@ -368,7 +370,7 @@ static void put_clocks(struct marey__buf *line, const struct marey__breakdown_fa
                       facts->alignment.has_drifted ? "; clocks drifted meanwhile" : "");
 }
 
-static marey_status draw_collectives(struct answer *answer)
+static marey_status draw_collectives(struct marey__answer *answer)
 {
     static const char *const hidden[] = {"bytes", "algorithm_bytes_per_s", "ranks", "partial", NULL};
     const marey_table *const table = table_of(answer, MAREY__BREAKDOWN_COLLECTIVES);
@@ -384,23 +386,23 @@ static marey_status draw_collectives(struct answer *answer)
         return marey__lines_end(&answer->lines);
     }
     const struct marey__text_view view = {.table = table,
-                                          .options = answer->options,
+                                          .options = answer->options->text,
                                           .n_rows = MAREY__MIN(n_matched, (size_t)MAX_COLLECTIVES),
                                           .hide = hidden};
     marey__buf_puts(line, "collectives: mean per rank, summed over calls; ");
-    put_clocks(line, answer->facts);
+    put_clocks(line, facts_of(answer));
     MAREY_TRY(marey__lines_end(&answer->lines));
     return draw(answer, &view);
 }
 
 /* ---- text ---- */
 
-static marey_status draw_rules(struct answer *answer)
+static marey_status draw_rules(struct marey__answer *answer)
 {
     const marey_table *const rules = table_of(answer, MAREY__BREAKDOWN_RULES);
     const size_t n = marey_table_n_rows(rules), n_drawn = MAREY__MIN(n, (size_t)MAX_ROWS);
     const struct marey__text_view view = {
-        .table = rules, .options = answer->options, .n_rows = n_drawn};
+        .table = rules, .options = answer->options->text, .n_rows = n_drawn};
     if (n == 0)
         return MAREY_OK;
     marey__buf_printf(&answer->lines.line, "%s%s%s", marey__style(&answer->lines, BOLD),
@@ -412,7 +414,7 @@ static marey_status draw_rules(struct answer *answer)
     return marey__lines_end(&answer->lines);
 }
 
-static marey_status put_text(struct answer *answer)
+marey_status marey__breakdown_text(struct marey__answer *answer)
 {
     const marey_table *const by = table_of(answer, MAREY__BREAKDOWN_BY);
     MAREY_TRY(put_first_line(answer));
@@ -477,7 +479,7 @@ static void put_device(struct marey__buf *line, const marey_table *table, size_t
     marey__buf_fini(&atoms);
 }
 
-static marey_status put_devices(struct answer *answer, const marey_table *table)
+static marey_status put_devices(struct marey__answer *answer, const marey_table *table)
 {
     struct marey__buf *const line = &answer->lines.line;
     marey__buf_printf(line, "  \"%s\": [", marey_table_name(table));
@@ -490,12 +492,12 @@ static marey_status put_devices(struct answer *answer, const marey_table *table)
     return MAREY_OK;
 }
 
-static marey_status put_json(struct answer *answer)
+marey_status marey__breakdown_json(struct marey__answer *answer)
 {
     struct marey__buf *const line = &answer->lines.line;
     put_summary(line, table_of(answer, MAREY__BREAKDOWN_SUMMARY));
     marey__buf_printf(line, "\n  },\n  \"window\": \"%s\",\n",
-                      marey__window_names[answer->facts->window]);
+                      marey__window_names[facts_of(answer)->window]);
     for (size_t t = MAREY__BREAKDOWN_DEVICES; t <= MAREY__BREAKDOWN_BY; t++)
         if (answer->report->tables[t] != NULL)
             MAREY_TRY(put_devices(answer, answer->report->tables[t]));
@@ -503,29 +505,4 @@ static marey_status put_json(struct answer *answer)
         MAREY_TRY(marey__json_named_rows(line, answer->report->tables[t], answer->lines.out));
     marey__json_last_texts(line, table_of(answer, MAREY__BREAKDOWN_WARNINGS));
     return marey__buf_to_stream(line, answer->lines.out);
-}
-
-/* ---- both ---- */
-
-static marey_status put(const marey_report *report, const struct marey_text_options *options,
-                        FILE *out, marey_status (*put_answer)(struct answer *answer))
-{
-    struct answer answer = {.report = report,
-                            .facts = report->data,
-                            .options = *options,
-                            .lines = {.out = out, .has_color = options->color}};
-    const marey_status status = put_answer(&answer);
-    return marey__lines_close(&answer.lines, status);
-}
-
-marey_status marey__breakdown_text(const marey_report *report,
-                                   const struct marey_write_options *options, FILE *out)
-{
-    return put(report, &options->text, out, put_text);
-}
-
-marey_status marey__breakdown_json(const marey_report *report,
-                                   const struct marey_write_options *options, FILE *out)
-{
-    return put(report, &options->text, out, put_json);
 }

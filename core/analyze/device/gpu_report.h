@@ -175,7 +175,6 @@ struct marey__gpu_program {
     size_t n_processes;
     char command[]; /* as a shell takes it; "": unknown */
 };
-MAREY_WARN_UNUSED marey_status marey__gpu_text(const marey_report *report,
-                                               const struct marey_write_options *options, FILE *out);
+marey__put_answer marey__gpu_text;
 
 #endif

@@ -753,12 +753,7 @@ MAREY_WARN_UNUSED marey_status marey__breakdown_fill_tables(marey_table **tables
 void marey__breakdown_put_warnings(marey_table *table, const struct marey__breakdown *breakdown,
                                    const struct marey__request *request);
 /* In breakdown_text.c. */
-MAREY_WARN_UNUSED marey_status marey__breakdown_text(const marey_report *report,
-                                                     const struct marey_write_options *options,
-                                                     FILE *out);
-MAREY_WARN_UNUSED marey_status marey__breakdown_json(const marey_report *report,
-                                                     const struct marey_write_options *options,
-                                                     FILE *out);
+marey__put_answer marey__breakdown_text, marey__breakdown_json;
 /* As tables and options call them. */
 extern const char *const marey__window_names[2];
 extern const char *const marey__by_names[5];

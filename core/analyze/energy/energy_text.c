@@ -11,12 +11,6 @@
 
 enum { MAX_ROWS = 30, SHORT_ROWS = 6 };
 
-struct answer {
-    const marey_report *report;
-    const struct marey_write_options *options;
-    struct marey__lines lines;
-};
-
 /* ---- the first lines ---- */
 
 static void put_cell(struct marey__buf *line, const char *before, struct marey_cell cell,
@@ -43,7 +37,8 @@ static void put_kind(struct marey__buf *line, const marey_table *runs, size_t ro
         marey__buf_puts(line, "together");
 }
 
-static marey_status put_run(struct answer *answer, const marey_table *runs, size_t row, bool is_alone)
+static marey_status put_run(struct marey__answer *answer, const marey_table *runs, size_t row,
+                            bool is_alone)
 {
     struct marey__buf *line = &answer->lines.line;
     const struct marey_cell joules = marey__cell_of(runs, row, "joules"),
@@ -80,7 +75,7 @@ static bool has_runs(const marey_table *runs)
     return n != 0 && marey__cell_of(runs, n - 1, "run").as.u64 > 1;
 }
 
-static marey_status put_runs(struct answer *answer)
+static marey_status put_runs(struct marey__answer *answer)
 {
     const marey_table *runs = answer->report->tables[MAREY__ENERGY_RUNS],
                       *repeats = answer->report->tables[MAREY__ENERGY_REPEATS];
@@ -144,12 +139,14 @@ static bool says_nothing(const void *ctx, const marey_table *table, size_t colum
            is_never_throttled(table, column) || !marey__table_has_values(table, column);
 }
 
-static marey_status put_table(struct answer *answer, const marey_table *table)
+static marey_status put_table(struct marey__answer *answer, const marey_table *table)
 {
+    struct marey_write_options wants = *answer->options;
+    wants.limit = wants.is_short ? SHORT_ROWS : wants.limit;
     const struct marey__report_view view = {.table = table,
                                             .title = marey_table_name(table),
                                             .n_rows = marey_table_n_rows(table),
-                                            .options = answer->options,
+                                            .options = &wants,
                                             .hides = says_nothing,
                                             .ctx = answer->report->tables[MAREY__ENERGY_RUNS]};
     return marey__report_draw(&answer->lines, &view);
@@ -157,7 +154,7 @@ static marey_status put_table(struct answer *answer, const marey_table *table)
 
 /* ---- all ---- */
 
-static marey_status put_all(struct answer *answer)
+static marey_status put_all(struct marey__answer *answer)
 {
     static const enum marey__energy_table order[] = {
         MAREY__ENERGY_DEVICES, MAREY__ENERGY_RANKS,      MAREY__ENERGY_NODES, MAREY__ENERGY_EPOCHS,
@@ -180,7 +177,7 @@ static marey_status put_all(struct answer *answer)
     return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__ENERGY_NOTES]);
 }
 
-static marey_status put_one(struct answer *answer)
+static marey_status put_one(struct marey__answer *answer)
 {
     const marey_table *const table = marey_report_table(answer->report, answer->options->table);
     if (marey_table_n_rows(table) != 0) {
@@ -192,15 +189,7 @@ static marey_status put_one(struct answer *answer)
     return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__ENERGY_NOTES]);
 }
 
-marey_status marey__energy_text(const marey_report *report,
-                                const struct marey_write_options *options, FILE *out)
+marey_status marey__energy_text(struct marey__answer *answer)
 {
-    struct marey_write_options wants = *options;
-    struct answer answer = {.report = report,
-                            .options = &wants,
-                            .lines = {.out = out, .has_color = options->text.color}};
-    if (wants.is_short)
-        wants.limit = SHORT_ROWS;
-    return marey__lines_close(&answer.lines,
-                              wants.table != NULL ? put_one(&answer) : put_all(&answer));
+    return answer->options->table != NULL ? put_one(answer) : put_all(answer);
 }

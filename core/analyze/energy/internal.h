@@ -330,8 +330,7 @@ extern const struct marey_table_definition marey__energy_tables[MAREY__N_ENERGY_
 /* These two return false on out of memory. */
 MAREY_WARN_UNUSED bool marey__energy_put_tables(struct marey__energy_report *report);
 MAREY_WARN_UNUSED bool marey__energy_put_notes(struct marey__energy_report *report);
-marey_status marey__energy_text(const marey_report *report,
-                                const struct marey_write_options *options, FILE *out);
+marey__put_answer marey__energy_text;
 /* Into the table `repeats`, from `runs`. In energy_repeats.c. */
 void marey__energy_put_repeats(struct marey__energy_report *report);
 extern const char *const marey__energy_kind_names[MAREY__N_ENERGY_KINDS];

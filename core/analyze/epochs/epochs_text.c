@@ -6,12 +6,6 @@
 #include "analyze/epochs/internal.h"
 #include "present/draw/internal.h"
 
-struct answer {
-    const marey_report *report;
-    const struct marey_write_options *options;
-    struct marey__lines lines;
-};
-
 static void put_time(struct marey__buf *line, const marey_table *table, size_t row, const char *column)
 {
     marey__text_duration(line, (double)marey__cell_of(table, row, column).as.u64, NULL);
@@ -25,7 +19,7 @@ static bool has_runs(const marey_table *averages)
     return n != 0 && marey__cell_of(averages, n - 1, "run").as.u64 > 1;
 }
 
-static uint64_t epochs_of_run(const struct answer *answer, uint64_t run)
+static uint64_t epochs_of_run(const struct marey__answer *answer, uint64_t run)
 {
     const marey_table *epochs = answer->report->tables[MAREY__EPOCHS_EPOCHS];
     uint64_t n = 0;
@@ -35,7 +29,7 @@ static uint64_t epochs_of_run(const struct answer *answer, uint64_t run)
 }
 
 /* "an epoch takes 1.23 s (median of 3 of 4; mean 1.25 s, 1.20 s to 1.30 s), 812 samples/s" */
-static marey_status put_run(struct answer *answer, size_t row)
+static marey_status put_run(struct marey__answer *answer, size_t row)
 {
     const marey_table *averages = answer->report->tables[MAREY__EPOCHS_AVERAGES];
     struct marey__buf *line = &answer->lines.line;
@@ -90,7 +84,7 @@ static size_t slowest_row(const marey_table *averages, size_t row)
 }
 
 /* By how much on average, over the epochs in which it was the slowest; and in what, where that is one phase in most of them. */
-static marey_status put_slowest(struct answer *answer, size_t row)
+static marey_status put_slowest(struct marey__answer *answer, size_t row)
 {
     const marey_table *averages = answer->report->tables[MAREY__EPOCHS_AVERAGES],
                       *epochs = answer->report->tables[MAREY__EPOCHS_EPOCHS];
@@ -127,7 +121,7 @@ static marey_status put_slowest(struct answer *answer, size_t row)
     return marey__lines_end(&answer->lines);
 }
 
-static marey_status put_runs(struct answer *answer)
+static marey_status put_runs(struct marey__answer *answer)
 {
     const marey_table *averages = answer->report->tables[MAREY__EPOCHS_AVERAGES];
     uint64_t last = 0;
@@ -151,7 +145,7 @@ static bool is_empty(const struct marey_cell *cell, const struct marey_column *c
 }
 
 /* Nothing to compare: the average of all is that of the one. */
-static bool has_one_rank(const struct answer *answer)
+static bool has_one_rank(const struct marey__answer *answer)
 {
     return marey_table_n_rows(answer->report->tables[MAREY__EPOCHS_AVERAGES]) == 2;
 }
@@ -167,7 +161,7 @@ static bool is_of_several(const char *column)
 
 static bool says_nothing(const void *ctx, const marey_table *table, size_t column)
 {
-    const struct answer *const answer = ctx;
+    const struct marey__answer *const answer = ctx;
     const struct marey_column *c = marey_table_column(table, column);
     const bool is_epochs = table == answer->report->tables[MAREY__EPOCHS_EPOCHS];
     if (strcmp(c->name, "run") == 0)
@@ -185,7 +179,8 @@ static bool says_nothing(const void *ctx, const marey_table *table, size_t colum
     return true;
 }
 
-static marey_status put_table(struct answer *answer, enum marey__epoch_table which, const char *title)
+static marey_status put_table(struct marey__answer *answer, enum marey__epoch_table which,
+                              const char *title)
 {
     const marey_table *table = answer->report->tables[which];
     const bool is_twice = which == MAREY__EPOCHS_AVERAGES && has_one_rank(answer);
@@ -201,7 +196,7 @@ static marey_status put_table(struct answer *answer, enum marey__epoch_table whi
 
 /* ---- all ---- */
 
-static marey_status put_all(struct answer *answer)
+marey_status marey__epochs_text(struct marey__answer *answer)
 {
     MAREY_TRY(put_runs(answer));
     const bool is_one = has_one_rank(answer);
@@ -215,15 +210,4 @@ static marey_status put_all(struct answer *answer)
     if (!answer->options->is_short)
         MAREY_TRY(put_table(answer, MAREY__EPOCHS_RANKS, "each epoch on each rank"));
     return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__EPOCHS_NOTES]);
-}
-
-marey_status marey__epochs_text(const marey_report *report,
-                                const struct marey_write_options *options, FILE *out)
-{
-    struct answer answer = {
-        .report = report,
-        .options = options,
-        .lines = {.out = out, .has_color = options->text.color},
-    };
-    return marey__lines_close(&answer.lines, put_all(&answer));
 }

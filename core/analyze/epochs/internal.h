@@ -119,8 +119,6 @@ extern const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TA
 MAREY_WARN_UNUSED bool marey__epochs_fill(const struct marey__epochs *epochs);
 
 /* epochs_text.c */
-MAREY_WARN_UNUSED marey_status marey__epochs_text(const marey_report *report,
-                                                  const struct marey_write_options *options,
-                                                  FILE *out);
+marey__put_answer marey__epochs_text;
 
 #endif

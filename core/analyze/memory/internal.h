@@ -197,9 +197,7 @@ bool marey__memory_put_growth(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool);
 
 /* memory_text.c */
-MAREY_WARN_UNUSED marey_status marey__memory_text(const marey_report *report,
-                                                  const struct marey_write_options *options,
-                                                  FILE *out);
+marey__put_answer marey__memory_text;
 
 /* ---- memory_tables.c ---- */
 

@@ -8,16 +8,10 @@
 
 enum { RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
 
-struct answer {
-    const marey_report *report;
-    const struct marey_write_options *options;
-    struct marey__lines lines;
-};
-
 /* ---- the first lines ---- */
 
 /* ", WORDS 12.3 MB", unless it is not known. */
-static void put_bytes(struct answer *answer, const char *words, const marey_table *table,
+static void put_bytes(struct marey__answer *answer, const char *words, const marey_table *table,
                       size_t row, const char *column)
 {
     const struct marey_cell cell = marey__cell_of(table, row, column);
@@ -37,7 +31,7 @@ static bool is_same_pool(const marey_table *a, size_t row_a, const marey_table *
 }
 
 /* The sentence about a leak: what grows in all, and the stack that grows most. */
-static marey_status put_leak(struct answer *answer, size_t pool)
+static marey_status put_leak(struct marey__answer *answer, size_t pool)
 {
     const marey_table *const pools = answer->report->tables[MAREY__MEMORY_POOLS],
                              *const growth = answer->report->tables[MAREY__MEMORY_GROWTH];
@@ -70,7 +64,7 @@ static marey_status put_leak(struct answer *answer, size_t pool)
     return MAREY_OK;
 }
 
-static marey_status put_pool(struct answer *answer, size_t row)
+static marey_status put_pool(struct marey__answer *answer, size_t row)
 {
     const marey_table *const pools = answer->report->tables[MAREY__MEMORY_POOLS];
     struct marey__buf *const line = &answer->lines.line;
@@ -132,7 +126,8 @@ static bool is_hidden(const void *ctx, const marey_table *table, size_t column)
            strcmp(marey_table_column(table, column)->name, "stack") == 0;
 }
 
-static marey_status put_table(struct answer *answer, enum marey__memory_table which, const char *title)
+static marey_status put_table(struct marey__answer *answer, enum marey__memory_table which,
+                              const char *title)
 {
     const marey_table *const table = answer->report->tables[which];
     const size_t n = marey_table_n_rows(table);
@@ -153,7 +148,7 @@ static marey_status put_table(struct answer *answer, enum marey__memory_table wh
     return marey__report_draw(&answer->lines, &view);
 }
 
-static marey_status put_all(struct answer *answer)
+marey_status marey__memory_text(struct marey__answer *answer)
 {
     const marey_table *const pools = answer->report->tables[MAREY__MEMORY_POOLS];
     static const struct {
@@ -178,15 +173,4 @@ static marey_status put_all(struct answer *answer)
     if (marey_table_n_rows(answer->report->tables[MAREY__MEMORY_NOTES]) != 0)
         MAREY_TRY(marey__lines_end(&answer->lines));
     return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__MEMORY_NOTES]);
-}
-
-marey_status marey__memory_text(const marey_report *report,
-                                const struct marey_write_options *options, FILE *out)
-{
-    struct answer answer = {
-        .report = report,
-        .options = options,
-        .lines = {.out = out, .has_color = options->text.color},
-    };
-    return marey__lines_close(&answer.lines, put_all(&answer));
 }

@@ -99,8 +99,7 @@ void marey__operators_fill(const struct marey__operators *operators, marey_table
 /* MAREY_EINVAL for an unknown key. */
 MAREY_WARN_UNUSED marey_status marey__operators_check_sort(const char *key);
 extern const struct marey_column marey__operator_columns[MAREY__N_OPERATOR_COLUMNS];
-marey_status marey__operators_text(const marey_report *report,
-                                   const struct marey_write_options *options, FILE *out);
+marey__put_answer marey__operators_text;
 
 /* Join calls with an only child of the same name, and take from each what belongs to those within it. */
 void marey__operators_split(struct marey__operators *operators);

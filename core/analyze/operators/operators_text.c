@@ -401,11 +401,10 @@ static marey_status put_table(struct layout *layout, size_t n_rows, FILE *out)
     return put_sums(layout, out);
 }
 
-marey_status marey__operators_text(const marey_report *report,
-                                   const struct marey_write_options *options, FILE *out)
+marey_status marey__operators_text(struct marey__answer *answer)
 {
-    const struct marey__operators *const operators = report->data;
-    const size_t n_rows = options->limit != 0 ? options->limit : SIZE_MAX;
+    const struct marey__operators *const operators = answer->report->data;
+    const size_t n_rows = answer->options->limit != 0 ? answer->options->limit : SIZE_MAX;
     const struct marey__torch_trace *trace = operators->trace;
     struct layout layout = {.operators = operators,
                             .has_memory = trace->header.has_memory || trace->n_memory > 0,
@@ -413,10 +412,9 @@ marey_status marey__operators_text(const marey_report *report,
     layout.has_device_memory = layout.has_memory && operators->has_device_memory;
     measure(&layout);
     scale_flops(&layout);
-    const marey_status status = put_table(&layout, n_rows, out);
+    const marey_status status = put_table(&layout, n_rows, answer->lines.out);
     marey__buf_fini(&layout.line);
     marey__buf_fini(&layout.text);
     MAREY_TRY(status);
-    struct marey__lines lines = {.out = out, .has_color = options->text.color};
-    return marey__lines_close(&lines, marey__lines_put_notes(&lines, report->tables[1]));
+    return marey__lines_put_notes(&answer->lines, answer->report->tables[1]);
 }

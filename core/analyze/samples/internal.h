@@ -261,9 +261,7 @@ struct marey__samples_report {
 };
 
 /* samples_text.c */
-MAREY_WARN_UNUSED marey_status marey__samples_text(const marey_report *report,
-                                                   const struct marey_write_options *options,
-                                                   FILE *out);
+marey__put_answer marey__samples_text;
 
 /* ---- samples_sums.c ---- */
 

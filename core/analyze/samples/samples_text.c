@@ -42,16 +42,10 @@ static const struct marey__function_table shown[] = {
 /* Its rows are too wide: see put_audit_table. */
 static const struct marey__function_table shown_audit = {"audit", NULL, {0}, {0}};
 
-struct answer {
-    const marey_report *report;
-    const struct marey_write_options *options;
-    struct marey__lines lines;
-};
-
 /* ---- tables ---- */
 
 /* Functions that are only on the way to others have no time of their own: a few rows are of those that have. */
-static size_t rows_to_draw(const struct answer *answer, const marey_table *table)
+static size_t rows_to_draw(const struct marey__answer *answer, const marey_table *table)
 {
     const size_t n = marey_table_n_rows(table), limit = answer->options->limit;
     if (!answer->options->is_short)
@@ -62,7 +56,7 @@ static size_t rows_to_draw(const struct answer *answer, const marey_table *table
     return n_own;
 }
 
-static marey_status put_table(struct answer *answer, const struct marey__function_table *how)
+static marey_status put_table(struct marey__answer *answer, const struct marey__function_table *how)
 {
     const marey_table *const table = marey_report_table(answer->report, how->table);
     return marey__function_table_put(how, table, rows_to_draw(answer, table), &answer->options->text,
@@ -89,7 +83,7 @@ static void put_facts(struct marey_table *into, const marey_table *audit, size_t
     marey__buf_fini(&text);
 }
 
-static marey_status put_audit_table(struct answer *answer)
+static marey_status put_audit_table(struct marey__answer *answer)
 {
     static const struct marey_column columns[] = {{.name = "fact", .type = MAREY_TYPE_TEXT},
                                                   {.name = "value", .type = MAREY_TYPE_TEXT}};
@@ -116,7 +110,7 @@ static marey_status put_audit_table(struct answer *answer)
 
 /* ---- sentences ---- */
 
-static marey_status put_totals(struct answer *answer)
+static marey_status put_totals(struct marey__answer *answer)
 {
     const marey_table *const totals = answer->report->tables[MAREY__SAMPLES_TOTALS];
     struct marey__buf *const line = &answer->lines.line;
@@ -186,7 +180,7 @@ static void put_audit(struct marey__buf *line, const marey_table *audit, size_t 
     put_distance(line, audit, row);
 }
 
-static marey_status put_audits(struct answer *answer)
+static marey_status put_audits(struct marey__answer *answer)
 {
     const marey_table *const audit = answer->report->tables[MAREY__SAMPLES_AUDIT];
     struct marey__buf *const line = &answer->lines.line;
@@ -205,37 +199,23 @@ static marey_status put_audits(struct answer *answer)
 
 /* ---- the whole ---- */
 
-static marey_status put_all(struct answer *answer, const struct marey__function_table *how)
+marey_status marey__samples_text(struct marey__answer *answer)
 {
+    const char *const wanted = answer->options->table;
+    const struct marey__function_table *const how = wanted == NULL ? &shown[0]
+                                                    : strcmp(wanted, "audit") == 0
+                                                        ? &shown_audit
+                                                        : marey__function_table_find(shown, wanted);
+    if (how == NULL)
+        return marey__fail(MAREY_EINVAL, "there is no table '%s' of samples to be drawn", wanted);
     if (answer->options->is_short) {
         marey__buf_printf(&answer->lines.line, "\n%sSamples%s  ",
                           marey__style(&answer->lines, BOLD), marey__style(&answer->lines, PLAIN));
     }
     MAREY_TRY(put_totals(answer));
     MAREY_TRY(put_audits(answer));
-    if (how == &shown_audit)
-        MAREY_TRY(put_audit_table(answer));
-    else
-        MAREY_TRY(put_table(answer, how != NULL ? how : &shown[0]));
-    if (how == NULL)
+    MAREY_TRY(how == &shown_audit ? put_audit_table(answer) : put_table(answer, how));
+    if (wanted == NULL)
         MAREY_TRY(put_table(answer, &shown[1]));
     return marey__lines_put_notes_apart(&answer->lines, answer->report->tables[MAREY__SAMPLES_NOTES]);
-}
-
-marey_status marey__samples_text(const marey_report *report,
-                                 const struct marey_write_options *options, FILE *out)
-{
-    struct answer answer = {
-        .report = report,
-        .options = options,
-        .lines = {.out = out, .has_color = options->text.color},
-    };
-    const char *const wanted = options->table;
-    const struct marey__function_table *const how = wanted == NULL ? NULL
-                                                    : strcmp(wanted, "audit") == 0
-                                                        ? &shown_audit
-                                                        : marey__function_table_find(shown, wanted);
-    if (wanted != NULL && how == NULL)
-        return marey__fail(MAREY_EINVAL, "there is no table '%s' of samples to be drawn", wanted);
-    return marey__lines_close(&answer.lines, put_all(&answer, how));
 }

@@ -94,21 +94,23 @@ struct marey__scaling_read_options {
     marey_progress *progress;
     void *progress_ctx;
     const char *source; /* name of a CSV of measurements in the names of runs and in notes; NULL: its path */
-    int *has_itwinai; /* set to 1 where there are CSV files of itwinai, which marey.itwinai (Python) converts; may be NULL */
+    marey_convert *convert; /* of CSV files of itwinai and of stores; NULL: these are not read */
+    void *convert_ctx;
 };
 /*
- * Append the runs at `path`: a recording, a folder of recordings or of traces, or a CSV of measurements. A source that
- * cannot be read becomes a note. MAREY_EFORMAT when no run was found, unless `has_itwinai` was set.
+ * Append the runs at `path`: a recording, a folder of recordings or of traces, or a CSV of measurements; or of an MLflow
+ * store. A source that cannot be read becomes a note. MAREY_EFORMAT when no run was found.
  */
 MAREY_WARN_UNUSED marey_status
-marey__scaling_runs_read(struct marey__scaling_runs *runs, const char *path,
+marey__scaling_runs_read(struct marey__scaling_runs *runs, const char *path, bool is_store,
                          const struct marey__scaling_read_options *options);
 
 /* For the readers of single sources. */
 struct marey__scaling_reading {
     struct marey__scaling_runs *runs;                  /* to append to */
     const struct marey__scaling_read_options *options; /* lent, never NULL */
-    uint32_t n_jobs;                                   /* threads that may read this source */
+    const char *name;                                  /* of the source, in notes */
+    uint32_t n_jobs;                                   /* threads that may read it */
 };
 /* Add a run, with what the options replace. A run that is wrong becomes a note. */
 MAREY_WARN_UNUSED marey_status marey__scaling_read_add(const struct marey__scaling_reading *reading,
@@ -222,8 +224,7 @@ MAREY_WARN_UNUSED marey_status marey__measurements_read(struct marey__measuremen
 void marey__measurements_fini(struct marey__measurements *m);
 /* The rows as runs; sorts them. */
 MAREY_WARN_UNUSED marey_status marey__measurements_add(const struct marey__scaling_reading *reading,
-                                                       struct marey__measurements *m,
-                                                       const char *path);
+                                                       struct marey__measurements *m);
 MAREY_WARN_UNUSED marey_status marey__scaling_read_csv(const struct marey__scaling_reading *reading,
                                                        const char *path);
 
@@ -330,12 +331,9 @@ struct marey__scaling_options {
     bool with_first;  /* first epochs count as any other */
     const char *kind; /* "strong", "weak"; NULL: by the data */
     const char *measure; /* "epoch", "step"; NULL: by series, epochs where as many points have them as have steps */
-    double confidence;        /* of intervals; 0: 0.95 */
-    uint64_t seed;            /* of resampling; 0 is as good as any */
     uint32_t n_resamples;     /* 0: 2000 */
     const uint32_t *forecast; /* numbers of workers to forecast; lent */
     size_t n_forecast;        /* 0: twice, four and eight times the largest measured number */
-    double largest_spread;    /* repeats that differ by a larger share disagree; 0: 0.1 */
 };
 
 /* The `input` of a request: runs that are in memory already. */
@@ -348,7 +346,7 @@ struct marey__scaling_input {
 struct marey__scaling {
     marey_table **tables; /* of the report */
     const struct marey__scaling_runs *runs;
-    struct marey__scaling_options options; /* with defaults filled in; forecast may be NULL */
+    struct marey__scaling_options options; /* n_resamples is not 0; forecast may be NULL */
     struct marey__scaling_member *members;
     size_t n_members;
     struct marey__scaling_point *points;
@@ -375,11 +373,10 @@ marey__scaling_time(const struct marey__scaling_series *series,
     return &point->levels[series->measure];
 }
 
-/* Whether repeats differ by more than the options allow. */
-static inline bool marey__scaling_disagrees(const struct marey__scaling *scaling,
-                                            const struct marey__scaling_level *level)
+/* Whether repeats differ by more than a tenth. */
+static inline bool marey__scaling_disagrees(const struct marey__scaling_level *level)
 {
-    return level->n_runs > 1 && level->spread > scaling->options.largest_spread;
+    return level->n_runs > 1 && level->spread > 0.1;
 }
 
 /* Seconds for the baseline's work. */
@@ -391,11 +388,14 @@ static inline double marey__scaling_unit_s(const struct marey__scaling_series *s
 
 /* ---- scaling_resample.c ---- */
 
+/* Of all intervals. */
+#define MAREY__SCALING_CONFIDENCE 0.95
+
 struct marey__scaling_random {
     uint64_t state;
 };
 /* The same arguments give the same numbers. */
-struct marey__scaling_random marey__scaling_random_of(uint64_t seed, uint64_t a, uint64_t b);
+struct marey__scaling_random marey__scaling_random_of(uint64_t a, uint64_t b);
 /* Standard normal. */
 double marey__scaling_random_normal(struct marey__scaling_random *random);
 
@@ -405,7 +405,7 @@ MAREY_WARN_UNUSED marey_status marey__scaling_levels(struct marey__scaling *scal
 void marey__scaling_bound(const struct marey__scaling *scaling,
                           const struct marey__scaling_series *series);
 /* Set low and high from value, error and df. */
-void marey__scaling_level_bound(struct marey__scaling_level *level, double confidence);
+void marey__scaling_level_bound(struct marey__scaling_level *level);
 
 /* ---- scaling_fits.c ---- */
 
@@ -467,9 +467,7 @@ void marey__scaling_summary(struct marey__buf *line, const marey_report *report,
 MAREY_WARN_UNUSED marey_status marey__scaling_chart_put(const marey_report *report, const char *chart,
                                                         bool has_style, struct marey__buf *svg);
 /* Formats of the report. */
-typedef marey_status marey__scaling_format(const marey_report *report,
-                                           const struct marey_write_options *options, FILE *out);
-marey__scaling_format marey__scaling_text, marey__scaling_markdown, marey__scaling_json,
+marey__put_answer marey__scaling_text, marey__scaling_markdown, marey__scaling_json,
     marey__scaling_html, marey__scaling_svg;
 
 #endif

@@ -1,36 +1,10 @@
 /* What more workers bring: runs into series of points, their statistics, the laws they follow, and tables of it all. */
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "analyze/scaling/internal.h"
 
-enum { N_RESAMPLES = 2000, FEWEST_RESAMPLES = 100, MOST_RESAMPLES = 1000000 };
-
-/* ---- options ---- */
-
-static marey_status complete(struct marey__scaling_options *options)
-{
-    if (options->confidence == 0)
-        options->confidence = 0.95;
-    if (!(options->confidence >= 0.5 && options->confidence <= 0.999))
-        return marey__fail(MAREY_EINVAL, "a confidence is from 0.5 to 0.999, not %g",
-                           options->confidence);
-    if (options->largest_spread == 0)
-        options->largest_spread = 0.1;
-    if (!(options->largest_spread > 0))
-        return marey__fail(MAREY_EINVAL, "repeats cannot differ by less than nothing, as by %g",
-                           options->largest_spread);
-    if (options->n_resamples == 0)
-        options->n_resamples = N_RESAMPLES;
-    if (options->n_resamples < FEWEST_RESAMPLES || options->n_resamples > MOST_RESAMPLES)
-        return marey__fail(MAREY_EINVAL, "intervals take from %d to %d resamples, not %u",
-                           FEWEST_RESAMPLES, MOST_RESAMPLES, options->n_resamples);
-    for (size_t i = 0; i < options->n_forecast; i++)
-        if (options->forecast[i] == 0)
-            return marey__fail(MAREY_EINVAL, "there is no forecast for 0 workers");
-    return MAREY_OK;
-}
+enum { N_RESAMPLES = 2000 };
 
 /* ---- making ---- */
 
@@ -85,7 +59,8 @@ static marey_status fill(marey_report *report, const struct marey__scaling_runs 
     struct marey__scaling scaling = {.tables = report->tables, .runs = runs, .options = *options};
     if (runs->n == 0)
         return marey__fail(MAREY_EFORMAT, "there are no measured runs");
-    MAREY_TRY(complete(&scaling.options));
+    if (scaling.options.n_resamples == 0)
+        scaling.options.n_resamples = N_RESAMPLES;
     const marey_status status = analyze(&scaling);
     free_making(&scaling);
     MAREY_TRY(status);
@@ -115,72 +90,34 @@ static marey_status parse_forecast(const char *value, uint32_t counts[MAX_FORECA
                        MAX_FORECASTS, value);
 }
 
-/* Measurements that `command` of marey.itwinai writes as CSV. */
-static marey_status read_converted(struct marey__scaling_runs *runs,
-                                   const struct marey__request *request, const char *command,
-                                   const char *from,
-                                   const struct marey__scaling_read_options *options)
-{
-    struct marey__buf csv = {0};
-    const char *const folder = getenv("TMPDIR");
-    marey__buf_printf(&csv, "%s/marey-XXXXXX.csv",
-                      folder != NULL && folder[0] != '\0' ? folder : "/tmp");
-    marey__buf_put(&csv, "", 1);
-    MAREY__TRY_MEMORY(!csv.failed);
-    const int fd = mkstemps(csv.data, 4);
-    marey_status status = fd < 0 ? marey__fail_errno("write %s", csv.data) : MAREY_OK;
-    if (fd >= 0) {
-        close(fd);
-        status = request->options->convert(request->options->convert_ctx, command, from, csv.data);
-        if (status == MAREY_OK)
-            status = marey__scaling_runs_read(runs, csv.data, options);
-        unlink(csv.data);
-    }
-    marey__buf_fini(&csv);
-    return status;
-}
-
-static marey_status read_nth(struct marey__scaling_runs *runs, const struct marey__request *request,
-                             const struct marey__scaling_read_options *common, size_t i)
-{
-    const struct marey_report_options *const given = request->options;
-    struct marey__scaling_read_options options = *common;
-    int has_itwinai = 0;
-    options.source = given->names != NULL ? given->names[i] : NULL;
-    if (given->groups != NULL && given->groups[i] != NULL)
-        options.strategy = given->groups[i];
-    if (given->convert != NULL)
-        options.has_itwinai = &has_itwinai;
-    MAREY_TRY(marey__scaling_runs_read(runs, request->paths[i], &options));
-    if (!has_itwinai)
-        return MAREY_OK;
-    options.has_itwinai = NULL;
-    if (options.source == NULL)
-        options.source = request->paths[i];
-    return read_converted(runs, request, "measurements", request->paths[i], &options);
-}
-
 static marey_status read_all(struct marey__scaling_runs *runs, const struct marey__request *request)
 {
-    const struct marey__scaling_read_options options = {
+    const struct marey_report_options *const given = request->options;
+    const char *const strategy = marey__setting(request, "strategy"), *const store = marey__setting(
+                                                                          request, "mlflow");
+    struct marey__scaling_read_options options = {
         .experiment = marey__setting(request, "experiment"),
-        .strategy = marey__setting(request, "strategy"),
         .workers = marey__setting_count(request, "workers"),
-        .n_jobs = request->options->n_jobs,
-        .progress = request->options->progress,
-        .progress_ctx = request->options->progress_ctx,
+        .n_jobs = given->n_jobs,
+        .progress = given->progress,
+        .progress_ctx = given->progress_ctx,
+        .convert = given->convert,
+        .convert_ctx = given->convert_ctx,
     };
-    /* Its experiment selects what is read of a store. */
-    const struct marey__scaling_read_options of_store = {.strategy = options.strategy,
-                                                         .source = "MLflow"};
-    const char *const store = marey__setting(request, "mlflow");
-    for (size_t i = 0; i < request->n; i++)
-        MAREY_TRY(read_nth(runs, request, &options, i));
+    for (size_t i = 0; i < request->n; i++) {
+        options.source = given->names != NULL ? given->names[i] : NULL;
+        options.strategy =
+            given->groups != NULL && given->groups[i] != NULL ? given->groups[i] : strategy;
+        MAREY_TRY(marey__scaling_runs_read(runs, request->paths[i], false, &options));
+    }
     if (store == NULL)
         return MAREY_OK;
-    if (request->options->convert == NULL)
-        return marey__fail(MAREY_EINVAL, "an MLflow store is read by marey.itwinai (Python)");
-    return read_converted(runs, request, "mlflow", store, &of_store);
+    /* The experiment selects what is read of it. */
+    const struct marey__scaling_read_options of_store = {.strategy = strategy,
+                                                         .source = "MLflow",
+                                                         .convert = given->convert,
+                                                         .convert_ctx = given->convert_ctx};
+    return marey__scaling_runs_read(runs, store, true, &of_store);
 }
 
 static marey_status make(marey_report *report, const struct marey__request *request)

@@ -549,14 +549,9 @@ marey_status marey__scaling_chart_put(const marey_report *report, const char *ch
     return draw_named(&drawing, chart);
 }
 
-marey_status marey__scaling_svg(const marey_report *report,
-                                const struct marey_write_options *options, FILE *out)
+marey_status marey__scaling_svg(struct marey__answer *answer)
 {
-    struct marey__buf svg = {0};
-    marey_status status = marey__scaling_chart_put(
-        report, options->table != NULL ? options->table : "speedup", true, &svg);
-    if (status == MAREY_OK)
-        status = marey__buf_to_stream(&svg, out);
-    marey__buf_fini(&svg);
-    return status;
+    const char *const chart = answer->options->table != NULL ? answer->options->table : "speedup";
+    MAREY_TRY(marey__scaling_chart_put(answer->report, chart, true, &answer->lines.line));
+    return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
 }

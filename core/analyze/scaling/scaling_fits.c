@@ -243,10 +243,9 @@ static void draw(struct task *task, struct marey__scaling_random *random, size_t
 /* Where the middle `confidence` of the draws lies, stretched around the value by Student's t over the normal's. */
 static struct marey__scaling_interval bound(const struct task *task, double value, double *draws)
 {
-    const double confidence = task->scaling->options.confidence;
-    const double stretch =
-        marey__t_quantile(confidence, fmax(task->df, 1)) / marey__t_quantile(confidence, 1e6);
-    const size_t outside = (size_t)((1 - confidence) / 2 * (double)task->n_draws);
+    const double stretch = marey__t_quantile(MAREY__SCALING_CONFIDENCE, fmax(task->df, 1)) /
+                           marey__t_quantile(MAREY__SCALING_CONFIDENCE, 1e6);
+    const size_t outside = (size_t)((1 - MAREY__SCALING_CONFIDENCE) / 2 * (double)task->n_draws);
     (void)marey__median(draws, task->n_draws); /* which puts them in order */
     const double low = draws[outside], high = draws[task->n_draws - 1 - outside];
     return (struct marey__scaling_interval){value, value - fmax(value - low, 0) * stretch,
@@ -304,8 +303,7 @@ static void fit_value(struct task *task)
 static void fit_intervals(struct task *task)
 {
     struct marey__scaling_fit *fit = task->fit;
-    struct marey__scaling_random random =
-        marey__scaling_random_of(task->scaling->options.seed, UINT64_MAX, task->model);
+    struct marey__scaling_random random = marey__scaling_random_of(UINT64_MAX, task->model);
     for (size_t i = 0; i < task->n_draws; i++)
         draw(task, &random, i);
     bound_share(task, &fit->serial, task->serial);

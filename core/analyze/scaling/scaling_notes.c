@@ -283,7 +283,7 @@ static void note_disagreement(const struct notes *notes)
     for (size_t i = 0; i < notes->series->n; i++) {
         const struct marey__scaling_level *time =
             marey__scaling_time(notes->series, &notes->points[i]);
-        if (!marey__scaling_disagrees(notes->scaling, time))
+        if (!marey__scaling_disagrees(time))
             continue;
         put_name(notes->text, notes->series);
         marey__buf_puts(notes->text, "with ");

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "analyze/scaling/internal.h"
 #include "analyze/walk/internal.h"
@@ -93,7 +95,9 @@ enum { MAX_DEPTH = 16, MAX_FAILURES = 10 };
 
 struct source {
     char *path;
+    const char *name; /* for sentences */
     enum marey__scaling_file kind;
+    bool is_converted;               /* the file is ours, and removed */
     struct marey__scaling_runs runs; /* what came of it */
     marey_status status;
     char failure[512];
@@ -103,7 +107,7 @@ struct sources {
     const struct marey__scaling_read_options *options;
     struct source *list;
     size_t n, cap;
-    bool has_itwinai; /* there are CSV files of itwinai, which the caller converts */
+    bool has_itwinai; /* there are CSV files of itwinai */
     size_t n_other;   /* files that are nothing of ours */
     uint32_t n_jobs;
 };
@@ -163,7 +167,7 @@ static bool add_source(struct sources *sources, const char *path, enum marey__sc
         marey__free(copy);
         return false;
     }
-    sources->list[sources->n++] = (struct source){.path = copy, .kind = kind};
+    sources->list[sources->n++] = (struct source){.path = copy, .name = copy, .kind = kind};
     return true;
 }
 
@@ -308,12 +312,45 @@ static marey_status find_file(struct sources *sources, const char *path)
     return add_source(sources, path, kind) ? MAREY_OK : marey__no_memory();
 }
 
-static marey_status find_sources(struct sources *sources, const char *path)
+/* Measurements that `command` of marey.itwinai writes as CSV. */
+static marey_status add_converted(struct sources *sources, const char *command, const char *from)
+{
+    const struct marey__scaling_read_options *const options = sources->options;
+    struct marey__buf csv = {0};
+    const char *const folder = getenv("TMPDIR");
+    marey__buf_printf(&csv, "%s/marey-XXXXXX.csv",
+                      folder != NULL && folder[0] != '\0' ? folder : "/tmp");
+    marey__buf_put(&csv, "", 1);
+    MAREY__TRY_MEMORY(!csv.failed);
+    const int fd = mkstemps(csv.data, 4);
+    marey_status status = fd < 0 ? marey__fail_errno("write %s", csv.data) : MAREY_OK;
+    if (fd >= 0 && !add_source(sources, csv.data, MAREY__FILE_MEASUREMENTS)) {
+        unlink(csv.data);
+        status = marey__no_memory();
+    } else if (fd >= 0) {
+        sources->list[sources->n - 1].is_converted = true;
+        sources->list[sources->n - 1].name = from;
+        status = options->convert(options->convert_ctx, command, from, csv.data);
+    }
+    if (fd >= 0)
+        close(fd);
+    marey__buf_fini(&csv);
+    return status;
+}
+
+static marey_status find_sources(struct sources *sources, const char *path, bool is_store)
 {
     struct stat info;
+    if (is_store && sources->options->convert == NULL)
+        return marey__fail(MAREY_EINVAL, "an MLflow store is read by marey.itwinai (Python)");
+    if (is_store)
+        return add_converted(sources, "mlflow", path);
     if (stat(path, &info) != 0)
         return marey__fail_errno("open %s", path);
-    return S_ISDIR(info.st_mode) ? find_in_folder(sources, path) : find_file(sources, path);
+    MAREY_TRY(S_ISDIR(info.st_mode) ? find_in_folder(sources, path) : find_file(sources, path));
+    return sources->has_itwinai && sources->options->convert != NULL
+               ? add_converted(sources, "measurements", path)
+               : MAREY_OK;
 }
 
 /* ---- reading ---- */
@@ -325,8 +362,11 @@ static marey_status read_nth(void *ctx, size_t i)
     struct source *source = &sources->list[i];
     if (source->status != MAREY_OK)
         return MAREY_OK; /* it is left out */
-    const struct marey__scaling_reading reading = {
-        .runs = &source->runs, .options = sources->options, .n_jobs = sources->n_jobs};
+    const char *const name = sources->options->source;
+    const struct marey__scaling_reading reading = {.runs = &source->runs,
+                                                   .options = sources->options,
+                                                   .name = name != NULL ? name : source->name,
+                                                   .n_jobs = sources->n_jobs};
     source->status = source->kind == MAREY__FILE_MEASUREMENTS
                          ? marey__scaling_read_csv(&reading, source->path)
                          : marey__scaling_read_recording(&reading, source->path,
@@ -367,44 +407,45 @@ static marey_status take_all(struct marey__scaling_runs *runs, const struct sour
 {
     const struct marey__scaling_reading reading = {.runs = runs, .options = sources->options};
     const struct source *failed = NULL;
-    const size_t n_before = runs->n, n_sources = sources->n + sources->has_itwinai;
+    const size_t n_before = runs->n;
     size_t n_failed = 0;
     for (size_t i = 0; i < sources->n; i++) {
         const struct source *source = &sources->list[i];
         if (source->status != MAREY_OK) {
             failed = n_failed++ == 0 ? source : failed;
-            if (n_failed <= MAX_FAILURES && n_sources > 1)
+            if (n_failed <= MAX_FAILURES && sources->n > 1)
                 MAREY_TRY(marey__scaling_read_note(&reading, "Left out: %s.", source->failure));
             continue;
         }
         MAREY_TRY(take(runs, &source->runs));
     }
-    if (runs->n == n_before && sources->has_itwinai && sources->options->has_itwinai == NULL)
+    if (runs->n == n_before && sources->has_itwinai && sources->options->convert == NULL)
         return marey__fail(MAREY_EFORMAT,
                            "%s has CSV files of itwinai, which marey.itwinai (Python) converts",
                            path);
-    if (runs->n == n_before && !sources->has_itwinai && failed != NULL)
+    if (runs->n == n_before && failed != NULL)
         return marey__fail(failed->status, "%s", failed->failure);
-    if (runs->n == n_before && !sources->has_itwinai)
+    if (runs->n == n_before)
         return marey__fail(MAREY_EFORMAT, "%s has no measured run in it", path);
     if (n_failed > 1)
         MAREY_TRY(marey__scaling_read_note(&reading, "%s: %zu of %zu parts could not be read.",
-                                           path, n_failed, n_sources));
+                                           path, n_failed, sources->n));
     return MAREY_OK;
 }
 
 marey_status marey__scaling_runs_read(struct marey__scaling_runs *runs, const char *path,
+                                      bool is_store,
                                       const struct marey__scaling_read_options *options)
 {
     struct sources sources = {.options = options};
-    marey_status status = find_sources(&sources, path);
+    marey_status status = find_sources(&sources, path, is_store);
     if (status == MAREY_OK)
         status = read_all(&sources);
     if (status == MAREY_OK)
         status = take_all(runs, &sources, path);
-    if (sources.options->has_itwinai != NULL)
-        *sources.options->has_itwinai = sources.has_itwinai;
     for (size_t i = 0; i < sources.n; i++) {
+        if (sources.list[i].is_converted)
+            unlink(sources.list[i].path);
         marey__free(sources.list[i].path);
         marey__scaling_runs_fini(&sources.list[i].runs);
     }

@@ -353,11 +353,10 @@ static marey_status add_run(const struct marey__scaling_reading *reading,
 
 /* "runs.csv: NAME", "runs.csv: NAME, the second time". */
 static marey_status name_and_add(const struct marey__scaling_reading *reading,
-                                 const struct marey__measured_run *run, const struct run_rows *rows,
-                                 const char *path)
+                                 const struct marey__measured_run *run, const struct run_rows *rows)
 {
     struct marey__buf name = {0};
-    marey__buf_puts(&name, path);
+    marey__buf_puts(&name, reading->name);
     if (run->name[0] != '\0')
         marey__buf_printf(&name, ": %s", run->name);
     if (run->repeat != 0)
@@ -372,7 +371,7 @@ static marey_status name_and_add(const struct marey__scaling_reading *reading,
 /* ---- all ---- */
 
 static marey_status note_left_out(const struct marey__scaling_reading *reading,
-                                  const struct marey__measurements *m, const char *path)
+                                  const struct marey__measurements *m)
 {
     for (size_t at = 0; at < m->notes.len; at += strlen(m->notes.data + at) + 1)
         MAREY_TRY(marey__scaling_read_note(reading, "%s", m->notes.data + at));
@@ -380,16 +379,16 @@ static marey_status note_left_out(const struct marey__scaling_reading *reading,
         MAREY_TRY(marey__scaling_read_note(reading,
                                            "%s: %" PRIu64 " rows are left out, without a number of "
                                            "workers or with a value that cannot be.",
-                                           path, m->n_dropped));
+                                           reading->name, m->n_dropped));
     if (m->n_unknown != 0)
         MAREY_TRY(marey__scaling_read_note(
             reading, "%s: %" PRIu64 " rows of other measures are left out, the first of '%s'.",
-            path, m->n_unknown, m->unknown));
+            reading->name, m->n_unknown, m->unknown));
     return MAREY_OK;
 }
 
 marey_status marey__measurements_add(const struct marey__scaling_reading *reading,
-                                     struct marey__measurements *m, const char *path)
+                                     struct marey__measurements *m)
 {
     MAREY__TRY_MEMORY(marey__sort_runs(m->rows, m->n_rows, sizeof *m->rows, is_before));
     for (size_t at = 0; at < m->n_rows;) {
@@ -400,9 +399,9 @@ marey_status marey__measurements_add(const struct marey__scaling_reading *readin
             if (rows.n[measure]++ == 0)
                 rows.of[measure] = &m->rows[at];
         }
-        MAREY_TRY(name_and_add(reading, &m->runs[run], &rows, path));
+        MAREY_TRY(name_and_add(reading, &m->runs[run], &rows));
     }
-    return note_left_out(reading, m, path);
+    return note_left_out(reading, m);
 }
 
 marey_status marey__scaling_read_csv(const struct marey__scaling_reading *reading, const char *path)
@@ -412,12 +411,11 @@ marey_status marey__scaling_read_csv(const struct marey__scaling_reading *readin
     MAREY_TRY(marey__bytes_open(path, &bytes));
     marey_status status = marey__measurements_read(&m, bytes, path);
     marey__bytes_close(bytes);
-    const char *const source = reading->options->source != NULL ? reading->options->source : path;
     if (status == MAREY_OK)
-        status = marey__measurements_add(reading, &m, source);
+        status = marey__measurements_add(reading, &m);
     if (status == MAREY_OK && m.n_rows == 0)
         status = marey__fail(MAREY_EFORMAT, "%s has no row with a number of workers and a measure",
-                             source);
+                             reading->name);
     marey__measurements_fini(&m);
     return status;
 }

@@ -27,9 +27,9 @@ static uint64_t next(struct marey__scaling_random *random)
     return x ^ x >> 31;
 }
 
-struct marey__scaling_random marey__scaling_random_of(uint64_t seed, uint64_t a, uint64_t b)
+struct marey__scaling_random marey__scaling_random_of(uint64_t a, uint64_t b)
 {
-    struct marey__scaling_random random = {seed};
+    struct marey__scaling_random random = {0};
     random.state = next(&random) ^ a;
     random.state = next(&random) ^ b;
     return random;
@@ -152,8 +152,7 @@ static struct marey__scaling_level level_of(const struct marey__scaling *scaling
         return level;
     level.value = marey__median(sample->medians, sample->n);
     level.spread = (most - least) / level.value;
-    struct marey__scaling_random random =
-        marey__scaling_random_of(scaling->options.seed, point->workers, measure);
+    struct marey__scaling_random random = marey__scaling_random_of(point->workers, measure);
     const uint32_t n_resamples = scaling->options.n_resamples;
     level.error = error_of(sample, RUNS, sample->n, &random, n_resamples);
     level.epoch_error = error_of(sample, EPOCHS, n_units, &random, n_resamples);
@@ -177,9 +176,10 @@ static double variance_of_runs(const struct marey__scaling_point *points, size_t
     return *df > 0 ? sum / *df : 0;
 }
 
-void marey__scaling_level_bound(struct marey__scaling_level *level, double confidence)
+void marey__scaling_level_bound(struct marey__scaling_level *level)
 {
-    const double half = marey__t_quantile(confidence, MAREY__MAX(level->df, 1)) * level->error;
+    const double half =
+        marey__t_quantile(MAREY__SCALING_CONFIDENCE, MAREY__MAX(level->df, 1)) * level->error;
     level->low = level->value * exp(-half);
     level->high = level->value * exp(half);
 }
@@ -202,7 +202,7 @@ static void bound(const struct marey__scaling *scaling, const struct marey__scal
         }
         level->error = fmax(level->error, level->epoch_error); /* whichever is known */
         if (df > 0 && !isnan(level->error))
-            marey__scaling_level_bound(level, scaling->options.confidence);
+            marey__scaling_level_bound(level);
     }
 }
 

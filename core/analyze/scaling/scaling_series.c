@@ -286,8 +286,7 @@ static double joint_df(const struct marey__scaling_level *a, const struct marey_
     return (x + y) * (x + y) / (x * x / fmax(a->df, 1) + y * y / fmax(b->df, 1));
 }
 
-static void compare_point(const struct marey__scaling *scaling,
-                          const struct marey__scaling_series *series,
+static void compare_point(const struct marey__scaling_series *series,
                           const struct marey__scaling_point *baseline,
                           struct marey__scaling_point *point)
 {
@@ -308,7 +307,7 @@ static void compare_point(const struct marey__scaling *scaling,
         point->karp_flatt = (1 / point->speedup.value - 1 / ideal) / (1 - 1 / ideal);
     if (!time->is_common || isnan(point->speedup.error))
         return; /* without repeats nothing shows how much runs differ */
-    marey__scaling_level_bound(&point->speedup, scaling->options.confidence);
+    marey__scaling_level_bound(&point->speedup);
     point->karp_flatt_error = point->speedup.error / point->speedup.value / (1 - 1 / ideal);
 }
 
@@ -323,6 +322,6 @@ void marey__scaling_compare_points(const struct marey__scaling *scaling,
         points[i].work = work_of(&points[i], &points[0], series->kind, series->measure);
         points[i].epoch_work =
             work_of(&points[i], &points[0], series->epoch_kind, MAREY__SCALING_EPOCH);
-        compare_point(scaling, series, &points[0], &points[i]);
+        compare_point(series, &points[0], &points[i]);
     }
 }

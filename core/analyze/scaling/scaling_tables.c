@@ -195,7 +195,7 @@ static void put_point(marey_table *table, const struct marey__scaling *scaling,
     put(table, point->numbers.computation_fraction);
     put(table, point->numbers.computation_vs_communication);
     put(table, time->n_runs > 1 ? time->spread : NAN);
-    marey_table_bool(table, marey__scaling_disagrees(scaling, time));
+    marey_table_bool(table, marey__scaling_disagrees(time));
     marey__put_string(table, is_step ? "step" : "epoch");
     put(table, is_step ? point->numbers.batch : point->numbers.samples_per_epoch);
 }

@@ -278,13 +278,15 @@ static marey_status make_view(const marey_report *report, size_t section, uint32
 
 /* ---- all formats ---- */
 
-struct writing {
-    const marey_report *report;
-    const struct marey_text_options *options;
-    const marey_table *notes;
-    const struct marey__scaling_list *list;
-    struct marey__lines lines;
-};
+static const struct marey__scaling_list *list_of(const struct marey__answer *answer)
+{
+    return answer->report->data;
+}
+
+static const marey_table *notes_of(const struct marey__answer *answer)
+{
+    return answer->report->tables[MAREY__SCALING_NOTES];
+}
 
 /* The tables of single runs come last, and are not in text and Markdown. */
 enum { N_SECTIONS = MAREY__COUNT_OF(sections), N_TEXT_SECTIONS = N_SECTIONS - 1 };
@@ -292,31 +294,33 @@ enum { N_SECTIONS = MAREY__COUNT_OF(sections), N_TEXT_SECTIONS = N_SECTIONS - 1 
 typedef void put_string(struct marey__buf *line, const char *text, size_t len);
 
 /* The summary of a series, escaped by `put`. */
-static void put_summary(struct writing *w, size_t series, put_string *put)
+static void put_summary(struct marey__answer *answer, size_t series, put_string *put)
 {
     struct marey__buf summary = {0};
-    marey__scaling_summary(&summary, w->report, series);
-    put(&w->lines.line, summary.data, summary.failed ? 0 : summary.len);
-    w->lines.line.failed |= summary.failed;
+    marey__scaling_summary(&summary, answer->report, series);
+    put(&answer->lines.line, summary.data, summary.failed ? 0 : summary.len);
+    answer->lines.line.failed |= summary.failed;
     marey__buf_fini(&summary);
 }
 
-static void put_note(struct writing *w, size_t row, put_string *put)
+static void put_note(struct marey__answer *answer, size_t row, put_string *put)
 {
-    const struct marey_cell text = marey_table_cell(w->notes, row, 0);
-    put(&w->lines.line, text.as.text, text.len);
+    const struct marey_cell text = marey_table_cell(notes_of(answer), row, 0);
+    put(&answer->lines.line, text.as.text, text.len);
 }
 
 /* One section's table with its heading; empty tables are left out. */
-typedef marey_status put_table(struct writing *w, const char *heading, const marey_table *table);
+typedef marey_status put_table(struct marey__answer *answer, const char *heading,
+                               const marey_table *table);
 
-static marey_status put_tables(struct writing *w, size_t n_sections, uint32_t width, put_table *put)
+static marey_status put_tables(struct marey__answer *answer, size_t n_sections, uint32_t width,
+                               put_table *put)
 {
     for (size_t section = 0; section < n_sections; section++) {
         marey_table *table = NULL;
-        MAREY_TRY(make_view(w->report, section, width, &table));
+        MAREY_TRY(make_view(answer->report, section, width, &table));
         const marey_status status =
-            table != NULL ? put(w, sections[section].heading, table) : MAREY_OK;
+            table != NULL ? put(answer, sections[section].heading, table) : MAREY_OK;
         marey_table_destroy(table);
         MAREY_TRY(status);
     }
@@ -325,69 +329,70 @@ static marey_status put_tables(struct writing *w, size_t n_sections, uint32_t wi
 
 /* ---- text ---- */
 
-static marey_status put_text_table(struct writing *w, const char *heading, const marey_table *table)
+static marey_status put_text_table(struct marey__answer *answer, const char *heading,
+                                   const marey_table *table)
 {
     const struct marey__text_view view = {
-        .table = table, .options = *w->options, .n_rows = marey_table_n_rows(table)};
-    marey__buf_printf(&w->lines.line, "\n%s%s%s", marey__style(&w->lines, DIM), heading,
-                      marey__style(&w->lines, PLAIN));
-    MAREY_TRY(marey__lines_end(&w->lines));
-    return marey__text_draw(&view, w->lines.out);
+        .table = table, .options = answer->options->text, .n_rows = marey_table_n_rows(table)};
+    marey__buf_printf(&answer->lines.line, "\n%s%s%s", marey__style(&answer->lines, DIM), heading,
+                      marey__style(&answer->lines, PLAIN));
+    MAREY_TRY(marey__lines_end(&answer->lines));
+    return marey__text_draw(&view, answer->lines.out);
 }
 
-static marey_status put_text(struct writing *w)
+marey_status marey__scaling_text(struct marey__answer *answer)
 {
-    for (size_t s = 0; s < w->list->n; s++) {
-        marey__buf_puts(&w->lines.line, marey__style(&w->lines, BOLD));
-        marey__scaling_summary(&w->lines.line, w->report, s);
-        marey__buf_puts(&w->lines.line, marey__style(&w->lines, PLAIN));
-        MAREY_TRY(marey__lines_end(&w->lines));
+    for (size_t s = 0; s < list_of(answer)->n; s++) {
+        marey__buf_puts(&answer->lines.line, marey__style(&answer->lines, BOLD));
+        marey__scaling_summary(&answer->lines.line, answer->report, s);
+        marey__buf_puts(&answer->lines.line, marey__style(&answer->lines, PLAIN));
+        MAREY_TRY(marey__lines_end(&answer->lines));
     }
-    MAREY_TRY(put_tables(w, N_TEXT_SECTIONS, w->options->width, put_text_table));
-    return marey__lines_put_notes_apart(&w->lines, w->notes);
+    MAREY_TRY(put_tables(answer, N_TEXT_SECTIONS, answer->options->text.width, put_text_table));
+    return marey__lines_put_notes_apart(&answer->lines, notes_of(answer));
 }
 
 /* ---- Markdown ---- */
 
-static marey_status put_markdown_table(struct writing *w, const char *heading,
+static marey_status put_markdown_table(struct marey__answer *answer, const char *heading,
                                        const marey_table *table)
 {
-    marey__buf_printf(&w->lines.line, "\n### %s\n\n", heading);
-    marey__markdown_table(&w->lines.line, table, 0, NULL);
-    return marey__buf_to_stream(&w->lines.line, w->lines.out);
+    marey__buf_printf(&answer->lines.line, "\n### %s\n\n", heading);
+    marey__markdown_table(&answer->lines.line, table, 0, NULL);
+    return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
 }
 
-static marey_status put_markdown(struct writing *w)
+marey_status marey__scaling_markdown(struct marey__answer *answer)
 {
-    for (size_t s = 0; s < w->list->n; s++) {
-        marey__buf_puts(&w->lines.line, s == 0 ? "**" : "\n**");
-        put_summary(w, s, marey__markdown_put);
-        marey__buf_puts(&w->lines.line, "**\n");
+    for (size_t s = 0; s < list_of(answer)->n; s++) {
+        marey__buf_puts(&answer->lines.line, s == 0 ? "**" : "\n**");
+        put_summary(answer, s, marey__markdown_put);
+        marey__buf_puts(&answer->lines.line, "**\n");
     }
-    MAREY_TRY(put_tables(w, N_TEXT_SECTIONS, 0, put_markdown_table));
-    for (size_t row = 0; row < marey_table_n_rows(w->notes); row++) {
-        marey__buf_puts(&w->lines.line, row == 0 ? "\n- note: " : "- note: ");
-        put_note(w, row, marey__markdown_put);
-        marey__buf_puts(&w->lines.line, "\n");
+    MAREY_TRY(put_tables(answer, N_TEXT_SECTIONS, 0, put_markdown_table));
+    for (size_t row = 0; row < marey_table_n_rows(notes_of(answer)); row++) {
+        marey__buf_puts(&answer->lines.line, row == 0 ? "\n- note: " : "- note: ");
+        put_note(answer, row, marey__markdown_put);
+        marey__buf_puts(&answer->lines.line, "\n");
     }
-    return marey__buf_to_stream(&w->lines.line, w->lines.out);
+    return marey__buf_to_stream(&answer->lines.line, answer->lines.out);
 }
 
 /* ---- JSON ---- */
 
-static marey_status put_json(struct writing *w)
+marey_status marey__scaling_json(struct marey__answer *answer)
 {
-    struct marey__buf *line = &w->lines.line;
+    struct marey__buf *line = &answer->lines.line;
     marey__buf_puts(line, "{\n  \"summary\": [");
-    for (size_t s = 0; s < w->list->n; s++) {
+    for (size_t s = 0; s < list_of(answer)->n; s++) {
         marey__buf_puts(line, s == 0 ? "\n    " : ",\n    ");
-        put_summary(w, s, marey__json_put);
+        put_summary(answer, s, marey__json_put);
     }
-    marey__buf_puts(line, w->list->n == 0 ? "],\n" : "\n  ],\n");
+    marey__buf_puts(line, list_of(answer)->n == 0 ? "],\n" : "\n  ],\n");
     for (size_t t = 0; t < MAREY__SCALING_NOTES; t++)
-        MAREY_TRY(marey__json_named_rows(line, w->report->tables[t], w->lines.out));
-    marey__json_last_texts(line, w->notes);
-    return marey__buf_to_stream(line, w->lines.out);
+        MAREY_TRY(marey__json_named_rows(line, answer->report->tables[t], answer->lines.out));
+    marey__json_last_texts(line, notes_of(answer));
+    return marey__buf_to_stream(line, answer->lines.out);
 }
 
 /* ---- the page ---- */
@@ -436,69 +441,33 @@ static marey_status put_charts(struct marey__buf *html, const marey_report *repo
     return MAREY_OK;
 }
 
-static marey_status put_html_table(struct writing *w, const char *heading, const marey_table *table)
+static marey_status put_html_table(struct marey__answer *answer, const char *heading,
+                                   const marey_table *table)
 {
-    marey__buf_printf(&w->lines.line, "<h2>%s</h2>\n", heading);
-    marey__html_table(&w->lines.line, table, 0);
+    marey__buf_printf(&answer->lines.line, "<h2>%s</h2>\n", heading);
+    marey__html_table(&answer->lines.line, table, 0);
     return MAREY_OK;
 }
 
-static marey_status put_page(struct writing *w)
+marey_status marey__scaling_html(struct marey__answer *answer)
 {
-    struct marey__buf *html = &w->lines.line;
-    const size_t n_notes = marey_table_n_rows(w->notes);
+    struct marey__buf *html = &answer->lines.line;
+    const size_t n_notes = marey_table_n_rows(notes_of(answer));
     put_head(html);
-    for (size_t s = 0; s < w->list->n; s++) {
+    for (size_t s = 0; s < list_of(answer)->n; s++) {
         marey__buf_puts(html, "<p>");
-        put_summary(w, s, marey__xml_put);
+        put_summary(answer, s, marey__xml_put);
         marey__buf_puts(html, "</p>\n");
     }
-    MAREY_TRY(put_charts(html, w->report));
-    MAREY_TRY(put_tables(w, N_SECTIONS, 0, put_html_table));
+    MAREY_TRY(put_charts(html, answer->report));
+    MAREY_TRY(put_tables(answer, N_SECTIONS, 0, put_html_table));
     marey__buf_puts(html, n_notes != 0 ? "<h2>notes</h2>\n<ul>\n" : "");
     for (size_t row = 0; row < n_notes; row++) {
         marey__buf_puts(html, "<li>");
-        put_note(w, row, marey__xml_put);
+        put_note(answer, row, marey__xml_put);
         marey__buf_puts(html, "</li>\n");
     }
     marey__buf_puts(html, n_notes != 0 ? "</ul>\n" : "");
     marey__buf_puts(html, "</body></html>\n");
-    return marey__buf_to_stream(html, w->lines.out);
-}
-
-/* ---- the formats ---- */
-
-static marey_status write_all(const marey_report *report, const struct marey_write_options *options,
-                              FILE *out, marey_status (*put)(struct writing *w))
-{
-    struct writing w = {.report = report,
-                        .options = &options->text,
-                        .notes = marey_report_table(report, "notes"),
-                        .list = report->data,
-                        .lines = {.out = out, .has_color = options->text.color}};
-    return marey__lines_close(&w.lines, put(&w));
-}
-
-marey_status marey__scaling_text(const marey_report *report,
-                                 const struct marey_write_options *options, FILE *out)
-{
-    return write_all(report, options, out, put_text);
-}
-
-marey_status marey__scaling_markdown(const marey_report *report,
-                                     const struct marey_write_options *options, FILE *out)
-{
-    return write_all(report, options, out, put_markdown);
-}
-
-marey_status marey__scaling_json(const marey_report *report,
-                                 const struct marey_write_options *options, FILE *out)
-{
-    return write_all(report, options, out, put_json);
-}
-
-marey_status marey__scaling_html(const marey_report *report,
-                                 const struct marey_write_options *options, FILE *out)
-{
-    return write_all(report, options, out, put_page);
+    return marey__buf_to_stream(html, answer->lines.out);
 }

@@ -359,12 +359,7 @@ MAREY_WARN_UNUSED marey_status marey__summary_merge(marey_recording *const *reco
 
 /* ---- summary_text.c, summary_text_iterations.c, summary_json.c ---- */
 
-MAREY_WARN_UNUSED marey_status marey__summary_text(const marey_report *report,
-                                                   const struct marey_write_options *options,
-                                                   FILE *out);
-MAREY_WARN_UNUSED marey_status marey__summary_json(const marey_report *report,
-                                                   const struct marey_write_options *options,
-                                                   FILE *out);
+marey__put_answer marey__summary_text, marey__summary_json;
 /*
  * The tables that `list` names (NULL: ranges) in that order, each once, into `tables`, which has room for all. After
  * `ranges` come kernels, copies, async ranges, counters and marks where there are any, after `iterations` their ranks (of

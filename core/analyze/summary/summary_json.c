@@ -96,9 +96,12 @@ static void put_cost(struct marey__buf *buf, const struct marey_cost *cost)
     marey__buf_printf(buf, "    \"share\": %.*s\n  }\n}\n", (int)(end - share), share);
 }
 
-static marey_status put_report(const marey_report *report, const struct marey_write_options *options,
-                               struct marey__buf *buf, FILE *out)
+marey_status marey__summary_json(struct marey__answer *answer)
 {
+    const marey_report *const report = answer->report;
+    const struct marey_write_options *const options = answer->options;
+    struct marey__buf *const buf = &answer->lines.line;
+    FILE *const out = answer->lines.out;
     marey__buf_puts(buf, "{\n");
     MAREY_TRY(put_tables(report, options, buf, out));
     if (options->section != NULL)
@@ -106,15 +109,5 @@ static marey_status put_report(const marey_report *report, const struct marey_wr
     put_warnings(buf, report->tables[MAREY__TABLE_WARNINGS]);
     marey__buf_printf(buf, "  \"lost_events\": %" PRIu64 ",\n", report->cost.lost_events);
     put_cost(buf, &report->cost);
-    MAREY_TRY(marey__buf_to_stream(buf, out));
-    return fflush(out) == 0 ? MAREY_OK : marey__fail_errno("write the report");
-}
-
-marey_status marey__summary_json(const marey_report *report,
-                                 const struct marey_write_options *options, FILE *out)
-{
-    struct marey__buf buf = {0};
-    const marey_status status = put_report(report, options, &buf, out);
-    marey__buf_fini(&buf);
-    return status;
+    return marey__buf_to_stream(buf, out);
 }

@@ -12,23 +12,17 @@
 /* How many ranges left open are listed; the rest is a number. */
 enum { MAX_OPEN = 10, COMMAND_WIDTH = 60 };
 
-struct text {
-    const marey_report *report;
-    const struct marey_write_options *options;
-    struct marey__lines lines;
-};
-
-static marey_table *table_of(const struct text *text, enum marey__summary_table table)
+static marey_table *table_of(const struct marey__answer *text, enum marey__summary_table table)
 {
     return text->report->tables[table];
 }
 
-static const char *style(const struct text *text, const char *code)
+static const char *style(const struct marey__answer *text, const char *code)
 {
     return marey__style(&text->lines, code);
 }
 
-static marey_status end_line(struct text *text)
+static marey_status end_line(struct marey__answer *text)
 {
     return marey__lines_end(&text->lines);
 }
@@ -62,7 +56,7 @@ static size_t count_ends(const marey_table *processes, const char *end)
     return n;
 }
 
-static void put_command(struct text *text, const marey_table *processes)
+static void put_command(struct marey__answer *text, const marey_table *processes)
 {
     if (marey_table_n_rows(processes) == 0)
         return;
@@ -91,7 +85,7 @@ static void put_ends(struct marey__buf *line, const marey_table *processes)
     }
 }
 
-static marey_status put_headline(struct text *text)
+static marey_status put_headline(struct marey__answer *text)
 {
     const marey_table *processes = table_of(text, MAREY__TABLE_PROCESSES);
     const marey_report *const report = text->report;
@@ -161,7 +155,7 @@ size_t marey__summary_choose(const marey_report *report, const char *list, marey
 
 /* ---- tables ---- */
 
-static marey_status put_table(struct text *text, const marey_table *table, bool has_title,
+static marey_status put_table(struct marey__answer *text, const marey_table *table, bool has_title,
                               uint32_t limit)
 {
     static const char *const one_process[] = {"processes", "rank_min_ns", "rank_max_ns", "max_rank",
@@ -199,7 +193,7 @@ static marey_status put_table(struct text *text, const marey_table *table, bool 
 }
 
 /* Many ranks: what is usual, and who is not; each row of each rank where all rows are wanted. */
-static marey_status put_exceptions(struct text *text)
+static marey_status put_exceptions(struct marey__answer *text)
 {
     static const enum marey__summary_table tables[] = {
         MAREY__TABLE_RANK_SPREAD, MAREY__TABLE_RANK_TIMES, MAREY__TABLE_RANK_OUTLIERS,
@@ -215,7 +209,7 @@ static marey_status put_exceptions(struct text *text)
     return MAREY_OK;
 }
 
-static marey_status put_tables(struct text *text)
+static marey_status put_tables(struct marey__answer *text)
 {
     marey_table *tables[MAREY__N_TABLES + 1];
     const uint32_t limit = text->options->limit;
@@ -231,7 +225,7 @@ static marey_status put_tables(struct text *text)
     return MAREY_OK;
 }
 
-static marey_status put_section(struct text *text)
+static marey_status put_section(struct marey__answer *text)
 {
     const struct marey_write_options wants = {.text = text->options->text,
                                               .limit = text->options->limit};
@@ -242,7 +236,7 @@ static marey_status put_section(struct text *text)
 
 /* ---- what stands below ---- */
 
-static marey_status put_open(struct text *text)
+static marey_status put_open(struct marey__answer *text)
 {
     const marey_table *open = table_of(text, MAREY__TABLE_OPEN);
     const size_t n = marey_table_n_rows(open),
@@ -278,7 +272,7 @@ static marey_status put_open(struct text *text)
     return MAREY_OK;
 }
 
-static marey_status put_loss(struct text *text)
+static marey_status put_loss(struct marey__answer *text)
 {
     const struct marey_cost *cost = &text->report->cost;
     struct marey__buf *line = &text->lines.line;
@@ -314,7 +308,7 @@ static marey_status put_loss(struct text *text)
     return end_line(text);
 }
 
-static marey_status put_cost(struct text *text)
+static marey_status put_cost(struct marey__answer *text)
 {
     struct marey__buf *line = &text->lines.line;
     if (marey__summary_of(text->report)->source[0] != '\0' && text->report->cost.events != 0)
@@ -326,7 +320,7 @@ static marey_status put_cost(struct text *text)
 }
 
 /* A site may be known without a range of it. */
-static bool has_range(const struct text *text, const char *name)
+static bool has_range(const struct marey__answer *text, const char *name)
 {
     const marey_table *ranges = table_of(text, MAREY__TABLE_RANGES);
     for (size_t row = 0; row < marey_table_n_rows(ranges); row++)
@@ -336,7 +330,7 @@ static bool has_range(const struct text *text, const char *name)
 }
 
 /* Whether 'marey breakdown' has more: GPU activity, or communication. */
-static bool has_breakdown(const struct text *text)
+static bool has_breakdown(const struct marey__answer *text)
 {
     const marey_table *sites = table_of(text, MAREY__TABLE_SITES);
     const size_t category = (size_t)marey_table_find(sites, "category");
@@ -349,7 +343,7 @@ static bool has_breakdown(const struct text *text)
     return false;
 }
 
-static marey_status put_next(struct text *text)
+static marey_status put_next(struct marey__answer *text)
 {
     if (!has_breakdown(text))
         return MAREY_OK;
@@ -358,7 +352,7 @@ static marey_status put_next(struct text *text)
     return end_line(text);
 }
 
-static marey_status put_report(struct text *text)
+marey_status marey__summary_text(struct marey__answer *text)
 {
     const bool has_tables = text->options->table != NULL || text->options->section == NULL;
     MAREY_TRY(put_headline(text));
@@ -374,13 +368,4 @@ static marey_status put_report(struct text *text)
     MAREY_TRY(put_cost(text));
     MAREY_TRY(marey__lines_put_notes(&text->lines, table_of(text, MAREY__TABLE_WARNINGS)));
     return put_next(text);
-}
-
-marey_status marey__summary_text(const marey_report *report,
-                                 const struct marey_write_options *options, FILE *out)
-{
-    struct text text = {.report = report,
-                        .options = options,
-                        .lines = {.out = out, .has_color = options->text.color}};
-    return marey__lines_close(&text.lines, put_report(&text));
 }

@@ -194,6 +194,13 @@ MAREY_WARN_UNUSED marey_status marey__lines_put_notes(struct marey__lines *lines
 MAREY_WARN_UNUSED marey_status marey__lines_put_notes_apart(struct marey__lines *lines,
                                                             const marey_table *notes);
 
+/* A report that is being written, as text or in another format. */
+struct marey__answer {
+    const marey_report *report;
+    const struct marey_write_options *options;
+    struct marey__lines lines;
+};
+
 /* The last line was written, with `status`; whether all of them have arrived. */
 static inline marey_status marey__lines_close(struct marey__lines *lines, marey_status status)
 {

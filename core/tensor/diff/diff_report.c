@@ -185,19 +185,6 @@ static void destroy(void *data)
     marey_diff_close(diff);
 }
 
-static marey_status write_text(const marey_report *report,
-                               const struct marey_write_options *options, FILE *out)
-{
-    return marey__diff_write_text(report->data, options, out);
-}
-
-static marey_status write_json(const marey_report *report,
-                               const struct marey_write_options *options, FILE *out)
-{
-    (void)options;
-    return marey__diff_write_json(report->data, out);
-}
-
 /* ---- the entry ---- */
 
 static const struct marey_setting settings[] = {
@@ -252,6 +239,6 @@ const struct marey__analysis marey__analysis_diff = {
     .check = check,
     .make = make,
     .destroy = destroy,
-    .text = write_text,
-    .json = write_json,
+    .text = marey__diff_as_text,
+    .json = marey__diff_as_json,
 };

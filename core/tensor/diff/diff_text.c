@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "present/draw/internal.h"
+#include "report/internal.h"
 #include "tensor/diff/internal.h"
-#include <marey/report.h>
 
 enum { PATH_WIDTH = 100 };
 
@@ -354,9 +354,10 @@ static marey_status draw_tensors(const marey_diff *diff, const struct marey_writ
 
 /* ---- text ---- */
 
-static marey_status put_text(const marey_diff *diff, const struct marey_write_options *options,
-                             struct marey__lines *lines)
+marey_status marey__diff_as_text(struct marey__answer *answer)
 {
+    const marey_diff *const diff = answer->report->data;
+    struct marey__lines *const lines = &answer->lines;
     struct marey__buf *const line = &lines->line;
     marey__buf_puts(line, marey__style(lines, BOLD));
     put_sentence(line, diff);
@@ -373,15 +374,8 @@ static marey_status put_text(const marey_diff *diff, const struct marey_write_op
     put_counts(line, diff);
     marey__buf_puts(line, ".");
     MAREY_TRY(marey__lines_end(lines));
-    MAREY_TRY(draw_tensors(diff, options, lines));
+    MAREY_TRY(draw_tensors(diff, answer->options, lines));
     return marey__lines_put_notes_apart(lines, diff->tables[MAREY__DIFF_WARNINGS]);
-}
-
-marey_status marey__diff_write_text(const marey_diff *diff,
-                                    const struct marey_write_options *options, FILE *out)
-{
-    struct marey__lines lines = {.out = out, .has_color = options->text.color != 0};
-    return marey__lines_close(&lines, put_text(diff, options, &lines));
 }
 
 /* ---- JSON ---- */
@@ -433,8 +427,10 @@ static void put_json_counts(struct marey__buf *line, const marey_diff *diff)
     marey__buf_puts(line, "},\n");
 }
 
-static marey_status put_json(const marey_diff *diff, struct marey__lines *lines)
+marey_status marey__diff_as_json(struct marey__answer *answer)
 {
+    const marey_diff *const diff = answer->report->data;
+    struct marey__lines *const lines = &answer->lines;
     const marey_table *operations = diff->tables[MAREY__DIFF_OPERATIONS];
     struct marey__buf *line = &lines->line, sentence = {0};
     put_sentence(&sentence, diff);
@@ -457,10 +453,4 @@ static marey_status put_json(const marey_diff *diff, struct marey__lines *lines)
     MAREY_TRY(marey__json_named_rows(line, diff->tables[MAREY__DIFF_STEPS], lines->out));
     marey__json_last_texts(line, diff->tables[MAREY__DIFF_WARNINGS]);
     return marey__buf_to_stream(line, lines->out);
-}
-
-marey_status marey__diff_write_json(const marey_diff *diff, FILE *out)
-{
-    struct marey__lines lines = {.out = out};
-    return marey__lines_close(&lines, put_json(diff, &lines));
 }

@@ -323,11 +323,10 @@ void marey__diff_put_number(marey_table *table, double value);
 
 /* ---- diff_text.c ---- */
 
-struct marey_write_options;
-MAREY_WARN_UNUSED marey_status marey__diff_write_text(const marey_diff *diff,
-                                                      const struct marey_write_options *options,
-                                                      FILE *out);
-MAREY_WARN_UNUSED marey_status marey__diff_write_json(const marey_diff *diff, FILE *out);
+/* Of a report whose data is the diff. */
+struct marey__answer;
+marey_status marey__diff_as_text(struct marey__answer *answer);
+marey_status marey__diff_as_json(struct marey__answer *answer);
 
 /* diff_merge.c: the ranks of a step as one. */
 
