@@ -51,193 +51,17 @@ struct artifacts {
     struct marey_torch_trace_facts facts; /* of it */
     struct stat read;                     /* the source before it was read */
     int64_t rank;
-    marey_report **operators; /* of the trace: made on first use, and shared */
-};
-
-/* ---- files: complete or not there at all; the path of each is printed ---- */
-
-/* DIR/rankR_NAME, or without the rank. NULL on out of memory, which is reported. */
-static char *path_of(const struct artifacts *job, bool has_rank, const char *name)
-{
-    char *path, rank[32] = "";
-    if (has_rank)
-        snprintf(rank, sizeof rank, "rank%" PRId64 "_", job->rank);
-    if (asprintf(&path, "%s/%s%s", job->directory, rank, name) >= 0)
-        return path;
-    cli_fail("out of memory");
-    return NULL;
-}
-
-/* Takes ownership of `path`. */
-static int end_file(char *path, int status)
-{
-    if (status == CLI_FINE)
-        puts(path);
-    free(path);
-    return status;
-}
-
-static int write_file(const struct artifacts *job, bool has_rank, const char *name,
-                      marey_status (*write)(void *ctx, int fd), void *ctx)
-{
-    char *const path = path_of(job, has_rank, name);
-    return path != NULL ? end_file(path, cli_write_file(path, write, ctx, NULL)) : CLI_BAD;
-}
-
-typedef marey_status print_fn(const struct artifacts *job, FILE *out);
-
-struct printed_file {
-    const struct artifacts *job;
-    char *path;
-    print_fn *print;
-};
-
-static int print_content(void *ctx, FILE *out)
-{
-    const struct printed_file *file = ctx;
-    return file->print(file->job, out) == MAREY_OK
-               ? CLI_FINE
-               : cli_fail("%s: %s", file->path, marey_last_error());
-}
-
-static int print_file(const struct artifacts *job, bool has_rank, const char *name, print_fn *print)
-{
-    struct printed_file file = {.job = job, .path = path_of(job, has_rank, name), .print = print};
-    return file.path != NULL
-               ? end_file(file.path, cli_print_file(file.path, print_content, &file, NULL))
-               : CLI_BAD;
-}
-
-/* ---- the trace itself, compressed ---- */
-
-static marey_status pack(void *ctx, int fd)
-{
-    const struct artifacts *job = ctx;
-    const struct marey_torch_trace_options wants = {.progress = cli_progress,
-                                                    .progress_ctx = (void *)"packing"};
-    const marey_status status = marey_torch_trace_pack(job->source, fd, &wants);
-    cli_progress_end();
-    return status;
-}
-
-static int make_trace(const struct artifacts *job)
-{
-    const char *const base = basename(job->source);
-    const bool has_suffix = strlen(base) > 3 && cli_ends_with(base, ".gz", 3);
-    char name[NAME_MAX];
-    if (job->facts.damage != NULL)
-        return CLI_BAD; /* already reported */
-    if (snprintf(name, sizeof name, "%s%s", base, has_suffix ? "" : ".gz") >= (int)sizeof name)
-        return cli_fail("the name of %s is too long", job->source);
-    return write_file(job, false, name, pack, (void *)job);
-}
-
-/* ---- operators ---- */
-
-/* Compute the operators of the trace. False on failure, which is reported. */
-static bool has_operators(const struct artifacts *job)
-{
+    const char *settings[3]; /* of the operators */
     char depth[32], sort[64];
-    snprintf(depth, sizeof depth, "stack-depth=%u", (unsigned)given.stack_depth);
-    snprintf(sort, sizeof sort, "sort=%s", given.sort != NULL ? given.sort : "");
-    const char *const settings[] = {depth, given.sort != NULL ? sort : NULL, NULL};
-    const struct marey_report_options wants = {.settings = settings};
-    if (*job->operators == NULL &&
-        marey_operators_report(job->trace, &wants, job->operators) != MAREY_OK)
-        cli_fail("%s: %s", job->source, marey_last_error());
-    return *job->operators != NULL;
-}
+    marey_report *operators; /* of the trace: made on first use, and shared */
+    marey_memory_timeline *timeline;
+};
 
-static marey_status print_text(const struct artifacts *job, FILE *out)
-{
-    const struct marey_write_options wants = {.limit = given.rows};
-    return marey_report_write(*job->operators, "text", &wants, out);
-}
-
-static marey_status print_csv(const struct artifacts *job, FILE *out)
-{
-    return marey_report_write(*job->operators, "csv", NULL, out);
-}
-
-static marey_status print_json(const struct artifacts *job, FILE *out)
-{
-    return marey_present_json(marey_report_table(*job->operators, "operators"), out);
-}
-
-static int make_averages(const struct artifacts *job)
-{
-    static const struct {
-        const char *name;
-        print_fn *print;
-    } files[] = {
-        {"key_averages.txt", print_text},
-        {"key_averages.csv", print_csv},
-        {"key_averages.json", print_json},
-    };
-    if (!has_operators(job))
-        return CLI_BAD;
-    int status = CLI_FINE;
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (print_file(job, true, files[i].name, files[i].print) != CLI_FINE)
-            status = CLI_BAD;
-    /* The name in the documentation of torch.profiler. */
-    if (job->rank == 0 && print_file(job, false, files[0].name, files[0].print) != CLI_FINE)
-        status = CLI_BAD;
-    return status;
-}
-
-static marey_status print_stacks(const struct artifacts *job, FILE *out)
-{
-    return marey_operators_stacks(*job->operators, given.metric, out);
-}
+/* ---- what a trace has data for, and needs; false on failure, which is reported ---- */
 
 static bool has_stacks(const struct artifacts *job)
 {
     return job->facts.has_stacks;
-}
-
-static int make_stacks(const struct artifacts *job)
-{
-    if (!has_operators(job))
-        return CLI_BAD;
-    return print_file(job, true, "stacks.txt", print_stacks);
-}
-
-/* ---- memory over time, and the allocator's snapshot ---- */
-
-struct memory_file {
-    const marey_memory_timeline *timeline;
-    enum marey_memory_file kind;
-    const char *title;
-};
-
-static marey_status write_memory(void *ctx, int fd)
-{
-    const struct memory_file *file = ctx;
-    return marey_memory_timeline_write(file->timeline, file->kind, file->title, fd);
-}
-
-struct named_file {
-    enum marey_memory_file kind;
-    const char *name;
-};
-
-/* Each separately: a failure is reported, and the others are made. */
-static int make_files(const struct artifacts *job, const struct named_file *files, size_t n)
-{
-    marey_memory_timeline *timeline;
-    char title[64];
-    int status = CLI_FINE;
-    if (marey_memory_timeline_create(job->trace, &timeline) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    snprintf(title, sizeof title, "Memory of rank %" PRId64, job->rank);
-    for (size_t i = 0; i < n; i++) {
-        struct memory_file file = {.timeline = timeline, .kind = files[i].kind, .title = title};
-        const int made = write_file(job, true, files[i].name, write_memory, &file);
-        status = made != CLI_FINE ? made : status;
-    }
-    marey_memory_timeline_destroy(timeline);
-    return status;
 }
 
 static bool has_memory(const struct artifacts *job)
@@ -245,20 +69,111 @@ static bool has_memory(const struct artifacts *job)
     return job->facts.n_allocations > 0;
 }
 
-static int make_timeline(const struct artifacts *job)
+static bool fail_source(const struct artifacts *job)
 {
-    static const struct named_file files[] = {
-        {MAREY_MEMORY_PAGE, "memory-timeline.html"},
-        {MAREY_MEMORY_JSON, "memory-timeline.json.gz"},
-        {MAREY_MEMORY_RAW, "memory-timeline.raw.json.gz"},
-    };
-    return make_files(job, files, sizeof files / sizeof files[0]);
+    cli_fail("%s: %s", job->source, marey_last_error());
+    return false;
 }
 
-static int make_snapshot(const struct artifacts *job)
+static bool needs_whole(struct artifacts *job)
 {
-    static const struct named_file file = {MAREY_MEMORY_SNAPSHOT, "memory_snapshot.pickle"};
-    return make_files(job, &file, 1);
+    return job->facts.damage == NULL; /* already reported */
+}
+
+static bool needs_operators(struct artifacts *job)
+{
+    const struct marey_report_options wants = {.settings = job->settings};
+    return job->operators != NULL ||
+           marey_operators_report(job->trace, &wants, &job->operators) == MAREY_OK ||
+           fail_source(job);
+}
+
+static bool needs_timeline(struct artifacts *job)
+{
+    return job->timeline != NULL ||
+           marey_memory_timeline_create(job->trace, &job->timeline) == MAREY_OK || fail_source(job);
+}
+
+/* ---- files ---- */
+
+enum content {
+    NONE,
+    TRACE, /* the trace itself, compressed */
+    TEXT,
+    CSV,
+    JSON,
+    STACKS,
+    MEMORY, /* from here on enum marey_memory_file */
+};
+
+enum { MAX_FILES = 4 }; /* of an artifact */
+struct file {
+    const char *name; /* NULL: that of the trace */
+    int content;
+    bool is_of_all; /* without the rank in its name, and of rank 0 only */
+};
+
+static marey_status pack(const struct artifacts *job, FILE *out)
+{
+    const struct marey_torch_trace_options wants = {.progress = cli_progress,
+                                                    .progress_ctx = (void *)"packing"};
+    const marey_status status = marey_torch_trace_pack(job->source, fileno(out), &wants);
+    cli_progress_end();
+    return status;
+}
+
+static marey_status write_content(const struct artifacts *job, int content, FILE *out)
+{
+    const struct marey_write_options wants = {.limit = given.rows};
+    char title[64];
+    switch (content) {
+    case TRACE:
+        return pack(job, out);
+    case TEXT:
+        return marey_report_write(job->operators, "text", &wants, out);
+    case CSV:
+        return marey_report_write(job->operators, "csv", NULL, out);
+    case JSON:
+        return marey_present_json(marey_report_table(job->operators, "operators"), out);
+    case STACKS:
+        return marey_operators_stacks(job->operators, given.metric, out);
+    default:
+        snprintf(title, sizeof title, "Memory of rank %" PRId64, job->rank);
+        return marey_memory_timeline_write(job->timeline, (enum marey_memory_file)(content - MEMORY),
+                                           title, fileno(out));
+    }
+}
+
+struct printing {
+    const struct artifacts *job;
+    const char *path;
+    int content;
+};
+
+static int print_content(void *ctx, FILE *out)
+{
+    const struct printing *const p = ctx;
+    return write_content(p->job, p->content, out) == MAREY_OK
+               ? CLI_FINE
+               : cli_fail("%s: %s", p->path, marey_last_error());
+}
+
+/* It is complete or not there at all; its path is printed. */
+static int make_file(const struct artifacts *job, const struct file *file)
+{
+    char path[PATH_MAX], rank[32] = "";
+    const char *const name = file->name != NULL ? file->name : basename(job->source);
+    const bool is_packed = strlen(name) > 3 && cli_ends_with(name, ".gz", 3);
+    struct printing printing = {job, path, file->content};
+    if (file->name != NULL && !file->is_of_all)
+        snprintf(rank, sizeof rank, "rank%" PRId64 "_", job->rank);
+    if (snprintf(path, sizeof path, "%s/%s%s%s", job->directory, rank, name,
+                 file->name == NULL && !is_packed ? ".gz" : "") >= (int)sizeof path)
+        return cli_fail("the name of %s is too long", job->source);
+    const int status = cli_print_file(path, print_content, &printing, NULL);
+    if (status == CLI_FINE)
+        puts(path);
+    return status;
 }
 
 /* ---- the table of artifacts ---- */
@@ -267,17 +182,38 @@ static int make_snapshot(const struct artifacts *job)
 
 /* The trace comes first: everything else can be made of it again. */
 static const struct artifact {
-    const char *name;  /* for --only */
-    const char *needs; /* what a trace without it was recorded without */
+    const char *name; /* for --only */
+    const char *data; /* what a trace without it was recorded without */
     bool (*is_there)(const struct artifacts *job); /* whether the trace has the data; NULL: always */
-    int (*make)(const struct artifacts *job); /* returns an exit status, after printing what failed */
+    bool (*needs)(struct artifacts *job);
+    struct file files[MAX_FILES];
 } artifacts[] = {
-    {"trace", NULL, NULL, make_trace},
-    {"averages", NULL, NULL, make_averages},
-    {"stacks", "stacks (with_stack=True, and torch's _ExperimentalConfig(verbose=True))",
-     has_stacks, make_stacks},
-    {"timeline", NEEDS_MEMORY, has_memory, make_timeline},
-    {"snapshot", NEEDS_MEMORY, has_memory, make_snapshot},
+    {"trace", NULL, NULL, needs_whole, {{NULL, TRACE, false}}},
+    {"averages",
+     NULL,
+     NULL,
+     needs_operators,
+     {{"key_averages.txt", TEXT, false},
+      {"key_averages.csv", CSV, false},
+      {"key_averages.json", JSON, false},
+      {"key_averages.txt", TEXT, true}}}, /* the name in the documentation of torch.profiler */
+    {"stacks",
+     "stacks (with_stack=True, and torch's _ExperimentalConfig(verbose=True))",
+     has_stacks,
+     needs_operators,
+     {{"stacks.txt", STACKS, false}}},
+    {"timeline",
+     NEEDS_MEMORY,
+     has_memory,
+     needs_timeline,
+     {{"memory-timeline.html", MEMORY + MAREY_MEMORY_PAGE, false},
+      {"memory-timeline.json.gz", MEMORY + MAREY_MEMORY_JSON, false},
+      {"memory-timeline.raw.json.gz", MEMORY + MAREY_MEMORY_RAW, false}}},
+    {"snapshot",
+     NEEDS_MEMORY,
+     has_memory,
+     needs_timeline,
+     {{"memory_snapshot.pickle", MEMORY + MAREY_MEMORY_SNAPSHOT, false}}},
 };
 #define N_ARTIFACTS (sizeof artifacts / sizeof artifacts[0])
 
@@ -348,16 +284,23 @@ static int read_trace(struct artifacts *job)
                     job->facts.damage);
 }
 
-static int make_one(const struct artifacts *job, const struct artifact *artifact)
+/* Each file separately: a failure is reported, and the others are made. */
+static int make_one(struct artifacts *job, const struct artifact *artifact)
 {
+    int status = CLI_FINE;
     if (job->trace == NULL)
         return CLI_BAD; /* already reported */
-    if (artifact->is_there == NULL || artifact->is_there(job))
-        return artifact->make(job);
-    if (given.only == NULL)
-        return CLI_FINE;
-    return cli_fail("%s has no %s, so there are no %s of it", job->source, artifact->needs,
-                    artifact->name);
+    if (artifact->is_there != NULL && !artifact->is_there(job))
+        return given.only == NULL ? CLI_FINE
+                                  : cli_fail("%s has no %s, so there are no %s of it", job->source,
+                                             artifact->data, artifact->name);
+    if (!artifact->needs(job))
+        return CLI_BAD;
+    for (size_t i = 0; i < MAX_FILES && artifact->files[i].content != NONE; i++)
+        if ((!artifact->files[i].is_of_all || job->rank == 0) &&
+            make_file(job, &artifact->files[i]) != CLI_FINE)
+            status = CLI_BAD;
+    return status;
 }
 
 static bool is_unchanged(const struct artifacts *job)
@@ -390,7 +333,8 @@ static int make_all(struct artifacts *job, uint32_t chosen)
         status = made != CLI_FINE ? made : status;
         is_packed |= made == CLI_FINE && i == 0;
     }
-    marey_report_destroy(*job->operators);
+    marey_report_destroy(job->operators);
+    marey_memory_timeline_destroy(job->timeline);
     marey_torch_trace_close(job->trace);
     if (given.move && is_packed && delete_source(job) != CLI_FINE)
         return CLI_BAD;
@@ -409,17 +353,9 @@ static bool is_in_place(const struct artifacts *job)
     return is_same;
 }
 
-static bool can_sort(const char *key)
-{
-    char setting[64];
-    snprintf(setting, sizeof setting, "sort=%s", key);
-    return marey_report_check("operators", (const char *const[]){setting, NULL}) == MAREY_OK;
-}
-
 static int run(int n_args, char **args)
 {
     struct artifacts job = {.directory = given.output};
-    marey_report *operators = NULL;
     uint32_t chosen = given.only == NULL ? UINT32_MAX : 0;
     if (n_args != 1)
         return cli_fail("artifacts needs one trace: marey artifacts TRACE.json -o DIR");
@@ -434,7 +370,13 @@ static int run(int n_args, char **args)
         if (errno != 0 || end == given.rank || *end != '\0' || job.rank < 0)
             return cli_fail("--rank takes a number from 0 on, not '%s'", given.rank);
     }
-    if (given.sort != NULL && !can_sort(given.sort))
+    snprintf(job.depth, sizeof job.depth, "stack-depth=%u", (unsigned)given.stack_depth);
+    job.settings[0] = job.depth;
+    if (given.sort != NULL) {
+        snprintf(job.sort, sizeof job.sort, "sort=%s", given.sort);
+        job.settings[1] = job.sort;
+    }
+    if (marey_report_check("operators", job.settings) != MAREY_OK)
         return cli_fail("%s", marey_last_error());
     if (given.only != NULL && !choose(given.only, &chosen))
         return CLI_BAD;
@@ -447,7 +389,6 @@ static int run(int n_args, char **args)
     /* A compressed trace that is in its place stays there. */
     if (is_in_place(&job) && cli_ends_with(job.source, ".gz", 3))
         chosen &= ~1u;
-    job.operators = &operators;
     return make_all(&job, chosen);
 }
 

@@ -9,6 +9,8 @@
  * other tables is the time in none of the seven. note: "first", "not ended", "events lost".
  */
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/epochs/internal.h"
@@ -93,13 +95,33 @@ static double rate(double samples, double ns)
     return ns > 0 ? samples / ns * 1e9 : 0;
 }
 
-static void put_spread(marey_table *table, struct marey__epoch_values *values)
+struct values {
+    double *list;
+    size_t n, cap;
+};
+enum { N_SPREAD = 5 }; /* mean, median, std, min, max */
+
+/* Sorts the values. */
+static void put_spread(marey_table *table, struct values *values)
 {
-    const struct marey__epoch_spread spread = marey__epoch_values_spread(values);
-    const double ns[] = {spread.mean, spread.median, spread.std, spread.min, spread.max};
-    marey_table_u64(table, values->n);
-    for (size_t i = 0; i < MAREY__COUNT_OF(ns); i++)
-        marey__put_whole(table, marey__epoch_ns(ns[i]), values->n != 0);
+    const size_t n = values->n;
+    const double *const v = values->list;
+    double mean = 0, squares = 0;
+    marey_table_u64(table, n);
+    if (n != 0)
+        qsort(values->list, n, sizeof *values->list, marey__compare_f64);
+    for (size_t i = 0; i < n; i++)
+        mean += v[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (v[i] - mean) * (v[i] - mean);
+    for (size_t i = 0; n == 0 && i < N_SPREAD; i++)
+        marey_table_null(table);
+    if (n == 0)
+        return;
+    const double ns[N_SPREAD] = {mean, (v[(n - 1) / 2] + v[n / 2]) / 2,
+                                 n > 1 ? sqrt(squares / (double)(n - 1)) : 0, v[0], v[n - 1]};
+    for (size_t i = 0; i < N_SPREAD; i++)
+        marey_table_u64(table, marey__epoch_ns(ns[i]));
 }
 
 /* ---- epochs, and ranks ---- */
@@ -166,7 +188,7 @@ static void put_rank_row(marey_table *table, const struct marey__epoch_time *tim
 
 /* What was added up over the epochs of a rank, or over the slowest rank of each. */
 struct average {
-    struct marey__epoch_values ns;
+    struct values ns;
     double phase_ns[MAREY__N_PHASES], samples, samples_ns;
     uint64_t n_slowest;
 };
@@ -177,7 +199,7 @@ static bool add(struct average *average, const struct marey__epoch_time *time, d
         average->phase_ns[i] += (double)time->phase_ns[i];
     average->samples += samples;
     average->samples_ns += samples > 0 ? (double)time->ns : 0;
-    return marey__epoch_values_add(&average->ns, (double)time->ns);
+    return MAREY__PUSH(average->ns.list, average->ns.n, average->ns.cap, (double)time->ns);
 }
 
 static void put_average(marey_table *table, uint32_t run, const struct marey_process *process,
@@ -208,35 +230,25 @@ struct run {
     uint32_t number;
 };
 
-static bool put_run_average(const struct marey__epochs *epochs, const struct run *run)
-{
-    struct average average = {0};
-    bool done = true;
-    for (size_t g = 0; done && g < run->n; g++) {
-        const struct marey__epoch_group *group = &run->groups[g];
-        average.n_slowest += group->counts && group->slowest != SIZE_MAX;
-        done = !group->counts ||
-               add(&average, &epochs->times[group->longest], samples_of(epochs, group));
-    }
-    if (done)
-        put_average(epochs->tables[MAREY__EPOCHS_AVERAGES], run->number, NULL, &average);
-    marey__free(average.ns.values);
-    return done;
-}
-
 static bool is_of_rank(const struct marey__epoch_time *time, const struct marey_process *whose)
 {
     return whose->rank >= 0 ? time->process->rank == whose->rank : time->process == whose;
 }
 
-static bool put_rank_average(const struct marey__epochs *epochs, const struct run *run,
-                             const struct marey_process *whose)
+/* Over the epochs of the rank of a process; NULL: over the slowest rank of each epoch. */
+static bool put_average_of(const struct marey__epochs *epochs, const struct run *run,
+                           const struct marey_process *whose)
 {
     struct average average = {0};
     bool done = true;
     for (size_t g = 0; done && g < run->n; g++) {
         const struct marey__epoch_group *group = &run->groups[g];
-        for (size_t i = group->first; done && group->counts && i < group->first + group->n; i++) {
+        if (!group->counts)
+            continue;
+        average.n_slowest += whose == NULL && group->slowest != SIZE_MAX;
+        if (whose == NULL)
+            done = add(&average, &epochs->times[group->longest], samples_of(epochs, group));
+        for (size_t i = group->first; whose != NULL && done && i < group->first + group->n; i++) {
             const struct marey__epoch_time *time = &epochs->times[i];
             if (!is_of_rank(time, whose))
                 continue;
@@ -246,7 +258,7 @@ static bool put_rank_average(const struct marey__epochs *epochs, const struct ru
     }
     if (done)
         put_average(epochs->tables[MAREY__EPOCHS_AVERAGES], run->number, whose, &average);
-    marey__free(average.ns.values);
+    marey__free(average.ns.list);
     return done;
 }
 
@@ -273,7 +285,7 @@ static bool put_rank_averages(const struct marey__epochs *epochs, const struct r
                 (next == NULL || is_before(process, next)))
                 next = process;
         }
-        if (next != NULL && !put_rank_average(epochs, run, next))
+        if (next != NULL && !put_average_of(epochs, run, next))
             return false;
         last = next;
     } while (next != NULL);
@@ -297,7 +309,7 @@ static uint64_t ns_of_name(const struct marey__epochs *epochs, const struct mare
 static bool put_phase(const struct marey__epochs *epochs, const struct run *run, uint32_t name)
 {
     marey_table *table = epochs->tables[MAREY__EPOCHS_PHASES];
-    struct marey__epoch_values values = {0};
+    struct values values = {0};
     uint64_t count = 0, sum_ns = 0, whole_ns = 0;
     bool done = true;
     for (size_t g = 0; g < run->n; g++)
@@ -311,7 +323,7 @@ static bool put_phase(const struct marey__epochs *epochs, const struct run *run,
                     ns = part == 0 ? time->ns : ns - epochs->parts[time->first_part + part - 1].ns;
             sum_ns += ns;
             whole_ns += time->ns;
-            done = marey__epoch_values_add(&values, (double)ns);
+            done = MAREY__PUSH(values.list, values.n, values.cap, (double)ns);
         }
     if (done && (sum_ns != 0 || count != 0)) {
         marey_table_u64(table, run->number + 1);
@@ -323,16 +335,15 @@ static bool put_phase(const struct marey__epochs *epochs, const struct run *run,
         put_spread(table, &values);
         marey__put_share(table, sum_ns, whole_ns);
     }
-    marey__free(values.values);
+    marey__free(values.list);
     return done;
 }
 
 /* ---- notes ---- */
 
-static bool put_notes(const struct marey__epochs *epochs, const struct run *run)
+static void put_notes(const struct marey__epochs *epochs, const struct run *run)
 {
     marey_table *table = epochs->tables[MAREY__EPOCHS_NOTES];
-    struct marey__buf text = {0};
     uint64_t n_counted = 0, n_open = 0, n_cut = 0, n_firsts = 0;
     for (size_t g = 0; g < run->n; g++) {
         uint32_t flags = 0;
@@ -344,39 +355,31 @@ static bool put_notes(const struct marey__epochs *epochs, const struct run *run)
         n_cut += (flags & (MAREY__EPOCH_OPEN | MAREY__EPOCH_CUT)) == MAREY__EPOCH_CUT;
     }
     if (n_open != 0)
-        marey__buf_printf(&text,
-                          "%" PRIu64 " epochs of run %" PRIu32
-                          " were not ended on every rank, and are not part of averages\n",
-                          n_open, run->number + 1);
+        marey__put_note(table,
+                        "%" PRIu64 " epochs of run %" PRIu32
+                        " were not ended on every rank, and are not part of averages",
+                        n_open, run->number + 1);
     if (n_cut != 0)
-        marey__buf_printf(&text,
-                          "in %" PRIu64 " epochs of run %" PRIu32
-                          " events were lost; they are not part of averages\n",
-                          n_cut, run->number + 1);
+        marey__put_note(table,
+                        "in %" PRIu64 " epochs of run %" PRIu32
+                        " events were lost; they are not part of averages",
+                        n_cut, run->number + 1);
     if (n_firsts != 0 && n_firsts == n_counted && !epochs->with_first)
-        marey__buf_printf(&text,
-                          "run %" PRIu32
-                          " has no epoch but the first, which warms up: it is the one "
-                          "reported\n",
-                          run->number + 1);
-    for (size_t at = 0; !text.failed && at < text.len;) {
-        const char *end = memchr(text.data + at, '\n', text.len - at);
-        marey_table_text(table, text.data + at, (size_t)(end - (text.data + at)));
-        at = (size_t)(end - text.data) + 1;
-    }
-    const bool done = !text.failed;
-    marey__buf_fini(&text);
-    return done;
+        marey__put_note(table,
+                        "run %" PRIu32
+                        " has no epoch but the first, which warms up: it is the one reported",
+                        run->number + 1);
 }
 
 /* ---- all ---- */
 
 static bool put_run(const struct marey__epochs *epochs, const struct run *run)
 {
-    bool done = put_run_average(epochs, run) && put_rank_averages(epochs, run);
+    bool done = put_average_of(epochs, run, NULL) && put_rank_averages(epochs, run);
     for (uint32_t name = 0; done && name < epochs->names.n; name++)
         done = put_phase(epochs, run, name);
-    return done && put_phase(epochs, run, MAREY__NO_NAME) && put_notes(epochs, run);
+    put_notes(epochs, run);
+    return done && put_phase(epochs, run, MAREY__NO_NAME);
 }
 
 bool marey__epochs_fill(const struct marey__epochs *epochs)

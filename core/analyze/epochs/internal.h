@@ -1,8 +1,8 @@
 /*
  * epochs: how long an epoch takes, on which rank, in which phases.
  *
- *   logs ── epochs_read.c ── times: one for each epoch of a process, with its phases
- *        ── epochs.c ── sorts them and decides which count ── epochs_stats.c ── epochs_tables.c ── epochs_text.c
+ *   logs ── epochs.c ── times: one for each epoch of a process, with its phases; which count ── epochs_tables.c
+ *        ── epochs_text.c
  *
  * Input: recordings of programs that mark epochs and phases (<marey/iteration.h>). Output: a report of five tables.
  * Each moment of an epoch belongs to the phase that was open then, or to none, so the times of phases and `other` add up
@@ -88,31 +88,11 @@ struct marey__epochs {
     struct marey__names names;
 };
 
-/* epochs_read.c: all processes of a recording. */
-MAREY_WARN_UNUSED marey_status marey__epochs_read(struct marey__epochs *epochs,
-                                                  marey_recording *recording);
-
 /* Whole nanoseconds; a damaged log may have times that no sum of them holds. */
 static inline uint64_t marey__epoch_ns(double ns)
 {
     return ns < 0x1p63 ? (uint64_t)(ns + 0.5) : UINT64_MAX;
 }
-
-/* ---- epochs_stats.c ---- */
-
-/* Of the times of one epoch: the longest, and which rank stands out. */
-void marey__epoch_group_judge(const struct marey__epochs *epochs, struct marey__epoch_group *group);
-
-struct marey__epoch_values {
-    double *values;
-    size_t n, cap;
-};
-struct marey__epoch_spread {
-    double mean, median, std, min, max;
-};
-MAREY_WARN_UNUSED bool marey__epoch_values_add(struct marey__epoch_values *values, double value);
-/* Sorts them. All zero for none. */
-struct marey__epoch_spread marey__epoch_values_spread(struct marey__epoch_values *values);
 
 /* epochs_tables.c: the definitions, and the rows. Returns false on out of memory. */
 extern const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES];
