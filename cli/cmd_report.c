@@ -105,13 +105,11 @@ static struct marey_report_options report_wants(const char *doing)
                                          .progress_ctx = (void *)doing};
 }
 
-/* A few lines of another analysis below the summary, where the recordings have its events. */
+/* A few lines of another analysis. */
 static int print_short(const char *name, const struct cli_recordings *recordings, FILE *out)
 {
     const struct marey_write_options wants = {.text = text_wants(out), .is_short = 1};
     marey_report *made = NULL;
-    if (!marey_report_is_there(name, recordings->list, recordings->n))
-        return CLI_FINE;
     marey_status status = marey_report_create(name, recordings->list, recordings->n, NULL, &made);
     if (status == MAREY_EFORMAT)
         return CLI_FINE; /* nothing after all */
@@ -121,12 +119,16 @@ static int print_short(const char *name, const struct cli_recordings *recordings
     return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
-/* Below the ranges: runs, energy and samples in a few lines each. */
+/* Below the ranges: runs, and other analyses in a few lines each. */
 static int print_rest(const struct cli_recordings *recordings, FILE *out)
 {
+    const struct marey_analysis *analysis;
+    int status = CLI_FINE;
     cli_print_runs(recordings, out);
-    const int result = print_short("energy", recordings, out);
-    return result == CLI_FINE ? print_short("samples", recordings, out) : result;
+    for (size_t i = 0;
+         status == CLI_FINE && (analysis = report_options_below(recordings, i)) != NULL; i++)
+        status = print_short(analysis->name, recordings, out);
+    return status;
 }
 
 static marey_status write_report(const marey_report *made, const marey_report *section, FILE *out)
@@ -247,13 +249,13 @@ static int make_page(int n_args, char **args)
     return result;
 }
 
-/* Recordings of samplers only: the report is that of their samples. */
-static bool has_only_samples(const struct cli_recordings *recordings)
+/* Of recordings without a process, as of samplers only, the one that has something to say; NULL: the ranges. */
+static const struct marey_analysis *instead_of_ranges(const struct cli_recordings *recordings)
 {
     for (size_t i = 0; i < recordings->n; i++)
         if (marey_recording_n_processes(recordings->list[i]) != 0)
-            return false;
-    return marey_report_is_there("samples", recordings->list, recordings->n);
+            return NULL;
+    return report_options_below(recordings, 0);
 }
 
 /*
@@ -277,20 +279,19 @@ static const char *made_alone(void)
                                                      : NULL;
 }
 
-/* A report that several processes made. One process makes those of energy and samples, and opens all logs for them. */
+/* A report that several processes made. One process makes what comes below it, and opens all logs for that. */
 static int print_share(struct report_share *share, int n_args, char **args)
 {
     struct cli_recordings whole = {0};
-    const bool needs_whole = share->has_energy || share->has_samples;
-    int status = needs_whole && !cli_open(&whole, args, n_args) ? CLI_BAD : CLI_FINE;
+    int status = share->has_below && !cli_open(&whole, args, n_args) ? CLI_BAD : CLI_FINE;
     if (status == CLI_FINE)
-        status = report_to(&(struct input){.recordings = needs_whole ? &whole : &share->recordings,
-                                           .made = share->report});
+        status = report_to(&(struct input){
+            .recordings = share->has_below ? &whole : &share->recordings, .made = share->report});
     if (status == CLI_FINE && share->damaged != NULL)
         status = cli_fail("%s is damaged; this is what could be read of it", share->damaged);
     marey_report_destroy(share->report);
     cli_close(&share->recordings);
-    if (needs_whole)
+    if (share->has_below)
         cli_close(&whole);
     return status;
 }
@@ -351,10 +352,12 @@ static int report_recordings(int n_args, char **args)
     if (!(needs_whole ? cli_open_whole : cli_open)(&recordings, args, n_args) ||
         !cli_select_process(&recordings, given.process))
         return CLI_BAD;
-    const bool is_sampled_only = choice.is_plain && !given.per_iteration && given.table == NULL &&
-                                 has_only_samples(&recordings);
+    const struct marey_analysis *const other =
+        choice.is_plain && !given.per_iteration && given.table == NULL
+            ? instead_of_ranges(&recordings)
+            : NULL;
     int status = CLI_BAD;
-    if (!is_sampled_only || report_options_turn_on("samples", &choice))
+    if (other == NULL || report_options_turn_on(other->name, &choice))
         status =
             cli_report_damage(&recordings, report_to(&(struct input){.recordings = &recordings}));
     cli_close(&recordings);

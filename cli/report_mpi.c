@@ -18,6 +18,7 @@
 #include <marey/partial.h>
 
 #include "mpi_job.h"
+#include "report_options.h"
 
 enum { SHARED = 1, NOT_SHARED = 2 }; /* the first byte of a share */
 
@@ -153,7 +154,7 @@ static char *hand_out(const struct list *list, const struct mpi_job *job, uint32
 struct log_faults {
     int32_t status;         /* of the first that failed */
     uint32_t first_damaged; /* recording; UINT32_MAX: none */
-    uint32_t has_energy, has_samples;
+    uint32_t has_below;
     uint64_t n_processes, n_logs;
     char error[1024];
 };
@@ -205,8 +206,7 @@ static void count_logs(const struct cli_recordings *recordings, struct log_fault
         if (marey_recording_is_damaged(recordings->list[i]) && i < faults->first_damaged)
             faults->first_damaged = (uint32_t)i;
     }
-    faults->has_energy = marey_report_is_there("energy", recordings->list, recordings->n) != 0;
-    faults->has_samples = marey_report_is_there("samples", recordings->list, recordings->n) != 0;
+    faults->has_below = report_options_below(recordings, 0) != NULL;
 }
 
 static const char *sentence_of(marey_status status)
@@ -223,8 +223,7 @@ static void add_faults(struct log_faults *faults, const struct log_faults *other
         fail(faults, (marey_status)other->status, other->error);
     if (other->first_damaged < faults->first_damaged)
         faults->first_damaged = other->first_damaged;
-    faults->has_energy |= other->has_energy;
-    faults->has_samples |= other->has_samples;
+    faults->has_below |= other->has_below;
     faults->n_processes += other->n_processes;
     faults->n_logs += other->n_logs;
 }
@@ -327,8 +326,7 @@ static enum report_mpi finish(marey_partial *partial, const struct log_faults *f
         cli_fail("%s", marey_last_error());
         return REPORT_BAD;
     }
-    out->has_energy = faults->has_energy != 0;
-    out->has_samples = faults->has_samples != 0;
+    out->has_below = faults->has_below != 0;
     out->damaged = faults->first_damaged < out->recordings.n
                        ? marey_recording_name(out->recordings.list[faults->first_damaged])
                        : NULL;

@@ -15,7 +15,7 @@ struct report_share {
     marey_report *report; /* "ranges", the caller's */
     const char *damaged;  /* the first recording that is, lent with `recordings`; NULL: none */
     bool is_job;          /* an MPI launcher has started us; filled always */
-    bool has_energy, has_samples;     /* these are not in the report */
+    bool has_below;       /* analyses whose lines come below the report, and are not in it */
     struct cli_recordings recordings; /* as this process has opened them, with its logs alone */
 };
 

@@ -409,3 +409,13 @@ const char *const *report_options_section_settings(void)
 {
     return section_settings.list;
 }
+
+const struct marey_analysis *report_options_below(const struct cli_recordings *recordings, size_t i)
+{
+    const struct marey_analysis *analysis;
+    for (size_t k = 0; (analysis = marey_analysis_at(k)) != NULL; k++)
+        if (analysis->adds_lines &&
+            marey_report_is_there(analysis->name, recordings->list, recordings->n) && i-- == 0)
+            return analysis;
+    return NULL;
+}

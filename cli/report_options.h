@@ -42,6 +42,8 @@ bool report_options_turn_on(const char *analysis, struct report_choice *choice);
  * where the analysis takes it and it is not 0.
  */
 const char *const *report_options_settings(uint32_t limit);
+/* Analysis number `i` whose short form is printed below the ranges, of those that the recordings have; NULL: no more. */
+const struct marey_analysis *report_options_below(const struct cli_recordings *recordings, size_t i);
 /* Likewise, of the section. */
 const char *const *report_options_section_settings(void);
 

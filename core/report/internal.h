@@ -167,41 +167,21 @@ void marey__cost_finish(struct marey_cost *cost, marey_recording *const *recordi
 /* All processes of recordings. */
 void marey__cost_of(struct marey_cost *cost, marey_recording *const *recordings, size_t n);
 
-/* ---- columns ---- */
+/* ---- columns by kind; this header is included by .c files and by other folders' internal.h only ---- */
 
-#define MAREY__NAME_COLUMN                                                                         \
+#define COLUMN(name, title, type, unit)                                                            \
     {                                                                                              \
-        "name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                             \
+        name, title, type, unit                                                                    \
     }
-#define MAREY__RANK_COLUMN                                                                         \
-    {                                                                                              \
-        "rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE                                              \
-    }
-#define MAREY__PID_COLUMN                                                                          \
-    {                                                                                              \
-        "pid", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE                                               \
-    }
-#define MAREY__COUNT_COLUMN                                                                        \
-    {                                                                                              \
-        "count", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                            \
-    }
-#define MAREY__NS_COLUMN(name, title)                                                              \
-    {                                                                                              \
-        name, title, MAREY_TYPE_U64, MAREY_UNIT_NS                                                 \
-    }
-/* The title has what it is a share of. */
-#define MAREY__SHARE_COLUMN(title)                                                                 \
-    {                                                                                              \
-        "share", title, MAREY_TYPE_F64, MAREY_UNIT_SHARE                                           \
-    }
-#define MAREY__NUMBER_COLUMN(name, title)                                                          \
-    {                                                                                              \
-        name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE                                               \
-    }
-#define MAREY__TALLY_COLUMN(name, title)                                                           \
-    {                                                                                              \
-        name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                              \
-    }
+#define TEXT(name) COLUMN(name, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE)
+#define FLAG(name) COLUMN(name, NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE)
+#define NUMBER(name) COLUMN(name, NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE) /* a rank, a pid */
+#define WHOLE(name) COLUMN(name, NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE)  /* a line */
+#define COUNT(name, title) COLUMN(name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT)
+#define NS(name, title) COLUMN(name, title, MAREY_TYPE_U64, MAREY_UNIT_NS)
+#define MEAN(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_NS)
+#define REAL(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE)
+#define SHARE(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_SHARE)
 
 /* ---- rows.c: cells and rows that many tables have ---- */
 

@@ -1,9 +1,518 @@
-/* The report of calls: from recordings to the tree, from the tree to tables. */
+/* The report of calls: tables of functions and of pairs of them, of paths, shapes and threads, and of the whole. */
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
+#include "present/draw/internal.h"
 #include <marey/samples_report.h>
+
+/* ---- labels ---- */
+
+void marey__call_label(struct marey__buf *label, const struct marey__calls *calls,
+                       uint32_t function, uint32_t signature)
+{
+    marey__call_label_of(label, calls->functions[function].name, calls->signatures[signature].text,
+                         signature != 0);
+}
+
+/* ---- tables ---- */
+
+#define WHERE TEXT("file"), WHOLE("line")
+#define SUMS                                                                                       \
+    COUNT("calls", NULL), COUNT("primitive_calls", "primitive"), COUNT("resumes", NULL),           \
+        NS("self_ns", "self"), MEAN("self_per_call_ns", "self/call"), NS("total_ns", "total"),     \
+        MEAN("total_per_call_ns", "total/call"), NS("max_ns", "max"), SHARE("share", "of all"),    \
+        NS("gpu_ns", "GPU")
+#define PAIR_SUMS                                                                                  \
+    COUNT("calls", NULL), COUNT("primitive_calls", "primitive"), NS("self_ns", "self"),            \
+        NS("total_ns", "total"), SHARE("share", "of function")
+
+static const struct marey_column functions_columns[] = {TEXT("function"), WHERE, TEXT("module"),
+                                                        TEXT("kind"), SUMS};
+static const struct marey_column signatures_columns[] = {TEXT("function"),
+                                                         TEXT("signature"),
+                                                         COUNT("elements", NULL),
+                                                         WHERE,
+                                                         TEXT("module"),
+                                                         TEXT("kind"),
+                                                         SUMS};
+static const struct marey_column callers_columns[] = {
+    TEXT("function"), WHERE, TEXT("caller"), TEXT("caller_file"), WHOLE("caller_line"), PAIR_SUMS};
+static const struct marey_column callees_columns[] = {
+    TEXT("function"), WHERE, TEXT("callee"), TEXT("callee_file"), WHOLE("callee_line"), PAIR_SUMS};
+static const struct marey_column paths_columns[] = {
+    COUNT("node", NULL),     COUNT("parent", NULL),    COUNT("depth", NULL),
+    TEXT("function"),        TEXT("signature"),        WHERE,
+    TEXT("thread"),          COUNT("calls", NULL),     NS("self_ns", "self"),
+    NS("total_ns", "total"), SHARE("share", "of all"), NS("gpu_ns", "GPU")};
+static const struct marey_column shapes_columns[] = {TEXT("function"),
+                                                     WHERE,
+                                                     TEXT("signature"),
+                                                     COUNT("calls", NULL),
+                                                     MEAN("per_call_ns", "per call"),
+                                                     COUNT("elements", NULL),
+                                                     MEAN("ns_per_element", "per element"),
+                                                     REAL("times_best", "x best"),
+                                                     SHARE("share", "of function")};
+static const struct marey_column threads_columns[] = {
+    NUMBER("rank"),       NUMBER("pid"),        NUMBER("tid"),
+    TEXT("thread"),       COUNT("calls", NULL), COUNT("functions", NULL),
+    NS("self_ns", "self")};
+static const struct marey_column totals_columns[] = {COUNT("calls", NULL),
+                                                     COUNT("primitive_calls", "primitive"),
+                                                     COUNT("functions", NULL),
+                                                     COUNT("signatures", NULL),
+                                                     COUNT("paths", NULL),
+                                                     COUNT("threads", NULL),
+                                                     NS("self_ns", "self"),
+                                                     COUNT("other_paths", NULL),
+                                                     COUNT("widened", NULL),
+                                                     MEAN("cost_per_call_ns", "cost/call"),
+                                                     NS("subtracted_ns", "subtracted"),
+                                                     TEXT("timer"),
+                                                     TEXT("source")};
+
+#define TABLE(name) #name, name##_columns, MAREY__COUNT_OF(name##_columns)
+static const struct marey_table_definition definitions[MAREY__N_CALLS_TABLES] = {
+    [MAREY__CALLS_FUNCTIONS] = {TABLE(functions), "function", "a row for each, as cProfile counts"},
+    [MAREY__CALLS_BY_SIGNATURE] = {TABLE(signatures), "signature",
+                                   "a row for each function and the arguments it was called with"},
+    [MAREY__CALLS_CALLERS] = {TABLE(callers), NULL, "each function and who called it"},
+    [MAREY__CALLS_CALLEES] = {TABLE(callees), NULL, "each function and whom it called"},
+    [MAREY__CALLS_PATHS] = {TABLE(paths), "path", "the exact paths, depth first"},
+    [MAREY__CALLS_SHAPES] = {TABLE(shapes), "shape",
+                             "functions with several signatures, and the time for each element"},
+    [MAREY__CALLS_THREADS] = {TABLE(threads), "thread", "threads"},
+    [MAREY__CALLS_TOTALS] = {TABLE(totals), "total", "one row: all calls"},
+    [MAREY__CALLS_NOTES] = {"notes", marey__warning_columns, 1, "note", "notes on the figures"},
+};
+
+/* ---- functions ---- */
+
+static const char *kind_name(uint8_t kind)
+{
+    static const char *const names[] = {"python", "built-in", "compiled"};
+    return kind < MAREY__COUNT_OF(names) ? names[kind] : "other";
+}
+
+static bool is_wanted(const struct marey__calls_report *report, uint32_t function)
+{
+    const char *const name = report->calls.functions[function].name;
+    return marey__name_matches(report->options.filter, name, strlen(name));
+}
+
+static void put_where(marey_table *table, const struct marey__call_function *function)
+{
+    marey__put_string(table, function->file);
+    marey__put_whole(table, function->line, function->line != 0);
+}
+
+/* Nanoseconds for each of `n`; null for none. */
+static void put_mean(marey_table *table, uint64_t ns, uint64_t n)
+{
+    marey__put_real(table, (double)ns / (double)n, n != 0);
+}
+
+static void put_sums(marey_table *table, const struct marey__calls_report *report,
+                     const struct marey__call_sum *sum, uint64_t whole_ns)
+{
+    const bool is_counted = !report->calls.from_samples;
+    marey__put_whole(table, sum->calls, is_counted);
+    marey__put_whole(table, sum->primitive, is_counted);
+    marey__put_whole(table, sum->resumes, is_counted);
+    marey_table_u64(table, sum->self_ns);
+    put_mean(table, sum->self_ns, is_counted ? sum->calls : 0);
+    marey_table_u64(table, sum->total_ns);
+    put_mean(table, sum->total_ns, is_counted ? sum->primitive : 0);
+    marey__put_whole(table, sum->max_ns, sum->max_ns != 0);
+    marey__put_share(table, sum->self_ns, whole_ns);
+    marey__put_whole(table, sum->gpu_ns, report->calls.has_gpu);
+}
+
+static void put_entities(struct marey__calls_report *report, enum marey__calls_table which,
+                         const struct marey__call_sums *sums)
+{
+    const struct marey__calls *const calls = &report->calls;
+    marey_table *const table = report->tables[which];
+    uint64_t whole_ns = 0;
+    for (size_t i = 0; i < sums->n_entities; i++)
+        whole_ns += sums->entities[i].self_ns;
+    for (uint32_t i = 0; i < sums->n_entities; i++) {
+        const struct marey__call_sum *const sum = &sums->entities[i];
+        const uint32_t number = marey__entity_function(sums, calls, i),
+                       signature = marey__entity_signature(sums, i);
+        const struct marey__call_function *const function = &calls->functions[number];
+        if ((sum->calls == 0 && sum->self_ns == 0) || !is_wanted(report, number))
+            continue;
+        marey__put_string(table, function->name);
+        if (sums->by_signature) {
+            marey__put_string(table, calls->signatures[signature].text);
+            marey__put_whole(table, (uint64_t)calls->signatures[signature].elements,
+                             calls->signatures[signature].elements > 0);
+        }
+        put_where(table, function);
+        marey__put_string(table, function->module);
+        marey__put_string(table, kind_name(function->kind));
+        put_sums(table, report, sum, whole_ns);
+    }
+}
+
+/* ---- pairs ---- */
+
+static void put_label(marey_table *table, const struct marey__calls *calls,
+                      const struct marey__call_sums *sums, uint32_t entity)
+{
+    struct marey__buf label = {0};
+    marey__call_label(&label, calls, marey__entity_function(sums, calls, entity),
+                      marey__entity_signature(sums, entity));
+    marey_table_text(table, label.data != NULL ? label.data : "", label.len);
+    marey__buf_fini(&label);
+}
+
+static void put_pair(struct marey__calls_report *report, enum marey__calls_table which,
+                     const struct marey__call_sums *sums, const struct marey__call_edge *edge)
+{
+    const struct marey__calls *const calls = &report->calls;
+    marey_table *const table = report->tables[which];
+    const uint32_t of = which == MAREY__CALLS_CALLERS ? edge->callee : edge->caller,
+                   other = which == MAREY__CALLS_CALLERS ? edge->caller : edge->callee;
+    if (!is_wanted(report, marey__entity_function(sums, calls, of)))
+        return;
+    const uint32_t both[] = {of, other};
+    for (size_t i = 0; i < 2; i++) {
+        put_label(table, calls, sums, both[i]);
+        put_where(table, &calls->functions[marey__entity_function(sums, calls, both[i])]);
+    }
+    marey__put_whole(table, edge->sum.calls, !calls->from_samples);
+    marey__put_whole(table, edge->sum.primitive, !calls->from_samples);
+    marey_table_u64(table, edge->sum.self_ns);
+    marey_table_u64(table, edge->sum.total_ns);
+    marey__put_share(table, edge->sum.total_ns, sums->entities[of].total_ns);
+}
+
+static void put_pairs(struct marey__calls_report *report, const struct marey__call_sums *sums)
+{
+    for (size_t i = 0; i < sums->n_edges; i++) {
+        put_pair(report, MAREY__CALLS_CALLERS, sums, &sums->edges[i]);
+        put_pair(report, MAREY__CALLS_CALLEES, sums, &sums->edges[i]);
+    }
+}
+
+/* ---- paths ---- */
+
+static void put_thread_name(marey_table *table, const struct marey__calls *calls, uint32_t number)
+{
+    const struct marey__call_thread *const thread =
+        number < calls->n_threads ? &calls->threads[number] : NULL;
+    if (thread == NULL)
+        marey_table_null(table);
+    else
+        marey__put_string(table, thread->name);
+}
+
+static void put_path(marey_table *table, const struct marey__calls *calls, uint32_t i,
+                     uint32_t depth, uint64_t whole_ns, uint64_t gpu_ns)
+{
+    const struct marey__call_node *const node = &calls->nodes[i];
+    marey_table_u64(table, i);
+    marey_table_u64(table, node->parent);
+    marey_table_u64(table, depth);
+    marey__put_string(table, calls->functions[node->function].name);
+    marey__put_string(table, calls->signatures[node->signature].text);
+    put_where(table, &calls->functions[node->function]);
+    put_thread_name(table, calls, node->thread);
+    marey__put_whole(table, node->calls, !calls->from_samples);
+    marey_table_u64(table, node->self_ns);
+    marey_table_u64(table, node->total_ns);
+    marey__put_share(table, node->total_ns, whole_ns);
+    marey__put_whole(table, gpu_ns, calls->has_gpu);
+}
+
+static bool put_paths(struct marey__calls_report *report)
+{
+    const struct marey__calls *const calls = &report->calls;
+    uint32_t *const order = marey__calloc(calls->n_nodes, sizeof *order);
+    uint32_t *const depths = marey__calloc(calls->n_nodes, sizeof *depths);
+    uint64_t *const gpu_ns = marey__calloc(calls->n_nodes, sizeof *gpu_ns);
+    uint64_t whole_ns = 0;
+    const bool done =
+        order != NULL && depths != NULL && gpu_ns != NULL && marey__calls_order(calls, order);
+    if (done)
+        marey__calls_gpu_totals(calls, gpu_ns);
+    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+        const uint32_t parent = calls->nodes[i].parent;
+        depths[i] = parent != 0 ? depths[parent] + 1 : 0;
+        whole_ns += parent == 0 ? calls->nodes[i].total_ns : 0;
+    }
+    for (size_t i = 0; done && i + 1 < calls->n_nodes; i++)
+        put_path(report->tables[MAREY__CALLS_PATHS], calls, order[i], depths[order[i]], whole_ns,
+                 gpu_ns[order[i]]);
+    marey__free(order);
+    marey__free(depths);
+    marey__free(gpu_ns);
+    return done;
+}
+
+/* ---- shapes ---- */
+
+/* A function with one of its signatures. */
+struct shape {
+    uint32_t function, signature;
+    uint64_t function_ns; /* of all its signatures, to have the heaviest first */
+    const struct marey__call_sum *sum;
+};
+
+static int by_function_and_time(const void *a, const void *b)
+{
+    const struct shape *const x = a, *const y = b;
+    if (x->function_ns != y->function_ns)
+        return x->function_ns < y->function_ns ? 1 : -1;
+    if (x->function != y->function)
+        return x->function > y->function ? 1 : -1;
+    if (x->sum->total_ns != y->sum->total_ns)
+        return x->sum->total_ns < y->sum->total_ns ? 1 : -1;
+    return x->signature > y->signature ? 1 : -1;
+}
+
+/* Total time for each element that was handed in; 0 when that is not known. */
+static double per_element(const struct marey__calls *calls, const struct shape *shape)
+{
+    const double elements =
+        calls->signatures[shape->signature].elements * (double)shape->sum->primitive;
+    return elements > 0 ? (double)shape->sum->total_ns / elements : 0;
+}
+
+/* Null unless it is positive. */
+static void put_positive(marey_table *table, double value)
+{
+    marey__put_real(table, value, value > 0);
+}
+
+static void put_shape(marey_table *table, const struct marey__calls *calls,
+                      const struct shape *shape, double best)
+{
+    const struct marey__call_function *const function = &calls->functions[shape->function];
+    const double elements = calls->signatures[shape->signature].elements,
+                 of_element = per_element(calls, shape);
+    marey__put_string(table, function->name);
+    put_where(table, function);
+    marey__put_string(table, calls->signatures[shape->signature].text);
+    marey_table_u64(table, shape->sum->calls);
+    put_positive(table, shape->sum->primitive != 0
+                            ? (double)shape->sum->total_ns / (double)shape->sum->primitive
+                            : 0);
+    marey__put_whole(table, (uint64_t)elements, elements > 0);
+    put_positive(table, of_element);
+    put_positive(table, best > 0 ? of_element / best : 0);
+    marey__put_share(table, shape->sum->total_ns, shape->function_ns);
+}
+
+/* Those of one function, `n` of them. */
+static void put_shapes_of(struct marey__calls_report *report, const struct shape *shapes, size_t n)
+{
+    const struct marey__calls *const calls = &report->calls;
+    const char *const name = calls->functions[shapes[0].function].name;
+    double best = 0;
+    if (n < 2 || !marey__name_matches(report->options.filter, name, strlen(name)))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const double ns = per_element(calls, &shapes[i]);
+        best = ns > 0 && (best == 0 || ns < best) ? ns : best;
+    }
+    for (size_t i = 0; i < n; i++)
+        put_shape(report->tables[MAREY__CALLS_SHAPES], calls, &shapes[i], best);
+}
+
+static bool put_shapes(struct marey__calls_report *report, const struct marey__call_sums *by_function,
+                       const struct marey__call_sums *by_signature)
+{
+    const struct marey__calls *const calls = &report->calls;
+    struct shape *const shapes = marey__calloc(by_signature->n_entities, sizeof *shapes);
+    uint64_t *const ns = marey__calloc(by_function->n_entities, sizeof *ns);
+    size_t n = 0;
+    for (uint32_t i = 0; ns != NULL && i < by_signature->n_entities; i++)
+        ns[marey__entity_function(by_signature, calls, i)] += by_signature->entities[i].total_ns;
+    for (uint32_t i = 0; ns != NULL && shapes != NULL && i < by_signature->n_entities; i++) {
+        const uint32_t function = marey__entity_function(by_signature, calls, i);
+        if (by_signature->entities[i].calls != 0)
+            shapes[n++] = (struct shape){.function = function,
+                                         .signature = marey__entity_signature(by_signature, i),
+                                         .function_ns = ns[function],
+                                         .sum = &by_signature->entities[i]};
+    }
+    if (n != 0)
+        qsort(shapes, n, sizeof *shapes, by_function_and_time);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && shapes[end].function == shapes[i].function;)
+            end++;
+        put_shapes_of(report, shapes + i, end - i);
+    }
+    const bool done = shapes != NULL && ns != NULL;
+    marey__free(shapes);
+    marey__free(ns);
+    return done;
+}
+
+/* ---- threads ---- */
+
+struct thread_sums {
+    uint64_t calls, self_ns;
+    uint64_t functions;
+};
+
+static void put_thread(marey_table *table, const struct marey__calls *calls,
+                       const struct marey__call_thread *thread, const struct thread_sums *sums)
+{
+    marey__put_rank(table, thread->rank);
+    marey_table_i64(table, thread->pid);
+    marey_table_i64(table, thread->tid);
+    marey__put_string(table, thread->name);
+    marey__put_whole(table, sums->calls, !calls->from_samples);
+    marey_table_u64(table, sums->functions);
+    marey_table_u64(table, sums->self_ns);
+}
+
+static bool put_threads(struct marey__calls_report *report)
+{
+    const struct marey__calls *const calls = &report->calls;
+    struct thread_sums *const sums = marey__calloc(calls->n_threads + 1, sizeof *sums);
+    struct marey__pairs seen = {0};
+    bool failed = sums == NULL;
+    for (size_t i = 1; !failed && i < calls->n_nodes; i++) {
+        const struct marey__call_node *const node = &calls->nodes[i];
+        sums[node->thread].calls += node->calls;
+        sums[node->thread].self_ns += node->self_ns;
+        if (node->function != 0 && node->calls != 0)
+            sums[node->thread].functions +=
+                marey__pairs_add(&seen, node->thread, node->function, &failed);
+    }
+    for (size_t i = 0; !failed && i < calls->n_threads; i++)
+        put_thread(report->tables[MAREY__CALLS_THREADS], calls, &calls->threads[i], &sums[i]);
+    marey__pairs_fini(&seen);
+    marey__free(sums);
+    return !failed;
+}
+
+/* ---- the whole ---- */
+
+static const char *timer_of(const struct marey__calls *calls)
+{
+    return (calls->flags & MAREY__CALLS_OWN_TIMER) != 0   ? "own"
+           : (calls->flags & MAREY__CALLS_CPU_TIMER) != 0 ? "cpu"
+                                                          : "wall";
+}
+
+/* Whose calls are not all here. A call is counted when it ends, and counts are written every 5 s. */
+static void put_missing(marey_table *notes, uint32_t n, const char *one, const char *several)
+{
+    if (n == 1)
+        marey__put_note(
+            notes,
+            "%s: its last calls, up to 5 s of them, and those that were under way are missing", one);
+    else if (n > 1)
+        marey__put_note(
+            notes,
+            "%u %s: their last calls, up to 5 s of them, and those that were under way are missing",
+            n, several);
+}
+
+static void put_notes(struct marey__calls_report *report)
+{
+    const struct marey__calls *const calls = &report->calls;
+    marey_table *const notes = report->tables[MAREY__CALLS_NOTES];
+    put_missing(notes, calls->n_killed, "the process died, by a kill or _exit",
+                "processes died, by a kill or _exit");
+    put_missing(notes, calls->n_running, "the process still runs", "processes still run");
+    put_missing(notes, calls->n_refused, "the process could not write its log to the end",
+                "processes could not write their logs to the end");
+    if (calls->from_ranges)
+        marey__put_note(notes, "nothing was profiled: these are the ranges of the recording");
+    if (calls->from_samples)
+        marey__put_note(notes,
+                        "no calls were profiled: these are samples, which have no call counts; "
+                        "'marey run --calls' counts calls");
+    if (calls->startup_ns != 0)
+        marey__put_note(notes, "left out: %.3g s of imports at start-up; --startup shows them",
+                        (double)calls->startup_ns / 1e9);
+    if (calls->n_too_deep != 0)
+        marey__put_note(notes, "ranges left out, nested too deep: %llu",
+                        (unsigned long long)calls->n_too_deep);
+    if (calls->idle_ns != 0)
+        marey__put_note(notes,
+                        "left out: %.3g s of idle processes and workers; 'marey report --samples "
+                        "--idle' shows them",
+                        (double)calls->idle_ns / 1e9);
+    if (calls->other_paths != 0)
+        marey__put_note(
+            notes,
+            "the paths of %llu calls were not followed, because the profile's memory was used "
+            "up: counts and self times are exact, their callers and totals are not known; "
+            "give it more (calls.memory)",
+            (unsigned long long)calls->other_paths);
+    if (calls->widened != 0)
+        marey__put_note(
+            notes,
+            "calls whose signature represents several, because the function had too many: %llu",
+            (unsigned long long)calls->widened);
+    if (calls->n_profiles > 1 && calls->n_threads != 0)
+        marey__put_note(notes, "%u profiles are added up", calls->n_profiles);
+    if (report->subtracted_ns != 0)
+        marey__put_note(notes,
+                        "the cost of measuring, %.3g us for a call, is taken out of these times",
+                        (double)calls->cost_ps / 1e6);
+}
+
+static void put_totals(struct marey__calls_report *report, const struct marey__call_sums *by_function)
+{
+    const struct marey__calls *const calls = &report->calls;
+    marey_table *const table = report->tables[MAREY__CALLS_TOTALS];
+    struct marey__call_sum all = {0};
+    uint64_t n_functions = 0;
+    for (size_t i = 0; i < by_function->n_entities; i++) {
+        const struct marey__call_sum *const sum = &by_function->entities[i];
+        all.calls += sum->calls;
+        all.primitive += sum->primitive;
+        all.self_ns += sum->self_ns;
+        n_functions += sum->calls != 0;
+    }
+    marey__put_whole(table, all.calls, !calls->from_samples);
+    marey__put_whole(table, all.primitive, !calls->from_samples);
+    marey_table_u64(table, n_functions);
+    marey_table_u64(table, calls->n_signatures - 1);
+    marey_table_u64(table, calls->n_nodes - 1);
+    marey_table_u64(table, calls->n_threads);
+    marey_table_u64(table, all.self_ns);
+    marey_table_u64(table, calls->other_paths);
+    marey_table_u64(table, calls->widened);
+    marey__put_real(table, (double)calls->cost_ps / 1000, calls->cost_ps != 0);
+    marey_table_u64(table, report->subtracted_ns);
+    marey__put_string(table, timer_of(calls));
+    marey__put_string(table, calls->from_ranges    ? "ranges"
+                             : calls->from_samples ? "samples"
+                                                   : "calls");
+    put_notes(report);
+}
+
+static bool fill_tables(struct marey__calls_report *report)
+{
+    struct marey__call_sums by_function = {0}, by_signature = {0};
+    const bool done = marey__call_sums_make(&by_function, &report->calls, false) &&
+                      marey__call_sums_make(&by_signature, &report->calls, true) &&
+                      put_paths(report) && put_threads(report);
+    if (done) {
+        put_entities(report, MAREY__CALLS_FUNCTIONS, &by_function);
+        put_entities(report, MAREY__CALLS_BY_SIGNATURE, &by_signature);
+        put_pairs(report, report->options.by_signature ? &by_signature : &by_function);
+        put_totals(report, &by_function);
+    }
+    const bool has_shapes = done && put_shapes(report, &by_function, &by_signature);
+    marey__call_sums_fini(&by_function);
+    marey__call_sums_fini(&by_signature);
+    return has_shapes;
+}
+
+/* ---- order ---- */
 
 static const struct marey__table_order orders[] = {
     {"self", {"self_ns", "total_ns"}},
@@ -100,7 +609,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     calls->tables = report->tables;
     MAREY_TRY(take_settings(calls, report, request));
     MAREY_TRY(read_calls(calls, request->recordings, request->n));
-    MAREY__TRY_MEMORY(marey__calls_tables_fill(calls));
+    MAREY__TRY_MEMORY(fill_tables(calls));
     sort_tables(calls);
     return MAREY_OK;
 }
@@ -136,7 +645,7 @@ const struct marey__analysis marey__analysis_calls = {
              "  marey report old.prof --calls --callers dot  a profile of cProfile",
          .settings = settings,
          .n_settings = MAREY__COUNT_OF(settings),
-         .tables = marey__calls_tables,
+         .tables = definitions,
          .n_tables = MAREY__N_CALLS_TABLES,
          .csv = "functions"},
     .make = make,

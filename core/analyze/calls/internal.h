@@ -8,7 +8,7 @@
  *   calls_merge.c    the tree: strings to numbers, paths to nodes, merged over processes
  *   calls_walk.c     what follows from it: outermost calls, callers, sums of callees
  *        |
- *   calls_report.c, calls_paths.c, calls_tables.c   tables (calls_text.c: text)
+ *   calls_report.c   tables (calls_text.c: text)
  *
  * Input: recordings. Output: tables; exports of call profiles read the tree itself.
  */
@@ -145,7 +145,7 @@ uint64_t marey__calls_subtract(struct marey__calls *calls);
  * them, too, and is in `startup_ns`. Returns false on out of memory.
  */
 MAREY_WARN_UNUSED bool marey__calls_drop_startup(struct marey__calls *calls);
-/* The label of a function, with a signature other than 0 with its arguments. In calls_paths.c. */
+/* The label of a function, with a signature other than 0 with its arguments. In calls_report.c. */
 void marey__call_label(struct marey__buf *label, const struct marey__calls *calls,
                        uint32_t function, uint32_t signature);
 
@@ -229,20 +229,5 @@ struct marey__calls_report {
 };
 /* calls_text.c */
 marey__put_answer marey__calls_text;
-
-/* ---- calls_tables.c, calls_paths.c ---- */
-
-extern const struct marey_table_definition marey__calls_tables[MAREY__N_CALLS_TABLES];
-/* Fill them. Returns false on out of memory, which a table may also have met: see marey_table_status(). */
-MAREY_WARN_UNUSED bool marey__calls_tables_fill(struct marey__calls_report *report);
-MAREY_WARN_UNUSED bool marey__calls_put_paths(struct marey__calls_report *report);
-MAREY_WARN_UNUSED bool marey__calls_put_shapes(struct marey__calls_report *report,
-                                               const struct marey__call_sums *by_function,
-                                               const struct marey__call_sums *by_signature);
-/* Its file and line, the latter null for none. */
-void marey__calls_put_where(marey_table *table, const struct marey__call_function *function);
-MAREY_WARN_UNUSED bool marey__calls_put_threads(struct marey__calls_report *report);
-void marey__calls_put_totals(struct marey__calls_report *report,
-                             const struct marey__call_sums *by_function);
 
 #endif

@@ -9,7 +9,7 @@
 #define PERCENT(name, title) REAL(name, title)
 
 static const struct marey_column change_columns[] = {
-    MAREY__NAME_COLUMN,
+    TEXT("name"),
     MEAN("a_ns", "A"),
     MEAN("b_ns", "B"),
     PERCENT("change_percent", "change %"),
@@ -22,7 +22,7 @@ static const struct marey_column change_columns[] = {
     COUNT("n_b", NULL),
 };
 static const struct marey_column only_columns[] = {
-    MAREY__NAME_COLUMN,
+    TEXT("name"),
     TEXT("side"),
     MEAN("time_ns", "time"),
 };
@@ -36,13 +36,13 @@ static const struct marey_column run_columns[] = {
 };
 
 static const struct marey_column quantile_columns[] = {
-    MAREY__NAME_COLUMN, TEXT("side"),    WHOLE("run"),    QUANTILE("q0"),  QUANTILE("q1"),
-    QUANTILE("q2"),     QUANTILE("q3"),  QUANTILE("q4"),  QUANTILE("q5"),  QUANTILE("q6"),
-    QUANTILE("q7"),     QUANTILE("q8"),  QUANTILE("q9"),  QUANTILE("q10"), QUANTILE("q11"),
-    QUANTILE("q12"),    QUANTILE("q13"), QUANTILE("q14"), QUANTILE("q15"), QUANTILE("q16"),
-    QUANTILE("q17"),    QUANTILE("q18"), QUANTILE("q19"), QUANTILE("q20"), QUANTILE("q21"),
-    QUANTILE("q22"),    QUANTILE("q23"), QUANTILE("q24"), QUANTILE("q25"), QUANTILE("q26"),
-    QUANTILE("q27"),    QUANTILE("q28"), QUANTILE("q29"), QUANTILE("q30"), QUANTILE("q31"),
+    TEXT("name"),    TEXT("side"),    WHOLE("run"),    QUANTILE("q0"),  QUANTILE("q1"),
+    QUANTILE("q2"),  QUANTILE("q3"),  QUANTILE("q4"),  QUANTILE("q5"),  QUANTILE("q6"),
+    QUANTILE("q7"),  QUANTILE("q8"),  QUANTILE("q9"),  QUANTILE("q10"), QUANTILE("q11"),
+    QUANTILE("q12"), QUANTILE("q13"), QUANTILE("q14"), QUANTILE("q15"), QUANTILE("q16"),
+    QUANTILE("q17"), QUANTILE("q18"), QUANTILE("q19"), QUANTILE("q20"), QUANTILE("q21"),
+    QUANTILE("q22"), QUANTILE("q23"), QUANTILE("q24"), QUANTILE("q25"), QUANTILE("q26"),
+    QUANTILE("q27"), QUANTILE("q28"), QUANTILE("q29"), QUANTILE("q30"), QUANTILE("q31"),
     QUANTILE("q32")};
 
 #define CHANGES(name, help)                                                                        \

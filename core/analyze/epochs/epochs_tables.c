@@ -16,60 +16,44 @@
 #include "analyze/epochs/internal.h"
 #include "analyze/walk/internal.h"
 
-#define RANK(name, title)                                                                          \
-    {                                                                                              \
-        name, title, MAREY_TYPE_I64, MAREY_UNIT_NONE                                               \
-    }
-#define COUNTED                                                                                    \
-    {                                                                                              \
-        "counted", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE                                          \
-    }
-#define PHASES                                                                                      \
-    MAREY__NS_COLUMN("data_ns", "data"), MAREY__NS_COLUMN("forward_ns", "forward"),                 \
-        MAREY__NS_COLUMN("backward_ns", "backward"),                                                \
-        MAREY__NS_COLUMN("optimizer_ns", "optimizer"), MAREY__NS_COLUMN("evaluate_ns", "evaluate"), \
-        MAREY__NS_COLUMN("checkpoint_ns", "checkpoint"),                                            \
-        MAREY__NS_COLUMN("logging_ns", "logging"), MAREY__NS_COLUMN("other_ns", "other")
+#define PHASES                                                                                     \
+    NS("data_ns", "data"), NS("forward_ns", "forward"), NS("backward_ns", "backward"),             \
+        NS("optimizer_ns", "optimizer"), NS("evaluate_ns", "evaluate"),                            \
+        NS("checkpoint_ns", "checkpoint"), NS("logging_ns", "logging"), NS("other_ns", "other")
 #define SPREAD                                                                                     \
-    MAREY__TALLY_COLUMN("epochs", NULL), MAREY__NS_COLUMN("mean_ns", "mean"),                      \
-        MAREY__NS_COLUMN("median_ns", "median"), MAREY__NS_COLUMN("std_ns", "std"),                \
-        MAREY__NS_COLUMN("min_ns", "min"), MAREY__NS_COLUMN("max_ns", "max")
+    COUNT("epochs", NULL), NS("mean_ns", "mean"), NS("median_ns", "median"), NS("std_ns", "std"),  \
+        NS("min_ns", "min"), NS("max_ns", "max")
 
 static const struct marey_column epoch_columns[] = {
     WHOLE("run"),
     WHOLE("epoch"),
-    MAREY__TALLY_COLUMN("ranks", NULL),
-    MAREY__NS_COLUMN("duration_ns", "time"),
-    MAREY__NS_COLUMN("mean_ns", "mean"),
-    MAREY__NS_COLUMN("shortest_ns", "shortest"),
-    RANK("slowest_rank", "slowest"),
-    MAREY__NS_COLUMN("behind_ns", "behind"),
-    {"slowest_in", "in", MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    MAREY__TALLY_COLUMN("iterations", NULL),
-    MAREY__NUMBER_COLUMN("samples", NULL),
-    MAREY__NUMBER_COLUMN("samples_per_s", "samples/s"),
-    COUNTED};
-static const struct marey_column rank_columns[] = {
-    WHOLE("run"),
-    WHOLE("epoch"),
-    MAREY__RANK_COLUMN,
-    MAREY__PID_COLUMN,
-    MAREY__NS_COLUMN("duration_ns", "time"),
-    PHASES,
-    MAREY__TALLY_COLUMN("iterations", NULL),
-    MAREY__NUMBER_COLUMN("samples", NULL),
-    MAREY__NUMBER_COLUMN("samples_per_s", "samples/s"),
-    COUNTED,
-    TEXT("note")};
+    COUNT("ranks", NULL),
+    NS("duration_ns", "time"),
+    NS("mean_ns", "mean"),
+    NS("shortest_ns", "shortest"),
+    COLUMN("slowest_rank", "slowest", MAREY_TYPE_I64, MAREY_UNIT_NONE),
+    NS("behind_ns", "behind"),
+    COLUMN("slowest_in", "in", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COUNT("iterations", NULL),
+    REAL("samples", NULL),
+    REAL("samples_per_s", "samples/s"),
+    FLAG("counted")};
+static const struct marey_column rank_columns[] = {WHOLE("run"),
+                                                   WHOLE("epoch"),
+                                                   NUMBER("rank"),
+                                                   NUMBER("pid"),
+                                                   NS("duration_ns", "time"),
+                                                   PHASES,
+                                                   COUNT("iterations", NULL),
+                                                   REAL("samples", NULL),
+                                                   REAL("samples_per_s", "samples/s"),
+                                                   FLAG("counted"),
+                                                   TEXT("note")};
 static const struct marey_column average_columns[] = {
-    WHOLE("run"),
-    MAREY__RANK_COLUMN,
-    SPREAD,
-    PHASES,
-    MAREY__NUMBER_COLUMN("samples_per_s", "samples/s"),
-    MAREY__TALLY_COLUMN("slowest", NULL)};
-static const struct marey_column phase_columns[] = {
-    WHOLE("run"), MAREY__NAME_COLUMN, MAREY__COUNT_COLUMN, SPREAD, MAREY__SHARE_COLUMN("of epochs")};
+    WHOLE("run"),          NUMBER("rank"), SPREAD, PHASES, REAL("samples_per_s", "samples/s"),
+    COUNT("slowest", NULL)};
+static const struct marey_column phase_columns[] = {WHOLE("run"), TEXT("name"), COUNT("count", NULL),
+                                                    SPREAD, SHARE("share", "of epochs")};
 
 #define TABLE(columns) columns, MAREY__COUNT_OF(columns)
 const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES] = {

@@ -149,6 +149,19 @@ static marey_status join_range(struct marey__samples_chosen *c, struct marey__sa
     return MAREY_OK;
 }
 
+/* Spans by process, and by process whose hold for it. The caller frees both, also on failure. */
+static marey_status read_spans(const struct marey__samples_chosen *c, struct marey__samples_set *set,
+                               const struct marey__spans_choice *choice, struct marey__spans **spans,
+                               uint32_t **spans_of, struct marey__slow_found *slow)
+{
+    *spans = marey__calloc((size_t)c->n_processes + 1, sizeof **spans);
+    *spans_of = marey__calloc((size_t)c->n_processes + 1, sizeof **spans_of);
+    MAREY__TRY_MEMORY(*spans != NULL && *spans_of != NULL);
+    MAREY_TRY(marey__samples_join_spans(set, choice, *spans, slow));
+    find_spans_of(set, *spans, *spans_of);
+    return MAREY_OK;
+}
+
 static marey_status join_during(struct marey__samples_chosen *c, struct marey__samples_set *set,
                                 const struct marey_samples_filter *filter, enum during what)
 {
@@ -165,15 +178,10 @@ static marey_status join_during(struct marey__samples_chosen *c, struct marey__s
     if (what != DURING_PHASE)
         MAREY_TRY(parse_numbers(asked, names[what], what == DURING_ITERATIONS, &choice));
     choice.kind = kinds[what];
-    struct marey__spans *const spans = marey__calloc((size_t)c->n_processes + 1, sizeof *spans);
-    c->during[what] = spans;
-    c->spans_of[what] = marey__calloc((size_t)c->n_processes + 1, sizeof *c->spans_of[what]);
-    MAREY__TRY_MEMORY(spans != NULL && c->spans_of[what] != NULL);
-    MAREY_TRY(marey__samples_join_spans(set, &choice, spans, &slow));
-    if (!has_spans(spans, c->n_processes))
+    MAREY_TRY(read_spans(c, set, &choice, &c->during[what], &c->spans_of[what], &slow));
+    if (!has_spans(c->during[what], c->n_processes))
         return marey__fail(MAREY_EINVAL, "no process that was sampled has %s '%s'",
                            what == DURING_PHASE ? "a phase" : names[what], asked);
-    find_spans_of(set, spans, c->spans_of[what]);
     if (choice.is_slow)
         marey__buf_printf(&c->what, ", in %" PRIu64 " of %" PRIu64 " iterations, the slow ones (%s)",
                           slow.n_slow, slow.n_iterations,
@@ -236,18 +244,13 @@ static marey_status find_steps(struct marey__samples_chosen *c, struct marey__sa
 {
     const struct marey__spans_choice all = {.kind = MAREY__SPAN_ITERATION, .last = UINT64_MAX};
     struct marey__slow_found slow;
-    struct marey__spans *const spans = marey__calloc((size_t)c->n_processes + 1, sizeof *spans);
-    uint32_t *const spans_of = marey__calloc((size_t)c->n_processes + 1, sizeof *spans_of);
+    struct marey__spans *spans = NULL;
+    uint32_t *spans_of = NULL;
+    marey_status status = read_spans(c, set, &all, &spans, &spans_of, &slow);
     c->first_ns = marey__calloc((size_t)c->n_processes + 1, sizeof *c->first_ns);
     c->has_steps = marey__calloc((size_t)c->n_processes + 1, sizeof *c->has_steps);
-    marey_status status =
-        spans != NULL && spans_of != NULL && c->first_ns != NULL && c->has_steps != NULL
-            ? MAREY_OK
-            : marey__no_memory();
-    if (status == MAREY_OK)
-        status = marey__samples_join_spans(set, &all, spans, &slow);
-    if (status == MAREY_OK)
-        find_spans_of(set, spans, spans_of);
+    if (status == MAREY_OK && (c->first_ns == NULL || c->has_steps == NULL))
+        status = marey__no_memory();
     for (uint32_t i = 1; status == MAREY_OK && i <= c->n_processes; i++)
         c->has_steps[i] = spans[i].n != 0;
     for (uint32_t i = 1; status == MAREY_OK && i <= c->n_processes; i++)

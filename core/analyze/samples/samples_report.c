@@ -86,7 +86,6 @@ static const struct marey_column totals[] = {COUNT("samples", NULL), NS("self_ns
                                              REAL("seconds", NULL),  COUNT("processes", NULL),
                                              COUNT("threads", NULL), COUNT("functions", NULL),
                                              COUNT("stacks", NULL),  TEXT("what")};
-static const struct marey_column notes[] = {TEXT("text")};
 
 #define TABLE(columns) #columns, columns, MAREY__COUNT_OF(columns)
 static const struct marey_table_definition definitions[MAREY__N_SAMPLES_TABLES] = {
@@ -105,7 +104,7 @@ static const struct marey_table_definition definitions[MAREY__N_SAMPLES_TABLES] 
     [MAREY__SAMPLES_GIL] = {TABLE(gil), "gil", "who held the interpreter lock"},
     [MAREY__SAMPLES_AUDIT] = {TABLE(audit), "audit", "how good the samples are"},
     [MAREY__SAMPLES_TOTALS] = {TABLE(totals), "total", "one row: all samples that count"},
-    [MAREY__SAMPLES_NOTES] = {TABLE(notes), "note", "notes on the figures"},
+    [MAREY__SAMPLES_NOTES] = {"notes", marey__warning_columns, 1, "note", "notes on the figures"},
 };
 
 /* ---- order ---- */
@@ -234,7 +233,8 @@ const struct marey__analysis marey__analysis_samples = {
               .n_settings = MAREY__COUNT_OF(settings),
               .tables = definitions,
               .n_tables = MAREY__N_SAMPLES_TABLES,
-              .csv = "functions"},
+              .csv = "functions",
+              .adds_lines = true},
     .make = make,
     .text = marey__samples_text,
     .draws_tables = true,

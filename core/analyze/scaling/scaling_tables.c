@@ -71,7 +71,6 @@ static const struct marey_column run_columns[] = {SERIES,
                                                   REAL("median_step_s", NULL),
                                                   REAL("joules", NULL),
                                                   FLAG("partial")};
-static const struct marey_column note_columns[] = {TEXT("text")};
 
 /*
  * points: time_s is that of `measure` ("epoch" or "step"); `samples` are those of such a one, `throughput` samples in a
@@ -103,7 +102,7 @@ const struct marey_table_definition marey__scaling_tables[MAREY__N_SCALING_TABLE
     {"best", best_columns, MAREY__COUNT_OF(best_columns), NULL,
      "the best number of workers for time, energy and their product"},
     {"runs", run_columns, MAREY__COUNT_OF(run_columns), NULL, "the runs that were read"},
-    {"notes", note_columns, MAREY__COUNT_OF(note_columns), NULL, "what was left out or assumed"},
+    {"notes", marey__warning_columns, 1, NULL, "what was left out or assumed"},
 };
 
 /* ---- rows ---- */

@@ -32,23 +32,23 @@
 #define INTEGER(name, title) COLUMN(name, title, MAREY_TYPE_I64, MAREY_UNIT_NONE)
 #define BOOL(name, title) COLUMN(name, title, MAREY_TYPE_BOOL, MAREY_UNIT_NONE)
 #define BYTES(name, title, type) COLUMN(name, title, type, MAREY_UNIT_BYTES)
-#define NAME MAREY__NAME_COLUMN
-#define CALLS MAREY__COUNT_COLUMN
-#define PROCESS MAREY__RANK_COLUMN, MAREY__PID_COLUMN
+#define NAME TEXT("name")
+#define CALLS COUNT("count", NULL)
+#define PROCESS NUMBER("rank"), NUMBER("pid")
 #define TOTALS CALLS, NS("total_ns", "total"), NS("self_ns", "self")
 #define QUANTILES                                                                                  \
     NS("min_ns", "min"), NS("p50_ns", "median"), NS("p90_ns", "p90"), NS("p99_ns", "p99"),         \
         NS("max_ns", "max")
 #define RANGE                                                                                      \
-    NAME, TOTALS, NS("mean_ns", "mean"), QUANTILES, MAREY__SHARE_COLUMN("of run"),                 \
+    NAME, TOTALS, NS("mean_ns", "mean"), QUANTILES, SHARE("share", "of run"),                      \
         COUNT("threads", NULL), COUNT("processes", "procs")
 
 static const struct marey_column ranges[] = {RANGE};
 static const struct marey_column async[] = {RANGE};
-const struct marey_column marey__tree_columns[MAREY__N_TREE_COLUMNS] = {
-    WHOLE("depth"), NAME, TOTALS, MAREY__SHARE_COLUMN("of run")};
+const struct marey_column marey__tree_columns[MAREY__N_TREE_COLUMNS] = {WHOLE("depth"), NAME, TOTALS,
+                                                                        SHARE("share", "of run")};
 static const struct marey_column threads[] = {
-    PROCESS, INTEGER("tid", NULL), TEXT("thread"), NAME, TOTALS, MAREY__SHARE_COLUMN("of process")};
+    PROCESS, INTEGER("tid", NULL), TEXT("thread"), NAME, TOTALS, SHARE("share", "of process")};
 static const struct marey_column ranks[] = {PROCESS, NAME, TOTALS};
 static const struct marey_column processes[] = {
     PROCESS,
@@ -83,7 +83,7 @@ static const struct marey_column iterations[] = {NAME,
                                                  NS("std_ns", "std"),
                                                  QUANTILES,
                                                  NS("steady_ns", "steady"),
-                                                 MAREY__SHARE_COLUMN("of steady"),
+                                                 SHARE("share", "of steady"),
                                                  NS("rank_min_ns", "rank min"),
                                                  NS("rank_max_ns", "rank max"),
                                                  INTEGER("max_rank", "of rank")};
@@ -111,18 +111,18 @@ static const struct marey_column epochs[] = {
 };
 #define PHASE(whole)                                                                               \
     NAME, CALLS, COUNT("iterations", NULL), NS("total_ns", "total"), NS("steady_ns", "steady"),    \
-        MAREY__SHARE_COLUMN(whole)
+        SHARE("share", whole)
 static const struct marey_column phases[] = {PHASE("of run")};
 static const struct marey_column steady_phases[] = {PHASE("of steady")};
 static const struct marey_column outliers[] = {
     PROCESS,        WHOLE("iteration"),  NS("duration_ns", "duration"), NS("usual_ns", "usual"),
     TEXT("longer"), NS("extra_ns", "by")};
 static const struct marey_column steady[] = {NAME, NS("self_ns", "self"),
-                                             MAREY__SHARE_COLUMN("of steady")};
-static const struct marey_column workers[] = {
-    MAREY__RANK_COLUMN,         INTEGER("worker", NULL), MAREY__PID_COLUMN,
-    COUNT("batches", NULL),     NS("busy_ns", "busy"),   NS("duration_ns", "duration"),
-    MAREY__SHARE_COLUMN("busy")};
+                                             SHARE("share", "of steady")};
+static const struct marey_column workers[] = {NUMBER("rank"),        INTEGER("worker", NULL),
+                                              NUMBER("pid"),         COUNT("batches", NULL),
+                                              NS("busy_ns", "busy"), NS("duration_ns", "duration"),
+                                              SHARE("share", "busy")};
 
 static const struct marey_column kernels[] = {NAME,
                                               TEXT("kind"),
@@ -130,7 +130,7 @@ static const struct marey_column kernels[] = {NAME,
                                               NS("total_ns", "total"),
                                               NS("mean_ns", "mean"),
                                               QUANTILES,
-                                              MAREY__SHARE_COLUMN("of GPU"),
+                                              SHARE("share", "of GPU"),
                                               COUNT("streams", NULL),
                                               COUNT("devices", NULL),
                                               COUNT("processes", "procs")};
@@ -146,7 +146,7 @@ const struct marey_column marey__copy_columns[MAREY__N_COPY_COLUMNS] = {
     BYTES("bytes_per_s", "bytes/s", MAREY_TYPE_F64),
 };
 static const struct marey_column gpu_ranges[] = {
-    NAME, CALLS, NS("gpu_ns", "GPU"), NS("self_gpu_ns", "self GPU"), MAREY__SHARE_COLUMN("of GPU")};
+    NAME, CALLS, NS("gpu_ns", "GPU"), NS("self_gpu_ns", "self GPU"), SHARE("share", "of GPU")};
 
 #define DIFFERENCE                                                                                 \
     {"by_ns", "by", MAREY_TYPE_I64, MAREY_UNIT_NS}, SHARE("by_share", "that is"),                  \

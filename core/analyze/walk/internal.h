@@ -531,22 +531,6 @@ void marey__range_walk_fini(struct marey__range_walk *walk);
 /* All of these, and a visit of the process in order. */
 MAREY_WARN_UNUSED marey_status marey__range_walk(struct marey__range_walk *walk);
 
-/* Columns of tables by kind, for files that define many of them. Short names: include it only in .c files. */
-
-#define COLUMN(name, title, type, unit)                                                            \
-    {                                                                                              \
-        name, title, type, unit                                                                    \
-    }
-#define TEXT(name) COLUMN(name, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE)
-#define FLAG(name) COLUMN(name, NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE)
-#define NUMBER(name) COLUMN(name, NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE) /* a rank, a pid */
-#define WHOLE(name) COLUMN(name, NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE)  /* a line */
-#define COUNT(name, title) COLUMN(name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT)
-#define NS(name, title) COLUMN(name, title, MAREY_TYPE_U64, MAREY_UNIT_NS)
-#define MEAN(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_NS)
-#define REAL(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE)
-#define SHARE(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_SHARE)
-
 /* A table that is to be made: marey_table_create() takes the three. */
 struct marey__table_definition {
     const char *name;

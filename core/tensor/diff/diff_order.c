@@ -199,7 +199,7 @@ static int by_first_out(const void *pa, const void *pb)
 
 const struct marey_column marey__diff_operation_columns[9] = {
     {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    MAREY__RANK_COLUMN,
+    NUMBER("rank"),
     {"phase", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
     {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     {"operation", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},

@@ -5,13 +5,6 @@
 #include "report/internal.h"
 #include "tensor/diff/internal.h"
 
-#define TEXT(name, title)                                                                          \
-    {                                                                                              \
-        name, title, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                              \
-    }
-#define COUNT MAREY__TALLY_COLUMN
-#define NUMBER MAREY__NUMBER_COLUMN
-
 /* ---- cells ---- */
 
 struct row {
@@ -73,53 +66,53 @@ static void put_spot(struct row *row, const struct marey__diff_details *details,
 /* ---- tensors ---- */
 
 static const struct marey_column tensor_columns[] = {
-    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    MAREY__RANK_COLUMN,
-    TEXT("phase", NULL),
-    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    TEXT("tree", NULL),
-    TEXT("path", "tensor"),
-    TEXT("status", NULL),
-    TEXT("basis", NULL),
-    TEXT("dtype_a", "type"),
-    TEXT("dtype_b", "type of B"),
-    TEXT("shape_a", "shape"),
-    TEXT("shape_b", "shape of B"),
+    WHOLE("step"),
+    NUMBER("rank"),
+    TEXT("phase"),
+    WHOLE("seq"),
+    TEXT("tree"),
+    COLUMN("path", "tensor", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    TEXT("status"),
+    TEXT("basis"),
+    COLUMN("dtype_a", "type", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("dtype_b", "type of B", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("shape_a", "shape", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("shape_b", "shape of B", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
     COUNT("n", "elements"),
     COUNT("n_wrong", "wrong"),
     {"share_wrong", "share", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
     COUNT("n_unequal", "unequal"),
     COUNT("n_nan_a", "NaN"),
     COUNT("n_nan_b", "NaN of B"),
-    TEXT("first_index", "first at"),
-    NUMBER("max_abs", "max abs"),
-    TEXT("max_abs_index", "at"),
-    TEXT("max_abs_a", "A"),
-    TEXT("max_abs_b", "B"),
-    NUMBER("max_rel", "max rel"),
-    TEXT("max_rel_index", "at"),
-    TEXT("max_rel_a", "A"),
-    TEXT("max_rel_b", "B"),
-    NUMBER("max_ulp", "max ulp"),
-    TEXT("max_ulp_index", "at"),
-    TEXT("max_ulp_a", "A"),
-    TEXT("max_ulp_b", "B"),
-    NUMBER("mean_abs", "mean abs"),
-    NUMBER("rmse", NULL),
-    NUMBER("cosine", NULL),
-    NUMBER("snr_db", "SNR dB"),
-    NUMBER("psnr_db", "PSNR dB"),
-    NUMBER("needs_abs", "passes at abs"),
-    NUMBER("needs_rel", "passes at rel"),
-    NUMBER("needs_ulp", "passes at ulp"),
-    NUMBER("atol", NULL),
-    NUMBER("rtol", NULL),
+    COLUMN("first_index", "first at", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    REAL("max_abs", "max abs"),
+    COLUMN("max_abs_index", "at", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("max_abs_a", "A", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("max_abs_b", "B", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    REAL("max_rel", "max rel"),
+    COLUMN("max_rel_index", "at", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("max_rel_a", "A", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("max_rel_b", "B", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    REAL("max_ulp", "max ulp"),
+    COLUMN("max_ulp_index", "at", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("max_ulp_a", "A", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("max_ulp_b", "B", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    REAL("mean_abs", "mean abs"),
+    REAL("rmse", NULL),
+    REAL("cosine", NULL),
+    REAL("snr_db", "SNR dB"),
+    REAL("psnr_db", "PSNR dB"),
+    REAL("needs_abs", "passes at abs"),
+    REAL("needs_rel", "passes at rel"),
+    REAL("needs_ulp", "passes at ulp"),
+    REAL("atol", NULL),
+    REAL("rtol", NULL),
     COUNT("ulp", NULL),
-    NUMBER("noise_abs", "noise"),
-    TEXT("path_b", "path in B"),
-    TEXT("source", NULL),
-    TEXT("value_a", "value"),
-    TEXT("value_b", "value of B"),
+    REAL("noise_abs", "noise"),
+    COLUMN("path_b", "path in B", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    TEXT("source"),
+    COLUMN("value_a", "value", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
+    COLUMN("value_b", "value of B", MAREY_TYPE_TEXT, MAREY_UNIT_NONE),
 };
 
 static const char *const basis_names[] = {"none", "data", "digest", "stats", "value"};
@@ -219,24 +212,24 @@ static marey_status make_tensors(struct marey_diff *diff, struct row *row)
 /* ---- the first ---- */
 
 static const struct marey_column first_columns[] = {
-    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    MAREY__RANK_COLUMN,
-    TEXT("phase", NULL),
-    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    TEXT("tree", NULL),
-    TEXT("path", NULL),
-    TEXT("status", NULL),
-    TEXT("index", NULL),
-    TEXT("a", NULL),
-    TEXT("b", NULL),
-    TEXT("bits_a", NULL),
-    TEXT("bits_b", NULL),
-    NUMBER("difference", NULL),
+    WHOLE("step"),
+    NUMBER("rank"),
+    TEXT("phase"),
+    WHOLE("seq"),
+    TEXT("tree"),
+    TEXT("path"),
+    TEXT("status"),
+    TEXT("index"),
+    TEXT("a"),
+    TEXT("b"),
+    TEXT("bits_a"),
+    TEXT("bits_b"),
+    REAL("difference", NULL),
     COUNT("block_begin", NULL),
     COUNT("block_end", NULL),
-    TEXT("source", NULL),
-    TEXT("dtype_a", NULL),
-    TEXT("dtype_b", NULL),
+    TEXT("source"),
+    TEXT("dtype_a"),
+    TEXT("dtype_b"),
 };
 
 /* The element's values; where there is none what the two are. */
@@ -283,14 +276,8 @@ static marey_status make_first(struct marey_diff *diff, struct row *row)
 /* ---- steps ---- */
 
 static const struct marey_column step_columns[] = {
-    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    COUNT("n", "values"),
-    COUNT("same", NULL),
-    COUNT("close", NULL),
-    COUNT("noise", NULL),
-    COUNT("unknown", NULL),
-    COUNT("different", NULL),
-    COUNT("missing", NULL),
+    WHOLE("step"),        COUNT("n", "values"),   COUNT("same", NULL),      COUNT("close", NULL),
+    COUNT("noise", NULL), COUNT("unknown", NULL), COUNT("different", NULL), COUNT("missing", NULL),
     COUNT("extra", NULL),
 };
 
@@ -322,10 +309,10 @@ static marey_status make_steps(struct marey_diff *diff, struct row *row)
 /* ---- all ---- */
 
 static const struct marey_column error_columns[] = {
-    TEXT("path", NULL),
-    TEXT("reference", NULL),
-    TEXT("current", NULL),
-    TEXT("difference", NULL),
+    TEXT("path"),
+    TEXT("reference"),
+    TEXT("current"),
+    TEXT("difference"),
 };
 
 #define COLUMNS(columns) columns, MAREY__COUNT_OF(columns)
