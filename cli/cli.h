@@ -240,7 +240,7 @@ struct cli_words {
     bool failed; /* out of memory, or too many */
 };
 void cli_add_word(struct cli_words *words, const char *fmt, ...) MAREY_PRINTF(2, 3);
-/* The options of a command that were given, flags and texts only. */
+/* The options of a command that were given; none of them several times. */
 void cli_add_options(struct cli_words *words, const struct cli_command *command);
 
 /*

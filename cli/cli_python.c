@@ -57,11 +57,18 @@ void cli_add_options(struct cli_words *words, const struct cli_command *command)
 {
     for (size_t i = 0; i < command->n_options; i++) {
         const struct cli_option *const option = &command->options[i];
-        const char *const text = option->kind == CLI_FLAG ? NULL : *(const char *const *)option->into;
-        if (option->kind == CLI_FLAG && *(const bool *)option->into)
-            cli_add_word(words, "--%s", option->name);
-        else if (text != NULL)
-            cli_add_word(words, "--%s=%s", option->name, text);
+        const char *text = NULL; /* "": without a value */
+        char number[16];
+        if (option->kind == CLI_FLAG) {
+            text = *(const bool *)option->into ? "" : NULL;
+        } else if (option->kind == CLI_COUNT) {
+            snprintf(number, sizeof number, "%u", (unsigned)*(const uint32_t *)option->into);
+            text = *(const uint32_t *)option->into != 0 ? number : NULL;
+        } else {
+            text = *(const char *const *)option->into;
+        }
+        if (text != NULL)
+            cli_add_word(words, "--%s%s%s", option->name, text[0] != '\0' ? "=" : "", text);
     }
 }
 

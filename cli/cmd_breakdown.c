@@ -24,141 +24,19 @@ static const struct cli_option options[] = {
     {"strategy", 0, CLI_TEXT, "NAME", &given.strategy, "the strategy in that file (default: unknown)"},
 };
 
-struct answer {
-    char **paths;
-    int n;
-    marey_report *report;
-    FILE *legacy; /* itwinai's fractions; NULL: not asked for */
-};
-
-static bool is_format(const char *format)
-{
-    return strcmp(analysis_command_format(), format) == 0;
-}
-
-/* ---- itwinai's fractions, which Python computes ---- */
-
-/* Of recordings or of files of averages. */
-static int print_fractions(const struct answer *answer, bool is_files, FILE *out)
+/* itwinai's figures are Python's, which runs this command for the others. */
+static int run_with_itwinai(int n_args, char **args)
 {
     struct cli_words words = {0};
-    cli_add_word(&words, "fractions");
-    cli_add_word(&words, "--width=%u", (unsigned)cli_terminal_width(out));
-    if (is_files)
-        cli_add_word(&words, "--files");
-    if (is_format("json") || is_format("csv"))
-        cli_add_word(&words, "--%s", analysis_command_format());
-    return cli_python(&words, answer->n, answer->paths, out);
-}
-
-static int print_fractions_of_files(void *ctx, FILE *out)
-{
-    if (is_format("json"))
-        fputs("{\n  \"legacy\": ", out);
-    const int status = print_fractions(ctx, true, out);
-    if (is_format("json"))
-        fputs("}\n", out);
-    return status;
-}
-
-static int print_averages(void *ctx, FILE *out)
-{
-    const struct answer *const answer = ctx;
-    struct cli_words words = {0};
-    cli_add_word(&words, "averages");
-    if (given.strategy != NULL)
-        cli_add_word(&words, "--strategy=%s", given.strategy);
-    return cli_python(&words, answer->n, answer->paths, out);
-}
-
-static int count_averages(const struct answer *answer)
-{
-    int n_averages = 0;
-    for (int i = 0; given.legacy && i < answer->n; i++)
-        n_averages += cli_is_csv(answer->paths[i]);
-    return n_averages;
-}
-
-/* ---- the report ---- */
-
-static void copy(FILE *from, FILE *out)
-{
-    int c;
-    rewind(from);
-    while ((c = getc(from)) != EOF)
-        putc(c, out);
-}
-
-/* The object with one more key. */
-static int print_json(const struct answer *answer, FILE *out)
-{
-    char *text = NULL;
-    size_t len = 0;
-    FILE *const object = open_memstream(&text, &len);
-    if (object == NULL)
-        return cli_fail("out of memory");
-    int status = analysis_command_print(answer->report, 0, NULL, object);
-    if (fclose(object) != 0)
-        status = cli_fail("out of memory");
-    while (status == CLI_FINE && len > 0 && strchr("\n}", text[len - 1]) != NULL)
-        if (text[--len] == '}')
-            break;
-    if (status == CLI_FINE) {
-        fwrite(text, 1, len, out);
-        fputs(",\n  \"legacy\": ", out);
-        copy(answer->legacy, out);
-        fputs("}\n", out);
-    }
-    free(text);
-    return status;
-}
-
-static int print_breakdown(void *ctx, FILE *out)
-{
-    const struct answer *const answer = ctx;
-    if (answer->legacy != NULL && is_format("json"))
-        return print_json(answer, out);
-    const int status = analysis_command_print(answer->report, 0, given.unit, out);
-    if (status == CLI_FINE && answer->legacy != NULL)
-        copy(answer->legacy, out);
-    return status;
-}
-
-/* Python comes first: where it fails, nothing is printed. */
-static int print_with_fractions(struct answer *answer)
-{
-    int status = CLI_FINE;
-    if (given.legacy && (is_format("json") || is_format("text"))) {
-        answer->legacy = tmpfile();
-        status = answer->legacy != NULL
-                     ? print_fractions(answer, false, answer->legacy)
-                     : cli_fail("cannot make a temporary file: %s", strerror(errno));
-    }
-    if (status == CLI_FINE)
-        status = cli_print_file(analysis_command_output(), print_breakdown, answer, NULL);
-    if (answer->legacy != NULL)
-        fclose(answer->legacy);
-    return status;
-}
-
-static int break_down(struct answer *answer)
-{
-    struct cli_recordings recordings = {0};
-    int status =
-        analysis_command_open("breakdown", answer->paths, answer->n, &recordings, &answer->report);
-    if (status == CLI_FINE)
-        status = print_with_fractions(answer);
-    if (status == CLI_FINE && given.averages != NULL)
-        status = cli_print_file(given.averages, print_averages, answer, NULL);
-    status = cli_report_damage(&recordings, status);
-    marey_report_destroy(answer->report);
-    cli_close(&recordings);
-    return status;
+    cli_add_word(&words, "breakdown");
+    cli_add_options(&words, &cli_command_breakdown);
+    return cli_python(&words, n_args, args, stdout);
 }
 
 static int run(int n_args, char **args)
 {
-    struct answer answer = {.paths = args, .n = n_args};
+    struct cli_recordings recordings = {0};
+    marey_report *report = NULL;
     if (given.print_rules)
         return fputs(marey_breakdown_rules(), stdout) >= 0
                    ? CLI_FINE
@@ -167,14 +45,15 @@ static int run(int n_args, char **args)
         return cli_fail("breakdown needs a recording or a trace: marey breakdown RUN.marey");
     if (!analysis_command_check("breakdown"))
         return CLI_BAD;
-    const int n_averages = count_averages(&answer);
-    if (n_averages == 0)
-        return break_down(&answer);
-    if (n_averages != n_args)
-        return cli_fail("--legacy takes either files of averages or recordings and traces");
-    if (given.averages != NULL)
-        return cli_fail("--write-averages takes recordings or traces, not files of averages");
-    return cli_print_file(analysis_command_output(), print_fractions_of_files, &answer, NULL);
+    if (given.legacy || given.averages != NULL)
+        return run_with_itwinai(n_args, args);
+    int status = analysis_command_open("breakdown", args, n_args, &recordings, &report);
+    if (status == CLI_FINE)
+        status = analysis_command_write(report, 0, given.unit);
+    status = cli_report_damage(&recordings, status);
+    marey_report_destroy(report);
+    cli_close(&recordings);
+    return status;
 }
 
 static void prepare(void)

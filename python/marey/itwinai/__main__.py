@@ -6,32 +6,25 @@ Status: 0 fine, 2 wrong usage or input, or nothing to report; a sentence on stde
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 from collections.abc import Sequence
 from typing import Optional
 
 from marey._native import MareyError
-from marey.itwinai import (
-    Failure,
-    _averages,
-    _mlflow,
-    _report,
-    averages,
-    energy_of_files,
-    fractions,
-    fractions_of_files,
-    write_measurements,
-    write_power,
-)
+from marey.itwinai import Failure, _mlflow, _report, energy_of_files, write_measurements, write_power
+from marey.itwinai._breakdown import breakdown
 from marey.itwinai._files import say
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Run one command. Gives its status."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given, rest = parser.parse_known_args(arguments)
+    if rest and given.run is not breakdown:
+        parser.error(f"unknown: {' '.join(rest)}")
+    given.rest = rest
     try:
         status: int = given.run(given)
     except MareyError as error:
@@ -69,11 +62,14 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--num-rows", default="10")
     command.add_argument("--aggregate-leaf-paths", action=argparse.BooleanOptionalAction)
     command.add_argument("--library-name", default="itwinai")
-    command = add("fractions", _fractions, "itwinai's computation_fraction of recordings or traces", "paths")
-    command.add_argument("--files", action="store_true", help="the paths are itwinai's files of averages")
-    _add_formats(command)
-    command = add("averages", _write_averages, "the rows that it is made of, as itwinai's CSV", "paths")
+    command = add("breakdown", breakdown, "`marey breakdown` with itwinai's computation_fraction", "paths")
+    command.allow_abbrev = False  # other options are the program's
+    command.add_argument("--legacy", action="store_true")
+    command.add_argument("--write-averages")
     command.add_argument("--strategy", default="unknown")
+    command.add_argument("--json", action="store_true")
+    command.add_argument("--csv", nargs="?", const="")
+    command.add_argument("--output")
     _add_formats(add("energy", _energy, "joules by itwinai's files of GPU power", "paths"))
     command = add("power", _power, "write itwinai's files of GPU power and epoch times", "paths")
     command.add_argument("--folder", required=True)
@@ -89,25 +85,6 @@ def _add_formats(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true")
     command.add_argument("--csv", action="store_true")
     command.add_argument("--width", type=int, default=0, help="columns of the terminal")
-
-
-def _fractions(given: argparse.Namespace) -> int:
-    table, n_dropped = fractions_of_files(given.paths) if given.files else (fractions(given.paths), 0)
-    notes = _averages.notes(given.files, n_dropped)
-    if given.json:
-        print(json.dumps({"warnings": notes, "rows": list(table)}))
-    elif given.csv:
-        print(table.to_csv(), end="")
-    else:
-        print(
-            f"legacy\n{table._native.text(given.width, None)}", *(f"note: {note}\n" for note in notes), sep="", end=""
-        )
-    return 0
-
-
-def _write_averages(given: argparse.Namespace) -> int:
-    print(averages(given.paths, given.strategy).to_csv(), end="")
-    return 0
 
 
 def _energy(given: argparse.Namespace) -> int:

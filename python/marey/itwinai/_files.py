@@ -70,6 +70,11 @@ def read(
                 in_part(str(failure))
 
 
+def is_csv(path: str) -> bool:
+    """Whether it is a CSV file by its name, or a folder with one."""
+    return path.endswith((".csv", ".csv.gz")) or any(True for _ in _csv_files(path))
+
+
 def _csv_files(folder: str) -> Iterator[str]:
     """By name, without links, which may lead back."""
     for inner, folders, names in os.walk(folder):
