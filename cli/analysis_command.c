@@ -92,30 +92,6 @@ bool analysis_command_has_format(bool also_output)
     return given.json || given.csv != NULL || given.markdown || (also_output && given.output != NULL);
 }
 
-const char *analysis_command_format(void)
-{
-    return given.json ? "json" : given.csv != NULL ? "csv" : given.markdown ? "markdown" : "text";
-}
-
-const char *analysis_command_output(void)
-{
-    return given.output;
-}
-
-int analysis_command_print(const marey_report *report, uint32_t limit, const char *unit, FILE *out)
-{
-    const struct marey_write_options wants = {
-        .text = {.width = cli_terminal_width(out),
-                 .color = cli_wants_color(out, given.color),
-                 .unit = unit},
-        .limit = given.csv == NULL ? limit : 0,
-        .table = given.csv != NULL && given.csv[0] != '\0' ? given.csv : NULL,
-    };
-    return marey_report_write(report, analysis_command_format(), &wants, out) == MAREY_OK
-               ? CLI_FINE
-               : cli_fail("%s", marey_last_error());
-}
-
 struct writing {
     const marey_report *report;
     uint32_t limit;
@@ -125,7 +101,20 @@ struct writing {
 static int print(void *ctx, FILE *out)
 {
     const struct writing *const writing = ctx;
-    return analysis_command_print(writing->report, writing->limit, writing->unit, out);
+    const char *const format = given.json          ? "json"
+                               : given.csv != NULL ? "csv"
+                               : given.markdown    ? "markdown"
+                                                   : "text";
+    const struct marey_write_options wants = {
+        .text = {.width = cli_terminal_width(out),
+                 .color = cli_wants_color(out, given.color),
+                 .unit = writing->unit},
+        .limit = given.csv == NULL ? writing->limit : 0,
+        .table = given.csv != NULL && given.csv[0] != '\0' ? given.csv : NULL,
+    };
+    return marey_report_write(writing->report, format, &wants, out) == MAREY_OK
+               ? CLI_FINE
+               : cli_fail("%s", marey_last_error());
 }
 
 int analysis_command_write(const marey_report *report, uint32_t limit, const char *unit)

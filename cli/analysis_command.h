@@ -25,11 +25,6 @@ int analysis_command_make(const char *analysis, char *const *paths, int n,
 int analysis_command_open(const char *analysis, char *const *paths, int n,
                           struct cli_recordings *recordings, marey_report **out);
 
-/* "json", "csv", "markdown" or "text", by the options; the file of --output. */
-const char *analysis_command_format(void);
-const char *analysis_command_output(void);
-/* Print it in that format. */
-int analysis_command_print(const marey_report *report, uint32_t limit, const char *unit, FILE *out);
 /* Write it where --output says, in the format that was asked for; `limit` and `unit` for people, or 0 and NULL. */
 int analysis_command_write(const marey_report *report, uint32_t limit, const char *unit);
 /* Whether one of --json, --csv, --markdown, or with `also_output` --output, was given. */

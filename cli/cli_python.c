@@ -57,18 +57,19 @@ void cli_add_options(struct cli_words *words, const struct cli_command *command)
 {
     for (size_t i = 0; i < command->n_options; i++) {
         const struct cli_option *const option = &command->options[i];
-        const char *text = NULL; /* "": without a value */
+        const enum cli_kind kind = cli_kind(option);
+        const bool is_bare = kind == CLI_FLAG || kind == CLI_MAYBE; /* "" is without a value */
         char number[16];
-        if (option->kind == CLI_FLAG) {
+        const char *text = number;
+        if (option->kind == CLI_FLAG)
             text = *(const bool *)option->into ? "" : NULL;
-        } else if (option->kind == CLI_COUNT) {
+        else if (option->kind == CLI_COUNT)
             snprintf(number, sizeof number, "%u", (unsigned)*(const uint32_t *)option->into);
-            text = *(const uint32_t *)option->into != 0 ? number : NULL;
-        } else {
+        else
             text = *(const char *const *)option->into;
-        }
         if (text != NULL)
-            cli_add_word(words, "--%s%s%s", option->name, text[0] != '\0' ? "=" : "", text);
+            cli_add_word(words, "--%s%s%s", option->name, is_bare && text[0] == '\0' ? "" : "=",
+                         text);
     }
 }
 

@@ -1,18 +1,16 @@
 /*
- * Commands of itwinai, with its options. generate-flamegraph is 'marey export'; generate-py-spy-report with a table of
- * marey is 'marey report'; the rest is Python's, marey/itwinai/_report.py.
+ * Commands of itwinai, with its options. generate-flamegraph is 'marey export'; the others are Python's,
+ * marey/itwinai/_report.py.
  */
 #include "cli.h"
 
-/* Run another command with these arguments, as if they had been typed. */
-static int run_as(const struct cli_command *command, struct cli_words *words)
+/* With the options that were given. */
+static int run_in_python(const struct cli_command *command)
 {
-    int n_args, status;
-    if (words->failed)
-        return cli_fail("out of memory for arguments");
-    if (cli_parse(command, words->list, &n_args, &status))
-        status = command->run(n_args, words->list);
-    return status; /* the words stay: options lend them */
+    struct cli_words words = {0};
+    cli_add_word(&words, "%s", command->name);
+    cli_add_options(&words, command);
+    return cli_python(&words, 0, NULL, stdout);
 }
 
 static bool has_file(const char *command, const char *file, int n_args, char **args)
@@ -55,13 +53,10 @@ static const struct cli_option scaling_options[] = {
 
 static int generate_scalability_report(int n_args, char **args)
 {
-    struct cli_words words = {0};
     if (n_args > 0)
         return cli_fail("generate-scalability-report takes no arguments, and this is one: '%s'",
                         args[0]);
-    cli_add_word(&words, "generate-scalability-report");
-    cli_add_options(&words, &cli_command_generate_scalability_report);
-    return cli_python(&words, 0, NULL, stdout);
+    return run_in_python(&cli_command_generate_scalability_report);
 }
 
 const struct cli_command cli_command_generate_scalability_report = {
@@ -116,56 +111,11 @@ static const struct cli_option spy_options[] = {
      "with --by: auto: when standard output is a terminal"},
 };
 
-static bool is_number_of_rows(const char *text)
-{
-    char *end;
-    const unsigned long n = strtoul(text, &end, 10);
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && n > 0 && n <= UINT32_MAX;
-}
-
-/* The tables of marey's own report. */
-static int report_samples(bool is_all)
-{
-    static struct cli_words words;
-    cli_add_word(&words, "--samples");
-    cli_add_word(&words, "--native");
-    cli_add_word(&words, "--color=%s", spy.color);
-    if (is_all)
-        cli_add_word(&words, "--all");
-    else
-        cli_add_word(&words, "--limit=%s", spy.num_rows);
-    if (spy.json || spy.csv)
-        cli_add_word(&words, "--%s", spy.json ? "json" : "csv");
-    if (spy.by != NULL)
-        cli_add_word(&words, "--by=%s", spy.by);
-    else
-        cli_add_word(&words, "--library=%s", spy.library);
-    if (spy.by == NULL && !spy.json)
-        cli_add_word(&words, "--table=%s", spy.merge ? "leaf_paths" : "leaves");
-    cli_add_word(&words, "--");
-    cli_add_word(&words, "%s", spy.file);
-    return run_as(&cli_command_report, &words);
-}
-
 static int generate_py_spy_report(int n_args, char **args)
 {
-    const bool is_all = spy.all || strcmp(spy.num_rows, "all") == 0;
-    struct cli_words words = {0};
-    if (!has_file("generate-py-spy-report", spy.file, n_args, args))
-        return CLI_BAD;
-    if (!is_all && !is_number_of_rows(spy.num_rows))
-        return cli_fail("--num-rows takes a number from 1 on, or all, not '%s'", spy.num_rows);
-    if (spy.merge && spy.no_merge)
-        return cli_fail("--aggregate-leaf-paths and --no-aggregate-leaf-paths exclude each other");
-    if (spy.by != NULL || spy.json || spy.csv)
-        return report_samples(is_all);
-    cli_add_word(&words, "generate-py-spy-report");
-    cli_add_word(&words, "--file=%s", spy.file);
-    cli_add_word(&words, "--num-rows=%s", is_all ? "all" : spy.num_rows);
-    cli_add_word(&words, "--library-name=%s", spy.library);
-    if (spy.merge)
-        cli_add_word(&words, "--aggregate-leaf-paths");
-    return cli_python(&words, 0, NULL, stdout);
+    return has_file("generate-py-spy-report", spy.file, n_args, args)
+               ? run_in_python(&cli_command_generate_py_spy_report)
+               : CLI_BAD;
 }
 
 const struct cli_command cli_command_generate_py_spy_report = {
@@ -210,7 +160,8 @@ static const struct cli_option flames_options[] = {
 
 static int generate_flamegraph(int n_args, char **args)
 {
-    static struct cli_words words;
+    static struct cli_words words; /* options lend them */
+    int status;
     if (!has_file("generate-flamegraph", flames.file, n_args, args))
         return CLI_BAD;
     cli_add_word(&words, "--to=flamegraph");
@@ -219,7 +170,11 @@ static int generate_flamegraph(int n_args, char **args)
         cli_add_word(&words, "--by=%s", flames.by);
     cli_add_word(&words, "--");
     cli_add_word(&words, "%s", flames.file);
-    return run_as(&cli_command_export, &words);
+    if (words.failed)
+        return cli_fail("out of memory for arguments");
+    return cli_parse(&cli_command_export, words.list, &n_args, &status)
+               ? cli_command_export.run(n_args, words.list)
+               : status;
 }
 
 const struct cli_command cli_command_generate_flamegraph = {

@@ -223,7 +223,7 @@ static void put_steps(marey_table *table, const struct marey_diff *diff)
 
 static const struct marey_column operation_columns[] = {
     {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    MAREY__RANK_COLUMN,
+    NUMBER("rank"),
     TEXT("phase", NULL),
     {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     TEXT("operation", NULL),

@@ -13,7 +13,7 @@ from typing import IO, Optional
 
 from marey._replace import replacing
 from marey.itwinai import _averages
-from marey.itwinai._files import Failure, is_csv
+from marey.itwinai._files import Failure, caller, is_csv
 
 
 def breakdown(given: Namespace) -> int:
@@ -45,12 +45,13 @@ def legacy(paths: Sequence[str], is_of_files: bool, as_json: bool, as_csv: bool,
         return json.dumps({"warnings": notes, "rows": list(fractions)}) + "\n"
     if as_csv:
         return fractions.to_csv() or ""
-    return "".join((f"legacy\n{fractions._native.write("text", width, None, 0)}", *(f"note: {note}\n" for note in notes)))
+    text = fractions._native.write("text", width, None, 0)
+    return "".join((f"legacy\n{text}", *(f"note: {note}\n" for note in notes)))
 
 
 def _report(given: Namespace) -> int:
     """Have the program report, with the fractions in text and JSON. Gives its status."""
-    command = [f"/proc/{os.getppid()}/exe", "breakdown", *given.rest]  # the program, which waits for us
+    command = [caller(), "breakdown", *given.rest]
     if given.json:
         command.append("--json")
     if given.csv is not None:

@@ -28,6 +28,11 @@ def say(sentence: object) -> None:
     print(f"marey: {printable(sentence)}", file=sys.stderr)
 
 
+def caller() -> str:
+    """Give the path of the program `marey` that runs this command, and waits for it."""
+    return f"/proc/{os.getppid()}/exe"
+
+
 class OtherFile(Failure):
     """The first line shows that it is another kind of file."""
 

@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import statistics
+import subprocess
 import sys
 import tempfile
 from argparse import Namespace
@@ -22,7 +23,7 @@ from marey._printable import printable
 from marey._replace import replacing
 from marey._scale import Scaling, scale
 from marey.itwinai._averages import WARNING
-from marey.itwinai._files import Cell, Failure, say
+from marey.itwinai._files import Cell, Failure, caller, say
 
 Row = dict[str, Any]
 
@@ -218,9 +219,17 @@ def sentence_of(error: MareyError) -> str:
 
 
 def py_spy_report(given: Namespace) -> int:
-    """Print innermost frames with the nearest frame of a library around each."""
+    """Print innermost frames with the nearest frame of a library around each; or a table of `marey report`."""
     from marey._recording import load
 
+    if given.all:
+        given.num_rows = "all"
+    if given.num_rows != "all" and not (given.num_rows.isascii() and given.num_rows.isdigit() and int(given.num_rows)):
+        raise Failure(f"--num-rows takes a number from 1 on, or all, not '{given.num_rows}'")
+    if given.aggregate_leaf_paths and given.no_aggregate_leaf_paths:
+        raise Failure("--aggregate-leaf-paths and --no-aggregate-leaf-paths exclude each other")
+    if given.by is not None or given.json or given.csv:
+        return _samples(given)
     recording = load(given.file)
     for sentence in [text for text in recording.table("warnings")["text"] if "left out" in text]:
         say(sentence)
@@ -234,6 +243,17 @@ def py_spy_report(given: Namespace) -> int:
     if recording.warnings:
         raise Failure(f"{given.file} is damaged; this is what could be read of it")
     return 0
+
+
+def _samples(given: Namespace) -> int:
+    """Have the program print one of its own tables."""
+    options = ["--samples", "--native", f"--color={given.color}"]
+    options.append("--all" if given.num_rows == "all" else f"--limit={given.num_rows}")
+    options += [f"--{form}" for form in ("json", "csv") if getattr(given, form)]
+    options.append(f"--by={given.by}" if given.by is not None else f"--library={given.library_name}")
+    if given.by is None and not given.json:
+        options.append(f"--table={'leaf_paths' if given.aggregate_leaf_paths else 'leaves'}")
+    return subprocess.run([caller(), "report", *options, "--", given.file], check=False).returncode
 
 
 _FRAME_COLUMNS = (
