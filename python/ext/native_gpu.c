@@ -65,7 +65,7 @@ static PyObject *gpu_capture(PyObject *Py_UNUSED(module), PyObject *arg)
     const int begins = PyObject_IsTrue(arg);
     if (begins < 0)
         return NULL;
-    NATIVE_UNLOCKED(marey_gpu_capture(begins));
+    EXT_UNLOCKED(marey_gpu_capture(begins));
     Py_RETURN_NONE;
 }
 

@@ -224,13 +224,13 @@ static void put_steps(marey_table *table, const struct marey_diff *diff)
 static const struct marey_column operation_columns[] = {
     {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     NUMBER("rank"),
-    TEXT("phase", NULL),
+    TEXT("phase"),
     {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    TEXT("operation", NULL),
-    TEXT("output", NULL),
-    NUMBER("error_in", "input error"),
-    NUMBER("error_out", "output error"),
-    NUMBER("growth", NULL),
+    TEXT("operation"),
+    TEXT("output"),
+    REAL("error_in", "input error"),
+    REAL("error_out", "output error"),
+    REAL("growth", NULL),
 };
 
 /* ---- all ---- */
