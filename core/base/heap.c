@@ -64,7 +64,6 @@ void marey__heap_remove(struct marey__heap *heap, uint32_t number)
 
 void marey__heap_fini(struct marey__heap *heap)
 {
-    marey__free(heap->items);
-    marey__free(heap->places);
+    MAREY__FREE_ALL(heap->items, heap->places);
     *heap = (struct marey__heap){0};
 }

@@ -66,14 +66,10 @@ void marey_table_destroy(marey_table *table)
     if (table == NULL)
         return;
     for (size_t c = 0; table->cells != NULL && c < table->n_columns; c++) {
-        marey__free(table->cells[c].values);
-        marey__free(table->cells[c].nulls);
+        MAREY__FREE_ALL(table->cells[c].values, table->cells[c].nulls);
     }
     marey__arena_fini(&table->texts);
-    marey__free(table->cells);
-    marey__free(table->columns);
-    marey__free(table->name);
-    marey__free(table);
+    MAREY__FREE_ALL(table->cells, table->columns, table->name, table);
 }
 
 static bool make_room(marey_table *table, struct column_cells *cells)
@@ -323,6 +319,5 @@ void marey_table_sort(marey_table *table, size_t column, int descending)
             move_cells(&table->cells[c], rows, n, spare);
         table->next_column = 0;
     }
-    marey__free(spare);
-    marey__free(rows);
+    MAREY__FREE_ALL(spare, rows);
 }

@@ -313,8 +313,7 @@ void marey__bytes_close(marey__byte_source *source)
     for (size_t i = 0; i < N_PIECES; i++)
         marey__free(source->pieces[i].room);
     marey__inflate_destroy(source->inflate);
-    marey__free(source->raw);
-    marey__free(source->path);
+    MAREY__FREE_ALL(source->raw, source->path);
     if (source->fd >= 0)
         close(source->fd);
     marey__free(source);

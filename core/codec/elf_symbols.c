@@ -260,8 +260,7 @@ const char *marey__elf_function(struct marey__elf_files *files, const char *path
 void marey__elf_files_fini(struct marey__elf_files *files)
 {
     for (size_t i = 0; i < files->n; i++) {
-        marey__free(files->files[i].path);
-        marey__free(files->files[i].symbols);
+        MAREY__FREE_ALL(files->files[i].path, files->files[i].symbols);
         if (files->files[i].bytes != NULL)
             marey__unmap_file(files->files[i].bytes, files->files[i].len);
     }

@@ -76,7 +76,6 @@ bool marey__log_devices_find(struct marey__log_file *const *logs, size_t n)
             gpus = marey__calloc(MAREY__MAX_GPUS, sizeof *gpus);
         done = gpus != NULL && find_devices(logs[i], text, gpus);
     }
-    marey__free(gpus);
-    marey__free(sources.logs);
+    MAREY__FREE_ALL(gpus, sources.logs);
     return done;
 }

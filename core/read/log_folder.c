@@ -140,8 +140,7 @@ void marey__log_folder_fini(struct marey__log_folder *folder)
         struct marey__log_entry *entry = &folder->entries[i];
         if (entry->log != NULL)
             marey__log_file_fini(entry->log);
-        marey__free(entry->log);
-        marey__free(entry->name);
+        MAREY__FREE_ALL(entry->log, entry->name);
         marey__warnings_fini(&entry->warnings);
     }
     marey__free(folder->entries);

@@ -24,9 +24,7 @@ static void free_kept(struct marey__kept_events *kept)
 {
     if (kept == NULL)
         return;
-    marey__free(kept->batches);
-    marey__free(kept->words);
-    marey__free(kept);
+    MAREY__FREE_ALL(kept->batches, kept->words, kept);
 }
 
 static marey_status keep_batch(void *ctx, const struct marey_batch *batch)

@@ -217,9 +217,7 @@ static void free_cursor(struct cursor *cursor)
 {
     if (cursor == NULL)
         return;
-    marey__free(cursor->words);
-    marey__free(cursor->batches);
-    marey__free(cursor);
+    MAREY__FREE_ALL(cursor->words, cursor->batches, cursor);
 }
 
 /* Its keys have changed. Returns false on out of memory, which only a new one needs. */

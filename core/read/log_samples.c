@@ -167,8 +167,6 @@ enum marey__entry_step marey__samples_rounds(struct marey__payload_entry *entry,
 
 void marey__samples_rounds_fini(struct marey__samples_rounds *rounds)
 {
-    marey__free(rounds->at_ns);
-    marey__free(rounds->weights_ns);
-    marey__free(rounds->events);
+    MAREY__FREE_ALL(rounds->at_ns, rounds->weights_ns, rounds->events);
     *rounds = (struct marey__samples_rounds){0};
 }

@@ -153,8 +153,6 @@ marey_status marey__pool_copy(struct marey__pool_copy *copy, const char *path, u
 
 void marey__pool_copy_fini(struct marey__pool_copy *copy)
 {
-    marey__free(copy->chunks);
-    marey__free(copy->words);
-    marey__free(copy->failure);
+    MAREY__FREE_ALL(copy->chunks, copy->words, copy->failure);
     *copy = (struct marey__pool_copy){0};
 }

@@ -301,8 +301,7 @@ void marey_recording_close(marey_recording *recording)
     }
     if (recording->fd >= 0)
         close(recording->fd);
-    marey__free(recording->runs);
-    marey__free(recording->logs);
+    MAREY__FREE_ALL(recording->runs, recording->logs);
     marey__log_texts_fini(&recording->texts);
     marey__warnings_fini(&recording->warnings);
     marey__free(recording);

@@ -25,8 +25,7 @@ void marey__stack_needed(uint32_t before)
 
 static void stack_free(struct marey__stack *stack)
 {
-    marey__free(stack->entries);
-    marey__free(stack);
+    MAREY__FREE_ALL(stack->entries, stack);
 }
 
 static void thread_exits(void *arg)

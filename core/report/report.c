@@ -126,9 +126,7 @@ void marey_report_destroy(marey_report *report)
         report->analysis->destroy(report->data);
     for (size_t i = 0; report->tables != NULL && i < report->analysis->about.n_tables; i++)
         marey_table_destroy(report->tables[i]);
-    marey__free(report->tables);
-    marey__free(report->title);
-    marey__free(report);
+    MAREY__FREE_ALL(report->tables, report->title, report);
 }
 
 marey_status marey__report_missing(const marey_report *report)

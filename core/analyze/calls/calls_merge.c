@@ -27,10 +27,7 @@ bool marey__calls_init(struct marey__calls *calls)
 
 void marey__calls_fini(struct marey__calls *calls)
 {
-    marey__free(calls->functions);
-    marey__free(calls->signatures);
-    marey__free(calls->threads);
-    marey__free(calls->nodes);
+    MAREY__FREE_ALL(calls->functions, calls->signatures, calls->threads, calls->nodes);
     marey__key_map_fini(&calls->nodes_by_key);
     marey__names_fini(&calls->function_keys);
     marey__names_fini(&calls->signature_keys);
@@ -231,7 +228,6 @@ bool marey__calls_drop_startup(struct marey__calls *calls)
         n++;
     }
     calls->n_nodes = done ? n : calls->n_nodes;
-    marey__free(flags);
-    marey__free(map);
+    MAREY__FREE_ALL(flags, map);
     return done;
 }

@@ -382,9 +382,7 @@ static marey_status read_gpu(struct marey__calls *calls, marey_recording *record
         marey__recording_visit_in_order(recording, process->index, visit_gpu, &r);
     if (status == MAREY_OK)
         add_up(&r, calls);
-    marey__free(r.last);
-    marey__free(r.launches);
-    marey__free(r.works);
+    MAREY__FREE_ALL(r.last, r.launches, r.works);
     return status;
 }
 

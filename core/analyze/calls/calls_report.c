@@ -248,9 +248,7 @@ static bool put_paths(struct marey__calls_report *report)
     for (size_t i = 0; done && i + 1 < calls->n_nodes; i++)
         put_path(report->tables[MAREY__CALLS_PATHS], calls, order[i], depths[order[i]], whole_ns,
                  gpu_ns[order[i]]);
-    marey__free(order);
-    marey__free(depths);
-    marey__free(gpu_ns);
+    MAREY__FREE_ALL(order, depths, gpu_ns);
     return done;
 }
 
@@ -349,8 +347,7 @@ static bool put_shapes(struct marey__calls_report *report, const struct marey__c
         put_shapes_of(report, shapes + i, end - i);
     }
     const bool done = shapes != NULL && ns != NULL;
-    marey__free(shapes);
-    marey__free(ns);
+    MAREY__FREE_ALL(shapes, ns);
     return done;
 }
 

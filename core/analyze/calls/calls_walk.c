@@ -152,19 +152,13 @@ bool marey__call_sums_make(struct marey__call_sums *sums, const struct marey__ca
     } else {
         marey__call_sums_fini(sums);
     }
-    marey__free(edges);
-    marey__free(gpu_ns);
-    marey__free(lists.first);
-    marey__free(lists.next);
-    marey__free(w.active);
-    marey__free(w.active_edges);
+    MAREY__FREE_ALL(edges, gpu_ns, lists.first, lists.next, w.active, w.active_edges);
     return done;
 }
 
 void marey__call_sums_fini(struct marey__call_sums *sums)
 {
-    marey__free(sums->entities);
-    marey__free(sums->edges);
+    MAREY__FREE_ALL(sums->entities, sums->edges);
     marey__key_map_fini(&sums->by_key);
     *sums = (struct marey__call_sums){0};
 }
@@ -210,8 +204,6 @@ bool marey__calls_order(const struct marey__calls *calls, uint32_t *order)
             at = calls->nodes[at].parent;
         at = lists.next[at];
     }
-    marey__free(sorted);
-    marey__free(lists.first);
-    marey__free(lists.next);
+    MAREY__FREE_ALL(sorted, lists.first, lists.next);
     return done;
 }

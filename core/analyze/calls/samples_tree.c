@@ -213,10 +213,7 @@ marey_status marey__calls_read_samples(struct marey__calls *calls,
     calls->idle_ns = set.idle_ns + set.task_wait_ns;
     marey__free(a.sums);
     marey__key_map_fini(&a.by_key);
-    marey__free(a.threads);
-    marey__free(a.functions);
-    marey__free(a.nodes);
-    marey__free(a.frames);
+    MAREY__FREE_ALL(a.threads, a.functions, a.nodes, a.frames);
     marey__samples_fini(&set);
     if (status != MAREY_OK)
         marey__calls_fini(calls);

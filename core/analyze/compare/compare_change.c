@@ -329,8 +329,7 @@ marey_status marey__change_of_runs(const struct marey__run_digest *a, size_t n_a
     const marey_status status =
         change_of(sides, a, n_a, b, n_b, smallest_percent > 0 ? smallest_percent : 1, &change);
     for (size_t s = 0; s < 2; s++) {
-        marey__free(sides[s].log_medians);
-        marey__free(sides[s].starts);
+        MAREY__FREE_ALL(sides[s].log_medians, sides[s].starts);
     }
     if (status == MAREY_OK)
         *out = change;
@@ -361,8 +360,7 @@ struct digests {
 
 static void free_digests(struct digests *digests)
 {
-    marey__free(digests->list);
-    marey__free(digests->runs);
+    MAREY__FREE_ALL(digests->list, digests->runs);
 }
 
 static marey_status digest_run(struct marey__digest *digest, const struct marey_run_times *run)
@@ -374,8 +372,7 @@ static marey_status digest_run(struct marey__digest *digest, const struct marey_
         times[i] = (float)run->times[i];
     if (ok)
         marey__digest_make(digest, times, run->n, scratch);
-    marey__free(times);
-    marey__free(scratch);
+    MAREY__FREE_ALL(times, scratch);
     return ok ? MAREY_OK : marey__no_memory();
 }
 

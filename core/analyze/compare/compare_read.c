@@ -74,8 +74,7 @@ static bool digest_series(struct marey__process_times *times, const struct marey
             ok = add_regions(times, series, options, values, scratch);
         }
     }
-    marey__free(values);
-    marey__free(scratch);
+    MAREY__FREE_ALL(values, scratch);
     return ok;
 }
 

@@ -219,8 +219,7 @@ static void free_run(struct stats *stats)
 {
     for (size_t i = 0; i < stats->n_regions; i++)
         marey__free(stats->regions[i].ns);
-    marey__free(stats->regions);
-    marey__free(stats->whole.ns);
+    MAREY__FREE_ALL(stats->regions, stats->whole.ns);
 }
 
 static marey_status take_runs(const struct file *file);

@@ -313,8 +313,6 @@ marey_status marey__comparison_make_tables(struct marey__comparison *c,
     m.rows = marey__calloc(most, sizeof *m.rows);
     const marey_status status =
         m.a.runs == NULL || m.b.runs == NULL || m.rows == NULL ? marey__no_memory() : make_all(&m);
-    marey__free(m.a.runs);
-    marey__free(m.b.runs);
-    marey__free(m.rows);
+    MAREY__FREE_ALL(m.a.runs, m.b.runs, m.rows);
     return status;
 }

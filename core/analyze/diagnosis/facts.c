@@ -281,9 +281,6 @@ bool marey__facts_find_place(const struct marey__facts *facts, enum marey__fact_
                              .seen = marey__calloc(n, sizeof *s.seen)};
     const bool done = s.weights != NULL && s.ns != NULL && s.depth_ns != NULL && s.seen != NULL &&
                       search(&s, kind, which, out);
-    marey__free(s.weights);
-    marey__free(s.ns);
-    marey__free(s.depth_ns);
-    marey__free(s.seen);
+    MAREY__FREE_ALL(s.weights, s.ns, s.depth_ns, s.seen);
     return done;
 }

@@ -344,8 +344,7 @@ static bool read_device(struct reading *r, const struct marey__device_work *work
         cut_steps(&d);
         done = find_gaps(&d) && add_sums(&d) && add_atoms(&d);
     }
-    marey__free(d.steps);
-    marey__free(d.sums);
+    MAREY__FREE_ALL(d.steps, d.sums);
     return done;
 }
 
@@ -378,9 +377,7 @@ static marey_status read_trainer(struct marey__facts *facts, struct marey__train
         marey__work_set_read(&set, trainer->recording, trainer->info->index, options);
     if (status == MAREY_OK)
         status = read_set(&r);
-    marey__free(r.edges);
-    marey__free(r.traced);
-    marey__free(r.waits);
+    MAREY__FREE_ALL(r.edges, r.traced, r.waits);
     marey__work_set_fini(&set);
     return status;
 }

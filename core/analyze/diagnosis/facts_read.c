@@ -108,11 +108,8 @@ static marey_status read_log(struct marey__trainer *trainer)
 
 static void fini_trainer(struct marey__trainer *trainer)
 {
-    marey__free(trainer->steps);
-    marey__free(trainer->phases);
-    marey__free(trainer->host_gaps);
-    marey__free(trainer->waits);
-    marey__free(trainer->loader);
+    MAREY__FREE_ALL(trainer->steps, trainer->phases, trainer->host_gaps, trainer->waits,
+                    trainer->loader);
 }
 
 static uint32_t target_of(const struct marey__facts *facts, const marey_recording *recording,
@@ -332,8 +329,7 @@ void marey__facts_fini(struct marey__facts *facts)
 {
     for (size_t i = 0; i < facts->n_trainers; i++)
         fini_trainer(&facts->trainers[i]);
-    marey__free(facts->trainers);
-    marey__free(facts->device.steps);
+    MAREY__FREE_ALL(facts->trainers, facts->device.steps);
     for (int kind = 0; kind < MAREY__FACT_KINDS; kind++)
         marey__free(facts->by_stack[kind]);
     if (facts->has_samples)

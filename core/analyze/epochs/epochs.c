@@ -354,10 +354,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     struct marey__epochs epochs = {.tables = report->tables,
                                    .with_first = marey__setting_is_on(request, "first")};
     const marey_status status = fill(&epochs, report, request);
-    marey__free(epochs.times);
-    marey__free(epochs.parts);
-    marey__free(epochs.runs.list);
-    marey__free(epochs.groups);
+    MAREY__FREE_ALL(epochs.times, epochs.parts, epochs.runs.list, epochs.groups);
     marey__names_fini(&epochs.names);
     return status;
 }

@@ -78,8 +78,7 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
     double values[DRAWS];
     uint64_t random = UINT64_C(0x2545f4914f6cdd1d); /* the same recording has the same interval */
     if (list == NULL || drawn == NULL) {
-        marey__free(list);
-        marey__free(drawn);
+        MAREY__FREE_ALL(list, drawn);
         return false;
     }
     size_t at = 0;
@@ -94,8 +93,7 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
     /* A draw of a draw is farther off than the draw was; by as much it is turned round. */
     out->low = fmax(0, 2 * out->value - values[DRAWS - 1 - DRAWS / 40]);
     out->high = fmax(out->low, 2 * out->value - values[DRAWS / 40]);
-    marey__free(list);
-    marey__free(drawn);
+    MAREY__FREE_ALL(list, drawn);
     return true;
 }
 

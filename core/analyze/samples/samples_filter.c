@@ -337,11 +337,7 @@ void marey__samples_chosen_destroy(struct marey__samples_chosen *c)
         marey__free(c->spans_of[i]);
     }
     marey__buf_fini(&c->what);
-    marey__free(c->flags);
-    marey__free(c->first_ns);
-    marey__free(c->has_steps);
-    marey__free(c->threads);
-    marey__free(c);
+    MAREY__FREE_ALL(c->flags, c->first_ns, c->has_steps, c->threads, c);
 }
 
 const char *marey__samples_chosen_what(const struct marey__samples_chosen *c)

@@ -255,11 +255,7 @@ static void player_close(struct player *p)
         return;
     for (uint32_t i = 0; p->states != NULL && i <= marey_samples_n_processes(p->set->samples); i++)
         marey__free(p->states[i].seen);
-    marey__free(p->states);
-    marey__free(p->places);
-    marey__free(p->is_there);
-    marey__free(p->turns);
-    marey__free(p->events);
+    MAREY__FREE_ALL(p->states, p->places, p->is_there, p->turns, p->events);
     marey__samples_rounds_fini(&p->rounds);
     marey__payload_reader_close(&p->blocks);
 }
@@ -375,9 +371,7 @@ static marey_status visit_all(struct visit *v)
         marey__samples_find_idle(set, v->chosen);
     for (size_t i = 0; v->players != NULL && i < set->n_sources; i++)
         player_close(&v->players[i]);
-    marey__free(v->players);
-    marey__free(v->is_done);
-    marey__free(v->seen);
+    MAREY__FREE_ALL(v->players, v->is_done, v->seen);
     return status;
 }
 

@@ -322,15 +322,11 @@ static marey_status find_targets(struct marey__samples_set *set, marey_recording
 void marey__samples_fini(struct marey__samples_set *set)
 {
     for (size_t i = 0; i < set->n_sources; i++) {
-        marey__free(set->sources[i].processes.of);
-        marey__free(set->sources[i].threads.of);
-        marey__free(set->sources[i].functions.of);
-        marey__free(set->sources[i].locations.of);
-        marey__free(set->sources[i].stacks.of);
+        MAREY__FREE_ALL(set->sources[i].processes.of, set->sources[i].threads.of,
+                        set->sources[i].functions.of, set->sources[i].locations.of,
+                        set->sources[i].stacks.of);
     }
-    marey__free(set->sources);
-    marey__free(set->targets);
-    marey__free(set->imported);
+    MAREY__FREE_ALL(set->sources, set->targets, set->imported);
     marey_samples_destroy(set->samples);
     *set = (struct marey__samples_set){0};
 }

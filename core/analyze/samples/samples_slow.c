@@ -153,9 +153,7 @@ marey_status marey__samples_slow_function(struct marey__samples_set *set,
     for (int kind = 0; kind < N_KINDS; kind++) {
         for (uint32_t i = 0; s.spans[kind] != NULL && i <= s.n_processes; i++)
             marey__spans_fini(&s.spans[kind][i]);
-        marey__free(s.spans[kind]);
-        marey__free(s.stacks[kind]);
-        marey__free(s.functions[kind]);
+        MAREY__FREE_ALL(s.spans[kind], s.stacks[kind], s.functions[kind]);
     }
     return status;
 }

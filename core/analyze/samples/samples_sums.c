@@ -162,9 +162,7 @@ void marey__samples_sums_fini(struct marey__samples_sums *sums)
 {
     marey__free(sums->cells);
     marey__key_map_fini(&sums->by_key);
-    marey__free(sums->folds);
-    marey__free(sums->snapshots);
-    marey__free(sums->audits);
+    MAREY__FREE_ALL(sums->folds, sums->snapshots, sums->audits);
     *sums = (struct marey__samples_sums){0};
 }
 
@@ -284,10 +282,7 @@ static bool tree_init(struct tree *tree, const struct marey__samples_report *rep
 
 static void tree_fini(struct tree *tree)
 {
-    marey__free(tree->below_ns);
-    marey__free(tree->first_child);
-    marey__free(tree->next);
-    marey__free(tree->n_open);
+    MAREY__FREE_ALL(tree->below_ns, tree->first_child, tree->next, tree->n_open);
 }
 
 static void add_totals(struct tree *tree, const struct marey__samples_report *report,

@@ -111,8 +111,7 @@ static bool put_rows(struct making *m, bool done, uint32_t n, put_entity *put)
     for (uint32_t i = 0; rows != NULL && i <= n; i++)
         if ((rows[i].own.n != 0 || rows[i].total_ns != 0) && put(m, i))
             put_row(m->table, &m->report->sums, &rows[i], true);
-    marey__free(rows);
-    marey__free(m->of_location);
+    MAREY__FREE_ALL(rows, m->of_location);
     marey__names_fini(&m->names);
     marey__arena_fini(&m->texts);
     return rows != NULL;
@@ -499,7 +498,6 @@ bool marey__samples_put_gil(struct marey__samples_report *report)
         if (by_thread[i].held_ns != 0 || by_thread[i].wants_ns != 0)
             put_holding(report, i, &by_thread[i],
                         &by_process[marey_samples_get_thread(s, i)->process]);
-    marey__free(by_thread);
-    marey__free(by_process);
+    MAREY__FREE_ALL(by_thread, by_process);
     return done;
 }

@@ -48,9 +48,7 @@ static void free_making(struct marey__scaling *scaling)
     for (size_t i = 0; i < scaling->n_series; i++)
         for (size_t model = 0; model < MAREY__N_SCALING_MODELS; model++)
             marey__free(scaling->series[i].fits[model].forecast);
-    marey__free(scaling->members);
-    marey__free(scaling->points);
-    marey__free(scaling->series);
+    MAREY__FREE_ALL(scaling->members, scaling->points, scaling->series);
 }
 
 static marey_status fill(marey_report *report, const struct marey__scaling_runs *runs,

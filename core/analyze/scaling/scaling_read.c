@@ -20,8 +20,7 @@ void marey__scaling_runs_fini(struct marey__scaling_runs *runs)
 {
     for (size_t i = 0; i < runs->n; i++)
         marey__free(runs->list[i].owned);
-    marey__free(runs->list);
-    marey__free(runs->notes);
+    MAREY__FREE_ALL(runs->list, runs->notes);
     marey__arena_fini(&runs->texts);
 }
 

@@ -339,9 +339,7 @@ marey_status marey__measurements_read(struct marey__measurements *m, marey__byte
 
 void marey__measurements_fini(struct marey__measurements *m)
 {
-    marey__free(m->rows);
-    marey__free(m->runs);
-    marey__free(m->series);
+    MAREY__FREE_ALL(m->rows, m->runs, m->series);
     marey__names_fini(&m->run_keys);
     marey__key_map_fini(&m->series_keys);
     marey__arena_fini(&m->texts);

@@ -379,8 +379,7 @@ static marey_status read_run(const struct source *source)
     marey_status status = name.failed ? marey__no_memory() : fill(source, &values, &run);
     if (status == MAREY_OK)
         status = marey__scaling_read_add(source->runs->reading, &run);
-    marey__free(values.epoch_s);
-    marey__free(values.step_s);
+    MAREY__FREE_ALL(values.epoch_s, values.step_s);
     marey__scaling_steps_fini(&values.steps);
     marey__buf_fini(&name);
     return status;
@@ -502,9 +501,7 @@ static marey_status read_group(const struct runs *runs, size_t group)
     if (status == MAREY_OK)
         status = read_run(&source);
     marey_recording_close(source.recording);
-    marey__free(keep);
-    marey__free(source.indices);
-    marey__free((void *)(uintptr_t)source.workers);
+    MAREY__FREE_ALL(keep, source.indices, (void *)(uintptr_t)source.workers);
     return status;
 }
 
@@ -589,8 +586,7 @@ marey_status marey__scaling_read_recording(const struct marey__scaling_reading *
     const marey_status status = read_runs(&runs);
     for (size_t i = 0; runs.workers != NULL && i < runs.n; i++)
         marey__scaling_steps_fini(&runs.workers[i].steps);
-    marey__free(runs.workers);
-    marey__free(runs.groups);
+    MAREY__FREE_ALL(runs.workers, runs.groups);
     marey_recording_close(runs.recording);
     return status;
 }

@@ -224,7 +224,6 @@ marey_status marey__scaling_levels(struct marey__scaling *scaling)
         for (unsigned measure = 0; measure < MAREY__N_SCALING_MEASURES; measure++)
             scaling->points[i].levels[measure] =
                 level_of(scaling, &scaling->points[i], measure, &sample);
-    marey__free(sample.runs);
-    marey__free(sample.medians);
+    MAREY__FREE_ALL(sample.runs, sample.medians);
     return done ? MAREY_OK : marey__no_memory();
 }

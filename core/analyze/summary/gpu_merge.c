@@ -8,9 +8,7 @@ void marey__gpu_merge_fini(struct marey__gpu_merge *gpu)
 {
     for (size_t i = 0; i < gpu->n_works; i++)
         marey__sketch_fini(&gpu->works[i].calls);
-    marey__free(gpu->works);
-    marey__free(gpu->by_name);
-    marey__free(gpu->ranges);
+    MAREY__FREE_ALL(gpu->works, gpu->by_name, gpu->ranges);
 }
 
 /* ---- work ---- */

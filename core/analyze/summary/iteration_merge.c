@@ -13,11 +13,7 @@ void marey__iteration_merge_fini(struct marey__iteration_merge *it)
         marey__sketch_fini(&it->names[i].values.ns);
     marey__sketch_fini(&it->whole.ns);
     marey__sketch_fini(&it->no_range.ns);
-    marey__free(it->names);
-    marey__free(it->rows);
-    marey__free(it->outliers);
-    marey__free(it->epochs);
-    marey__free(it->phases);
+    MAREY__FREE_ALL(it->names, it->rows, it->outliers, it->epochs, it->phases);
     for (size_t i = 0; i < it->n_rank_steps; i++)
         marey__free(it->rank_steps[i].steps);
     marey__free(it->rank_steps);

@@ -492,8 +492,7 @@ static bool make_all(struct making *m)
         visit_rows(m, find_longer, &excess);
         qsort(m->ranks->rows, m->ranks->n_rows, sizeof *m->ranks->rows, slowest_first);
     }
-    marey__free(most);
-    marey__free(m->tallies);
+    MAREY__FREE_ALL(most, m->tallies);
     return done && make_hosts(m); /* the rows have moved: m->rows is no longer of use */
 }
 
@@ -510,17 +509,12 @@ bool marey__ranks_make(struct marey__ranks *ranks, const struct marey__merge *me
     };
     const bool done = ranks->rows != NULL && m.iterations != NULL && m.rows != NULL &&
                       m.scratch != NULL && make_all(&m);
-    marey__free(m.iterations);
-    marey__free(m.rows);
-    marey__free(m.scratch);
+    MAREY__FREE_ALL(m.iterations, m.rows, m.scratch);
     return done;
 }
 
 void marey__ranks_fini(struct marey__ranks *ranks)
 {
-    marey__free(ranks->names);
-    marey__free(ranks->rows);
-    marey__free(ranks->hosts);
-    marey__free(ranks->outliers);
+    MAREY__FREE_ALL(ranks->names, ranks->rows, ranks->hosts, ranks->outliers);
     *ranks = (struct marey__ranks){0};
 }

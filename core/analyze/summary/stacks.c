@@ -187,8 +187,7 @@ static marey_status add_walked(struct adding *adding)
         done = add_lane(adding, lane,
                         &bases[(lane->first != NULL ? lane->first : lane)->stack.info->lane]);
     }
-    marey__free(bases);
-    marey__free(adding->names);
+    MAREY__FREE_ALL(bases, adding->names);
     adding->names = NULL;
     stacks->n_processes[adding->side] += n_threads != 0;
     stacks->n_threads[adding->side] += n_threads;

@@ -172,8 +172,6 @@ marey_status marey__summary_merge(marey_recording *const *recordings, size_t n,
     const marey_status status = run_jobs(jobs, recordings, n);
     pthread_cond_destroy(&jobs->turned);
     pthread_mutex_destroy(&jobs->lock);
-    marey__free(jobs->ring);
-    marey__free(jobs->tasks);
-    marey__free(jobs);
+    MAREY__FREE_ALL(jobs->ring, jobs->tasks, jobs);
     return status;
 }

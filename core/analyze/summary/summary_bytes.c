@@ -688,8 +688,7 @@ marey_status marey__merge_unpack(struct marey__merge *merge, struct marey__lende
         return bad("has changed on its way");
     merge->iterations.keeps_rank_steps = true;
     content(&a);
-    marey__free(a.names);
-    marey__free(a.nodes);
+    MAREY__FREE_ALL(a.names, a.nodes);
     MAREY__TRY_MEMORY(!a.has_no_memory);
     return a.is_bad || a.at != a.end ? bad("says what cannot be") : MAREY_OK;
 }

@@ -36,21 +36,15 @@ void marey__merge_fini(struct marey__merge *merge)
 {
     free_stats(merge->ranges, merge->n_ranges);
     free_stats(merge->async, merge->n_async);
-    marey__free(merge->counters);
-    marey__free(merge->marks);
+    MAREY__FREE_ALL(merge->counters, merge->marks);
     marey__tree_fini(&merge->tree);
     marey__free(merge->threads.rows);
     marey__buf_fini(&merge->ranks.bytes);
-    marey__free(merge->ranks.starts);
-    marey__free(merge->open);
-    marey__free(merge->processes);
-    marey__free(merge->process_recordings);
-    marey__free(merge->counter_rows);
-    marey__free(merge->notes);
+    MAREY__FREE_ALL(merge->ranks.starts, merge->open, merge->processes, merge->process_recordings,
+                    merge->counter_rows, merge->notes);
     for (size_t i = 0; i < merge->n_left_out; i++)
         marey__free(merge->left_out[i].measuring);
-    marey__free(merge->left_out);
-    marey__free(merge->sites.rows);
+    MAREY__FREE_ALL(merge->left_out, merge->sites.rows);
     marey__names_fini(&merge->sites.keys);
     marey__arena_fini(&merge->sites.texts);
     marey__iteration_merge_fini(&merge->iterations);
@@ -389,9 +383,6 @@ marey_status marey__merge_add(struct marey__merge *merge, struct marey__process_
     };
     const bool done = adding.names != NULL && adding.lane != NULL && adding.total != NULL &&
                       adding.touched != NULL && add_process(&adding);
-    marey__free(adding.names);
-    marey__free(adding.lane);
-    marey__free(adding.total);
-    marey__free(adding.touched);
+    MAREY__FREE_ALL(adding.names, adding.lane, adding.total, adding.touched);
     return done ? MAREY_OK : marey__no_memory();
 }

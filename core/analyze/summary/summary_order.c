@@ -106,8 +106,7 @@ static bool put_in_order(struct marey__merge *merge)
         qsort_r(order, n, sizeof *order, by_place, merge);
         done = place_processes(merge, order, places);
     }
-    marey__free(order);
-    marey__free(places);
+    MAREY__FREE_ALL(order, places);
     return done;
 }
 

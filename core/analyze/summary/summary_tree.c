@@ -41,7 +41,6 @@ marey_status marey__fill_tree(marey_table *table, const struct marey__making *m)
     }
     for (size_t i = 0; n != MAREY__NO_ORDER && i < n; i++)
         put_node(table, m, &tree->nodes[order[i]]);
-    marey__free(keep);
-    marey__free(order);
+    MAREY__FREE_ALL(keep, order);
     return n != MAREY__NO_ORDER ? MAREY_OK : marey__no_memory();
 }

@@ -117,7 +117,6 @@ size_t marey__tree_order(const struct marey__tree *tree, uint8_t *keep,
         qsort_r(sorted, n, sizeof *sorted, by_parent_and_place, &by);
         visit_in_order(tree, sorted, n, next, order);
     }
-    marey__free(sorted);
-    marey__free(next);
+    MAREY__FREE_ALL(sorted, next);
     return has_memory ? n : MAREY__NO_ORDER;
 }

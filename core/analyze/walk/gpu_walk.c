@@ -22,8 +22,7 @@ void marey__gpu_walk_fini(struct marey__gpu_walk *gpu)
 {
     for (size_t i = 0; i < gpu->n_works; i++)
         marey__sketch_fini(&gpu->works[i].calls);
-    marey__free(gpu->works);
-    marey__free(gpu->by_name);
+    MAREY__FREE_ALL(gpu->works, gpu->by_name);
     marey__pairs_fini(&gpu->where);
     marey__free(gpu->launches);
     marey__key_map_fini(&gpu->by_correlation);

@@ -32,12 +32,8 @@ void marey__iteration_stats_fini(struct marey__iteration_stats *stats, size_t n_
         marey__free(stats->longest[i].parts);
     marey__sketch_fini(&stats->whole.ns);
     marey__sketch_fini(&stats->no_range.ns);
-    marey__free(stats->by_name);
-    marey__free(stats->durations);
-    marey__free(stats->epochs);
-    marey__free(stats->phases);
-    marey__free(stats->phase_ends);
-    marey__free(stats->ended);
+    MAREY__FREE_ALL(stats->by_name, stats->durations, stats->epochs, stats->phases,
+                    stats->phase_ends, stats->ended);
     *stats = (struct marey__iteration_stats){0};
 }
 

@@ -20,9 +20,7 @@ bool marey__iteration_walk_init(struct marey__process_walk *walk)
 
 void marey__iteration_walk_fini(struct marey__iteration_walk *it)
 {
-    marey__free(it->times);
-    marey__free(it->ran);
-    marey__free(it->lanes);
+    MAREY__FREE_ALL(it->times, it->ran, it->lanes);
     *it = (struct marey__iteration_walk){0};
 }
 

@@ -59,9 +59,7 @@ static void free_lane(struct marey__lane_walk *lane)
         return;
     marey__tree_fini(&lane->tree);
     marey__stack_fini(&lane->stack);
-    marey__free(lane->gpu);
-    marey__free(lane->steady_from);
-    marey__free(lane);
+    MAREY__FREE_ALL(lane->gpu, lane->steady_from, lane);
 }
 
 void marey__process_walk_fini(struct marey__process_walk *walk)
@@ -71,9 +69,7 @@ void marey__process_walk_fini(struct marey__process_walk *walk)
     marey__free(walk->lanes);
     free_sketches(walk->ranges, walk->names.n);
     free_sketches(walk->async, walk->names.n);
-    marey__free(walk->counters);
-    marey__free(walk->marks);
-    marey__free(walk->replay.site_names);
+    MAREY__FREE_ALL(walk->counters, walk->marks, walk->replay.site_names);
     marey__async_match_fini(&walk->pending);
     marey__gpu_walk_fini(&walk->gpu);
     marey__iteration_walk_fini(&walk->iterations);

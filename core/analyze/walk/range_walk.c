@@ -60,8 +60,7 @@ void marey__range_walk_fini(struct marey__range_walk *walk)
 {
     for (size_t i = 0; walk->lanes != NULL && i < walk->process->n_lanes; i++)
         marey__stack_fini(&walk->lanes[i]);
-    marey__free(walk->lanes);
-    marey__free(walk->replay.site_names);
+    MAREY__FREE_ALL(walk->lanes, walk->replay.site_names);
     walk->lanes = NULL;
     walk->replay.site_names = NULL;
 }

@@ -139,10 +139,6 @@ void marey__series_fini(struct marey__series *series)
 {
     for (size_t i = 0; i < series->n_names; i++)
         marey__free(series->names[i].ns);
-    marey__free(series->names);
-    marey__free(series->flags);
-    marey__free(series->numbers);
-    marey__free(series->ns);
-    marey__free(series->samples);
+    MAREY__FREE_ALL(series->names, series->flags, series->numbers, series->ns, series->samples);
     *series = (struct marey__series){0};
 }

@@ -284,9 +284,7 @@ void marey__chrome_identify(struct marey__chrome *chrome)
 void marey__chrome_free_threads(struct marey__chrome *chrome)
 {
     marey__arena_fini(&chrome->texts);
-    marey__free(chrome->threads);
-    marey__free(chrome->processes);
-    marey__free(chrome->words);
+    MAREY__FREE_ALL(chrome->threads, chrome->processes, chrome->words);
     marey__index_fini(&chrome->threads_index);
     marey__index_fini(&chrome->processes_index);
     marey__index_fini(&chrome->words_index);

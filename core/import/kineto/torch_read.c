@@ -21,8 +21,7 @@ static bool strings_init(struct marey__torch_strings *strings)
 
 static void strings_fini(struct marey__torch_strings *strings)
 {
-    marey__free(strings->bytes);
-    marey__free(strings->spans);
+    MAREY__FREE_ALL(strings->bytes, strings->spans);
     marey__index_fini(&strings->by_hash);
 }
 
@@ -357,12 +356,9 @@ void marey__torch_free(struct marey__torch_trace *trace)
 {
     if (trace == NULL)
         return;
-    marey__free(trace->events);
-    marey__free(trace->memory);
-    marey__free(trace->threads);
+    MAREY__FREE_ALL(trace->events, trace->memory, trace->threads);
     marey__kineto_header_fini(&trace->header);
-    marey__free(trace->roles);
-    marey__free(trace->damage);
+    MAREY__FREE_ALL(trace->roles, trace->damage);
     strings_fini(&trace->strings);
     marey__free(trace);
 }

@@ -47,9 +47,7 @@ void marey__log_store_close(struct marey__log_store *store)
         close(store->fd);
     marey__arena_fini(&store->texts);
     pthread_mutex_destroy(&store->lock);
-    marey__free(store->names);
-    marey__free(store->parts);
-    marey__free(store);
+    MAREY__FREE_ALL(store->names, store->parts, store);
 }
 
 /* ---- logs in ---- */

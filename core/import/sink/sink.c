@@ -150,8 +150,7 @@ void marey__sink_note(marey__sink_process *process, const char *fmt, ...)
 
 static void free_lane(struct marey__sink_lane *lane)
 {
-    marey__free(lane->entries);
-    marey__free(lane->parts);
+    MAREY__FREE_ALL(lane->entries, lane->parts);
 }
 
 static void free_process(marey__sink_process *process)
@@ -159,14 +158,12 @@ static void free_process(marey__sink_process *process)
     for (size_t i = 0; i < process->n_lanes; i++)
         free_lane(&process->lanes[i]);
     marey__arena_fini(&process->texts);
-    marey__free(process->notes);
-    marey__free(process->lanes);
+    MAREY__FREE_ALL(process->notes, process->lanes);
     marey__index_fini(&process->lanes_index);
     marey__buf_fini(&process->sites);
     marey__free(process->site_offsets);
     marey__index_fini(&process->sites_index);
-    marey__free(process->extras);
-    marey__free(process);
+    MAREY__FREE_ALL(process->extras, process);
 }
 
 void marey__sink_destroy(marey__sink *sink)

@@ -95,10 +95,8 @@ void marey__nest_destroy(struct marey__nest *nest)
     if (nest == NULL)
         return;
     for (size_t i = 0; i < nest->n_tracks; i++) {
-        marey__free(nest->tracks[i]->out.words);
-        marey__free(nest->tracks[i]->stack);
-        marey__free(nest->tracks[i]->around);
-        marey__free(nest->tracks[i]);
+        MAREY__FREE_ALL(nest->tracks[i]->out.words, nest->tracks[i]->stack, nest->tracks[i]->around,
+                        nest->tracks[i]);
     }
     marey__free(nest->tracks);
     marey__heap_fini(&nest->crowd);

@@ -192,8 +192,7 @@ marey_status marey__sink_reader_open(struct marey__sink_reader *reader,
 void marey__sink_reader_close(struct marey__sink_reader *reader)
 {
     for (size_t i = 0; reader->parts != NULL && i < reader->lane->n_parts; i++) {
-        marey__free(reader->parts[i].buffer);
-        marey__free(reader->parts[i].extra);
+        MAREY__FREE_ALL(reader->parts[i].buffer, reader->parts[i].extra);
     }
     marey__free(reader->parts);
     reader->parts = NULL;

@@ -462,9 +462,7 @@ static marey_status read_austin(struct marey__import *import)
     for (size_t i = 0; i < r.n_threads; i++)
         marey__free(r.threads[i].open);
     marey__frames_fini(&r.frames);
-    marey__free(r.threads);
-    marey__free(r.stack);
-    marey__free(r.processes);
+    MAREY__FREE_ALL(r.threads, r.stack, r.processes);
     marey__index_fini(&r.by_thread);
     return status;
 }

@@ -309,8 +309,7 @@ static marey_status read_collapsed(struct marey__import *import)
         status = lay_out(&r);
     marey__frames_fini(&r.frames);
     marey__paths_fini(&r.paths);
-    marey__free(r.processes);
-    marey__free(r.threads);
+    MAREY__FREE_ALL(r.processes, r.threads);
     marey__index_fini(&r.process_index);
     marey__index_fini(&r.thread_index);
     return status;

@@ -47,8 +47,7 @@ bool marey__paths_init(struct marey__paths *paths)
 
 void marey__paths_fini(struct marey__paths *paths)
 {
-    marey__free(paths->paths);
-    marey__free(paths->slots);
+    MAREY__FREE_ALL(paths->paths, paths->slots);
     *paths = (struct marey__paths){0};
 }
 

@@ -317,8 +317,7 @@ static marey_status read_pstats(struct marey__import *import)
     marey__python_values_fini(&r.values);
     marey__frames_fini(&r.frames);
     marey__paths_fini(&r.paths);
-    marey__free(r.profile.functions);
-    marey__free(r.profile.edges);
+    MAREY__FREE_ALL(r.profile.functions, r.profile.edges);
     return status;
 }
 

@@ -127,8 +127,7 @@ bool marey__circles_find(struct marey__profile_making *m)
             if (f.numbers[i] == 0)
                 find_from(m, &f, i);
     }
-    marey__free(numbers);
-    marey__free(f.is_on_stack);
+    MAREY__FREE_ALL(numbers, f.is_on_stack);
     return has_memory && keep_circles(m);
 }
 

@@ -333,13 +333,7 @@ bool marey__profile_expand(struct marey__profile *profile, struct marey__paths *
     m.edges = marey__calloc(profile->n_edges + 1, sizeof *m.edges);
     m.out = marey__calloc(profile->n_edges + 1, sizeof *m.out);
     const bool done = m.functions != NULL && m.edges != NULL && m.out != NULL && make_tree(&m);
-    marey__free(m.functions);
-    marey__free(m.edges);
-    marey__free(m.out);
-    marey__free(m.steps);
-    marey__free(m.heap);
-    marey__free(m.circles);
-    marey__free(m.todo);
+    MAREY__FREE_ALL(m.functions, m.edges, m.out, m.steps, m.heap, m.circles, m.todo);
     return done;
 }
 

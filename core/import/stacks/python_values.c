@@ -564,11 +564,7 @@ static bool read_all(struct marey__python_values *values, const void *bytes, siz
     m->start = m->at = len != 0 ? bytes : (const uint8_t *)"";
     m->end = m->start + len;
     const bool done = run(m);
-    marey__free(m->stack);
-    marey__free(m->memo);
-    marey__free(m->refs.all);
-    marey__free(m->strings.all);
-    marey__free(m);
+    MAREY__FREE_ALL(m->stack, m->memo, m->refs.all, m->strings.all, m);
     return done;
 }
 

@@ -423,9 +423,7 @@ static marey_status read_speedscope(struct marey__import *import)
     marey__json_fini(&r.scan);
     marey__speedscope_fini(&r.outline);
     marey__paths_fini(&r.paths);
-    marey__free(r.stack);
-    marey__free(r.samples);
-    marey__free(r.weights);
+    MAREY__FREE_ALL(r.stack, r.samples, r.weights);
     return status;
 }
 

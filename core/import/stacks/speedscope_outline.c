@@ -11,8 +11,7 @@ struct outlining {
 void marey__speedscope_fini(struct marey__speedscope *outline)
 {
     marey__frames_fini(&outline->frames);
-    marey__free(outline->profiles);
-    marey__free(outline->is_owner);
+    MAREY__FREE_ALL(outline->profiles, outline->is_owner);
     marey__arena_fini(&outline->texts);
     *outline = (struct marey__speedscope){0};
 }

@@ -72,8 +72,7 @@ void marey__frames_fini(struct marey__frames *frames)
     marey__arena_fini(&frames->texts);
     marey__free(frames->frames);
     marey__index_fini(&frames->by_text);
-    marey__free(frames->is_ambiguous);
-    marey__free(frames->sites);
+    MAREY__FREE_ALL(frames->is_ambiguous, frames->sites);
     *frames = (struct marey__frames){0};
 }
 

@@ -165,8 +165,7 @@ void marey__calls_names_fini(struct marey_calls *calls)
         marey__free((char *)(uintptr_t)calls->names[i].function.name);
     for (size_t i = 0; i < calls->n_texts; i++)
         marey__free(calls->texts[i].text);
-    marey__free(calls->names);
-    marey__free(calls->texts);
+    MAREY__FREE_ALL(calls->names, calls->texts);
     marey__index_fini(&calls->by_texts);
     marey__index_fini(&calls->known);
 }

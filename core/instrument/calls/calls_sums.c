@@ -171,8 +171,7 @@ static marey_status add_up(struct marey_calls *calls, struct walk *walk, struct 
 
 static void walk_fini(struct walk *walk)
 {
-    marey__free(walk->visits);
-    marey__free(walk->functions.rows);
+    MAREY__FREE_ALL(walk->visits, walk->functions.rows);
     marey__key_map_fini(&walk->functions.by_names);
     marey__free(walk->pairs.rows);
     marey__key_map_fini(&walk->pairs.by_names);
@@ -192,7 +191,6 @@ marey_status marey_calls_rows_init(struct marey_calls *calls, int by_signature,
 
 void marey_calls_rows_fini(struct marey_calls_rows *rows)
 {
-    marey__free(rows->functions);
-    marey__free(rows->pairs);
+    MAREY__FREE_ALL(rows->functions, rows->pairs);
     *rows = (struct marey_calls_rows){0};
 }

@@ -346,8 +346,7 @@ static void free_chunks(struct marey_calls_thread *thread)
 {
     for (struct marey__calls_chunk *chunk = thread->chunks, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
-        marey__free(chunk->written);
-        marey__free(chunk->block);
+        MAREY__FREE_ALL(chunk->written, chunk->block);
         __atomic_fetch_sub(&thread->calls->n_bytes, sizeof *chunk + LINE, __ATOMIC_RELAXED);
     }
     thread->chunks = thread->last_chunk = NULL;
@@ -368,8 +367,7 @@ void marey__calls_tree_clear(struct marey_calls_thread *thread)
 void marey__calls_tree_fini(struct marey_calls_thread *thread)
 {
     free_chunks(thread);
-    marey__free(thread->slots);
-    marey__free(thread->stack);
+    MAREY__FREE_ALL(thread->slots, thread->stack);
 }
 
 bool marey__calls_sums_get(const struct marey_calls_thread *thread,

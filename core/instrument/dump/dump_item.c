@@ -34,11 +34,9 @@ static void destroy_image_options(struct marey_image_options *options)
 {
     if (options == NULL)
         return;
-    marey__free((void *)(uintptr_t)options->boxes);
-    marey__free((void *)(uintptr_t)options->points);
-    marey__free((void *)(uintptr_t)options->mask.data);
-    marey__free((void *)(uintptr_t)options->mask.sizes);
-    marey__free(options);
+    MAREY__FREE_ALL((void *)(uintptr_t)options->boxes, (void *)(uintptr_t)options->points,
+                    (void *)(uintptr_t)options->mask.data, (void *)(uintptr_t)options->mask.sizes,
+                    options);
 }
 
 static marey_status copy_image_options(const struct marey_image_options *options,
@@ -338,6 +336,5 @@ void marey__dump_step_destroy(struct marey__dump_step *step)
     }
     marey__dump_tree_fini(&step->trees[0]);
     marey__dump_tree_fini(&step->trees[1]);
-    marey__free(step->reason);
-    marey__free(step);
+    MAREY__FREE_ALL(step->reason, step);
 }

@@ -219,10 +219,7 @@ static bool open_recording(struct marey__energy_session *s)
 
 static void session_free(struct marey__energy_session *s)
 {
-    marey__free(s->nodes);
-    marey__free(s->devices);
-    marey__free(s->gpus);
-    marey__free(s->order.entries);
+    MAREY__FREE_ALL(s->nodes, s->devices, s->gpus, s->order.entries);
     pthread_mutex_destroy(&s->calls);
     pthread_mutex_destroy(&s->voice);
     marey__free(s);

@@ -49,8 +49,7 @@ static void cell_clear(struct marey__stopwatch_cell *cell)
 static void cell_free(struct marey__stopwatch_cell *cell)
 {
     marey__stopwatch_sum_clear(&cell->sum);
-    marey__free(cell->extra);
-    marey__free(cell->block);
+    MAREY__FREE_ALL(cell->extra, cell->block);
 }
 
 /* What the thread has measured stays with the slot. */

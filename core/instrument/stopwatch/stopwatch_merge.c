@@ -350,8 +350,7 @@ void marey_stopwatch_merged_destroy(marey_stopwatch_merged *merged)
         marey__spread_fini(&merged->names[i].iterations);
         marey__free(merged->names[i].name);
     }
-    marey__free(merged->names);
-    marey__free(merged);
+    MAREY__FREE_ALL(merged->names, merged);
 }
 
 /* The entry of a name, made if need be. Ranks have their names in much the same order, so `hint` is tried first. */

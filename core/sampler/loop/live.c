@@ -180,8 +180,7 @@ void marey_live_destroy(marey_live *live)
         marey__free(live->buckets[i].sums);
         marey__key_map_fini(&live->buckets[i].map);
     }
-    marey__free(live->threads);
-    marey__free(live->processes);
+    MAREY__FREE_ALL(live->threads, live->processes);
     pthread_cond_destroy(&live->made);
     pthread_mutex_destroy(&live->lock);
     marey__free(live);

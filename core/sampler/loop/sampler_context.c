@@ -20,8 +20,7 @@ static bool batch_init(struct marey__batch *batch)
 
 static void batch_fini(struct marey__batch *batch)
 {
-    marey__free(batch->spans);
-    marey__free(batch->bytes);
+    MAREY__FREE_ALL(batch->spans, batch->bytes);
     *batch = (struct marey__batch){0};
 }
 
@@ -95,10 +94,7 @@ void marey__sampler_context_fini(struct marey__sampler_context *context)
 {
     marey__stops_fini(&context->stops);
     batch_fini(&context->batch);
-    marey__free(context->walk.frames);
-    marey__free(context->runs);
-    marey__free(context->native);
-    marey__free(context->merged);
+    MAREY__FREE_ALL(context->walk.frames, context->runs, context->native, context->merged);
     marey__unwind_files_destroy(context->native_files);
     *context = (struct marey__sampler_context){0};
 }

@@ -156,12 +156,9 @@ void marey_sampler_stacks_free(struct marey_sampler_stacks *stacks)
     for (size_t i = 0; i < job->n_tasks; i++) {
         for (size_t k = 0; k < job->tasks[i].n_rounds; k++)
             marey__free((void *)job->tasks[i].rounds[k].seen);
-        marey__free(job->tasks[i].rounds);
-        marey__free(job->tasks[i].why);
+        MAREY__FREE_ALL(job->tasks[i].rounds, job->tasks[i].why);
     }
-    marey__free(job->tasks);
-    marey__free(job->rounds);
-    marey__free(job->failures);
+    MAREY__FREE_ALL(job->tasks, job->rounds, job->failures);
     marey_samples_destroy(job->samples);
     pthread_mutex_destroy(&job->lock);
     marey__free(job);

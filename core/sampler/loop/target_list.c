@@ -56,10 +56,7 @@ void marey__target_destroy(struct marey__sampler_context *context, struct marey_
         return;
     for (size_t i = 0; i < target->n_threads; i++)
         fini_thread(context, &target->threads[i]);
-    marey__free(target->threads);
-    marey__free(target->interpreters);
-    marey__free(target->seen);
-    marey__free(target->locations);
+    MAREY__FREE_ALL(target->threads, target->interpreters, target->seen, target->locations);
     marey__task_names_fini(&target->tasks);
     marey__unwind_destroy(target->unwind);
     marey__remote_close(target->remote);

@@ -28,10 +28,7 @@ enum {
 
 void marey__places_fini(struct marey__places *places)
 {
-    marey__free(places->chunks);
-    marey__free(places->chunks_before);
-    marey__free(places->heap);
-    marey__free(places->heap_before);
+    MAREY__FREE_ALL(places->chunks, places->chunks_before, places->heap, places->heap_before);
     *places = (struct marey__places){0};
 }
 

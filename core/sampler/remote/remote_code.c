@@ -42,11 +42,8 @@ static void entry_free(struct marey__remote_code_entry *entry)
 {
     if (entry == NULL)
         return;
-    marey__free((char *)entry->code.name);
-    marey__free((char *)entry->code.file);
-    marey__free(entry->table);
-    marey__free(entry->runs);
-    marey__free(entry);
+    MAREY__FREE_ALL((char *)entry->code.name, (char *)entry->code.file, entry->table, entry->runs,
+                    entry);
 }
 
 /* ---- the map from addresses ---- */
@@ -290,8 +287,7 @@ static void check(struct marey__remote *remote, struct marey__remote_code_entry 
         if (entry != NULL)
             entry->checked_epoch = remote->codes.epoch;
     }
-    marey__free(prints);
-    marey__free(bytes);
+    MAREY__FREE_ALL(prints, bytes);
 }
 
 void marey__remote_check_codes(struct marey__remote *remote, const uint64_t *addresses, size_t n)

@@ -77,7 +77,6 @@ const char *marey__remote_python_name(struct marey__remote *remote, uint64_t ide
 void marey__remote_threads_fini(struct marey__remote_threads *threads)
 {
     forget(threads);
-    marey__free(threads->names);
-    marey__free(threads->tids);
+    MAREY__FREE_ALL(threads->names, threads->tids);
     *threads = (struct marey__remote_threads){0};
 }

@@ -32,11 +32,7 @@ void marey_samples_destroy(marey_samples *s)
     if (s == NULL)
         return;
     marey__arena_fini(&s->texts);
-    marey__free(s->processes);
-    marey__free(s->threads);
-    marey__free(s->functions);
-    marey__free(s->locations);
-    marey__free(s->stacks);
+    MAREY__FREE_ALL(s->processes, s->threads, s->functions, s->locations, s->stacks);
     marey__index_fini(&s->thread_index);
     marey__index_fini(&s->function_index);
     marey__key_map_fini(&s->locations_by_key);

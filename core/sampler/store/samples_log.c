@@ -269,15 +269,10 @@ static marey_status append_moment(struct marey__samples_log *log, uint64_t now_n
 static void destroy(struct marey__samples_log *log)
 {
     for (size_t i = 0; i < log->n_runs; i++) {
-        marey__free(log->runs[i].at_ns);
-        marey__free(log->runs[i].weights_ns);
-        marey__free(log->runs[i].changes);
-        marey__free(log->runs[i].present);
+        MAREY__FREE_ALL(log->runs[i].at_ns, log->runs[i].weights_ns, log->runs[i].changes,
+                        log->runs[i].present);
     }
-    marey__free(log->runs);
-    marey__free(log->known);
-    marey__free(log->thread_names);
-    marey__free(log->processes_written);
+    MAREY__FREE_ALL(log->runs, log->known, log->thread_names, log->processes_written);
     marey__buf_fini(&log->raw);
     marey__buf_fini(&log->packed);
     ZSTD_freeCCtx(log->zstd);

@@ -75,9 +75,7 @@ uint16_t marey__cfi_rules_program(struct marey__cfi_rules *rules, const struct m
 
 void marey__cfi_rules_fini(struct marey__cfi_rules *rules)
 {
-    marey__free(rules->rules);
-    marey__free(rules->ops);
-    marey__free(rules->programs);
+    MAREY__FREE_ALL(rules->rules, rules->ops, rules->programs);
 }
 
 /* ---- programs ---- */

@@ -79,8 +79,7 @@ void marey__unwind_destroy(struct marey__unwind *unwind)
     if (unwind == NULL)
         return;
     forget_jit(unwind);
-    marey__free(unwind->jit);
-    marey__free(unwind->known);
+    MAREY__FREE_ALL(unwind->jit, unwind->known);
     marey__remote_maps_fini(&unwind->maps);
     unwind->source.close(unwind->source.self);
     marey__free(unwind);

@@ -43,8 +43,7 @@ void marey__program_destroy(struct marey__program *program)
     marey__cfi_close(program->cfi);
     for (size_t i = 0; i < program->n_functions; i++)
         marey__free(program->functions[i].symbol);
-    marey__free(program->functions);
-    marey__free(program->ranges);
+    MAREY__FREE_ALL(program->functions, program->ranges);
     for (size_t i = 0; i < MAREY__COUNT_OF(program->symbols); i++) {
         marey__free(program->symbols[i].symbols);
         marey__program_free(program->symbols[i].bytes, program->symbols[i].len,
@@ -52,8 +51,7 @@ void marey__program_destroy(struct marey__program *program)
     }
     marey__program_free(program->bytes, program->len, program->is_mapped);
     marey__program_free(program->cfi_bytes, program->len, program->is_mapped);
-    marey__free(program->path);
-    marey__free(program);
+    MAREY__FREE_ALL(program->path, program);
 }
 
 /* ---- what a file says of itself ---- */

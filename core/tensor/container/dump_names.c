@@ -168,8 +168,7 @@ marey_status marey__name_parse(const char *name, size_t len, struct marey__path 
 
 void marey__path_fini(struct marey__path *path)
 {
-    marey__free(path->parts);
-    marey__free(path->keys);
+    MAREY__FREE_ALL(path->parts, path->keys);
     *path = (struct marey__path){0};
 }
 

@@ -152,8 +152,7 @@ marey_status marey__diff_compare_kept(const struct marey__diff_inputs *inputs, s
         MAREY_TRY(marey__diff_settle(compare_digests(inputs, ia, ib, out), out));
         if (out->status == MAREY_DIFF_SAME || !has_stats || out->tolerance.bitwise)
             return MAREY_OK;
-        marey__free((void *)out->why);
-        marey__free(out->details);
+        MAREY__FREE_ALL((void *)out->why, out->details);
         out->why = NULL;
         out->details = NULL;
     }

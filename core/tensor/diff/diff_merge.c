@@ -297,11 +297,7 @@ void marey__diff_merge_close(struct marey__diff_side *side)
     if (m == NULL)
         return;
     for (size_t i = 0; i < m->n; i++) {
-        marey__free(m->parts[i].places);
-        marey__free(m->parts[i].sizes);
-        marey__free(m->parts[i].data);
+        MAREY__FREE_ALL(m->parts[i].places, m->parts[i].sizes, m->parts[i].data);
     }
-    marey__free(m->values);
-    marey__free(m->parts);
-    marey__free(m);
+    MAREY__FREE_ALL(m->values, m->parts, m);
 }

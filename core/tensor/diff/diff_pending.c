@@ -128,8 +128,7 @@ static marey_status compare_value(struct marey__waiting *w, const struct marey__
     if (status == MAREY_OK)
         status = marey__diff_put_errors(w, b, ib, &result);
     if (status != MAREY_OK) {
-        marey__free(result.details);
-        marey__free((void *)result.why);
+        MAREY__FREE_ALL(result.details, (void *)result.why);
         return status;
     }
     return marey__diff_append(diff, &result);

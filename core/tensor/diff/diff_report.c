@@ -20,8 +20,7 @@ struct wanted {
 
 static void wanted_fini(struct wanted *wanted)
 {
-    marey__free(wanted->rules);
-    marey__free(wanted->partial);
+    MAREY__FREE_ALL(wanted->rules, wanted->partial);
     marey__arena_fini(&wanted->texts);
 }
 

@@ -106,8 +106,7 @@ static void warn_unknown(struct marey_diff *diff, const struct marey__diff_resul
 
 static void drop(struct marey__diff_result *result)
 {
-    marey__free(result->details);
-    marey__free((void *)result->why);
+    MAREY__FREE_ALL(result->details, (void *)result->why);
 }
 
 marey_status marey__diff_append(struct marey_diff *diff, struct marey__diff_result *result)

@@ -25,9 +25,7 @@ void marey_dumps_close(marey_dumps *dumps)
         marey__step_fini(&dumps->steps[i]);
     for (size_t i = 0; i < dumps->n_notes; i++)
         marey__free(dumps->notes[i]);
-    marey__free(dumps->steps);
-    marey__free(dumps->notes);
-    marey__free(dumps);
+    MAREY__FREE_ALL(dumps->steps, dumps->notes, dumps);
 }
 
 /* Each sentence once, though a step may be read several times. Without memory it goes untold. */

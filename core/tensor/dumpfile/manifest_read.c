@@ -459,8 +459,7 @@ static bool read_value(struct marey__json *json, struct marey_dumps *dumps,
             marey__json_fail_memory(json);
     }
     marey__buf_fini(&line.name);
-    marey__free(line.blocks);
-    marey__free(line.files);
+    MAREY__FREE_ALL(line.blocks, line.files);
     return is_fine;
 }
 

@@ -212,8 +212,7 @@ static marey_status visit_all(const struct table *t, marey__safetensors_visitor 
 static void table_fini(struct table *t)
 {
     marey__json_fini(&t->json);
-    marey__free(t->entries);
-    marey__free(t->sizes);
+    MAREY__FREE_ALL(t->entries, t->sizes);
     marey__buf_fini(&t->names);
 }
 

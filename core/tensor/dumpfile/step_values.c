@@ -84,8 +84,7 @@ void marey__step_inside(struct marey__dumpfile_step *step, size_t i, uint64_t at
 
 void marey__place_drop(struct marey__value_place *place)
 {
-    marey__free(place->numbers);
-    marey__free(place->sizes);
+    MAREY__FREE_ALL(place->numbers, place->sizes);
     place->numbers = NULL;
     place->sizes = NULL;
     place->is_read = false;
@@ -121,11 +120,7 @@ void marey__step_release(struct marey__dumpfile_step *step)
 void marey__step_fini(struct marey__dumpfile_step *step)
 {
     marey__step_release(step);
-    marey__free(step->owned);
-    marey__free(step->values);
-    marey__free(step->places);
-    marey__free(step->path);
-    marey__free(step->stem);
+    MAREY__FREE_ALL(step->owned, step->values, step->places, step->path, step->stem);
     for (size_t i = 0; i < MAREY__COUNT_OF(step->texts); i++)
         marey__free(step->texts[i]);
 }

@@ -47,9 +47,7 @@ void marey_images_destroy(marey_images *images)
 {
     if (images == NULL)
         return;
-    marey__free(images->images);
-    marey__free(images->samples);
-    marey__free(images);
+    MAREY__FREE_ALL(images->images, images->samples, images);
 }
 
 size_t marey_images_count(const marey_images *images)
