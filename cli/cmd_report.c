@@ -131,13 +131,26 @@ static int print_rest(const struct cli_recordings *recordings, FILE *out)
     return status;
 }
 
-static marey_status write_report(const marey_report *made, const marey_report *section, FILE *out)
+/* The diagnosis comes first where there is one and nothing else was asked for. */
+static marey_status make_lead(const struct input *input, marey_report **lead)
+{
+    static const char name[] = "diagnosis";
+    const struct cli_recordings *const recordings = input->recordings;
+    if (!choice.is_plain || given.table != NULL || input->n_files != 0 || recordings->n == 0 ||
+        !marey_report_is_there(name, recordings->list, recordings->n))
+        return MAREY_OK;
+    return marey_report_create(name, recordings->list, recordings->n, NULL, lead);
+}
+
+static marey_status write_report(const marey_report *made, const marey_report *section,
+                                 const marey_report *lead, FILE *out)
 {
     const struct marey_write_options wants = {.text = text_wants(out),
                                               .table = given.table,
                                               .limit = limit_wanted(),
                                               .is_short = given.markdown,
-                                              .section = section};
+                                              .section = section,
+                                              .lead = lead};
     const char *const format = given.json       ? "json"
                                : given.csv      ? "csv"
                                : given.markdown ? "markdown"
@@ -167,11 +180,14 @@ static marey_status make_report(const struct input *input, marey_report **made, 
 
 static int print_report(const struct input *input, FILE *out)
 {
-    marey_report *made = input->made, *section = NULL;
+    marey_report *made = input->made, *section = NULL, *lead = NULL;
     marey_status status = make_report(input, &made, &section);
     if (status == MAREY_OK)
-        status = write_report(made, section, out);
+        status = make_lead(input, &lead);
+    if (status == MAREY_OK)
+        status = write_report(made, section, lead, out);
     marey_report_destroy(section);
+    marey_report_destroy(lead);
     if (input->made == NULL)
         marey_report_destroy(made);
     if (status != MAREY_OK)

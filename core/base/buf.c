@@ -314,3 +314,14 @@ bool marey__write_all(int fd, const void *bytes, size_t len)
     marey__size_limit_end(&before);
     return is_written;
 }
+
+size_t marey__phase_prefix(const char *text, size_t len)
+{
+    static const char *const prefixes[] = {"marey:", "kymo:"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        const size_t n = strlen(prefixes[i]);
+        if (len > n && memcmp(text, prefixes[i], n) == 0)
+            return n;
+    }
+    return 0;
+}

@@ -793,15 +793,6 @@ char *marey__binary_text(char *out, uint64_t c, int32_t q, bool is_lower_closer)
 #define MAREY__OLD_EXPORTER "kymo "                 /* the begin of a speedscope file's exporter */
 
 /* The length of the prefix of a phase's name in a torch trace, "marey:" or "kymo:"; 0 without one. */
-static inline size_t marey__phase_prefix(const char *text, size_t len)
-{
-    static const char *const prefixes[] = {"marey:", "kymo:"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        const size_t n = strlen(prefixes[i]);
-        if (len > n && memcmp(text, prefixes[i], n) == 0)
-            return n;
-    }
-    return 0;
-}
+MAREY_PRIVATE_API size_t marey__phase_prefix(const char *text, size_t len);
 
 #endif

@@ -26,9 +26,9 @@ def watch() -> None:
 
 
 def _hook(module: ModuleType) -> None:
-    graph = getattr(module, "CUDAGraph", None)
+    graph: Any = getattr(module, "CUDAGraph", None)
     begin, end = getattr(graph, "capture_begin", None), getattr(graph, "capture_end", None)
-    if begin is None or end is None or hasattr(graph, "_marey_is_told"):
+    if begin is None or end is None or hasattr(graph, "_marey_is_hooked"):
         return
 
     @functools.wraps(begin)
@@ -48,4 +48,4 @@ def _hook(module: ModuleType) -> None:
             _native.gpu_capture(False)
 
     graph.capture_begin, graph.capture_end = capture_begin, capture_end
-    graph._marey_is_told = True
+    graph._marey_is_hooked = True

@@ -205,10 +205,17 @@ def steps(n, end_step):
 
 def test_windows_are_at_the_same_steps_in_all_processes(run_gpu, tmp_path):
     """Also where steps are counted differently, and where CUDA comes later."""
-    source = STEPS + "import marey; from marey import _native\nmarey.start('NAME.marey', gpu=True, **{'gpu.windows': '4%'})\n"
+    source = (
+        STEPS
+        + "import marey; from marey import _native\nmarey.start('NAME.marey', gpu=True, **{'gpu.windows': '4%'})\n"
+    )
     hints = source + "print(steps(98, lambda: _native.step_hint(1, 1)))"
     iterations = source + "print(steps(98, marey.finish_iteration))"
-    late = source + "for i in range(10): _native.step_hint(1, 1)\nprint([i + 10 for i in steps(88, lambda: _native.step_hint(1, 1))])"
+    late = (
+        source
+        + "for i in range(10): _native.step_hint(1, 1)\n"
+        + "print([i + 10 for i in steps(88, lambda: _native.step_hint(1, 1))])"
+    )
     by_hints, again, by_iterations, without_first = (
         json.loads(run_gpu(text.replace("NAME", name)).stdout)
         for name, text in (("a", hints), ("b", hints), ("c", iterations), ("d", late))
@@ -246,7 +253,10 @@ for _ in range(60):
         env={"MAREY_OPTIONS": "gpu=1,gpu.windows=20%"},
     )
     done = subprocess.run(
-        [sys.executable, "-m", "marey", "report", tmp_path / "run.marey", "--diagnosis", "--json"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "marey", "report", tmp_path / "run.marey", "--diagnosis", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     diagnosis = json.loads(done.stdout)
     device, found = diagnosis["device"], {finding["id"]: finding for finding in diagnosis["findings"]}

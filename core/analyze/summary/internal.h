@@ -298,7 +298,8 @@ bool marey__cover_names(const struct marey__names *names, void *array, size_t *n
 /* The tables of "ranges", in their order. */
 #define MAREY__SUMMARY_TABLES(X)                                                                   \
     X(RANGES, ranges)                                                                              \
-    X(TREE, tree) X(THREADS, threads) X(RANKS, ranks) X(PROCESSES, processes) X(ASYNC, async)      \
+    X(TREE, tree)                                                                                  \
+    X(THREADS, threads) X(RANKS, ranks) X(PROCESSES, processes) X(ASYNC, async)                    \
         X(COUNTERS, counters) X(MARKS, marks) X(OPEN, open) X(ITERATIONS, iterations)              \
             X(ITERATION_RANKS, iteration_ranks) X(THROUGHPUT, throughput) X(EPOCHS, epochs)        \
                 X(PHASES, phases) X(OUTLIERS, outliers) X(STEADY, steady) X(KERNELS, kernels)      \

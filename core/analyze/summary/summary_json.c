@@ -103,6 +103,8 @@ marey_status marey__summary_json(struct marey__answer *answer)
     struct marey__buf *const buf = &answer->lines.line;
     FILE *const out = answer->lines.out;
     marey__buf_puts(buf, "{\n");
+    if (options->lead != NULL)
+        MAREY_TRY(put_section(options->lead, buf, out));
     MAREY_TRY(put_tables(report, options, buf, out));
     if (options->section != NULL)
         MAREY_TRY(put_section(options->section, buf, out));

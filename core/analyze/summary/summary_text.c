@@ -225,13 +225,12 @@ static marey_status put_tables(struct marey__answer *text)
     return MAREY_OK;
 }
 
-static marey_status put_section(struct marey__answer *text)
+/* Another report in the place of a section; NULL: none. */
+static marey_status put_section(struct marey__answer *text, const marey_report *section)
 {
     const struct marey_write_options wants = {.text = text->options->text,
                                               .limit = text->options->limit};
-    return text->options->section != NULL
-               ? marey_report_write(text->options->section, "text", &wants, text->lines.out)
-               : MAREY_OK;
+    return section != NULL ? marey_report_write(section, "text", &wants, text->lines.out) : MAREY_OK;
 }
 
 /* ---- what stands below ---- */
@@ -355,11 +354,15 @@ static marey_status put_next(struct marey__answer *text)
 marey_status marey__summary_text(struct marey__answer *text)
 {
     const bool has_tables = text->options->table != NULL || text->options->section == NULL;
+    if (text->options->lead != NULL) {
+        MAREY_TRY(put_section(text, text->options->lead));
+        MAREY_TRY(end_line(text));
+    }
     MAREY_TRY(put_headline(text));
     if (text->report->cost.events != 0 && has_tables)
         MAREY_TRY(put_tables(text));
     MAREY_TRY(end_line(text));
-    MAREY_TRY(put_section(text));
+    MAREY_TRY(put_section(text, text->options->section));
     MAREY_TRY(marey__summary_put_iterations(text->report, &text->lines));
     MAREY_TRY(marey__summary_put_ranks(text->report, &text->lines));
     MAREY_TRY(marey__summary_put_workers(text->report, &text->lines));
