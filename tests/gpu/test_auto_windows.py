@@ -1,4 +1,4 @@
-"""With a real GPU: `marey run python PROGRAM`, as a user starts it, prints the right finding; its windows of GPU tracing.
+"""With a real GPU: `marey run python PROGRAM`, as a user starts it, prints the right finding; windows of GPU tracing.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
 
@@ -36,7 +36,8 @@ class Step:
         steps.append((time.perf_counter() - self.began, count() != self.calls))
 def finish(**more):
     torch.cuda.synchronize()
-    print("RESULT", json.dumps({"ms": [s * 1e3 for s, _ in steps], "traced": [i for i, (_, t) in enumerate(steps) if t], **more}))
+    traced = [i for i, (_, is_traced) in enumerate(steps) if is_traced]
+    print("RESULT", json.dumps({"ms": [s * 1e3 for s, _ in steps], "traced": traced, **more}))
 """
 
 STARVED = """
@@ -299,9 +300,7 @@ def show_cost(result: dict[str, Any]) -> None:
     traced, ms = set(result["traced"]), result["ms"]
     inside = [ms[i] for i in traced if i >= 5]  # a step ends in the optimizer, so that what follows is of the next one
     # The steps around a window are its control; those right beside it may wait for its edges.
-    near = [
-        ms[i] for i in range(len(ms)) if i not in traced and i > 3 and any(3 <= abs(i - t) <= 12 for t in traced)
-    ]
+    near = [ms[i] for i in range(len(ms)) if i not in traced and i > 3 and any(3 <= abs(i - t) <= 12 for t in traced)]
     edges = [ms[i] for i in range(len(ms)) if i not in traced and any(abs(i - t) <= 2 for t in traced) and i > 2]
     if not inside or not near:
         print(f"{len(ms)} steps, traced: {sorted(traced)}")
@@ -340,7 +339,10 @@ def starved(folder: Path) -> None:
 def launches(folder: Path) -> None:
     run = Run(folder, "launches", "1500")
     place = run.first["where"][0]
-    check(f"the first finding is host-bound or sync-bound: {run.first['id']}", run.first["id"] in ("host-bound", "sync-bound"))
+    check(
+        f"the first finding is host-bound or sync-bound: {run.first['id']}",
+        run.first["id"] in ("host-bound", "sync-bound"),
+    )
     lines = range(line_of("launches", "loss = model(batch)"), line_of("launches", "total += loss.item()") + 1)
     check(f"in the loop: {place['function']} {place['line']}", place["function"] == "train" and place["line"] in lines)
 
@@ -367,7 +369,10 @@ def check_graphs(run: Run) -> None:
     check(f"at least 20 windows: {len(windows)}", len(windows) >= 20)
     late = [n for i, n in windows if i > 110]
     # What is queued when a window begins is recorded with it.
-    check(f"none lacks kernels: {min(late, default=0)} to {max(late, default=0)}", bool(late) and max(late) - min(late) <= 5)
+    check(
+        f"none lacks kernels: {min(late, default=0)} to {max(late, default=0)}",
+        bool(late) and max(late) - min(late) <= 5,
+    )
 
 
 def graphs(folder: Path) -> None:

@@ -205,10 +205,17 @@ def steps(n, end_step):
 
 def test_windows_are_at_the_same_steps_in_all_processes(run_gpu, tmp_path):
     """Also where steps are counted differently, and where CUDA comes later."""
-    source = STEPS + "import marey; from marey import _native\nmarey.start('NAME.marey', gpu=True, **{'gpu.windows': '4%'})\n"
+    source = (
+        STEPS
+        + "import marey; from marey import _native\nmarey.start('NAME.marey', gpu=True, **{'gpu.windows': '4%'})\n"
+    )
     hints = source + "print(steps(98, lambda: _native.step_hint(1, 1)))"
     iterations = source + "print(steps(98, marey.finish_iteration))"
-    late = source + "for i in range(10): _native.step_hint(1, 1)\nprint([i + 10 for i in steps(88, lambda: _native.step_hint(1, 1))])"
+    late = (
+        source
+        + "for i in range(10): _native.step_hint(1, 1)\n"
+        + "print([i + 10 for i in steps(88, lambda: _native.step_hint(1, 1))])"
+    )
     by_hints, again, by_iterations, without_first = (
         json.loads(run_gpu(text.replace("NAME", name)).stdout)
         for name, text in (("a", hints), ("b", hints), ("c", iterations), ("d", late))
@@ -219,7 +226,7 @@ def test_windows_are_at_the_same_steps_in_all_processes(run_gpu, tmp_path):
     assert without_first == by_hints[5:]
 
 
-def test_the_diagnosis_has_why_the_gpu_is_idle(run_gpu, tmp_path):
+def test_the_diagnosis_has_why_the_gpu_is_idle(run_gpu, marey_command, tmp_path):
     """Of each step 4 ms load data, then 20 kernels are launched in 4 ms; the GPU has next to nothing to do."""
     run_gpu(
         """
@@ -242,11 +249,14 @@ for _ in range(60):
         spin(0.2)
     _native.step_hint(1, 1)
 """,
-        command=[sys.executable, "-m", "marey", "run", "-q", "-o", "run.marey"],
+        command=[*marey_command, "run", "-q", "-o", "run.marey"],
         env={"MAREY_OPTIONS": "gpu=1,gpu.windows=20%"},
     )
     done = subprocess.run(
-        [sys.executable, "-m", "marey", "report", tmp_path / "run.marey", "--diagnosis", "--json"], capture_output=True, text=True, check=True
+        [*marey_command, "report", tmp_path / "run.marey", "--diagnosis", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     diagnosis = json.loads(done.stdout)
     device, found = diagnosis["device"], {finding["id"]: finding for finding in diagnosis["findings"]}
