@@ -1,7 +1,7 @@
 """Tell GPU tracing of CUDA graphs: captures, and that there are any.
 
 CUDA forbids most calls of other threads while a graph is captured, so tracing neither starts nor stops then. And once
-there are graphs, CUPTI stays initialized: initialized anew it crashes in their launches.
+there are graphs, CUPTI stays initialized: initialized anew it breaks their launches (CUDA 11 to 13).
 
 `marey run` loads this file without the package around it, so it imports nothing of it.
 """

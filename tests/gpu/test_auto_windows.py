@@ -1,4 +1,4 @@
-"""With a real GPU: `marey run python PROGRAM` prints the right finding; its windows of GPU tracing.
+"""With a real GPU: `marey run python PROGRAM`, as a user starts it, prints the right finding; windows of GPU tracing.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
 
@@ -36,7 +36,7 @@ class Step:
         steps.append((time.perf_counter() - self.began, count() != self.calls))
 def finish(**more):
     torch.cuda.synchronize()
-    traced = [i for i, (_, t) in enumerate(steps) if t]
+    traced = [i for i, (_, is_traced) in enumerate(steps) if is_traced]
     print("RESULT", json.dumps({"ms": [s * 1e3 for s, _ in steps], "traced": traced, **more}))
 """
 

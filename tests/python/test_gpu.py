@@ -226,7 +226,7 @@ def test_windows_are_at_the_same_steps_in_all_processes(run_gpu, tmp_path):
     assert without_first == by_hints[5:]
 
 
-def test_the_diagnosis_has_why_the_gpu_is_idle(run_gpu, tmp_path):
+def test_the_diagnosis_has_why_the_gpu_is_idle(run_gpu, marey_command, tmp_path):
     """Of each step 4 ms load data, then 20 kernels are launched in 4 ms; the GPU has next to nothing to do."""
     run_gpu(
         """
@@ -249,11 +249,11 @@ for _ in range(60):
         spin(0.2)
     _native.step_hint(1, 1)
 """,
-        command=[sys.executable, "-m", "marey", "run", "-q", "-o", "run.marey"],
+        command=[*marey_command, "run", "-q", "-o", "run.marey"],
         env={"MAREY_OPTIONS": "gpu=1,gpu.windows=20%"},
     )
     done = subprocess.run(
-        [sys.executable, "-m", "marey", "report", tmp_path / "run.marey", "--diagnosis", "--json"],
+        [*marey_command, "report", tmp_path / "run.marey", "--diagnosis", "--json"],
         capture_output=True,
         text=True,
         check=True,

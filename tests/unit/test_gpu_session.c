@@ -262,9 +262,11 @@ static void only_work_that_is_kept_counts_as_incomplete(void **state)
     marey__gpu_decode(records, 1);
     marey_gpu_counts_get(&counts[1]);
     marey__gpu.keep_from = 1;
-    marey__gpu_decode(records, 1); /* has no number: its launch has only begun */
+    marey__gpu.first = (uint64_t)1 << 32 | 2;
+    record[MAREY__KERNEL_CORRELATION] = 1; /* of an earlier session */
+    marey__gpu_decode(records, 1);
     marey_gpu_counts_get(&counts[3]);
-    record[MAREY__KERNEL_CORRELATION] = 1;
+    record[MAREY__KERNEL_CORRELATION] = 2;
     marey__gpu_decode(records, 1);
     marey__gpu.keep_from = UINT64_MAX;
     marey_gpu_counts_get(&counts[2]);

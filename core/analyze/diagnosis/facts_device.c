@@ -9,7 +9,7 @@
  * long as that wait took, since work could have been launched so much earlier; else the host, up to the launch of what comes
  * next. What is left the device owes to itself: the latency of a launch, streams that wait for one another.
  *
- * Tracing slows steps down, so shares are of the traced steps.
+ * Tracing slows steps down, so shares of the device are of the traced steps.
  */
 #include <math.h>
 #include <string.h>
@@ -394,23 +394,36 @@ marey_status marey__facts_read_device(struct marey__facts *facts)
     return status;
 }
 
-/* As marey__facts_share(). */
+/* Time outside of data that counts for the shares below. */
+static double rest_of(const struct marey__traced_step *step)
+{
+    return (double)step->ns - (double)step->part_ns[MAREY__TRACED_DATA];
+}
+
+/*
+ * Of the time outside of data in traced steps, and that time of all steps: then shares of data, which are of all steps, and
+ * these are never more than the whole.
+ */
 void marey__facts_traced_share(const struct marey__facts *facts, enum marey__traced_part part,
                                double *share, double *error)
 {
     const struct marey__fact_device *const d = &facts->device;
+    const double outside = 1 - (double)facts->phase_ns[MAREY__FACT_DATA] / (double)facts->steady_ns;
     double all_ns = 0, part_ns = 0, squares = 0;
     const size_t n = d->n_steps;
     for (size_t i = 0; i < n; i++) {
-        all_ns += (double)d->steps[i].ns;
+        all_ns += rest_of(&d->steps[i]);
         part_ns += (double)d->steps[i].part_ns[part];
     }
-    *share = all_ns > 0 ? part_ns / all_ns : 0;
+    const double of_rest = all_ns > 0 ? part_ns / all_ns : 0;
     for (size_t i = 0; i < n; i++) {
-        const double rest = (double)d->steps[i].part_ns[part] - *share * (double)d->steps[i].ns;
-        squares += rest * rest;
+        const double unexplained =
+            (double)d->steps[i].part_ns[part] - of_rest * rest_of(&d->steps[i]);
+        squares += unexplained * unexplained;
     }
-    *error = n > 1 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns : *share;
+    *share = of_rest * outside;
+    *error = n > 1 && all_ns > 0 ? sqrt(squares * (double)n / (double)(n - 1)) / all_ns * outside
+                                 : *share;
 }
 
 double marey__facts_exposed_data(const struct marey__facts *facts)

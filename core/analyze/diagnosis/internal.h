@@ -129,7 +129,7 @@ void marey__facts_fini(struct marey__facts *facts);
 
 /* After the steps are judged. */
 MAREY_WARN_UNUSED marey_status marey__facts_read_device(struct marey__facts *facts);
-/* The share of a part in traced steps, and its standard error over them. */
+/* The share of a part outside of data in a step, and its standard error over traced steps. */
 void marey__facts_traced_share(const struct marey__facts *facts, enum marey__traced_part part,
                                double *share, double *error);
 /* The share of the phase data in which devices are idle; 1 where no step with that phase was traced. */

@@ -256,6 +256,8 @@ static void begin_call(marey_id site, int what, const struct marey__cupti_call *
     if (!(marey_on() & MAREY_ON_RECORD) || !open_call(call->correlation))
         return;
     runtime.recorded = site;
+    if (MAREY_UNLIKELY(__atomic_load_n(&marey__gpu.first, __ATOMIC_RELAXED) == 0))
+        __atomic_store_n(&marey__gpu.first, (uint64_t)1 << 32 | call->correlation, __ATOMIC_RELAXED);
     marey__lane_put(marey__tag(MAREY_KIND_BEGIN, site));
     marey__gpu_count(&marey__gpu.counts.calls, 1);
     if (what == LAUNCH && __atomic_load_n(&marey__gpu.context, __ATOMIC_RELAXED) != call->context)

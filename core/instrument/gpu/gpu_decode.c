@@ -271,6 +271,13 @@ static void decode_memory(const uint8_t *r, struct work *out)
         .kind = MAREY_WORK_MEMORY};
 }
 
+/* CUPTI that was not finalized also hands out what was launched after an earlier session. */
+static bool is_of_session(uint32_t correlation)
+{
+    const uint64_t first = __atomic_load_n(&marey__gpu.first, __ATOMIC_RELAXED);
+    return first != 0 && correlation != 0 && (int32_t)(correlation - (uint32_t)first) >= 0;
+}
+
 /* False for what is not kept: other kinds, what began too early or was launched too late, what has not ended. */
 static bool decode(const uint8_t *record, struct work *out)
 {
@@ -304,8 +311,7 @@ static bool decode(const uint8_t *record, struct work *out)
     if (!marey__gpu_is_earlier((uint32_t)out->correlation))
         return false;
     if (out->begin == 0 || out->end < out->begin) {
-        /* A record without a number is one that CUPTI has only begun to fill: its launch is later. */
-        if (marey__gpu_keep_from() != UINT64_MAX && out->correlation != 0)
+        if (marey__gpu_keep_from() != UINT64_MAX && is_of_session((uint32_t)out->correlation))
             marey__gpu_count(&counts->incomplete, 1);
         return false;
     }

@@ -170,6 +170,7 @@ marey_status marey__gpu_session_start(void)
     size_t size = sizeof off;
     cupti->set_attribute(MAREY__CUPTI_PER_THREAD_BUFFER, &size, &off);
     __atomic_store_n(&gpu->before, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu->first, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&gpu->context, NULL, __ATOMIC_RELAXED);
     cupti->register_clock(marey__clock_ticks);
     cupti->register_buffers(marey__gpu_buffer_request, marey__gpu_buffer_complete);
@@ -221,7 +222,7 @@ void marey__gpu_put_traced(bool is_traced)
 /*
  * Give CUPTI back. Without this the program stays slower than it was: CUPTI leaves its hooks in the driver. While other
  * threads are in CUDA it is safe only at the end of a call, so a call is made for it. Once there are CUDA graphs it is
- * never safe: CUPTI that is initialized anew crashes in their launches (CUDA 11 and 12).
+ * never safe: CUPTI that is initialized anew breaks their launches (CUDA 11 to 13).
  */
 static void finalize(const struct marey__cupti *cupti)
 {

@@ -190,6 +190,7 @@ struct marey__gpu {
     const struct marey__cupti *cupti; /* relaxed: CUPTI's threads read it, and it is constant once it is set */
     int tells;                        /* an enum marey__gpu_calls. Atomic */
     uint64_t before; /* with EARLIER_CALLS: the first call that is not recorded, with bit 32; else 0. Relaxed */
+    uint64_t first;     /* call that this session recorded, with bit 32; 0: none yet. Relaxed */
     void *context;      /* of CUDA, in which work was launched last. Relaxed */
     uint64_t keep_from; /* ticks; earlier work is thrown away, UINT64_MAX all. Relaxed */
     uint64_t own_until; /* ticks; earlier activity may be ours, UINT64_MAX while it is. Relaxed */
