@@ -26,7 +26,7 @@ from marey._doctor import Findings, doctor
 from marey._dump_module import DumpHandle
 from marey._formats import export_formats, import_formats
 from marey._import import import_trace
-from marey._iteration import epoch, finish_iteration, iteration, iterations, phase
+from marey._iteration import epoch, finish_iteration, iteration, iterations, phase, step
 from marey._load_dump import Dump, load_dump
 from marey._monitor import TrainingMonitor
 from marey._monitor_decorators import current_monitor, measure_gpu_utilization, profile_torch_trainer
@@ -131,5 +131,6 @@ __all__ = [
     "set_rank",
     "set_warmup",
     "start",
+    "step",
     "stop",
 ]

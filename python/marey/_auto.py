@@ -44,7 +44,7 @@ class State:
 
     __slots__ = (
         *("backward", "compiling", "fetching", "forward", "is_firm", "stepped_inside", "stepping", "trainer"),
-        *("is_searching", "is_watching", "steps", "updates"),
+        *("is_searching", "is_worker", "is_watching", "steps", "updates"),
     )
 
     def __init__(self) -> None:
@@ -62,6 +62,7 @@ class State:
         self.backward = 0  # how many runs of autograd go on
         self.compiling = 0
         self.fetching = 0
+        self.is_worker = False  # whether this process loads data for another one
         self.forward: list[Any] = []  # calls of the model that go on
         self.stepping = False
         self.stepped_inside = False  # whether an optimizer stepped inside the current backward
@@ -131,8 +132,10 @@ def begin(name: str) -> int:
 
 def end() -> None:
     """Leave the phase that was entered last."""
-    with contextlib.suppress(Exception):
+    try:
         leave()
+    except Exception:
+        return
 
 
 def unwind(depth: int) -> None:

@@ -26,18 +26,18 @@ _BETWEEN = ("torch", "accelerate", "transformers", "lightning", "pytorch_lightni
 
 def samples_of(batch: Any, depth: int = 3) -> float:
     """Return how many samples a batch has: the first dimension of its first tensor; 0 where that is unknown."""
-    shape = getattr(batch, "shape", None)
-    if shape is not None:
+    if isinstance(batch, (list, tuple)):
+        parts: Any = batch
+    elif hasattr(batch, "shape"):
+        shape = batch.shape
         return float(shape[0]) if len(shape) else 0.0
-    if not depth:
-        return 0.0
-    parts = batch if isinstance(batch, (list, tuple)) else ()
-    if hasattr(batch, "values") and hasattr(batch, "keys"):
-        parts = batch.values()
-    for _, each in zip(range(4), parts):
-        samples = samples_of(each, depth - 1)
-        if samples:
-            return samples
+    else:
+        parts = batch.values() if hasattr(batch, "values") else ()
+    if depth:
+        for _, each in zip(range(4), parts):
+            samples = samples_of(each, depth - 1)
+            if samples:
+                return samples
     return 0.0
 
 
@@ -72,15 +72,16 @@ def _after(who: int, batch: Any) -> None:
     _state.fetching = 0
     _state.steps += 1
     _end()
-    samples = 0.0
-    with contextlib.suppress(Exception):  # a batch may be anything
+    try:
         samples = samples_of(batch)
+    except Exception:  # a batch may be anything
+        samples = 0.0
     _hint(BATCH, who, samples)
 
 
 def _is_ours() -> bool:
     """Whether the loop asks: not a loader within a loader, not another thread, not a worker."""
-    return not _auto.is_compiling() and _trains() and not _state.fetching and not _is_worker()
+    return not (_auto.is_compiling() or not _trains() or _state.fetching or _state.is_worker)
 
 
 def _next(original: Function) -> Function:
@@ -105,6 +106,7 @@ def _iter(original: Function) -> Function:
 
     @functools.wraps(original)
     def iter_(self: Any) -> Any:
+        _state.is_worker = _is_worker()
         if not _is_ours():
             return original(self)
         _state.fetching = 1

@@ -81,6 +81,12 @@ class iteration:
         )
 
 
+class step(iteration):
+    """One training step: `with marey.step(samples=32):`. The same as marey.iteration."""
+
+    __slots__ = ()
+
+
 def finish_iteration(samples: Optional[float] = None) -> bool:
     """End an iteration that began where the one before ended: one call at the end of the loop's body.
 

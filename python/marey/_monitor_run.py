@@ -217,7 +217,7 @@ def _log_epochs(monitor: TrainingMonitor) -> None:
         except _native.MareyError:
             continue  # it has none
         for row in rows:
-            times = {phase: row[f"{phase}_ns"] for phase in NAMES if row[f"{phase}_ns"]}
+            times = {phase: row[f"{phase}_ns"] for phase in NAMES if row.get(f"{phase}_ns")}
             whole = {"duration_ns": row["duration_ns"], "samples": row["samples"] or 0.0, "phases": times}
             if row["note"] in ("", "first"):
                 log.log_metrics(metrics(whole), step=row["epoch"])
