@@ -296,17 +296,16 @@ bool marey__cover_names(const struct marey__names *names, void *array, size_t *n
 /* ---- the summary ---- */
 
 /* The tables of "ranges", in their order. */
-#define MAREY__SUMMARY_TABLES(X)                                                                   \
-    X(RANGES, ranges)                                                                              \
-    X(TREE, tree)                                                                                  \
-    X(THREADS, threads) X(RANKS, ranks) X(PROCESSES, processes) X(ASYNC, async)                    \
-        X(COUNTERS, counters) X(MARKS, marks) X(OPEN, open) X(ITERATIONS, iterations)              \
-            X(ITERATION_RANKS, iteration_ranks) X(THROUGHPUT, throughput) X(EPOCHS, epochs)        \
-                X(PHASES, phases) X(OUTLIERS, outliers) X(STEADY, steady) X(KERNELS, kernels)      \
-                    X(COPIES, copies) X(GPU_RANGES, gpu_ranges) X(WORKERS, workers)                \
-                        X(RANK_SPREAD, rank_spread) X(RANK_TIMES, rank_times)                      \
-                            X(RANK_OUTLIERS, rank_outliers) X(RANK_HOSTS, rank_hosts)              \
-                                X(SITES, sites) X(WARNINGS, warnings)
+/* clang-format off */
+#define MAREY__SUMMARY_TABLES(X) \
+    X(RANGES, ranges) X(TREE, tree) X(THREADS, threads) X(RANKS, ranks) X(PROCESSES, processes) \
+    X(ASYNC, async) X(COUNTERS, counters) X(MARKS, marks) X(OPEN, open) \
+    X(ITERATIONS, iterations) X(ITERATION_RANKS, iteration_ranks) X(THROUGHPUT, throughput) \
+    X(EPOCHS, epochs) X(PHASES, phases) X(OUTLIERS, outliers) X(STEADY, steady) \
+    X(KERNELS, kernels) X(COPIES, copies) X(GPU_RANGES, gpu_ranges) X(WORKERS, workers) \
+    X(RANK_SPREAD, rank_spread) X(RANK_TIMES, rank_times) X(RANK_OUTLIERS, rank_outliers) \
+    X(RANK_HOSTS, rank_hosts) X(SITES, sites) X(WARNINGS, warnings)
+/* clang-format on */
 
 enum marey__summary_table {
 #define MAREY__TABLE_NUMBER(number, name) MAREY__TABLE_##number,
