@@ -271,7 +271,11 @@ static const struct marey_analysis *instead_of_ranges(const struct cli_recording
     for (size_t i = 0; i < recordings->n; i++)
         if (marey_recording_n_processes(recordings->list[i]) != 0)
             return NULL;
-    return report_options_below(recordings, 0);
+    const struct marey_analysis *analysis;
+    for (size_t i = 0; (analysis = report_options_below(recordings, i)) != NULL; i++)
+        if (analysis->adds_lines == 2)
+            return analysis;
+    return NULL;
 }
 
 /*

@@ -131,7 +131,8 @@ struct marey_analysis {
     const char *command;
     int is_section; /* its switch adds it to the report of ranges: after the tables, in JSON as an object with its name */
     int needs_arguments; /* event arguments of traces: marey_import_options.keep_arguments */
-    int adds_lines; /* its short form comes below the report of ranges, where recordings have the data */
+    int adds_lines; /* its short form comes below the report of ranges, where recordings have the data; 2: and it
+                       replaces that report where there are no processes */
 };
 /* Analysis number `i`; NULL after the last. The first, "ranges", is what `marey report` prints without a switch. */
 MAREY_API const struct marey_analysis *marey_analysis_at(size_t i);

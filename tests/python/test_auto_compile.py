@@ -153,7 +153,9 @@ LAST = """
 """
 
 
-@pytest.mark.parametrize("name", list(PROGRAMS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if i > 0 else []) for i, name in enumerate(PROGRAMS)]
+)
 def test_compiled_programs(tmp_path, name):
     source = COMPILE + textwrap.dedent(PROGRAMS[name]) + textwrap.dedent(LAST)
     seen = check(run_auto(tmp_path, source))

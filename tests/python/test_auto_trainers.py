@@ -51,6 +51,7 @@ def test_lightning_with_automatic_optimization(tmp_path):
     assert not any("evaluate" in span for span in seen.spans)
 
 
+@pytest.mark.slow
 def test_lightning_with_manual_optimization(tmp_path):
     pytest.importorskip("lightning")
     seen = run_auto(
