@@ -38,7 +38,7 @@ def main(make_batches):
     marey.set_warmup(20)
     batches = iter(make_batches(inputs, labels))
     for _ in range(SAMPLES // BATCH):
-        with marey.iteration(samples=BATCH):
+        with marey.step(samples=BATCH):
             with marey.range("data"):
                 samples, targets = next(batches)
             with marey.range("forward"):

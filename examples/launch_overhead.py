@@ -61,7 +61,7 @@ def run():
             torch.cuda.synchronize()
             with marey.range(name):
                 for _ in range(STEPS):
-                    with marey.iteration():
+                    with marey.step():
                         step()
                 torch.cuda.synchronize()
     print("To see what that was: marey report launches.marey --gpu")
