@@ -490,7 +490,7 @@ const struct cli_command cli_command_run = {
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  marey run python train.py --epochs 3       records into train.marey\n"
+        "  marey run python train.py                  records into train.marey\n"
         "  marey run --gpu -- python train.py         kernels, copies and who launched them\n"
         "  marey run --energy -- python train.py      power, energy and utilization beside it\n"
         "  marey run --sample -- python train.py      where Python is, a hundred times a second\n"

@@ -188,7 +188,9 @@ static int make_types(PyObject *module, struct native_state *state)
         [NATIVE_PROFILER] = &calls_profiler_spec};
     for (size_t i = 0; i < NATIVE_N_TYPES; i++) {
         state->types[i] = (PyTypeObject *)PyType_FromModuleAndSpec(module, specs[i], NULL);
-        if (state->types[i] == NULL || PyModule_AddType(module, state->types[i]) < 0)
+        /* The others are made by functions only. */
+        const int is_named = i != NATIVE_WRAPPER && i != NATIVE_READY && i != NATIVE_LAZY;
+        if (state->types[i] == NULL || (is_named && PyModule_AddType(module, state->types[i]) < 0))
             return -1;
     }
     if (native_nvtx_make(module) < 0 || native_stopwatch_make(module) < 0 ||

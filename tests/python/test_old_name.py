@@ -186,9 +186,9 @@ def test_old_and_new_are_compared(old: Path, new: Path, command: Callable[..., s
 
 
 def test_a_recording_can_go_on_under_the_new_name(old: Path, command: Callable[..., str]) -> None:
-    command(old, "run", "-q", "--append", "-o", "ranks.kymo", "--", "true")
+    command(old, "run", "--only", "ranges", "-q", "--append", "-o", "ranks.kymo", "--", "true")
     assert marey.load(old / "ranks.kymo").ranges.row(name="outer")["count"] == 8
-    command(old, "run", "-q", "--force", "-o", "ranks.kymo", "--", "true")
+    command(old, "run", "--only", "ranges", "-q", "--force", "-o", "ranks.kymo", "--", "true")
     assert not list((old / "ranks.kymo").glob("*.klog"))
 
 
