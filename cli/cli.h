@@ -149,17 +149,13 @@ bool cli_next_key(const char **at, struct cli_key *key);
 
 /* ---- sentences ---- */
 
-/* "marey: sentence" on stderr. */
-void cli_say(const char *fmt, ...) MAREY_PRINTF(1, 2);
+/* "marey: sentence" on stderr. Fail returns CLI_BAD. */
+int cli_fail(const char *fmt, ...) MAREY_PRINTF(1, 2);
+#define cli_say(...) ((void)cli_fail(__VA_ARGS__))
 /* "left out N THINGs: WHY"; nothing where `n` is 0. */
 void cli_say_left_out(uint64_t n, const char *thing, const char *why);
-/* The same, and return CLI_BAD. */
-int cli_fail(const char *fmt, ...) MAREY_PRINTF(1, 2);
 
-/*
- * The one of `n` words (at `words`, `stride` bytes apart) that `word` was probably meant to be, or
- * NULL.
- */
+/* The one of `n` words (at `words`, `stride` bytes apart) that `word` was probably meant to be, or NULL. */
 const char *cli_nearest(const char *word, const void *words, size_t n, size_t stride);
 
 /* `path` as one can paste it into a shell. Returned in `into`, of `size` bytes. */
@@ -198,10 +194,7 @@ bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t
 /* 1234567 as "1.2 million", 12345 as "12,345". Returned in `into`. */
 const char *cli_count(uint64_t n, char *into, size_t size);
 
-/*
- * Progress on stderr when that is a terminal; `ctx` is what is being done: "reading". `end` wipes
- * it away.
- */
+/* Progress on stderr when that is a terminal; `ctx` is what is being done: "reading". `end` wipes it away. */
 void cli_progress(void *ctx, double share);
 void cli_progress_end(void);
 

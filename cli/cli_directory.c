@@ -20,9 +20,9 @@ static bool is_our_meta(int dir_fd)
                      strstr(text, "\"kymo recording\"") != NULL); /* the name up to November 2026 */
 }
 
-static bool is_energy_lock(const char *name)
+static bool is_like(const char *name, const char *begin, const char *end)
 {
-    return strncmp(name, "energy-", 7) == 0 && cli_ends_with(name, ".lock", 5);
+    return strncmp(name, begin, strlen(begin)) == 0 && cli_ends_with(name, end, strlen(end));
 }
 
 /* A file by a name that libmarey gives. A directory or a link of such a name is somebody else's. */
@@ -36,7 +36,7 @@ static bool is_our_file(int dir_fd, const char *name)
     if (strcmp(name, "meta.json") == 0)
         return is_our_meta(dir_fd);
     return cli_ends_with(name, ".klog", 5) || cli_ends_with(name, ".krun", 5) ||
-           cli_ends_with(name, ".pool", 5) || is_energy_lock(name);
+           cli_ends_with(name, ".pool", 5) || is_like(name, "energy-", ".lock");
 }
 
 /* Call `each` for the entries of `dir` until it returns false; how many there were, or -1. */
@@ -58,12 +58,6 @@ static int for_entries(const char *path, visit_entry *each, void *ctx)
     return n;
 }
 
-/* Another rank has just made the directory and is about to call this file meta.json. */
-static bool is_meta_to_be(const char *name)
-{
-    return strncmp(name, "meta.json.", 10) == 0 && cli_ends_with(name, ".new", 4);
-}
-
 struct entries {
     int n;
     bool has_foreign;
@@ -72,7 +66,8 @@ struct entries {
 static bool note_entry(int dir_fd, const char *name, void *ctx)
 {
     struct entries *entries = ctx;
-    if (is_meta_to_be(name))
+    /* Another rank has just made the directory and is about to call this file meta.json. */
+    if (is_like(name, "meta.json.", ".new"))
         return true;
     entries->n++;
     entries->has_foreign = !is_our_file(dir_fd, name);

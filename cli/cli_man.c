@@ -52,6 +52,14 @@ static void print_bold(const char *text)
     fputs("\\fR", stdout);
 }
 
+static void print_meaning(const char *word, const char *meaning)
+{
+    puts(".TP");
+    print_bold(word);
+    putchar('\n');
+    print_text(meaning);
+}
+
 /* Lines without filling. */
 static void print_lines(const char *text)
 {
@@ -113,10 +121,9 @@ static void print_option(const struct cli_option *option)
 
 static void print_options(const struct cli_command *command)
 {
-    static bool ignored;
     static const struct cli_option common[] = {
-        {"help", 'h', CLI_FLAG, NULL, &ignored, "show a short help and exit"},
-        {"version", 'V', CLI_FLAG, NULL, &ignored, "print the version and exit"},
+        {.name = "help", .letter = 'h', .help = "show a short help and exit"},
+        {.name = "version", .letter = 'V', .help = "print the version and exit"},
     };
     puts(".SH OPTIONS");
     for (size_t i = 0; i < command->n_options; i++) {
@@ -164,10 +171,7 @@ static void print_terms(const struct cli_command *command)
     print_upper(command->terms);
     putchar('\n');
     for (size_t i = 0; command->term(i, &term); i++) {
-        puts(".TP");
-        print_bold(term.word);
-        putchar('\n');
-        print_text(term.meaning);
+        print_meaning(term.word, term.meaning);
         if (term.extensions != NULL) {
             putchar('(');
             print_span(term.extensions, strlen(term.extensions));
@@ -188,21 +192,11 @@ static void print_commands(void)
 static void print_exits(const struct cli_command *command)
 {
     puts(".SH EXIT STATUS");
-    if (command->exits != NULL)
-        print_text(command->exits);
-    else
-        print_text("0 fine, 1 the answer is no, 2 wrong usage or input.");
+    print_text(command->exits != NULL ? command->exits
+                                      : "0 fine, 1 the answer is no, 2 wrong usage or input.");
     if (strstr(command->usage, ".marey") != NULL)
         print_text(
             "When a recording is damaged, what could be read is answered, and the status is 2.");
-}
-
-static void print_variable(const char *name, const char *meaning)
-{
-    puts(".TP");
-    print_bold(name);
-    putchar('\n');
-    print_text(meaning);
 }
 
 /* What the variable holds is the same list everywhere; the page of marey itself has it. */
@@ -225,11 +219,11 @@ static void print_keys(void)
 static void print_environment(void)
 {
     puts(".SH ENVIRONMENT");
-    print_variable(
-        "MAREY", "A path: a program that has marey ranges records there from its first event on.");
-    print_variable("MAREY_OPTIONS",
-                   "How to record, as KEY=VALUE,KEY=VALUE. The keys are listed in marey(1).");
-    print_variable("NO_COLOR", "When it is set and not empty, reports have no colors.");
+    print_meaning("MAREY",
+                  "A path: a program that has marey ranges records there from its first event on.");
+    print_meaning("MAREY_OPTIONS",
+                  "How to record, as KEY=VALUE,KEY=VALUE. The keys are listed in marey(1).");
+    print_meaning("NO_COLOR", "When it is set and not empty, reports have no colors.");
 }
 
 static void print_see_also(const struct cli_command *command)

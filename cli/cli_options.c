@@ -82,48 +82,25 @@ static int add_text(const struct cli_option *option, struct cli_texts *texts, co
     return CLI_FINE;
 }
 
-/* The analysis that it is meant for checks it. */
-static int set_setting(const struct cli_option *option, const char *text)
-{
-    uint32_t count;
-    if (cli_kind(option) == CLI_COUNT && !parse_count(text, &count))
-        return cli_fail("--%s takes a whole number, not '%s'", option->name, text);
-    if (cli_kind(option) == CLI_TEXTS)
-        return add_text(option, option->into, text);
-    *(const char **)option->into = text != NULL ? text : "";
-    return CLI_FINE;
-}
-
+/* A setting is kept as a text, for the analysis that it is meant for to check; but a number is one here, too. */
 static int set_value(const struct cli_option *option, const char *text)
 {
-    if ((option->kind & CLI_SETTING) != 0)
-        return set_setting(option, text);
-    switch (cli_kind(option)) {
-    case CLI_FLAG:
-        *(bool *)option->into = true;
-        return CLI_FINE;
-    case CLI_CHOICE:
-        if (!is_choice(option->value, text))
-            return cli_fail("--%s may be one of %s, not '%s'", option->name, option->value, text);
-        *(const char **)option->into = text;
-        return CLI_FINE;
-    case CLI_TEXT:
-        *(const char **)option->into = text;
-        return CLI_FINE;
-    case CLI_MAYBE:
-        *(const char **)option->into = text != NULL ? text : "";
-        return CLI_FINE;
-    case CLI_TEXTS:
+    const enum cli_kind kind = cli_kind(option);
+    const bool is_setting = (option->kind & CLI_SETTING) != 0;
+    uint32_t count = 0;
+    if (kind == CLI_TEXTS)
         return add_text(option, option->into, text);
-    case CLI_COUNT:
-        if (!parse_count(text, option->into))
-            return cli_fail("--%s takes a whole number, not '%s'", option->name, text);
-        return CLI_FINE;
-    case CLI_SETTING:
-    case CLI_UNDER:
-        break;
-    }
-    return CLI_BAD;
+    if (kind == CLI_CHOICE && !is_setting && !is_choice(option->value, text))
+        return cli_fail("--%s may be one of %s, not '%s'", option->name, option->value, text);
+    if (kind == CLI_COUNT && !parse_count(text, &count))
+        return cli_fail("--%s takes a whole number, not '%s'", option->name, text);
+    if (kind == CLI_COUNT && !is_setting)
+        *(uint32_t *)option->into = count;
+    else if (kind == CLI_FLAG && !is_setting)
+        *(bool *)option->into = true;
+    else
+        *(const char **)option->into = text != NULL ? text : "";
+    return CLI_FINE;
 }
 
 /* ---- parsing ---- */
@@ -284,9 +261,8 @@ void cli_print_help(const struct cli_command *command)
     if (command->terms != NULL)
         print_terms(command);
     puts("Options:");
-    for (size_t i = 0; i < command->n_options; i++) {
+    for (size_t i = 0; i < command->n_options; i++)
         print_option(&command->options[i]);
-    }
     print_option(&(struct cli_option){
         .name = "help", .letter = 'h', .kind = CLI_FLAG, .help = "show this and exit"});
     printf("\nExamples:\n%s\n", command->examples);

@@ -8,20 +8,16 @@
 #include "cli.h"
 
 /* Arguments and names of others are in these sentences: none may command the terminal. */
-static void say(const char *fmt, va_list args)
+int cli_fail(const char *fmt, ...)
 {
     char raw[8192], text[8192];
-    vsnprintf(raw, sizeof raw, fmt, args);
-    marey_text_escape(raw, strlen(raw), text, sizeof text);
-    fprintf(stderr, "marey: %s\n", text);
-}
-
-void cli_say(const char *fmt, ...)
-{
     va_list args;
     va_start(args, fmt);
-    say(fmt, args);
+    vsnprintf(raw, sizeof raw, fmt, args);
     va_end(args);
+    marey_text_escape(raw, strlen(raw), text, sizeof text);
+    fprintf(stderr, "marey: %s\n", text);
+    return CLI_BAD;
 }
 
 void cli_say_left_out(uint64_t n, const char *thing, const char *why)
@@ -30,22 +26,11 @@ void cli_say_left_out(uint64_t n, const char *thing, const char *why)
         cli_say("left out %" PRIu64 " %s%s: %s", n, thing, n == 1 ? "" : "s", why);
 }
 
-int cli_fail(const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    say(fmt, args);
-    va_end(args);
-    return CLI_BAD;
-}
-
 /* ---- the word that was meant ---- */
 
 #define WORD_MAX 32
 
-/*
- * Letters to insert, remove or replace to make `b` of `a`; words that are too long are far apart.
- */
+/* Letters to insert, remove or replace to make `b` of `a`; words that are too long are far apart. */
 static size_t distance(const char *a, const char *b)
 {
     const size_t n = strlen(a), m = strlen(b);

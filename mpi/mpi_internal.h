@@ -140,16 +140,6 @@ int mpi_group_peer(const struct mpi_group *group, int peer);
 /* The same for the root of a collective. */
 int mpi_group_root(const struct mpi_group *group, int root);
 
-/* Who gives and gets in a collective with a root, on either side of an intercommunicator. */
-static inline bool mpi_is_root(const struct mpi_group *g, int root)
-{
-    return g->is_inter ? root == mpi_dialect.root : root == g->rank;
-}
-static inline bool mpi_is_member(const struct mpi_group *g, int root)
-{
-    return !g->is_inter || (root != mpi_dialect.root && root != mpi_dialect.proc_null);
-}
-
 /* Bytes of `count` of a type; 0 where there are none. */
 uint64_t mpi_bytes(int64_t count, MPI_Datatype type);
 /* Of all of `n` counts of `count_bytes` each, 4 or 8; types one for all, or each its own. */

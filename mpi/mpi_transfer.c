@@ -301,9 +301,10 @@ static void forget_old(int rc, const MPI_Request *request)
 #define BYTES_V(counts, type) mpi_bytes_v(counts, sizeof *(counts), g->n_peers, type)
 #define BYTES_W(counts, types) mpi_bytes_w(counts, sizeof *(counts), g->n_peers, types)
 #define IN_PLACE mpi_dialect.in_place
-#define IS_ROOT mpi_is_root(g, root)
+/* Who gives and gets in a collective with a root, on either side of an intercommunicator. */
+#define IS_ROOT (g->is_inter ? root == mpi_dialect.root : root == g->rank)
 /* One of those that a root gives to or gets from; in an intracommunicator the root is one as well. */
-#define IS_MEMBER mpi_is_member(g, root)
+#define IS_MEMBER (!g->is_inter || (root != mpi_dialect.root && root != mpi_dialect.proc_null))
 #define N_PEERS ((uint64_t)g->n_peers)
 
 /* Parameters that many have: one block, or one for each rank. */

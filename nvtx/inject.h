@@ -271,11 +271,6 @@ static inline void *inject_next_domain(const struct inject_domain *domain)
 
 /* Its number of a range that is `ours` (0: not in the recording); what the program is told. */
 uint64_t inject_next_started(uint64_t ours, uint64_t theirs);
-/* Our part of a range number that the program has; 0: nothing. */
-static inline marey_async inject_next_ours(uint64_t range)
-{
-    return range >> 63 != 0 ? 0 : range;
-}
 /* The number again; false when there is none. */
 bool inject_next_ended(uint64_t ours, uint64_t *theirs);
 

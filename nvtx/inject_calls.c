@@ -217,7 +217,7 @@ static uint64_t start(struct inject_domain *domain, const struct nvtx_event *eve
 /* End our range; whether the second tool has one as well, by its own number. */
 static bool end(uint64_t range, uint64_t *theirs)
 {
-    marey_put_async_end(inject_next_ours(range));
+    marey_put_async_end(range >> 63 != 0 ? 0 : range); /* see inject_next_started() */
     return inject_next_is_there() && inject_next_ended(range, theirs);
 }
 

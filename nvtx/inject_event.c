@@ -42,25 +42,19 @@ static struct marey_payload payload_of(const struct inject_domain *domain,
 static void join(const struct inject_meaning *meaning, struct marey_payload *payload,
                  char into[INJECT_TEXT_MAX])
 {
+#define JOIN(format, ...)                                                                          \
+    snprintf(into, INJECT_TEXT_MAX, "%.*s, " format, len, meaning->rest, __VA_ARGS__)
     const int len = (int)(meaning->rest_len < INJECT_TEXT_MAX ? meaning->rest_len : INJECT_TEXT_MAX);
-    switch (payload->type) {
-    case MAREY_PAYLOAD_F64:
-        snprintf(into, INJECT_TEXT_MAX, "%.*s, payload = %.17g", len, meaning->rest, payload->as.f64);
-        break;
-    case MAREY_PAYLOAD_I64:
-        snprintf(into, INJECT_TEXT_MAX, "%.*s, payload = %lld", len, meaning->rest,
-                 (long long)payload->as.i64);
-        break;
-    case MAREY_PAYLOAD_U64:
-        snprintf(into, INJECT_TEXT_MAX, "%.*s, payload = %llu", len, meaning->rest,
-                 (unsigned long long)payload->as.u64);
-        break;
-    case MAREY_PAYLOAD_TEXT:
-        snprintf(into, INJECT_TEXT_MAX, "%.*s, %.*s", len, meaning->rest, (int)payload->len,
-                 payload->as.text);
-        break;
-    }
+    if (payload->type == MAREY_PAYLOAD_F64)
+        JOIN("payload = %.17g", payload->as.f64);
+    else if (payload->type == MAREY_PAYLOAD_I64)
+        JOIN("payload = %lld", (long long)payload->as.i64);
+    else if (payload->type == MAREY_PAYLOAD_U64)
+        JOIN("payload = %llu", (unsigned long long)payload->as.u64);
+    else
+        JOIN("%.*s", (int)payload->len, payload->as.text);
     *payload = text_payload(into, strlen(into));
+#undef JOIN
 }
 
 void inject_event_put(const struct inject_domain *domain, enum inject_what what,

@@ -84,14 +84,10 @@ void *inject_domain_create_wide(const wchar_t *wide)
 
 /* ---- what only a second tool has a use for ---- */
 
-void *inject_resource_create(void *handle, void *attributes)
-{
-    return INJECT_NEXT_OR(NULL, resource_create, inject_next_domain(inject_domain_of(handle)),
-                          attributes);
-}
-
-void *inject_sync_user_create(void *handle, const void *attributes)
-{
-    return INJECT_NEXT_OR(NULL, sync_user_create, inject_next_domain(inject_domain_of(handle)),
-                          attributes);
-}
+#define ONLY_THEIRS(name, type)                                                                      \
+    void *inject_##name(void *handle, type attributes)                                               \
+    {                                                                                                \
+        return INJECT_NEXT_OR(NULL, name, inject_next_domain(inject_domain_of(handle)), attributes); \
+    }
+ONLY_THEIRS(resource_create, void *)
+ONLY_THEIRS(sync_user_create, const void *)

@@ -21,8 +21,14 @@
 #define MAREY_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #ifdef __cplusplus
-extern "C" {
+#define MAREY_BEGIN_C extern "C" {
+#define MAREY_END_C }
+#else
+#define MAREY_BEGIN_C /* Declarations of C follow, up to MAREY_END_C; nothing to a compiler for C. */
+#define MAREY_END_C   /* The end of them. */
 #endif
+
+MAREY_BEGIN_C
 
 /* Status codes: X(name, value, description). */
 #define MAREY_STATUS_LIST(X)                                                                       \
@@ -74,7 +80,5 @@ MAREY_API int marey_abi(void);
 /* Path of the file this library was loaded from; the command line locates its other files from it. Static. */
 MAREY_API const char *marey_library_path(void);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

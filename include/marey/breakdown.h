@@ -8,14 +8,10 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* The built-in rules, in the format of the setting "rules" (docs/formats/rules.md). Static. */
 MAREY_API const char *marey_breakdown_rules(void);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -23,9 +23,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 struct marey_calls;
 struct marey_calls_thread;
@@ -195,7 +193,5 @@ MAREY_API int marey_calls_asked_get(struct marey_calls_asked *out);
 /* The calling thread's current node in the recorded profile. Returns 0 if there is none. */
 MAREY_API int marey_calls_current(uint32_t *profile, uint32_t *node);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

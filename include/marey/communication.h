@@ -34,9 +34,7 @@
 #include <marey/range.h>
 #include <marey/recording.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* The category of communication ranges. */
 #define MAREY_COMMUNICATION "communication"
@@ -68,7 +66,5 @@ static inline void marey_communication_tell(const struct marey_communication *wh
         marey_communication_tell_on(what);
 }
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

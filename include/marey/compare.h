@@ -30,9 +30,7 @@
 #include <marey/report.h>
 #include <marey/table.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 enum marey_verdict {
     MAREY_UNSURE = 0, /* too noisy, or too little data */
@@ -79,7 +77,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status
 marey_compare_pairs(const double *a, const double *b, size_t n,
                     const struct marey_compare_options *options, struct marey_change *out);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

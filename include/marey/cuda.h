@@ -8,9 +8,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /*
  * Wait until the current device has finished all its work (cudaDeviceSynchronize). Uses the CUDA runtime that the process
@@ -39,7 +37,5 @@ MAREY_API void marey_cuda_set_stream_hook(marey_cuda_stream_hook *hook);
 /* State, as a sentence without a full stop: which library waits, or why none can. Lent until the next call. */
 MAREY_API const char *marey_cuda_state(void);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

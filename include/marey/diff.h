@@ -28,9 +28,7 @@
 #include <marey/table.h>
 #include <marey/tensor.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey_diff marey_diff;
 
@@ -90,7 +88,5 @@ MAREY_API int marey_diff_is_partial(const marey_diff *diff);
  */
 MAREY_API marey_table *marey_diff_table(marey_diff *diff, const char *name);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

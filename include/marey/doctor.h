@@ -19,9 +19,7 @@
 
 #include <marey/report.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* Zero means the default for every field. */
 struct marey_doctor_options {
@@ -67,7 +65,5 @@ MAREY_API marey_status marey_doctor_json(const marey_table *findings, FILE *out)
  */
 MAREY_API void marey_python_boot(char *boot, char *package_parent);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -23,9 +23,7 @@
 #include <marey/switchboard.h>
 #include <marey/tensor.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 enum marey_dump_layout {
     MAREY_DUMP_LAYOUT_MAREY = 0, /* one safetensors file and one manifest for each step and rank */
@@ -208,7 +206,5 @@ MAREY_API void marey_dump_counts_get(struct marey_dump_counts *out);
 /* Output directory; "": not known yet. Lent until the next enable. */
 MAREY_API const char *marey_dump_dir(void);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -31,9 +31,7 @@
 
 #include <marey/dump.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey_dumps marey_dumps;
 
@@ -122,7 +120,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_write(const struct marey_t
                                                             enum marey_dump_type form,
                                                             const char *name, FILE *out);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -18,9 +18,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /*
  * Measure from a process that is not part of the program, as `marey run --energy` does. Its log has the role "energy" and
@@ -35,7 +33,5 @@ MAREY_API void marey_energy_stop(void);
 /* Returns 1 if `options` (syntax of MAREY_OPTIONS) enable energy; 0 also for invalid options. */
 MAREY_API int marey_energy_asked(const char *options);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

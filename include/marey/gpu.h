@@ -13,9 +13,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /*
  * Which iterations (see <marey/iteration.h>) are traced: `wait` are skipped, the next `warmup` run with CUPTI on but their
@@ -106,7 +104,5 @@ MAREY_API void marey_gpu_counts_get(struct marey_gpu_counts *out);
 /* Called by libmarey-cuda.so (CUDA_INJECTION64_PATH) when CUDA initialises. Starts tracing that waits for it. */
 MAREY_API void marey_gpu_injected(void);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

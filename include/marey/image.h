@@ -15,9 +15,7 @@
 
 #include <marey/tensor.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* Meaning of the channels of a tensor. */
 enum marey_image_type {
@@ -132,7 +130,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_png_open(const char *path, marey_
 MAREY_API MAREY_WARN_UNUSED marey_status marey_png_unpack(const void *bytes, size_t len,
                                                           marey_images **out);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -14,9 +14,7 @@
 
 #include <marey/recording.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 struct marey_import_options {
     const char *from;   /* name of the format; NULL: detect it */
@@ -62,7 +60,5 @@ struct marey_import_format {
 /* Format number `i`, from 0, in the order in which they are detected; NULL past the last. */
 MAREY_API const struct marey_import_format *marey_import_format_at(size_t i);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

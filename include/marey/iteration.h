@@ -16,9 +16,7 @@
 
 #include <marey/range.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* Name of the driver. A string that stays valid: "marey_iteration_finish", "Stopwatch.finish_iter". */
 typedef const char *marey_driver;
@@ -95,7 +93,5 @@ MAREY_API void marey_iteration_counts(struct marey_progress_counts *out);
 /* Reset driver, warm-up and all counts. marey_reset() does the same. */
 MAREY_API void marey_iteration_reset(void);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -17,9 +17,7 @@
 #include <marey/sampler.h>
 #include <marey/table.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey_live marey_live;
 
@@ -68,7 +66,5 @@ MAREY_API void marey_live_state_get(marey_live *live, int ignore_cpu, struct mar
 /* Recently sampled processes, at most `cap`. Returns their total number. Any thread. */
 MAREY_API size_t marey_live_pids(marey_live *live, pid_t *pids, size_t cap);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

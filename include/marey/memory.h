@@ -18,9 +18,7 @@
 
 #include <marey/switchboard.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 enum marey_memory_source {
     MAREY_MEMORY_MALLOC = 0, /* malloc and related functions */
@@ -87,7 +85,5 @@ struct marey_memory_interpreter {
 /* `interpreter` must stay valid; later calls are ignored. */
 MAREY_API void marey_memory_set_interpreter(const struct marey_memory_interpreter *interpreter);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -15,9 +15,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* Numbers as in the files of torch's memory timeline. */
 enum marey_memory_category {
@@ -62,8 +60,6 @@ enum marey_memory_file {
 MAREY_API MAREY_WARN_UNUSED marey_status marey_memory_timeline_write(
     const marey_memory_timeline *timeline, enum marey_memory_file file, const char *title, int fd);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 
 #endif

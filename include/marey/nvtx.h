@@ -16,9 +16,7 @@
 
 #include <marey/range.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /*
  * Search for a tool, unless one is attached. marey calls it at load, in marey_start and in marey_nvtx_enable; call it if
@@ -96,7 +94,5 @@ MAREY_API uint64_t marey_nvtx_register(const char *name, size_t len);
 MAREY_API void marey_nvtx_push_handle(uint64_t handle);
 MAREY_API void marey_nvtx_pop_handle(void);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -20,9 +20,7 @@
 #include <marey/report.h>
 #include <marey/torch_trace.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* `trace` is lent until the report is destroyed. `options` may be NULL. */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_operators_report(
@@ -37,7 +35,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_operators_report(
 MAREY_API MAREY_WARN_UNUSED marey_status marey_operators_stacks(const marey_report *report,
                                                                 const char *metric, FILE *out);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -13,9 +13,7 @@
 
 #include <marey/report.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 struct marey_page_options {
     const char *title;                  /* NULL: the recordings' names */
@@ -57,7 +55,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status
 marey_page_calls(marey_recording *const *recordings, size_t n,
                  const struct marey_page_calls_options *options, int fd);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -16,9 +16,7 @@
 
 #include <marey/report.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey_partial marey_partial;
 
@@ -44,7 +42,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_partial_join(marey_partial *parti
 MAREY_API MAREY_WARN_UNUSED marey_status marey_partial_report(
     marey_partial *partial, const struct marey_report_options *options, marey_report **out);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

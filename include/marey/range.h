@@ -22,9 +22,7 @@
 
 #include <marey/switchboard.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* Id of a call site, process-wide and permanent: 1 to 2^20-1. 0: none. */
 typedef uint32_t marey_id;
@@ -222,9 +220,9 @@ static inline uint64_t marey_range_leave_(uint64_t range)
          MAREY_CAT_(marey_range_, n) = marey_range_leave_(MAREY_CAT_(marey_range_, n)))
 #define MAREY_RANGE(...) MAREY_RANGE_AT_(__COUNTER__, __VA_ARGS__)
 
-#ifdef __cplusplus
-}
+MAREY_END_C
 
+#ifdef __cplusplus
 namespace marey {
 /* RAII over an id: `marey::scope s(MAREY_ID("forward"));` Ends on exceptions too, and only if it began. */
 class scope {

@@ -14,9 +14,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey_recording marey_recording;
 
@@ -421,7 +419,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_recording_visit(marey_recording *
                                                                size_t process,
                                                                marey_visitor *visitor, void *ctx);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -12,9 +12,7 @@
 #include <marey/recording.h>
 #include <marey/table.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* Called repeatedly with the completed share, 0..1. NULL: none. */
 typedef void marey_progress(void *ctx, double share);
@@ -300,7 +298,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_export(marey_recording *const *re
                                                       const struct marey_export_options *options,
                                                       int fd);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -28,9 +28,7 @@
 
 #include <marey/samples.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey_sampler marey_sampler;
 
@@ -137,7 +135,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_sampler_stacks_read(
 /* Accepts NULL. */
 MAREY_API void marey_sampler_stacks_free(struct marey_sampler_stacks *stacks);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -12,9 +12,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey_samples marey_samples;
 
@@ -131,7 +129,5 @@ struct marey_samples_counts {
 MAREY_API struct marey_samples_counts marey_samples_get_counts(const marey_samples *samples,
                                                                uint32_t process);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

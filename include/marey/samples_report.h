@@ -9,9 +9,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* Which samples count. Zeroed: main threads by wall clock, other threads while on a CPU core. */
 struct marey_samples_filter {
@@ -43,7 +41,5 @@ struct marey_samples_filter {
     int startup;
 };
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -13,9 +13,7 @@
 #include <marey/report.h>
 #include <marey/sampler.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey_stack_groups marey_stack_groups;
 
@@ -44,7 +42,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_stacks_text(const marey_stack_gro
 MAREY_API MAREY_WARN_UNUSED marey_status marey_stacks_json(const marey_stack_groups *groups,
                                                            FILE *out);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

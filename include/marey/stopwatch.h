@@ -36,9 +36,7 @@
 #include <marey/iteration.h>
 #include <marey/table.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 enum marey_stopwatch_gpu {
     MAREY_GPU_NONE = 0,
@@ -187,7 +185,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_stopwatch_merged_add(marey_stopwa
 MAREY_API MAREY_WARN_UNUSED marey_status marey_stopwatch_merged_table(
     const marey_stopwatch_merged *merged, const char *name, marey_table **out);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

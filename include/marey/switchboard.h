@@ -13,9 +13,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* Bits of the enable word. */
 enum marey_on {
@@ -162,7 +160,5 @@ struct marey_counts {
 };
 MAREY_API void marey_counts_get(struct marey_counts *out);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

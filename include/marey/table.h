@@ -9,9 +9,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey_table marey_table;
 
@@ -87,7 +85,5 @@ MAREY_API void marey_table_sort(marey_table *table, size_t column, int descendin
 /* Keep the first `n` rows. */
 MAREY_API void marey_table_truncate(marey_table *table, size_t n);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

@@ -14,9 +14,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 /* Element types. Files contain these numbers: only append. */
 enum marey_dtype {
@@ -181,7 +179,5 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_tensor_compare_with(
     const struct marey_tensor *a, const struct marey_tensor *b,
     const struct marey_tolerance *tolerance, uint32_t n_threads, struct marey_tensor_diff *out);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

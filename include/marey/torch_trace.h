@@ -15,9 +15,7 @@
 
 #include <marey/base.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MAREY_BEGIN_C
 
 typedef struct marey__torch_trace marey_torch_trace;
 
@@ -54,7 +52,5 @@ MAREY_API void marey_torch_trace_describe(const marey_torch_trace *trace,
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_torch_trace_pack(const char *path, int fd, const struct marey_torch_trace_options *options);
 
-#ifdef __cplusplus
-}
-#endif
+MAREY_END_C
 #endif

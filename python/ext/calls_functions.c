@@ -246,14 +246,12 @@ uint32_t calls_function_of_code(struct calls_profile *profile, PyObject *code, P
     uint32_t number = calls_table_get(&profile->functions, code);
     if (number != 0 || !calls_table_reserve(&profile->functions))
         return number;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback); /* a function may end by an exception that is on its way */
+    EXT_KEEP_ERROR(); /* a function may end by an exception that is on its way */
     number = define_code(profile, (PyCodeObject *)code, globals);
     if (number != 0) {
         table_put(&profile->functions, code, number);
         watch_code(profile, code);
     }
-    PyErr_Restore(type, value, traceback);
     return number;
 }
 
@@ -360,12 +358,10 @@ uint32_t calls_function_of_builtin(struct calls_profile *profile, const PyMethod
     uint32_t number = calls_table_get(&profile->functions, key);
     if (number != 0 || !calls_table_reserve(&profile->functions))
         return number;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    EXT_KEEP_ERROR();
     number = define_builtin(profile, key, callable, self);
     if (number != 0)
         table_put(&profile->functions, key, number);
     PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
     return number;
 }

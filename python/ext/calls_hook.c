@@ -79,10 +79,8 @@ static struct marey_calls_thread *new_thread(struct calls_profile *profile)
     if (thread == NULL)
         return NULL;
     threads[profile->n_threads++] = (struct calls_known){thread_id, thread};
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    EXT_KEEP_ERROR();
     name_thread(thread);
-    PyErr_Restore(type, value, traceback);
     return thread;
 }
 
@@ -110,9 +108,8 @@ static struct marey_calls_thread *thread_in(struct calls_profile *profile)
 /* Its time in ticks: units of timer_unit, or nanoseconds of a float. 0, and a message once, when it fails. */
 static uint64_t user_time(struct calls_profile *profile)
 {
-    PyObject *type, *value, *traceback;
     int64_t ticks = 0;
-    PyErr_Fetch(&type, &value, &traceback);
+    EXT_KEEP_ERROR();
     is_in_timer = true;
     PyObject *const time = PyObject_CallNoArgs(profile->timer);
     is_in_timer = false;
@@ -124,7 +121,6 @@ static uint64_t user_time(struct calls_profile *profile)
     if (PyErr_Occurred())
         PyErr_WriteUnraisable(profile->timer);
     Py_XDECREF(time);
-    PyErr_Restore(type, value, traceback);
     return ticks > 0 ? (uint64_t)ticks : 0;
 }
 

@@ -32,6 +32,11 @@ static inline _PyInterpreterFrame *frame_here(void)
 #endif
 }
 
+/* What sys.monitoring calls, by the vectorcall protocol. */
+#define CALLBACK(name)                                                                             \
+    static PyObject *name(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),   \
+                          PyObject *Py_UNUSED(names))
+
 /* The function's own frame is the innermost while a callback runs: the callback is C's. */
 static PyObject *globals_here(void)
 {
@@ -99,8 +104,7 @@ __attribute__((noinline)) static PyObject *start_signed(struct calls_profile *on
     Py_RETURN_NONE;
 }
 
-static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
-                          PyObject *Py_UNUSED(names))
+CALLBACK(on_start)
 {
     struct calls_profile *const one = calls_hook.one;
     struct marey_calls_thread *const thread = calls_plain(one);
@@ -113,16 +117,14 @@ static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size
     Py_RETURN_NONE;
 }
 
-static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
-                           PyObject *Py_UNUSED(names))
+CALLBACK(on_resume)
 {
     begin(args[0], true);
     return nothing_more(args[0]);
 }
 
 /* Throwing and unwinding cannot be disabled at a place. */
-static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
-                          PyObject *Py_UNUSED(names))
+CALLBACK(on_throw)
 {
     begin(args[0], true);
     Py_RETURN_NONE;
@@ -134,16 +136,14 @@ __attribute__((noinline)) static PyObject *return_slowly(PyObject *code)
     return nothing_more(code);
 }
 
-static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
-                           PyObject *Py_UNUSED(names))
+CALLBACK(on_return)
 {
     if (MAREY_LIKELY(calls_end_plain(args[0])))
         Py_RETURN_NONE;
     return return_slowly(args[0]);
 }
 
-static PyObject *on_unwind(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
-                           PyObject *Py_UNUSED(names))
+CALLBACK(on_unwind)
 {
     if (!calls_end_plain(args[0]))
         calls_end(args[0], false);
@@ -170,8 +170,7 @@ __attribute__((noinline)) static PyObject *call_slowly(const PyMethodDef *key, P
     Py_RETURN_NONE;
 }
 
-static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
-                         PyObject *Py_UNUSED(names))
+CALLBACK(on_call)
 {
     const PyMethodDef *const key = method_of(args[2], args[3]);
     if (key == NULL)
@@ -185,8 +184,7 @@ static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_
     Py_RETURN_NONE;
 }
 
-static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
-                             PyObject *Py_UNUSED(names))
+CALLBACK(on_c_return)
 {
     const PyMethodDef *const key = method_of(args[2], args[3]);
     if (key != NULL && !calls_end_plain(key))
@@ -212,22 +210,13 @@ struct callee {
     PyObject_HEAD vectorcallfunc function;
 };
 
-static void callee_dealloc(PyObject *self)
-{
-    PyTypeObject *const type = Py_TYPE(self);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
 static PyObject *callee_create(vectorcallfunc function)
 {
     static PyMemberDef members[] = {{"__vectorcalloffset__", Py_T_PYSSIZET,
                                      offsetof(struct callee, function), Py_READONLY, NULL},
                                     {NULL, 0, 0, 0, NULL}};
-    static PyType_Slot slots[] = {{Py_tp_dealloc, callee_dealloc},
-                                  {Py_tp_call, PyVectorcall_Call},
-                                  {Py_tp_members, members},
-                                  {0, NULL}};
+    static PyType_Slot slots[] = {
+        {Py_tp_call, PyVectorcall_Call}, {Py_tp_members, members}, {0, NULL}};
     static PyType_Spec spec = {.name = "marey._native.calls_callback",
                                .basicsize = sizeof(struct callee),
                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |

@@ -79,14 +79,12 @@ static bool find_arguments(struct compiled_call *call, PyCodeObject *code, PyObj
 
 bool calls_compiled_locals(PyObject *code, PyObject **locals, size_t room)
 {
-    PyObject *error, *value, *trace;
     if (!calls_is_signing())
         return false;
-    PyErr_Fetch(&error, &value, &trace);
+    EXT_KEEP_ERROR();
     calls_numba_watch(); /* numba may have been imported since */
     const bool is_known = innermost != NULL && own(innermost->dispatcher, "__code__") == code &&
                           find_arguments(innermost, (PyCodeObject *)code, locals, room);
-    PyErr_Restore(error, value, trace);
     return is_known;
 }
 
@@ -126,11 +124,9 @@ void calls_numba_leave(void)
     PyTypeObject *const type = watched.type;
     if (type == NULL)
         return;
-    PyObject *error, *value, *trace;
-    PyErr_Fetch(&error, &value, &trace);
+    EXT_KEEP_ERROR();
     watched.type = NULL; /* the call stays known: it may be under way */
     if (PyObject_DelAttrString((PyObject *)type, "__call__") < 0)
         PyErr_Clear();
     Py_DECREF(type);
-    PyErr_Restore(error, value, trace);
 }

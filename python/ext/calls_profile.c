@@ -194,15 +194,8 @@ static PyObject *profile_clear(PyObject *object, PyObject *Py_UNUSED(unused))
     Py_RETURN_NONE;
 }
 
-static PyObject *profile_getstats(PyObject *object, PyObject *Py_UNUSED(unused))
-{
-    return is_made(SELF(object)) ? calls_getstats(SELF(object)) : NULL;
-}
-
-static PyObject *profile_stats(PyObject *object, PyObject *Py_UNUSED(unused))
-{
-    return is_made(SELF(object)) ? calls_stats_dict(SELF(object)) : NULL;
-}
+EXT_FUNCTION(profile_getstats, is_made(SELF(self)) ? calls_getstats(SELF(self)) : NULL)
+EXT_FUNCTION(profile_stats, is_made(SELF(self)) ? calls_stats_dict(SELF(self)) : NULL)
 
 static PyObject *profile_write(PyObject *object, PyObject *file)
 {

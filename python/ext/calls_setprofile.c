@@ -269,10 +269,8 @@ int calls_source_start(void)
     is_on = true;
     if (tell_threading(true) == 0 && each_thread(hook_thread) == 0 && tell_of_others() == 0)
         return 0;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    EXT_KEEP_ERROR();
     calls_source_stop();
-    PyErr_Restore(type, value, traceback);
     return -1;
 }
 

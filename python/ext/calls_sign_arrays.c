@@ -8,6 +8,7 @@
  * Other libraries' arrays are asked through getters that are written in C, called from the very type that declares them.
  */
 #include "calls_signer.h"
+#include "torch_abi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -194,10 +195,8 @@ static uint32_t make_numpy_text(struct calls_signer *signer, PyObject *object)
 
 static uint32_t numpy_text(struct calls_signer *signer, struct numpy_descr *descr)
 {
-    PyObject *error, *value, *trace;
-    PyErr_Fetch(&error, &value, &trace);
+    EXT_KEEP_ERROR();
     const uint32_t dtype = dtype_by_object(signer, (PyObject *)descr, make_numpy_text);
-    PyErr_Restore(error, value, trace);
     return dtype != 0 ? dtype : DTYPE_TEXT; /* text 0: "..." */
 }
 
@@ -294,16 +293,14 @@ static void ask(struct calls_signer *signer, enum calls_kind kind, PyObject *val
         *dtype = get_own(signer, value, NAME_DTYPE);
         return;
     }
-    PyTypeObject *type = calls_base_in_c(Py_TYPE(value), CALLS_CUPY_BASE);
-    PyObject *asked = value;
-    Py_INCREF(asked);
-    if (kind == KIND_JAX) {
-        Py_DECREF(asked);
-        PyObject *const getter = jax_getter(signer, Py_TYPE(value));
-        asked = getter != NULL ? PyObject_CallFunctionObjArgs(getter, value, NULL) : NULL;
-        type = asked != NULL ? Py_TYPE(asked) : NULL;
-        PyErr_Clear();
-    }
+    PyObject *const getter = kind == KIND_JAX ? jax_getter(signer, Py_TYPE(value)) : NULL;
+    PyObject *const asked = kind != KIND_JAX ? Py_NewRef(value)
+                            : getter != NULL ? PyObject_CallFunctionObjArgs(getter, value, NULL)
+                                             : NULL;
+    PyTypeObject *const type = kind != KIND_JAX ? calls_base_in_c(Py_TYPE(value), CALLS_CUPY_BASE)
+                               : asked != NULL  ? Py_TYPE(asked)
+                                                : NULL;
+    PyErr_Clear();
     *shape = type != NULL ? get(signer, type, NAME_SHAPE, asked) : NULL;
     *dtype = type != NULL ? get(signer, type, NAME_DTYPE, asked) : NULL;
     Py_XDECREF(asked);
@@ -311,8 +308,8 @@ static void ask(struct calls_signer *signer, enum calls_kind kind, PyObject *val
 
 bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *value)
 {
-    PyObject *error, *error_value, *trace, *shape, *dtype;
-    PyErr_Fetch(&error, &error_value, &trace);
+    PyObject *shape, *dtype;
+    EXT_KEEP_ERROR();
     ask(put->signer, kind, value, &shape, &dtype);
     bool is_put = false;
     if (dtype != NULL && numpy_dtype_type(dtype) != NULL) {
@@ -324,7 +321,6 @@ bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *va
     }
     Py_XDECREF(shape);
     Py_XDECREF(dtype);
-    PyErr_Restore(error, error_value, trace);
     return is_put;
 }
 
@@ -352,13 +348,6 @@ static struct {
 
 enum { TORCH_ALL_DISABLED = 2 };
 
-static bool find(void *library, const char *name, void *place)
-{
-    void *const symbol = dlsym(library, name);
-    memcpy(place, &symbol, sizeof symbol); /* ISO C has no way from an object to a function */
-    return symbol != NULL;
-}
-
 /* With the GIL. */
 static bool know_library(void)
 {
@@ -368,11 +357,13 @@ static bool know_library(void)
     torch.is_looked_for = true;
     torch.is_whole =
         library != NULL &&
-        find(library, "_ZN2at4impl27torch_function_mode_enabledEv", &torch.has_mode) &&
-        find(library, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv", &torch.disabled) &&
-        find(library, "_ZN2at4impl22PythonTorchFunctionTLS18set_disabled_stateENS0_26TorchFunctionDisabledStateE",
-             &torch.disable) &&
-        find(library, "_ZN5torch3jit6tracer15getTracingStateEv", &torch.tracing);
+        torch_find(library, "_ZN2at4impl27torch_function_mode_enabledEv", &torch.has_mode) &&
+        torch_find(library, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv",
+                   &torch.disabled) &&
+        torch_find(
+            library, "_ZN2at4impl22PythonTorchFunctionTLS18set_disabled_stateENS0_26TorchFunctionDisabledStateE",
+            &torch.disable) &&
+        torch_find(library, "_ZN5torch3jit6tracer15getTracingStateEv", &torch.tracing);
     return torch.is_whole;
 }
 
@@ -455,8 +446,7 @@ bool calls_put_torch(struct calls_put *put, PyObject *value)
     PyTypeObject *const base = tensor_base(Py_TYPE(value));
     if (base == NULL || !know_library() || *torch.tracing() != NULL)
         return false;
-    PyObject *error, *error_value, *trace;
-    PyErr_Fetch(&error, &error_value, &trace);
+    EXT_KEEP_ERROR();
     const bool has_mode = torch.has_mode();
     const int8_t before = has_mode ? torch.disabled() : 0;
     if (has_mode)
@@ -464,7 +454,6 @@ bool calls_put_torch(struct calls_put *put, PyObject *value)
     const bool is_put = put_tensor(put, base, value);
     if (has_mode)
         torch.disable(before);
-    PyErr_Restore(error, error_value, trace);
     return is_put;
 }
 
@@ -582,10 +571,8 @@ static bool read_table(struct calls_signer *signer, PyObject *value, struct tabl
 bool calls_put_pandas(struct calls_put *put, enum calls_kind kind, PyObject *value)
 {
     struct table table = {.rows = SIZE_UNKNOWN};
-    PyObject *error, *error_value, *trace;
-    PyErr_Fetch(&error, &error_value, &trace);
+    EXT_KEEP_ERROR();
     const bool is_read = read_table(put->signer, value, &table);
-    PyErr_Restore(error, error_value, trace);
     if (!is_read || (kind == KIND_SERIES && table.n_groups != 1))
         return false;
     const bool has_rows = put->signer->options.level >= CALLS_SHAPE;

@@ -296,10 +296,8 @@ static uint32_t number_other(struct calls_signer *signer, struct marey_calls *ca
         met->number = found->number;
         met->is_wide = found->is_wide;
     } else {
-        PyObject *error, *value, *trace;
-        PyErr_Fetch(&error, &value, &trace);
+        EXT_KEEP_ERROR();
         number_new(signer, calls, number, code, function, met);
-        PyErr_Restore(error, value, trace);
     }
     if (met->number != 0) {
         if (found != memo)

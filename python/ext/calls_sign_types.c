@@ -147,8 +147,8 @@ static uint32_t entry_take(struct calls_signer *signer)
     return signer->n_types++;
 }
 
-/* What the entry held is released by the caller, when the table is in order again: code may run then. */
-static struct calls_type entry_give(struct calls_signer *signer, uint32_t index)
+/* What the entry held is released when the table is in order again: code may run then. */
+static void entry_give(struct calls_signer *signer, uint32_t index)
 {
     const struct calls_type old = signer->types[index];
     struct calls_type_slot *const slot = calls_type_slot(signer, old.type);
@@ -157,7 +157,8 @@ static struct calls_type entry_give(struct calls_signer *signer, uint32_t index)
     calls_table_remove(&signer->type_table, old.type);
     signer->types[index] = (struct calls_type){.word = signer->free_type};
     signer->free_type = index;
-    return old;
+    Py_XDECREF(old.weak);
+    Py_XDECREF(old.detail);
 }
 
 /* ---- the end of a type ---- */
@@ -170,11 +171,8 @@ static PyObject *type_ends(PyObject *self, PyObject *Py_UNUSED(weak))
     if (signer == NULL || type == NULL)
         return NULL;
     const uint32_t index = calls_table_get(&signer->type_table, type);
-    if (index != 0) {
-        const struct calls_type old = entry_give(signer, index);
-        Py_XDECREF(old.weak);
-        Py_XDECREF(old.detail);
-    }
+    if (index != 0)
+        entry_give(signer, index);
     Py_RETURN_NONE;
 }
 
@@ -224,10 +222,8 @@ const struct calls_type_slot *calls_type_find(struct calls_signer *signer, PyTyp
 {
     uint32_t index = calls_table_get(&signer->type_table, type);
     if (index == 0) {
-        PyObject *error, *value, *trace;
-        PyErr_Fetch(&error, &value, &trace);
+        EXT_KEEP_ERROR();
         index = type_add(signer, type);
-        PyErr_Restore(error, value, trace);
     }
     if (index == 0)
         return &signer->other;
@@ -239,13 +235,9 @@ const struct calls_type_slot *calls_type_find(struct calls_signer *signer, PyTyp
 void calls_types_forget(struct calls_signer *signer)
 {
     signer->registered = calls_sign_registered;
-    for (uint32_t i = 1; i < signer->n_types; i++) {
-        if (signer->types[i].type == NULL)
-            continue;
-        const struct calls_type old = entry_give(signer, i);
-        Py_XDECREF(old.weak);
-        Py_XDECREF(old.detail);
-    }
+    for (uint32_t i = 1; i < signer->n_types; i++)
+        if (signer->types[i].type != NULL)
+            entry_give(signer, i);
 }
 
 static int make_names(struct calls_signer *signer)

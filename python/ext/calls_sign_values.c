@@ -209,8 +209,7 @@ static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t ty
     PyObject *const formatter = calls_type_of(signer, type_word)->detail;
     if (formatter == NULL || calls_sign_is_formatting)
         return 0;
-    PyObject *error, *error_value, *trace;
-    PyErr_Fetch(&error, &error_value, &trace);
+    EXT_KEEP_ERROR();
     Py_INCREF(formatter);
     calls_sign_is_formatting = true;
     calls_sign_n_formatting++;
@@ -230,7 +229,6 @@ static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t ty
     const uint32_t number = text_of(signer, text);
     Py_XDECREF(text);
     Py_DECREF(formatter);
-    PyErr_Restore(error, error_value, trace);
     return number;
 }
 
@@ -391,13 +389,11 @@ bool calls_sign_locals(PyCodeObject *code, PyObject *dict, PyObject **locals, si
     const struct calls_parameters parameters = calls_parameters(code);
     if (!PyDict_CheckExact(dict) || parameters.n > room)
         return false;
-    PyObject *error, *value, *trace;
-    PyErr_Fetch(&error, &value, &trace);
+    EXT_KEEP_ERROR();
     bool is_whole = true;
     for (uint32_t i = 0; i < parameters.n; i++) {
         locals[i] = PyDict_GetItemWithError(dict, PyTuple_GET_ITEM(parameters.names, i));
         is_whole = is_whole && locals[i] != NULL;
     }
-    PyErr_Restore(error, value, trace);
     return is_whole;
 }

@@ -13,6 +13,41 @@
         PyEval_RestoreThread(thread_);                                                             \
     } while (0)
 
+/* A function without arguments of `self`: what it returns; what it does and returns None; what a property is. */
+#define EXT_FUNCTION(name, result)                                                                 \
+    static PyObject *name(__attribute__((unused)) PyObject *self, PyObject *Py_UNUSED(unused))     \
+    {                                                                                              \
+        return (result);                                                                           \
+    }
+#define EXT_ACTION(name, statement)                                                                \
+    static PyObject *name(__attribute__((unused)) PyObject *self, PyObject *Py_UNUSED(unused))     \
+    {                                                                                              \
+        statement;                                                                                 \
+        Py_RETURN_NONE;                                                                            \
+    }
+#define EXT_PROPERTY(name, result)                                                                 \
+    static PyObject *name(__attribute__((unused)) PyObject *self, void *Py_UNUSED(closure))        \
+    {                                                                                              \
+        return (result);                                                                           \
+    }
+
+/* From here to the end of the block an exception that is on its way is out of the way; what is raised meanwhile is dropped. */
+#define EXT_KEEP_ERROR()                                                                           \
+    __attribute__((cleanup(ext_error_restore))) struct ext_error error_ = ext_error_take()
+struct ext_error {
+    PyObject *type, *value, *traceback;
+};
+static inline struct ext_error ext_error_take(void)
+{
+    struct ext_error error;
+    PyErr_Fetch(&error.type, &error.value, &error.traceback);
+    return error;
+}
+static inline void ext_error_restore(struct ext_error *error)
+{
+    PyErr_Restore(error->type, error->value, error->traceback);
+}
+
 /* `list` with `item` at its end, which it takes. NULL and an exception otherwise, also where the item is NULL. */
 static inline PyObject *ext_append(PyObject *list, PyObject *item)
 {
@@ -20,6 +55,13 @@ static inline PyObject *ext_append(PyObject *list, PyObject *item)
         Py_CLEAR(list);
     Py_XDECREF(item);
     return list;
+}
+
+/* The bytes of a str, lone surrogates in three each, or of bytes: a new reference. NULL and an exception otherwise. */
+static inline PyObject *ext_bytes(PyObject *text)
+{
+    return PyBytes_Check(text) ? Py_NewRef(text)
+                               : PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
 }
 
 /* Put `value` into a dictionary; takes both, of which either may be NULL with an exception. -1 and an exception otherwise. */

@@ -22,7 +22,7 @@
  *     native_dump_put.c  what marey/_dumper.py asks of <marey/dump.h>
  *     native_dump_tensor.c  tensors of any library: from Python objects to what libmarey takes
  *     native_gpu.c       tracing of GPU work
- *     native_torch.c     operators of PyTorch; with torch_library.c, torch_layout.c, torch_observer.c (torch_abi.h)
+ *     native_torch.c     operators of PyTorch; with torch_layout.c, torch_observer.c (torch_abi.h)
  *     native_memory.c    Python's allocators, while memory is measured
  *     native_signature.c formatters, and signatures without a profile; with calls_sign*.c (calls_sign.h)
  *     native_switch.c    start, stop and what is asked about the recording
@@ -339,9 +339,6 @@ int native_site_details(struct native_site_key *key, PyObject *category, PyObjec
 /* What the site is found by in a dictionary: its name when it has nothing else. A new reference. */
 PyObject *native_site_dict_key(const struct native_site_key *key);
 
-/* 0xAARRGGBB of an int, "#rrggbb", "#aarrggbb" or a name. -1 and an exception otherwise. None gives 0. */
-int native_color(PyObject *color, unsigned *out);
-
 /* A payload of an int, a float or a text; anything else by str(). `owner` is a new reference that keeps the text. */
 int native_payload(PyObject *value, struct marey_payload *out, PyObject **owner);
 
@@ -352,6 +349,13 @@ int native_payload(PyObject *value, struct marey_payload *out, PyObject **owner)
 PyObject *native_raise(const struct native_state *state, marey_status status);
 /* None, or the exception of a status that is not MAREY_OK. */
 PyObject *native_result(const struct native_state *state, marey_status status);
+/* What a function returns that is one call of libmarey while other threads run. */
+#define NATIVE_UNLOCKED(state, call)                                                               \
+    (__extension__({                                                                               \
+        marey_status status_;                                                                      \
+        EXT_UNLOCKED(status_ = (call));                                                            \
+        native_result(state, status_);                                                             \
+    }))
 /* A str or bytes; NULL stays NULL, and so does None. -1 and a TypeError otherwise. */
 int native_optional_name(PyObject **name);
 /* An int from `least` up. -1 and an exception otherwise, a ValueError with `rule` for one that is below. */

@@ -54,10 +54,8 @@ static int stream_hook(void **stream)
 {
     if (!holds_gil())
         return -1;
-    PyObject *type, *value, *traceback; /* of a block that failed, which is measured all the same */
-    PyErr_Fetch(&type, &value, &traceback);
+    EXT_KEEP_ERROR(); /* of a block that failed, which is measured all the same */
     const int answer = ask_torch(stream);
-    PyErr_Restore(type, value, traceback);
     return answer;
 }
 

@@ -131,20 +131,10 @@ static PyObject *dumper_enable(PyObject *self, PyObject *const *args, Py_ssize_t
     return by_package(self, name, args, nargs, kwnames);
 }
 
-static PyObject *dumper_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
-{
-    return PyBool_FromLong(marey_dump_is_enabled());
-}
-
-static PyObject *dumper_dump_count(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
-{
-    return PyLong_FromUnsignedLongLong(marey_dump_is_enabled() ? marey_dump_count() : 0);
-}
-
-static PyObject *dumper_dump_dir(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
-{
-    return PyUnicode_DecodeFSDefault(marey_dump_dir());
-}
+EXT_PROPERTY(dumper_is_enabled, PyBool_FromLong(marey_dump_is_enabled()))
+EXT_PROPERTY(dumper_dump_count,
+             PyLong_FromUnsignedLongLong(marey_dump_is_enabled() ? marey_dump_count() : 0))
+EXT_PROPERTY(dumper_dump_dir, PyUnicode_DecodeFSDefault(marey_dump_dir()))
 
 static PyObject *dumper_counts(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
 {
@@ -196,13 +186,11 @@ static PyMethodDef dumper_methods[] = {
      "flight_steps=0, stats=True,\n       on_nan=False, on_inf=False, over=None, when=None)\n--\n\n"
      "Switch it on. Steps go to `dump_dir`, by default to the recording that is open.\n\n"
      "layout is \"marey\", or \"accvlab\" for what ACCV-Lab's TensorDumper writes. mode: \"full\", "
-     "\"stats\" or "
-     "\"digests\". policy: what\nhappens when `memory` bytes wait: \"block\", \"drop\" or "
-     "\"stats\". "
-     "first, last, every and steps choose steps by\ntheir number. With flight_steps, the last so "
-     "many are kept in memory and written by trigger(), an uncaught\nexception, a crash, or "
-     "on_nan, on_inf, over (a magnitude) and when(name, tensor). stats=False leaves\nstatistics "
-     "out of the manifest."},
+     "\"stats\" or \"digests\". policy: what\nhappens when `memory` bytes wait: \"block\", "
+     "\"drop\" or \"stats\". first, last, every and steps choose steps by\ntheir number. With "
+     "flight_steps, the last so many are kept in memory and written by trigger(), an "
+     "uncaught\nexception, a crash, or on_nan, on_inf, over (a magnitude) and when(name, tensor). "
+     "stats=False leaves\nstatistics out of the manifest."},
     {"disable", NATIVE_FASTCALL(dumper_disable),
      "disable($self, /)\n--\n\nSwitch it off, once all that was dumped is written. Forgets ranges, "
      "converters and actions."},
@@ -215,8 +203,7 @@ static PyMethodDef dumper_methods[] = {
      "Add data at a path, with their values now. Nothing while off.\n\n"
      "data is a tensor of any library, a dict, list or tuple of them, or a function that gives "
      "one. dump_type is the\nform of its file; None: the step's container. Overrides are by keys "
-     "of "
-     "dicts in data, and so is what is excluded.\nimage holds options for images. With "
+     "of dicts in data, and so is what is excluded.\nimage holds options for images. With "
      "hand_over, a tensor on the CPU is not copied; it must stay as it is."},
     {"add_grad_data", NATIVE_FASTCALL(dumper_add_grad_data),
      "add_grad_data($self, /, path, data, dump_type=None, dump_type_override=None, "
@@ -344,13 +331,13 @@ int native_dump_make(PyObject *module)
     return rc == 0 ? native_tensor_make(&state->dump) : -1;
 }
 
+#define OBJECTS(X) X(package) X(torch_tensor) X(torch_parameter) X(torch_strided) X(dtypes)
+#define VISIT(name) Py_VISIT(dump->name);
+#define CLEAR(name) Py_CLEAR(dump->name);
+
 int native_dump_traverse(struct native_dump *dump, visitproc visit, void *arg)
 {
-    Py_VISIT(dump->package);
-    Py_VISIT(dump->torch_tensor);
-    Py_VISIT(dump->torch_parameter);
-    Py_VISIT(dump->torch_strided);
-    Py_VISIT(dump->dtypes);
+    OBJECTS(VISIT)
     for (size_t i = 0; i < NATIVE_N_TENSOR_NAMES; i++)
         Py_VISIT(dump->names[i]);
     return 0;
@@ -360,9 +347,5 @@ void native_dump_clear(struct native_dump *dump)
 {
     for (size_t i = 0; i < NATIVE_N_TENSOR_NAMES; i++)
         Py_CLEAR(dump->names[i]);
-    Py_CLEAR(dump->dtypes);
-    Py_CLEAR(dump->torch_strided);
-    Py_CLEAR(dump->torch_parameter);
-    Py_CLEAR(dump->torch_tensor);
-    Py_CLEAR(dump->package);
+    OBJECTS(CLEAR)
 }

@@ -54,13 +54,20 @@ static void take_away(void)
     }
 }
 
-/* Back from a call of the library without the GIL: None, or the exception for its status. */
-static PyObject *come_back(PyObject *module, PyThreadState *thread, marey_status status)
+/* Behind a call of the library without the GIL, which had this status. */
+static PyObject *come_back(PyObject *module, marey_status status)
 {
-    PyEval_RestoreThread(thread);
     take_away();
     return native_result(native_state_of(module), status);
 }
+
+/* What a function returns that is one such call. */
+#define UNLOCKED(module, call)                                                                     \
+    (__extension__({                                                                               \
+        marey_status status_;                                                                      \
+        EXT_UNLOCKED(status_ = (call));                                                            \
+        come_back(module, status_);                                                                \
+    }))
 
 /* ---- arguments ---- */
 
@@ -80,7 +87,7 @@ static int key_part(struct parts *parts, PyObject *key, struct marey_dump_part *
     const char *text = PyUnicode_AsUTF8AndSize(key, &len);
     if (text == NULL) {
         PyErr_Clear();
-        PyObject *bytes = PyUnicode_AsEncodedString(key, "utf-8", "surrogatepass");
+        PyObject *bytes = ext_bytes(key);
         if (parts->kept == NULL)
             parts->kept = PyList_New(0);
         const int rc = bytes != NULL && parts->kept != NULL ? PyList_Append(parts->kept, bytes) : -1;
@@ -433,31 +440,20 @@ static PyObject *dump_enable(PyObject *module, PyObject *args)
                                                .every = every,
                                                .flight_steps = flight,
                                                .no_stats = !stats};
-    PyThreadState *thread = PyEval_SaveThread();
-    PyObject *result = come_back(module, thread, marey_dump_enable(&options));
+    PyObject *result = UNLOCKED(module, marey_dump_enable(&options));
     Py_DECREF(path);
     return result;
 }
 
-static PyObject *dump_disable(PyObject *module, PyObject *Py_UNUSED(unused))
-{
-    PyThreadState *thread = PyEval_SaveThread();
-    return come_back(module, thread, marey_dump_disable());
-}
+EXT_FUNCTION(dump_disable, UNLOCKED(self, marey_dump_disable()))
+EXT_FUNCTION(dump_wait, UNLOCKED(self, marey_dump_wait()))
 
 static PyObject *dump_flush(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     uint64_t count = marey_dump_count();
-    PyThreadState *thread = PyEval_SaveThread();
-    PyObject *result = come_back(module, thread, marey_dump_flush(&count));
+    PyObject *result = UNLOCKED(module, marey_dump_flush(&count));
     Py_XDECREF(result);
     return result != NULL ? PyLong_FromUnsignedLongLong(count) : NULL;
-}
-
-static PyObject *dump_wait(PyObject *module, PyObject *Py_UNUSED(unused))
-{
-    PyThreadState *thread = PyEval_SaveThread();
-    return come_back(module, thread, marey_dump_wait());
 }
 
 static PyObject *dump_trigger(PyObject *module, PyObject *reason)
@@ -465,16 +461,12 @@ static PyObject *dump_trigger(PyObject *module, PyObject *reason)
     PyObject *bytes = PyUnicode_AsEncodedString(reason, "utf-8", "backslashreplace");
     if (bytes == NULL)
         return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    PyObject *result = come_back(module, thread, marey_dump_trigger(PyBytes_AS_STRING(bytes)));
+    PyObject *result = UNLOCKED(module, marey_dump_trigger(PyBytes_AS_STRING(bytes)));
     Py_DECREF(bytes);
     return result;
 }
 
-static PyObject *dump_is_wanted(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(marey_dump_is_enabled() && marey_dump_is_wanted());
-}
+EXT_FUNCTION(dump_is_wanted, PyBool_FromLong(marey_dump_is_enabled() && marey_dump_is_wanted()))
 
 static PyObject *dump_pending(PyObject *Py_UNUSED(module), PyObject *number)
 {

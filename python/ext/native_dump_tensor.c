@@ -104,21 +104,13 @@ static int know_torch(struct native_dump *dump)
     if (torch == NULL)
         return PyErr_Occurred() ? -1 : 0;
     PyObject *nn = get(torch, "nn");
-    PyObject *parameter = nn != NULL ? get(nn, "Parameter") : NULL;
-    PyObject *tensor = parameter != NULL ? get(torch, "Tensor") : NULL;
-    PyObject *strided = tensor != NULL ? get(torch, "strided") : NULL;
+    Py_XSETREF(dump->torch_parameter, nn != NULL ? get(nn, "Parameter") : NULL);
+    Py_XSETREF(dump->torch_tensor, dump->torch_parameter != NULL ? get(torch, "Tensor") : NULL);
+    dump->torch_strided = dump->torch_tensor != NULL ? get(torch, "strided") : NULL;
     Py_XDECREF(nn);
     Py_DECREF(torch);
-    if (strided == NULL) { /* it is only being imported, or is another's module of that name */
-        PyErr_Clear();
-        Py_XDECREF(tensor);
-        Py_XDECREF(parameter);
-        return 0;
-    }
-    dump->torch_parameter = parameter;
-    dump->torch_tensor = tensor;
-    dump->torch_strided = strided;
-    return 1;
+    PyErr_Clear(); /* it is only being imported, or is another's module of that name */
+    return dump->torch_strided != NULL;
 }
 
 /* The number of a type by what Python calls it: "torch.float32", or a name. 0: none; -1 and an exception. */

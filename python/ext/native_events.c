@@ -19,16 +19,10 @@ static PyObject *event_push(PyObject *module, PyObject *name)
 /* By name rather than by id: the push may have been made in C, at a site of its own. */
 static PyObject *pop_checked(PyObject *module, PyObject *name)
 {
-    const char *text = NULL;
-    PyObject *bytes = NULL;
-    if (name != NULL) {
-        bytes = PyBytes_Check(name) ? Py_NewRef(name)
-                                    : PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass");
-        if (bytes == NULL)
-            return NULL;
-        text = PyBytes_AS_STRING(bytes);
-    }
-    const marey_status status = marey_pop_checked(text);
+    PyObject *bytes = name != NULL ? ext_bytes(name) : NULL;
+    if (name != NULL && bytes == NULL)
+        return NULL;
+    const marey_status status = marey_pop_checked(bytes != NULL ? PyBytes_AS_STRING(bytes) : NULL);
     Py_XDECREF(bytes);
     return native_result(native_state_of(module), status);
 }

@@ -17,32 +17,13 @@ static PyObject *gpu_start(PyObject *module, PyObject *args)
         return NULL;
     if (is_later)
         return native_result(native_state_of(module), marey_gpu_start_later(&options));
-    marey_status status;
-    EXT_UNLOCKED(status = marey_gpu_start(&options));
-    return native_result(native_state_of(module), status);
+    return NATIVE_UNLOCKED(native_state_of(module), marey_gpu_start(&options));
 }
 
-static PyObject *gpu_stop_later(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return PyLong_FromUnsignedLongLong(marey_gpu_stop_later());
-}
-
-static PyObject *gpu_settle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    EXT_UNLOCKED(marey_gpu_settle());
-    Py_RETURN_NONE;
-}
-
-static PyObject *gpu_is_settled(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(marey_gpu_is_settled());
-}
-
-static PyObject *gpu_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    EXT_UNLOCKED(marey_gpu_stop());
-    Py_RETURN_NONE;
-}
+EXT_FUNCTION(gpu_stop_later, PyLong_FromUnsignedLongLong(marey_gpu_stop_later()))
+EXT_ACTION(gpu_settle, EXT_UNLOCKED(marey_gpu_settle()))
+EXT_FUNCTION(gpu_is_settled, PyBool_FromLong(marey_gpu_is_settled()))
+EXT_ACTION(gpu_stop, EXT_UNLOCKED(marey_gpu_stop()))
 
 static PyObject *gpu_pause(PyObject *Py_UNUSED(module), PyObject *args)
 {
@@ -53,12 +34,8 @@ static PyObject *gpu_pause(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *gpu_resume(PyObject *module, PyObject *Py_UNUSED(unused))
-{
-    marey_status status;
-    EXT_UNLOCKED(status = marey_gpu_resume());
-    return native_result(native_state_of(module), status);
-}
+EXT_FUNCTION(gpu_resume, NATIVE_UNLOCKED(native_state_of(self), marey_gpu_resume()))
+EXT_FUNCTION(gpu_is_on, PyBool_FromLong(marey_gpu_is_on()))
 
 static PyObject *gpu_capture(PyObject *Py_UNUSED(module), PyObject *arg)
 {
@@ -67,11 +44,6 @@ static PyObject *gpu_capture(PyObject *Py_UNUSED(module), PyObject *arg)
         return NULL;
     EXT_UNLOCKED(marey_gpu_capture(begins));
     Py_RETURN_NONE;
-}
-
-static PyObject *gpu_is_on(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(marey_gpu_is_on());
 }
 
 static PyObject *gpu_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))

@@ -97,11 +97,7 @@ static PyObject *epoch_begin(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *epoch_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    marey_epoch_end();
-    Py_RETURN_NONE;
-}
+EXT_ACTION(epoch_end, marey_epoch_end())
 
 /* Names as they are shown; a name of bytes may be no text. */
 static PyObject *phase_times(const struct marey_epoch_times *times)

@@ -150,8 +150,7 @@ static int check_library(void)
         return 0;
     PyErr_Format(PyExc_ImportError,
                  "this package was built for libmarey with interface %d, but %s, version %s, has "
-                 "interface %d; "
-                 "reinstall marey, or remove that library from the search path",
+                 "interface %d; reinstall marey, or remove that library from the search path",
                  MAREY_ABI, marey_library_path(), marey_version(), marey_abi());
     return -1;
 }

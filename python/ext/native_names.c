@@ -35,14 +35,11 @@ int native_optional_name(PyObject **name)
 /* The bytes of a str or bytes. `owner` is a new reference that keeps them. */
 static int bytes_of(PyObject *text, PyObject **owner, const char **data, Py_ssize_t *len)
 {
-    if (PyBytes_Check(text)) {
-        *owner = Py_NewRef(text);
-    } else if (!PyUnicode_Check(text)) {
+    *owner = NULL;
+    if (!PyBytes_Check(text) && !PyUnicode_Check(text))
         PyErr_Format(PyExc_TypeError, "a str or bytes is needed, not %.200s", Py_TYPE(text)->tp_name);
-        return -1;
-    } else {
-        *owner = PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
-    }
+    else
+        *owner = ext_bytes(text);
     if (*owner == NULL)
         return -1;
     *data = PyBytes_AS_STRING(*owner);
@@ -79,24 +76,6 @@ int native_site(const struct native_site_key *key, const struct native_place *pl
     Py_XDECREF(category_owner);
     Py_XDECREF(owner);
     return rc;
-}
-
-static int none_or_str(const char *what, PyObject *given, PyObject **out)
-{
-    *out = given != NULL ? given : Py_None;
-    if (*out == Py_None || PyUnicode_Check(*out))
-        return 0;
-    PyErr_Format(PyExc_TypeError, "a %s is a str, not %.200s", what, Py_TYPE(*out)->tp_name);
-    return -1;
-}
-
-int native_site_details(struct native_site_key *key, PyObject *category, PyObject *color,
-                        PyObject *domain)
-{
-    if (none_or_str("category", category, &key->category) < 0 ||
-        none_or_str("domain", domain, &key->domain) < 0)
-        return -1;
-    return native_color(color, &key->color);
 }
 
 PyObject *native_site_dict_key(const struct native_site_key *key)
@@ -162,8 +141,7 @@ static int color_of_text(PyObject *color, unsigned *out)
         PyErr_Format(
             PyExc_ValueError,
             "%R is not a colour: give 0xAARRGGBB, \"#rrggbb\", \"#aarrggbb\", or one of red, "
-            "green, blue, "
-            "orange, purple, yellow, cyan, grey",
+            "green, blue, orange, purple, yellow, cyan, grey",
             color);
         return -1;
     }
@@ -171,7 +149,8 @@ static int color_of_text(PyObject *color, unsigned *out)
     return 0;
 }
 
-int native_color(PyObject *color, unsigned *out)
+/* 0xAARRGGBB of an int, "#rrggbb", "#aarrggbb" or a name. -1 and an exception otherwise. None gives 0. */
+static int color_of(PyObject *color, unsigned *out)
 {
     *out = 0;
     if (color == NULL || color == Py_None)
@@ -192,6 +171,24 @@ int native_color(PyObject *color, unsigned *out)
     }
     *out = (unsigned)value;
     return 0;
+}
+
+static int none_or_str(const char *what, PyObject *given, PyObject **out)
+{
+    *out = given != NULL ? given : Py_None;
+    if (*out == Py_None || PyUnicode_Check(*out))
+        return 0;
+    PyErr_Format(PyExc_TypeError, "a %s is a str, not %.200s", what, Py_TYPE(*out)->tp_name);
+    return -1;
+}
+
+int native_site_details(struct native_site_key *key, PyObject *category, PyObject *color,
+                        PyObject *domain)
+{
+    if (none_or_str("category", category, &key->category) < 0 ||
+        none_or_str("domain", domain, &key->domain) < 0)
+        return -1;
+    return color_of(color, &key->color);
 }
 
 /* An int that fits 64 bits, signed or unsigned. 0 when it fits neither. */

@@ -101,9 +101,7 @@ static PyObject *nvtx_enable(PyObject *self, PyObject *const *args, Py_ssize_t n
         native_truth(values[2], &options.keep_track_of_range_order) < 0)
         return NULL;
     native_nesting_renew(); /* blocks that are open were not checked when they were entered */
-    marey_status status;
-    EXT_UNLOCKED(status = marey_nvtx_enable(&options));
-    return native_result(native_single_state(self), status);
+    return NATIVE_UNLOCKED(native_single_state(self), marey_nvtx_enable(&options));
 }
 
 static PyObject *nvtx_disable(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
@@ -113,10 +111,7 @@ static PyObject *nvtx_disable(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unu
     Py_RETURN_NONE;
 }
 
-static PyObject *nvtx_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
-{
-    return PyBool_FromLong(marey_nvtx_is_enabled());
-}
+EXT_PROPERTY(nvtx_is_enabled, PyBool_FromLong(marey_nvtx_is_enabled()))
 
 /* ---- the one instance ---- */
 
@@ -179,7 +174,7 @@ static PyObject *handle_register(PyObject *Py_UNUSED(module), PyObject *name)
         PyErr_Format(PyExc_TypeError, "a name is a str, not %.200s", Py_TYPE(name)->tp_name);
         return NULL;
     }
-    PyObject *bytes = PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass");
+    PyObject *bytes = ext_bytes(name);
     if (bytes == NULL)
         return NULL;
     const uint64_t handle =
@@ -197,11 +192,7 @@ static PyObject *handle_push(PyObject *Py_UNUSED(module), PyObject *number)
     Py_RETURN_NONE;
 }
 
-static PyObject *handle_pop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    marey_nvtx_pop_handle();
-    Py_RETURN_NONE;
-}
+EXT_ACTION(handle_pop, marey_nvtx_pop_handle())
 
 static PyObject *handle_addresses(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {

@@ -21,11 +21,6 @@ static struct native_phases *phases_of(PyObject *module)
     return &native_state_of(module)->phases;
 }
 
-static PyObject *or_none(PyObject *object)
-{
-    return Py_NewRef(object != NULL ? object : Py_None);
-}
-
 /* `name` is the phase from here on, None for none; returns the one before, a reference of the caller's, or NULL. */
 static PyObject *exchange(struct native_phases *phases, PyObject *name)
 {
@@ -183,15 +178,8 @@ static PyObject *phase_leave(PyObject *module, PyObject *Py_UNUSED(unused))
     return rc == 0 ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *phase_depth(PyObject *module, PyObject *Py_UNUSED(unused))
-{
-    return PyLong_FromSize_t(phases_of(module)->depth);
-}
-
-static PyObject *phase_now(PyObject *module, PyObject *Py_UNUSED(unused))
-{
-    return or_none(phases_of(module)->now);
-}
+EXT_FUNCTION(phase_depth, PyLong_FromSize_t(phases_of(self)->depth))
+EXT_FUNCTION(phase_now, Py_NewRef(phases_of(self)->now != NULL ? phases_of(self)->now : Py_None))
 
 static PyObject *phase_annotate(PyObject *module, PyObject *annotate)
 {
@@ -219,12 +207,13 @@ void native_phases_forget(struct native_phases *phases)
     Py_CLEAR(phases->now);
 }
 
+#define OBJECTS(X) X(annotate) X(now) X(make) X(vocabulary)
+#define VISIT(name) Py_VISIT(phases->name);
+#define CLEAR(name) Py_CLEAR(phases->name);
+
 int native_phases_traverse(struct native_phases *phases, visitproc visit, void *arg)
 {
-    Py_VISIT(phases->vocabulary);
-    Py_VISIT(phases->make);
-    Py_VISIT(phases->now);
-    Py_VISIT(phases->annotate);
+    OBJECTS(VISIT)
     for (size_t i = 0; i < phases->depth; i++) {
         Py_VISIT(phases->stack[i].before);
         Py_VISIT(phases->stack[i].annotation);
@@ -242,10 +231,7 @@ void native_phases_clear(struct native_phases *phases)
     PyMem_Free(phases->stack);
     phases->stack = NULL;
     phases->room = 0;
-    Py_CLEAR(phases->annotate);
-    Py_CLEAR(phases->now);
-    Py_CLEAR(phases->make);
-    Py_CLEAR(phases->vocabulary);
+    OBJECTS(CLEAR)
 }
 
 PyMethodDef native_phase_functions[] = {

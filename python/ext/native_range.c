@@ -251,9 +251,8 @@ static int warn_if_dropped(struct native_state *state)
     state->warned_of_range = 1;
     return PyErr_WarnEx(
         PyExc_RuntimeWarning,
-        "marey.range() without 'with' records nothing: write 'with "
-        "marey.range(\"name\"):' around the code, or '@marey.range(\"name\")' above "
-        "a function",
+        "marey.range() without 'with' records nothing: write 'with marey.range(\"name\"):' around "
+        "the code, or '@marey.range(\"name\")' above a function",
         1);
 }
 
@@ -375,8 +374,7 @@ PyDoc_STRVAR(
     "range(name, category=None, color=None, payload=None, domain=None)\n--\n\n"
     "A named stretch of time: `with marey.range(\"forward\"):`, `async with`, or a decorator.\n\n"
     "The same name gives the same object. `@marey.range` without arguments takes the function's "
-    "qualified "
-    "name.\n"
+    "qualified name.\n"
     "Keep what varies out of the name and in the payload (an int, a float or a text). `domain` "
     "names the library that speaks.");
 

@@ -119,15 +119,8 @@ static PyObject *signer_sign(PyObject *object, PyObject *args)
                                                      function, (PyCodeObject *)code, words, n));
 }
 
-static PyObject *signer_texts(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    return PySequence_List(((struct signer *)self)->texts);
-}
-
-static PyObject *signer_widened(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    return PyLong_FromUnsignedLongLong(((struct signer *)self)->widened);
-}
+EXT_FUNCTION(signer_texts, PySequence_List(((struct signer *)self)->texts))
+EXT_FUNCTION(signer_widened, PyLong_FromUnsignedLongLong(((struct signer *)self)->widened))
 
 static PyMethodDef signer_methods[] = {
     {"sign", signer_sign, METH_VARARGS, NULL},

@@ -165,11 +165,9 @@ static PyObject *stopwatch_finish_iter(PyObject *self, PyObject *const *args, Py
     Py_RETURN_NONE;
 }
 
-static PyObject *stopwatch_n_measured(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
-{
-    const int is_on = marey_stopwatch_is_enabled();
-    return PyLong_FromUnsignedLongLong(is_on ? marey_stopwatch_n_measured() : 0);
-}
+EXT_FUNCTION(stopwatch_n_measured,
+             PyLong_FromUnsignedLongLong(marey_stopwatch_is_enabled() ? marey_stopwatch_n_measured()
+                                                                      : 0))
 
 /* ---- the switch ---- */
 
@@ -247,16 +245,8 @@ static PyObject *stopwatch_reset(PyObject *self, PyObject *unused)
     return stopwatch_disable(self, unused);
 }
 
-static PyObject *stopwatch_clear(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
-{
-    marey_stopwatch_reset();
-    Py_RETURN_NONE;
-}
-
-static PyObject *stopwatch_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
-{
-    return PyBool_FromLong(marey_stopwatch_is_enabled());
-}
+EXT_ACTION(stopwatch_clear, marey_stopwatch_reset())
+EXT_PROPERTY(stopwatch_is_enabled, PyBool_FromLong(marey_stopwatch_is_enabled()))
 
 /* ---- what is measured besides time ---- */
 
@@ -375,8 +365,7 @@ static PyMethodDef stopwatch_methods[] = {
      "Switch it on, with no results yet. The first num_warmup_iters iterations are left out; a "
      "report is printed every\nprint_every_n_iters measured ones. gpu=\"sync\", or do_cuda_sync, "
      "waits for the GPU at both ends of a measurement;\ngpu=\"events\" lets the GPU note the "
-     "times, "
-     "and nobody waits. With strict, misuse raises instead of being printed once."},
+     "times, and nobody waits. With strict, misuse raises instead of being printed once."},
     {"disable", stopwatch_disable, METH_NOARGS,
      "disable($self, /)\n--\n\n"
      "Switch it off. Results stay readable; measurements that run are dropped."},

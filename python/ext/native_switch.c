@@ -45,10 +45,7 @@ static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
     Py_RETURN_NONE;
 }
 
-static PyObject *switch_enabled(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(marey_enabled());
-}
+EXT_FUNCTION(switch_enabled, PyBool_FromLong(marey_enabled()))
 
 /* An int in a C int; `missing` is used for an argument that was not given. -1 and an exception otherwise. */
 static int int_of(PyObject *value, int missing, int *out)
@@ -139,10 +136,7 @@ static PyObject *switch_set_experiment(PyObject *Py_UNUSED(module), PyObject *ar
     Py_RETURN_NONE;
 }
 
-static PyObject *switch_recording_path(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return PyUnicode_DecodeFSDefault(marey_recording_path());
-}
+EXT_FUNCTION(switch_recording_path, PyUnicode_DecodeFSDefault(marey_recording_path()))
 
 static PyObject *switch_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
@@ -155,15 +149,8 @@ static PyObject *switch_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
                          "nesting_errors", counts.nesting_errors);
 }
 
-static PyObject *switch_options_help(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return PyUnicode_FromString(marey_options_help());
-}
-
-static PyObject *switch_library_path(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return PyUnicode_DecodeFSDefault(marey_library_path());
-}
+EXT_FUNCTION(switch_options_help, PyUnicode_FromString(marey_options_help()))
+EXT_FUNCTION(switch_library_path, PyUnicode_DecodeFSDefault(marey_library_path()))
 
 PyMethodDef native_switch_functions[] = {
     {"start", switch_start, METH_VARARGS, NULL},

@@ -89,10 +89,7 @@ static PyObject *wrapper_repr(PyObject *self)
 }
 
 /* Pickled as functions are: by module and qualified name, which lead back to this very object. */
-static PyObject *wrapper_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    return PyObject_GetAttrString(self, "__qualname__");
-}
+EXT_FUNCTION(wrapper_reduce, PyObject_GetAttrString(self, "__qualname__"))
 
 static int wrapper_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -194,9 +191,8 @@ static PyObject *wrap_function(struct native_range *range, PyObject *function)
         return wrap_plain(range, function);
     if (is_measurement(range) && (flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))) {
         PyErr_SetString(PyExc_TypeError,
-                        "tasks that take turns on a thread cannot be measured as a "
-                        "whole; decorate with marey.range, "
-                        "or measure what lies between two awaits");
+                        "tasks that take turns on a thread cannot be measured as a whole; decorate "
+                        "with marey.range, or measure what lies between two awaits");
         return NULL;
     }
     return ext_call("marey._resume", by, "OO", (PyObject *)range, function);

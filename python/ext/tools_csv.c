@@ -58,8 +58,7 @@ static int read_columns(PyObject *described, struct marey_column *columns, size_
 static int put_text(marey_table *table, PyObject *value)
 {
     /* As text is everywhere in the package: lone surrogates pass, and become U+FFFD in the file. */
-    PyObject *bytes =
-        PyUnicode_Check(value) ? PyUnicode_AsEncodedString(value, "utf-8", "surrogatepass") : NULL;
+    PyObject *bytes = PyUnicode_Check(value) ? ext_bytes(value) : NULL;
     if (bytes == NULL) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "a column of text holds str");

@@ -75,44 +75,26 @@ static void dumped_finalize(PyObject *object)
     PyMem_Free(self->shape);
 }
 
-static PyObject *dumped_dtype(PyObject *object, void *Py_UNUSED(unused))
-{
-    return PyUnicode_FromString(marey_dtype_name(((struct dumped *)object)->tensor.dtype));
-}
+EXT_PROPERTY(dumped_dtype,
+             PyUnicode_FromString(marey_dtype_name(((struct dumped *)self)->tensor.dtype)))
 
-/* A list of `n` items, each made by `make`. */
-static PyObject *list_of(size_t n, PyObject *(*make)(const void *ctx, size_t i), const void *ctx)
+static PyObject *as_tuple(PyObject *list)
 {
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < n; i++)
-        list = ext_append(list, make(ctx, i));
-    return list;
-}
-
-/* The same as a tuple. */
-static PyObject *tuple_of(size_t n, PyObject *(*make)(const void *ctx, size_t i), const void *ctx)
-{
-    PyObject *list = list_of(n, make, ctx);
     PyObject *tuple = list != NULL ? PyList_AsTuple(list) : NULL;
     Py_XDECREF(list);
     return tuple;
 }
 
-static PyObject *make_size(const void *sizes, size_t i)
-{
-    return PyLong_FromLongLong(((const int64_t *)sizes)[i]);
-}
-
 static PyObject *sizes_tuple(const int64_t *sizes, uint32_t rank)
 {
-    return tuple_of(rank, make_size, sizes);
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list != NULL && i < rank; i++)
+        list = ext_append(list, PyLong_FromLongLong(sizes[i]));
+    return as_tuple(list);
 }
 
-static PyObject *dumped_shape(PyObject *object, void *Py_UNUSED(unused))
-{
-    const struct dumped *self = (struct dumped *)object;
-    return sizes_tuple(self->tensor.sizes, self->tensor.rank);
-}
+EXT_PROPERTY(dumped_shape, sizes_tuple(((struct dumped *)self)->tensor.sizes,
+                                       ((struct dumped *)self)->tensor.rank))
 
 /* text(i): one element as the shortest text that reads back to it */
 static PyObject *dumped_text(PyObject *object, PyObject *number)
@@ -249,11 +231,13 @@ static PyObject *dumps_step(PyObject *object, PyObject *args)
 
 /* ---- values ---- */
 
-static PyObject *make_part(const void *parts, size_t i)
+static PyObject *path_tuple(const struct marey_dump_part *parts, size_t n)
 {
-    const struct marey_dump_part *part = (const struct marey_dump_part *)parts + i;
-    return part->key != NULL ? tools_text(part->key, part->key_len)
-                             : PyLong_FromUnsignedLongLong(part->index);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < n; i++)
+        list = ext_append(list, parts[i].key != NULL ? tools_text(parts[i].key, parts[i].key_len)
+                                                     : PyLong_FromUnsignedLongLong(parts[i].index));
+    return as_tuple(list);
 }
 
 static PyObject *hex(const struct marey_digest *digest)
@@ -289,22 +273,19 @@ static PyObject *stats_dict(const struct marey_tensor_stats *stats)
         stats->mean, "std", stats->std, "l2", stats->l2, "histogram", histogram);
 }
 
-static PyObject *make_file(const void *files, size_t i)
+static PyObject *value_dict(const struct marey_dumped_value *value)
 {
-    return PyUnicode_DecodeFSDefault(((const char *const *)files)[i]);
-}
-
-static PyObject *make_value(const void *values, size_t i)
-{
-    const struct marey_dumped_value *value = (const struct marey_dumped_value *)values + i;
     static const char *const kinds[] = {"tensor", "text", "literal", "dict", "list", "bytes"};
     static const char *const types[] = {"container", "json",   "binary", "image_rgb",  "image_bgr",
                                         "image_i",   "pickle", "npy",    "safetensors"};
     const int is_tensor = value->dtype != MAREY_DTYPE_NONE;
+    PyObject *files = PyList_New(0);
+    for (size_t i = 0; files != NULL && i < value->n_files; i++)
+        files = ext_append(files, PyUnicode_DecodeFSDefault(value->files[i]));
     return Py_BuildValue(
         "{sssNsNsKsssNsssNsNsNsKsNsNsNsNsNsNsN}", "tree",
         value->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors", "path",
-        tuple_of(value->n_parts, make_part, value->parts), "name",
+        path_tuple(value->parts, value->n_parts), "name",
         tools_text(value->name, strlen(value->name)), "seq", (unsigned long long)value->seq, "kind",
         kinds[value->kind], "text", tools_text(value->text, value->text_len), "type",
         types[value->type], "dtype", text_or_none(is_tensor ? marey_dtype_name(value->dtype) : NULL),
@@ -313,8 +294,7 @@ static PyObject *make_value(const void *values, size_t i)
         "bytes", (unsigned long long)value->n_bytes, "has_data",
         PyBool_FromLong(value->has_data != 0), "phase", text_or_none(value->phase), "source",
         text_or_none(value->source), "digest", hex(value->digest), "stats",
-        stats_dict(value->stats), "missing", text_or_none(value->missing), "files",
-        list_of(value->n_files, make_file, value->files));
+        stats_dict(value->stats), "missing", text_or_none(value->missing), "files", files);
 }
 
 /* values(i): a dictionary for each value of step i, in their order */
@@ -328,7 +308,10 @@ static PyObject *dumps_values(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "n:values", &i) || enter(object) < 0)
         return NULL;
     EXT_UNLOCKED(status = marey_dumps_values(self->opened, (size_t)i, &values, &n));
-    return leave(object, status) == 0 ? list_of(n, make_value, values) : NULL;
+    PyObject *list = leave(object, status) == 0 ? PyList_New(0) : NULL;
+    for (size_t k = 0; list != NULL && k < n; k++)
+        list = ext_append(list, value_dict(&values[k]));
+    return list;
 }
 
 /* get(i, v): the numbers of value v of step i */
@@ -370,15 +353,13 @@ static PyObject *dumps_release(PyObject *object, PyObject *args)
     return PyBool_FromLong(is_free);
 }
 
-static PyObject *make_note(const void *dumps, size_t i)
-{
-    return text_or_none(marey_dumps_note(dumps, i));
-}
-
 static PyObject *dumps_notes(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     const marey_dumps *const opened = ((struct dumps *)object)->opened;
-    return list_of(marey_dumps_n_notes(opened), make_note, opened);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < marey_dumps_n_notes(opened); i++)
+        list = ext_append(list, text_or_none(marey_dumps_note(opened, i)));
+    return list;
 }
 
 static PyMethodDef dumps_methods[] = {

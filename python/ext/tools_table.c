@@ -92,10 +92,7 @@ static PyObject *table_columns(PyObject *self, void *Py_UNUSED(closure))
     return columns;
 }
 
-static PyObject *table_name(PyObject *self, void *Py_UNUSED(closure))
-{
-    return PyUnicode_FromString(marey_table_name(table_of(self)));
-}
+EXT_PROPERTY(table_name, PyUnicode_FromString(marey_table_name(table_of(self))))
 
 static PyObject *cell_object(enum marey_type type, const struct marey_cell *cell)
 {

@@ -1,10 +1,10 @@
 /*
  * torch_abi.h: what the extension knows of PyTorch, which runs a callback at the begin and at the end of each operator.
  *
- *     torch_library.c    PyTorch's functions, found by their names in the library that the process has
  *     torch_layout.c     where an operator's inputs and the sizes of a tensor lie, learned from operators of known shapes
  *     torch_observer.c   the callbacks: operators as ranges of the recording
- *     native_torch.c     all of it for Python; marey/_operators.py makes it comfortable
+ *     native_torch.c     PyTorch's functions, found by their names in the library that the process has; all of it for
+ *                        Python; marey/_operators.py makes it comfortable
  *
  * These are C++ interfaces, which PyTorch has kept since 1.13. Nothing is taken for granted but the few declarations
  * below; fields of objects are looked for, through reads that cannot fault, and are used only where known values were
@@ -47,8 +47,8 @@ struct torch_api {
 };
 extern struct torch_api torch_api; /* filled once, under the GIL */
 
-/* Find the functions in the library at `path`, which is loaded already. NULL, or a sentence. */
-const char *torch_library_open(const char *path);
+/* Put the address of a symbol of a library into `place`. False: it has none of that name. */
+bool torch_find(void *library, const char *name, void *place);
 
 /* Where things lie, in words of 8 bytes; 0: not known. */
 struct torch_layout {

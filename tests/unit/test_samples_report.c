@@ -592,7 +592,7 @@ static void damage_is_told_and_the_rest_is_kept(void **state)
     samples_write(m);
     put_rounds(m, &at, 30, t, b, ON, 0);
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", marey__samples_log_path(m->log));
+    snprintf(path, sizeof path, "%s", m->log->file.path);
     samples_end(m, "stop");
     const int fd = open(path, O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0 && pwrite(fd, "xxxx", 4, (off_t)first + 60) == 4);

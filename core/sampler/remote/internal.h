@@ -318,9 +318,6 @@ bool marey__remote_layout_fixed(uint32_t version, struct marey__remote_layout *o
 /* The layout of a Python that describes itself (3.13 and later). */
 MAREY_WARN_UNUSED marey_status marey__remote_layout_described(struct marey__remote *remote,
                                                               struct marey__remote_layout *out);
-/* Find a layout for what was found and hold it against the process. */
-MAREY_WARN_UNUSED marey_status marey__remote_layout_choose(struct marey__remote *remote,
-                                                           uint32_t version);
 
 /* ---- code objects: remote_code.c; lines: remote_lines.c ---- */
 

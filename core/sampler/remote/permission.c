@@ -79,8 +79,7 @@ void marey__permission_explain(const struct marey__permission *p, char *out, siz
     if (p->yama == 3)
         snprintf(out, size,
                  "kernel.yama.ptrace_scope is 3 here: no process may be read until the machine is "
-                 "started with another "
-                 "value in /etc/sysctl.d");
+                 "started with another value in /etc/sysctl.d");
     else if (p->is_other_user_namespace)
         snprintf(out, size,
                  "process %d lives in another user namespace, as in a rootless container: type "
@@ -104,16 +103,13 @@ void marey__permission_explain(const struct marey__permission *p, char *out, siz
     else if (!may_trace && p->yama == 1 && !p->is_descendant)
         snprintf(out, size,
                  "kernel.yama.ptrace_scope is 1 here and process %d was not started by marey: type "
-                 "`sudo marey %s %d`, "
-                 "or `sudo sysctl kernel.yama.ptrace_scope=0`, or call marey.allow_attach() in the "
-                 "program, or start it by "
-                 "`marey run --sample`",
+                 "`sudo marey %s %d`, or `sudo sysctl kernel.yama.ptrace_scope=0`, or call "
+                 "marey.allow_attach() in the program, or start it by `marey run --sample`",
                  pid, command, pid);
     else if (!may_trace && p->is_undumpable)
         snprintf(out, size,
                  "process %d runs a program that may not be looked into (setuid, with "
-                 "capabilities, or by "
-                 "prctl(PR_SET_DUMPABLE, 0)): type `sudo marey %s %d`",
+                 "capabilities, or by prctl(PR_SET_DUMPABLE, 0)): type `sudo marey %s %d`",
                  pid, command, pid);
     else if (!may_trace && (p->own_uid == 0 || (p->capabilities & ~p->own_capabilities) != 0))
         snprintf(out, size,

@@ -46,7 +46,8 @@ marey_status marey__remote_fail_too_old(const struct marey__remote *remote, uint
                        (int)remote->process.pid, version >> 24, version >> 16 & 255);
 }
 
-marey_status marey__remote_layout_choose(struct marey__remote *remote, uint32_t version)
+/* Find a layout for what was found and hold it against the process. */
+static marey_status choose_layout(struct marey__remote *remote, uint32_t version)
 {
     if (!marey__remote_layout_fixed(version, &remote->layout)) {
         if (version != 0 && version < MAREY__REMOTE_OLDEST)
@@ -111,7 +112,7 @@ static marey_status try_once(struct marey__remote *remote, const struct marey__r
         marey__remote_codes_fini(&remote->codes);
     }
     MAREY_TRY(marey__remote_find(remote, &remote->found));
-    return marey__remote_layout_choose(remote, remote->found.version);
+    return choose_layout(remote, remote->found.version);
 }
 
 /* Milliseconds since the process began; programs that are this young may not be what they will be. */
@@ -159,7 +160,7 @@ marey_status marey__remote_open_image(const struct marey__remote_memory *memory,
     remote->memory = *memory;
     remote->process.rank = remote->process.worker = -1;
     remote->found = (struct marey__remote_found){.runtime = runtime, .version = version};
-    const marey_status status = marey__remote_layout_choose(remote, version);
+    const marey_status status = choose_layout(remote, version);
     if (status != MAREY_OK) {
         marey__remote_close(remote);
         return status;

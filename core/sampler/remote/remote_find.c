@@ -179,8 +179,7 @@ marey_status marey__remote_find(struct marey__remote *remote, struct marey__remo
     return is_found ? MAREY_OK
                     : marey__fail(MAREY_EUNAVAILABLE,
                                   "process %d (%s) is not a Python that marey can find: neither a "
-                                  "file that it has "
-                                  "mapped nor its memory shows a _PyRuntime",
+                                  "file that it has mapped nor its memory shows a _PyRuntime",
                                   (int)remote->process.pid, remote->process.command);
 }
 

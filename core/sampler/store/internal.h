@@ -97,8 +97,7 @@ marey_status marey__samples_log_round(struct marey__samples_log *log,
                                       const struct marey_samples_round *round);
 /* Write what there is, when it is a second old or a megabyte long. To be called now and then, also without rounds. */
 marey_status marey__samples_log_tick(struct marey__samples_log *log);
-/* The path of its file, and its bytes so far. */
-const char *marey__samples_log_path(const struct marey__samples_log *log);
+/* Its bytes so far. */
 uint64_t marey__samples_log_size(struct marey__samples_log *log);
 /* Write the rest and how it ended ("stop", "exit"). Frees it, also when that fails. Takes NULL. */
 marey_status marey__samples_log_close(struct marey__samples_log *log, const char *how);

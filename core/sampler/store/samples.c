@@ -220,30 +220,16 @@ struct marey_samples_counts marey_samples_get_counts(const marey_samples *s, uin
 
 /* ---- looking ---- */
 
-uint32_t marey_samples_n_processes(const marey_samples *s)
-{
-    return (uint32_t)s->n_processes;
-}
-
-uint32_t marey_samples_n_threads(const marey_samples *s)
-{
-    return (uint32_t)s->n_threads;
-}
-
-uint32_t marey_samples_n_functions(const marey_samples *s)
-{
-    return (uint32_t)s->n_functions;
-}
-
-uint32_t marey_samples_n_locations(const marey_samples *s)
-{
-    return (uint32_t)s->n_locations;
-}
-
-uint32_t marey_samples_n_stacks(const marey_samples *s)
-{
-    return (uint32_t)s->n_stacks;
-}
+#define N_OF(things)                                                                               \
+    uint32_t marey_samples_n_##things(const marey_samples *s)                                      \
+    {                                                                                              \
+        return (uint32_t)s->n_##things;                                                            \
+    }
+N_OF(processes)
+N_OF(threads)
+N_OF(functions)
+N_OF(locations)
+N_OF(stacks)
 
 const struct marey_samples_process *marey_samples_get_process(const marey_samples *s, uint32_t process)
 {

@@ -561,11 +561,6 @@ marey_status marey__samples_log_tick(struct marey__samples_log *log)
 
 /* ---- the rest ---- */
 
-const char *marey__samples_log_path(const struct marey__samples_log *log)
-{
-    return log->file.path;
-}
-
 uint64_t marey__samples_log_size(struct marey__samples_log *log)
 {
     return marey__log_size(&log->file);

@@ -330,7 +330,6 @@ bool marey__program_start(const struct marey__program *program, uint64_t address
 /* The number of the rule for `address`, 0 for none. `*has_asked`: libdw had to be. */
 uint32_t marey__program_rule(struct marey__unwind_files *files, struct marey__program *program,
                              uint64_t address, bool *has_asked);
-void marey__program_destroy(struct marey__program *program);
 /* Unmap bytes of a file, or free those that were allocated. */
 void marey__program_free(void *bytes, size_t len, bool is_mapped);
 
@@ -352,10 +351,6 @@ void marey__native_clean(const char *text, size_t len, char *to, size_t cap);
 void marey__demangle(const char *name, char *to, size_t cap);
 /* What kind of function it is. `is_outermost`: a thread or a program begins with it. */
 enum marey__native_role marey__native_role(const char *name, bool *is_outermost);
-/* A symbol in one allocation, its name copied; NULL without memory. */
-struct marey__native_symbol *marey__native_symbol_make(const char *name,
-                                                       const struct marey__program *program,
-                                                       uint64_t address, bool *is_outermost);
 extern const struct marey__native_symbol marey__native_unknown;
 
 /* ---- a process ---- */

@@ -15,9 +15,10 @@ struct made {
     char name[];
 };
 
-struct marey__native_symbol *marey__native_symbol_make(const char *name,
-                                                       const struct marey__program *program,
-                                                       uint64_t address, bool *is_outermost)
+/* A symbol in one allocation, its name copied; NULL without memory. */
+static struct marey__native_symbol *make_symbol(const char *name,
+                                                const struct marey__program *program,
+                                                uint64_t address, bool *is_outermost)
 {
     const size_t len = strlen(name);
     struct made *const made = marey__alloc(sizeof *made + len + 1);
@@ -108,8 +109,7 @@ const struct marey__program_function *marey__program_name(struct marey__program 
                      sizeof function))
         return NULL;
     describe(program, address, &function, name, sizeof name);
-    function.symbol =
-        marey__native_symbol_make(name, program, function.begin, &function.is_outermost);
+    function.symbol = make_symbol(name, program, function.begin, &function.is_outermost);
     if (function.symbol == NULL)
         return NULL;
     insert(program->functions, &program->n_functions, at, &function);
@@ -142,7 +142,7 @@ static void take_line(struct marey__unwind *unwind, const char *line, size_t len
         return;
     struct marey__program_function function = {.begin = begin, .end = begin + size};
     marey__demangle(text + used, name, sizeof name);
-    function.symbol = marey__native_symbol_make(name, NULL, begin, &function.is_outermost);
+    function.symbol = make_symbol(name, NULL, begin, &function.is_outermost);
     if (function.symbol == NULL)
         return;
     insert(unwind->jit, &unwind->n_jit, at, &function);

@@ -17,19 +17,6 @@ marey_status marey__unwind_files_create(struct marey__unwind_files **out)
     return MAREY_OK;
 }
 
-void marey__unwind_files_destroy(struct marey__unwind_files *files)
-{
-    if (files == NULL)
-        return;
-    while (files->first != NULL) {
-        struct marey__program *const program = files->first;
-        files->first = program->next;
-        marey__program_destroy(program);
-    }
-    marey__cfi_rules_fini(&files->rules);
-    marey__free(files);
-}
-
 void marey__program_free(void *bytes, size_t len, bool is_mapped)
 {
     if (is_mapped)
@@ -38,7 +25,7 @@ void marey__program_free(void *bytes, size_t len, bool is_mapped)
         marey__free(bytes);
 }
 
-void marey__program_destroy(struct marey__program *program)
+static void destroy(struct marey__program *program)
 {
     marey__cfi_close(program->cfi);
     for (size_t i = 0; i < program->n_functions; i++)
@@ -52,6 +39,19 @@ void marey__program_destroy(struct marey__program *program)
     marey__program_free(program->bytes, program->len, program->is_mapped);
     marey__program_free(program->cfi_bytes, program->len, program->is_mapped);
     MAREY__FREE_ALL(program->path, program);
+}
+
+void marey__unwind_files_destroy(struct marey__unwind_files *files)
+{
+    if (files == NULL)
+        return;
+    while (files->first != NULL) {
+        struct marey__program *const program = files->first;
+        files->first = program->next;
+        destroy(program);
+    }
+    marey__cfi_rules_fini(&files->rules);
+    marey__free(files);
 }
 
 /* ---- what a file says of itself ---- */
@@ -162,7 +162,7 @@ static struct marey__program *add(struct marey__unwind_files *files,
     *program = *made;
     program->path = marey__strndup(path, strlen(path));
     if (program->path == NULL || !describe(program)) {
-        marey__program_destroy(program);
+        destroy(program);
         return NULL;
     }
     program->base = marey__base_name(program->path);

@@ -41,77 +41,61 @@
 #define ENUMERATOR(code, name, text) name = code,
 enum { CALLS(ENUMERATOR) OTHER = 255 }; /* OTHER: the system call's number in the upper half */
 
+/* System calls by code; whether their first argument is a descriptor. */
 static const struct call {
-    int number;
     uint8_t code;
-    bool has_descriptor; /* its first argument */
+    bool has_descriptor;
+    uint8_t n;
+    int16_t numbers[5];
 } calls[] = {
-    {SYS_futex, FUTEX, false},
-    {SYS_ppoll, POLL, false},
-    {SYS_pselect6, SELECT, false},
-    {SYS_epoll_pwait, EPOLL, false},
-    {SYS_nanosleep, SLEEP, false},
-    {SYS_clock_nanosleep, SLEEP, false},
-    {SYS_read, READ, true},
-    {SYS_pread64, READ, true},
-    {SYS_readv, READ, true},
-    {SYS_preadv, READ, true},
-    {SYS_write, WRITE, true},
-    {SYS_pwrite64, WRITE, true},
-    {SYS_writev, WRITE, true},
-    {SYS_pwritev, WRITE, true},
-    {SYS_recvfrom, RECEIVE, true},
-    {SYS_recvmsg, RECEIVE, true},
-    {SYS_recvmmsg, RECEIVE, true},
-    {SYS_sendto, SEND, true},
-    {SYS_sendmsg, SEND, true},
-    {SYS_sendmmsg, SEND, true},
-    {SYS_sendfile, SEND, true},
-    {SYS_accept, ACCEPT, true},
-    {SYS_accept4, ACCEPT, true},
-    {SYS_connect, CONNECT, true},
-    {SYS_ioctl, IOCTL, true},
-    {SYS_wait4, CHILD, false},
-    {SYS_waitid, CHILD, false},
-    {SYS_fsync, SYNC, true},
-    {SYS_fdatasync, SYNC, true},
-    {SYS_msync, SYNC, false},
-    {SYS_openat, OPEN, false},
-    {SYS_getdents64, FILES, true},
-    {SYS_fstat, FILES, true},
-    {SYS_close, FILES, true},
-    {SYS_unlinkat, FILES, false},
-    {SYS_flock, LOCK, true},
-    {SYS_rt_sigtimedwait, SIGNAL, false},
-    {SYS_rt_sigsuspend, SIGNAL, false},
-    {SYS_semtimedop, SEMAPHORE, false},
-    {SYS_semop, SEMAPHORE, false},
-    {SYS_io_uring_enter, URING, false},
-    {SYS_io_getevents, URING, false},
-    {SYS_mmap, MAPPING, false},
-    {SYS_munmap, MAPPING, false},
-    {SYS_mprotect, MAPPING, false},
-    {SYS_madvise, MAPPING, false},
-    {SYS_copy_file_range, COPY, true},
-    {SYS_splice, COPY, true},
-    {SYS_restart_syscall, RESTARTED, false}, /* a sleep, poll or futex with a timeout, after a stop */
-#ifdef SYS_poll                              /* older names that newer processors do not have */
-    {SYS_poll, POLL, false},
-    {SYS_select, SELECT, false},
-    {SYS_epoll_wait, EPOLL, false},
-    {SYS_pause, SIGNAL, false},
-    {SYS_open, OPEN, false},
-    {SYS_stat, FILES, false},
-    {SYS_unlink, FILES, false},
+#define CALL(code, has_descriptor, ...)                                                            \
+    {                                                                                              \
+        code, has_descriptor, sizeof((int[]){__VA_ARGS__}) / sizeof(int),                          \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+    CALL(FUTEX, false, SYS_futex),
+    CALL(POLL, false, SYS_ppoll),
+    CALL(SELECT, false, SYS_pselect6),
+    CALL(EPOLL, false, SYS_epoll_pwait),
+    CALL(SLEEP, false, SYS_nanosleep, SYS_clock_nanosleep),
+    CALL(READ, true, SYS_read, SYS_pread64, SYS_readv, SYS_preadv),
+    CALL(WRITE, true, SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev),
+    CALL(RECEIVE, true, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg),
+    CALL(SEND, true, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_sendfile),
+    CALL(ACCEPT, true, SYS_accept, SYS_accept4),
+    CALL(CONNECT, true, SYS_connect),
+    CALL(IOCTL, true, SYS_ioctl),
+    CALL(CHILD, false, SYS_wait4, SYS_waitid),
+    CALL(SYNC, true, SYS_fsync, SYS_fdatasync),
+    CALL(SYNC, false, SYS_msync),
+    CALL(OPEN, false, SYS_openat),
+    CALL(FILES, true, SYS_getdents64, SYS_fstat, SYS_close),
+    CALL(FILES, false, SYS_unlinkat),
+    CALL(LOCK, true, SYS_flock),
+    CALL(SIGNAL, false, SYS_rt_sigtimedwait, SYS_rt_sigsuspend),
+    CALL(SEMAPHORE, false, SYS_semtimedop, SYS_semop),
+    CALL(URING, false, SYS_io_uring_enter, SYS_io_getevents),
+    CALL(MAPPING, false, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise),
+    CALL(COPY, true, SYS_copy_file_range, SYS_splice),
+    CALL(RESTARTED, false, SYS_restart_syscall), /* a sleep, poll or futex with a timeout, after a stop */
+#ifdef SYS_poll                                  /* older names that newer processors do not have */
+    CALL(POLL, false, SYS_poll),
+    CALL(SELECT, false, SYS_select),
+    CALL(EPOLL, false, SYS_epoll_wait),
+    CALL(SIGNAL, false, SYS_pause),
+    CALL(OPEN, false, SYS_open),
+    CALL(FILES, false, SYS_stat, SYS_unlink),
 #endif
 #ifdef SYS_epoll_pwait2
-    {SYS_epoll_pwait2, EPOLL, false},
+    CALL(EPOLL, false, SYS_epoll_pwait2),
 #endif
 #ifdef SYS_futex_waitv
-    {SYS_futex_waitv, FUTEX, false},
+    CALL(FUTEX, false, SYS_futex_waitv),
 #endif
 #ifdef SYS_newfstatat
-    {SYS_newfstatat, FILES, false},
+    CALL(FILES, false, SYS_newfstatat),
 #endif
 };
 
@@ -177,8 +161,9 @@ static const struct call *call_of(const char *text, uint64_t *number)
     if (!marey__parse_number(text, strlen(text), number))
         return NULL;
     for (size_t i = 0; i < MAREY__COUNT_OF(calls); i++)
-        if (*number == (uint64_t)calls[i].number)
-            return &calls[i];
+        for (size_t k = 0; k < calls[i].n; k++)
+            if (*number == (uint64_t)calls[i].numbers[k])
+                return &calls[i];
     return NULL;
 }
 
