@@ -74,14 +74,15 @@ static void print_time(const struct watch *watch, FILE *out)
 
 static int report_stall(const struct watch *watch)
 {
-    FILE *out = given.output != NULL ? fopen(given.output, "a") : stdout;
-    if (out == NULL)
+    FILE *const file = given.output != NULL ? fopen(given.output, "a") : NULL;
+    if (given.output != NULL && file == NULL)
         return cli_fail("cannot write %s: %s", given.output, strerror(errno));
+    FILE *const out = file != NULL ? file : stdout;
     print_time(watch, out);
     const marey_status status = print_stacks(watch, out);
     const bool is_written = fputc('\n', out) != EOF && fflush(out) == 0;
-    if (out != stdout)
-        fclose(out);
+    if (file != NULL)
+        fclose(file);
     if (status != MAREY_OK)
         return cli_fail("%s", marey_last_error());
     if (!is_written)

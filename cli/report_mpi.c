@@ -50,7 +50,7 @@ static bool add_log(struct list *list, const char *folder, const char *name, uin
     struct stat st;
     if (list->n == list->cap) {
         const size_t cap = list->cap * 2 + 64;
-        struct log *longer = realloc(list->logs, cap * sizeof *longer);
+        struct log *longer = reallocarray(list->logs, cap, sizeof *longer);
         if (longer == NULL)
             return false;
         list->logs = longer;
@@ -107,8 +107,9 @@ static char *make_share(const struct list *list, size_t from, size_t to, uint32_
     share[0] = SHARED;
     for (uint32_t r = 0; r < n_recordings; r++) {
         for (; from < to && list->logs[from].recording == r; from++) {
-            strcpy(share + at, list->logs[from].name);
-            at += strlen(share + at) + 1;
+            const size_t n = strlen(list->logs[from].name) + 1;
+            memcpy(share + at, list->logs[from].name, n);
+            at += n;
         }
         at++;
     }

@@ -146,7 +146,7 @@ static void add_setting(struct cli_command *command, const struct marey_setting 
 static const struct marey_setting *find_setting(const struct marey_analysis *analysis,
                                                 const char *name)
 {
-    for (size_t i = 0; i < analysis->n_settings; i++)
+    for (size_t i = 0; analysis != NULL && i < analysis->n_settings; i++)
         if (strcmp(analysis->settings[i].name, name) == 0)
             return &analysis->settings[i];
     return NULL;
@@ -231,6 +231,8 @@ void report_options_prepend(struct cli_command *command, const char *name)
 
 static bool takes(const struct marey_analysis *analysis, const char *name)
 {
+    if (analysis == NULL)
+        return false;
     for (size_t i = 0; strcmp(name, "by") == 0 && i < analysis->n_tables; i++)
         if (analysis->tables[i].by != NULL)
             return true;
@@ -343,6 +345,8 @@ bool report_options_turn_on(const char *analysis, struct report_choice *choice)
 static bool collect(struct settings *to, const struct marey_analysis *analysis)
 {
     to->n = 0;
+    if (analysis == NULL)
+        return false;
     for (size_t i = 0; i < n_given; i++) {
         if (given[i].value != NULL && takes(analysis, given[i].name) &&
             !add_given(to, given[i].name, given[i].value))

@@ -85,7 +85,7 @@ static bool put_table(const struct top_screen *screen, uint32_t columns, uint32_
         end = strchr(end, '\n');
         end += end != NULL;
     }
-    if (is_fine)
+    if (is_fine && text != NULL)
         fwrite(text, 1, end != NULL ? (size_t)(end - text) : len, out);
     free(text);
     return is_fine;

@@ -63,9 +63,14 @@ static inline void given(void *block)
 
 /* ---- the functions ---- */
 
-MAREY_API void *malloc(size_t bytes)
+static inline __attribute__((always_inline)) void *allocated(size_t bytes)
 {
     return MAREY_LIKELY(has_next()) ? taken(next.malloc(bytes), bytes) : early_take(bytes);
+}
+
+MAREY_API void *malloc(size_t bytes)
+{
+    return allocated(bytes);
 }
 
 MAREY_API void *calloc(size_t n, size_t bytes)
@@ -89,7 +94,7 @@ static inline __attribute__((always_inline)) void *resized(void *block, size_t b
 {
     const size_t early_bytes = block != NULL ? early_size(block) : 0;
     if (MAREY_UNLIKELY(early_bytes != 0 || !has_next())) {
-        void *const moved = malloc(bytes);
+        void *const moved = allocated(bytes);
         if (moved != NULL && early_bytes != 0)
             memcpy(moved, block, bytes < early_bytes ? bytes : early_bytes);
         return moved;

@@ -64,13 +64,13 @@ static struct inject_memory *create(void)
 /* Place for twice as many; one is kept for `beyond`. False at the limit or without memory. */
 static bool grow(struct inject_thread *self)
 {
-    struct inject_memory *const memory = self->memory != NULL ? self->memory : create();
-    if (memory == NULL)
+    if (self->memory == NULL && create() == NULL)
         return false;
+    struct inject_memory *const memory = self->memory;
     const size_t n = memory->entries != NULL ? (size_t)(self->top - memory->entries) : 0;
     const size_t cap = n > 0 ? (size_t)(self->limit - memory->entries) * 2 + 1 : FIRST_ENTRIES;
     struct inject_entry *const entries =
-        cap <= MAX_ENTRIES ? realloc(memory->entries, cap * sizeof *entries) : NULL;
+        cap <= MAX_ENTRIES ? reallocarray(memory->entries, cap, sizeof *entries) : NULL;
     if (entries == NULL)
         return false;
     memory->entries = entries;

@@ -120,7 +120,7 @@ static int elements_of(PyObject *options, const char *key, Py_ssize_t least, siz
         rc = -1;
     }
     *n = rc == 0 ? *n : 0;
-    for (size_t i = 0; i < *n; i++)
+    for (size_t i = 0; rows != NULL && i < *n; i++)
         fill((char *)*out + i * size, rows + i * (size_t)(least + 2));
     PyMem_Free(rows);
     return rc;

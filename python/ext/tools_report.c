@@ -140,7 +140,7 @@ static PyObject *report_files(PyObject *module, PyObject *args)
         return NULL;
     int is_done = 1;
     for (size_t i = 0; is_done && i < 4; i++)
-        if (tuples[i] != NULL && (i < 2 || PyTuple_GET_SIZE(tuples[i]) != 0))
+        if (i < 2 || (tuples[i] != NULL && PyTuple_GET_SIZE(tuples[i]) != 0))
             is_done = (lists[i] = tools_settings(tuples[i])) != NULL;
     if (is_done) {
         const struct marey_report_options options = {

@@ -192,7 +192,7 @@ static const char *measured_thing(const marey_table *points)
 {
     const char *measure =
         marey_table_n_rows(points) != 0 ? marey__cell_of(points, 0, "measure").as.text : NULL;
-    for (size_t row = 1; row < marey_table_n_rows(points); row++)
+    for (size_t row = 1; measure != NULL && row < marey_table_n_rows(points); row++)
         if (strcmp(marey__cell_of(points, row, "measure").as.text, measure) != 0)
             return "an epoch or step";
     return measure == NULL                 ? "an epoch or step"

@@ -101,7 +101,9 @@ bool marey__scaling_steps_merge(struct marey__scaling_steps *steps,
         const bool takes_a = a != NULL && (b == NULL || a->key <= b->key),
                    takes_b = b != NULL && (a == NULL || b->key <= a->key);
         struct marey__scaling_step *to = &sum.list[sum.n++];
-        *to = takes_a ? *a : *b;
+        const struct marey__scaling_step *const from = takes_a ? a : b;
+        MAREY_ASSERT(from != NULL);
+        *to = *from;
         if (takes_a && takes_b) {
             to->s = fmax(a->s, b->s);
             to->samples += b->samples;

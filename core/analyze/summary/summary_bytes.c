@@ -172,7 +172,7 @@ static void page(struct archive *a, uint64_t **page)
         *page = marey__calloc(MAREY__SKETCH_PAGE, sizeof **page);
         a->has_no_memory |= *page == NULL;
     }
-    for (uint32_t b = 0; n != 0 && !has_failed(a); n--, b++) {
+    for (uint32_t b = 0; n != 0 && *page != NULL && !has_failed(a); n--, b++) {
         while (!reads(a) && (*page)[b] == 0)
             b++;
         number(a, &b, MAREY__SKETCH_PAGE);
@@ -390,8 +390,10 @@ static void pack_lists(struct archive *a)
 
 static void process(struct archive *a, struct marey_process *read, const struct marey_process *written)
 {
-    struct marey_process copy = !reads(a) ? *written : (struct marey_process){0};
-    PACK_FIELDS(a, reads(a) ? read : &copy, process_fields);
+    struct marey_process copy = {0};
+    if (written != NULL)
+        copy = *written;
+    PACK_FIELDS(a, read != NULL ? read : &copy, process_fields);
 }
 
 /* Rows of a lane follow one another; the first of them has the lane. */
@@ -400,12 +402,13 @@ static void row_lane(struct archive *a, const struct marey_lane_info **lane)
     bool is_next = !reads(a) && *lane != a->last_lane;
     flag(a, &is_next);
     if (is_next && !has_failed(a)) {
-        struct marey_lane_info copy = !reads(a) ? **lane : (struct marey_lane_info){0};
-        struct marey_lane_info *read = reads(a) ? keep_block(a->lender, 1, sizeof *read) : &copy;
-        a->has_no_memory |= read == NULL;
-        if (read != NULL)
-            PACK_FIELDS(a, read, lane_fields);
-        a->last_lane = reads(a) ? read : *lane;
+        struct marey_lane_info written = {0}, *read = NULL;
+        if (!reads(a))
+            written = **lane;
+        else if ((read = keep_block(a->lender, 1, sizeof *read)) == NULL)
+            a->has_no_memory = true;
+        PACK_FIELDS(a, read != NULL ? read : &written, lane_fields);
+        a->last_lane = read != NULL ? read : *lane;
     }
     a->is_bad |= a->last_lane == NULL;
     if (reads(a))

@@ -47,7 +47,7 @@ void marey_diff_close(marey_diff *diff)
 void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_details *details,
                            uint64_t i)
 {
-    uint64_t places[MAREY_MAX_RANK];
+    uint64_t places[MAREY_MAX_RANK] = {0};
     marey__index_of(details->sizes, details->n_dims, i, places);
     marey__buf_puts(out, "[");
     for (uint32_t d = 0; d < details->n_dims; d++)
