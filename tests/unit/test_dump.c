@@ -280,14 +280,14 @@ static void a_permutation_is_applied(void **state)
     assert_has("0/[tensors.json]y.bin.meta.json", "torch.float32");
     assert_has("0/grads.json", "{\n  \"g\": null\n}");
     char path[256];
-    float back[6];
+    float back[7];
     snprintf(path, sizeof path, "%s/0/[tensors.json]y.bin", dir);
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
     assert_int_equal(fread(back, 4, 7, f), 6);
     fclose(f);
     const float expected[] = {0, 3, 1, 4, 2, 5};
-    assert_memory_equal(back, expected, sizeof back);
+    assert_memory_equal(back, expected, sizeof expected);
 }
 
 static void bytes_are_a_file_of_their_own(void **state)

@@ -13,9 +13,9 @@ static void put_whole(struct marey__buf *json, bool is_negative, uint64_t size, 
     marey__buf_puts(json, quote);
 }
 
-/* The argument of a conversion that ends with `kind`, before which are so many l and h. */
-static void put_argument(struct marey__buf *json, char kind, size_t n_l, size_t n_h, int len,
-                         uint64_t most, va_list *args)
+/* The argument of a conversion that ends with `kind`, before which are so many l. */
+static void put_argument(struct marey__buf *json, char kind, size_t n_l, int len, uint64_t most,
+                         va_list *args)
 {
     if (kind == 's') {
         const char *const text = va_arg(*args, const char *);
@@ -27,12 +27,12 @@ static void put_argument(struct marey__buf *json, char kind, size_t n_l, size_t 
         marey__json_put_f64(json, va_arg(*args, double));
     } else if (kind == 'u') {
         put_whole(json, false, n_l != 0 ? va_arg(*args, uint64_t) : va_arg(*args, unsigned), most);
+    } else if (kind == 'c') {
+        marey__buf_puts(json, va_arg(*args, int) != 0 ? "true" : "false");
     } else {
         const int64_t value = n_l != 0 ? va_arg(*args, int64_t) : va_arg(*args, int);
-        MAREY_ASSERT(kind == 'd');
-        if (n_h == 2)
-            marey__buf_puts(json, value != 0 ? "true" : "false");
-        else if (n_h == 1 && value < 0)
+        MAREY_ASSERT(kind == 'd' || kind == 'i');
+        if (kind == 'i' && value < 0)
             marey__buf_puts(json, "null");
         else
             put_whole(json, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, most);
@@ -54,9 +54,9 @@ static void put_pattern(struct marey__buf *json, const char *at, uint64_t most, 
         const bool has_len = at[1] == '.';
         const int len = has_len ? va_arg(*args, int) : -1;
         at += has_len ? 3 : 1;
-        const size_t n_h = strspn(at, "h"), n_l = strspn(at, "lz");
-        at += n_h + n_l;
-        put_argument(json, *at, n_l, n_h, len, most, args);
+        const size_t n_l = strspn(at, "lz");
+        at += n_l;
+        put_argument(json, *at, n_l, len, most, args);
     }
 }
 

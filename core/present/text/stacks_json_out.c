@@ -9,7 +9,7 @@ static void put_process(struct marey__buf *line, const struct marey_samples_proc
     marey__put_python_version(&python, process->python);
     marey__json_printf(line,
                        "{'pid': %" PRId64 ", 'ppid': %" PRId64
-                       ", 'rank': %hd, 'worker': %hd, 'python': %.*s, 'command': %s}",
+                       ", 'rank': %i, 'worker': %i, 'python': %.*s, 'command': %s}",
                        process->pid, process->ppid, process->rank, process->worker, (int)python.len,
                        python.data, process->command);
     marey__buf_fini(&python);
@@ -22,8 +22,8 @@ static void put_thread(struct marey__buf *line, const struct marey__stack_member
     marey__json_printf(
         line,
         "{'pid': %" PRId64 ", 'tid': %" PRId64
-        ", 'rank': %hd, 'worker': %hd, 'name': %s, 'is_main': %hhd, 'state': %s, 'wait': %s, "
-        "'gil': %hhd, 'wants_gil': %hhd, 'gc': %hhd, 'exception': %hhd, 'truncated': %hhd}",
+        ", 'rank': %i, 'worker': %i, 'name': %s, 'is_main': %c, 'state': %s, 'wait': %s, "
+        "'gil': %c, 'wants_gil': %c, 'gc': %c, 'exception': %c, 'truncated': %c}",
         member->process->pid, member->thread->tid, member->process->rank, member->process->worker,
         member->thread->name, member->thread->is_main != 0,
         (flags & MAREY_SAMPLE_ON_CPU) != 0    ? "running"
@@ -47,7 +47,7 @@ static void put_frames(struct marey__buf *line, const marey_samples *samples, ui
             marey_samples_get_function(samples, location.function);
         marey__buf_printf(line, "%s\n      ", separator);
         marey__json_printf(
-            line, "{'function': %s, 'file': %s, 'line': %hd, 'kind': %s, 'library': %s}",
+            line, "{'function': %s, 'file': %s, 'line': %i, 'kind': %s, 'library': %s}",
             function->name, function->file, location.line != 0 ? (int)location.line : -1,
             (unsigned)function->kind < 4 ? kinds[function->kind] : "mark", function->module);
         separator = ",";
@@ -61,7 +61,7 @@ static void put_group(struct marey__buf *line, const struct marey_stack_groups *
     const bool has_majority = groups->n_groups != 0 && groups->groups[0].is_majority;
     const bool is_outlier = has_majority && !group->is_majority && group->n_leading != 0;
     marey__json_printf(
-        line, "\n    {'is_main': %hhd, 'is_majority': %hhd, 'parts_at': %hd, 'threads': [",
+        line, "\n    {'is_main': %c, 'is_majority': %c, 'parts_at': %i, 'threads': [",
         group->n_leading != 0, group->is_majority, is_outlier ? (int)group->shared : -1);
     for (size_t i = 0; i < group->n; i++) {
         marey__buf_puts(line, i == 0 ? "\n      " : ",\n      ");
