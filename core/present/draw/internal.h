@@ -75,7 +75,7 @@ void marey__json_row(struct marey__buf *line, const marey_table *table, size_t r
 
 /*
  * JSON by a pattern as of printf(): ' is a quote, %s a string with its quotes, escaped (%.*s of so many bytes; NULL: null), %d
- * and %u whole numbers, with l, ll or z before them, %i one that is null below 0, %c a bool, %f a double. The second
+ * and %u whole numbers, with l, ll or z before them, %i one that is null below 0, %x a bool, %f a double. The second
  * function writes numbers beyond 2^53 as strings, for JavaScript.
  */
 void marey__json_printf(struct marey__buf *json, const char *pattern, ...) MAREY_PRINTF(2, 3);

@@ -27,7 +27,7 @@ static void put_argument(struct marey__buf *json, char kind, size_t n_l, int len
         marey__json_put_f64(json, va_arg(*args, double));
     } else if (kind == 'u') {
         put_whole(json, false, n_l != 0 ? va_arg(*args, uint64_t) : va_arg(*args, unsigned), most);
-    } else if (kind == 'c') {
+    } else if (kind == 'x') {
         marey__buf_puts(json, va_arg(*args, int) != 0 ? "true" : "false");
     } else {
         const int64_t value = n_l != 0 ? va_arg(*args, int64_t) : va_arg(*args, int);

@@ -28,7 +28,7 @@ bool marey__page_is_damaged(marey_recording *const *recordings, size_t n)
 
 void marey__page_put_bool(struct marey__buf *json, const char *key, bool value)
 {
-    marey__json_printf(json, "%s:%c,", key, value);
+    marey__json_printf(json, "%s:%x,", key, value);
 }
 
 void marey__page_put_start(struct marey__buf *json, const char *kind, const char *title)

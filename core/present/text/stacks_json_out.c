@@ -22,8 +22,8 @@ static void put_thread(struct marey__buf *line, const struct marey__stack_member
     marey__json_printf(
         line,
         "{'pid': %" PRId64 ", 'tid': %" PRId64
-        ", 'rank': %i, 'worker': %i, 'name': %s, 'is_main': %c, 'state': %s, 'wait': %s, "
-        "'gil': %c, 'wants_gil': %c, 'gc': %c, 'exception': %c, 'truncated': %c}",
+        ", 'rank': %i, 'worker': %i, 'name': %s, 'is_main': %x, 'state': %s, 'wait': %s, "
+        "'gil': %x, 'wants_gil': %x, 'gc': %x, 'exception': %x, 'truncated': %x}",
         member->process->pid, member->thread->tid, member->process->rank, member->process->worker,
         member->thread->name, member->thread->is_main != 0,
         (flags & MAREY_SAMPLE_ON_CPU) != 0    ? "running"
@@ -61,7 +61,7 @@ static void put_group(struct marey__buf *line, const struct marey_stack_groups *
     const bool has_majority = groups->n_groups != 0 && groups->groups[0].is_majority;
     const bool is_outlier = has_majority && !group->is_majority && group->n_leading != 0;
     marey__json_printf(
-        line, "\n    {'is_main': %c, 'is_majority': %c, 'parts_at': %i, 'threads': [",
+        line, "\n    {'is_main': %x, 'is_majority': %x, 'parts_at': %i, 'threads': [",
         group->n_leading != 0, group->is_majority, is_outlier ? (int)group->shared : -1);
     for (size_t i = 0; i < group->n; i++) {
         marey__buf_puts(line, i == 0 ? "\n      " : ",\n      ");
