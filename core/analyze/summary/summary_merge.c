@@ -215,7 +215,7 @@ bool marey__rank_row_next(const struct marey__merge *merge, const uint8_t **at,
                           struct marey__name_row *row)
 {
     const uint8_t *const end = (const uint8_t *)merge->ranks.bytes.data + merge->ranks.bytes.len;
-    uint64_t above, in_others, outside;
+    uint64_t above = 0, in_others = 0, outside = 0;
     if (!marey__take_leb128(at, end, &above) || above > merge->names.n) {
         *at = NULL;
         return false;
