@@ -33,7 +33,7 @@
 
 /* From here to the end of the block an exception that is on its way is out of the way; what is raised meanwhile is dropped. */
 #define EXT_KEEP_ERROR()                                                                           \
-    __attribute__((cleanup(ext_error_restore))) struct ext_error error_ = ext_error_take()
+    __attribute__((cleanup(ext_error_restore), unused)) struct ext_error error_ = ext_error_take()
 struct ext_error {
     PyObject *type, *value, *traceback;
 };
