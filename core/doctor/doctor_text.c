@@ -143,8 +143,7 @@ marey_status marey_doctor_text(const marey_table *findings,
 marey_status marey_doctor_json(const marey_table *findings, FILE *out)
 {
     struct marey__buf buf = {0};
-    marey__json_printf(&buf,
-                       "{\n  'version': %s,\n  'abi': %d,\n  'can_record': %x,\n  'findings': ",
+    marey__json_printf(&buf, "{\n  'version': %s,\n  'abi': %d,\n  'can_record': %x,\n  'findings': ",
                        marey_version(), marey_abi(), marey_doctor_can_record(findings) != 0);
     marey_status st = marey__buf_to_stream(&buf, out);
     if (st == MAREY_OK)

@@ -60,9 +60,9 @@ static void put_group(struct marey__buf *line, const struct marey_stack_groups *
 {
     const bool has_majority = groups->n_groups != 0 && groups->groups[0].is_majority;
     const bool is_outlier = has_majority && !group->is_majority && group->n_leading != 0;
-    marey__json_printf(
-        line, "\n    {'is_main': %x, 'is_majority': %x, 'parts_at': %i, 'threads': [",
-        group->n_leading != 0, group->is_majority, is_outlier ? (int)group->shared : -1);
+    marey__json_printf(line, "\n    {'is_main': %x, 'is_majority': %x, 'parts_at': %i, 'threads': [",
+                       group->n_leading != 0, group->is_majority,
+                       is_outlier ? (int)group->shared : -1);
     for (size_t i = 0; i < group->n; i++) {
         marey__buf_puts(line, i == 0 ? "\n      " : ",\n      ");
         put_thread(line, &group->members[i]);
