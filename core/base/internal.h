@@ -206,7 +206,7 @@ MAREY_PRIVATE_API void marey__json_put(struct marey__buf *buf, const char *text,
 /* Whether the `len` bytes at `text` are `other`, or start or end with it. */
 static inline bool marey__text_is(const char *text, size_t len, const char *other)
 {
-    return len == strlen(other) && memcmp(text, other, len) == 0;
+    return len == strlen(other) && (len == 0 || memcmp(text, other, len) == 0);
 }
 
 static inline bool marey__starts_with(const char *text, size_t len, const char *start)
