@@ -124,25 +124,46 @@ static void put_payload(sqlite3_context *ctx, struct marey__db *db, uint32_t pla
 
 static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *ctx, int column)
 {
-    enum { PARENT = 2, DURATION = 7, PAYLOAD = 9 };
-    static const struct {
-        uint8_t offset, size;
-    } numbers[PAYLOAD] = {
-#define NUMBER_OF(field)                                                                           \
-    {offsetof(struct marey__db_range, field), sizeof((struct marey__db_range *)0)->field}
-        NUMBER_OF(id),       NUMBER_OF(thread),      NUMBER_OF(parent),
-        NUMBER_OF(depth),    NUMBER_OF(recursion),   NUMBER_OF(site),
-        NUMBER_OF(start_ns), NUMBER_OF(duration_ns), NUMBER_OF(self_ns)};
+    enum { PARENT = 2, DURATION = 7 };
     const struct marey__db_range *row = &rows_of(cursor)->rows[((struct cursor *)cursor)->at];
-    uint64_t number = 0;
-    if (column == PAYLOAD && row->payload != 0)
-        put_payload(ctx, ((struct vtab *)cursor->pVtab)->db, row->payload);
-    /* A column without a result is NULL. */
-    if (column == PAYLOAD || (column == PARENT && row->parent == 0) ||
-        (column >= DURATION && row->duration_ns == MAREY__DB_UNKNOWN))
+    int64_t number;
+    switch (column) {
+    case 0:
+        number = row->id;
+        break;
+    case 1:
+        number = row->thread;
+        break;
+    case 2:
+        number = row->parent;
+        break;
+    case 3:
+        number = row->depth;
+        break;
+    case 4:
+        number = row->recursion;
+        break;
+    case 5:
+        number = row->site;
+        break;
+    case 6:
+        number = (int64_t)row->start_ns;
+        break;
+    case 7:
+        number = (int64_t)row->duration_ns;
+        break;
+    case 8:
+        number = (int64_t)row->self_ns;
+        break;
+    default:
+        if (row->payload != 0)
+            put_payload(ctx, ((struct vtab *)cursor->pVtab)->db, row->payload);
         return SQLITE_OK;
-    memcpy(&number, (const char *)row + numbers[column].offset, numbers[column].size);
-    sqlite3_result_int64(ctx, (int64_t)number);
+    }
+    /* A column without a result is NULL. */
+    if ((column != PARENT || number != 0) &&
+        (column < DURATION || row->duration_ns != MAREY__DB_UNKNOWN))
+        sqlite3_result_int64(ctx, number);
     return SQLITE_OK;
 }
 
