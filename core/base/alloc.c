@@ -1,5 +1,7 @@
 /* All of core's memory comes through here, so that a test can make any one allocation fail. */
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/internal.h"
 
@@ -21,6 +23,18 @@ void marey__alloc_fail_nth(uint64_t n)
 void *marey__alloc(size_t size)
 {
     return fails_now() ? NULL : malloc(size);
+}
+
+void *marey__alloc_large(size_t size)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    void *bytes;
+    if (size < HUGE_PAGE)
+        return marey__alloc(size);
+    if (fails_now() || posix_memalign(&bytes, HUGE_PAGE, size) != 0)
+        return NULL;
+    (void)madvise(bytes, size, MADV_HUGEPAGE);
+    return bytes;
 }
 
 void *marey__calloc(size_t n, size_t size)

@@ -68,6 +68,8 @@ void marey__say_after_fork(void);
 
 /* ---- memory: malloc and friends, with a way for tests to fail the n-th ---- */
 MAREY_PRIVATE_API void *marey__alloc(size_t size) __attribute__((malloc, alloc_size(1)));
+/* For memory that is filled at once: with huge pages most of the page faults are saved. */
+MAREY_PRIVATE_API void *marey__alloc_large(size_t size) __attribute__((malloc, alloc_size(1)));
 MAREY_PRIVATE_API void *marey__calloc(size_t n, size_t size)
     __attribute__((malloc, alloc_size(1, 2)));
 MAREY_PRIVATE_API void *marey__realloc(void *p, size_t size) __attribute__((alloc_size(2)));

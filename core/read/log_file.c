@@ -262,8 +262,11 @@ static marey_status scan_bytes(struct marey__log_file *log, int fd, const char *
 {
     struct marey__log_scan scan = {.log = log, .warnings = warnings};
     marey__block_reader_init(&scan.reader, fd, path, size);
-    if (size <= most_kept)
+    if (size <= most_kept) {
         scan.reader.read_ahead = most_kept;
+        scan.reader.window = marey__alloc_large(size);
+        scan.reader.window_cap = scan.reader.window != NULL ? size : 0;
+    }
     scan.reader.offset = log->start;
     scan.reader.warnings = warnings;
     log->info.log_path = marey__log_text(log->texts, path, strlen(path));

@@ -60,7 +60,7 @@ static struct marey__kept_events *make_kept(const struct marey__log_file *log)
     if (kept == NULL)
         return NULL;
     kept->words_cap = log->info.n_words + 1;
-    kept->words = marey__alloc(kept->words_cap * sizeof *kept->words);
+    kept->words = marey__alloc_large(kept->words_cap * sizeof *kept->words);
     if (kept->words != NULL)
         return kept;
     free_kept(kept);

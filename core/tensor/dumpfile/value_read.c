@@ -54,17 +54,11 @@ struct found {
 /* The numbers of a shape, from byte `at` of a file on. */
 static marey_status load(const struct marey__numbers_file *file, uint64_t at, struct found *found)
 {
-    enum { HUGE_PAGE = 2 << 20 };
     uint64_t n_bytes;
     if (!marey__shape_bytes(&found->shape, &n_bytes) || n_bytes == 0)
         return MAREY_OK;
-    found->data = marey__alloc(n_bytes);
+    found->data = marey__alloc_large(n_bytes);
     MAREY__TRY_MEMORY(found->data != NULL);
-    /* Most of the time of a large read goes into pages that are touched for the first time. */
-    const uintptr_t begin = ((uintptr_t)found->data + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
-    const uintptr_t end = ((uintptr_t)found->data + n_bytes) & ~(uintptr_t)(HUGE_PAGE - 1);
-    if (end > begin)
-        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
     return marey__numbers_load(file, at, found->data, n_bytes);
 }
 
