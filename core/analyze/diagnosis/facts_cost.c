@@ -1,9 +1,10 @@
 /*
- * What recording costs, measured in the run itself. The sampler pauses in random blocks of time, and steps that fall into
- * pauses are compared with the others: the length of a step as a line over the share of it that was sampled. Chance,
- * and anything that changes slowly in the program, averages out because the blocks are random.
+ * What recording costs, measured in the run itself.
  *
- * The hooks of steps and phases do not pause: their events are counted with the cost of one.
+ *   sampling      pauses in random blocks of time: the length of a step as a line over the share of it that was sampled.
+ *                 Chance, and anything that changes slowly in the program, averages out because the blocks are random.
+ *   GPU windows   what the steps that a window touches take longer than the median of the others
+ *   hooks         of steps and phases do not pause: their events are counted with the cost of one
  */
 #include <math.h>
 #include <stdlib.h>
@@ -56,13 +57,18 @@ static double sampled_share(uint64_t seed, uint64_t begin_ns, uint64_t end_ns)
     return (double)sampled_ns / (double)(end_ns - begin_ns);
 }
 
+static double length_of(const struct marey__fact_step *step)
+{
+    return (double)(step->end_ns - step->begin_ns);
+}
+
 /* In units of the process's median; outliers have causes of their own. */
 static void add_steps(const struct marey__trainer *t, uint64_t seed, struct line *l, double *n_paused)
 {
     for (size_t i = t->n_warmup; i < t->n_steps && t->median_ns != 0; i++) {
         const struct marey__fact_step *const step = &t->steps[i];
-        const double length = (double)(step->end_ns - step->begin_ns) / (double)t->median_ns;
-        if (length > 2 || length < 0.5)
+        const double length = length_of(step) / (double)t->median_ns;
+        if (length > 2 || length < 0.5 || step->is_in_window)
             continue;
         const double x = sampled_share(seed, step->begin_ns, step->end_ns);
         *n_paused += 1 - x;
@@ -70,27 +76,54 @@ static void add_steps(const struct marey__trainer *t, uint64_t seed, struct line
     }
 }
 
+/* Returns false where too few steps were paused. */
+static bool measure_sampling(const struct marey__facts *facts, double *share, double *error)
+{
+    struct line l = {0};
+    double n_paused = 0;
+    uint64_t seed;
+    if (!find_seed(facts, &seed))
+        return false;
+    for (size_t i = 0; i < facts->n_trainers; i++)
+        add_steps(&facts->trainers[i], seed, &l, &n_paused);
+    const double spread = l.xx - l.x * l.x / fmax(l.n, 1);
+    if (l.n < FEWEST_STEPS || n_paused < FEWEST_PAUSED || spread <= 0)
+        return false;
+    const double slope = (l.xy - l.x * l.y / l.n) / spread, base = (l.y - slope * l.x) / l.n,
+                 rest = fmax(0, l.yy - l.y * l.y / l.n - slope * slope * spread);
+    *share = slope / base;
+    *error = sqrt(rest / (l.n - 2) / spread) / base;
+    return true;
+}
+
+/* Of the time of steps that count; the median is nearly that of untraced steps, since windows are rare. */
+static void measure_windows(const struct marey__facts *facts, double *share, double *error)
+{
+    double n = 0, sum = 0, squares = 0;
+    for (size_t k = 0; k < facts->n_trainers; k++) {
+        const struct marey__trainer *const t = &facts->trainers[k];
+        for (size_t i = t->n_warmup; i < t->n_steps; i++)
+            if (t->steps[i].is_in_window) {
+                const double more = length_of(&t->steps[i]) - (double)t->median_ns;
+                n++;
+                sum += more;
+                squares += more * more;
+            }
+    }
+    *share = n > 0 ? sum / (double)facts->steady_ns : 0;
+    *error = n > 1 ? sqrt((squares - sum * sum / n) * n / (n - 1)) / (double)facts->steady_ns : 0;
+}
+
 void marey__facts_measure_cost(struct marey__facts *facts)
 {
     const struct marey_cost *const c = &facts->cost;
     const double whole = (double)c->program_ns;
     const double hooks = whole > 0 ? ((double)c->low_ns + (double)c->high_ns) / 2 / whole : 0;
-    struct line l = {0};
-    double n_paused = 0;
-    uint64_t seed;
-    facts->cost_share = hooks;
-    if (!find_seed(facts, &seed))
-        return;
-    for (size_t i = 0; i < facts->n_trainers; i++)
-        add_steps(&facts->trainers[i], seed, &l, &n_paused);
-    const double spread = l.xx - l.x * l.x / fmax(l.n, 1);
-    if (l.n < FEWEST_STEPS || n_paused < FEWEST_PAUSED || spread <= 0)
-        return;
-    const double slope = (l.xy - l.x * l.y / l.n) / spread, base = (l.y - slope * l.x) / l.n,
-                 rest = fmax(0, l.yy - l.y * l.y / l.n - slope * slope * spread),
-                 error = 1.96 * sqrt(rest / (l.n - 2) / spread);
-    facts->is_cost_measured = true;
-    facts->cost_share = hooks + slope / base;
-    facts->cost_low = hooks + (slope - error) / base;
-    facts->cost_high = hooks + (slope + error) / base;
+    double sampling = 0, sampling_error = 0, windows, windows_error;
+    facts->is_cost_measured = measure_sampling(facts, &sampling, &sampling_error);
+    measure_windows(facts, &windows, &windows_error);
+    const double error = 1.96 * hypot(sampling_error, windows_error);
+    facts->cost_share = hooks + sampling + windows;
+    facts->cost_low = facts->cost_share - error;
+    facts->cost_high = facts->cost_share + error;
 }

@@ -122,6 +122,19 @@ static bool find_steps(struct reading *r)
     return marey__intervals_unite(r->traced, &r->n_traced);
 }
 
+/* Steps that a window touches take what tracing costs, its start and its end included. Always true. */
+static bool mark_steps(const struct reading *r)
+{
+    const struct marey__trainer *const t = r->trainer;
+    for (size_t w = 0; w < r->n_traced; w++) {
+        size_t i;
+        MAREY__BISECT(i, 0, t->n_steps, t->steps[i].end_ns <= r->traced[w].begin_ns);
+        for (; i < t->n_steps && t->steps[i].begin_ns < r->traced[w].end_ns; i++)
+            t->steps[i].is_in_window = true;
+    }
+    return true;
+}
+
 static bool find_windows(struct reading *r)
 {
     if (!marey__sort_runs(r->edges, r->n_edges, sizeof *r->edges, edge_is_before))
@@ -132,7 +145,7 @@ static bool find_windows(struct reading *r)
                                                  (struct marey__interval){r->edges[i].ns, end_ns}))
             return false;
     }
-    return r->n_edges != 0 || find_steps(r);
+    return r->n_edges != 0 ? mark_steps(r) : find_steps(r);
 }
 
 /* ---- idle time ---- */

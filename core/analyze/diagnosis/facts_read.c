@@ -320,8 +320,8 @@ marey_status marey__facts_read(struct marey__facts *facts, const struct marey__r
         MAREY_TRY(marey__samples_open(&facts->set, request->recordings, request->n));
     MAREY_TRY(read_logs(facts, request));
     MAREY__TRY_MEMORY(marey__facts_judge_steps(facts));
-    marey__facts_measure_cost(facts);
     MAREY_TRY(marey__facts_read_device(facts));
+    marey__facts_measure_cost(facts);
     return facts->has_samples ? read_samples(facts) : MAREY_OK;
 }
 

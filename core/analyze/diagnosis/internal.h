@@ -47,6 +47,7 @@ struct marey__fact_step {
     uint64_t begin_ns, end_ns;
     double samples; /* 0: unknown */
     uint64_t phase_ns[MAREY__FACT_PHASES];
+    bool is_in_window; /* of GPU tracing */
 };
 
 struct marey__fact_phase_span {
@@ -144,7 +145,7 @@ bool marey__facts_judge_steps(struct marey__facts *facts);
 void marey__facts_share(const struct marey__facts *facts, enum marey__fact_phase phase,
                         double *share, double *error);
 
-/* facts_cost.c: after the steps are judged. */
+/* facts_cost.c: after the steps are judged and devices read. */
 void marey__facts_measure_cost(struct marey__facts *facts);
 
 /* A function and the line in it that most of the samples are in. */
