@@ -1,5 +1,6 @@
 /* The diagnosis as a whole: facts are read, rules asked, findings sorted; the entry of the registry. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,9 +12,22 @@ static marey__finding_rule *const rules[] = {marey__find_input_bound, marey__fin
 
 /* ---- findings ---- */
 
+static double gain_without(double share)
+{
+    return 1 / (1 - fmin(fmax(share, 0), 0.999));
+}
+
+void marey__finding_set_share(struct marey__finding *f, double share, double error)
+{
+    f->share = share;
+    f->gain_low = gain_without(share - 1.96 * error);
+    f->gain_high = f->at_most = gain_without(share + 1.96 * error);
+}
+
 static bool is_worth_it(const struct marey__finding *f)
 {
-    return f->is_risk || (f->at_most >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
+    return f->is_risk ||
+           (gain_without(f->share) >= MAREY__GAIN_LEAST && f->gain_low >= MAREY__GAIN_LOW_LEAST);
 }
 
 /* Risks first, then by gain. */
@@ -94,8 +108,9 @@ static void make_verdict(struct marey__diagnosis *d)
     size_t len = 0;
     if (f->n_steps == 0) {
         const struct marey__trainer *const t = &f->trainers[0];
+        const uint64_t run_ns = MAREY__MAX(t->end_ns - t->start_ns, f->set.startup_ns);
         marey__append(text, size, &len, "No training steps were found in a run of %s.",
-                      time_text(t->end_ns - t->start_ns, a));
+                      time_text(run_ns, a));
         if (f->set.startup_ns != 0)
             marey__append(text, size, &len, " Imports took %s.", time_text(f->set.startup_ns, a));
         return;
@@ -202,10 +217,11 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     return MAREY_OK;
 }
 
-/* What `marey run` recorded for it. */
 static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
 {
     (void)ranges;
+    if (marey__samples_are_there(recordings, n))
+        return true;
     for (size_t i = 0; i < n; i++)
         for (size_t p = 0; p < marey_recording_n_processes(recordings[i]); p++)
             if (marey_recording_process(recordings[i], p)->steps[0] != '\0')

@@ -22,14 +22,8 @@ bool marey__find_host_bound(const struct marey__facts *facts, struct marey__find
         return false;
     marey__facts_traced_share(facts, MAREY__TRACED_HOST, &share, &error);
     marey__facts_traced_share(facts, MAREY__TRACED_HOST_SHORT, &short_share, &short_error);
-    const double low = fmax(0, share - 1.96 * error), high = fmin(0.999, share + 1.96 * error);
-    *out = (struct marey__finding){.id = "host-bound",
-                                   .phase = MAREY__FACT_OTHER,
-                                   .share = share,
-                                   .gain_low = 1 / (1 - low),
-                                   .gain_high = 1 / (1 - high),
-                                   .at_most = 1 / (1 - high),
-                                   .confidence = 0.8};
+    *out = (struct marey__finding){.id = "host-bound", .phase = MAREY__FACT_OTHER, .confidence = 0.8};
+    marey__finding_set_share(out, share, error);
     if (!marey__facts_find_place(facts, MAREY__FACT_HOST_GAP, MAREY__FACT_ALL, &out->place))
         return false;
     char step[32], gaps[32];

@@ -28,14 +28,11 @@ bool marey__find_hot_function(const struct marey__facts *facts, struct marey__fi
         out->place.function == 0)
         return false;
     const double share = (double)out->place.ns / (double)all_ns,
-                 error = 1.96 * sqrt(share * (1 - share) / (double)n);
+                 error = sqrt(share * (1 - share) / (double)n);
     if (share < least_share)
         return false;
-    const double low = fmax(0, share - error), high = fmin(0.999, share + error);
-    out->share = share;
+    marey__finding_set_share(out, share, error);
     out->place.share = share;
-    out->gain_low = 1 / (1 - low);
-    out->at_most = out->gain_high = 1 / (1 - high);
     snprintf(out->claim, sizeof out->claim,
              "Hot function: Python code of one function takes %.0f %% of %s.", share * 100,
              facts->n_steps != 0 ? "each step" : "the time");

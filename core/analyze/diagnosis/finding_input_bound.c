@@ -37,18 +37,12 @@ bool marey__find_input_bound(const struct marey__facts *facts, struct marey__fin
     const double exposed = marey__facts_exposed_data(facts);
     share *= exposed;
     error *= exposed;
-    const double low = fmax(0, share - 1.96 * error), high = fmin(0.999, share + 1.96 * error);
     if (share < least_share)
         return false;
     const long n_workers = loader_number(facts, "num_workers");
     const bool by_workers = facts->by_kind[MAREY__FACT_WORKER].ns != 0;
-    *out = (struct marey__finding){.id = "input-bound",
-                                   .phase = MAREY__FACT_DATA,
-                                   .share = share,
-                                   .gain_low = 1 / (1 - low),
-                                   .gain_high = 1 / (1 - high),
-                                   .at_most = 1 / (1 - high),
-                                   .confidence = 0.9};
+    *out = (struct marey__finding){.id = "input-bound", .phase = MAREY__FACT_DATA, .confidence = 0.9};
+    marey__finding_set_share(out, share, error);
     if (!marey__facts_find_place(facts, by_workers ? MAREY__FACT_WORKER : MAREY__FACT_DATA,
                                  MAREY__FACT_ALL, &out->place))
         return false;

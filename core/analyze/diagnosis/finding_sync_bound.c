@@ -20,14 +20,8 @@ bool marey__find_sync_bound(const struct marey__facts *facts, struct marey__find
     if (d->n_steps < 2 || (double)d->idle_ns < least_idle * (double)d->traced_ns)
         return false;
     marey__facts_traced_share(facts, MAREY__TRACED_SYNC, &share, &error);
-    const double low = fmax(0, share - 1.96 * error), high = fmin(0.999, share + 1.96 * error);
-    *out = (struct marey__finding){.id = "sync-bound",
-                                   .phase = MAREY__FACT_OTHER,
-                                   .share = share,
-                                   .gain_low = 1 / (1 - low),
-                                   .gain_high = 1 / (1 - high),
-                                   .at_most = 1 / (1 - high),
-                                   .confidence = 0.8};
+    *out = (struct marey__finding){.id = "sync-bound", .phase = MAREY__FACT_OTHER, .confidence = 0.8};
+    marey__finding_set_share(out, share, error);
     if (!marey__facts_find_place(facts, MAREY__FACT_HOST_WAIT, MAREY__FACT_ALL, &out->place))
         return false;
     char step[32], idle[32];

@@ -185,6 +185,9 @@ struct marey__finding {
     uint32_t target; /* whose code `place` is; 0: the first trainer's */
 };
 
+/* The share of a step that a fix removes at most, its standard error, and the gains that follow. */
+void marey__finding_set_share(struct marey__finding *f, double share, double error);
+
 /* What a rule is called with; it fills `*out` and returns true when it fires. */
 typedef bool marey__finding_rule(const struct marey__facts *facts, struct marey__finding *out);
 marey__finding_rule marey__find_input_bound, marey__find_sync_bound, marey__find_host_bound,
