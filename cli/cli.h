@@ -191,6 +191,9 @@ bool cli_rate(const char *option, const char *text, double *hz);
 /* Arguments that are process ids, `n` of them. False with a sentence said; else free `*pids`. */
 bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t **pids);
 
+/* Print which processes run Python: cli_processes.c. */
+int cli_list_processes(void);
+
 /* 1234567 as "1.2 million", 12345 as "12,345". Returned in `into`. */
 const char *cli_count(uint64_t n, char *into, size_t size);
 

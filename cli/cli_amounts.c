@@ -61,14 +61,14 @@ bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t
 {
     if (n == 0) {
         cli_fail(
-            "%s needs a process id: marey %s 4711; 'pgrep -f train.py' lists those of a program",
+            "%s needs a process id: marey %s 4711; 'marey top' lists the processes that run Python",
             command->name, command->name);
         return false;
     }
     *pids = calloc((size_t)n, sizeof **pids);
     for (int i = 0; i < n && *pids != NULL; i++)
         if (!parse_pid(args[i], &(*pids)[i])) {
-            cli_fail("'%s' is not a process id; 'pgrep -f train.py' lists those of a program",
+            cli_fail("'%s' is not a process id; 'marey top' lists the processes that run Python",
                      args[i]);
             free(*pids);
             return false;

@@ -158,6 +158,8 @@ static int top(int n_args, char **args)
     double window_s = given.once ? 1 : 5;
     size_t n_failed;
     pid_t *pids;
+    if (n_args == 0)
+        return cli_list_processes();
     struct top_screen screen = {.view = {.by_total = given.total, .is_idle = given.idle},
                                 .has_color = cli_wants_color(stdout, given.color)};
     if ((given.rate != NULL && !cli_rate("rate", given.rate, &wants.rate_hz)) ||
@@ -177,17 +179,19 @@ static int top(int n_args, char **args)
 
 const struct cli_command cli_command_top = {
     .name = "top",
-    .usage = "PID... [OPTIONS]",
+    .usage = "[PID...] [OPTIONS]",
     .brief = "what running Python processes do right now, live",
     .about =
         "Shows where Python processes and those that they start have been in the last seconds, by\n"
         "function, line, thread or rank. Keys: f functions, l lines, t threads, r ranks, s sort "
         "by\n"
         "self, o by total, i idle threads too, p pause, q quit. Where standard output is not a\n"
-        "terminal, a table a second is printed.",
+        "terminal, a table a second is printed. Without a PID: lists the processes that run "
+        "Python.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
+        "  marey top                                    which processes can be watched\n"
         "  marey top 4711\n"
         "  marey top $(pgrep -f train.py) --by ranks    all ranks of a job on this machine\n"
         "  marey top 4711 --once --by lines             one table, for a script",

@@ -111,7 +111,24 @@ def test_what_is_no_process_id_is_refused(marey, command):
         done = marey(command, word)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(f"marey: '{word}' is not a process id; ")
-    assert "needs a process id" in marey(command).stderr
+
+
+@pytest.mark.parametrize("command", ["stacks", "attach", "watch"])
+def test_without_a_process_id_the_list_of_them_is_named(marey, command):
+    assert "needs a process id" in marey(command).stderr and "'marey top' lists" in marey(command).stderr
+
+
+def test_top_without_a_process_id_lists_what_runs_python(marey, python):
+    process = python(STUCK)
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        done = marey("top")
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    pids = [line.split()[0] for line in done.stdout.splitlines()[1:] if line]
+    assert done.returncode == 0 and str(process.pid) in pids and str(sleeper.pid) not in pids
+    assert done.stdout.splitlines()[-1].startswith("next: marey top ")
 
 
 def test_of_several_the_readable_ones_are_shown(marey, python):
