@@ -80,6 +80,40 @@ def test_a_python_function_that_takes_most_of_the_time(tmp_path):
     assert diagnosis["steps"] is None and "score (hot.py:" in printed
 
 
+STARTUP = """
+import time
+import slow_module
+
+def build_model():
+    time.sleep(1.0)
+
+build_model()
+import torch
+weight = torch.zeros(1, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for _ in range(40):
+    time.sleep(0.01)
+    weight.sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.needs_torch
+def test_start_up_by_module_and_line(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(STARTUP)
+    (tmp_path / "slow_module.py").write_text("import time\nimport slow_part\n")
+    (tmp_path / "slow_part.py").write_text("import time\ntime.sleep(2.0)\n")
+    diagnosis, _ = diagnose(tmp_path, program)
+    rows = {row["what"]: row for row in diagnosis["startup"]}
+    line = line_of(program, "time.sleep(1.0)")
+    assert {"import slow_module", "import torch", f"build_model (train.py:{line})"} <= set(rows)
+    assert "import slow_part" not in rows  # the module that the program names counts
+    assert rows["import slow_module"]["ns"] > rows[f"build_model (train.py:{line})"]["ns"] > 0
+    assert sum(row["share"] for row in rows.values()) == pytest.approx(1, abs=0.001)
+    assert sum(row["ns"] for row in rows.values()) == pytest.approx(diagnosis["startup_ns"], rel=0.001)
+
+
 def test_a_program_that_waits_has_no_finding(tmp_path):
     program = tmp_path / "idle.py"
     program.write_text("import time\nfor _ in range(15): time.sleep(0.1)\n")

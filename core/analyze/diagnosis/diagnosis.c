@@ -108,11 +108,13 @@ static void make_verdict(struct marey__diagnosis *d)
     size_t len = 0;
     if (f->n_steps == 0) {
         const struct marey__trainer *const t = &f->trainers[0];
-        const uint64_t run_ns = MAREY__MAX(t->end_ns - t->start_ns, f->set.startup_ns);
+        const uint64_t run_ns =
+            MAREY__MAX(t->end_ns - t->start_ns, f->by_kind[MAREY__FACT_STARTUP].ns);
         marey__append(text, size, &len, "No training steps were found in a run of %s.",
                       time_text(run_ns, a));
-        if (f->set.startup_ns != 0)
-            marey__append(text, size, &len, " Imports took %s.", time_text(f->set.startup_ns, a));
+        if (f->by_kind[MAREY__FACT_STARTUP].ns != 0)
+            marey__append(text, size, &len, " Imports took %s.",
+                          time_text(f->by_kind[MAREY__FACT_STARTUP].ns, a));
         return;
     }
     uint64_t n_all = 0;
@@ -132,8 +134,6 @@ static void make_verdict(struct marey__diagnosis *d)
 
 /* ---- tables ---- */
 
-enum { FINDINGS, STEP, N_TABLES };
-
 static const struct marey_column finding_columns[] = {
     TEXT("id"),
     TEXT("kind"),
@@ -150,11 +150,16 @@ static const struct marey_column finding_columns[] = {
 };
 static const struct marey_column step_columns[] = {TEXT("phase"), NS("per_step_ns", "per step"),
                                                    SHARE("share", "of step")};
-static const struct marey_table_definition tables[N_TABLES] = {
-    [FINDINGS] = {"findings", finding_columns, MAREY__COUNT_OF(finding_columns), NULL,
-                  "what slows the program down"},
-    [STEP] = {"step", step_columns, MAREY__COUNT_OF(step_columns), NULL,
-              "what a training step consists of"},
+static const struct marey_column startup_columns[] = {TEXT("what"), NS("ns", "time"),
+                                                      SHARE("share", "of start-up")};
+static const struct marey_table_definition tables[MAREY__DIAGNOSIS_TABLES] = {
+    [MAREY__FINDINGS_TABLE] = {"findings", finding_columns, MAREY__COUNT_OF(finding_columns), NULL,
+                               "what slows the program down"},
+    [MAREY__STEP_TABLE] = {"step", step_columns, MAREY__COUNT_OF(step_columns), NULL,
+                           "what a training step consists of"},
+    [MAREY__STARTUP_TABLE] =
+        {"startup", startup_columns, MAREY__COUNT_OF(startup_columns), NULL,
+         "what the program does before its steps count; without steps, what it imports"},
 };
 
 static void put_finding(marey_table *table, const struct marey__facts *facts,
@@ -212,8 +217,9 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     ask_rules(d);
     make_verdict(d);
     for (size_t i = 0; i < d->n_findings; i++)
-        put_finding(report->tables[FINDINGS], &d->facts, &d->findings[i]);
-    put_step(report->tables[STEP], &d->facts);
+        put_finding(report->tables[MAREY__FINDINGS_TABLE], &d->facts, &d->findings[i]);
+    put_step(report->tables[MAREY__STEP_TABLE], &d->facts);
+    MAREY__TRY_MEMORY(marey__facts_put_startup(&d->facts, report->tables[MAREY__STARTUP_TABLE]));
     return MAREY_OK;
 }
 
@@ -237,7 +243,7 @@ const struct marey__analysis marey__analysis_diagnosis = {
               .needs = "marey run PROGRAM records what it needs",
               .examples = "  marey report train.marey --diagnosis         why it is slow",
               .tables = tables,
-              .n_tables = N_TABLES,
+              .n_tables = MAREY__DIAGNOSIS_TABLES,
               .csv = "findings"},
     .make = make,
     .destroy = destroy,

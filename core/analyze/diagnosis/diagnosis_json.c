@@ -38,6 +38,18 @@ static void put_steps(struct marey__buf *b, const struct marey__facts *f)
     marey__buf_printf(b, "},\"startup_ns\":%" PRIu64 ",", f->startup_ns);
 }
 
+static void put_startup(struct marey__buf *b, const marey_table *table)
+{
+    marey__buf_puts(b, "\"startup\":[");
+    for (size_t i = 0; i < marey_table_n_rows(table); i++) {
+        marey__buf_puts(b, i > 0 ? ",{" : "{");
+        put_text(b, "what", marey_table_cell(table, i, 0).as.text);
+        marey__buf_printf(b, ",\"ns\":%" PRIu64 ",\"share\":%.6g}",
+                          marey_table_cell(table, i, 1).as.u64, marey_table_cell(table, i, 2).as.f64);
+    }
+    marey__buf_puts(b, "],");
+}
+
 /* Of the traced steps. */
 static void put_device(struct marey__buf *b, const struct marey__fact_device *d)
 {
@@ -126,6 +138,7 @@ marey_status marey__diagnosis_json(struct marey__answer *answer)
     put_text(b, "verdict", d->verdict);
     marey__buf_puts(b, ",");
     put_steps(b, &d->facts);
+    put_startup(b, answer->report->tables[MAREY__STARTUP_TABLE]);
     put_device(b, &d->facts.device);
     put_cost(b, &d->facts);
     marey__buf_puts(b, "\"findings\":[");

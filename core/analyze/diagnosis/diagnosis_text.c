@@ -52,6 +52,20 @@ static marey_status put_cost(struct marey__lines *lines, const struct marey__fac
     return marey__lines_end(lines);
 }
 
+/* Its largest parts. */
+static marey_status put_startup(struct marey__lines *lines, const marey_table *table)
+{
+    enum { MOST = 3 };
+    const double least = 0.05;
+    for (size_t i = 0; i < MOST && i < marey_table_n_rows(table); i++) {
+        const double share = marey_table_cell(table, i, 2).as.f64;
+        if (share >= least)
+            marey__buf_printf(&lines->line, "%s%s %.0f %%", i == 0 ? "  start-up: " : ", ",
+                              marey_table_cell(table, i, 0).as.text, share * 100);
+    }
+    return lines->line.len != 0 ? marey__lines_end(lines) : MAREY_OK;
+}
+
 marey_status marey__diagnosis_text(struct marey__answer *answer)
 {
     const struct marey__diagnosis *const d = answer->report->data;
@@ -60,5 +74,7 @@ marey_status marey__diagnosis_text(struct marey__answer *answer)
     MAREY_TRY(marey__lines_end(lines));
     for (size_t i = 0; i < d->n_findings; i++)
         MAREY_TRY(put_finding(lines, d, i));
+    if (!answer->options->is_short)
+        MAREY_TRY(put_startup(lines, answer->report->tables[MAREY__STARTUP_TABLE]));
     return d->facts.n_steps != 0 ? put_cost(lines, &d->facts) : MAREY_OK;
 }

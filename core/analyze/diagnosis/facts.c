@@ -148,8 +148,7 @@ static bool is_installed(const struct marey_samples_function *f)
            strstr(f->file, "/dist-packages/") != NULL || is_mareys(f);
 }
 
-/* The user's code: Python outside of the standard library, of installed packages and of what is frozen into Python. */
-static bool is_users(const struct marey_samples_function *f)
+bool marey__facts_is_users(const struct marey_samples_function *f)
 {
     return f->kind == MAREY_FRAME_PYTHON && f->file[0] != '<' && f->file[0] != '\0' &&
            strstr(f->file, "/lib/python") == NULL && !is_installed(f);
@@ -157,7 +156,7 @@ static bool is_users(const struct marey_samples_function *f)
 
 struct place_search {
     const struct marey__facts *facts;
-    bool is_loading;   /* frames around the innermost one of torch\'s loader are left out */
+    bool is_loading;   /* frames around the innermost one of torch's loader are left out */
     uint64_t *weights; /* by stack */
     uint64_t *ns;      /* by function: of the samples it is in */
     double *depth_ns;  /* by function: the same times the depth of its innermost frame */
@@ -190,7 +189,8 @@ static uint32_t innermost(const struct place_search *s, uint64_t all_ns, bool on
     for (uint32_t i = 1; i <= marey_samples_n_functions(samples); i++) {
         const double depth = s->ns[i] != 0 ? s->depth_ns[i] / (double)s->ns[i] : 0;
         const struct marey_samples_function *const f = marey_samples_get_function(samples, i);
-        if (s->ns[i] * 2 < all_ns || depth <= deepest || is_mareys(f) || (only_users && !is_users(f)))
+        if (s->ns[i] * 2 < all_ns || depth <= deepest || is_mareys(f) ||
+            (only_users && !marey__facts_is_users(f)))
             continue;
         found = i;
         deepest = depth;

@@ -157,20 +157,23 @@ static marey_status read_logs(struct marey__facts *facts, const struct marey__re
 
 struct sampling {
     struct marey__facts *facts;
+    const struct marey__samples_chosen *chosen;
     uint32_t *trainers;        /* by process of the set: its trainer, plus one */
     uint64_t begin_ns, end_ns; /* of steps that count, of all trainers */
 };
 
+/* MAREY__FACT_KINDS after the last step. */
 static enum marey__fact_phase kind_at(struct marey__trainer *t, uint64_t ns)
 {
     const struct marey__fact_step *const steps = t->steps;
-    if (t->n_steps != 0 && (ns < steps[t->n_warmup].begin_ns || ns >= steps[t->n_steps - 1].end_ns))
-        return MAREY__FACT_STARTUP;
+    const bool is_before = t->n_steps != 0 && ns < steps[t->n_warmup].begin_ns;
+    if (t->n_steps != 0 && ns >= steps[t->n_steps - 1].end_ns)
+        return MAREY__FACT_KINDS;
     while (t->at_phase < t->n_phases && t->phases[t->at_phase].end_ns <= ns)
         t->at_phase++;
     if (t->at_phase < t->n_phases && t->phases[t->at_phase].begin_ns <= ns)
-        return t->phases[t->at_phase].phase;
-    return MAREY__FACT_OTHER;
+        return is_before ? MAREY__FACT_FIRST_STEPS : t->phases[t->at_phase].phase;
+    return is_before ? MAREY__FACT_STARTUP : MAREY__FACT_OTHER;
 }
 
 /* Whether `ns` is in the list; times come in order. */
@@ -203,16 +206,20 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
                            round->at_ns >= s->begin_ns && round->at_ns < s->end_ns;
     if (number == 0 && !is_worker)
         return MAREY_OK;
-    const enum marey__fact_phase kind =
-        number != 0 ? kind_at(&facts->trainers[number - 1], round->at_ns) : MAREY__FACT_WORKER;
     struct marey__trainer *const t = number != 0 ? &facts->trainers[number - 1] : NULL;
+    const enum marey__fact_phase kind = t != NULL ? kind_at(t, round->at_ns) : MAREY__FACT_WORKER;
+    if (kind == MAREY__FACT_KINDS)
+        return MAREY_OK;
     const bool is_gap =
                    t != NULL && is_in(t->host_gaps, t->n_host_gaps, &t->at_host_gap, round->at_ns),
                is_wait = t != NULL && is_in(t->waits, t->n_waits, &t->at_wait, round->at_ns);
     for (size_t i = 0; i < round->n_seen; i++) {
         if (!marey_samples_get_thread(samples, round->seen[i].thread)->is_main)
             continue;
-        add_sample(facts, kind, round, &round->seen[i]);
+        const bool is_import =
+            t != NULL && t->n_steps == 0 &&
+            marey__samples_is_startup(s->chosen, round->process, round->at_ns, round->seen[i].stack);
+        add_sample(facts, is_import ? MAREY__FACT_STARTUP : kind, round, &round->seen[i]);
         if (is_gap)
             add_sample(facts, MAREY__FACT_HOST_GAP, round, &round->seen[i]);
         if (is_wait)
@@ -266,11 +273,11 @@ static void fill_gaps(struct marey__facts *facts)
     }
 }
 
-static marey_status visit_samples(struct sampling *s, const struct marey__samples_chosen *chosen)
+static marey_status visit_samples(struct sampling *s)
 {
     struct marey__facts *const facts = s->facts;
     if (facts->n_trainers == 0) { /* which one it is, is known after a first visit */
-        MAREY_TRY(marey__samples_visit(&facts->set, chosen, ignore_round, NULL));
+        MAREY_TRY(marey__samples_visit(&facts->set, s->chosen, ignore_round, NULL));
         MAREY__TRY_MEMORY(take_longest(facts));
     }
     s->begin_ns = UINT64_MAX;
@@ -283,7 +290,7 @@ static marey_status visit_samples(struct sampling *s, const struct marey__sample
         s->end_ns = MAREY__MAX(s->end_ns, t->steps[t->n_steps - 1].end_ns);
     }
     s->trainers[0] = 0;
-    MAREY_TRY(marey__samples_visit(&facts->set, chosen, take_round, s));
+    MAREY_TRY(marey__samples_visit(&facts->set, s->chosen, take_round, s));
     fill_gaps(facts);
     return MAREY_OK;
 }
@@ -291,6 +298,7 @@ static marey_status visit_samples(struct sampling *s, const struct marey__sample
 static marey_status read_samples(struct marey__facts *facts)
 {
     const marey_samples *const samples = facts->set.samples;
+    const struct marey_samples_filter filter = {.startup = 1};
     struct marey__samples_chosen *chosen = NULL;
     struct sampling s = {.facts = facts};
     bool has_room = true;
@@ -303,9 +311,10 @@ static marey_status read_samples(struct marey__facts *facts)
     s.trainers = marey__calloc((size_t)marey_samples_n_processes(samples) + 1, sizeof *s.trainers);
     has_room &= s.trainers != NULL;
     marey_status status =
-        has_room ? marey__samples_choose(&facts->set, NULL, false, &chosen) : marey__no_memory();
+        has_room ? marey__samples_choose(&facts->set, &filter, false, &chosen) : marey__no_memory();
+    s.chosen = chosen;
     if (status == MAREY_OK)
-        status = visit_samples(&s, chosen);
+        status = visit_samples(&s);
     marey__samples_chosen_destroy(chosen);
     marey__free(s.trainers);
     return status;

@@ -4,6 +4,7 @@
  *   logs, samples ── facts_read.c ── steps with their phases; samples by phase and stack
  *   GPU activity  ── facts_device.c ── traced steps: what devices do; idle time by its cause
  *                 ── facts.c ── warm-up, medians, start-up; which line of the user's code a set of samples is in
+ *                 ── startup.c ── what a program does before its steps count
  *                 ── finding_*.c ── one rule each: when it fires, what it claims
  *                 ── diagnosis.c ── sorts and limits them; the verdict; tables ── diagnosis_text.c, diagnosis_json.c
  *
@@ -32,7 +33,8 @@ enum marey__fact_phase {
     MAREY__FACT_LOGGING,
     MAREY__FACT_OTHER, /* in none of these */
     MAREY__FACT_PHASES,
-    MAREY__FACT_STARTUP = MAREY__FACT_PHASES, /* before the first step that counts, and after the last */
+    MAREY__FACT_STARTUP = MAREY__FACT_PHASES, /* before steps count; without steps, imports */
+    MAREY__FACT_FIRST_STEPS,                  /* of that, in phases: steps of warm-up */
     MAREY__FACT_WORKER, /* samples of data-loader workers, while steps count */
     /* Of steps that count, again: where the host leaves a device idle; where it waits for one that runs dry. */
     MAREY__FACT_HOST_GAP,
@@ -169,7 +171,18 @@ MAREY_WARN_UNUSED bool marey__facts_find_place(const struct marey__facts *facts,
                                                enum marey__fact_samples which,
                                                struct marey__fact_place *out);
 
+/* Outside of the standard library, of installed packages and of what is frozen into Python. */
+bool marey__facts_is_users(const struct marey_samples_function *f);
+
+/* ---- startup.c ---- */
+
+/* Rows by time: what, its share of start-up as time, and as a number. Samples tell; no row without them. Returns false on out of memory. */
+MAREY_WARN_UNUSED bool marey__facts_put_startup(const struct marey__facts *facts, marey_table *table);
+
 /* ---- findings ---- */
+
+/* The tables of the report. */
+enum { MAREY__FINDINGS_TABLE, MAREY__STEP_TABLE, MAREY__STARTUP_TABLE, MAREY__DIAGNOSIS_TABLES };
 
 enum { MAREY__MAX_FINDINGS = 5, MAREY__FINDING_TEXT = 400 };
 
