@@ -32,8 +32,7 @@ static const struct cli_option options[] = {
      "rows at most, where there is no terminal (default: 20)"},
     {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
     {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
-     "auto: when standard output is a terminal"},
+    CLI_COLOR_OPTION(&given.color),
 };
 
 struct top {
@@ -185,8 +184,7 @@ const struct cli_command cli_command_top = {
         "by\n"
         "self, o by total, i idle threads too, p pause, q quit. Where standard output is not a\n"
         "terminal, a table a second is printed.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples =
         "  marey top 4711\n"
         "  marey top $(pgrep -f train.py) --by ranks    all ranks of a job on this machine\n"
