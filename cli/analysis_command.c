@@ -17,15 +17,14 @@ static const struct cli_option formats[] = {
      "one table as CSV; docs/reference/analyses.md lists them"},
     {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "for a pull request"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
-     "auto: when standard output is a terminal"},
+    CLI_COLOR_OPTION(&given.color),
     {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
      "threads to read with (default: as many as there are cores)"},
 };
 
-void analysis_command_prepare(struct cli_command *command, const char *analysis)
+void analysis_command_prepare(struct cli_command *command)
 {
-    report_options_prepend(command, analysis);
+    report_options_prepend(command);
     report_options_append(command, formats, sizeof formats / sizeof formats[0]);
 }
 
@@ -38,16 +37,13 @@ static bool has_table(const struct marey_analysis *about)
         cli_append(names, sizeof names, i + 1 < about->n_tables ? ", " : " and ",
                    about->tables[i].name);
     }
-    cli_say("there is no table '%s'; there are %s", given.csv, names);
-    return false;
+    return cli_refuse("there is no table '%s'; there are %s", given.csv, names);
 }
 
 bool analysis_command_check(const char *analysis)
 {
-    if (given.json + (given.csv != NULL) + given.markdown > 1) {
-        cli_say("--json, --csv and --markdown exclude one another");
-        return false;
-    }
+    if (given.json + (given.csv != NULL) + given.markdown > 1)
+        return cli_refuse("--json, --csv and --markdown exclude one another");
     return (given.csv == NULL || given.csv[0] == '\0' || has_table(report_options_find(analysis))) &&
            report_options_check(analysis);
 }
@@ -84,7 +80,7 @@ int analysis_command_open(const char *analysis, char *const *paths, int n,
     const marey_status status =
         marey_report_create(analysis, recordings->list, recordings->n, &options, out);
     cli_progress_end();
-    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+    return cli_status(status);
 }
 
 bool analysis_command_has_format(bool also_output)
@@ -112,9 +108,7 @@ static int print(void *ctx, FILE *out)
         .limit = given.csv == NULL ? writing->limit : 0,
         .table = given.csv != NULL && given.csv[0] != '\0' ? given.csv : NULL,
     };
-    return marey_report_write(writing->report, format, &wants, out) == MAREY_OK
-               ? CLI_FINE
-               : cli_fail("%s", marey_last_error());
+    return cli_status(marey_report_write(writing->report, format, &wants, out));
 }
 
 int analysis_command_write(const marey_report *report, uint32_t limit, const char *unit)
@@ -125,9 +119,7 @@ int analysis_command_write(const marey_report *report, uint32_t limit, const cha
 
 static int print_page(void *ctx, FILE *out)
 {
-    return marey_report_write(ctx, "html", NULL, out) == MAREY_OK
-               ? CLI_FINE
-               : cli_fail("%s", marey_last_error());
+    return cli_status(marey_report_write(ctx, "html", NULL, out));
 }
 
 int analysis_command_write_page(const marey_report *report, const char *path)

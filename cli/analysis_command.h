@@ -7,8 +7,8 @@
 
 #include "cli.h"
 
-/* Complete the options of the command: settings before its own, formats after. */
-void analysis_command_prepare(struct cli_command *command, const char *analysis);
+/* Complete the options of the command, called as its analysis is: settings before its own, formats after. */
+void analysis_command_prepare(struct cli_command *command);
 
 /* Whether the options fit together. False with a sentence said. */
 bool analysis_command_check(const char *analysis);

@@ -63,6 +63,17 @@ struct cli_option {
     const char *help;  /* may have several lines */
 };
 
+/* Options that several commands have. */
+#define CLI_COLOR_OPTION(into)                                                                        \
+    {                                                                                                 \
+        "color", 0, CLI_CHOICE, "auto|always|never", into, "auto: when standard output is a terminal" \
+    }
+#define CLI_UNIT_OPTION(into)                                                                      \
+    {                                                                                              \
+        "unit", 'u', CLI_CHOICE, "ns|us|ms|s", into,                                               \
+            "one unit for all times (default: what fits each)"                                     \
+    }
+
 /* Without CLI_SETTING and CLI_UNDER. */
 static inline enum cli_kind cli_kind(const struct cli_option *option)
 {
@@ -104,6 +115,9 @@ struct cli_command {
     bool stops_at_argument;  /* options end at the first argument: the rest is another program's */
     int (*run)(int n_args, char **args);
 };
+
+/* The table of a command's options. */
+#define CLI_OPTIONS(table) .options = (table), .n_options = sizeof(table) / sizeof((table)[0])
 
 extern struct cli_command cli_command_breakdown, cli_command_report, cli_command_scale,
     cli_command_compare, cli_command_diff;
@@ -149,9 +163,12 @@ bool cli_next_key(const char **at, struct cli_key *key);
 
 /* ---- sentences ---- */
 
-/* "marey: sentence" on stderr. Fail returns CLI_BAD. */
+/* "marey: sentence" on stderr. Fail returns CLI_BAD, refuse false. */
 int cli_fail(const char *fmt, ...) MAREY_PRINTF(1, 2);
 #define cli_say(...) ((void)cli_fail(__VA_ARGS__))
+#define cli_refuse(...) (cli_say(__VA_ARGS__), false)
+/* CLI_FINE, or of a failure its sentence on stderr and CLI_BAD. */
+int cli_status(marey_status status);
 /* "left out N THINGs: WHY"; nothing where `n` is 0. */
 void cli_say_left_out(uint64_t n, const char *thing, const char *why);
 

@@ -11,8 +11,7 @@ bool cli_percent(const char *option, const char *text, double *percent)
     end += *end == '%';
     if (end != text && *end == '\0' && isfinite(*percent) && *percent >= 0)
         return true;
-    cli_fail("--%s takes a percentage such as 2 or 2%%, not '%s'", option, text);
-    return false;
+    return cli_refuse("--%s takes a percentage such as 2 or 2%%, not '%s'", option, text);
 }
 
 bool cli_seconds(const char *option, const char *text, double *seconds)
@@ -30,8 +29,7 @@ bool cli_seconds(const char *option, const char *text, double *seconds)
             *seconds *= units[i].seconds;
             return true;
         }
-    cli_fail("--%s takes a time such as 60s, 500ms, 5m or 1h, not '%s'", option, text);
-    return false;
+    return cli_refuse("--%s takes a time such as 60s, 500ms, 5m or 1h, not '%s'", option, text);
 }
 
 bool cli_rate(const char *option, const char *text, double *hz)
@@ -44,9 +42,8 @@ bool cli_rate(const char *option, const char *text, double *hz)
     end += *end == 'k';
     if (is_number && (*end == '\0' || strcmp(end, "Hz") == 0) && *hz > 0 && *hz <= most)
         return true;
-    cli_fail("--%s takes how often a second, such as 100 or 2k, up to %.0f, not '%s'", option, most,
-             text);
-    return false;
+    return cli_refuse("--%s takes how often a second, such as 100 or 2k, up to %.0f, not '%s'",
+                      option, most, text);
 }
 
 static bool parse_pid(const char *text, pid_t *pid)
@@ -59,12 +56,10 @@ static bool parse_pid(const char *text, pid_t *pid)
 
 bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t **pids)
 {
-    if (n == 0) {
-        cli_fail(
+    if (n == 0)
+        return cli_refuse(
             "%s needs a process id: marey %s 4711; 'marey top' lists the processes that run Python",
             command->name, command->name);
-        return false;
-    }
     *pids = calloc((size_t)n, sizeof **pids);
     for (int i = 0; i < n && *pids != NULL; i++)
         if (!parse_pid(args[i], &(*pids)[i])) {

@@ -15,10 +15,8 @@ static bool open_all(struct cli_recordings *recordings, char **paths, int n, boo
                                                .progress = cli_progress,
                                                .progress_ctx = (void *)"importing"};
     *recordings = (struct cli_recordings){.list = calloc((size_t)n, sizeof recordings->list[0])};
-    if (recordings->list == NULL) {
-        cli_fail("out of memory");
-        return false;
-    }
+    if (recordings->list == NULL)
+        return cli_refuse("out of memory");
     for (int i = 0; i < n; i++) {
         const marey_status status = marey_open(paths[i], &wants, &recordings->list[i]);
         cli_progress_end();

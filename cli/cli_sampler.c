@@ -12,8 +12,7 @@ static bool can_read(const struct marey_sampler_options *options, pid_t pid)
     one.pids = &pid;
     one.n_pids = 1;
     const marey_status status = marey_sampler_create(&one, &sampler);
-    if (status != MAREY_OK)
-        cli_say("%s", marey_last_error());
+    cli_status(status);
     marey_sampler_destroy(sampler);
     return status == MAREY_OK;
 }
@@ -124,8 +123,7 @@ void sampling_summarize(const char *path)
     marey_status status = marey_recording_open(path, &recording);
     if (status == MAREY_OK)
         status = sampling_print_top(recording);
-    if (status != MAREY_OK)
-        cli_say("%s", marey_last_error());
+    cli_status(status);
     marey_recording_close(recording);
     cli_quote(cli_short_path(path), quoted, sizeof quoted);
     cli_say("next: marey report %s --samples", quoted);

@@ -20,6 +20,11 @@ int cli_fail(const char *fmt, ...)
     return CLI_BAD;
 }
 
+int cli_status(marey_status status)
+{
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+}
+
 void cli_say_left_out(uint64_t n, const char *thing, const char *why)
 {
     if (n != 0)

@@ -71,8 +71,7 @@ static bool has_memory(const struct artifacts *job)
 
 static bool fail_source(const struct artifacts *job)
 {
-    cli_fail("%s: %s", job->source, marey_last_error());
-    return false;
+    return cli_refuse("%s: %s", job->source, marey_last_error());
 }
 
 static bool needs_whole(struct artifacts *job)
@@ -228,10 +227,9 @@ static bool choose(const char *list, uint32_t *chosen)
         while (i < N_ARTIFACTS &&
                !(strlen(artifacts[i].name) == len && memcmp(artifacts[i].name, at, len) == 0))
             i++;
-        if (i == N_ARTIFACTS && len > 0) {
-            cli_fail("there is no artifact '%.*s'; see 'marey artifacts --help'", (int)len, at);
-            return false;
-        }
+        if (i == N_ARTIFACTS && len > 0)
+            return cli_refuse("there is no artifact '%.*s'; see 'marey artifacts --help'", (int)len,
+                              at);
         *chosen |= len > 0 ? 1u << i : 0;
         at += len + (at[len] == ',');
     }
@@ -411,8 +409,7 @@ const struct cli_command cli_command_artifacts = {
         "No torch is needed. Each file appears whole or not at all; their names are printed. One\n"
         "that cannot be made is reported, and the others are made. A damaged trace\n"
         "gives the tables of what came before the damage, and exit status 2.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples = "  marey artifacts worker0.pt.trace.json -o iteration_9\n"
                 "  marey artifacts worker0.pt.trace.json.gz -o out --only averages --sort count\n"
                 "  marey artifacts trace.json -o out --rank 3 --move",

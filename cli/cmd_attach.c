@@ -46,20 +46,17 @@ static bool read_options(struct marey_sampler_options *wants)
                                             .strategy = given.exact      ? MAREY_SAMPLER_EXACT
                                                         : given.snapshot ? MAREY_SAMPLER_SNAPSHOT
                                                                          : MAREY_SAMPLER_AUTO};
-    if ((given.exact && given.snapshot) || (given.append && given.force)) {
-        cli_fail("--%s exclude one another",
-                 given.exact && given.snapshot ? "exact and --snapshot" : "append and --force");
-        return false;
-    }
+    if ((given.exact && given.snapshot) || (given.append && given.force))
+        return cli_refuse("--%s exclude one another", given.exact && given.snapshot
+                                                          ? "exact and --snapshot"
+                                                          : "append and --force");
     if ((given.rate != NULL && !cli_rate("rate", given.rate, &wants->rate_hz)) ||
         (given.duration != NULL && !cli_seconds("duration", given.duration, &wants->duration_s)) ||
         (given.max_slowdown != NULL && !cli_percent("max-slowdown", given.max_slowdown, &percent)))
         return false;
-    if (given.max_slowdown != NULL && (percent <= 0 || percent > 100)) {
-        cli_fail("--max-slowdown takes more than 0 and up to 100 percent, not '%s'",
-                 given.max_slowdown);
-        return false;
-    }
+    if (given.max_slowdown != NULL && (percent <= 0 || percent > 100))
+        return cli_refuse("--max-slowdown takes more than 0 and up to 100 percent, not '%s'",
+                          given.max_slowdown);
     wants->max_slowdown = percent / 100;
     return true;
 }
@@ -197,8 +194,7 @@ const struct cli_command cli_command_attach = {
         "of the processes they start, at random times. It runs no code in them and writes nothing\n"
         "into them. For a launcher (a shell, torchrun, mpirun) it samples the programs that the\n"
         "launcher starts. 'marey doctor' reports missing permissions.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples =
         "  marey attach 4711 --duration 10s             ten seconds into attach-4711.marey\n"
         "  marey attach $(pgrep -f train.py)            all ranks, until ctrl-C\n"

@@ -13,8 +13,7 @@ static struct {
 
 static const struct cli_option options[] = {
     {"print-rules", 0, CLI_FLAG, NULL, &given.print_rules, "print marey's own rules, as such a file"},
-    {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
-     "one unit for all times (default: what fits each)"},
+    CLI_UNIT_OPTION(&given.unit),
     {"legacy", 0, CLI_FLAG, NULL, &given.legacy,
      "itwinai's computation_fraction as well, with its errors\n"
      "explained. Its files of averages (AVERAGES.csv, or a folder of\n"
@@ -56,11 +55,6 @@ static int run(int n_args, char **args)
     return status;
 }
 
-static void prepare(void)
-{
-    analysis_command_prepare(&cli_command_breakdown, "breakdown");
-}
-
 struct cli_command cli_command_breakdown = {
     .name = "breakdown",
     .usage = "RUN.marey|TRACE|FOLDER... [OPTIONS]",
@@ -73,9 +67,7 @@ struct cli_command cli_command_breakdown = {
         "traces of PyTorch's profiler directly, one file or a folder of ranks. A program without\n"
         "a GPU is broken down by its ranges of category communication, copy, data, idle and\n"
         "wait; it computes in the rest of its time.",
-    .prepare = prepare,
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples = "  marey breakdown trace.json.gz\n"
                 "  marey breakdown traces/ --by step --window steps\n"
                 "  marey breakdown train.marey --json | jq .summary\n"

@@ -27,8 +27,7 @@ static const struct cli_option options[] = {
      "at most N regions and N functions (default: 30; all with\n"
      "--json and --csv)"},
     {"all", 'a', CLI_FLAG, NULL, &given.all, "all regions"},
-    {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
-     "one unit for all times (default: what fits each)"},
+    CLI_UNIT_OPTION(&given.unit),
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: verdicts, and how times are distributed"},
 };
@@ -154,11 +153,6 @@ static int compare(int n_args, char **args)
     return status;
 }
 
-static void prepare(void)
-{
-    analysis_command_prepare(&cli_command_compare, "compare");
-}
-
 struct cli_command cli_command_compare = {
     .name = "compare",
     .usage = "A.marey... [--] B.marey... [OPTIONS]",
@@ -173,9 +167,7 @@ struct cli_command cli_command_compare = {
         "saved by a Stopwatch (JSON), and traces and profiles of other tools ('marey import\n"
         "--help' says which), serve as well. Warm-up is left out; differences between repeats\n"
         "and dependence between iterations are in the intervals.",
-    .prepare = prepare,
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples = "  marey run --repeat 5 -o before.marey -- python train.py\n"
                 "  marey run --repeat 5 -o after.marey -- python train.py --fast\n"
                 "  marey compare before.marey after.marey\n"

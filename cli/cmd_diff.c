@@ -43,11 +43,6 @@ static int diff(int n_args, char **args)
     return status;
 }
 
-static void prepare(void)
-{
-    analysis_command_prepare(&cli_command_diff, "diff");
-}
-
 struct cli_command cli_command_diff = {
     .name = "diff",
     .usage = "A B [OPTIONS]",
@@ -59,9 +54,7 @@ struct cli_command cli_command_diff = {
         "that marey.TensorDumper, <marey/dump.h> or ACCV-Lab wrote, or one file: .safetensors,\n"
         ".npy, .json, .png, .bin. The two may differ in layout and format. Values are paired by\n"
         "path; where paths differ, by order and digests. Equal digests are not read any further.",
-    .prepare = prepare,
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples =
         "  marey diff new reference\n"
         "  marey diff new reference --bitwise\n"

@@ -16,8 +16,7 @@ static const struct cli_option options[] = {
     {"wait", 'w', CLI_COUNT, "SECONDS", &given.wait,
      "how long libraries and interpreters, all together, may take to\n"
      "answer (default: 1)"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
-     "auto: when standard output is a terminal"},
+    CLI_COLOR_OPTION(&given.color),
 };
 
 static int show(const marey_table *findings)
@@ -57,8 +56,7 @@ const struct cli_command cli_command_doctor = {
         "missing, each with what to do: clock, machine, files, permissions, NVTX, CUDA,\n"
         "Python, sampling, versions, launcher. A small recording is made in RUN_DIR, or in the\n"
         "current directory, and removed again. No CUDA context is made and no network used.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples = "  marey doctor                        about recordings in this directory\n"
                 "  marey doctor /scratch/me --measure  about another one, and how fast it is\n"
                 "  marey doctor --json | jq '.findings[] | select(.state == \"missing\")'",

@@ -30,8 +30,7 @@ static const struct cli_option options[] = {
     {"csv", 0, CLI_FLAG, NULL, &dump_given.csv, "ls and stats: as CSV"},
     {"output", 'o', CLI_TEXT, "FILE", &dump_given.output,
      "cat and image: write there (default: -, standard output)"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", &dump_given.color,
-     "auto: when standard output is a terminal"},
+    CLI_COLOR_OPTION(&dump_given.color),
 };
 
 /* ---- choosing ---- */
@@ -97,9 +96,7 @@ int dump_choose(marey_dumps *dumps, const char *name, dump_use *use, void *ctx)
 
 int dump_get(const struct dump_choice *choice, struct marey_tensor *out)
 {
-    return marey_dumps_get(choice->dumps, choice->step_number, choice->value_number, out) == MAREY_OK
-               ? CLI_FINE
-               : cli_fail("%s", marey_last_error());
+    return cli_status(marey_dumps_get(choice->dumps, choice->step_number, choice->value_number, out));
 }
 
 const char *dump_shape(const struct marey_dumped_value *value, char *into, size_t size)
@@ -175,8 +172,7 @@ const struct cli_command cli_command_dump = {
         "  cat    one value as raw bytes, npy, JSON or safetensors\n"
         "  image  one value as PNG\n"
         "NAME is a name that ls prints, or a pattern: 'layers*.out'. Pickles are never loaded.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples = "  marey dump ls dumps\n"
                 "  marey dump ls dumps --step 3\n"
                 "  marey dump show dumps layer0.out --step 3\n"

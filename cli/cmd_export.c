@@ -169,11 +169,9 @@ static bool check_options(const struct marey_export_format *format)
     char names[128];
     for (size_t i = 0; i < N_BOUNDS; i++)
         if (bounds[i].is_refused && is_given(find_option(bounds[i].option)) &&
-            !takes(format, &bounds[i])) {
-            cli_fail("--%s goes with --to %s", bounds[i].option,
-                     names_of(&bounds[i], " or ", names, sizeof names));
-            return false;
-        }
+            !takes(format, &bounds[i]))
+            return cli_refuse("--%s goes with --to %s", bounds[i].option,
+                              names_of(&bounds[i], " or ", names, sizeof names));
     return true;
 }
 
@@ -280,19 +278,17 @@ static bool parse_time(const char *text, uint64_t first_ns, uint64_t *ns)
 
 static bool parse_window(const struct cli_recordings *recordings)
 {
-    if (!parse_number(given.launched_before, "", &wants.launched_before)) {
-        cli_say("--launched-before '%s' is not the number of a launch", given.launched_before);
-        return false;
-    }
+    if (!parse_number(given.launched_before, "", &wants.launched_before))
+        return cli_refuse("--launched-before '%s' is not the number of a launch",
+                          given.launched_before);
     const uint64_t first_ns = first_event_ns(recordings);
     const bool has_from = parse_time(given.from, first_ns, &wants.from_ns);
     if (has_from && parse_time(given.until, first_ns, &wants.until_ns))
         return true;
-    cli_say(
+    return cli_refuse(
         "--%s '%s' is not a time: seconds since the first event, such as 2.5, or nanoseconds of "
         "CLOCK_MONOTONIC followed by ns",
         has_from ? "until" : "from", has_from ? given.until : given.from);
-    return false;
 }
 
 /* Whether samples were asked for, or chosen among. */
@@ -395,9 +391,7 @@ static int export_to_stdout(const struct cli_recordings *recordings,
 {
     if (isatty(STDOUT_FILENO) && format->is_binary)
         return cli_fail("refusing to write binary data to a terminal; redirect it, or use -o FILE");
-    return export_to(recordings, format, STDOUT_FILENO) == MAREY_OK
-               ? CLI_FINE
-               : cli_fail("%s", marey_last_error());
+    return cli_status(export_to(recordings, format, STDOUT_FILENO));
 }
 
 static int export(int n_args, char **args)

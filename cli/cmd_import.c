@@ -58,14 +58,11 @@ static bool may_use(const char *path)
 /* The new one takes the place of the old one once it is whole. */
 static bool replace(const char *path, const char *with)
 {
-    if (cli_look_at(path) == CLI_IS_RECORDING && !cli_empty_recording(path)) {
-        cli_fail("cannot remove the old recording in %s: %s", path, strerror(errno));
-        return false;
-    }
+    if (cli_look_at(path) == CLI_IS_RECORDING && !cli_empty_recording(path))
+        return cli_refuse("cannot remove the old recording in %s: %s", path, strerror(errno));
     if (rename(with, path) == 0)
         return true;
-    cli_fail("cannot rename %s to %s: %s", with, path, strerror(errno));
-    return false;
+    return cli_refuse("cannot rename %s to %s: %s", with, path, strerror(errno));
 }
 
 static marey_status import_into(const char *path, char **files, int n,
@@ -159,8 +156,7 @@ const struct cli_command cli_command_import = {
     .terms = "Formats",
     .term = format_term,
     .prepare = prepare,
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples = "  marey import trace.json.gz                 trace.marey\n"
                 "  marey import traces/ -o run.marey          a folder: each file is a rank\n"
                 "  marey import rank0.json rank1.json -o run.marey\n"

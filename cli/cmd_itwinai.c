@@ -72,8 +72,7 @@ const struct cli_command cli_command_generate_scalability_report = {
         "is an error. 'marey scale --mlflow URI' reads the same runs and reports more.\n"
         "\n"
         "Runs in Python: $MAREY_PYTHON, else python3 on the PATH. MLflow stores need mlflow there.",
-    .options = scaling_options,
-    .n_options = sizeof scaling_options / sizeof scaling_options[0],
+    CLI_OPTIONS(scaling_options),
     .examples =
         "  marey generate-scalability-report --experiment-name scaling\n"
         "  marey generate-scalability-report --tracking-uri sqlite:///mlflow.db --run-names a,b\n"
@@ -131,8 +130,7 @@ const struct cli_command cli_command_generate_py_spy_report = {
         "\n"
         "With --by self and inclusive time by function, line, file, module, process or thread.\n"
         "'marey report --samples' has the same and more, also of what marey sampled itself.",
-    .options = spy_options,
-    .n_options = sizeof spy_options / sizeof spy_options[0],
+    CLI_OPTIONS(spy_options),
     .examples = "  marey generate-py-spy-report --file train.raw\n"
                 "  marey generate-py-spy-report --file py-spy-output --num-rows all "
                 "--aggregate-leaf-paths\n"
@@ -187,8 +185,7 @@ const struct cli_command cli_command_generate_flamegraph = {
         "in any browser and can be searched and zoomed. An existing file is replaced when the\n"
         "new one is complete. 'marey export -o FILE.svg' has more: filters, and what changed\n"
         "between two runs.",
-    .options = flames_options,
-    .n_options = sizeof flames_options / sizeof flames_options[0],
+    CLI_OPTIONS(flames_options),
     .examples =
         "  marey generate-flamegraph --file train.raw\n"
         "  marey generate-flamegraph --file train.raw --output-filename train.svg --by thread",

@@ -35,8 +35,7 @@ static const struct cli_option options[] = {
      "at most N rows, 0 for all (default: 30; all with --json and\n"
      "--csv)"},
     {"all", 'a', CLI_FLAG, NULL, &given.all, "all rows"},
-    {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
-     "one unit for all times (default: what fits each)"},
+    CLI_UNIT_OPTION(&given.unit),
     {"json", 0, CLI_FLAG, NULL, &given.json, "an object: ranges, lost_events, cost, and more"},
     {"csv", 0, CLI_FLAG, NULL, &given.csv, "one table as CSV, times in nanoseconds"},
     {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "one table as Markdown, for a pull request"},
@@ -48,8 +47,7 @@ static const struct cli_option options[] = {
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
-     "auto: when standard output is a terminal"},
+    CLI_COLOR_OPTION(&given.color),
     {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
      "threads to read with (default: as many as there are cores)"},
 };
@@ -116,7 +114,7 @@ static int print_short(const char *name, const struct cli_recordings *recordings
     if (status == MAREY_OK)
         status = marey_report_write(made, "text", &wants, out);
     marey_report_destroy(made);
-    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+    return cli_status(status);
 }
 
 /* Below the ranges: runs, and other analyses in a few lines each. */
@@ -201,7 +199,7 @@ static int print_series(const struct cli_recordings *recordings, FILE *out)
 {
     const marey_status status = marey_report_per_iteration(recordings->list, recordings->n,
                                                            report_options_value("filter"), out);
-    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+    return cli_status(status);
 }
 
 /* ---- itwinai's files ---- */
@@ -428,8 +426,7 @@ struct cli_command cli_command_report = {
         "Ranks, processes and several recordings are merged. Lost events, missing logs and\n"
         "the overhead of measuring follow the table. Reads traces and profiles of other tools\n"
         "too; 'marey import --help' lists them.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples =
         "  marey report train.marey --html train.html   a page with everything\n"
         "  marey report trace.json.gz --tree            a trace of torch.profiler\n"

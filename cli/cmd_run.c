@@ -215,8 +215,7 @@ static bool say_diagnosis(marey_recording *recording, const char *quoted)
     marey_report *report;
     if (marey_report_create("diagnosis", &recording, 1, NULL, &report) != MAREY_OK)
         return false;
-    if (marey_report_write(report, "text", &wants, stderr) != MAREY_OK)
-        cli_say("%s", marey_last_error());
+    cli_status(marey_report_write(report, "text", &wants, stderr));
     marey_report_destroy(report);
     fprintf(stderr, "  recorded to %s · marey report %s · marey report %s --html PAGE.html\n",
             quoted, quoted, quoted);
@@ -323,10 +322,7 @@ static bool prepare_sampler(struct run_sample *sample, const char *recording)
         wants.audit_share = -1;
         wants.pauses = 1;
     }
-    if (marey_sampler_create(&wants, &sample->sampler) == MAREY_OK)
-        return true;
-    cli_say("%s", marey_last_error());
-    return false;
+    return cli_status(marey_sampler_create(&wants, &sample->sampler)) == CLI_FINE;
 }
 
 static void begin_sampling(void *ctx, pid_t pid)
@@ -367,8 +363,7 @@ static int run_measured(const char *recording, const char *how, char **program, 
     wants_energy = marey_energy_asked(how) != 0;
     if (!wants_energy)
         return run_sampled(recording, program, end);
-    if (marey_energy_start(recording, how) != MAREY_OK)
-        cli_say("%s", marey_last_error());
+    cli_status(marey_energy_start(recording, how));
     const int error = run_sampled(recording, program, end);
     marey_energy_stop();
     return error;
@@ -381,8 +376,7 @@ static void add_run(const char *recording, char *const *program, const struct ru
                                         .wall_ns = end->wall_ns,
                                         .cpu_ns = end->cpu_ns,
                                         .wait_status = end->wait_status};
-    if (marey_recording_add_run(recording, &ended) != MAREY_OK)
-        cli_say("%s", marey_last_error());
+    cli_status(marey_recording_add_run(recording, &ended));
     free(command);
 }
 
@@ -487,8 +481,7 @@ const struct cli_command cli_command_run = {
         "is not changed. Options that name an instrument (--gpu, --sample, ...) record that\n"
         "instead. Works before torchrun, mpirun and srun, and after them. Signals go to the\n"
         "program; its exit status is passed on. What it recorded is kept, however it ends.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples =
         "  marey run python train.py                  records into train.marey\n"
         "  marey run --gpu -- python train.py         kernels, copies and who launched them\n"

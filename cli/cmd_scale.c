@@ -252,11 +252,6 @@ static int run(int n_args, char **args)
     return status;
 }
 
-static void prepare(void)
-{
-    analysis_command_prepare(&cli_command_scale, "scale");
-}
-
 struct cli_command cli_command_scale = {
     .name = "scale",
     .usage = "RUN.marey|FOLDER|FILE.csv|NAME=RUN... [OPTIONS]",
@@ -270,9 +265,7 @@ struct cli_command cli_command_scale = {
         "series, which begins with its own smallest number of workers. First epochs are left out\n"
         "as warm-up. Fits of Amdahl's law and of the universal scalability law forecast larger\n"
         "runs.",
-    .prepare = prepare,
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples = "  marey scale one.marey two.marey four.marey\n"
                 "  marey scale runs/ --html scaling.html\n"
                 "  marey scale ddp=ddp-runs/ horovod=horovod-runs/ --pictures pictures\n"

@@ -12,8 +12,7 @@ static const struct cli_option options[] = {
      "and frames, failures"},
     {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
     {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
-     "auto: when standard output is a terminal"},
+    CLI_COLOR_OPTION(&given.color),
 };
 
 static int stacks(int n_args, char **args)
@@ -48,8 +47,7 @@ const struct cli_command cli_command_stacks = {
         "Prints the stack of each thread of Python processes and of their children, with what\n"
         "it waits for. Threads with equal stacks are grouped: of many ranks one sees where\n"
         "most are, and which are elsewhere. A thread is stopped for some 50 us while it is read.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples = "  marey stacks 4711                     all threads of one process\n"
                 "  marey stacks $(pgrep -f train.py)     all ranks of a job on this machine\n"
                 "  marey stacks 4711 --json | jq '.groups[0].frames[0]'",

@@ -32,8 +32,7 @@ static const struct cli_option options[] = {
      "rows at most, where there is no terminal (default: 20)"},
     {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
     {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
-     "auto: when standard output is a terminal"},
+    CLI_COLOR_OPTION(&given.color),
 };
 
 struct top {
@@ -188,8 +187,7 @@ const struct cli_command cli_command_top = {
         "self, o by total, i idle threads too, p pause, q quit. Where standard output is not a\n"
         "terminal, a table a second is printed. Without a PID: lists the processes that run "
         "Python.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples =
         "  marey top                                    which processes can be watched\n"
         "  marey top 4711\n"

@@ -27,8 +27,7 @@ static const struct cli_option options[] = {
      "append stacks to this file (default: standard output)"},
     {"native", 'n', CLI_FLAG, NULL, &given.native, "frames of C and C++ as well"},
     {"no-children", 0, CLI_FLAG, NULL, &given.no_children, "only these processes"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", &given.color,
-     "auto: when standard output is a terminal"},
+    CLI_COLOR_OPTION(&given.color),
 };
 
 static volatile sig_atomic_t is_asked_to_end;
@@ -165,8 +164,7 @@ const struct cli_command cli_command_watch = {
              "of all threads, equal ones together, with what they wait for; once for each stall. "
              "It ends\n"
              "with the processes, or by ctrl-C.",
-    .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    CLI_OPTIONS(options),
     .examples =
         "  marey watch $(pgrep -f train.py) --stall 60s         all ranks of a job on this "
         "machine\n"

@@ -46,7 +46,7 @@ static int print_table(const marey_table *table)
     const marey_status status = dump_given.json  ? marey_present_json(table, stdout)
                                 : dump_given.csv ? marey_present_csv(table, stdout)
                                                  : marey_present_text(table, &wants, stdout);
-    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+    return cli_status(status);
 }
 
 /* ---- ls ---- */

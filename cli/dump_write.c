@@ -29,9 +29,7 @@ static int write_value(void *ctx, FILE *out)
     const int status = dump_get(choice, &tensor);
     if (status != CLI_FINE)
         return status;
-    return marey_tensor_write(&tensor, wanted_form(), choice->value->name, out) == MAREY_OK
-               ? CLI_FINE
-               : cli_fail("%s", marey_last_error());
+    return cli_status(marey_tensor_write(&tensor, wanted_form(), choice->value->name, out));
 }
 
 static int cat_value(void *ctx, const struct dump_choice *choice)
@@ -77,9 +75,8 @@ static bool parse_range(struct marey_image_options *options)
         if (end != high && *end == '\0' && options->high > options->low)
             return true;
     }
-    cli_fail("--range takes two numbers, the lower first, such as 0,1 and not '%s'",
-             dump_given.range);
-    return false;
+    return cli_refuse("--range takes two numbers, the lower first, such as 0,1 and not '%s'",
+                      dump_given.range);
 }
 
 static enum marey_color_map wanted_map(void)

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include "cli.h"
+#include "analysis_command.h"
 #include "report_options.h"
 
 const struct cli_command *const cli_commands[] = {
@@ -184,6 +184,10 @@ int main(int argc, char **argv)
     /* A reader that has seen enough (| head) ends us silently, whatever our parent made of SIGPIPE. */
     cli_inherited_sigpipe = signal(SIGPIPE, SIG_DFL);
     report_options_add(&cli_command_report);
+    analysis_command_prepare(&cli_command_breakdown);
+    analysis_command_prepare(&cli_command_compare);
+    analysis_command_prepare(&cli_command_diff);
+    analysis_command_prepare(&cli_command_scale);
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (cli_commands[i]->prepare != NULL)
             cli_commands[i]->prepare();

@@ -215,9 +215,9 @@ const struct marey_analysis *report_options_find(const char *name)
     return analysis;
 }
 
-void report_options_prepend(struct cli_command *command, const char *name)
+void report_options_prepend(struct cli_command *command)
 {
-    const struct marey_analysis *const analysis = report_options_find(name);
+    const struct marey_analysis *const analysis = report_options_find(command->name);
     const struct cli_option *const list = command->options;
     const size_t n = command->n_options;
     command->options = &pool[n_pool];
@@ -275,10 +275,8 @@ static bool find_switch(const struct marey_analysis **chosen)
     for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
         if (!switches[i])
             continue;
-        if (*chosen != NULL) {
-            cli_say("--%s and --%s exclude one another", (*chosen)->name, analysis->name);
-            return false;
-        }
+        if (*chosen != NULL)
+            return cli_refuse("--%s and --%s exclude one another", (*chosen)->name, analysis->name);
         *chosen = analysis;
     }
     return true;
@@ -287,11 +285,8 @@ static bool find_switch(const struct marey_analysis **chosen)
 static bool add_given(struct settings *to, const char *name, const char *value)
 {
     char *text = NULL;
-    if (to->n == MAX_GIVEN ||
-        asprintf(&text, "%s%s%s", name, value[0] != '\0' ? "=" : "", value) < 0) {
-        cli_say("out of memory");
-        return false;
-    }
+    if (to->n == MAX_GIVEN || asprintf(&text, "%s%s%s", name, value[0] != '\0' ? "=" : "", value) < 0)
+        return cli_refuse("out of memory");
     to->list[to->n++] = text;
     return true;
 }
@@ -361,8 +356,7 @@ static bool collect(struct settings *to, const struct marey_analysis *analysis)
     to->takes_limit = takes(analysis, "limit");
     if (marey_report_check(analysis->name, to->list) == MAREY_OK)
         return true;
-    cli_say("%s", marey_last_error());
-    return false;
+    return cli_refuse("%s", marey_last_error());
 }
 
 bool report_options_choose(struct report_choice *choice)

@@ -11,9 +11,9 @@
 void report_options_add(struct cli_command *command);
 
 /*
- * Of a command that is an analysis: put the settings before the options of the command; append more of these.
+ * Of a command that is the analysis of its name: put the settings before the options of the command; append more of these.
  */
-void report_options_prepend(struct cli_command *command, const char *analysis);
+void report_options_prepend(struct cli_command *command);
 void report_options_append(struct cli_command *command, const struct cli_option *list, size_t n);
 /* The entry of an analysis. */
 const struct marey_analysis *report_options_find(const char *name);

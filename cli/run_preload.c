@@ -72,10 +72,10 @@ bool run_find_beside(const char *name, const char *option, char into[PATH_MAX])
     library_folder(folder);
     if (snprintf(into, PATH_MAX, "%s/%s", folder, name) < PATH_MAX && access(into, R_OK) == 0)
         return true;
-    cli_fail("%s needs %s, and it is not beside libmarey in %s; install marey anew, with all of "
-             "its files",
-             option, name, folder);
-    return false;
+    return cli_refuse(
+        "%s needs %s, and it is not beside libmarey in %s; install marey anew, with all of "
+        "its files",
+        option, name, folder);
 }
 
 bool run_inject_cuda(void)
@@ -83,13 +83,11 @@ bool run_inject_cuda(void)
     static const char name[] = "CUDA_INJECTION64_PATH", library[] = "libmarey-cuda.so";
     char path[PATH_MAX];
     const char *const before = cli_env(name);
-    if (before != NULL && strstr(before, library) == NULL) {
-        cli_fail(
+    if (before != NULL && strstr(before, library) == NULL)
+        return cli_refuse(
             "--gpu is unavailable: %s is already set to %s, and CUDA loads one tool; run without "
             "that tool, or without --gpu",
             name, before);
-        return false;
-    }
     if (!run_find_beside(library, "--gpu", path))
         return false;
     setenv(name, path, 1);
@@ -121,8 +119,7 @@ bool run_nvtx(void)
         setenv("MAREY_NVTX_NEXT", tool, 1);
     if (setenv(nvtx_tool, path, 1) == 0)
         return true;
-    cli_fail("out of memory");
-    return false;
+    return cli_refuse("out of memory");
 }
 
 bool run_preload(struct run_preload *preload, const char *library, const char *option)
@@ -135,18 +132,17 @@ bool run_preload(struct run_preload *preload, const char *library, const char *o
         if (preload->folder[0] != '\0') {
             snprintf(link, sizeof link, "%s/lib", preload->folder);
         } else if (!make_link(folder, preload, link)) {
-            cli_fail("%s cannot preload from %s, whose name has a blank, a colon or a dollar, "
-                     "nor make a link to it in /tmp; install marey elsewhere, or set TMPDIR",
-                     option, folder);
-            return false;
+            return cli_refuse(
+                "%s cannot preload from %s, whose name has a blank, a colon or a dollar, "
+                "nor make a link to it in /tmp; install marey elsewhere, or set TMPDIR",
+                option, folder);
         }
         snprintf(path, sizeof path, "%s/%s", link, library);
     }
     if (add(path, library))
         return true;
     run_preload_remove(preload);
-    cli_fail("out of memory");
-    return false;
+    return cli_refuse("out of memory");
 }
 
 void run_preload_remove(const struct run_preload *preload)

@@ -182,14 +182,11 @@ static bool may_use(const char *path, enum run_existing existing)
         return false;
     if (cli_look_at(path) != CLI_IS_RECORDING)
         return true;
-    if (existing == RUN_REFUSE && !(run_is_one_of_many() && is_of_this_launch(path))) {
-        cli_fail("%s holds a recording already; --append adds to it, --force replaces it", quoted);
-        return false;
-    }
-    if (existing == RUN_FORCE && !cli_empty_recording(path)) {
-        cli_fail("cannot remove the old recording in %s: %s", quoted, strerror(errno));
-        return false;
-    }
+    if (existing == RUN_REFUSE && !(run_is_one_of_many() && is_of_this_launch(path)))
+        return cli_refuse("%s holds a recording already; --append adds to it, --force replaces it",
+                          quoted);
+    if (existing == RUN_FORCE && !cli_empty_recording(path))
+        return cli_refuse("cannot remove the old recording in %s: %s", quoted, strerror(errno));
     return true;
 }
 
@@ -222,15 +219,11 @@ bool run_target_prepare(struct run_target *target, const char *output, enum run_
     char *command = run_join_words(program);
     const marey_status status = marey_recording_create(name, command != NULL ? command : program[0]);
     free(command);
-    if (status != MAREY_OK) {
-        cli_fail("%s", marey_last_error());
-        return false;
-    }
+    if (status != MAREY_OK)
+        return cli_refuse("%s", marey_last_error());
     /* Absolute, because the program may change its directory before it records anything. */
-    if (realpath(name, target->path) == NULL) {
-        cli_fail("cannot resolve %s: %s", name, strerror(errno));
-        return false;
-    }
+    if (realpath(name, target->path) == NULL)
+        return cli_refuse("cannot resolve %s: %s", name, strerror(errno));
     return true;
 }
 

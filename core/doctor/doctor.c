@@ -11,51 +11,34 @@ enum { WAIT_MS = 1000, MEASURE_MS = 500, VALUE_BYTES = 3 * PATH_MAX };
 
 /* ---- findings ---- */
 
-static void put_text(marey_table *table, const char *text)
-{
-    if (text != NULL)
-        marey_table_text(table, text, strlen(text));
-    else
-        marey_table_null(table);
-}
-
 static void put_row(struct marey__doctor *doctor, const char *thing, enum marey__state state,
-                    const char *value, double amount, const char *unit, const char *advice)
+                    const char *advice, double amount, const char *unit, const char *fmt,
+                    va_list args)
 {
     static const char *const states[] = {"ok", "limited", "missing", "off"};
-    marey_table *table = doctor->table;
-    put_text(table, doctor->subject);
-    put_text(table, thing);
-    put_text(table, states[state]);
-    put_text(table, value);
-    if (unit != NULL && isfinite(amount))
-        marey_table_f64(table, amount);
-    else
-        marey_table_null(table);
-    put_text(table, unit);
-    put_text(table, advice);
+    char value[VALUE_BYTES];
+    vsnprintf(value, sizeof value, fmt, args);
+    MAREY__PUT_TEXTS(doctor->table, doctor->subject, thing, states[state], value);
+    MAREY__PUT_REALS(doctor->table, isfinite(amount) ? amount : NAN);
+    MAREY__PUT_TEXTS(doctor->table, unit, advice);
 }
 
 void marey__doctor_add(struct marey__doctor *doctor, const char *thing, enum marey__state state,
                        const char *advice, const char *fmt, ...)
 {
-    char value[VALUE_BYTES];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(value, sizeof value, fmt, args);
+    put_row(doctor, thing, state, advice, NAN, NULL, fmt, args);
     va_end(args);
-    put_row(doctor, thing, state, value, NAN, NULL, advice);
 }
 
 void marey__doctor_amount_as(struct marey__doctor *doctor, const char *thing, const char *advice,
                              double amount, const char *unit, const char *fmt, ...)
 {
-    char value[256];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(value, sizeof value, fmt, args);
+    put_row(doctor, thing, MAREY__STATE_OR_LIMITED(advice), advice, amount, unit, fmt, args);
     va_end(args);
-    put_row(doctor, thing, MAREY__STATE_OR_LIMITED(advice), value, amount, unit, advice);
 }
 
 static void put_amount(struct marey__buf *value, double amount, const char *unit)
@@ -150,13 +133,10 @@ marey_status marey_doctor_sized(const struct marey_doctor_options *options, size
                                 marey_table **out)
 {
     static const struct marey_column columns[] = {
-        {"subject", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-        {"thing", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-        {"state", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-        {"value", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-        {"amount", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
-        {"unit", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-        {"advice", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        MAREY__COLUMN("subject", NULL, TEXT, NONE), MAREY__COLUMN("thing", NULL, TEXT, NONE),
+        MAREY__COLUMN("state", NULL, TEXT, NONE),   MAREY__COLUMN("value", NULL, TEXT, NONE),
+        MAREY__COLUMN("amount", NULL, F64, NONE),   MAREY__COLUMN("unit", NULL, TEXT, NONE),
+        MAREY__COLUMN("advice", NULL, TEXT, NONE),
     };
     struct marey_doctor_options o = {0};
     if (options != NULL)

@@ -193,22 +193,20 @@ static void report_library(struct marey__doctor *doctor, enum marey__library whi
 {
     const struct library *library = &libraries[which];
     char path[PATH_MAX] = "", value[256], asked[8], trouble[128], advice[256];
-    const char *text = probe->text;
-    marey__parse_field(text, probe->len, "path", path, sizeof path);
-    if (!marey__parse_field(text, probe->len, "advice", advice, sizeof advice))
+    MAREY__PROBE_FIELD(probe, "path", path);
+    if (!MAREY__PROBE_FIELD(probe, "advice", advice))
         snprintf(advice, sizeof advice, "%s", library->advice);
     const char *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
-    if (marey__parse_field(text, probe->len, "limited", value, sizeof value))
+    if (MAREY__PROBE_FIELD(probe, "limited", value))
         marey__doctor_limited(doctor, library->thing, advice, "%s: %s", path, value);
-    else if (marey__parse_field(text, probe->len, "asked", asked, sizeof asked) &&
-             marey__parse_field(text, probe->len, "value", value, sizeof value))
+    else if (MAREY__PROBE_FIELD(probe, "asked", asked) && MAREY__PROBE_FIELD(probe, "value", value))
         marey__doctor_ok(doctor, library->thing, "%s, %s", value, path);
     else if (reason != NULL)
         marey__doctor_limited(
             doctor, library->thing,
             "reinstall it so that it fits the driver: what marey reads from it stays off", "%s%s%s",
             path[0] != '\0' ? path : "it was opened", ": ", reason);
-    else if (marey__parse_field(text, probe->len, "error", value, sizeof value))
+    else if (MAREY__PROBE_FIELD(probe, "error", value))
         marey__doctor_limited(doctor, library->thing, advice, "%s", value);
     else
         marey__doctor_missing(doctor, library->thing, advice, "%s not found", library_name(which));
@@ -246,10 +244,16 @@ static int nvml_index(const struct marey__doctor *doctor, const char *uuid)
     return -1;
 }
 
-static const struct {
-    uint64_t error;
-    const char *what, *advice;
-} cuda_errors[] = {
+const struct marey__known_error *marey__known_error_find(const struct marey__known_error *known,
+                                                         size_t n, uint64_t error)
+{
+    for (size_t i = 0; i < n; i++)
+        if (known[i].error == error)
+            return &known[i];
+    return NULL;
+}
+
+static const struct marey__known_error cuda_errors[] = {
     {3, "a child of a process that uses CUDA cannot use it too",
      "run the command 'marey doctor' by itself"},
     {34, "this is a stub library of the toolkit", "put the driver's own libcuda.so.1 first"},
@@ -269,15 +273,12 @@ static const struct {
 
 static void report_no_devices(struct marey__doctor *doctor, uint64_t error)
 {
-    const char *what = "unknown error",
-               *advice = "look the number up among CUDA's errors (CUresult)";
-    for (size_t i = 0; i < MAREY__COUNT_OF(cuda_errors); i++)
-        if (cuda_errors[i].error == error) {
-            what = cuda_errors[i].what;
-            advice = cuda_errors[i].advice;
-        }
-    marey__doctor_missing(doctor, "CUDA devices", advice, "CUDA does not start: %s (error %d)",
-                          what, (int)error);
+    static const struct marey__known_error unknown = {
+        0, "unknown error", "look the number up among CUDA's errors (CUresult)"};
+    const struct marey__known_error *known = MAREY__KNOWN_ERROR(cuda_errors, error);
+    known = known != NULL ? known : &unknown;
+    marey__doctor_missing(doctor, "CUDA devices", known->advice,
+                          "CUDA does not start: %s (error %d)", known->what, (int)error);
 }
 
 static void report_visible(struct marey__doctor *doctor)
@@ -298,14 +299,13 @@ static void report_devices(struct marey__doctor *doctor, const struct marey__pro
     int n = 0;
     report_visible(doctor);
     const char *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
-    if (marey__parse_field(probe->text, probe->len, "init", value, sizeof value) &&
-        marey__parse_number(value, strlen(value), &error) && error != 0) {
+    if (marey__probe_number(probe, "init", &error) && error != 0) {
         report_no_devices(doctor, error);
         return;
     }
     for (int i = 0; i < MAREY__DOCTOR_MAX_GPUS; i++) {
         snprintf(key, sizeof key, "device%d", i);
-        if (!marey__parse_field(probe->text, probe->len, key, value, sizeof value))
+        if (!MAREY__PROBE_FIELD(probe, key, value))
             continue;
         const int index = nvml_index(doctor, value);
         snprintf(thing, sizeof thing, "CUDA device %d", i);
@@ -374,7 +374,7 @@ void marey__doctor_cuda(struct marey__doctor *doctor)
     if (access("/dev/nvidiactl", F_OK) == 0)
         doctor->deadline_ns += start_ns;
     struct look looks[MAREY__N_LIBRARIES + 1];
-    struct marey__probe *probes = marey__calloc(N_PROBES, sizeof *probes);
+    struct marey__probe *probes MAREY__FREED = marey__calloc(N_PROBES, sizeof *probes);
     if (probes == NULL) {
         marey__doctor_missing(doctor, "driver", NULL, "out of memory");
         return;
@@ -394,5 +394,4 @@ void marey__doctor_cuda(struct marey__doctor *doctor)
     report_injection(doctor);
     report_teardown(doctor);
     report_nsys(doctor);
-    marey__free(probes);
 }

@@ -121,10 +121,7 @@ int marey__cupti_try(void *ctx, int fd)
 
 /* ---- in the parent ---- */
 
-static const struct failure {
-    uint64_t code;
-    const char *what, *advice;
-} failures[] = {
+static const struct marey__known_error failures[] = {
     {15, "CUPTI does not start", "install the CUPTI of the driver's CUDA version, or a newer driver"},
     {33, "this virtual GPU allows no tracing",
      "ask the administrator of the hypervisor for profiling rights"},
@@ -148,41 +145,38 @@ static void report_failure(struct marey__doctor *doctor, const struct marey__pro
                            uint64_t code)
 {
     char incumbent[128] = "";
-    marey__parse_field(probe->text, probe->len, "incumbent", incumbent, sizeof incumbent);
-    for (size_t i = 0; i < MAREY__COUNT_OF(failures); i++) {
-        const bool has_name = code == ERROR_TAKEN && incumbent[0] != '\0';
-        if (failures[i].code != code)
-            continue;
-        marey__doctor_missing(doctor, "GPU tracing", failures[i].advice,
-                              "%s%s%s (CUPTI's error %d)", failures[i].what, has_name ? ": " : "",
-                              has_name ? incumbent : "", (int)code);
-        return;
-    }
-    marey__doctor_missing(
-        doctor, "GPU tracing",
-        "look the number up in CUPTI's manual; marey records all but the GPU's work",
-        "refused with CUPTI's error %llu", (unsigned long long)code);
+    const struct marey__known_error *const known = MAREY__KNOWN_ERROR(failures, code);
+    MAREY__PROBE_FIELD(probe, "incumbent", incumbent);
+    const bool has_name = code == ERROR_TAKEN && incumbent[0] != '\0';
+    if (known != NULL)
+        marey__doctor_missing(doctor, "GPU tracing", known->advice, "%s%s%s (CUPTI's error %d)",
+                              known->what, has_name ? ": " : "", has_name ? incumbent : "",
+                              (int)code);
+    else
+        marey__doctor_missing(
+            doctor, "GPU tracing",
+            "look the number up in CUPTI's manual; marey records all but the GPU's work",
+            "refused with CUPTI's error %llu", (unsigned long long)code);
 }
 
 void marey__cupti_report(struct marey__doctor *doctor, const struct marey__probe *probe)
 {
     char value[128], trouble[128];
-    uint64_t code;
-    const char *text = probe->text, *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
-    if (marey__parse_field(text, probe->len, "off", value, sizeof value))
+    uint64_t code = UINT64_MAX;
+    const char *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
+    if (MAREY__PROBE_FIELD(probe, "off", value))
         marey__doctor_off(doctor, "GPU tracing", "not tried: %s", value);
-    else if (marey__parse_field(text, probe->len, "old", value, sizeof value))
+    else if (MAREY__PROBE_FIELD(probe, "old", value))
         marey__doctor_missing(doctor, "GPU tracing", "install the CUPTI of CUDA 12.0 or later",
                               "this CUPTI has no subscriptions");
-    else if (marey__parse_field(text, probe->len, "result", value, sizeof value) &&
-             marey__parse_number(value, strlen(value), &code) && code != 0)
+    else if (marey__probe_number(probe, "result", &code) && code != 0)
         report_failure(doctor, probe, code);
     else if (reason != NULL)
         marey__doctor_limited(
             doctor, "GPU tracing",
             "try again with --wait 10; if it fails again, reinstall matching driver and CUPTI",
             "tried in a child process: %s", reason);
-    else if (value[0] == '0')
+    else if (code == 0)
         marey__doctor_ok(doctor, "GPU tracing",
                          "tried: CUPTI takes marey's subscription, and gives records of kernels");
     else

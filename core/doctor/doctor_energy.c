@@ -304,14 +304,13 @@ static void report_zone(struct marey__doctor *doctor, const struct zone *zone)
 
 void marey__rapl_report(struct marey__doctor *doctor, const char *folder)
 {
-    struct zone *zones = marey__calloc(MAX_ZONES, sizeof *zones);
+    struct zone *zones MAREY__FREED = marey__calloc(MAX_ZONES, sizeof *zones);
     const size_t n = zones != NULL ? find_zones(folder, zones) : 0;
     for (size_t i = 0; i < n; i++)
         report_zone(doctor, &zones[i]);
     if (n == 0)
         marey__doctor_off(doctor, "processors",
                           "no RAPL counters in %s, as in most virtual machines", folder);
-    marey__free(zones);
 }
 
 void marey__doctor_energy(struct marey__doctor *doctor)

@@ -10,29 +10,25 @@ enum { MOUNTS_BYTES = 1 << 20 };
 
 static bool find_mount(const char *path, struct marey__mount *out)
 {
-    char *text = marey__alloc(MOUNTS_BYTES);
+    char *text MAREY__FREED = marey__alloc(MOUNTS_BYTES);
     if (text == NULL)
         return false;
     const size_t len = marey__read_text("/proc/self/mounts", text, MOUNTS_BYTES);
-    const bool found = marey__parse_mount(text, len, path, out);
-    marey__free(text);
-    return found;
+    return marey__parse_mount(text, len, path, out);
 }
 
 static void report_directory(struct marey__doctor *doctor, const char *type)
 {
-    const char *advice = NULL;
-    enum marey__state state = MAREY__STATE_MISSING;
     if (access(doctor->dir, F_OK) != 0)
-        advice = "create it, or choose another one with 'marey run -o'";
+        marey__doctor_missing(doctor, "directory",
+                              "create it, or choose another one with 'marey run -o'", "%s: %s",
+                              doctor->dir, strerror(errno));
     else if (access(doctor->dir, W_OK | X_OK) != 0)
-        advice = "make it writable for you, or choose another one with 'marey run -o'";
+        marey__doctor_missing(doctor, "directory",
+                              "make it writable for you, or choose another one with 'marey run -o'",
+                              "%s: %s", doctor->dir, strerror(errno));
     else
-        state = MAREY__STATE_OK;
-    if (state == MAREY__STATE_OK)
-        marey__doctor_add(doctor, "directory", state, advice, "%s (%s)", doctor->dir, type);
-    else
-        marey__doctor_add(doctor, "directory", state, advice, "%s: %s", doctor->dir, strerror(errno));
+        marey__doctor_ok(doctor, "directory", "%s (%s)", doctor->dir, type);
 }
 
 static void report_recording(struct marey__doctor *doctor)

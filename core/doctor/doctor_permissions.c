@@ -106,13 +106,11 @@ static void report_reading(struct marey__doctor *doctor, const struct rights *ri
 {
     struct marey__probe reader = {0}, target = {0};
     const pid_t self = getpid();
-    char field[16];
     uint64_t number = EIO;
     int ends[2];
     marey__probe_start(&reader, read_parent, (void *)(uintptr_t)&self);
     marey__probe_wait(&reader, 1, doctor->deadline_ns);
-    if (!marey__parse_field(reader.text, reader.len, "read", field, sizeof field) ||
-        !marey__parse_number(field, strlen(field), &number))
+    if (!marey__probe_number(&reader, "read", &number))
         number = EIO;
 
     if (pipe(ends) != 0)

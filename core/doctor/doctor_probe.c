@@ -193,6 +193,12 @@ const char *marey__probe_trouble(const struct marey__probe *probe, char *into, s
     return into;
 }
 
+bool marey__probe_number(const struct marey__probe *probe, const char *key, uint64_t *out)
+{
+    char text[32];
+    return MAREY__PROBE_FIELD(probe, key, text) && marey__parse_number(text, strlen(text), out);
+}
+
 bool marey__find_program(const char *name, char *path, size_t size)
 {
     const char *list = getenv("PATH");

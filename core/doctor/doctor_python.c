@@ -35,26 +35,24 @@ static int ask(void *ctx, int fd)
 
 static void take_answer(struct marey__python *python, const struct marey__probe *probe)
 {
-    const char *text = probe->text;
-    const size_t len = probe->len;
     marey__probe_trouble(probe, python->trouble, sizeof python->trouble);
-    marey__parse_field(text, len, "version", python->version, sizeof python->version);
-    marey__parse_field(text, len, "prefix", python->prefix, sizeof python->prefix);
-    marey__parse_field(text, len, "marey", python->marey, sizeof python->marey);
-    marey__parse_field(text, len, "package", python->package, sizeof python->package);
-    marey__parse_field(text, len, "library", python->library, sizeof python->library);
-    marey__parse_field(text, len, "error", python->error, sizeof python->error);
+    MAREY__PROBE_FIELD(probe, "version", python->version);
+    MAREY__PROBE_FIELD(probe, "prefix", python->prefix);
+    MAREY__PROBE_FIELD(probe, "marey", python->marey);
+    MAREY__PROBE_FIELD(probe, "package", python->package);
+    MAREY__PROBE_FIELD(probe, "library", python->library);
+    MAREY__PROBE_FIELD(probe, "error", python->error);
     for (int i = 0; i < MAREY__MAX_SITES; i++) {
         char key[16];
         snprintf(key, sizeof key, "site%d", i);
-        marey__parse_field(text, len, key, python->sites[i], sizeof python->sites[i]);
+        MAREY__PROBE_FIELD(probe, key, python->sites[i]);
     }
 }
 
 void marey__pythons_ask(struct marey__doctor *doctor)
 {
     static const char *const commands[MAREY__MAX_PYTHONS] = {"python3", "python"};
-    struct marey__probe *probes = marey__calloc(MAREY__MAX_PYTHONS, sizeof *probes);
+    struct marey__probe *probes MAREY__FREED = marey__calloc(MAREY__MAX_PYTHONS, sizeof *probes);
     if (probes == NULL)
         return;
     for (size_t i = 0; i < MAREY__MAX_PYTHONS; i++) {
@@ -72,7 +70,6 @@ void marey__pythons_ask(struct marey__doctor *doctor)
     if (doctor->n_pythons == 2 && first->version[0] != '\0' &&
         strcmp(first->version, second->version) == 0 && strcmp(first->prefix, second->prefix) == 0)
         doctor->n_pythons = 1;
-    marey__free(probes);
 }
 
 /* ---- telling ---- */

@@ -103,7 +103,7 @@ static void report_costs(struct marey__doctor *doctor, struct marey__remote *rem
 static void report_python(struct marey__doctor *doctor, const struct marey__python *python,
                           bool is_first)
 {
-    struct marey__probe *probe = marey__calloc(1, sizeof *probe);
+    struct marey__probe *probe MAREY__FREED = marey__calloc(1, sizeof *probe);
     struct marey__remote *remote = NULL;
     if (probe == NULL)
         return;
@@ -124,7 +124,6 @@ static void report_python(struct marey__doctor *doctor, const struct marey__pyth
         kill(probe->pid, SIGKILL);
     }
     marey__probe_wait(probe, 1, marey__clock_ns(CLOCK_MONOTONIC) + 1000 * (uint64_t)MS_NS);
-    marey__free(probe);
 }
 
 /* ---- those that run ---- */

@@ -138,7 +138,7 @@ static int work(void *ctx, int fd)
 static double number_field(const struct marey__probe *probe, const char *key)
 {
     char text[32];
-    if (!marey__parse_field(probe->text, probe->len, key, text, sizeof text))
+    if (!MAREY__PROBE_FIELD(probe, key, text))
         return 0;
     const double value = strtod(text, NULL);
     return value > 0 && value < 1e15 ? value : 0;
@@ -147,13 +147,13 @@ static double number_field(const struct marey__probe *probe, const char *key)
 static void take_answers(struct marey__trial *trial, const struct marey__probe *probe)
 {
     char text[64], trouble[128];
-    marey__parse_field(probe->text, probe->len, "clock", trial->clock, sizeof trial->clock);
-    marey__parse_field(probe->text, probe->len, "pool", trial->pool, sizeof trial->pool);
-    marey__parse_field(probe->text, probe->len, "error", trial->error, sizeof trial->error);
+    MAREY__PROBE_FIELD(probe, "clock", trial->clock);
+    MAREY__PROBE_FIELD(probe, "pool", trial->pool);
+    MAREY__PROBE_FIELD(probe, "error", trial->error);
     trial->range_ns = number_field(probe, "range_ns");
     trial->off_ns = number_field(probe, "off_ns");
     trial->write_bytes_per_s = number_field(probe, "write");
-    trial->is_fine = marey__parse_field(probe->text, probe->len, "fine", text, sizeof text);
+    trial->is_fine = MAREY__PROBE_FIELD(probe, "fine", text);
     if (!trial->is_fine && trial->error[0] == '\0' &&
         marey__probe_trouble(probe, trouble, sizeof trouble) != NULL)
         snprintf(trial->error, sizeof trial->error, "a recording was tried, and %s", trouble);

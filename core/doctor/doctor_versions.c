@@ -112,7 +112,7 @@ static void report_copy(struct marey__doctor *doctor, const struct copies *copie
     snprintf(thing, sizeof thing, i > 1 ? "second copy %zu" : "second copy", i);
     marey__probe_start(&probe, ask_version, (void *)(uintptr_t)copies->paths[i]);
     marey__probe_wait(&probe, 1, doctor->deadline_ns);
-    marey__parse_field(probe.text, probe.len, "version", version, sizeof version);
+    MAREY__PROBE_FIELD(&probe, "version", version);
     marey__doctor_limited(doctor, thing,
                           "keep one copy: a program that gets both records only from the first",
                           "%s (%s), by %s", copies->paths[i], version, copies->found_by[i]);
@@ -120,7 +120,7 @@ static void report_copy(struct marey__doctor *doctor, const struct copies *copie
 
 static void report_copies(struct marey__doctor *doctor)
 {
-    struct copies *copies = marey__calloc(1, sizeof *copies);
+    struct copies *copies MAREY__FREED = marey__calloc(1, sizeof *copies);
     if (copies == NULL)
         return;
     note_copy(copies, marey_library_path(), "itself");
@@ -135,7 +135,6 @@ static void report_copies(struct marey__doctor *doctor)
     if (copies->n <= 1)
         marey__doctor_ok(doctor, "second copy",
                          "none in LD_LIBRARY_PATH, the loader's cache, or the Pythons above");
-    marey__free(copies);
 }
 
 static void report_preload(struct marey__doctor *doctor)

@@ -76,6 +76,16 @@ void marey__doctor_amount_as(struct marey__doctor *doctor, const char *thing, co
                              double amount, const char *unit, const char *fmt, ...)
     MAREY_PRINTF(6, 7);
 
+/* What a failure of NVIDIA's libraries means, by its number. */
+struct marey__known_error {
+    uint64_t error;
+    const char *what, *advice;
+};
+const struct marey__known_error *marey__known_error_find(const struct marey__known_error *known,
+                                                         size_t n, uint64_t error);
+#define MAREY__KNOWN_ERROR(known, error)                                                           \
+    marey__known_error_find((known), MAREY__COUNT_OF(known), (error))
+
 /* "1.20 GB", in `into`. */
 const char *marey__doctor_bytes(double bytes, char into[32]);
 
@@ -126,6 +136,10 @@ typedef int marey__probe_work(void *ctx, int fd);
 void marey__probe_start(struct marey__probe *probe, marey__probe_work *work, void *ctx);
 /* Wait until all `n` have ended or the deadline has passed; then none is left. */
 void marey__probe_wait(struct marey__probe *probes, size_t n, uint64_t deadline_ns);
+/* The value of the line "key=value" that it wrote, into an array; as a number. */
+#define MAREY__PROBE_FIELD(probe, key, array)                                                      \
+    marey__parse_field((probe)->text, (probe)->len, (key), (array), sizeof(array))
+bool marey__probe_number(const struct marey__probe *probe, const char *key, uint64_t *out);
 /* Why it did not answer, briefly ("it crashed (Segmentation fault)"); NULL for a child that ended with 0. */
 const char *marey__probe_trouble(const struct marey__probe *probe, char *into, size_t size);
 /* Run the program `argv[0]` with its output to `fd`, without MAREY in its environment. Returns only when it cannot. */

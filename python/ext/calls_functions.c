@@ -121,10 +121,8 @@ int calls_numbers_init(struct calls_profile *profile)
     profile->kept = PyList_New(0);
     if (profile->kept == NULL)
         return -1;
-    if (!calls_table_reserve(&profile->functions) || !calls_table_reserve(&profile->generators)) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (!calls_table_reserve(&profile->functions) || !calls_table_reserve(&profile->generators))
+        return EXT_NO_MEMORY();
     profile->next = all_profiles;
     all_profiles = profile;
     return 0;
@@ -279,12 +277,10 @@ static PyObject *module_name(const PyCFunctionObject *function)
 static PyObject *name_of_function(const PyCFunctionObject *function)
 {
     const char *const own = own_name(function->m_ml);
-    PyObject *const module = module_name(function);
-    PyObject *const name = module != NULL && PyUnicode_CompareWithASCIIString(module, "builtins") != 0
-                               ? PyUnicode_FromFormat("<%U.%s>", module, own)
-                               : PyUnicode_FromFormat("<%s>", own);
-    Py_XDECREF(module);
-    return name;
+    PyObject *const module EXT_OWNED = module_name(function);
+    return module != NULL && PyUnicode_CompareWithASCIIString(module, "builtins") != 0
+               ? PyUnicode_FromFormat("<%U.%s>", module, own)
+               : PyUnicode_FromFormat("<%s>", own);
 }
 
 /* cProfile takes the repr of whatever has the method's name; of what is not C's own this would run the program's code. */
@@ -298,9 +294,8 @@ static bool has_safe_repr(PyObject *found)
 /* Of a method of `self`: as its type writes it, where that is safe to ask; else by module and name. */
 static PyObject *name_of_method(const PyMethodDef *method, PyObject *self, PyObject *module)
 {
-    PyObject *const own = PyUnicode_FromString(own_name(method));
+    PyObject *const own EXT_OWNED = PyUnicode_FromString(own_name(method));
     PyObject *const found = own != NULL ? _PyType_Lookup(Py_TYPE(self), own) : NULL;
-    Py_XDECREF(own);
     if (found != NULL && has_safe_repr(found))
         return PyObject_Repr(found);
     PyErr_Clear();
@@ -334,22 +329,17 @@ static uint32_t define_builtin(struct calls_profile *profile, const PyMethodDef 
 {
     if (PyList_Append(profile->kept, owner_of(callable)) < 0)
         return 0;
-    PyObject *name = name_of_builtin(key, callable, self);
+    PyObject *name EXT_OWNED = name_of_builtin(key, callable, self);
     if (name == NULL) {
         PyErr_Clear();
         name = PyUnicode_FromFormat("<%s>", own_name(key));
     }
-    PyObject *const own =
+    PyObject *const own EXT_OWNED =
         PyUnicode_FromFormat("%s", own_name(key)); /* %s takes bytes that are not UTF-8 */
-    PyObject *const file = PyUnicode_FromString("~");
-    PyObject *const module =
+    PyObject *const file EXT_OWNED = PyUnicode_FromString("~");
+    PyObject *const module EXT_OWNED =
         PyCFunction_Check(callable) ? module_name((PyCFunctionObject *)callable) : NULL;
-    const uint32_t number = define(profile, name, own, file, module, 0, MAREY_CALLS_BUILTIN);
-    Py_XDECREF(module);
-    Py_XDECREF(file);
-    Py_XDECREF(own);
-    Py_XDECREF(name);
-    return number;
+    return define(profile, name, own, file, module, 0, MAREY_CALLS_BUILTIN);
 }
 
 uint32_t calls_function_of_builtin(struct calls_profile *profile, const PyMethodDef *key,

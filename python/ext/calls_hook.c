@@ -22,14 +22,12 @@ static struct marey_calls_thread *known_thread(const struct calls_profile *profi
 static PyObject *active_thread(void)
 {
     PyObject *const active = calls_imported("threading", "_active"); /* lent */
-    PyObject *const ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+    PyObject *const ident EXT_OWNED = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
     PyObject *const object = active != NULL && PyDict_CheckExact(active) && ident != NULL
                                  ? PyDict_GetItemWithError(active, ident)
                                  : NULL;
-    Py_XINCREF(object);
-    Py_XDECREF(ident);
     PyErr_Clear();
-    return object;
+    return Py_XNewRef(object);
 }
 
 #if CALLS_MONITORING
@@ -37,11 +35,10 @@ static PyObject *active_thread(void)
 static PyObject *starting_thread(void)
 {
     PyFrameObject *const frame = PyEval_GetFrame(); /* lent */
-    PyCodeObject *const code = frame != NULL ? PyFrame_GetCode(frame) : NULL;
+    PyCodeObject *const code EXT_OWNED = frame != NULL ? PyFrame_GetCode(frame) : NULL;
     const bool begins =
         code != NULL && PyUnicode_CompareWithASCIIString(code->co_name, "_bootstrap") == 0;
     PyObject *const object = begins ? PyFrame_GetVarString(frame, "self") : NULL;
-    Py_XDECREF(code);
     PyErr_Clear();
     return object;
 }
@@ -57,14 +54,13 @@ static PyObject *starting_thread(void)
 static void name_thread(struct marey_calls_thread *thread)
 {
     PyObject *const active = active_thread();
-    PyObject *const object = active != NULL ? active : starting_thread();
+    PyObject *const object EXT_OWNED = active != NULL ? active : starting_thread();
     PyObject **const dict = object != NULL ? _PyObject_GetDictPtr(object) : NULL;
     PyObject *const name =
         dict != NULL && *dict != NULL ? PyDict_GetItemString(*dict, "_name") : NULL;
     const char *const text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     if (text != NULL)
         marey_calls_name_thread(thread, text);
-    Py_XDECREF(object);
     PyErr_Clear();
 }
 
@@ -111,7 +107,7 @@ static uint64_t user_time(struct calls_profile *profile)
     int64_t ticks = 0;
     EXT_KEEP_ERROR();
     is_in_timer = true;
-    PyObject *const time = PyObject_CallNoArgs(profile->timer);
+    PyObject *const time EXT_OWNED = PyObject_CallNoArgs(profile->timer);
     is_in_timer = false;
     if (time != NULL && profile->timer_unit > 0) {
         ticks = PyLong_Check(time) ? PyLong_AsLongLong(time) : (int64_t)PyFloat_AsDouble(time);
@@ -120,7 +116,6 @@ static uint64_t user_time(struct calls_profile *profile)
     }
     if (PyErr_Occurred())
         PyErr_WriteUnraisable(profile->timer);
-    Py_XDECREF(time);
     return ticks > 0 ? (uint64_t)ticks : 0;
 }
 
@@ -210,18 +205,15 @@ void calls_begin_signed(struct calls_profile *one, struct marey_calls_thread *th
 /* The program's clock and formatters may disable the profile, and drop it: it stays until we are through. NULL: none is on. */
 static struct calls_profile *hold(size_t slot)
 {
-    struct calls_profile *const profile = calls_hook.profiles[slot];
-    Py_XINCREF((PyObject *)profile);
-    return profile;
+    return (struct calls_profile *)Py_XNewRef((PyObject *)calls_hook.profiles[slot]);
 }
 
 void calls_begin_code(const struct calls_frame *frame)
 {
     for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++) {
-        struct calls_profile *const profile = hold(i);
+        struct calls_profile *const profile EXT_OWNED = hold(i);
         if (profile != NULL)
             begin_code(profile, frame);
-        Py_XDECREF(profile);
     }
 }
 
@@ -234,20 +226,18 @@ static bool wants_builtins(const struct calls_profile *profile)
 void calls_begin_builtin(const PyMethodDef *key, PyObject *callable, PyObject *self)
 {
     for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++) {
-        struct calls_profile *const profile = hold(i);
+        struct calls_profile *const profile EXT_OWNED = hold(i);
         if (wants_builtins(profile))
             enter(profile, calls_function_of_builtin(profile, key, callable, self), 0, false);
-        Py_XDECREF(profile);
     }
 }
 
 void calls_end(const void *key, bool is_builtin)
 {
     for (size_t i = 0; i < calls_hook.n_slots && !is_ours(); i++) {
-        struct calls_profile *const profile = hold(i);
+        struct calls_profile *const profile EXT_OWNED = hold(i);
         if (is_builtin ? wants_builtins(profile) : profile != NULL)
             leave(profile, calls_table_get(&profile->functions, key));
-        Py_XDECREF(profile);
     }
 }
 
@@ -304,11 +294,9 @@ int calls_enable(struct calls_profile *profile)
         return -1;
     calls_tell_cost(profile);
     const int slot = free_slot();
-    if (slot < 0) {
-        PyErr_Format(PyExc_RuntimeError, "%d call profiles are enabled already; disable one",
-                     CALLS_PROFILES);
-        return -1;
-    }
+    if (slot < 0)
+        return EXT_FAIL(PyExc_RuntimeError, "%d call profiles are enabled already; disable one",
+                        CALLS_PROFILES);
     const bool is_first = calls_hook.n_slots == 0;
     profile->slot = slot;
     calls_hook.profiles[slot] = (struct calls_profile *)Py_NewRef((PyObject *)profile);

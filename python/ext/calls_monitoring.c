@@ -237,12 +237,9 @@ PyMethodDef calls_source_functions[] = {{NULL, NULL, 0, NULL}};
 
 static long event_number(const char *name)
 {
-    PyObject *const events = PyObject_GetAttrString(source.monitoring, "events");
-    PyObject *const number = events != NULL ? PyObject_GetAttrString(events, name) : NULL;
-    const long value = number != NULL ? PyLong_AsLong(number) : -1;
-    Py_XDECREF(number);
-    Py_XDECREF(events);
-    return value;
+    PyObject *const events EXT_OWNED = PyObject_GetAttrString(source.monitoring, "events");
+    PyObject *const number EXT_OWNED = events != NULL ? PyObject_GetAttrString(events, name) : NULL;
+    return number != NULL ? PyLong_AsLong(number) : -1;
 }
 
 static int register_callback(const struct callback *callback, bool on)
@@ -253,9 +250,8 @@ static int register_callback(const struct callback *callback, bool on)
         Py_XDECREF(function);
         return -1;
     }
-    PyObject *const before = PyObject_CallMethod(source.monitoring, "register_callback", "ilN",
-                                                 source.tool, event, function);
-    Py_XDECREF(before);
+    PyObject *const before EXT_OWNED = PyObject_CallMethod(source.monitoring, "register_callback",
+                                                           "ilN", source.tool, event, function);
     return before != NULL ? 0 : -1;
 }
 
@@ -280,9 +276,8 @@ static int set_events(bool on)
                 return -1;
             events |= event;
         }
-    PyObject *const done =
+    PyObject *const done EXT_OWNED =
         PyObject_CallMethod(source.monitoring, "set_events", "il", source.tool, events);
-    Py_XDECREF(done);
     return done != NULL ? 0 : -1;
 }
 
@@ -292,8 +287,7 @@ static int restart_events(void)
     if (!source.has_disabled)
         return 0;
     source.has_disabled = false;
-    PyObject *const done = PyObject_CallMethod(source.monitoring, "restart_events", NULL);
-    Py_XDECREF(done);
+    PyObject *const done EXT_OWNED = PyObject_CallMethod(source.monitoring, "restart_events", NULL);
     return done != NULL ? 0 : -1;
 }
 
@@ -302,10 +296,8 @@ static int find_monitoring(void)
     if (source.monitoring != NULL)
         return 0;
     PyObject *const monitoring = PySys_GetObject("monitoring"); /* lent */
-    if (monitoring == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "this Python has no sys.monitoring");
-        return -1;
-    }
+    if (monitoring == NULL)
+        return EXT_FAIL(PyExc_RuntimeError, "this Python has no sys.monitoring");
     source.disable = PyObject_GetAttrString(monitoring, "DISABLE");
     source.missing = PyObject_GetAttrString(monitoring, "MISSING");
     if (source.disable == NULL || source.missing == NULL)
@@ -319,10 +311,9 @@ static int use_tool(void)
 {
     static const int ids[] = {3, 4, 2, 5, 0, 1};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        PyObject *const done =
+        PyObject *const done EXT_OWNED =
             PyObject_CallMethod(source.monitoring, "use_tool_id", "is", ids[i], "marey");
         if (done != NULL) {
-            Py_DECREF(done);
             source.tool = ids[i];
             return 0;
         }
@@ -330,10 +321,9 @@ static int use_tool(void)
             return -1;
         PyErr_Clear();
     }
-    PyErr_SetString(PyExc_RuntimeError,
+    return EXT_FAIL(PyExc_RuntimeError,
                     "all six tool ids of sys.monitoring are taken by other tools (debuggers, "
                     "coverage, profilers); end one of them");
-    return -1;
 }
 
 static int free_tool(void)
@@ -343,9 +333,9 @@ static int free_tool(void)
     int status = set_events(false);
     if (register_all(false) < 0)
         status = -1;
-    PyObject *const done = PyObject_CallMethod(source.monitoring, "free_tool_id", "i", source.tool);
+    PyObject *const done EXT_OWNED =
+        PyObject_CallMethod(source.monitoring, "free_tool_id", "i", source.tool);
     source.tool = -1;
-    Py_XDECREF(done);
     return done != NULL ? status : -1;
 }
 

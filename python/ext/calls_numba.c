@@ -60,7 +60,7 @@ static bool find_arguments(struct compiled_call *call, PyCodeObject *code, PyObj
 {
     const Py_ssize_t n = code->co_argcount;
     const bool has_rest = (code->co_flags & CO_VARARGS) != 0;
-    PyObject *const names = PyObject_GetAttrString((PyObject *)code, "co_varnames");
+    PyObject *const names EXT_OWNED = PyObject_GetAttrString((PyObject *)code, "co_varnames");
     bool is_whole = names != NULL && (size_t)n + has_rest <= room && code->co_kwonlyargcount == 0 &&
                     (code->co_flags & CO_VARKEYWORDS) == 0;
     for (Py_ssize_t i = 0; is_whole && i < n; i++) {
@@ -73,7 +73,6 @@ static bool find_arguments(struct compiled_call *call, PyCodeObject *code, PyObj
         locals[n] = call->rest;
         is_whole = call->rest != NULL;
     }
-    Py_XDECREF(names);
     return is_whole;
 }
 
@@ -83,9 +82,8 @@ bool calls_compiled_locals(PyObject *code, PyObject **locals, size_t room)
         return false;
     EXT_KEEP_ERROR();
     calls_numba_watch(); /* numba may have been imported since */
-    const bool is_known = innermost != NULL && own(innermost->dispatcher, "__code__") == code &&
-                          find_arguments(innermost, (PyCodeObject *)code, locals, room);
-    return is_known;
+    return innermost != NULL && own(innermost->dispatcher, "__code__") == code &&
+           find_arguments(innermost, (PyCodeObject *)code, locals, room);
 }
 
 /* ---- on and off ---- */
@@ -103,30 +101,26 @@ void calls_numba_watch(void)
                                  METH_VARARGS | METH_KEYWORDS, NULL};
     if (watched.type != NULL)
         return;
-    PyTypeObject *const type = imported_class("numba.core.registry", "CPUDispatcher");
-    PyTypeObject *const base = imported_class("numba._dispatcher", "Dispatcher");
+    PyTypeObject *const type EXT_OWNED = imported_class("numba.core.registry", "CPUDispatcher");
+    PyTypeObject *const base EXT_OWNED = imported_class("numba._dispatcher", "Dispatcher");
     /* Not where somebody else is there already. */
     const bool is_numbas = type != NULL && base != NULL && type->tp_call == base->tp_call;
-    PyObject *const ours = is_numbas ? PyDescr_NewMethod(type, &method) : NULL;
+    PyObject *const ours EXT_OWNED = is_numbas ? PyDescr_NewMethod(type, &method) : NULL;
     if (ours != NULL) {
         watched.call = base->tp_call;
         if (PyObject_SetAttrString((PyObject *)type, "__call__", ours) == 0)
             watched.type = (PyTypeObject *)Py_NewRef((PyObject *)type);
     }
-    Py_XDECREF(ours);
-    Py_XDECREF(base);
-    Py_XDECREF(type);
     PyErr_Clear();
 }
 
 void calls_numba_leave(void)
 {
-    PyTypeObject *const type = watched.type;
+    PyTypeObject *const type EXT_OWNED = watched.type;
     if (type == NULL)
         return;
     EXT_KEEP_ERROR();
     watched.type = NULL; /* the call stays known: it may be under way */
     if (PyObject_DelAttrString((PyObject *)type, "__call__") < 0)
         PyErr_Clear();
-    Py_DECREF(type);
 }

@@ -78,10 +78,8 @@ static int make(struct calls_profile *self, const struct arguments *a)
     self->with_builtins = a->builtins;
     self->with_subcalls = a->subcalls;
     self->calls = marey_calls_create(&options);
-    if (self->calls == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (self->calls == NULL)
+        return EXT_NO_MEMORY();
     if (set_modules(self, a->modules) < 0 || calls_numbers_init(self) < 0)
         return -1;
     return a->level > CALLS_NONE ? make_signer(self, a) : 0;
@@ -310,22 +308,17 @@ int calls_prepare(void)
     if (is_done)
         return 0;
     PyObject *const at_exit = PyObject_GetAttrString(the_module, "_end_calls");
-    PyObject *const registered = ext_call("atexit", "register", "(N)", at_exit);
-    PyObject *const os = registered != NULL ? PyImport_ImportModule("os") : NULL;
-    PyObject *const at_fork = os != NULL ? PyObject_GetAttrString(os, "register_at_fork") : NULL;
-    PyObject *const none = PyTuple_New(0);
-    PyObject *const kwargs =
+    PyObject *const registered EXT_OWNED = ext_call("atexit", "register", "(N)", at_exit);
+    PyObject *const os EXT_OWNED = registered != NULL ? PyImport_ImportModule("os") : NULL;
+    PyObject *const at_fork EXT_OWNED =
+        os != NULL ? PyObject_GetAttrString(os, "register_at_fork") : NULL;
+    PyObject *const none EXT_OWNED = PyTuple_New(0);
+    PyObject *const kwargs EXT_OWNED =
         Py_BuildValue("{sN}", "after_in_child", PyObject_GetAttrString(the_module, "_calls_forked"));
-    PyObject *const done = at_fork != NULL && none != NULL && kwargs != NULL
-                               ? PyObject_Call(at_fork, none, kwargs)
-                               : NULL;
+    PyObject *const done EXT_OWNED = at_fork != NULL && none != NULL && kwargs != NULL
+                                         ? PyObject_Call(at_fork, none, kwargs)
+                                         : NULL;
     is_done = done != NULL;
-    Py_XDECREF(done);
-    Py_XDECREF(kwargs);
-    Py_XDECREF(none);
-    Py_XDECREF(at_fork);
-    Py_XDECREF(os);
-    Py_XDECREF(registered);
     return is_done ? 0 : -1;
 }
 
@@ -346,10 +339,9 @@ static uint64_t least_ns(PyObject *function)
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < ROUNDS; i++) {
         const uint64_t begin = now_ns();
-        PyObject *const done = PyObject_CallNoArgs(function);
+        PyObject *const done EXT_OWNED = PyObject_CallNoArgs(function);
         if (done == NULL)
             return 0;
-        Py_DECREF(done);
         const uint64_t took = now_ns() - begin;
         least = took < least ? took : least;
     }
@@ -361,22 +353,18 @@ static PyObject *make_function(void)
     static const char text[] = "def f(a): pass\n"
                                "def g():\n"
                                " for i in range(500): f(i)\n";
-    PyObject *const names = PyDict_New();
-    PyObject *const done =
+    PyObject *const names EXT_OWNED = PyDict_New();
+    PyObject *const done EXT_OWNED =
         names != NULL && PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()) == 0
             ? PyRun_String(text, Py_file_input, names, names)
             : NULL;
-    PyObject *const function = done != NULL ? PyDict_GetItemString(names, "g") : NULL;
-    Py_XINCREF(function);
-    Py_XDECREF(done);
-    Py_XDECREF(names);
-    return function;
+    return Py_XNewRef(done != NULL ? PyDict_GetItemString(names, "g") : NULL);
 }
 
 /* Picoseconds for each call; 0 and maybe an exception when it cannot be measured. */
 static uint64_t measure(PyObject *scratch)
 {
-    PyObject *const function = make_function();
+    PyObject *const function EXT_OWNED = make_function();
     const uint64_t without = function != NULL ? least_ns(function) : 0;
     uint64_t with = 0;
     if (without != 0 && calls_enable((struct calls_profile *)scratch) == 0) {
@@ -384,7 +372,6 @@ static uint64_t measure(PyObject *scratch)
         if (calls_disable((struct calls_profile *)scratch) < 0)
             with = 0;
     }
-    Py_XDECREF(function);
     return with > without ? (with - without) * 1000 / CALLS : 0;
 }
 
@@ -407,11 +394,10 @@ void calls_tell_cost(struct calls_profile *profile)
         return;
     if (*cost == 0 && can_measure()) {
         is_measuring = true;
-        PyObject *const scratch =
+        PyObject *const scratch EXT_OWNED =
             PyObject_CallFunction(profiler_type(), "OdOOi", Py_None, 0.0, Py_True, Py_True,
                                   profile->signer != NULL ? CALLS_SHAPE : 0);
         *cost = scratch != NULL ? measure(scratch) : 0;
-        Py_XDECREF(scratch);
         PyErr_Clear();
         is_measuring = false;
     }
@@ -427,10 +413,8 @@ static PyObject *names_of(const char *text)
 {
     if (text[0] == '\0')
         return Py_NewRef(Py_None);
-    PyObject *const whole = PyUnicode_DecodeFSDefault(text);
-    PyObject *const names = whole != NULL ? PyObject_CallMethod(whole, "split", "s", ":") : NULL;
-    Py_XDECREF(whole);
-    return names;
+    PyObject *const whole EXT_OWNED = PyUnicode_DecodeFSDefault(text);
+    return whole != NULL ? PyObject_CallMethod(whole, "split", "s", ":") : NULL;
 }
 
 static struct calls_profile *begin_watching(const struct marey_calls_asked *asked)

@@ -165,10 +165,8 @@ static bool is_on;
 static int keep_other(const PyThreadState *thread)
 {
     void *const hooks = PyMem_Realloc(others.hooks, (others.n + 1) * sizeof *others.hooks);
-    if (hooks == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (hooks == NULL)
+        return EXT_NO_MEMORY();
     others.hooks = hooks;
     others.hooks[others.n].thread = PyThreadState_GetID((PyThreadState *)(uintptr_t)thread);
     others.hooks[others.n].function = thread->c_profilefunc;
@@ -239,28 +237,24 @@ PyMethodDef calls_source_functions[] = {
 /* threading.setprofile(); importing threading is what a program with threads does anyway. */
 static int tell_threading(bool on)
 {
-    PyObject *const threading = PyImport_ImportModule("threading");
-    PyObject *const ours = PyObject_GetAttrString(calls_module(), "_calls_new_thread");
-    PyObject *const present =
+    PyObject *const threading EXT_OWNED = PyImport_ImportModule("threading");
+    PyObject *const ours EXT_OWNED = PyObject_GetAttrString(calls_module(), "_calls_new_thread");
+    PyObject *const present EXT_OWNED =
         threading != NULL ? PyObject_GetAttrString(threading, "_profile_hook") : NULL;
     int status = -1;
     if (ours != NULL && present != NULL) {
         const bool is_ours = present == ours, is_others = !is_ours && present != Py_None;
-        PyObject *const done =
+        PyObject *const done EXT_OWNED =
             (on ? !is_others : is_ours)
                 ? PyObject_CallMethod(threading, "setprofile", "O", on ? ours : Py_None)
                 : Py_NewRef(Py_None);
         status = done != NULL ? 0 : -1;
-        Py_XDECREF(done);
         if (status == 0 && on && is_others)
             status = PyErr_WarnEx(PyExc_RuntimeWarning,
                                   "threading.setprofile() was given a hook by another profiler: "
                                   "threads that start from now on are not in marey's profile",
                                   1);
     }
-    Py_XDECREF(present);
-    Py_XDECREF(ours);
-    Py_XDECREF(threading);
     return status;
 }
 

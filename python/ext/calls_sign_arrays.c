@@ -56,11 +56,10 @@ static PyObject *get(struct calls_signer *signer, PyTypeObject *type, enum calls
 /* An attribute in the instance's own dict: a new reference, or NULL. */
 static PyObject *get_own(struct calls_signer *signer, PyObject *value, enum calls_name name)
 {
-    PyObject *dict = PyObject_GenericGetDict(value, NULL);
+    PyObject *dict EXT_OWNED = PyObject_GenericGetDict(value, NULL);
     PyObject *const got = dict != NULL && PyDict_CheckExact(dict)
                               ? Py_XNewRef(PyDict_GetItemWithError(dict, signer->names[name]))
                               : NULL;
-    Py_XDECREF(dict);
     if (got == NULL)
         PyErr_Clear();
     return got;
@@ -118,9 +117,8 @@ static void append_object(struct calls_text *text, PyObject *str)
 static void append_str(struct calls_signer *signer, struct calls_text *text, PyObject *descr)
 {
     PyTypeObject *const dtype = numpy_dtype_type(descr);
-    PyObject *str = dtype != NULL ? get(signer, dtype, NAME_STR, descr) : NULL;
+    PyObject *str EXT_OWNED = dtype != NULL ? get(signer, dtype, NAME_STR, descr) : NULL;
     append_object(text, str);
-    Py_XDECREF(str);
 }
 
 /* "<f4", "S3", "?": as numpy writes it within a record. */
@@ -135,12 +133,12 @@ static void append_field(struct calls_signer *signer, struct calls_text *text, P
 static void append_record(struct calls_signer *signer, struct calls_text *text, PyTypeObject *dtype,
                           PyObject *descr, PyObject *names)
 {
-    PyObject *fields = get(signer, dtype, NAME_FIELDS, descr);
+    PyObject *fields EXT_OWNED = get(signer, dtype, NAME_FIELDS, descr);
     calls_append(text, "[");
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names) && text->length < MAX_TEXT; i++) {
         PyObject *const name = PyTuple_GET_ITEM(names, i);
         /* A mappingproxy of a dict: both answer in C for a plain str. */
-        PyObject *field =
+        PyObject *field EXT_OWNED =
             fields != NULL && PyUnicode_CheckExact(name) ? PyObject_GetItem(fields, name) : NULL;
         PyErr_Clear();
         calls_append(text, i > 0 ? ", ('" : "('");
@@ -149,10 +147,8 @@ static void append_record(struct calls_signer *signer, struct calls_text *text, 
         if (field != NULL && PyTuple_Check(field) && PyTuple_GET_SIZE(field) > 0)
             append_field(signer, text, PyTuple_GET_ITEM(field, 0));
         calls_append(text, "')");
-        Py_XDECREF(field);
     }
     calls_append(text, "]");
-    Py_XDECREF(fields);
 }
 
 /* "datetime64[ns]" of "<M8[ns]" */
@@ -177,7 +173,7 @@ static uint32_t make_numpy_text(struct calls_signer *signer, PyObject *object)
     struct calls_text text = {.length = 0};
     if (dtype == NULL)
         return 0;
-    PyObject *names = descr->kind == 'V' ? get(signer, dtype, NAME_NAMES, object) : NULL;
+    PyObject *names EXT_OWNED = descr->kind == 'V' ? get(signer, dtype, NAME_NAMES, object) : NULL;
     if (names != NULL && PyTuple_CheckExact(names))
         append_record(signer, &text, dtype, object, names);
     else if (descr->kind == 'M' || descr->kind == 'm')
@@ -189,7 +185,6 @@ static uint32_t make_numpy_text(struct calls_signer *signer, PyObject *object)
         calls_append(&text, calls_type_name(Py_TYPE(object)));
     else
         append_str(signer, &text, object);
-    Py_XDECREF(names);
     return calls_text(signer, text.text, text.length);
 }
 
@@ -294,22 +289,23 @@ static void ask(struct calls_signer *signer, enum calls_kind kind, PyObject *val
         return;
     }
     PyObject *const getter = kind == KIND_JAX ? jax_getter(signer, Py_TYPE(value)) : NULL;
-    PyObject *const asked = kind != KIND_JAX ? Py_NewRef(value)
-                            : getter != NULL ? PyObject_CallFunctionObjArgs(getter, value, NULL)
-                                             : NULL;
+    PyObject *const asked EXT_OWNED = kind != KIND_JAX ? Py_NewRef(value)
+                                      : getter != NULL
+                                          ? PyObject_CallFunctionObjArgs(getter, value, NULL)
+                                          : NULL;
     PyTypeObject *const type = kind != KIND_JAX ? calls_base_in_c(Py_TYPE(value), CALLS_CUPY_BASE)
                                : asked != NULL  ? Py_TYPE(asked)
                                                 : NULL;
     PyErr_Clear();
     *shape = type != NULL ? get(signer, type, NAME_SHAPE, asked) : NULL;
     *dtype = type != NULL ? get(signer, type, NAME_DTYPE, asked) : NULL;
-    Py_XDECREF(asked);
 }
 
 bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *value)
 {
-    PyObject *shape, *dtype;
     EXT_KEEP_ERROR();
+    PyObject *shape EXT_OWNED = NULL;
+    PyObject *dtype EXT_OWNED = NULL;
     ask(put->signer, kind, value, &shape, &dtype);
     bool is_put = false;
     if (dtype != NULL && numpy_dtype_type(dtype) != NULL) {
@@ -319,8 +315,6 @@ bool calls_put_getters(struct calls_put *put, enum calls_kind kind, PyObject *va
             word.device = (uint16_t)calls_text(put->signer, "cuda", 4);
         is_put = put_shape(put, word, shape);
     }
-    Py_XDECREF(shape);
-    Py_XDECREF(dtype);
     return is_put;
 }
 
@@ -377,28 +371,25 @@ static PyTypeObject *tensor_base(PyTypeObject *type)
 static uint32_t make_dtype_text(struct calls_signer *signer, PyObject *dtype)
 {
     static const char prefix[] = "torch.";
-    PyObject *repr =
+    PyObject *repr EXT_OWNED =
         calls_base_in_c(Py_TYPE(dtype), "torch.dtype") != NULL ? PyObject_Repr(dtype) : NULL;
     const char *text = repr != NULL ? PyUnicode_AsUTF8(repr) : NULL;
     PyErr_Clear();
     if (text != NULL && strncmp(text, prefix, sizeof prefix - 1) == 0)
         text += sizeof prefix - 1;
-    const uint32_t number = text != NULL ? calls_text(signer, text, strlen(text)) : 0;
-    Py_XDECREF(repr);
-    return number;
+    return text != NULL ? calls_text(signer, text, strlen(text)) : 0;
 }
 
 /* The text of "cuda:0", or 0. */
 static uint16_t device_of(struct calls_signer *signer, PyTypeObject *base, PyObject *value)
 {
-    PyObject *device = get(signer, base, NAME_DEVICE, value);
-    PyObject *str = device != NULL && calls_base_in_c(Py_TYPE(device), "torch.device") != NULL
-                        ? PyObject_Str(device)
-                        : NULL;
+    PyObject *device EXT_OWNED = get(signer, base, NAME_DEVICE, value);
+    PyObject *str EXT_OWNED =
+        device != NULL && calls_base_in_c(Py_TYPE(device), "torch.device") != NULL
+            ? PyObject_Str(device)
+            : NULL;
     const char *const text = str != NULL ? PyUnicode_AsUTF8(str) : NULL;
     const uint32_t number = text != NULL ? calls_text(signer, text, strlen(text)) : 0;
-    Py_XDECREF(str);
-    Py_XDECREF(device);
     PyErr_Clear();
     return (uint16_t)number;
 }
@@ -419,10 +410,9 @@ static bool put_tensor(struct calls_put *put, PyTypeObject *base, PyObject *valu
 {
     struct calls_signer *const signer = put->signer;
     struct calls_array_word word = {0};
-    PyObject *dtype = get(signer, base, NAME_DTYPE, value);
+    PyObject *dtype EXT_OWNED = get(signer, base, NAME_DTYPE, value);
     if (dtype != NULL)
         word.dtype = dtype_by_object(signer, dtype, make_dtype_text);
-    Py_XDECREF(dtype);
     if (word.dtype == 0)
         return false;
     if (signer->options.level >= CALLS_LAYOUT) {
@@ -430,15 +420,12 @@ static bool put_tensor(struct calls_put *put, PyTypeObject *base, PyObject *valu
         word.flags = (uint8_t)(ARRAY_LAYOUT | (is_contiguous(signer, base, value) ? ARRAY_C : 0));
     }
     if (signer->options.requires_grad) {
-        PyObject *requires = get(signer, base, NAME_REQUIRES_GRAD, value);
+        PyObject *requires EXT_OWNED = get(signer, base, NAME_REQUIRES_GRAD, value);
         word.flags |= requires == Py_True ? ARRAY_GRAD : 0;
-        Py_XDECREF(requires);
     }
-    PyObject *shape =
+    PyObject *shape EXT_OWNED =
         signer->options.level >= CALLS_SHAPE ? get(signer, base, NAME_SHAPE, value) : NULL;
-    const bool is_put = put_shape(put, word, shape);
-    Py_XDECREF(shape);
-    return is_put;
+    return put_shape(put, word, shape);
 }
 
 bool calls_put_torch(struct calls_put *put, PyObject *value)
@@ -515,7 +502,7 @@ static void add_group(struct table *table, uint32_t dtype, uint64_t columns)
 /* One block's values: columns by rows, or one column. */
 static void add_values(struct calls_signer *signer, struct table *table, PyObject *values)
 {
-    PyObject *array;
+    PyObject *array EXT_OWNED = NULL;
     uint32_t dtype;
     if (is_numpy(values)) {
         array = Py_NewRef(values);
@@ -531,17 +518,15 @@ static void add_values(struct calls_signer *signer, struct table *table, PyObjec
     if (numpy != NULL && numpy->nd > 0)
         table->rows = (uint64_t)numpy->dimensions[numpy->nd - 1];
     add_group(table, dtype, numpy != NULL && numpy->nd == 2 ? (uint64_t)numpy->dimensions[0] : 1);
-    Py_XDECREF(array);
 }
 
 /* A tuple of blocks: a new reference, or NULL. */
 static PyObject *blocks_of(struct calls_signer *signer, PyObject *value)
 {
-    PyObject *const manager = get_own(signer, value, NAME_MANAGER);
+    PyObject *const manager EXT_OWNED = get_own(signer, value, NAME_MANAGER);
     PyObject *blocks = manager != NULL ? get_either(signer, manager, "pandas._libs.internals",
                                                     "BlockManager", NAME_BLOCKS, NAME_BLOCKS)
                                        : NULL;
-    Py_XDECREF(manager);
     if (blocks != NULL && !PyTuple_CheckExact(blocks))
         Py_CLEAR(blocks);
     return blocks;
@@ -549,7 +534,7 @@ static PyObject *blocks_of(struct calls_signer *signer, PyObject *value)
 
 static bool read_table(struct calls_signer *signer, PyObject *value, struct table *table)
 {
-    PyObject *blocks = blocks_of(signer, value);
+    PyObject *blocks EXT_OWNED = blocks_of(signer, value);
     if (blocks == NULL)
         return false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(blocks); i++) {
@@ -557,14 +542,12 @@ static bool read_table(struct calls_signer *signer, PyObject *value, struct tabl
         PyTypeObject *base = base_in_c(Py_TYPE(block), "pandas._libs.internals", "Block");
         if (base == NULL)
             base = base_in_c(Py_TYPE(block), "pandas._libs.internals", "SharedBlock");
-        PyObject *values = base != NULL ? get(signer, base, NAME_VALUES, block) : NULL;
+        PyObject *values EXT_OWNED = base != NULL ? get(signer, base, NAME_VALUES, block) : NULL;
         if (values != NULL)
             add_values(signer, table, values);
         else
             table->has_more = true;
-        Py_XDECREF(values);
     }
-    Py_DECREF(blocks);
     return true;
 }
 

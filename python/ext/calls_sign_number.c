@@ -143,12 +143,9 @@ static void function_meet(struct calls_function *function,
                           has_same_names(function->names, parameters->names, parameters->n);
     if (!is_known)
         function_clear(function);
-    PyObject *const old = function->names;
-    Py_INCREF(parameters->names);
-    function->names = parameters->names;
+    Py_XSETREF(function->names, Py_NewRef(parameters->names));
     function->n_parameters = parameters->n;
     function->flags = flags;
-    Py_XDECREF(old);
 }
 
 /* ---- at first sight ---- */

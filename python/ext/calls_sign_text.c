@@ -273,12 +273,9 @@ PyObject *calls_sign_display(const char *name, const char *text)
     const size_t length = strcspn(class, ",");
     const char *const rest =
         class[length] != '\0' ? class + length + strspn(class + length, ", ") : "";
-    PyObject *shown = PyUnicode_DecodeUTF8(class, (Py_ssize_t)length, "replace");
+    PyObject *shown EXT_OWNED = PyUnicode_DecodeUTF8(class, (Py_ssize_t)length, "replace");
     if (shown == NULL)
         return NULL;
-    PyObject *const display = strcmp(name, "__init__") == 0
-                                  ? PyUnicode_FromFormat("%U(%s)", shown, rest)
-                                  : PyUnicode_FromFormat("%U.%s(%s)", shown, name, rest);
-    Py_DECREF(shown);
-    return display;
+    return strcmp(name, "__init__") == 0 ? PyUnicode_FromFormat("%U(%s)", shown, rest)
+                                         : PyUnicode_FromFormat("%U.%s(%s)", shown, name, rest);
 }

@@ -36,10 +36,9 @@ PyObject *calls_imported(const char *module, const char *name)
     PyObject *const modules =
         PySys_GetObject("modules"); /* by PyImport_ it is fatal while Python ends */
     PyObject *found = NULL;
-    PyObject *key =
+    PyObject *key EXT_OWNED =
         modules != NULL && PyDict_CheckExact(modules) ? PyUnicode_FromString(module) : NULL;
     PyObject *const imported = key != NULL ? PyDict_GetItemWithError(modules, key) : NULL;
-    Py_XDECREF(key);
     if (imported != NULL && PyModule_Check(imported))
         found = PyDict_GetItemString(PyModule_GetDict(imported), name);
     PyErr_Clear();
@@ -54,9 +53,8 @@ static PyObject *formatter_of(PyObject *formatters, PyTypeObject *type)
         return NULL;
     PyObject *found = NULL;
     for (Py_ssize_t i = 0; found == NULL && i < PyTuple_GET_SIZE(bases); i++) {
-        PyObject *key = PyLong_FromVoidPtr(PyTuple_GET_ITEM(bases, i));
+        PyObject *key EXT_OWNED = PyLong_FromVoidPtr(PyTuple_GET_ITEM(bases, i));
         PyObject *const pair = key != NULL ? PyDict_GetItemWithError(formatters, key) : NULL;
-        Py_XDECREF(key);
         found = pair != NULL ? PyTuple_GET_ITEM(pair, 1) : NULL;
     }
     PyErr_Clear();
@@ -181,14 +179,10 @@ static PyMethodDef type_ends_method = {"type_ends", type_ends, METH_O, NULL};
 /* A new reference. */
 static PyObject *watch(struct calls_signer *signer, PyTypeObject *type)
 {
-    PyObject *address = PyLong_FromVoidPtr(type);
-    PyObject *self = address != NULL ? PyTuple_Pack(2, signer->capsule, address) : NULL;
-    PyObject *callback = self != NULL ? PyCFunction_New(&type_ends_method, self) : NULL;
-    PyObject *weak = callback != NULL ? PyWeakref_NewRef((PyObject *)type, callback) : NULL;
-    Py_XDECREF(callback);
-    Py_XDECREF(self);
-    Py_XDECREF(address);
-    return weak;
+    PyObject *address EXT_OWNED = PyLong_FromVoidPtr(type);
+    PyObject *self EXT_OWNED = address != NULL ? PyTuple_Pack(2, signer->capsule, address) : NULL;
+    PyObject *callback EXT_OWNED = self != NULL ? PyCFunction_New(&type_ends_method, self) : NULL;
+    return callback != NULL ? PyWeakref_NewRef((PyObject *)type, callback) : NULL;
 }
 
 /* ---- meeting a type ---- */

@@ -206,14 +206,13 @@ static uint32_t name_of(struct calls_signer *signer, enum calls_kind kind, PyObj
 /* What the user's function says of the value. When it raises, that is printed once, and only its type is known. */
 static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t type_word)
 {
-    PyObject *const formatter = calls_type_of(signer, type_word)->detail;
-    if (formatter == NULL || calls_sign_is_formatting)
+    if (calls_type_of(signer, type_word)->detail == NULL || calls_sign_is_formatting)
         return 0;
     EXT_KEEP_ERROR();
-    Py_INCREF(formatter);
+    PyObject *const formatter EXT_OWNED = Py_NewRef(calls_type_of(signer, type_word)->detail);
     calls_sign_is_formatting = true;
     calls_sign_n_formatting++;
-    PyObject *text = PyObject_CallFunctionObjArgs(formatter, value, NULL);
+    PyObject *text EXT_OWNED = PyObject_CallFunctionObjArgs(formatter, value, NULL);
     if (text != NULL && !PyUnicode_CheckExact(text))
         PyErr_Format(PyExc_TypeError,
                      "a formatter of marey.profiler.register() returns a str, not %.200s",
@@ -226,10 +225,7 @@ static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t ty
     PyErr_Clear();
     calls_sign_n_formatting--;
     calls_sign_is_formatting = false;
-    const uint32_t number = text_of(signer, text);
-    Py_XDECREF(text);
-    Py_DECREF(formatter);
-    return number;
+    return text_of(signer, text);
 }
 
 static bool put_text(struct calls_put *put, uint32_t text)
@@ -301,10 +297,8 @@ enum { DEFAULT_DEPTH = 2, CELL_KIND = 0x40 };
 struct calls_signer *calls_signer_create(const struct calls_sign_options *options)
 {
     struct calls_signer *const signer = PyMem_Calloc(1, sizeof *signer);
-    if (signer == NULL) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (signer == NULL)
+        return (struct calls_signer *)PyErr_NoMemory();
     signer->options = *options;
     if (options->depth == 0)
         signer->options.depth = DEFAULT_DEPTH;

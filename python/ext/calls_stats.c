@@ -14,10 +14,8 @@ struct stats {
 static int stats_init(struct stats *stats, struct calls_profile *profile, bool by_signature)
 {
     *stats = (struct stats){.profile = profile};
-    if (marey_calls_rows_init(profile->calls, by_signature, &stats->rows) != MAREY_OK) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (marey_calls_rows_init(profile->calls, by_signature, &stats->rows) != MAREY_OK)
+        return EXT_NO_MEMORY();
     stats->seconds = marey_calls_ns_per_tick(profile->calls) * 1e-9;
     return 0;
 }
@@ -96,9 +94,8 @@ static int put(PyObject *dict, PyObject *key, PyObject *sums, Py_ssize_t n)
 
 static int put_pair(const struct stats *stats, PyObject *dict, const struct marey_calls_row *row)
 {
-    PyObject *const callee = label_of(stats, row->function, row->signature);
+    PyObject *const callee EXT_OWNED = label_of(stats, row->function, row->signature);
     PyObject *const sums = callee != NULL ? PyDict_GetItemWithError(dict, callee) : NULL;
-    Py_XDECREF(callee);
     if (sums == NULL)
         return PyErr_Occurred() ? -1 : 0;
     return put(PyTuple_GET_ITEM(sums, 4),
@@ -173,7 +170,7 @@ static PyObject *code_of(const struct stats *stats, uint32_t number, uint32_t si
 static PyObject *entry(const struct stats *stats, PyTypeObject *type,
                        const struct marey_calls_row *row)
 {
-    PyObject *const made = type != NULL ? PyStructSequence_New(type) : NULL;
+    PyObject *made = type != NULL ? PyStructSequence_New(type) : NULL;
     if (made == NULL)
         return NULL;
     PyObject *const items[] = {code_of(stats, row->function, row->signature),
@@ -183,10 +180,8 @@ static PyObject *entry(const struct stats *stats, PyTypeObject *type,
                                PyFloat_FromDouble((double)row->self * stats->seconds)};
     for (Py_ssize_t i = 0; i < 5; i++)
         PyStructSequence_SetItem(made, i, items[i]);
-    if (PyErr_Occurred()) {
-        Py_DECREF(made);
-        return NULL;
-    }
+    if (PyErr_Occurred())
+        Py_CLEAR(made);
     return made;
 }
 
@@ -201,13 +196,9 @@ static PyObject *callees(const struct stats *stats, const struct marey_calls_row
             continue;
         if (list == NULL && (list = PyList_New(0)) == NULL)
             return NULL;
-        PyObject *const made = entry(stats, type_of(&type, &subentry_desc), row);
-        if (made == NULL || PyList_Append(list, made) < 0) {
-            Py_XDECREF(made);
-            Py_DECREF(list);
+        list = ext_append(list, entry(stats, type_of(&type, &subentry_desc), row));
+        if (list == NULL)
             return NULL;
-        }
-        Py_DECREF(made);
     }
     return list != NULL ? list : Py_NewRef(Py_None);
 }
@@ -215,14 +206,13 @@ static PyObject *callees(const struct stats *stats, const struct marey_calls_row
 static int add_entry(const struct stats *stats, PyObject *list, const struct marey_calls_row *row)
 {
     static PyTypeObject *type;
-    PyObject *const made = entry(stats, type_of(&type, &entry_desc), row);
+    PyObject *const made EXT_OWNED = entry(stats, type_of(&type, &entry_desc), row);
     PyObject *const calls = made != NULL ? callees(stats, row) : NULL;
     int status = -1;
     if (calls != NULL) {
         PyStructSequence_SetItem(made, 5, calls);
         status = PyList_Append(list, made);
     }
-    Py_XDECREF(made);
     return status;
 }
 

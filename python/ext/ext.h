@@ -13,6 +13,18 @@
         PyEval_RestoreThread(thread_);                                                             \
     } while (0)
 
+/* The status of a call of libmarey while other threads run. */
+#define EXT_STATUS_UNLOCKED(call)                                                                  \
+    (__extension__({                                                                               \
+        marey_status status_;                                                                      \
+        EXT_UNLOCKED(status_ = (call));                                                            \
+        status_;                                                                                   \
+    }))
+
+/* Raise, as PyErr_Format() and PyErr_NoMemory() do, where a failure is -1. */
+#define EXT_FAIL(...) (PyErr_Format(__VA_ARGS__), -1)
+#define EXT_NO_MEMORY() (PyErr_NoMemory(), -1)
+
 /* A function without arguments of `self`: what it returns; what it does and returns None; what a property is. */
 #define EXT_FUNCTION(name, result)                                                                 \
     static PyObject *name(__attribute__((unused)) PyObject *self, PyObject *Py_UNUSED(unused))     \
@@ -46,6 +58,15 @@ static inline struct ext_error ext_error_take(void)
 static inline void ext_error_restore(struct ext_error *error)
 {
     PyErr_Restore(error->type, error->value, error->traceback);
+}
+
+/* Behind the name of a local reference: it is released at the end of the block, NULL or not. */
+#define EXT_OWNED __attribute__((cleanup(ext_release), unused))
+static inline void ext_release(const void *reference)
+{
+    PyObject *object;
+    memcpy(&object, reference, sizeof object);
+    Py_XDECREF(object);
 }
 
 /* `list` with `item` at its end, which it takes. NULL and an exception otherwise, also where the item is NULL. */

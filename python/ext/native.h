@@ -350,12 +350,7 @@ PyObject *native_raise(const struct native_state *state, marey_status status);
 /* None, or the exception of a status that is not MAREY_OK. */
 PyObject *native_result(const struct native_state *state, marey_status status);
 /* What a function returns that is one call of libmarey while other threads run. */
-#define NATIVE_UNLOCKED(state, call)                                                               \
-    (__extension__({                                                                               \
-        marey_status status_;                                                                      \
-        EXT_UNLOCKED(status_ = (call));                                                            \
-        native_result(state, status_);                                                             \
-    }))
+#define NATIVE_UNLOCKED(state, call) native_result(state, EXT_STATUS_UNLOCKED(call))
 /* A str or bytes; NULL stays NULL, and so does None. -1 and a TypeError otherwise. */
 int native_optional_name(PyObject **name);
 /* An int from `least` up. -1 and an exception otherwise, a ValueError with `rule` for one that is below. */

@@ -40,8 +40,7 @@ static PyObject *open_here(const struct native_state *state)
 
 static int set_open_here(const struct native_state *state, PyObject *list)
 {
-    PyObject *token = PyContextVar_Set(state->handles, list);
-    Py_XDECREF(token);
+    PyObject *token EXT_OWNED = PyContextVar_Set(state->handles, list);
     return token != NULL ? 0 : -1;
 }
 
@@ -55,43 +54,38 @@ static PyObject *list_without(PyObject *list, PyObject *range, marey_async *hand
         *handle = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(list, 1));
         return Py_NewRef(rest);
     }
-    PyObject *shorter = list_without(rest, range, handle);
+    PyObject *shorter EXT_OWNED = list_without(rest, range, handle);
     if (shorter == NULL)
         return NULL;
     const marey_async own = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(list, 1));
-    PyObject *entry = entry_create(PyTuple_GET_ITEM(list, 0), own, shorter);
-    Py_DECREF(shorter);
-    return entry;
+    return entry_create(PyTuple_GET_ITEM(list, 0), own, shorter);
 }
 
 PyObject *native_aenter(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     const struct native_state *state = state_of_range(self);
-    PyObject *rest = open_here(state);
+    PyObject *rest EXT_OWNED = open_here(state);
     if (rest == NULL)
         return NULL;
     /* While off the handle is 0 and kept as well: the exit must find its own entry, not an outer one's. */
-    PyObject *entry = entry_create(self, marey_async_begin(((struct native_range *)self)->id), rest);
+    PyObject *entry EXT_OWNED =
+        entry_create(self, marey_async_begin(((struct native_range *)self)->id), rest);
     const int rc = entry != NULL ? set_open_here(state, entry) : -1;
-    Py_XDECREF(entry);
-    Py_DECREF(rest);
     return rc == 0 ? Py_NewRef(state->ready) : NULL;
 }
 
 PyObject *native_aexit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(nargs))
 {
     const struct native_state *state = state_of_range(self);
-    PyObject *list = open_here(state);
+    PyObject *list EXT_OWNED = open_here(state);
     if (list == NULL)
         return NULL;
     marey_async handle = 0;
-    PyObject *shorter = list_without(list, self, &handle);
-    Py_DECREF(list);
+    PyObject *shorter EXT_OWNED = list_without(list, self, &handle);
     if (shorter == NULL)
         return NULL;
     marey_async_end(handle);
     const int rc = set_open_here(state, shorter);
-    Py_DECREF(shorter);
     return rc == 0 ? Py_NewRef(state->ready) : NULL;
 }
 
@@ -122,10 +116,9 @@ PyType_Spec native_ready_spec = {
 /* A handle; 0 while off. */
 static PyObject *async_begin(PyObject *module, PyObject *range)
 {
-    if (!PyObject_TypeCheck(range, native_state_of(module)->types[NATIVE_RANGE])) {
-        PyErr_Format(PyExc_TypeError, "a Range is needed, not %.200s", Py_TYPE(range)->tp_name);
-        return NULL;
-    }
+    if (!PyObject_TypeCheck(range, native_state_of(module)->types[NATIVE_RANGE]))
+        return PyErr_Format(PyExc_TypeError, "a Range is needed, not %.200s",
+                            Py_TYPE(range)->tp_name);
     return PyLong_FromUnsignedLongLong(marey_async_begin(((struct native_range *)range)->id));
 }
 

@@ -33,8 +33,7 @@ static int what_of(const char *word, enum marey_collective *what)
             *what = (enum marey_collective)i;
             return 0;
         }
-    PyErr_Format(PyExc_ValueError, "no communication is called '%.200s'", word);
-    return -1;
+    return EXT_FAIL(PyExc_ValueError, "no communication is called '%.200s'", word);
 }
 
 /* A sequence below 0 is one that is not known. */

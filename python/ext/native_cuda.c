@@ -29,25 +29,20 @@ static int holds_gil(void)
 
 PyObject *native_imported(const char *module)
 {
-    PyObject *name = PyUnicode_FromString(module);
-    PyObject *found = name != NULL ? PyImport_GetModule(name) : NULL;
-    Py_XDECREF(name);
-    return found;
+    PyObject *name EXT_OWNED = PyUnicode_FromString(module);
+    return name != NULL ? PyImport_GetModule(name) : NULL;
 }
 
 static int ask_torch(void **stream)
 {
-    PyObject *torch = native_imported("torch._C");
-    PyObject *device = torch != NULL ? PyObject_CallMethod(torch, "_cuda_getDevice", NULL) : NULL;
-    PyObject *number =
+    PyObject *torch EXT_OWNED = native_imported("torch._C");
+    PyObject *device EXT_OWNED =
+        torch != NULL ? PyObject_CallMethod(torch, "_cuda_getDevice", NULL) : NULL;
+    PyObject *number EXT_OWNED =
         device != NULL ? PyObject_CallMethod(torch, "_cuda_getCurrentRawStream", "O", device) : NULL;
     if (number != NULL)
         *stream = PyLong_AsVoidPtr(number);
-    const int answer = number != NULL && !PyErr_Occurred() ? 1 : -1;
-    Py_XDECREF(number);
-    Py_XDECREF(device);
-    Py_XDECREF(torch);
-    return answer;
+    return number != NULL && !PyErr_Occurred() ? 1 : -1;
 }
 
 static int stream_hook(void **stream)
@@ -55,8 +50,7 @@ static int stream_hook(void **stream)
     if (!holds_gil())
         return -1;
     EXT_KEEP_ERROR(); /* of a block that failed, which is measured all the same */
-    const int answer = ask_torch(stream);
-    return answer;
+    return ask_torch(stream);
 }
 
 /* ---- waiting ---- */
@@ -67,10 +61,8 @@ static _Thread_local enum native_wait waiting;
 /* Call a function of torch.cuda that answers yes or no. -1 and an exception when it does not. */
 static int ask(PyObject *cuda, const char *function)
 {
-    PyObject *answer = PyObject_CallMethod(cuda, function, NULL);
-    const int is_true = answer != NULL ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    return is_true;
+    PyObject *answer EXT_OWNED = PyObject_CallMethod(cuda, function, NULL);
+    return answer != NULL ? PyObject_IsTrue(answer) : -1;
 }
 
 /* torch.cuda when torch is loaded and uses the GPU: a new reference. NULL without an exception otherwise. */
@@ -89,8 +81,7 @@ static int wait_by_torch(PyObject *cuda)
     const int is_capturing = ask(cuda, "is_current_stream_capturing");
     if (is_capturing != 0)
         return is_capturing < 0 ? -1 : 0;
-    PyObject *done = PyObject_CallMethod(cuda, "synchronize", NULL);
-    Py_XDECREF(done);
+    PyObject *done EXT_OWNED = PyObject_CallMethod(cuda, "synchronize", NULL);
     return done != NULL ? 0 : -1;
 }
 
@@ -99,13 +90,11 @@ static int wait_now(void)
 {
     int rc = 0;
     waiting = NATIVE_WAIT_GOES_ON;
-    PyObject *cuda = torch_cuda_in_use();
-    if (cuda != NULL) {
+    PyObject *cuda EXT_OWNED = torch_cuda_in_use();
+    if (cuda != NULL)
         rc = wait_by_torch(cuda);
-        Py_DECREF(cuda);
-    } else {
+    else
         EXT_UNLOCKED(marey_cuda_sync());
-    }
     waiting = NATIVE_WAIT_IS_DONE;
     return rc;
 }

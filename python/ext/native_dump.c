@@ -23,7 +23,7 @@ _Thread_local struct native_place native_dump_place;
 static PyObject *by_package(PyObject *self, const char *name, PyObject *const *args,
                             Py_ssize_t nargs, PyObject *kwnames)
 {
-    PyObject *function = of_package(&native_single_state(self)->dump, name);
+    PyObject *function EXT_OWNED = of_package(&native_single_state(self)->dump, name);
     if (function == NULL)
         return NULL;
     struct native_place place;
@@ -33,7 +33,6 @@ static PyObject *by_package(PyObject *self, const char *name, PyObject *const *a
     PyObject *result = PyObject_Vectorcall(function, args, (size_t)nargs, kwnames);
     native_dump_place = outer;
     Py_XDECREF(place.file);
-    Py_DECREF(function);
     return result;
 }
 
@@ -325,9 +324,8 @@ int native_dump_make(PyObject *module)
     /* An instance of a class derived from it would not be the one instance. */
     (*type)->tp_flags &= ~(unsigned long)Py_TPFLAGS_BASETYPE;
     state->dump.dtypes = PyDict_New();
-    PyObject *lazy = state->dump.dtypes != NULL ? native_new(state, NATIVE_LAZY) : NULL;
+    PyObject *lazy EXT_OWNED = state->dump.dtypes != NULL ? native_new(state, NATIVE_LAZY) : NULL;
     const int rc = lazy != NULL ? set_type_attribute(*type, lazy) : -1;
-    Py_XDECREF(lazy);
     return rc == 0 ? native_tensor_make(&state->dump) : -1;
 }
 

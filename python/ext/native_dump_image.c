@@ -21,10 +21,8 @@ static int count_of(PyObject *options, const char *key, uint32_t *out)
     const unsigned long number = value != NULL ? PyLong_AsUnsignedLong(value) : *out;
     if (value != NULL && PyErr_Occurred())
         return -1;
-    if (number > UINT32_MAX) {
-        PyErr_Format(PyExc_ValueError, "the option %s of an image is too large", key);
-        return -1;
-    }
+    if (number > UINT32_MAX)
+        return EXT_FAIL(PyExc_ValueError, "the option %s of an image is too large", key);
     *out = (uint32_t)number;
     return 0;
 }
@@ -41,8 +39,7 @@ static int word_of(PyObject *options, const char *key, const char *const *words,
             return 0;
         }
     }
-    PyErr_Format(PyExc_ValueError, "the option %s of an image cannot be %R", key, value);
-    return -1;
+    return EXT_FAIL(PyExc_ValueError, "the option %s of an image cannot be %R", key, value);
 }
 
 /* "each", "batch", or a pair of numbers. */
@@ -56,7 +53,8 @@ static int range_of(PyObject *options, struct marey_image_options *out)
         out->range = word == 0 ? MAREY_RANGE_EACH : MAREY_RANGE_BATCH;
         return rc;
     }
-    PyObject *pair = PySequence_Fast(value, "the range of an image is a word or two numbers");
+    PyObject *pair EXT_OWNED =
+        PySequence_Fast(value, "the range of an image is a word or two numbers");
     if (pair == NULL)
         return -1;
     if (PySequence_Fast_GET_SIZE(pair) == 2) {
@@ -65,7 +63,6 @@ static int range_of(PyObject *options, struct marey_image_options *out)
         out->high = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(pair, 1));
     } else
         PyErr_SetString(PyExc_ValueError, "the range of an image is a word or two numbers");
-    Py_DECREF(pair);
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -83,15 +80,16 @@ static int rows_of(PyObject *options, const char *key, Py_ssize_t least, double 
     *n = 0;
     if (value == NULL)
         return 0;
-    PyObject *rows = PySequence_Fast(value, "boxes and points of an image are sequences");
+    PyObject *rows EXT_OWNED = PySequence_Fast(value, "boxes and points of an image are sequences");
     const Py_ssize_t n_rows = rows != NULL ? PySequence_Fast_GET_SIZE(rows) : 0;
     double *values =
         rows != NULL ? PyMem_Calloc((size_t)n_rows + 1, (size_t)(least + 2) * sizeof *values) : NULL;
     if (values == NULL && rows != NULL)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; values != NULL && i < n_rows && !PyErr_Occurred(); i++) {
-        PyObject *row = PySequence_Fast(PySequence_Fast_GET_ITEM(rows, i),
-                                        "boxes and points of an image are sequences of numbers");
+        PyObject *row EXT_OWNED =
+            PySequence_Fast(PySequence_Fast_GET_ITEM(rows, i),
+                            "boxes and points of an image are sequences of numbers");
         const Py_ssize_t len = row != NULL ? PySequence_Fast_GET_SIZE(row) : 0;
         double *const at = values + i * (least + 2);
         at[least + 1] = RED;
@@ -100,9 +98,7 @@ static int rows_of(PyObject *options, const char *key, Py_ssize_t least, double 
                          least, least + 2);
         for (Py_ssize_t j = 0; j < len && !PyErr_Occurred(); j++)
             at[j] = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(row, j));
-        Py_XDECREF(row);
     }
-    Py_XDECREF(rows);
     *out = values;
     *n = (size_t)n_rows;
     return PyErr_Occurred() ? -1 : 0;
@@ -182,14 +178,12 @@ static int check_keys(PyObject *options)
         while (known[i] != NULL &&
                !(PyUnicode_Check(key) && PyUnicode_CompareWithASCIIString(key, known[i]) == 0))
             i++;
-        if (known[i] == NULL) {
-            PyErr_Format(
+        if (known[i] == NULL)
+            return EXT_FAIL(
                 PyExc_ValueError,
                 "no option of an image is called %R; there are range, depth, channels, map, "
                 "boxes, points, line_width, point_radius, mask, mask_color and mask_opacity",
                 key);
-            return -1;
-        }
     }
     return 0;
 }
@@ -200,11 +194,9 @@ int native_image_init(struct native_state *state, PyObject *options, struct nati
     static const char *const maps[] = {"none", "viridis", "heat", "diverging", NULL};
     int channel = 0, map = 0;
     memset(out, 0, sizeof *out);
-    if (!PyDict_Check(options)) {
-        PyErr_Format(PyExc_TypeError, "the options of images are a dict, not %.200s",
-                     Py_TYPE(options)->tp_name);
-        return -1;
-    }
+    if (!PyDict_Check(options))
+        return EXT_FAIL(PyExc_TypeError, "the options of images are a dict, not %.200s",
+                        Py_TYPE(options)->tp_name);
     struct marey_image_options *const o = &out->options;
     if (check_keys(options) < 0 || range_of(options, o) < 0 ||
         count_of(options, "depth", &o->depth) < 0 ||

@@ -62,12 +62,7 @@ static PyObject *come_back(PyObject *module, marey_status status)
 }
 
 /* What a function returns that is one such call. */
-#define UNLOCKED(module, call)                                                                     \
-    (__extension__({                                                                               \
-        marey_status status_;                                                                      \
-        EXT_UNLOCKED(status_ = (call));                                                            \
-        come_back(module, status_);                                                                \
-    }))
+#define UNLOCKED(module, call) come_back(module, EXT_STATUS_UNLOCKED(call))
 
 /* ---- arguments ---- */
 
@@ -87,11 +82,10 @@ static int key_part(struct parts *parts, PyObject *key, struct marey_dump_part *
     const char *text = PyUnicode_AsUTF8AndSize(key, &len);
     if (text == NULL) {
         PyErr_Clear();
-        PyObject *bytes = ext_bytes(key);
+        PyObject *bytes EXT_OWNED = ext_bytes(key);
         if (parts->kept == NULL)
             parts->kept = PyList_New(0);
         const int rc = bytes != NULL && parts->kept != NULL ? PyList_Append(parts->kept, bytes) : -1;
-        Py_XDECREF(bytes);
         if (rc < 0)
             return -1;
         text = PyBytes_AS_STRING(bytes);
@@ -105,10 +99,8 @@ static int parts_init(struct parts *parts, PyObject *path)
 {
     parts->n = 0;
     parts->kept = NULL;
-    if (!PyTuple_Check(path) || PyTuple_GET_SIZE(path) > MAX_PARTS) {
-        PyErr_Format(PyExc_ValueError, "a path has up to %d levels", MAX_PARTS);
-        return -1;
-    }
+    if (!PyTuple_Check(path) || PyTuple_GET_SIZE(path) > MAX_PARTS)
+        return EXT_FAIL(PyExc_ValueError, "a path has up to %d levels", MAX_PARTS);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(path); i++) {
         PyObject *part = PyTuple_GET_ITEM(path, i);
         struct marey_dump_part *const out = &parts->part[parts->n++];
@@ -131,7 +123,7 @@ static int permutation_of(PyObject *given, uint32_t rank, uint32_t *out, const u
     *permutation = NULL;
     if (given == Py_None)
         return 0;
-    PyObject *fast = PySequence_Fast(given, "a permutation is a sequence of axes");
+    PyObject *fast EXT_OWNED = PySequence_Fast(given, "a permutation is a sequence of axes");
     if (fast == NULL)
         return -1;
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
@@ -147,7 +139,6 @@ static int permutation_of(PyObject *given, uint32_t rank, uint32_t *out, const u
             rc = -1;
         out[i] = (uint32_t)(axis < 0 ? axis + (long)rank : axis);
     }
-    Py_DECREF(fast);
     *permutation = out;
     return rc;
 }
@@ -167,8 +158,8 @@ static PyObject *put(struct native_state *state, enum marey_dump_tree tree,
     value->file = native_dump_place.file != NULL ? PyBytes_AS_STRING(native_dump_place.file) : NULL;
     value->line = native_dump_place.line;
     take_away();
-    marey_status status;
-    EXT_UNLOCKED(status = marey_dump_put(tree, parts->part, parts->n, value));
+    const marey_status status =
+        EXT_STATUS_UNLOCKED(marey_dump_put(tree, parts->part, parts->n, value));
     if (status != MAREY_OK)
         return native_raise(state, status);
     Py_RETURN_TRUE;
@@ -181,10 +172,8 @@ static int hand_over(struct marey_dump_value *value, PyObject *object,
     if (value->tensor.memory == MAREY_MEMORY_CUDA)
         return 0;
     struct handed *handed = PyMem_RawMalloc(sizeof *handed);
-    if (handed == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (handed == NULL)
+        return EXT_NO_MEMORY();
     handed->object = Py_NewRef(tensor->owner != NULL ? tensor->owner : object);
     handed->owner = PyInterpreterState_Get();
     value->release = handed_release;
@@ -241,10 +230,8 @@ static PyObject *put_tensor(struct native_state *state, PyObject *const *args,
 /* True, or False for an object that is not a tensor. */
 static PyObject *dump_put(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
-    if (nargs != PUT_N) {
-        PyErr_Format(PyExc_TypeError, "dump_put() takes %d arguments", PUT_N);
-        return NULL;
-    }
+    if (nargs != PUT_N)
+        return PyErr_Format(PyExc_TypeError, "dump_put() takes %d arguments", PUT_N);
     struct native_state *state = native_state_of(module);
     struct native_tensor tensor;
     struct parts parts;
@@ -311,13 +298,12 @@ PyObject *native_dump_add(struct native_state *state, PyObject *const *args, Py_
         .kind = MAREY_DUMP_TENSOR, .tensor = tensor.tensor, .type = (enum marey_dump_type)type};
     const struct native_place outer = native_dump_place;
     native_place_of_caller(&native_dump_place);
-    PyObject *result = put(state, MAREY_DUMP_TENSORS, &parts, &value);
+    PyObject *result EXT_OWNED = put(state, MAREY_DUMP_TENSORS, &parts, &value);
     Py_XDECREF(native_dump_place.file);
     native_dump_place = outer;
     native_tensor_fini(&tensor);
     if (result == NULL)
         return NULL;
-    Py_DECREF(result);
     Py_RETURN_NONE;
 }
 
@@ -402,23 +388,21 @@ static PyObject *dump_find(PyObject *module, PyObject *args)
     struct search search = {0};
     if (!PyArg_ParseTuple(args, "ppd:dump_find", &search.nan, &search.inf, &search.over))
         return NULL;
-    marey_status status;
-    EXT_UNLOCKED(status = marey_dump_visit_pending(search_visit, &search));
+    const marey_status status = EXT_STATUS_UNLOCKED(marey_dump_visit_pending(search_visit, &search));
     if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     if (search.what == NULL)
         Py_RETURN_NONE;
-    PyObject *name = PyUnicode_DecodeUTF8(search.name, (Py_ssize_t)strlen(search.name), "replace");
-    PyObject *text = name != NULL ? PyUnicode_FromFormat("%U %s", name, search.what) : NULL;
-    Py_XDECREF(name);
-    return text;
+    PyObject *name EXT_OWNED =
+        PyUnicode_DecodeUTF8(search.name, (Py_ssize_t)strlen(search.name), "replace");
+    return name != NULL ? PyUnicode_FromFormat("%U %s", name, search.what) : NULL;
 }
 
 /* ---- steps ---- */
 
 static PyObject *dump_enable(PyObject *module, PyObject *args)
 {
-    PyObject *path = NULL;
+    PyObject *path EXT_OWNED = NULL;
     int layout, mode, policy, durable, stats;
     unsigned long long memory, disk, first, last, every, flight;
     unsigned writers;
@@ -440,9 +424,7 @@ static PyObject *dump_enable(PyObject *module, PyObject *args)
                                                .every = every,
                                                .flight_steps = flight,
                                                .no_stats = !stats};
-    PyObject *result = UNLOCKED(module, marey_dump_enable(&options));
-    Py_DECREF(path);
-    return result;
+    return UNLOCKED(module, marey_dump_enable(&options));
 }
 
 EXT_FUNCTION(dump_disable, UNLOCKED(self, marey_dump_disable()))
@@ -451,19 +433,16 @@ EXT_FUNCTION(dump_wait, UNLOCKED(self, marey_dump_wait()))
 static PyObject *dump_flush(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     uint64_t count = marey_dump_count();
-    PyObject *result = UNLOCKED(module, marey_dump_flush(&count));
-    Py_XDECREF(result);
+    PyObject *result EXT_OWNED = UNLOCKED(module, marey_dump_flush(&count));
     return result != NULL ? PyLong_FromUnsignedLongLong(count) : NULL;
 }
 
 static PyObject *dump_trigger(PyObject *module, PyObject *reason)
 {
-    PyObject *bytes = PyUnicode_AsEncodedString(reason, "utf-8", "backslashreplace");
+    PyObject *bytes EXT_OWNED = PyUnicode_AsEncodedString(reason, "utf-8", "backslashreplace");
     if (bytes == NULL)
         return NULL;
-    PyObject *result = UNLOCKED(module, marey_dump_trigger(PyBytes_AS_STRING(bytes)));
-    Py_DECREF(bytes);
-    return result;
+    return UNLOCKED(module, marey_dump_trigger(PyBytes_AS_STRING(bytes)));
 }
 
 EXT_FUNCTION(dump_is_wanted, PyBool_FromLong(marey_dump_is_enabled() && marey_dump_is_wanted()))

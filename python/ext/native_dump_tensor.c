@@ -60,7 +60,7 @@ static int truth(PyObject *value)
 /* A tuple or list of ints; each divided by `unit`. -1 and an exception for what does not fit. */
 static int read_axes(PyObject *axes, int64_t unit, int64_t *out, uint32_t *rank)
 {
-    PyObject *fast = PySequence_Fast(axes, "sizes and strides of a tensor are sequences");
+    PyObject *fast EXT_OWNED = PySequence_Fast(axes, "sizes and strides of a tensor are sequences");
     if (fast == NULL)
         return -1;
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
@@ -82,15 +82,13 @@ static int read_axes(PyObject *axes, int64_t unit, int64_t *out, uint32_t *rank)
             out[i] = value / unit;
     }
     *rank = (uint32_t)n;
-    Py_DECREF(fast);
     return rc;
 }
 
 static int no_such_type(PyObject *object, PyObject *name)
 {
-    PyErr_Format(PyExc_TypeError, "marey has no type for elements of %S (in a %.200s)", name,
-                 Py_TYPE(object)->tp_name);
-    return -1;
+    return EXT_FAIL(PyExc_TypeError, "marey has no type for elements of %S (in a %.200s)", name,
+                    Py_TYPE(object)->tp_name);
 }
 
 /* ---- torch ---- */
@@ -100,15 +98,13 @@ static int know_torch(struct native_dump *dump)
 {
     if (MAREY_LIKELY(dump->torch_strided != NULL))
         return 1;
-    PyObject *torch = native_imported("torch");
+    PyObject *torch EXT_OWNED = native_imported("torch");
     if (torch == NULL)
         return PyErr_Occurred() ? -1 : 0;
-    PyObject *nn = get(torch, "nn");
+    PyObject *nn EXT_OWNED = get(torch, "nn");
     Py_XSETREF(dump->torch_parameter, nn != NULL ? get(nn, "Parameter") : NULL);
     Py_XSETREF(dump->torch_tensor, dump->torch_parameter != NULL ? get(torch, "Tensor") : NULL);
     dump->torch_strided = dump->torch_tensor != NULL ? get(torch, "strided") : NULL;
-    Py_XDECREF(nn);
-    Py_DECREF(torch);
     PyErr_Clear(); /* it is only being imported, or is another's module of that name */
     return dump->torch_strided != NULL;
 }
@@ -119,13 +115,11 @@ static int dtype_of(struct native_dump *dump, PyObject *dtype)
     PyObject *known = PyDict_GetItemWithError(dump->dtypes, dtype);
     if (known != NULL)
         return (int)PyLong_AsLong(known);
-    PyObject *text = PyErr_Occurred() ? NULL : PyObject_Str(dtype);
+    PyObject *text EXT_OWNED = PyErr_Occurred() ? NULL : PyObject_Str(dtype);
     const char *name = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
     const int number = name != NULL ? (int)marey_dtype_find(name) : -1;
-    Py_XDECREF(text);
-    PyObject *value = number >= 0 ? PyLong_FromLong(number) : NULL;
+    PyObject *value EXT_OWNED = number >= 0 ? PyLong_FromLong(number) : NULL;
     const int rc = value != NULL ? PyDict_SetItem(dump->dtypes, dtype, value) : -1;
-    Py_XDECREF(value);
     return rc < 0 ? -1 : number;
 }
 
@@ -135,8 +129,7 @@ static int is_plain(struct native_dump *dump, PyObject *object, int *is_cuda)
     PyObject *const type = (PyObject *)Py_TYPE(object);
     if (type != dump->torch_tensor && type != dump->torch_parameter)
         return 0;
-    PyObject *layout = torch_get(dump, object, NATIVE_LAYOUT);
-    Py_XDECREF(layout);
+    PyObject *layout EXT_OWNED = torch_get(dump, object, NATIVE_LAYOUT);
     if (layout != dump->torch_strided)
         return layout != NULL ? 0 : -1;
     const int is_cpu = truth(torch_get(dump, object, NATIVE_IS_CPU));
@@ -154,21 +147,18 @@ static int is_plain(struct native_dump *dump, PyObject *object, int *is_cuda)
 /* Which stream makes the data is torch's to say; without an answer it is the default stream. */
 static uintptr_t torch_stream(int32_t device)
 {
-    PyObject *torch = native_imported("torch._C");
-    PyObject *number =
+    PyObject *torch EXT_OWNED = native_imported("torch._C");
+    PyObject *number EXT_OWNED =
         torch != NULL ? PyObject_CallMethod(torch, "_cuda_getCurrentRawStream", "i", device) : NULL;
     void *stream = number != NULL ? PyLong_AsVoidPtr(number) : NULL;
     PyErr_Clear();
-    Py_XDECREF(number);
-    Py_XDECREF(torch);
     return (uintptr_t)stream;
 }
 
 static int of_cuda(struct native_dump *dump, PyObject *object, struct marey_tensor *tensor)
 {
-    PyObject *device = torch_call(dump, object, NATIVE_GET_DEVICE);
+    PyObject *device EXT_OWNED = torch_call(dump, object, NATIVE_GET_DEVICE);
     const long number = device != NULL ? PyLong_AsLong(device) : -1;
-    Py_XDECREF(device);
     if (number == -1 && PyErr_Occurred())
         return -1;
     tensor->memory = MAREY_MEMORY_CUDA;
@@ -181,19 +171,15 @@ static int of_cuda(struct native_dump *dump, PyObject *object, struct marey_tens
 static int of_plain(struct native_dump *dump, PyObject *object, int is_cuda, struct native_tensor *out)
 {
     uint32_t rank;
-    PyObject *address = torch_call(dump, object, NATIVE_DATA_PTR);
-    PyObject *shape = address != NULL ? torch_get(dump, object, NATIVE_SHAPE) : NULL;
-    PyObject *strides = shape != NULL ? torch_call(dump, object, NATIVE_STRIDE) : NULL;
+    PyObject *address EXT_OWNED = torch_call(dump, object, NATIVE_DATA_PTR);
+    PyObject *shape EXT_OWNED = address != NULL ? torch_get(dump, object, NATIVE_SHAPE) : NULL;
+    PyObject *strides EXT_OWNED = shape != NULL ? torch_call(dump, object, NATIVE_STRIDE) : NULL;
     if (strides == NULL || read_axes(shape, 1, out->sizes, &out->tensor.rank) < 0 ||
         read_axes(strides, 1, out->strides, &rank) < 0)
-        goto out;
+        return -1;
     out->tensor.data = PyLong_AsVoidPtr(address);
     if (is_cuda && !PyErr_Occurred())
         of_cuda(dump, object, &out->tensor);
-out:
-    Py_XDECREF(address);
-    Py_XDECREF(shape);
-    Py_XDECREF(strides);
     return PyErr_Occurred() ? -1 : 1;
 }
 
@@ -202,9 +188,8 @@ static int of_plain_torch(struct native_dump *dump, PyObject *object, struct nat
 {
     int is_cuda = 0;
     const int plain = is_plain(dump, object, &is_cuda);
-    PyObject *dtype = plain > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;
+    PyObject *dtype EXT_OWNED = plain > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;
     const int number = dtype != NULL ? dtype_of(dump, dtype) : plain > 0 ? -1 : plain;
-    Py_XDECREF(dtype);
     if (number <= 0)
         return number;
     out->tensor.dtype = (enum marey_dtype)number;
@@ -218,10 +203,9 @@ static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
     if (rc != 0)
         return rc;
     if (!may_convert) {
-        PyObject *dtype = torch_get(dump, object, NATIVE_DTYPE);
+        PyObject *dtype EXT_OWNED = torch_get(dump, object, NATIVE_DTYPE);
         if (dtype != NULL)
             no_such_type(object, dtype);
-        Py_XDECREF(dtype);
         return -1;
     }
     out->owner = ext_call("marey._dump_leaves", "plain", "(O)", object);
@@ -300,13 +284,11 @@ static int interface_dtype(struct native_dump *dump, PyObject *object, PyObject 
         return number;
     if (typestr != NULL && PyUnicode_Check(typestr) && PyUnicode_READ_CHAR(typestr, 0) == '>')
         return no_such_type(object, typestr);
-    PyObject *dtype = get(object, "dtype");
-    PyObject *name = dtype != NULL ? get(dtype, "name") : NULL;
+    PyObject *dtype EXT_OWNED = get(object, "dtype");
+    PyObject *name EXT_OWNED = dtype != NULL ? get(dtype, "name") : NULL;
     const int by_name = name != NULL ? dtype_of(dump, name) : -1;
     if (by_name == 0)
         no_such_type(object, name);
-    Py_XDECREF(name);
-    Py_XDECREF(dtype);
     return by_name > 0 ? by_name : -1;
 }
 
@@ -328,7 +310,7 @@ static int interface_axes(PyObject *interface, struct native_tensor *out)
 static int of_interface(struct native_dump *dump, PyObject *object, const char *name,
                         struct native_tensor *out)
 {
-    PyObject *interface = get(object, name);
+    PyObject *interface EXT_OWNED = get(object, name);
     if (interface == NULL) {
         PyErr_Clear();
         return 0;
@@ -344,7 +326,6 @@ static int of_interface(struct native_dump *dump, PyObject *object, const char *
     PyObject *stream = rc > 0 ? PyDict_GetItemString(interface, "stream") : NULL;
     if (stream != NULL && PyLong_Check(stream))
         out->tensor.stream = (uintptr_t)PyLong_AsVoidPtr(stream);
-    Py_DECREF(interface);
     return rc < 0 && PyErr_Occurred() ? -1 : rc;
 }
 
@@ -397,11 +378,11 @@ static int dlpack_place(PyObject *object, const struct dl_tensor *dl, struct mar
         tensor->memory = MAREY_MEMORY_CUDA;
         tensor->device = dl->device_id;
     } else if (dl->device_type != DL_CPU && dl->device_type != DL_CUDA_HOST) {
-        PyErr_Format(PyExc_TypeError,
-                     "a %.200s on a device of DLPack's kind %d cannot be read; move it to the CPU "
-                     "first",
-                     Py_TYPE(object)->tp_name, dl->device_type);
-        return -1;
+        return EXT_FAIL(
+            PyExc_TypeError,
+            "a %.200s on a device of DLPack's kind %d cannot be read; move it to the CPU "
+            "first",
+            Py_TYPE(object)->tp_name, dl->device_type);
     }
     return 0;
 }
@@ -409,29 +390,23 @@ static int dlpack_place(PyObject *object, const struct dl_tensor *dl, struct mar
 /* Ask for it on the default stream of a GPU, 1 in DLPack's words: its maker waits for what is on its way. */
 static PyObject *dlpack_capsule(PyObject *object)
 {
-    PyObject *device = call(object, "__dlpack_device__");
+    PyObject *device EXT_OWNED = call(object, "__dlpack_device__");
     long type = DL_CPU;
     if (device != NULL && PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2)
         type = PyLong_AsLong(PyTuple_GET_ITEM(device, 0));
-    Py_XDECREF(device);
     if (device == NULL || PyErr_Occurred())
         return NULL;
     if (type != DL_CUDA && type != DL_CUDA_MANAGED)
         return call(object, "__dlpack__");
-    PyObject *method = get(object, "__dlpack__");
-    PyObject *none = method != NULL ? PyTuple_New(0) : NULL;
-    PyObject *stream = none != NULL ? Py_BuildValue("{si}", "stream", 1) : NULL;
-    PyObject *capsule = stream != NULL ? PyObject_Call(method, none, stream) : NULL;
-    Py_XDECREF(stream);
-    Py_XDECREF(none);
-    Py_XDECREF(method);
-    return capsule;
+    PyObject *method EXT_OWNED = get(object, "__dlpack__");
+    PyObject *none EXT_OWNED = method != NULL ? PyTuple_New(0) : NULL;
+    PyObject *stream EXT_OWNED = none != NULL ? Py_BuildValue("{si}", "stream", 1) : NULL;
+    return stream != NULL ? PyObject_Call(method, none, stream) : NULL;
 }
 
 static int of_dlpack(PyObject *object, struct native_tensor *out)
 {
-    PyObject *method = get(object, "__dlpack__");
-    Py_XDECREF(method);
+    PyObject *method EXT_OWNED = get(object, "__dlpack__");
     if (method == NULL) {
         PyErr_Clear();
         return 0;
@@ -442,12 +417,10 @@ static int of_dlpack(PyObject *object, struct native_tensor *out)
     if (dl == NULL)
         return -1;
     out->tensor.dtype = dtype_of_dlpack(dl);
-    if (out->tensor.dtype == MAREY_DTYPE_NONE || dl->ndim < 0 || dl->ndim > MAREY_MAX_RANK) {
-        PyErr_Format(PyExc_TypeError,
-                     "marey has no type for elements of DLPack's code %d with %d bits", dl->code,
-                     dl->bits);
-        return -1;
-    }
+    if (out->tensor.dtype == MAREY_DTYPE_NONE || dl->ndim < 0 || dl->ndim > MAREY_MAX_RANK)
+        return EXT_FAIL(PyExc_TypeError,
+                        "marey has no type for elements of DLPack's code %d with %d bits", dl->code,
+                        dl->bits);
     out->tensor.rank = (uint32_t)dl->ndim;
     for (int i = 0; i < dl->ndim; i++) {
         out->sizes[i] = dl->shape[i];

@@ -19,11 +19,10 @@ static PyObject *event_push(PyObject *module, PyObject *name)
 /* By name rather than by id: the push may have been made in C, at a site of its own. */
 static PyObject *pop_checked(PyObject *module, PyObject *name)
 {
-    PyObject *bytes = name != NULL ? ext_bytes(name) : NULL;
+    PyObject *bytes EXT_OWNED = name != NULL ? ext_bytes(name) : NULL;
     if (name != NULL && bytes == NULL)
         return NULL;
     const marey_status status = marey_pop_checked(bytes != NULL ? PyBytes_AS_STRING(bytes) : NULL);
-    Py_XDECREF(bytes);
     return native_result(native_state_of(module), status);
 }
 
@@ -70,14 +69,13 @@ static PyObject *event_mark(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (!marey_on())
         Py_RETURN_NONE;
     struct marey_payload payload;
-    PyObject *owner;
+    PyObject *owner EXT_OWNED = NULL;
     if (native_payload(values[1], &payload, &owner) < 0)
         return NULL;
     if (payload.type != 0)
         marey_mark_payload(id, &payload);
     else
         marey_mark_on(id);
-    Py_XDECREF(owner);
     Py_RETURN_NONE;
 }
 

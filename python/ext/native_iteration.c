@@ -38,8 +38,7 @@ int native_samples(PyObject *value, double *samples)
         return -1;
     if (*samples >= 0 && *samples < HUGE_VAL)
         return 0;
-    PyErr_Format(PyExc_ValueError, "samples is how many the iteration worked on, not %R", value);
-    return -1;
+    return EXT_FAIL(PyExc_ValueError, "samples is how many the iteration worked on, not %R", value);
 }
 
 static PyObject *iteration_finish(PyObject *module, PyObject *const *args, Py_ssize_t nargs)

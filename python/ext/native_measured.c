@@ -62,19 +62,17 @@ PyObject *native_stopwatch_call_on(const struct native_state *state, uint32_t on
 static long again_add(PyObject *name, long by)
 {
     PyObject *dict = PyThreadState_GetDict();
-    PyObject *key = dict != NULL ? Py_BuildValue("sO", "marey.Stopwatch", name) : NULL;
+    PyObject *key EXT_OWNED = dict != NULL ? Py_BuildValue("sO", "marey.Stopwatch", name) : NULL;
     if (key == NULL)
         return -1;
     PyObject *known = PyDict_GetItemWithError(dict, key);
     const long before = known != NULL ? PyLong_AsLong(known) : 0;
-    PyObject *after = PyErr_Occurred() ? NULL : PyLong_FromLong(before + by);
+    PyObject *after EXT_OWNED = PyErr_Occurred() ? NULL : PyLong_FromLong(before + by);
     int rc = -1;
     if (after != NULL && before + by > 0)
         rc = PyDict_SetItem(dict, key, after);
     else if (after != NULL)
         rc = known != NULL ? PyDict_DelItem(dict, key) : 0;
-    Py_XDECREF(after);
-    Py_DECREF(key);
     if (rc < 0)
         return -1;
     n_again = (unsigned)((long)n_again + by);
@@ -125,9 +123,8 @@ int native_measured_begin(const struct native_range *range, uint32_t on)
 {
     if ((on & MAREY_ON_STOPWATCH) == 0 || marey_stopwatch_is_running(range->id))
         return 0;
-    PyObject *begun = native_stopwatch_call_on(state_of((PyObject *)range), on,
-                                               marey_stopwatch_start_on, range->id);
-    Py_XDECREF(begun);
+    PyObject *begun EXT_OWNED = native_stopwatch_call_on(state_of((PyObject *)range), on,
+                                                         marey_stopwatch_start_on, range->id);
     return begun != NULL ? 1 : -1;
 }
 
@@ -138,13 +135,12 @@ PyObject *native_measured_finish(const struct native_range *range, PyObject *res
         return result;
     PyObject *type, *value, *traceback; /* what the function raised, out of the way of a wait */
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *ended = native_stopwatch_call_on(state_of((PyObject *)range), on,
-                                               marey_stopwatch_stop_on, range->id);
+    PyObject *ended EXT_OWNED = native_stopwatch_call_on(state_of((PyObject *)range), on,
+                                                         marey_stopwatch_stop_on, range->id);
     if (ended == NULL && result != NULL) /* nothing was raised: this is */
         Py_CLEAR(result);
     else
         PyErr_Restore(type, value, traceback);
-    Py_XDECREF(ended);
     return result;
 }
 
@@ -158,8 +154,7 @@ static PyObject *measured_repr(PyObject *self)
 static PyObject *measured_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args),
                                      PyObject *Py_UNUSED(kwargs))
 {
-    PyErr_SetString(PyExc_TypeError, "measurements are made by marey.Stopwatch()(name)");
-    return NULL;
+    return PyErr_Format(PyExc_TypeError, "measurements are made by marey.Stopwatch()(name)");
 }
 
 static void measured_finalize(PyObject *self)
@@ -214,12 +209,11 @@ static PyObject *measured_make(struct native_state *state, PyObject *name, marey
 PyObject *native_measured(struct native_state *state, PyObject *given)
 {
     marey_id id;
-    PyObject *name = native_name(given);
+    PyObject *name EXT_OWNED = native_name(given);
     PyObject *made = NULL;
     if (name != NULL && native_id(state, name, &id) == 0)
         made = measured_make(state, name, id);
     if (made != NULL)
         native_slot_fill(state->measured_slots, name, made, id);
-    Py_XDECREF(name);
     return made;
 }

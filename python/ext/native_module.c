@@ -34,29 +34,23 @@ int native_arguments(const char *function, const char *const *names, Py_ssize_t 
     Py_ssize_t max = 0;
     while (names[max] != NULL)
         max++;
-    if (nargs > max) {
-        PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments (%zd given)", function, max,
-                     nargs);
-        return -1;
-    }
+    if (nargs > max)
+        return EXT_FAIL(PyExc_TypeError, "%s() takes at most %zd arguments (%zd given)", function,
+                        max, nargs);
     for (Py_ssize_t i = 0; i < nargs; i++)
         values[i] = args[i];
     const Py_ssize_t n_keywords = kwnames != NULL ? PyTuple_GET_SIZE(kwnames) : 0;
     for (Py_ssize_t i = 0; i < n_keywords; i++) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, i);
         const Py_ssize_t position = position_of(names, name);
-        if (position < 0 || values[position] != NULL) {
-            PyErr_Format(PyExc_TypeError, "%s() got %s argument %R", function,
-                         position < 0 ? "an unexpected keyword" : "two values for", name);
-            return -1;
-        }
+        if (position < 0 || values[position] != NULL)
+            return EXT_FAIL(PyExc_TypeError, "%s() got %s argument %R", function,
+                            position < 0 ? "an unexpected keyword" : "two values for", name);
         values[position] = args[nargs + i];
     }
     for (Py_ssize_t i = 0; i < required; i++) {
-        if (values[i] == NULL) {
-            PyErr_Format(PyExc_TypeError, "%s() needs the argument '%s'", function, names[i]);
-            return -1;
-        }
+        if (values[i] == NULL)
+            return EXT_FAIL(PyExc_TypeError, "%s() needs the argument '%s'", function, names[i]);
     }
     return 0;
 }
@@ -66,10 +60,8 @@ int native_count(PyObject *value, long long least, const char *rule, uint64_t *o
     const long long number = PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
-    if (number < least) {
-        PyErr_Format(PyExc_ValueError, "%s, not %R", rule, value);
-        return -1;
-    }
+    if (number < least)
+        return EXT_FAIL(PyExc_ValueError, "%s, not %R", rule, value);
     *out = (uint64_t)number;
     return 0;
 }
@@ -97,10 +89,10 @@ static PyObject *single_call(PyObject *type, PyObject *const *args, size_t nargs
     PyObject *const single = single_of((PyTypeObject *)type);
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     if (MAREY_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
-        PyObject *enabled = ((struct native_single *)single)->enable(single, args, nargs, kwnames);
+        PyObject *enabled EXT_OWNED =
+            ((struct native_single *)single)->enable(single, args, nargs, kwnames);
         if (enabled == NULL)
             return NULL;
-        Py_DECREF(enabled);
     }
     return Py_NewRef(single);
 }
@@ -148,20 +140,19 @@ static int check_library(void)
 {
     if (marey_abi() == MAREY_ABI)
         return 0;
-    PyErr_Format(PyExc_ImportError,
-                 "this package was built for libmarey with interface %d, but %s, version %s, has "
-                 "interface %d; reinstall marey, or remove that library from the search path",
-                 MAREY_ABI, marey_library_path(), marey_version(), marey_abi());
-    return -1;
+    return EXT_FAIL(
+        PyExc_ImportError,
+        "this package was built for libmarey with interface %d, but %s, version %s, has "
+        "interface %d; reinstall marey, or remove that library from the search path",
+        MAREY_ABI, marey_library_path(), marey_version(), marey_abi());
 }
 
 /* An exception of ours that is also a RuntimeError, and an AssertionError: programs written for tools that assert catch that. */
 static PyObject *exception_create(const struct native_state *state, const char *name, const char *doc)
 {
-    PyObject *bases = PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError);
-    PyObject *type = bases != NULL ? PyErr_NewExceptionWithDoc(name, doc, bases, NULL) : NULL;
-    Py_XDECREF(bases);
-    return type;
+    PyObject *bases EXT_OWNED =
+        PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError);
+    return bases != NULL ? PyErr_NewExceptionWithDoc(name, doc, bases, NULL) : NULL;
 }
 
 static int make_exceptions(struct native_state *state)

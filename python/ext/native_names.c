@@ -18,8 +18,8 @@ PyObject *native_name(PyObject *name)
         return PyUnicode_FromObject(name);
     if (PyBytes_Check(name))
         return PyBytes_FromStringAndSize(PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name));
-    PyErr_Format(PyExc_TypeError, "a name is a str or bytes, not %.200s", Py_TYPE(name)->tp_name);
-    return NULL;
+    return PyErr_Format(PyExc_TypeError, "a name is a str or bytes, not %.200s",
+                        Py_TYPE(name)->tp_name);
 }
 
 int native_optional_name(PyObject **name)
@@ -28,8 +28,7 @@ int native_optional_name(PyObject **name)
         *name = NULL;
     if (*name == NULL || PyUnicode_Check(*name) || PyBytes_Check(*name))
         return 0;
-    PyErr_Format(PyExc_TypeError, "a name is a str or bytes, not %.200s", Py_TYPE(*name)->tp_name);
-    return -1;
+    return EXT_FAIL(PyExc_TypeError, "a name is a str or bytes, not %.200s", Py_TYPE(*name)->tp_name);
 }
 
 /* The bytes of a str or bytes. `owner` is a new reference that keeps them. */
@@ -58,24 +57,21 @@ static int optional_text(PyObject *given, PyObject **owner, const char **text)
 
 int native_site(const struct native_site_key *key, const struct native_place *place, marey_id *id)
 {
-    PyObject *owner = NULL, *category_owner = NULL, *domain_owner = NULL;
+    PyObject *name EXT_OWNED = NULL;
+    PyObject *category EXT_OWNED = NULL;
+    PyObject *domain EXT_OWNED = NULL;
     struct marey_site site = {.color = key->color};
     Py_ssize_t len = 0;
-    int rc = bytes_of(key->name, &owner, &site.name, &len);
-    if (rc == 0)
-        rc = optional_text(key->category, &category_owner, &site.category);
-    if (rc == 0)
-        rc = optional_text(key->domain, &domain_owner, &site.domain);
-    if (rc == 0 && place != NULL) {
+    if (bytes_of(key->name, &name, &site.name, &len) < 0 ||
+        optional_text(key->category, &category, &site.category) < 0 ||
+        optional_text(key->domain, &domain, &site.domain) < 0)
+        return -1;
+    if (place != NULL) {
         site.file = place->file != NULL ? PyBytes_AS_STRING(place->file) : NULL;
         site.line = place->line;
     }
-    if (rc == 0)
-        *id = marey_site_intern_whole(&site, (size_t)len);
-    Py_XDECREF(domain_owner);
-    Py_XDECREF(category_owner);
-    Py_XDECREF(owner);
-    return rc;
+    *id = marey_site_intern_whole(&site, (size_t)len);
+    return 0;
 }
 
 PyObject *native_site_dict_key(const struct native_site_key *key)
@@ -87,10 +83,9 @@ PyObject *native_site_dict_key(const struct native_site_key *key)
 
 static void place_of_code(struct native_place *place, PyObject *code, int line)
 {
-    PyObject *file = code != NULL ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    PyObject *file EXT_OWNED = code != NULL ? PyObject_GetAttrString(code, "co_filename") : NULL;
     place->file = file != NULL && PyUnicode_Check(file) ? PyUnicode_EncodeFSDefault(file) : NULL;
     place->line = line > 0 ? (unsigned)line : 0;
-    Py_XDECREF(file);
     PyErr_Clear(); /* a place is a comfort: without one the site is as good */
 }
 
@@ -101,9 +96,8 @@ void native_place_of_caller(struct native_place *place)
         *place = (struct native_place){0};
         return;
     }
-    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyCodeObject *code EXT_OWNED = PyFrame_GetCode(frame);
     place_of_code(place, (PyObject *)code, PyFrame_GetLineNumber(frame));
-    Py_DECREF(code);
 }
 
 void native_place_of_function(struct native_place *place, PyObject *function)
@@ -137,14 +131,12 @@ static int color_of_text(PyObject *color, unsigned *out)
         }
     }
     const size_t digits = text[0] == '#' ? strspn(text + 1, "0123456789abcdefABCDEF") : 0;
-    if ((digits != 6 && digits != 8) || text[1 + digits] != '\0') {
-        PyErr_Format(
+    if ((digits != 6 && digits != 8) || text[1 + digits] != '\0')
+        return EXT_FAIL(
             PyExc_ValueError,
             "%R is not a colour: give 0xAARRGGBB, \"#rrggbb\", \"#aarrggbb\", or one of red, "
             "green, blue, orange, purple, yellow, cyan, grey",
             color);
-        return -1;
-    }
     *out = (unsigned)strtoul(text + 1, NULL, 16) | (digits == 6 ? 0xff000000u : 0);
     return 0;
 }
@@ -157,18 +149,14 @@ static int color_of(PyObject *color, unsigned *out)
         return 0;
     if (PyUnicode_Check(color))
         return color_of_text(color, out);
-    if (!PyLong_Check(color)) {
-        PyErr_Format(PyExc_TypeError, "a colour is an int or a str, not %.200s",
-                     Py_TYPE(color)->tp_name);
-        return -1;
-    }
+    if (!PyLong_Check(color))
+        return EXT_FAIL(PyExc_TypeError, "a colour is an int or a str, not %.200s",
+                        Py_TYPE(color)->tp_name);
     const unsigned long value = PyLong_AsUnsignedLong(color);
     if (value == (unsigned long)-1 && PyErr_Occurred())
         return -1;
-    if (value > 0xffffffffu) {
-        PyErr_SetString(PyExc_ValueError, "a colour has 32 bits: 0xAARRGGBB");
-        return -1;
-    }
+    if (value > 0xffffffffu)
+        return EXT_FAIL(PyExc_ValueError, "a colour has 32 bits: 0xAARRGGBB");
     *out = (unsigned)value;
     return 0;
 }
@@ -178,8 +166,7 @@ static int none_or_str(const char *what, PyObject *given, PyObject **out)
     *out = given != NULL ? given : Py_None;
     if (*out == Py_None || PyUnicode_Check(*out))
         return 0;
-    PyErr_Format(PyExc_TypeError, "a %s is a str, not %.200s", what, Py_TYPE(*out)->tp_name);
-    return -1;
+    return EXT_FAIL(PyExc_TypeError, "a %s is a str, not %.200s", what, Py_TYPE(*out)->tp_name);
 }
 
 int native_site_details(struct native_site_key *key, PyObject *category, PyObject *color,
@@ -221,13 +208,12 @@ int native_payload(PyObject *value, struct marey_payload *out, PyObject **owner)
         *out = (struct marey_payload){.type = MAREY_PAYLOAD_F64, .as.f64 = PyFloat_AS_DOUBLE(value)};
         return 0;
     }
-    PyObject *text = PyBytes_Check(value) ? Py_NewRef(value) : PyObject_Str(value);
+    PyObject *text EXT_OWNED = PyBytes_Check(value) ? Py_NewRef(value) : PyObject_Str(value);
     if (text == NULL)
         return -1;
     const char *data;
     Py_ssize_t len;
     const int rc = bytes_of(text, owner, &data, &len);
-    Py_DECREF(text);
     if (rc < 0)
         return -1;
     const uint32_t kept = len > UINT32_MAX ? UINT32_MAX : (uint32_t)len;
@@ -260,16 +246,15 @@ static int id_of_new_site(struct native_state *state, const struct native_site_k
         return -1;
     if (PyDict_GET_SIZE(state->ids) >= NATIVE_MAX_NAMES)
         return 0;
-    PyObject *number = PyLong_FromUnsignedLong(*id);
+    PyObject *number EXT_OWNED = PyLong_FromUnsignedLong(*id);
     if (number == NULL || PyDict_SetItem(state->ids, kept_as, number) < 0)
         PyErr_Clear(); /* only the shortcut is missing */
-    Py_XDECREF(number);
     return 0;
 }
 
 int native_id_of_site(struct native_state *state, const struct native_site_key *key, marey_id *id)
 {
-    PyObject *kept_as = native_site_dict_key(key);
+    PyObject *kept_as EXT_OWNED = native_site_dict_key(key);
     if (kept_as == NULL)
         return -1;
     int rc = 0;
@@ -278,7 +263,6 @@ int native_id_of_site(struct native_state *state, const struct native_site_key *
         *id = (marey_id)PyLong_AsUnsignedLong(known);
     else
         rc = PyErr_Occurred() ? -1 : id_of_new_site(state, key, kept_as, id);
-    Py_DECREF(kept_as);
     return rc;
 }
 

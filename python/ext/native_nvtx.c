@@ -170,16 +170,13 @@ int native_nvtx_make(PyObject *module)
 
 static PyObject *handle_register(PyObject *Py_UNUSED(module), PyObject *name)
 {
-    if (!PyUnicode_Check(name)) {
-        PyErr_Format(PyExc_TypeError, "a name is a str, not %.200s", Py_TYPE(name)->tp_name);
-        return NULL;
-    }
-    PyObject *bytes = ext_bytes(name);
+    if (!PyUnicode_Check(name))
+        return PyErr_Format(PyExc_TypeError, "a name is a str, not %.200s", Py_TYPE(name)->tp_name);
+    PyObject *bytes EXT_OWNED = ext_bytes(name);
     if (bytes == NULL)
         return NULL;
     const uint64_t handle =
         marey_nvtx_register(PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
-    Py_DECREF(bytes);
     return PyLong_FromUnsignedLongLong(handle);
 }
 

@@ -65,20 +65,20 @@ static struct native_entered *push(struct native_phases *phases)
 
 static void end_annotation(PyObject *annotation)
 {
-    PyObject *done = PyObject_CallMethod(annotation, "__exit__", "OOO", Py_None, Py_None, Py_None);
+    PyObject *done EXT_OWNED =
+        PyObject_CallMethod(annotation, "__exit__", "OOO", Py_None, Py_None, Py_None);
     if (done == NULL)
         PyErr_WriteUnraisable(annotation); /* what follows has to be undone all the same */
-    Py_XDECREF(done);
 }
 
 /* A new reference to what annotation(text) made, entered. NULL and an exception otherwise. */
 static PyObject *begin_annotation(PyObject *make, PyObject *text)
 {
     PyObject *annotation = PyObject_CallFunctionObjArgs(make, text, NULL);
-    PyObject *done = annotation != NULL ? PyObject_CallMethod(annotation, "__enter__", NULL) : NULL;
+    PyObject *done EXT_OWNED =
+        annotation != NULL ? PyObject_CallMethod(annotation, "__enter__", NULL) : NULL;
     if (done == NULL)
         Py_CLEAR(annotation);
-    Py_XDECREF(done);
     return annotation;
 }
 
@@ -92,24 +92,21 @@ static int is_now(const struct native_phases *phases, PyObject *name)
 /* Make the pair of a name that was not entered before: no site is made for a phase that never comes. */
 static int make_pair(struct native_state *state, PyObject *name)
 {
-    PyObject *range, *text, *pair = PyObject_CallFunctionObjArgs(state->phases.make, name, NULL);
+    PyObject *range, *text;
+    PyObject *pair EXT_OWNED = PyObject_CallFunctionObjArgs(state->phases.make, name, NULL);
     if (pair == NULL)
         return -1;
     const int is_pair =
         PyArg_ParseTuple(pair, "O!U:phase", state->types[NATIVE_RANGE], &range, &text);
-    const int rc = is_pair ? PyDict_SetItem(state->phases.vocabulary, name, pair) : -1;
-    Py_DECREF(pair);
-    return rc;
+    return is_pair ? PyDict_SetItem(state->phases.vocabulary, name, pair) : -1;
 }
 
 /* The pair (range, text) of a name, lent. NULL and an exception for a name that is not a phase. */
 static PyObject *find(struct native_state *state, PyObject *name)
 {
     PyObject *vocabulary = state->phases.vocabulary;
-    if (vocabulary == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "no phases are configured");
-        return NULL;
-    }
+    if (vocabulary == NULL)
+        return PyErr_Format(PyExc_RuntimeError, "no phases are configured");
     PyObject *pair = PyDict_GetItemWithError(vocabulary, name);
     if (pair != NULL || PyErr_Occurred())
         return pair;
@@ -171,8 +168,7 @@ static PyObject *phase_leave(PyObject *module, PyObject *Py_UNUSED(unused))
         rc = native_end(entered.range, marey_on(), 0);
         rc = tell(state, entered.before) < 0 ? -1 : rc;
     }
-    PyObject *name = exchange(phases, entered.before);
-    Py_XDECREF(name);
+    Py_XDECREF(exchange(phases, entered.before));
     Py_XDECREF(entered.before);
     Py_XDECREF(entered.annotation);
     return rc == 0 ? Py_NewRef(Py_None) : NULL;
@@ -184,9 +180,7 @@ EXT_FUNCTION(phase_now, Py_NewRef(phases_of(self)->now != NULL ? phases_of(self)
 static PyObject *phase_annotate(PyObject *module, PyObject *annotate)
 {
     struct native_phases *phases = phases_of(module);
-    PyObject *before = phases->annotate;
-    phases->annotate = annotate != Py_None ? Py_NewRef(annotate) : NULL;
-    Py_XDECREF(before);
+    Py_XSETREF(phases->annotate, annotate != Py_None ? Py_NewRef(annotate) : NULL);
     Py_RETURN_NONE;
 }
 

@@ -71,8 +71,7 @@ static PyObject *range_get_color(PyObject *self, void *Py_UNUSED(closure))
 static PyObject *range_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args),
                                   PyObject *Py_UNUSED(kwargs))
 {
-    PyErr_SetString(PyExc_TypeError, "Range objects are made by marey.range(name)");
-    return NULL;
+    return PyErr_Format(PyExc_TypeError, "Range objects are made by marey.range(name)");
 }
 
 static int range_traverse(PyObject *self, visitproc visit, void *arg)
@@ -158,10 +157,9 @@ static PyType_Spec own_spec = {
 static int own_type_bind(PyTypeObject *type, PyObject *range)
 {
     for (PyMethodDef *def = range_methods; def < range_methods + N_BOUND; def++) {
-        PyObject *bound = PyCFunction_NewEx(def, range, NULL);
+        PyObject *bound EXT_OWNED = PyCFunction_NewEx(def, range, NULL);
         const int rc =
             bound != NULL ? PyObject_SetAttrString((PyObject *)type, def->ml_name, bound) : -1;
-        Py_XDECREF(bound);
         if (rc < 0)
             return -1;
     }
@@ -186,14 +184,13 @@ static struct native_range *range_create(PyTypeObject *type, const struct native
 static struct native_range *range_create_own(PyObject *module, PyTypeObject *base,
                                              const struct native_site_key *key, marey_id id)
 {
-    PyTypeObject *type =
+    PyTypeObject *type EXT_OWNED =
         (PyTypeObject *)PyType_FromModuleAndSpec(module, &own_spec, (PyObject *)base);
     if (type == NULL)
         return NULL;
     struct native_range *range = range_create(type, key, id);
     if (range != NULL && own_type_bind(type, (PyObject *)range) < 0)
         Py_CLEAR(range);
-    Py_DECREF(type);
     return range;
 }
 
@@ -223,9 +220,9 @@ static PyObject *range_make(PyObject *module, const struct native_site_key *key,
 /* Whether the caller's next instruction drops what range() returns: the call is a statement. */
 static int is_dropped(PyFrameObject *frame)
 {
-    PyObject *lasti = PyObject_GetAttrString((PyObject *)frame, "f_lasti");
-    PyCodeObject *code = PyFrame_GetCode(frame);
-    PyObject *bytes = PyObject_GetAttrString((PyObject *)code, "co_code");
+    PyObject *lasti EXT_OWNED = PyObject_GetAttrString((PyObject *)frame, "f_lasti");
+    PyCodeObject *code EXT_OWNED = PyFrame_GetCode(frame);
+    PyObject *bytes EXT_OWNED = PyObject_GetAttrString((PyObject *)code, "co_code");
     int is_next = 0;
     if (lasti != NULL && bytes != NULL && PyBytes_Check(bytes)) {
         const Py_ssize_t n = PyBytes_GET_SIZE(bytes);
@@ -235,9 +232,6 @@ static int is_dropped(PyFrameObject *frame)
             at += 2;
         is_next = at >= 2 && at < n && codes[at] == POP_TOP;
     }
-    Py_XDECREF(lasti);
-    Py_DECREF(code);
-    Py_XDECREF(bytes);
     PyErr_Clear(); /* a warning is a comfort */
     return is_next;
 }
@@ -260,26 +254,21 @@ static int warn_if_dropped(struct native_state *state)
 static PyObject *range_of_site(PyObject *module, const struct native_site_key *key, PyObject *function)
 {
     struct native_state *state = native_state_of(module);
-    PyObject *kept_as = native_site_dict_key(key);
+    PyObject *kept_as EXT_OWNED = native_site_dict_key(key);
     if (kept_as == NULL)
         return NULL;
     PyObject *range = PyDict_GetItemWithError(state->ranges, kept_as);
-    if (range != NULL) {
-        Py_INCREF(range);
-    } else if (!PyErr_Occurred()) {
-        struct native_place place;
-        if (function == NULL && warn_if_dropped(state) < 0) {
-            Py_DECREF(kept_as);
-            return NULL;
-        }
-        if (function != NULL)
-            native_place_of_function(&place, function);
-        else
-            native_place_of_caller(&place);
-        range = range_make(module, key, &place, kept_as);
-        Py_XDECREF(place.file);
-    }
-    Py_DECREF(kept_as);
+    if (range != NULL || PyErr_Occurred())
+        return Py_XNewRef(range);
+    struct native_place place;
+    if (function == NULL && warn_if_dropped(state) < 0)
+        return NULL;
+    if (function != NULL)
+        native_place_of_function(&place, function);
+    else
+        native_place_of_caller(&place);
+    range = range_make(module, key, &place, kept_as);
+    Py_XDECREF(place.file);
     return range;
 }
 
@@ -287,12 +276,11 @@ static PyObject *range_of_site(PyObject *module, const struct native_site_key *k
 static PyObject *range_with_payload(PyObject *module, const struct native_site_key *key,
                                     PyObject *payload)
 {
-    struct native_range *plain = (struct native_range *)range_of_site(module, key, NULL);
+    struct native_range *plain EXT_OWNED = (struct native_range *)range_of_site(module, key, NULL);
     if (plain == NULL)
         return NULL;
     struct native_range *range =
         range_create(native_state_of(module)->types[NATIVE_RANGE], key, plain->id);
-    Py_DECREF(plain);
     if (range != NULL && native_payload(payload, &range->payload, &range->payload_owner) < 0)
         Py_CLEAR(range);
     return (PyObject *)range;
@@ -302,25 +290,17 @@ static PyObject *range_with_payload(PyObject *module, const struct native_site_k
 static PyObject *range_of_function(PyObject *module, PyObject *function)
 {
     PyObject *target = function;
-    PyObject *unwrapped = NULL;
+    PyObject *unwrapped EXT_OWNED = NULL;
     if (PyObject_TypeCheck(function, &PyStaticMethod_Type) ||
         PyObject_TypeCheck(function, &PyClassMethod_Type))
         target = unwrapped = PyObject_GetAttrString(function, "__func__");
-    PyObject *name = target != NULL ? PyObject_GetAttrString(target, "__qualname__") : NULL;
-    PyObject *decorated = NULL;
-    if (name == NULL || !PyUnicode_Check(name)) {
-        PyErr_Format(PyExc_TypeError, "marey.range takes a name or a function, not %.200s",
-                     Py_TYPE(function)->tp_name);
-    } else {
-        const struct native_site_key key = {.name = name, .category = Py_None, .domain = Py_None};
-        PyObject *range = range_of_site(module, &key, target);
-        if (range != NULL)
-            decorated = native_decorate((struct native_range *)range, function);
-        Py_XDECREF(range);
-    }
-    Py_XDECREF(name);
-    Py_XDECREF(unwrapped);
-    return decorated;
+    PyObject *name EXT_OWNED = target != NULL ? PyObject_GetAttrString(target, "__qualname__") : NULL;
+    if (name == NULL || !PyUnicode_Check(name))
+        return PyErr_Format(PyExc_TypeError, "marey.range takes a name or a function, not %.200s",
+                            Py_TYPE(function)->tp_name);
+    const struct native_site_key key = {.name = name, .category = Py_None, .domain = Py_None};
+    PyObject *range EXT_OWNED = range_of_site(module, &key, target);
+    return range != NULL ? native_decorate((struct native_range *)range, function) : NULL;
 }
 
 /* `values` as range() takes them: name, category, color, payload, domain. */

@@ -14,21 +14,18 @@ static PyObject *register_formatter(PyObject *module, PyObject *args)
     PyObject *const formatters = native_state_of(module)->formatters;
     if (!PyArg_ParseTuple(args, "O!O:register", &PyType_Type, &type, &formatter))
         return NULL;
-    if (formatter != Py_None && !PyCallable_Check(formatter)) {
-        PyErr_SetString(PyExc_TypeError, "register() takes a type and a function of a value that "
-                                         "returns a str, or None to remove it");
-        return NULL;
-    }
-    PyObject *key = PyLong_FromVoidPtr(type);
-    PyObject *pair = key != NULL ? PyTuple_Pack(2, type, formatter) : NULL;
+    if (formatter != Py_None && !PyCallable_Check(formatter))
+        return PyErr_Format(PyExc_TypeError,
+                            "register() takes a type and a function of a value that "
+                            "returns a str, or None to remove it");
+    PyObject *key EXT_OWNED = PyLong_FromVoidPtr(type);
+    PyObject *pair EXT_OWNED = key != NULL ? PyTuple_Pack(2, type, formatter) : NULL;
     int rc = -1;
     if (pair != NULL && formatter != Py_None)
         rc = PyDict_SetItem(formatters, key, pair);
     else if (pair != NULL)
         rc = PyDict_Contains(formatters, key) == 1 ? PyDict_DelItem(formatters, key) : 0;
     calls_sign_registered++;
-    Py_XDECREF(pair);
-    Py_XDECREF(key);
     if (rc < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -48,10 +45,9 @@ static uint32_t define(struct marey_calls *calls, uint32_t function, const char 
                        size_t length, double elements)
 {
     struct signer *const self = (struct signer *)calls;
-    PyObject *pair = Py_BuildValue("(s#d)", text, (Py_ssize_t)length, elements);
+    PyObject *pair EXT_OWNED = Py_BuildValue("(s#d)", text, (Py_ssize_t)length, elements);
     (void)function;
     const int rc = pair != NULL ? PyList_Append(self->texts, pair) : -1;
-    Py_XDECREF(pair);
     PyErr_Clear();
     return rc == 0 ? (uint32_t)PyList_GET_SIZE(self->texts) : 0;
 }
@@ -107,13 +103,11 @@ static PyObject *signer_sign(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "IO!O!:sign", &function, &PyCode_Type, &code, &PyDict_Type, &values))
         return NULL;
     if (function > UINT16_MAX ||
-        !calls_sign_locals((PyCodeObject *)code, values, locals, MAX_PARAMETERS)) {
-        PyErr_SetString(
+        !calls_sign_locals((PyCodeObject *)code, values, locals, MAX_PARAMETERS))
+        return PyErr_Format(
             PyExc_ValueError,
             "sign() takes the number of a function, up to 65535, its code and a value for "
             "each parameter, up to 1024");
-        return NULL;
-    }
     const size_t n = calls_sign_frame(self->signer, (PyCodeObject *)code, locals, words);
     return PyLong_FromUnsignedLong(calls_sign_number(self->signer, (struct marey_calls *)self,
                                                      function, (PyCodeObject *)code, words, n));

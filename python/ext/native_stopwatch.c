@@ -98,12 +98,10 @@ static void printer(void *Py_UNUSED(ctx), const char *text, size_t len)
 static PyObject *by_package(const char *function, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *kwnames)
 {
-    PyObject *module = PyImport_ImportModule("marey._stopwatch");
-    PyObject *callee = module != NULL ? PyObject_GetAttrString(module, function) : NULL;
+    PyObject *module EXT_OWNED = PyImport_ImportModule("marey._stopwatch");
+    PyObject *callee EXT_OWNED = module != NULL ? PyObject_GetAttrString(module, function) : NULL;
     PyObject *result =
         callee != NULL ? PyObject_Vectorcall(callee, args, (size_t)nargs, kwnames) : NULL;
-    Py_XDECREF(callee);
-    Py_XDECREF(module);
     return result;
 }
 
@@ -113,8 +111,7 @@ static PyObject *by_package(const char *function, PyObject *const *args, Py_ssiz
  */
 static int print_due(struct native_state *state, PyObject *report)
 {
-    PyObject *printed = by_package("write_report", &report, 1, NULL);
-    Py_XDECREF(printed);
+    PyObject *printed EXT_OWNED = by_package("write_report", &report, 1, NULL);
     if (printed != NULL)
         return 0;
     if (state->strict || !PyErr_ExceptionMatches(PyExc_Exception))
@@ -137,15 +134,13 @@ int native_stopwatch_finish(struct native_state *state, const char *driver, doub
             return -1;
         }
     }
-    PyObject *report = NULL;
+    PyObject *report EXT_OWNED = NULL;
     report_here = &report;
     const int counts = marey_iteration_finish_by(driver, samples);
     report_here = NULL;
     if (MAREY_LIKELY(report == NULL))
         return PyErr_Occurred() ? -1 : counts;
-    const int rc = print_due(state, report);
-    Py_DECREF(report);
-    return rc < 0 ? -1 : counts;
+    return print_due(state, report) < 0 ? -1 : counts;
 }
 
 static PyObject *stopwatch_finish_iter(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -184,9 +179,8 @@ static int gpu_argument(PyObject *value, uint32_t do_cuda_sync, enum marey_stopw
     } else if (strcmp(text, "events") == 0 && !do_cuda_sync) {
         *out = MAREY_GPU_EVENTS;
     } else {
-        PyErr_Format(PyExc_ValueError, "gpu is None, \"sync\" or \"events\"%s, not %R",
-                     do_cuda_sync ? ", and with do_cuda_sync it is \"sync\"" : "", value);
-        return -1;
+        return EXT_FAIL(PyExc_ValueError, "gpu is None, \"sync\" or \"events\"%s, not %R",
+                        do_cuda_sync ? ", and with do_cuda_sync it is \"sync\"" : "", value);
     }
     return 0;
 }
@@ -223,8 +217,7 @@ static PyObject *stopwatch_enable(PyObject *self, PyObject *const *args, Py_ssiz
     if (native_arguments("enable", names, 0, args, nargs, kwnames, values) < 0 ||
         enable_arguments(values, &options, &strict) < 0)
         return NULL;
-    marey_status status;
-    EXT_UNLOCKED(status = marey_stopwatch_enable(&options));
+    const marey_status status = EXT_STATUS_UNLOCKED(marey_stopwatch_enable(&options));
     if (status != MAREY_OK)
         return native_raise(native_single_state(self), status);
     native_single_state(self)->strict = strict != 0;
@@ -269,12 +262,11 @@ static int usage_bit(PyObject *name, uint32_t *mask)
             return 0;
         }
     }
-    PyErr_Format(
+    return EXT_FAIL(
         PyExc_ValueError,
         "usage is one or several of \"thread\", \"process\", \"tree\", \"machine\", \"faults\" and "
         "\"rss\", not %R",
         name);
-    return -1;
 }
 
 /* A mask of the names given; ALL_USAGES when it is left to us. */
@@ -285,11 +277,10 @@ static int usage_argument(PyObject *value, uint32_t *mask)
         return 0;
     if (PyUnicode_Check(value))
         return usage_bit(value, mask);
-    PyObject *names = PySequence_Fast(value, "usage is a name or several names");
+    PyObject *names EXT_OWNED = PySequence_Fast(value, "usage is a name or several names");
     int rc = names != NULL ? 0 : -1;
     for (Py_ssize_t i = 0; rc == 0 && i < PySequence_Fast_GET_SIZE(names); i++)
         rc = usage_bit(PySequence_Fast_GET_ITEM(names, i), mask);
-    Py_XDECREF(names);
     return rc;
 }
 

@@ -7,7 +7,7 @@
 
 static PyObject *switch_start(PyObject *module, PyObject *args)
 {
-    PyObject *path = NULL;
+    PyObject *path EXT_OWNED = NULL;
     const char *text = NULL;
     if (!PyArg_ParseTuple(args, "O&z:start", PyUnicode_FSConverter, &path, &text))
         return NULL;
@@ -16,9 +16,7 @@ static PyObject *switch_start(PyObject *module, PyObject *args)
                                           .text = text};
     if (!marey_enabled())
         native_nesting_renew();
-    marey_status status;
-    EXT_UNLOCKED(status = marey_start(&options));
-    Py_DECREF(path);
+    const marey_status status = EXT_STATUS_UNLOCKED(marey_start(&options));
     if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     native_memory_watch();
@@ -29,8 +27,7 @@ static PyObject *switch_start(PyObject *module, PyObject *args)
 static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     calls_unwatch();
-    marey_status status;
-    EXT_UNLOCKED(status = marey_stop());
+    const marey_status status = EXT_STATUS_UNLOCKED(marey_stop());
     native_nesting_renew();
     return native_result(native_state_of(module), status);
 }
@@ -53,10 +50,8 @@ static int int_of(PyObject *value, int missing, int *out)
     const long number = value != NULL ? PyLong_AsLong(value) : missing;
     if (number == -1 && PyErr_Occurred())
         return -1;
-    if (number > INT_MAX || number < INT_MIN) {
-        PyErr_Format(PyExc_OverflowError, "%R is too large", value);
-        return -1;
-    }
+    if (number > INT_MAX || number < INT_MIN)
+        return EXT_FAIL(PyExc_OverflowError, "%R is too large", value);
     *out = (int)number;
     return 0;
 }
@@ -70,10 +65,8 @@ static PyObject *switch_set_rank(PyObject *Py_UNUSED(module), PyObject *const *a
     if (native_arguments("set_rank", names, 1, args, nargs, kwnames, values) < 0 ||
         int_of(values[0], -1, &rank) < 0 || int_of(values[1], -1, &world_size) < 0)
         return NULL;
-    if (rank < 0) {
-        PyErr_Format(PyExc_ValueError, "ranks count from 0, so %d is not a rank", rank);
-        return NULL;
-    }
+    if (rank < 0)
+        return PyErr_Format(PyExc_ValueError, "ranks count from 0, so %d is not a rank", rank);
     marey_set_rank(rank, world_size);
     Py_RETURN_NONE;
 }
@@ -96,10 +89,8 @@ static PyObject *switch_allow_attach(PyObject *module, PyObject *const *args, Py
     if (native_arguments("allow_attach", names, 0, args, nargs, kwnames, &value) < 0 ||
         (value != NULL && value != Py_None && int_of(value, 0, &pid) < 0))
         return NULL;
-    if (value != NULL && value != Py_None && pid <= 0) {
-        PyErr_Format(PyExc_ValueError, "%d is not a process id; None allows any process", pid);
-        return NULL;
-    }
+    if (value != NULL && value != Py_None && pid <= 0)
+        return PyErr_Format(PyExc_ValueError, "%d is not a process id; None allows any process", pid);
     return native_result(native_state_of(module), marey_allow_attach(pid));
 }
 

@@ -106,9 +106,7 @@ static int wrapper_clear(PyObject *self)
 {
     struct wrapper *wrapper = (struct wrapper *)self;
     Py_CLEAR(wrapper->dict);
-    PyObject *function = wrapper->function;
-    wrapper->function = Py_NewRef(Py_None); /* calling it then is a TypeError, not a crash */
-    Py_XDECREF(function);
+    Py_SETREF(wrapper->function, Py_NewRef(Py_None)); /* calling it then is a TypeError, not a crash */
     return 0;
 }
 
@@ -189,24 +187,21 @@ static PyObject *wrap_function(struct native_range *range, PyObject *function)
     const char *by = resume_wrapper(flags);
     if (by == NULL)
         return wrap_plain(range, function);
-    if (is_measurement(range) && (flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))) {
-        PyErr_SetString(PyExc_TypeError,
-                        "tasks that take turns on a thread cannot be measured as a whole; decorate "
-                        "with marey.range, or measure what lies between two awaits");
-        return NULL;
-    }
+    if (is_measurement(range) && (flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)))
+        return PyErr_Format(
+            PyExc_TypeError,
+            "tasks that take turns on a thread cannot be measured as a whole; decorate "
+            "with marey.range, or measure what lies between two awaits");
     return ext_call("marey._resume", by, "OO", (PyObject *)range, function);
 }
 
 /* A classmethod or staticmethod: what is inside is wrapped, and the descriptor made anew around it. */
 static PyObject *wrap_method_object(struct native_range *range, PyObject *method)
 {
-    PyObject *function = PyObject_GetAttrString(method, "__func__");
-    PyObject *wrapped = function != NULL ? native_decorate(range, function) : NULL;
+    PyObject *function EXT_OWNED = PyObject_GetAttrString(method, "__func__");
+    PyObject *wrapped EXT_OWNED = function != NULL ? native_decorate(range, function) : NULL;
     PyObject *made =
         wrapped != NULL ? PyObject_CallOneArg((PyObject *)Py_TYPE(method), wrapped) : NULL;
-    Py_XDECREF(wrapped);
-    Py_XDECREF(function);
     return made;
 }
 
@@ -215,17 +210,13 @@ PyObject *native_decorate(struct native_range *range, PyObject *function)
     if (PyObject_TypeCheck(function, &PyStaticMethod_Type) ||
         PyObject_TypeCheck(function, &PyClassMethod_Type))
         return wrap_method_object(range, function);
-    if (PyType_Check(function)) {
-        PyErr_Format(PyExc_TypeError,
-                     "a range decorates functions; decorate a method of class %.200s instead",
-                     ((PyTypeObject *)function)->tp_name);
-        return NULL;
-    }
-    if (!PyCallable_Check(function)) {
-        PyErr_Format(PyExc_TypeError, "a range decorates functions, not %.200s",
-                     Py_TYPE(function)->tp_name);
-        return NULL;
-    }
+    if (PyType_Check(function))
+        return PyErr_Format(
+            PyExc_TypeError, "a range decorates functions; decorate a method of class %.200s instead",
+            ((PyTypeObject *)function)->tp_name);
+    if (!PyCallable_Check(function))
+        return PyErr_Format(PyExc_TypeError, "a range decorates functions, not %.200s",
+                            Py_TYPE(function)->tp_name);
     return wrap_function(range, function);
 }
 
@@ -234,7 +225,6 @@ PyObject *native_decorate_call(PyObject *self, PyObject *args, PyObject *kwargs)
     struct native_range *const range = (struct native_range *)self;
     if (PyTuple_GET_SIZE(args) == 1 && (kwargs == NULL || PyDict_GET_SIZE(kwargs) == 0))
         return native_decorate(range, PyTuple_GET_ITEM(args, 0));
-    PyErr_Format(PyExc_TypeError, "a %s decorates one function",
-                 is_measurement(range) ? "measurement" : "range");
-    return NULL;
+    return PyErr_Format(PyExc_TypeError, "a %s decorates one function",
+                        is_measurement(range) ? "measurement" : "range");
 }

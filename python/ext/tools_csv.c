@@ -28,26 +28,22 @@ static int kind_of(const char *name, struct marey_column *out)
             return 0;
         }
     }
-    PyErr_Format(PyExc_ValueError, "a column is of text, integer, number or share, not of %s", name);
-    return -1;
+    return EXT_FAIL(PyExc_ValueError, "a column is of text, integer, number or share, not of %s",
+                    name);
 }
 
 /* The names in `columns` are lent by `described`, a tuple of (name, kind) or (name, kind, title). */
 static int read_columns(PyObject *described, struct marey_column *columns, size_t *n)
 {
     *n = (size_t)PyTuple_GET_SIZE(described);
-    if (*n == 0 || *n > MAX_COLUMNS) {
-        PyErr_SetString(PyExc_ValueError, "a table has 1 to 32 columns here");
-        return -1;
-    }
+    if (*n == 0 || *n > MAX_COLUMNS)
+        return EXT_FAIL(PyExc_ValueError, "a table has 1 to 32 columns here");
     for (size_t i = 0; i < *n; i++) {
         const char *kind;
         PyObject *item = PyTuple_GET_ITEM(described, (Py_ssize_t)i);
         columns[i] = (struct marey_column){0};
-        if (!PyTuple_Check(item)) {
-            PyErr_SetString(PyExc_TypeError, "each column is a tuple (name, kind[, title])");
-            return -1;
-        }
+        if (!PyTuple_Check(item))
+            return EXT_FAIL(PyExc_TypeError, "each column is a tuple (name, kind[, title])");
         if (!PyArg_ParseTuple(item, "ss|z", &columns[i].name, &kind, &columns[i].title) ||
             kind_of(kind, &columns[i]) < 0)
             return -1;
@@ -58,14 +54,13 @@ static int read_columns(PyObject *described, struct marey_column *columns, size_
 static int put_text(marey_table *table, PyObject *value)
 {
     /* As text is everywhere in the package: lone surrogates pass, and become U+FFFD in the file. */
-    PyObject *bytes = PyUnicode_Check(value) ? ext_bytes(value) : NULL;
+    PyObject *bytes EXT_OWNED = PyUnicode_Check(value) ? ext_bytes(value) : NULL;
     if (bytes == NULL) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "a column of text holds str");
         return -1;
     }
     marey_table_text(table, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
-    Py_DECREF(bytes);
     return 0;
 }
 
@@ -89,10 +84,8 @@ static int put_rows(marey_table *table, PyObject *rows)
     const size_t n_columns = marey_table_n_columns(table);
     for (Py_ssize_t r = 0; r < PyList_GET_SIZE(rows); r++) {
         PyObject *row = PyList_GET_ITEM(rows, r);
-        if (!PyTuple_Check(row) || (size_t)PyTuple_GET_SIZE(row) != n_columns) {
-            PyErr_Format(PyExc_TypeError, "each row is a tuple of %zu", n_columns);
-            return -1;
-        }
+        if (!PyTuple_Check(row) || (size_t)PyTuple_GET_SIZE(row) != n_columns)
+            return EXT_FAIL(PyExc_TypeError, "each row is a tuple of %zu", n_columns);
         for (size_t c = 0; c < n_columns; c++) {
             if (put_cell(table, marey_table_column(table, c)->type,
                          PyTuple_GET_ITEM(row, (Py_ssize_t)c)) < 0)
@@ -137,17 +130,17 @@ static PyObject *make_table(PyObject *module, PyObject *args)
 static PyObject *append_csv(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
-    PyObject *path, *described, *rows;
+    PyObject *path EXT_OWNED = NULL;
+    PyObject *described, *rows;
     if (!PyArg_ParseTuple(args, "O&O!O!:append_csv", PyUnicode_FSConverter, &path, &PyTuple_Type,
                           &described, &PyList_Type, &rows))
         return NULL;
     marey_table *const table = table_of_rows(state, "rows", described, rows);
-    marey_status status = MAREY_OK;
-    if (table != NULL)
-        EXT_UNLOCKED(status = marey_append_csv(table, PyBytes_AS_STRING(path)));
-    Py_DECREF(path);
+    if (table == NULL)
+        return NULL;
+    const marey_status status = EXT_STATUS_UNLOCKED(marey_append_csv(table, PyBytes_AS_STRING(path)));
     marey_table_destroy(table);
-    return table != NULL ? tools_result(state, status) : NULL;
+    return tools_result(state, status);
 }
 
 /* Columns are (name, kind[, title]), rows tuples. */

@@ -140,10 +140,8 @@ static int set_layout(struct dumped *self)
 {
     const size_t rank = self->tensor.rank;
     self->shape = PyMem_Calloc(2 * rank + 1, sizeof *self->shape);
-    if (self->shape == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (self->shape == NULL)
+        return EXT_NO_MEMORY();
     self->strides = self->shape + rank;
     Py_ssize_t stride = (Py_ssize_t)marey_dtype_size(self->tensor.dtype);
     for (size_t i = rank; i-- > 0;) {
@@ -176,22 +174,21 @@ static void dumps_finalize(PyObject *object)
 /* Dumps(path) */
 static PyObject *dumps_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
-    PyObject *path = NULL;
-    marey_status status;
+    PyObject *path EXT_OWNED = NULL;
     if (!PyArg_ParseTuple(args, "O&:Dumps", PyUnicode_FSConverter, &path))
         return NULL;
     struct dumps *self = (struct dumps *)type->tp_alloc(type, 0);
-    if (self != NULL) {
-        EXT_UNLOCKED(status = marey_dumps_open(PyBytes_AS_STRING(path), &self->opened));
-        if (status != MAREY_OK)
-            tools_raise(tools_state_of((PyObject *)self), status);
-        else if ((self->n_lent = PyMem_Calloc(marey_dumps_count(self->opened) + 1,
-                                              sizeof *self->n_lent)) == NULL)
-            PyErr_NoMemory();
-        if (PyErr_Occurred())
-            Py_CLEAR(self);
-    }
-    Py_DECREF(path);
+    if (self == NULL)
+        return NULL;
+    const marey_status status =
+        EXT_STATUS_UNLOCKED(marey_dumps_open(PyBytes_AS_STRING(path), &self->opened));
+    if (status != MAREY_OK)
+        tools_raise(tools_state_of((PyObject *)self), status);
+    else if ((self->n_lent =
+                  PyMem_Calloc(marey_dumps_count(self->opened) + 1, sizeof *self->n_lent)) == NULL)
+        PyErr_NoMemory();
+    if (PyErr_Occurred())
+        Py_CLEAR(self);
     return (PyObject *)self;
 }
 
@@ -304,10 +301,10 @@ static PyObject *dumps_values(PyObject *object, PyObject *args)
     const struct marey_dumped_value *values;
     size_t n;
     Py_ssize_t i;
-    marey_status status;
     if (!PyArg_ParseTuple(args, "n:values", &i) || enter(object) < 0)
         return NULL;
-    EXT_UNLOCKED(status = marey_dumps_values(self->opened, (size_t)i, &values, &n));
+    const marey_status status =
+        EXT_STATUS_UNLOCKED(marey_dumps_values(self->opened, (size_t)i, &values, &n));
     PyObject *list = leave(object, status) == 0 ? PyList_New(0) : NULL;
     for (size_t k = 0; list != NULL && k < n; k++)
         list = ext_append(list, value_dict(&values[k]));
@@ -320,11 +317,10 @@ static PyObject *dumps_get(PyObject *object, PyObject *args)
     struct dumps *self = (struct dumps *)object;
     struct marey_tensor tensor;
     Py_ssize_t i, v;
-    marey_status status;
     if (!PyArg_ParseTuple(args, "nn:get", &i, &v) || enter(object) < 0)
         return NULL;
-    EXT_UNLOCKED(status = marey_dumps_get(self->opened, (size_t)i, (size_t)v, &tensor));
-    if (leave(object, status) < 0)
+    if (leave(object,
+              EXT_STATUS_UNLOCKED(marey_dumps_get(self->opened, (size_t)i, (size_t)v, &tensor))) < 0)
         return NULL;
     struct dumped *made = tools_new(tools_state_of(object), TOOLS_DUMPED);
     if (made == NULL)

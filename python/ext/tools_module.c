@@ -19,10 +19,8 @@ PyObject *tools_result(const struct tools_state *state, marey_status status)
 
 int tools_enter(PyObject *self, int *busy, const char *what)
 {
-    if (*busy) {
-        PyErr_Format(tools_state_of(self)->error, "another thread is reading this %s", what);
-        return -1;
-    }
+    if (*busy)
+        return EXT_FAIL(tools_state_of(self)->error, "another thread is reading this %s", what);
     *busy = 1;
     return 0;
 }
@@ -54,8 +52,7 @@ int tools_sink_open(struct tools_sink *sink)
     sink->stream = open_memstream(&sink->data, &sink->len);
     if (sink->stream != NULL)
         return 0;
-    PyErr_NoMemory();
-    return -1;
+    return EXT_NO_MEMORY();
 }
 
 PyObject *tools_sink_finish(struct tools_sink *sink, const struct tools_state *state,
@@ -81,9 +78,8 @@ static int tools_exec(PyObject *module)
                                       tools_csv_functions, tools_stopwatch_functions,
                                       tools_other_functions};
     struct tools_state *state = PyModule_GetState(module);
-    PyObject *native = PyImport_ImportModule("marey._native");
+    PyObject *native EXT_OWNED = PyImport_ImportModule("marey._native");
     state->error = native != NULL ? PyObject_GetAttrString(native, "MareyError") : NULL;
-    Py_XDECREF(native);
     if (state->error == NULL)
         return -1;
     for (size_t i = 0; i < TOOLS_N_TYPES; i++) {

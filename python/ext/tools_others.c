@@ -29,10 +29,8 @@ static PyObject *compare_pairs(PyObject *module, PyObject *args)
                           &lists[1], &options.smallest_percent))
         return NULL;
     const Py_ssize_t n = PyList_GET_SIZE(lists[0]);
-    if (PyList_GET_SIZE(lists[1]) != n) {
-        PyErr_SetString(PyExc_ValueError, "both lists need as many times");
-        return NULL;
-    }
+    if (PyList_GET_SIZE(lists[1]) != n)
+        return PyErr_Format(PyExc_ValueError, "both lists need as many times");
     double *a = to_doubles(lists[0]), *b = PyErr_Occurred() ? NULL : to_doubles(lists[1]);
     if (!PyErr_Occurred()) {
         const marey_status status = marey_compare_pairs(a, b, (size_t)n, &options, &change);
@@ -56,16 +54,14 @@ static PyObject *doctor(PyObject *module, PyObject *args)
     struct marey_doctor_options options = {0};
     struct tools_sink sink;
     marey_table *findings = NULL;
-    PyObject *path = NULL;
+    PyObject *path EXT_OWNED = NULL;
     int measure;
     if (!PyArg_ParseTuple(args, "O&pI:doctor", PyUnicode_FSConverter, &path, &measure,
                           &options.wait_ms))
         return NULL;
     options.path = PyBytes_AS_STRING(path);
     options.measure = (uint32_t)measure;
-    marey_status status;
-    EXT_UNLOCKED(status = marey_doctor(&options, &findings));
-    Py_DECREF(path);
+    const marey_status status = EXT_STATUS_UNLOCKED(marey_doctor(&options, &findings));
     if (status != MAREY_OK)
         return tools_raise(state, status);
     PyObject *table = tools_table_own(state, findings), *text = NULL;
@@ -84,7 +80,8 @@ static PyObject *doctor(PyObject *module, PyObject *args)
 static PyObject *diff_pending(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
-    PyObject *path = NULL, *result = NULL;
+    PyObject *path EXT_OWNED = NULL;
+    PyObject *result = NULL;
     unsigned long long step;
     int tree, allow_missing, allow_extra, allow_dtype, rank;
     struct marey_diff_pending_options options = {0};
@@ -100,9 +97,8 @@ static PyObject *diff_pending(PyObject *module, PyObject *args)
     options.rank = rank >= 0 ? (uint64_t)rank : 0;
     struct tools_sink sink;
     marey_diff *diff = NULL;
-    marey_status status;
-    EXT_UNLOCKED(status = marey_diff_pending(PyBytes_AS_STRING(path), step, &options, &diff));
-    Py_DECREF(path);
+    const marey_status status =
+        EXT_STATUS_UNLOCKED(marey_diff_pending(PyBytes_AS_STRING(path), step, &options, &diff));
     if (status == MAREY_EIO) { /* a dump that is not there is a file that is not found */
         PyErr_SetString(PyExc_FileNotFoundError, marey_last_error());
         return NULL;
@@ -124,8 +120,7 @@ static PyObject *import_files(const struct tools_state *state, const char *const
 {
     const struct marey_import_options wants = {.from = format, .keep_arguments = 1};
     struct marey_import_result result;
-    marey_status status;
-    EXT_UNLOCKED(status = marey_import(paths, n, into, &wants, &result));
+    const marey_status status = EXT_STATUS_UNLOCKED(marey_import(paths, n, into, &wants, &result));
     return status != MAREY_OK ? tools_raise(state, status)
                               : Py_BuildValue("KKKs", (unsigned long long)result.n_files,
                                               (unsigned long long)result.n_events,
@@ -135,7 +130,8 @@ static PyObject *import_files(const struct tools_state *state, const char *const
 /* How many files, events and bytes, and the format. */
 static PyObject *import_trace(PyObject *module, PyObject *args)
 {
-    PyObject *paths, *into = NULL, *answer = NULL;
+    PyObject *into EXT_OWNED = NULL;
+    PyObject *paths, *answer = NULL;
     const char *format, **texts = NULL;
     if (!PyArg_ParseTuple(args, "O!O&z:import_trace", &PyTuple_Type, &paths, PyUnicode_FSConverter,
                           &into, &format))
@@ -154,7 +150,6 @@ static PyObject *import_trace(PyObject *module, PyObject *args)
                               format);
     PyMem_Free(texts);
     Py_XDECREF(encoded);
-    Py_DECREF(into);
     return answer;
 }
 

@@ -31,13 +31,11 @@ static void recording_finalize(PyObject *object)
 static int open_one(struct recording *self, PyObject *path, const char *process)
 {
     static const struct marey_import_options wants = {.keep_arguments = 1};
-    PyObject *bytes = NULL;
+    PyObject *bytes EXT_OWNED = NULL;
     marey_recording *opened = NULL, *part = NULL;
-    marey_status status;
     if (!PyUnicode_FSConverter(path, &bytes))
         return -1;
-    EXT_UNLOCKED(status = marey_open(PyBytes_AS_STRING(bytes), &wants, &opened));
-    Py_DECREF(bytes);
+    marey_status status = EXT_STATUS_UNLOCKED(marey_open(PyBytes_AS_STRING(bytes), &wants, &opened));
     if (status == MAREY_OK && process != NULL)
         status = marey_recording_select(opened, process, &part);
     if (status != MAREY_OK) {
@@ -90,10 +88,8 @@ static int enter_with(PyObject *self, PyObject *other, marey_recording *const **
     struct recording *const old = (struct recording *)other;
     if (other == Py_None)
         return enter(self);
-    if (!Py_IS_TYPE(other, Py_TYPE(self))) {
-        PyErr_SetString(PyExc_TypeError, "the baseline is not a recording");
-        return -1;
-    }
+    if (!Py_IS_TYPE(other, Py_TYPE(self)))
+        return EXT_FAIL(PyExc_TypeError, "the baseline is not a recording");
     *list = old->opened;
     *n = old->n;
     if (other != self && enter(other) < 0)
@@ -180,10 +176,8 @@ static int warn_left_out(uint64_t n, const char *what)
 /* A tuple (mode, idle, range, iterations, epochs, phase, thread, rank, process, startup), which lends its texts. */
 static int samples_filter(PyObject *chosen, struct marey_samples_filter *filter)
 {
-    if (!PyTuple_Check(chosen)) {
-        PyErr_SetString(PyExc_TypeError, "the choice of samples is not a tuple");
-        return -1;
-    }
+    if (!PyTuple_Check(chosen))
+        return EXT_FAIL(PyExc_TypeError, "the choice of samples is not a tuple");
     return PyArg_ParseTuple(chosen, "zpzzzzzzzp:samples", &filter->mode, &filter->idle,
                             &filter->range, &filter->iterations, &filter->epochs, &filter->phase,
                             &filter->thread, &filter->rank, &filter->process, &filter->startup)
@@ -208,8 +202,8 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
         return NULL;
     options.samples = chosen != Py_None ? &samples : NULL;
     options.startup = samples.startup;
-    marey_status status;
-    EXT_UNLOCKED(status = marey_export(self->opened, self->n, format, &options, fd));
+    const marey_status status =
+        EXT_STATUS_UNLOCKED(marey_export(self->opened, self->n, format, &options, fd));
     PyObject *done = leave_with(object, baseline, status);
     if (done != NULL &&
         (warn_left_out(n_too_deep, "ranges left out, nested too deep") < 0 ||
@@ -232,8 +226,8 @@ static PyObject *recording_page(PyObject *object, PyObject *args)
     const char **settings = tools_settings(tuple);
     if (settings != NULL && enter(object) == 0) {
         options.report.settings = settings;
-        marey_status status;
-        EXT_UNLOCKED(status = marey_page_write(self->opened, self->n, &options, fd));
+        const marey_status status =
+            EXT_STATUS_UNLOCKED(marey_page_write(self->opened, self->n, &options, fd));
         done = leave(object, status);
     }
     PyMem_Free(settings);
@@ -251,8 +245,8 @@ static PyObject *recording_calls_page(PyObject *object, PyObject *args)
                           &options.name_before) ||
         enter_with(object, before, &options.before, &options.n_before) < 0)
         return NULL;
-    marey_status status;
-    EXT_UNLOCKED(status = marey_page_calls(self->opened, self->n, &options, fd));
+    const marey_status status =
+        EXT_STATUS_UNLOCKED(marey_page_calls(self->opened, self->n, &options, fd));
     return leave_with(object, before, status);
 }
 

@@ -30,10 +30,8 @@ PyObject *tools_report_create(const struct tools_state *state, marey_report *rep
 /* Lent; NULL for None. -1 with an exception for another type. */
 static int get_section(const struct tools_state *state, PyObject *object, const marey_report **out)
 {
-    if (object != Py_None && !Py_IS_TYPE(object, state->types[TOOLS_REPORT])) {
-        PyErr_SetString(PyExc_TypeError, "expected a Report or None");
-        return -1;
-    }
+    if (object != Py_None && !Py_IS_TYPE(object, state->types[TOOLS_REPORT]))
+        return EXT_FAIL(PyExc_TypeError, "expected a Report or None");
     *out = object != Py_None ? report_of(object) : NULL;
     return 0;
 }

@@ -63,7 +63,8 @@ static PyObject *stopwatch_merge(PyObject *module, PyObject *packed)
 {
     const struct tools_state *state = PyModule_GetState(module);
     marey_stopwatch_merged *merged = NULL;
-    PyObject *parts = PySequence_Fast(packed, "what ranks have packed is a list of bytes");
+    PyObject *parts EXT_OWNED =
+        PySequence_Fast(packed, "what ranks have packed is a list of bytes");
     PyObject *capsule = NULL;
     if (parts == NULL)
         return NULL;
@@ -74,7 +75,6 @@ static PyObject *stopwatch_merge(PyObject *module, PyObject *packed)
         capsule = PyCapsule_New(merged, merged_capsule, merged_free);
     if (capsule == NULL)
         marey_stopwatch_merged_destroy(merged);
-    Py_DECREF(parts);
     return capsule;
 }
 

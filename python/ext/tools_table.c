@@ -119,10 +119,8 @@ static PyObject *table_column(PyObject *self, PyObject *number)
     const Py_ssize_t column = PyLong_AsSsize_t(number);
     if (column == -1 && PyErr_Occurred())
         return NULL;
-    if (column < 0 || (size_t)column >= marey_table_n_columns(table)) {
-        PyErr_SetString(PyExc_IndexError, "no such column");
-        return NULL;
-    }
+    if (column < 0 || (size_t)column >= marey_table_n_columns(table))
+        return PyErr_Format(PyExc_IndexError, "no such column");
     const enum marey_type type = marey_table_column(table, (size_t)column)->type;
     const size_t n = marey_table_n_rows(table);
     PyObject *list = PyList_New((Py_ssize_t)n);
@@ -161,10 +159,8 @@ static const marey_table **tables_of(const struct tools_state *state, PyObject *
 {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);
     const marey_table **tables = PyMem_New(const marey_table *, (size_t)n + 1);
-    if (tables == NULL) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (tables == NULL)
+        return (const marey_table **)PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(sequence, i);
         if (!PyObject_TypeCheck(item, state->types[TOOLS_TABLE])) {
@@ -181,7 +177,7 @@ static const marey_table **tables_of(const struct tools_state *state, PyObject *
 static PyObject *json_tables(PyObject *module, PyObject *given)
 {
     const struct tools_state *state = PyModule_GetState(module);
-    PyObject *sequence = PySequence_Fast(given, "tables are a list of Table");
+    PyObject *sequence EXT_OWNED = PySequence_Fast(given, "tables are a list of Table");
     const marey_table **tables = sequence != NULL ? tables_of(state, sequence) : NULL;
     struct tools_sink sink;
     PyObject *text = NULL;
@@ -190,7 +186,6 @@ static PyObject *json_tables(PyObject *module, PyObject *given)
         text = tools_sink_finish(&sink, state, marey_present_json_tables(tables, n, sink.stream));
     }
     PyMem_Free(tables);
-    Py_XDECREF(sequence);
     return text;
 }
 
