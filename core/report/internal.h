@@ -245,6 +245,11 @@ bool marey__table_order_is_known(const struct marey__table_order *orders, const 
 void marey__table_order(marey_table *table, const struct marey__table_order *orders, const char *how);
 /* The column of a table of notes. */
 extern const struct marey_column marey__warning_columns[1];
+/* For MAREY__FINALLY: destroys a table, which may be NULL. */
+static inline void marey__table_end(marey_table *const *table)
+{
+    marey_table_destroy(*table);
+}
 /* A process's notes, one per line; the process is named unless it is the only one. */
 void marey__put_notes(marey_table *table, const struct marey_process *process, bool is_alone);
 /* "a.marey", "a.marey and b.marey", "a.marey and 7 more"; free with marey__free. NULL on out of memory. */
