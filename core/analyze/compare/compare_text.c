@@ -160,9 +160,8 @@ static void add_row(marey_table *drawn, struct marey__buf *text, const marey_tab
                             change = marey__cell_of(from, row, "change_percent"),
                             verdict = marey__cell_of(from, row, "verdict"),
                             effect = marey__cell_of(from, row, "effect_percent");
-    marey_table_text(drawn, name.as.text, name.len);
-    marey__put_real(drawn, a.as.f64, !a.is_null);
-    marey__put_real(drawn, b.as.f64, !b.is_null);
+    MAREY__PUT_ROW(drawn, STRING_N(name.as.text, name.len), KNOWN(!a.is_null, FINITE(a.as.f64)),
+                   KNOWN(!b.is_null, FINITE(b.as.f64)));
     add_percent(drawn, text, &change);
     add_interval(drawn, text, from, row);
     marey_table_text(drawn, verdict.as.text, verdict.len);

@@ -121,10 +121,8 @@ static void put_group(marey_table *table, const struct marey__samples_report *re
     const struct marey__samples_sums *const sums = &report->sums;
     for (size_t k = 0; k < (way == BY_CALLER ? 3 : 2); k++)
         marey__samples_put_place(table, report->set.samples, group->key[k]);
-    marey_table_u64(table, group->sum.n);
-    marey_table_u64(table, group->sum.ns);
-    marey__put_share(table, group->sum.ns, sums->whole.ns);
-    marey_table_f64(table, marey__samples_error(sums, group->sum.ns));
+    MAREY__PUT_ROW(table, U64(group->sum.n), U64(group->sum.ns), RATIO(group->sum.ns, sums->whole.ns),
+                   F64(marey__samples_error(sums, group->sum.ns)));
 }
 
 static bool put_way(struct marey__samples_report *report, const uint8_t *members, int way)

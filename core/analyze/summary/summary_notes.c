@@ -8,21 +8,16 @@
 
 static void put_site(marey_table *table, const struct marey_site_info *site)
 {
-    marey_table_text(table, site->name, site->name_len);
-    marey__put_string(table, site->category);
-    marey__put_string(table, site->domain);
-    marey_table_u64(table, site->color);
-    marey__put_string(table, site->file);
-    marey_table_u64(table, site->line);
+    MAREY__PUT_ROW(table, STRING_N(site->name, site->name_len), STRING(site->category),
+                   STRING(site->domain), U64(site->color), STRING(site->file), U64(site->line));
 }
 
-marey_status marey__fill_sites(marey_table *table, const struct marey__making *m)
+void marey__fill_sites(marey_table *table, const struct marey__making *m)
 {
     const struct marey__site_rows *sites = &m->merge->sites;
     for (size_t i = 0; i < sites->n; i++)
         if (marey__name_matches(m->filter, sites->rows[i].info.name, sites->rows[i].info.name_len))
             put_site(table, &sites->rows[i].info);
-    return MAREY_OK;
 }
 
 /* ---- warnings ---- */
@@ -63,7 +58,7 @@ static void put_iteration_notes(marey_table *table, const struct marey__iteratio
     marey__buf_fini(&text);
 }
 
-marey_status marey__fill_warnings(marey_table *table, const struct marey__making *m)
+void marey__fill_warnings(marey_table *table, const struct marey__making *m)
 {
     for (size_t i = 0; i < m->merge->n_notes; i++)
         marey__put_string(table, m->merge->notes[i].text);
@@ -81,5 +76,4 @@ marey_status marey__fill_warnings(marey_table *table, const struct marey__making
     put_count(table, m->merge->n_async_dropped, "async event",
               "left out: too many async ranges were in flight.");
     put_iteration_notes(table, &m->merge->iterations);
-    return MAREY_OK;
 }

@@ -245,8 +245,8 @@ static marey_status fill_tables(marey_report *report, const struct marey__making
     for (size_t t = 0; t < MAREY__N_TABLES; t++)
         if ((t != MAREY__TABLE_THREADS || options->has_threads) &&
             (t != MAREY__TABLE_RANKS || options->has_ranks))
-            MAREY_TRY(fills[t](report->tables[t], making));
-    return MAREY_OK;
+            fills[t](report->tables[t], making);
+    return *making->failed ? marey__no_memory() : MAREY_OK;
 }
 
 /* By name: whether a range of it is less than so deep in others. NULL on out of memory. */
@@ -262,18 +262,14 @@ static uint8_t *find_shallow(const struct marey__merge *merge, uint32_t max_dept
 static marey_status make_tables(marey_report *report, const struct marey__merge *merge,
                                 const struct marey__summary_options *options)
 {
-    struct marey__ranks compared;
+    struct marey__ranks compared MAREY__FINALLY(marey__ranks_fini);
     const uint32_t max_depth = options->max_depth;
-    uint8_t *const shallow = max_depth != 0 ? find_shallow(merge, max_depth) : NULL;
-    const struct marey__making making = {merge,     options->filter, &report->cost,
-                                         &compared, max_depth,       shallow};
-    const marey_status status =
-        marey__ranks_make(&compared, merge) && (max_depth == 0 || shallow != NULL)
-            ? fill_tables(report, &making, options)
-            : marey__no_memory();
-    marey__ranks_fini(&compared);
-    marey__free(shallow);
-    return status;
+    bool failed = !marey__ranks_make(&compared, merge);
+    uint8_t *const shallow MAREY__FREED = max_depth != 0 ? find_shallow(merge, max_depth) : NULL;
+    const struct marey__making making = {merge,     options->filter, &report->cost, &compared,
+                                         max_depth, shallow,         &failed};
+    MAREY__TRY_MEMORY(!failed && (max_depth == 0 || shallow != NULL));
+    return fill_tables(report, &making, options);
 }
 
 /* ---- making ---- */
