@@ -242,7 +242,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     const char *const by = marey__setting(request, "by"), *const window =
                                                               marey__setting(request, "window");
     struct marey__breakdown_facts *const facts = marey__calloc(1, sizeof *facts);
-    struct marey__breakdown breakdown = {.facts = facts};
+    struct marey__breakdown breakdown MAREY__FINALLY(breakdown_fini) = {.facts = facts};
     MAREY__TRY_MEMORY(facts != NULL);
     report->data = facts;
     for (size_t i = 1; by != NULL && i < MAREY__COUNT_OF(marey__by_names); i++)
@@ -255,7 +255,6 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     marey__recordings_keep_events(request->recordings, request->n); /* idle times visit them again */
     const marey_status status = run(&breakdown, report, request);
     marey__recordings_drop_events(request->recordings, request->n);
-    breakdown_fini(&breakdown);
     return status;
 }
 

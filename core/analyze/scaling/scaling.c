@@ -54,14 +54,13 @@ static void free_making(struct marey__scaling *scaling)
 static marey_status fill(marey_report *report, const struct marey__scaling_runs *runs,
                          const struct marey__scaling_options *options)
 {
-    struct marey__scaling scaling = {.tables = report->tables, .runs = runs, .options = *options};
+    struct marey__scaling scaling MAREY__FINALLY(free_making) = {
+        .tables = report->tables, .runs = runs, .options = *options};
     if (runs->n == 0)
         return marey__fail(MAREY_EFORMAT, "there are no measured runs");
     if (scaling.options.n_resamples == 0)
         scaling.options.n_resamples = N_RESAMPLES;
-    const marey_status status = analyze(&scaling);
-    free_making(&scaling);
-    MAREY_TRY(status);
+    MAREY_TRY(analyze(&scaling));
     report->data = marey__scaling_list_create(report->tables[MAREY__SCALING_POINTS]);
     return report->data != NULL ? MAREY_OK : marey__no_memory();
 }
@@ -124,7 +123,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     if (input != NULL)
         return fill(report, input->runs, &input->options);
     uint32_t forecast[MAX_FORECASTS];
-    struct marey__scaling_runs runs = {0};
+    struct marey__scaling_runs runs MAREY__FINALLY(marey__scaling_runs_fini) = {0};
     struct marey__scaling_options options = {
         .with_first = marey__setting_is_on(request, "with-first"),
         .kind = marey__setting(request, "kind"),
@@ -134,11 +133,8 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     const char *const asked = marey__setting(request, "forecast");
     if (asked != NULL)
         MAREY_TRY(parse_forecast(asked, forecast, &options.n_forecast));
-    marey_status status = read_all(&runs, request);
-    if (status == MAREY_OK)
-        status = fill(report, &runs, &options);
-    marey__scaling_runs_fini(&runs);
-    return status;
+    MAREY_TRY(read_all(&runs, request));
+    return fill(report, &runs, &options);
 }
 
 /* ---- the entry ---- */
