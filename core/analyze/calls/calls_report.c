@@ -221,24 +221,22 @@ static void put_path(marey_table *table, const struct marey__calls *calls, uint3
 static bool put_paths(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
-    uint32_t *const order = marey__calloc(calls->n_nodes, sizeof *order);
-    uint32_t *const depths = marey__calloc(calls->n_nodes, sizeof *depths);
-    uint64_t *const gpu_ns = marey__calloc(calls->n_nodes, sizeof *gpu_ns);
+    uint32_t *const order MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *order);
+    uint32_t *const depths MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *depths);
+    uint64_t *const gpu_ns MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *gpu_ns);
     uint64_t whole_ns = 0;
-    const bool done =
-        order != NULL && depths != NULL && gpu_ns != NULL && marey__calls_order(calls, order);
-    if (done)
-        marey__calls_gpu_totals(calls, gpu_ns);
-    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+    if (order == NULL || depths == NULL || gpu_ns == NULL || !marey__calls_order(calls, order))
+        return false;
+    marey__calls_gpu_totals(calls, gpu_ns);
+    for (size_t i = 1; i < calls->n_nodes; i++) {
         const uint32_t parent = calls->nodes[i].parent;
         depths[i] = parent != 0 ? depths[parent] + 1 : 0;
         whole_ns += parent == 0 ? calls->nodes[i].total_ns : 0;
     }
-    for (size_t i = 0; done && i + 1 < calls->n_nodes; i++)
+    for (size_t i = 0; i + 1 < calls->n_nodes; i++)
         put_path(report->tables[MAREY__CALLS_PATHS], calls, order[i], depths[order[i]], whole_ns,
                  gpu_ns[order[i]]);
-    MAREY__FREE_ALL(order, depths, gpu_ns);
-    return done;
+    return true;
 }
 
 /* ---- shapes ---- */
@@ -314,12 +312,14 @@ static bool put_shapes(struct marey__calls_report *report, const struct marey__c
                        const struct marey__call_sums *by_signature)
 {
     const struct marey__calls *const calls = &report->calls;
-    struct shape *const shapes = marey__calloc(by_signature->n_entities, sizeof *shapes);
-    uint64_t *const ns = marey__calloc(by_function->n_entities, sizeof *ns);
+    struct shape *const shapes MAREY__FREED = marey__calloc(by_signature->n_entities, sizeof *shapes);
+    uint64_t *const ns MAREY__FREED = marey__calloc(by_function->n_entities, sizeof *ns);
     size_t n = 0;
-    for (uint32_t i = 0; ns != NULL && i < by_signature->n_entities; i++)
+    if (shapes == NULL || ns == NULL)
+        return false;
+    for (uint32_t i = 0; i < by_signature->n_entities; i++)
         ns[marey__entity_function(by_signature, calls, i)] += by_signature->entities[i].total_ns;
-    for (uint32_t i = 0; ns != NULL && shapes != NULL && i < by_signature->n_entities; i++) {
+    for (uint32_t i = 0; i < by_signature->n_entities; i++) {
         const uint32_t function = marey__entity_function(by_signature, calls, i);
         if (by_signature->entities[i].calls != 0)
             shapes[n++] = (struct shape){.function = function,
@@ -327,16 +327,13 @@ static bool put_shapes(struct marey__calls_report *report, const struct marey__c
                                          .function_ns = ns[function],
                                          .sum = &by_signature->entities[i]};
     }
-    if (n != 0)
-        qsort(shapes, n, sizeof *shapes, by_function_and_time);
+    qsort(shapes, n, sizeof *shapes, by_function_and_time);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && shapes[end].function == shapes[i].function;)
             end++;
         put_shapes_of(report, shapes + i, end - i);
     }
-    const bool done = shapes != NULL && ns != NULL;
-    MAREY__FREE_ALL(shapes, ns);
-    return done;
+    return true;
 }
 
 /* ---- threads ---- */
@@ -357,8 +354,8 @@ static void put_thread(marey_table *table, const struct marey__calls *calls,
 static bool put_threads(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
-    struct thread_sums *const sums = marey__calloc(calls->n_threads + 1, sizeof *sums);
-    struct marey__pairs seen = {0};
+    struct thread_sums *const sums MAREY__FREED = marey__calloc(calls->n_threads + 1, sizeof *sums);
+    struct marey__pairs seen MAREY__FINALLY(marey__pairs_fini) = {0};
     bool failed = sums == NULL;
     for (size_t i = 1; !failed && i < calls->n_nodes; i++) {
         const struct marey__call_node *const node = &calls->nodes[i];
@@ -370,8 +367,6 @@ static bool put_threads(struct marey__calls_report *report)
     }
     for (size_t i = 0; !failed && i < calls->n_threads; i++)
         put_thread(report->tables[MAREY__CALLS_THREADS], calls, &calls->threads[i], &sums[i]);
-    marey__pairs_fini(&seen);
-    marey__free(sums);
     return !failed;
 }
 
@@ -471,20 +466,17 @@ static void put_totals(struct marey__calls_report *report, const struct marey__c
 
 static bool fill_tables(struct marey__calls_report *report)
 {
-    struct marey__call_sums by_function = {0}, by_signature = {0};
-    const bool done = marey__call_sums_make(&by_function, &report->calls, false) &&
-                      marey__call_sums_make(&by_signature, &report->calls, true) &&
-                      put_paths(report) && put_threads(report);
-    if (done) {
-        put_entities(report, MAREY__CALLS_FUNCTIONS, &by_function);
-        put_entities(report, MAREY__CALLS_BY_SIGNATURE, &by_signature);
-        put_pairs(report, report->options.by_signature ? &by_signature : &by_function);
-        put_totals(report, &by_function);
-    }
-    const bool has_shapes = done && put_shapes(report, &by_function, &by_signature);
-    marey__call_sums_fini(&by_function);
-    marey__call_sums_fini(&by_signature);
-    return has_shapes;
+    struct marey__call_sums by_function MAREY__FINALLY(marey__call_sums_fini) = {0};
+    struct marey__call_sums by_signature MAREY__FINALLY(marey__call_sums_fini) = {0};
+    if (!marey__call_sums_make(&by_function, &report->calls, false) ||
+        !marey__call_sums_make(&by_signature, &report->calls, true) || !put_paths(report) ||
+        !put_threads(report))
+        return false;
+    put_entities(report, MAREY__CALLS_FUNCTIONS, &by_function);
+    put_entities(report, MAREY__CALLS_BY_SIGNATURE, &by_signature);
+    put_pairs(report, report->options.by_signature ? &by_signature : &by_function);
+    put_totals(report, &by_function);
+    return put_shapes(report, &by_function, &by_signature);
 }
 
 /* ---- order ---- */

@@ -165,16 +165,13 @@ static void fini(struct marey__memory_report *memory)
 static marey_status make(marey_report *report, const struct marey__request *request)
 {
     const uint32_t limit = marey__setting_count(request, "limit");
-    struct marey__memory_report memory = {
+    struct marey__memory_report memory MAREY__FINALLY(fini) = {
         .options = {.filter = marey__setting(request, "filter"),
                     .n_stacks = limit != 0 ? limit : N_STACKS},
         .tables = report->tables,
     };
-    marey_status status = read_all(&memory, report, request);
-    if (status == MAREY_OK)
-        status = make_tables(&memory);
-    fini(&memory);
-    return status;
+    MAREY_TRY(read_all(&memory, report, request));
+    return make_tables(&memory);
 }
 
 marey_status marey__memory_report_bytes(const char *name, const void *bytes, size_t len,

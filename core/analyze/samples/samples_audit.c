@@ -73,14 +73,12 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
                           struct distance *out)
 {
     const uint64_t n_snapshots = sum_of(snapshots, n), n_audits = sum_of(audits, n);
-    uint32_t *const list = marey__calloc((size_t)n_audits, sizeof *list);
-    uint64_t *const drawn = marey__calloc(n, sizeof *drawn);
+    uint32_t *const list MAREY__FREED = marey__calloc((size_t)n_audits, sizeof *list);
+    uint64_t *const drawn MAREY__FREED = marey__calloc(n, sizeof *drawn);
     double values[DRAWS];
     uint64_t random = UINT64_C(0x2545f4914f6cdd1d); /* the same recording has the same interval */
-    if (list == NULL || drawn == NULL) {
-        MAREY__FREE_ALL(list, drawn);
+    if (list == NULL || drawn == NULL)
         return false;
-    }
     size_t at = 0;
     for (size_t i = 0; i < n; i++)
         for (uint64_t k = 0; k < audits[i]; k++)
@@ -93,7 +91,6 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
     /* A draw of a draw is farther off than the draw was; by as much it is turned round. */
     out->low = fmax(0, 2 * out->value - values[DRAWS - 1 - DRAWS / 40]);
     out->high = fmax(out->low, 2 * out->value - values[DRAWS / 40]);
-    MAREY__FREE_ALL(list, drawn);
     return true;
 }
 

@@ -25,7 +25,7 @@ void marey__fill_sites(marey_table *table, const struct marey__making *m)
 /* "N THING[s] REST", the plural where it is one. */
 static void put_count(marey_table *table, uint64_t n, const char *thing, const char *rest)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     if (n == 0)
         return;
     marey__buf_printf(&text, "%" PRIu64 " %s%s %s", n, thing, n == 1 ? "" : "s", rest);
@@ -33,7 +33,6 @@ static void put_count(marey_table *table, uint64_t n, const char *thing, const c
         marey__put_string(table, rest);
     else
         marey_table_text(table, text.data, text.len);
-    marey__buf_fini(&text);
 }
 
 static void put_iteration_notes(marey_table *table, const struct marey__iteration_merge *iterations)
@@ -48,14 +47,13 @@ static void put_iteration_notes(marey_table *table, const struct marey__iteratio
               "in which events were lost, or whose begin was: left out of the times by iteration.");
     if (iterations->data == NULL || has_data)
         return;
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_printf(&text,
                       "No range called '%s' ran in an iteration; the share of waiting for data is "
                       "not known.",
                       iterations->data);
     if (!text.failed)
         marey_table_text(table, text.data, text.len);
-    marey__buf_fini(&text);
 }
 
 void marey__fill_warnings(marey_table *table, const struct marey__making *m)

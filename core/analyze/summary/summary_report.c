@@ -359,18 +359,15 @@ static marey_status make(marey_report *report, const struct marey__request *requ
 {
     const struct marey__summary_input *const input = request->input;
     const struct marey__summary_options options = marey__summary_options_of(request);
-    struct marey__merge merge;
+    struct marey__merge merge MAREY__FINALLY(marey__merge_fini) = {0};
     if (input != NULL && input->merge != NULL)
         return fill(report, request, &options, input->merge);
     MAREY_TRY(marey__merge_init(&merge));
-    marey_status status = marey__summary_merge(request->recordings, request->n, &options,
-                                               input != NULL ? input->tap : NULL, &merge);
-    if (status == MAREY_OK)
-        status = fill(report, request, &options, &merge);
-    marey__merge_fini(&merge);
-    if (status == MAREY_OK)
-        marey__report_progress(request, 1);
-    return status;
+    MAREY_TRY(marey__summary_merge(request->recordings, request->n, &options,
+                                   input != NULL ? input->tap : NULL, &merge));
+    MAREY_TRY(fill(report, request, &options, &merge));
+    marey__report_progress(request, 1);
+    return MAREY_OK;
 }
 
 /* ---- the entry ---- */
