@@ -599,7 +599,6 @@ static const struct marey_setting settings[] = {
     {"startup", MAREY_SETTING_FLAG, NULL, "imports at start-up count as well"},
 };
 
-extern const struct marey__analysis marey__analysis_calls;
 const struct marey__analysis marey__analysis_calls = {
     .about =
         {.name = "calls",
@@ -610,10 +609,8 @@ const struct marey__analysis marey__analysis_calls = {
              "  marey report train.marey --calls             functions, by self time\n"
              "  marey report train.marey --calls --by shape  which arguments make a function slow\n"
              "  marey report old.prof --calls --callers dot  a profile of cProfile",
-         .settings = settings,
-         .n_settings = MAREY__COUNT_OF(settings),
-         .tables = definitions,
-         .n_tables = MAREY__N_CALLS_TABLES,
+         MAREY__SETTINGS(settings),
+         MAREY__TABLES(definitions),
          .csv = "functions"},
     .make = make,
     .destroy = destroy,

@@ -294,17 +294,14 @@ static const struct marey_setting settings[] = {
 
 static const struct marey__report_format formats[] = {{"markdown", marey__compare_markdown}, {0}};
 
-extern const struct marey__analysis marey__analysis_compare;
 const struct marey__analysis marey__analysis_compare = {
     .about = {.name = "compare",
               .help = "whether B is faster than A, by how much, with intervals and verdicts",
               .needs =
                   "recordings of two versions of a program, best several of each as `marey run "
                   "--repeat` makes them, or stats of a Stopwatch",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__compare_tables,
-              .n_tables = MAREY__N_COMPARED,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__compare_tables),
               .csv = "regions",
               .command = "compare"},
     .reads_paths = true,

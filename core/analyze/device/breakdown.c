@@ -311,17 +311,14 @@ static const struct marey__page_table page_tables[] = {
     {NULL, NULL},
 };
 
-extern const struct marey__analysis marey__analysis_breakdown;
 const struct marey__analysis marey__analysis_breakdown = {
     .about = {.name = "breakdown",
               .help = "computation, communication, copies and idle time of devices, and why\n"
                       "they are idle",
               .needs = "'marey run --gpu' and 'marey run --mpi' record it, and a trace of "
                        "torch.profiler has it",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__breakdown_tables,
-              .n_tables = MAREY__N_BREAKDOWN_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__breakdown_tables),
               .csv = "devices",
               .command = "breakdown"},
     .make = make,

@@ -314,7 +314,7 @@ static void fill_idle(marey_table *table, const struct reasons *reasons)
         marey_table_text(table, text.data != NULL ? text.data : "", text.len);
         marey__buf_fini(&text);
     }
-    marey__sort_by(table, "ns", 1);
+    MAREY__SORT_BY(table, "-ns");
 }
 
 static void reasons_fini(struct reasons *reasons)

@@ -220,7 +220,6 @@ static const struct marey__page_table page_tables[] = {
     {"gaps", NULL},         {NULL, NULL},
 };
 
-extern const struct marey__analysis marey__analysis_gpu;
 const struct marey__analysis marey__analysis_gpu = {
     .about =
         {.name = "gpu",
@@ -230,10 +229,8 @@ const struct marey__analysis marey__analysis_gpu = {
          .examples =
              "  marey report train.marey --gpu               kernels, launches, waits of GPUs\n"
              "  marey report train.marey --gpu --csv --table launch_bound",
-         .settings = settings,
-         .n_settings = MAREY__COUNT_OF(settings),
-         .tables = marey__gpu_tables,
-         .n_tables = MAREY__N_GPU_TABLES,
+         MAREY__SETTINGS(settings),
+         MAREY__TABLES(marey__gpu_tables),
          .csv = "kernels",
          .is_section = 1,
          .needs_arguments = 1},

@@ -171,7 +171,6 @@ static const struct marey__page_table page_tables[] = {{"runs", "energy of runs"
                                                        {"notes", "energy notes"},
                                                        {0}};
 
-extern const struct marey__analysis marey__analysis_energy;
 const struct marey__analysis marey__analysis_energy = {
     .about = {.name = "energy",
               .help = "joules, watts and utilization of runs, devices, epochs, ranges",
@@ -180,10 +179,8 @@ const struct marey__analysis marey__analysis_energy = {
               .examples =
                   "  marey report train.marey --energy --by epoch what an epoch takes in joules\n"
                   "  marey report --energy scalability-metrics/   joules by files of itwinai 0.3",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__energy_tables,
-              .n_tables = MAREY__N_ENERGY_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__energy_tables),
               .csv = "runs",
               .adds_lines = 1},
     .check = check,

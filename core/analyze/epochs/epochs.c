@@ -376,7 +376,6 @@ static const struct marey__page_table page_tables[] = {{"epochs", "epoch times"}
                                                        {"ranks", "epochs by rank"},
                                                        {0}};
 
-extern const struct marey__analysis marey__analysis_epochs;
 const struct marey__analysis marey__analysis_epochs = {
     .about = {.name = "epochs",
               .help = "how long an epoch takes, on which rank, in which phases; the\n"
@@ -385,10 +384,8 @@ const struct marey__analysis marey__analysis_epochs = {
                        "marey.epoch() and marey_epoch_begin() record them",
               .examples =
                   "  marey report train.marey --epochs            epochs, by rank and phase",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__epoch_tables,
-              .n_tables = MAREY__N_EPOCH_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__epoch_tables),
               .csv = "ranks"},
     .make = make,
     .text = marey__epochs_text,

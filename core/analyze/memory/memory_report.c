@@ -218,7 +218,6 @@ static const struct marey__page_table page_tables[] = {{"stacks", NULL},
                                                        {"notes", NULL},
                                                        {0}};
 
-extern const struct marey__analysis marey__analysis_memory;
 const struct marey__analysis marey__analysis_memory = {
     .about =
         {.name = "memory",
@@ -229,10 +228,8 @@ const struct marey__analysis marey__analysis_memory = {
          .examples =
              "  marey report train.marey --memory            live memory at the peak, leaks\n"
              "  marey report --memory snapshot.pickle        the same of torch's CUDA allocator",
-         .settings = settings,
-         .n_settings = MAREY__COUNT_OF(settings),
-         .tables = marey__memory_tables,
-         .n_tables = MAREY__N_MEMORY_TABLES,
+         MAREY__SETTINGS(settings),
+         MAREY__TABLES(marey__memory_tables),
          .csv = "stacks"},
     .make = make,
     .text = marey__memory_text,

@@ -223,7 +223,6 @@ static const struct marey_setting settings[] = {
     {"sort", MAREY_SETTING_TEXT, "COLUMN", "self (default), total, samples, name; -COLUMN reverses"},
 };
 
-extern const struct marey__analysis marey__analysis_samples;
 const struct marey__analysis marey__analysis_samples = {
     .about = {.name = "samples",
               .help = "stack samples (marey attach, marey run --sample): functions\n"
@@ -231,10 +230,8 @@ const struct marey__analysis marey__analysis_samples = {
               .needs = "'marey attach PID -o RUN.marey' and 'marey run --sample' record them",
               .examples = "  marey report train.marey --samples           functions and lines\n"
                           "  marey report train.marey --samples --iterations=slow --by line",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = definitions,
-              .n_tables = MAREY__N_SAMPLES_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(definitions),
               .csv = "functions",
               .adds_lines = 2},
     .make = make,

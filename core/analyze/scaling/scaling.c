@@ -162,16 +162,13 @@ static const struct marey__report_format formats[] = {
     {0},
 };
 
-extern const struct marey__analysis marey__analysis_scale;
 const struct marey__analysis marey__analysis_scale = {
     .about = {.name = "scale",
               .help = "speedup and efficiency over numbers of workers, fits and forecasts",
               .needs = "runs with different numbers of workers, whose epochs or steps "
                        "marey.TrainingMonitor, marey.epoch() and marey.iteration() record",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__scaling_tables,
-              .n_tables = MAREY__N_SCALING_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__scaling_tables),
               .csv = "points",
               .command = "scale"},
     .reads_paths = true,

@@ -33,10 +33,7 @@ void marey__fill_kernels(marey_table *table, const struct marey__making *m)
     for (size_t i = 0; i < gpu->n_works; i++)
         if (marey__is_wanted(m, gpu->works[i].name))
             put_work(table, m, &gpu->works[i]);
-    marey__sort_by(table, "kind", 0);
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "total_ns", 1);
-    marey__sort_by(table, "share", 1);
+    MAREY__SORT_BY(table, "-share", "-total_ns", "name", "kind");
 }
 
 /* ---- copies ---- */
@@ -87,8 +84,7 @@ void marey__fill_copies(marey_table *table, const struct marey__making *m)
                                                      .bytes = work->bytes,
                                                      .bytes_ns = work->bytes_ns});
     }
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "total_ns", 1);
+    MAREY__SORT_BY(table, "-total_ns", "name");
 }
 
 /* ---- ranges ---- */
@@ -103,6 +99,5 @@ void marey__fill_gpu_ranges(marey_table *table, const struct marey__making *m)
         MAREY__PUT_ROW(table, NAMED(m, name), U64(range->count), U64(range->total_ns),
                        U64(range->self_ns), RATIO(range->total_ns, gpu->work_ns));
     }
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "gpu_ns", 1);
+    MAREY__SORT_BY(table, "-gpu_ns", "name");
 }

@@ -232,8 +232,7 @@ void marey__fill_phases(marey_table *table, const struct marey__making *m)
         put_phase_share(table, it, it->phased_ns - in_phases_ns,
                         it->steady_phased_ns - MAREY__MIN(steady_ns, it->steady_phased_ns));
     }
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "total_ns", 1);
+    MAREY__SORT_BY(table, "-total_ns", "name");
 }
 
 void marey__fill_outliers(marey_table *table, const struct marey__making *m)
@@ -258,6 +257,5 @@ void marey__fill_steady(marey_table *table, const struct marey__making *m)
         MAREY__PUT_ROW(table, NAMED(m, name), U64(stats->steady_ns),
                        RATIO(stats->steady_ns, m->merge->iterations.steady_ns));
     }
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "self_ns", 1);
+    MAREY__SORT_BY(table, "-self_ns", "name");
 }

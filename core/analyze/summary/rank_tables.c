@@ -94,7 +94,7 @@ void marey__fill_rank_outliers(marey_table *table, const struct marey__making *m
     for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++)
         for (size_t k = 0; k < name->n_outliers && is_shown(m, name); k++)
             put_outlier(table, m, name, &m->ranks->outliers[name->first_outlier + k]);
-    marey__sort_by(table, "by_ns", 1);
+    MAREY__SORT_BY(table, "-by_ns");
 }
 
 /* ---- machines ---- */

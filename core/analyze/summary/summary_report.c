@@ -190,10 +190,7 @@ static const struct marey_column sites[] = {NAME,           TEXT("category"), TE
 
 /* ---- tables ---- */
 
-#define TABLE(columns, help)                                                                       \
-    {                                                                                              \
-#columns, columns, MAREY__COUNT_OF(columns), NULL, help                                    \
-    }
+#define TABLE(columns, help) TABLE_OF(#columns, columns, help)
 static const struct marey_table_definition tables[MAREY__N_TABLES] = {
     [MAREY__TABLE_RANGES] = TABLE(ranges, "ranges by name, the largest total first"),
     [MAREY__TABLE_TREE] = {"tree", marey__tree_columns, MAREY__N_TREE_COLUMNS, NULL,
@@ -393,7 +390,6 @@ static const struct marey_setting settings[] = {
     {"depth", MAREY_SETTING_COUNT, "N", "only ranges less than N deep in others (default: all)"},
 };
 
-extern const struct marey__analysis marey__analysis_ranges;
 const struct marey__analysis marey__analysis_ranges = {
     .about = {.name = "ranges",
               .help = "where the time went: ranges, steps, ranks, processes",
@@ -403,10 +399,8 @@ const struct marey__analysis marey__analysis_ranges = {
                   "  marey report train.marey --tree --depth 3    who called whom\n"
                   "  marey report train.marey -f 'data*' -s p99   some ranges, slowest tail first\n"
                   "  marey report train.marey --iterations        what an iteration is made of",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = tables,
-              .n_tables = MAREY__N_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(tables),
               .csv = "ranges"},
     .make = make,
     .destroy = marey__free,

@@ -43,8 +43,7 @@ static void fill_stats(marey_table *table, const struct marey__making *m,
         if (stats[name].calls.count != 0 &&
             (is_async ? marey__is_wanted(m, name) : marey__is_range_wanted(m, name)))
             put_stats(table, m, name, &stats[name], is_async);
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "total_ns", 1);
+    MAREY__SORT_BY(table, "-total_ns", "name");
 }
 
 void marey__fill_ranges(marey_table *table, const struct marey__making *m)
@@ -138,8 +137,7 @@ void marey__fill_workers(marey_table *table, const struct marey__making *m)
         MAREY__PUT_ROW(table, RANK_OF(process->rank), RANK_OF(process->worker), I64(process->pid));
         put_work(table, m, i);
     }
-    marey__sort_by(table, "worker", 0);
-    marey__sort_by(table, "rank", 0);
+    MAREY__SORT_BY(table, "rank", "worker");
 }
 
 /* ---- counters and marks ---- */
@@ -154,7 +152,7 @@ void marey__fill_counters(marey_table *table, const struct marey__making *m)
                        F64(counter->sum / (double)counter->count), F64(counter->max),
                        F64(counter->last));
     }
-    marey__sort_by(table, "name", 0);
+    MAREY__SORT_BY(table, "name");
 }
 
 void marey__fill_marks(marey_table *table, const struct marey__making *m)
@@ -164,6 +162,5 @@ void marey__fill_marks(marey_table *table, const struct marey__making *m)
             continue;
         MAREY__PUT_ROW(table, NAMED(m, name), U64(m->merge->marks[name]));
     }
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "count", 1);
+    MAREY__SORT_BY(table, "-count", "name");
 }
