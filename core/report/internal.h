@@ -91,6 +91,15 @@ struct marey_report {
     void *data;
 };
 
+/* Of an array, for `about`. */
+#define MAREY__SETTINGS(list) .settings = (list), .n_settings = MAREY__COUNT_OF(list)
+#define MAREY__TABLES(list) .tables = (list), .n_tables = MAREY__COUNT_OF(list)
+
+/* One in each folder; registry.c lists them. */
+extern const struct marey__analysis marey__analysis_ranges, marey__analysis_breakdown,
+    marey__analysis_gpu, marey__analysis_epochs, marey__analysis_energy, marey__analysis_memory,
+    marey__analysis_calls, marey__analysis_samples, marey__analysis_operators,
+    marey__analysis_scale, marey__analysis_compare, marey__analysis_diff, marey__analysis_diagnosis;
 /* registry.c: NULL when there is none of this name; after the last. */
 const struct marey__analysis *marey__analysis_find(const char *name);
 const struct marey__analysis *marey__analysis_at(size_t i);
@@ -183,6 +192,12 @@ void marey__cost_of(struct marey_cost *cost, marey_recording *const *recordings,
 #define REAL(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE)
 #define SHARE(name, title) COLUMN(name, title, MAREY_TYPE_F64, MAREY_UNIT_SHARE)
 
+/* A definition of a table, whose rows no setting selects. */
+#define TABLE_OF(name, columns, help)                                                              \
+    {                                                                                              \
+        name, columns, MAREY__COUNT_OF(columns), NULL, help                                        \
+    }
+
 /* ---- rows.c: cells and rows that many tables have ---- */
 
 /* A cell of a row that is put as a whole: MAREY__PUT_ROW(table, U64(n), STRING(name), KNOWN(n != 0, U64(ns / n))). */
@@ -234,7 +249,11 @@ void marey__put_rank(marey_table *table, int64_t rank);
 void marey__put_process(marey_table *table, const struct marey_process *process);
 /* Null when there is no whole. */
 void marey__put_share(marey_table *table, uint64_t part_ns, uint64_t whole_ns);
-void marey__sort_by(marey_table *table, const char *column, int descending);
+/* By columns, the first of which counts most; "-" before one: the largest first. */
+void marey__sort_by(marey_table *table, const char *const *columns, size_t n);
+#define MAREY__SORT_BY(table, ...)                                                                 \
+    marey__sort_by((table), (const char *const[]){__VA_ARGS__},                                    \
+                   sizeof(const char *const[]){__VA_ARGS__} / sizeof(char *))
 /* An order of rows by name; a table is sorted by the first of these columns that it has. Lists end with an empty one. */
 struct marey__table_order {
     const char *name, *columns[5];
@@ -245,6 +264,11 @@ bool marey__table_order_is_known(const struct marey__table_order *orders, const 
 void marey__table_order(marey_table *table, const struct marey__table_order *orders, const char *how);
 /* The column of a table of notes. */
 extern const struct marey_column marey__warning_columns[1];
+/* For MAREY__FINALLY: destroys a table, which may be NULL. */
+static inline void marey__table_end(marey_table *const *table)
+{
+    marey_table_destroy(*table);
+}
 /* A process's notes, one per line; the process is named unless it is the only one. */
 void marey__put_notes(marey_table *table, const struct marey_process *process, bool is_alone);
 /* "a.marey", "a.marey and b.marey", "a.marey and 7 more"; free with marey__free. NULL on out of memory. */

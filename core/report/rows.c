@@ -79,9 +79,13 @@ void marey__put_share(marey_table *table, uint64_t part_ns, uint64_t whole_ns)
     marey__put_real(table, (double)part_ns / (double)whole_ns, whole_ns != 0);
 }
 
-void marey__sort_by(marey_table *table, const char *column, int descending)
+void marey__sort_by(marey_table *table, const char *const *columns, size_t n)
 {
-    marey_table_sort(table, (size_t)marey_table_find(table, column), descending);
+    while (n-- > 0) {
+        const bool is_reversed = columns[n][0] == '-';
+        marey_table_sort(table, (size_t)marey_table_find(table, columns[n] + is_reversed),
+                         is_reversed);
+    }
 }
 
 static const struct marey__table_order *find_order(const struct marey__table_order *orders,

@@ -67,24 +67,19 @@ static marey_status check_choice(const struct marey_setting *known, const char *
 /* The setting "by" of an analysis without its own takes the words of the tables. */
 static marey_status check_by(const struct marey_analysis *about, const char *value)
 {
-    struct marey__buf words = {0};
+    struct marey__buf words MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t i = 0; i < about->n_tables; i++) {
         if (about->tables[i].by == NULL)
             continue;
-        if (value != NULL && strcmp(about->tables[i].by, value) == 0) {
-            marey__buf_fini(&words);
+        if (value != NULL && strcmp(about->tables[i].by, value) == 0)
             return MAREY_OK;
-        }
         marey__buf_printf(&words, "%s%s", words.len == 0 ? "" : ", ", about->tables[i].by);
     }
     marey__buf_put(&words, "", 1);
-    const marey_status status =
-        words.failed || words.len == 1
-            ? marey__fail(MAREY_EINVAL, "%s does not take the setting by", about->name)
-            : marey__fail(MAREY_EINVAL, "%s takes by=%s, not '%s'", about->name, words.data,
-                          value != NULL ? value : "");
-    marey__buf_fini(&words);
-    return status;
+    return words.failed || words.len == 1
+               ? marey__fail(MAREY_EINVAL, "%s does not take the setting by", about->name)
+               : marey__fail(MAREY_EINVAL, "%s takes by=%s, not '%s'", about->name, words.data,
+                             value != NULL ? value : "");
 }
 
 static marey_status check(const struct marey_analysis *about, const char *setting)
@@ -117,15 +112,13 @@ static marey_status check(const struct marey_analysis *about, const char *settin
 
 static marey_status unknown_analysis(const char *name)
 {
-    struct marey__buf names = {0};
+    struct marey__buf names MAREY__FINALLY(marey__buf_fini) = {0};
     const struct marey_analysis *about;
     for (size_t i = 0; (about = marey_analysis_at(i)) != NULL; i++)
         marey__buf_printf(&names, "%s%s", i == 0 ? "" : ", ", about->name);
     marey__buf_put(&names, "", 1);
-    const marey_status status = marey__fail(MAREY_EINVAL, "there is no report '%s'; there are %s",
-                                            name, names.failed ? "others" : names.data);
-    marey__buf_fini(&names);
-    return status;
+    return marey__fail(MAREY_EINVAL, "there is no report '%s'; there are %s", name,
+                       names.failed ? "others" : names.data);
 }
 
 marey_status marey_report_check(const char *analysis, const char *const *settings)

@@ -12,14 +12,12 @@ static bool is_column(const struct marey_column *column, const char *name)
 
 static marey_status unknown_column(const marey_table *table, const char *name)
 {
-    struct marey__buf names = {0};
+    struct marey__buf names MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t c = 0; c < marey_table_n_columns(table); c++)
         marey__buf_printf(&names, "%s%s", c == 0 ? "" : ", ", marey_table_column(table, c)->name);
     marey__buf_put(&names, "", 1);
-    const marey_status status = marey__fail(MAREY_EINVAL, "no column '%s' to sort by; there are %s",
-                                            name, names.failed ? "others" : names.data);
-    marey__buf_fini(&names);
-    return status;
+    return marey__fail(MAREY_EINVAL, "no column '%s' to sort by; there are %s", name,
+                       names.failed ? "others" : names.data);
 }
 
 marey_status marey__table_sort(marey_table *table, const char *sort)

@@ -104,15 +104,12 @@ static marey_status put_text(struct marey__answer *answer)
 static marey_status unknown_table(const marey_report *report, const char *name, size_t len)
 {
     const struct marey_analysis *const about = &report->analysis->about;
-    struct marey__buf names = {0};
+    struct marey__buf names MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t i = 0; i < about->n_tables; i++)
         marey__buf_printf(&names, "%s%s", i == 0 ? "" : ", ", about->tables[i].name);
     marey__buf_put(&names, "", 1);
-    const marey_status status =
-        marey__fail(MAREY_EINVAL, "no table '%.*s' of %s; there are %s", (int)len, name,
-                    about->name, names.failed ? "others" : names.data);
-    marey__buf_fini(&names);
-    return status;
+    return marey__fail(MAREY_EINVAL, "no table '%.*s' of %s; there are %s", (int)len, name,
+                       about->name, names.failed ? "others" : names.data);
 }
 
 /* Tables after the notes are for other presenters. */

@@ -204,10 +204,11 @@ bool marey__calls_drop_startup(struct marey__calls *calls)
 {
     if (calls->from_ranges) /* files of other profilers stay as they are */
         return true;
-    uint8_t *const flags = marey__calloc(calls->n_nodes, sizeof *flags);
-    uint32_t *const map = marey__calloc(calls->n_nodes, sizeof *map);
-    const bool done = flags != NULL && map != NULL;
-    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+    uint8_t *const flags MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *flags);
+    uint32_t *const map MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *map);
+    if (flags == NULL || map == NULL)
+        return false;
+    for (size_t i = 1; i < calls->n_nodes; i++) {
         const struct marey__call_node *const node = &calls->nodes[i];
         const struct marey__call_function *const f = &calls->functions[node->function];
         flags[i] = marey__import_flags(flags[node->parent], f->kind == MAREY__CALL_PYTHON, f->name,
@@ -219,7 +220,7 @@ bool marey__calls_drop_startup(struct marey__calls *calls)
             calls->nodes[at].total_ns -= MAREY__MIN(calls->nodes[at].total_ns, node->total_ns);
     }
     size_t n = 1;
-    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+    for (size_t i = 1; i < calls->n_nodes; i++) {
         if ((flags[i] & MAREY__IN_STARTUP) != 0)
             continue;
         map[i] = (uint32_t)n;
@@ -227,7 +228,6 @@ bool marey__calls_drop_startup(struct marey__calls *calls)
         calls->nodes[n].parent = map[calls->nodes[i].parent];
         n++;
     }
-    calls->n_nodes = done ? n : calls->n_nodes;
-    MAREY__FREE_ALL(flags, map);
-    return done;
+    calls->n_nodes = n;
+    return true;
 }

@@ -14,7 +14,7 @@ struct turning {
 
 static bool name_function(struct turning *t, uint32_t name, const struct marey_site_info *site)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     const bool has_file = site->file[0] != '\0';
     marey__buf_put(&text, site->name, marey__function_name_len(site));
     marey__buf_put(&text, "", 1);
@@ -27,7 +27,6 @@ static bool name_function(struct turning *t, uint32_t name, const struct marey_s
         .kind = has_file ? MAREY__CALL_PYTHON : MAREY__CALL_BUILTIN,
     };
     t->functions[name] = text.failed ? MAREY__NO_CALL : marey__calls_function(t->calls, &function);
-    marey__buf_fini(&text);
     return t->functions[name] != MAREY__NO_CALL;
 }
 

@@ -104,8 +104,7 @@ static bool is_wanted(const struct marey__calls_report *report, uint32_t functio
 
 static void put_where(marey_table *table, const struct marey__call_function *function)
 {
-    marey__put_string(table, function->file);
-    marey__put_whole(table, function->line, function->line != 0);
+    MAREY__PUT_ROW(table, STRING(function->file), KNOWN(function->line != 0, U64(function->line)));
 }
 
 /* Nanoseconds for each of `n`; null for none. */
@@ -118,16 +117,13 @@ static void put_sums(marey_table *table, const struct marey__calls_report *repor
                      const struct marey__call_sum *sum, uint64_t whole_ns)
 {
     const bool is_counted = !report->calls.from_samples;
-    marey__put_whole(table, sum->calls, is_counted);
-    marey__put_whole(table, sum->primitive, is_counted);
-    marey__put_whole(table, sum->resumes, is_counted);
-    marey_table_u64(table, sum->self_ns);
+    MAREY__PUT_ROW(table, KNOWN(is_counted, U64(sum->calls)), KNOWN(is_counted, U64(sum->primitive)),
+                   KNOWN(is_counted, U64(sum->resumes)), U64(sum->self_ns));
     put_mean(table, sum->self_ns, is_counted ? sum->calls : 0);
     marey_table_u64(table, sum->total_ns);
     put_mean(table, sum->total_ns, is_counted ? sum->primitive : 0);
-    marey__put_whole(table, sum->max_ns, sum->max_ns != 0);
-    marey__put_share(table, sum->self_ns, whole_ns);
-    marey__put_whole(table, sum->gpu_ns, report->calls.has_gpu);
+    MAREY__PUT_ROW(table, KNOWN(sum->max_ns != 0, U64(sum->max_ns)), RATIO(sum->self_ns, whole_ns),
+                   KNOWN(report->calls.has_gpu, U64(sum->gpu_ns)));
 }
 
 static void put_entities(struct marey__calls_report *report, enum marey__calls_table which,
@@ -147,13 +143,12 @@ static void put_entities(struct marey__calls_report *report, enum marey__calls_t
             continue;
         marey__put_string(table, function->name);
         if (sums->by_signature) {
-            marey__put_string(table, calls->signatures[signature].text);
-            marey__put_whole(table, (uint64_t)calls->signatures[signature].elements,
-                             calls->signatures[signature].elements > 0);
+            MAREY__PUT_ROW(table, STRING(calls->signatures[signature].text),
+                           KNOWN(calls->signatures[signature].elements > 0,
+                                 U64((uint64_t)calls->signatures[signature].elements)));
         }
         put_where(table, function);
-        marey__put_string(table, function->module);
-        marey__put_string(table, kind_name(function->kind));
+        MAREY__PUT_ROW(table, STRING(function->module), STRING(kind_name(function->kind)));
         put_sums(table, report, sum, whole_ns);
     }
 }
@@ -184,11 +179,9 @@ static void put_pair(struct marey__calls_report *report, enum marey__calls_table
         put_label(table, calls, sums, both[i]);
         put_where(table, &calls->functions[marey__entity_function(sums, calls, both[i])]);
     }
-    marey__put_whole(table, edge->sum.calls, !calls->from_samples);
-    marey__put_whole(table, edge->sum.primitive, !calls->from_samples);
-    marey_table_u64(table, edge->sum.self_ns);
-    marey_table_u64(table, edge->sum.total_ns);
-    marey__put_share(table, edge->sum.total_ns, sums->entities[of].total_ns);
+    MAREY__PUT_ROW(table, KNOWN(!calls->from_samples, U64(edge->sum.calls)),
+                   KNOWN(!calls->from_samples, U64(edge->sum.primitive)), U64(edge->sum.self_ns),
+                   U64(edge->sum.total_ns), RATIO(edge->sum.total_ns, sums->entities[of].total_ns));
 }
 
 static void put_pairs(struct marey__calls_report *report, const struct marey__call_sums *sums)
@@ -215,41 +208,35 @@ static void put_path(marey_table *table, const struct marey__calls *calls, uint3
                      uint32_t depth, uint64_t whole_ns, uint64_t gpu_ns)
 {
     const struct marey__call_node *const node = &calls->nodes[i];
-    marey_table_u64(table, i);
-    marey_table_u64(table, node->parent);
-    marey_table_u64(table, depth);
-    marey__put_string(table, calls->functions[node->function].name);
-    marey__put_string(table, calls->signatures[node->signature].text);
+    MAREY__PUT_ROW(table, U64(i), U64(node->parent), U64(depth),
+                   STRING(calls->functions[node->function].name),
+                   STRING(calls->signatures[node->signature].text));
     put_where(table, &calls->functions[node->function]);
     put_thread_name(table, calls, node->thread);
-    marey__put_whole(table, node->calls, !calls->from_samples);
-    marey_table_u64(table, node->self_ns);
-    marey_table_u64(table, node->total_ns);
-    marey__put_share(table, node->total_ns, whole_ns);
-    marey__put_whole(table, gpu_ns, calls->has_gpu);
+    MAREY__PUT_ROW(table, KNOWN(!calls->from_samples, U64(node->calls)), U64(node->self_ns),
+                   U64(node->total_ns), RATIO(node->total_ns, whole_ns),
+                   KNOWN(calls->has_gpu, U64(gpu_ns)));
 }
 
 static bool put_paths(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
-    uint32_t *const order = marey__calloc(calls->n_nodes, sizeof *order);
-    uint32_t *const depths = marey__calloc(calls->n_nodes, sizeof *depths);
-    uint64_t *const gpu_ns = marey__calloc(calls->n_nodes, sizeof *gpu_ns);
+    uint32_t *const order MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *order);
+    uint32_t *const depths MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *depths);
+    uint64_t *const gpu_ns MAREY__FREED = marey__calloc(calls->n_nodes, sizeof *gpu_ns);
     uint64_t whole_ns = 0;
-    const bool done =
-        order != NULL && depths != NULL && gpu_ns != NULL && marey__calls_order(calls, order);
-    if (done)
-        marey__calls_gpu_totals(calls, gpu_ns);
-    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+    if (order == NULL || depths == NULL || gpu_ns == NULL || !marey__calls_order(calls, order))
+        return false;
+    marey__calls_gpu_totals(calls, gpu_ns);
+    for (size_t i = 1; i < calls->n_nodes; i++) {
         const uint32_t parent = calls->nodes[i].parent;
         depths[i] = parent != 0 ? depths[parent] + 1 : 0;
         whole_ns += parent == 0 ? calls->nodes[i].total_ns : 0;
     }
-    for (size_t i = 0; done && i + 1 < calls->n_nodes; i++)
+    for (size_t i = 0; i + 1 < calls->n_nodes; i++)
         put_path(report->tables[MAREY__CALLS_PATHS], calls, order[i], depths[order[i]], whole_ns,
                  gpu_ns[order[i]]);
-    MAREY__FREE_ALL(order, depths, gpu_ns);
-    return done;
+    return true;
 }
 
 /* ---- shapes ---- */
@@ -295,8 +282,7 @@ static void put_shape(marey_table *table, const struct marey__calls *calls,
                  of_element = per_element(calls, shape);
     marey__put_string(table, function->name);
     put_where(table, function);
-    marey__put_string(table, calls->signatures[shape->signature].text);
-    marey_table_u64(table, shape->sum->calls);
+    MAREY__PUT_ROW(table, STRING(calls->signatures[shape->signature].text), U64(shape->sum->calls));
     put_positive(table, shape->sum->primitive != 0
                             ? (double)shape->sum->total_ns / (double)shape->sum->primitive
                             : 0);
@@ -326,12 +312,14 @@ static bool put_shapes(struct marey__calls_report *report, const struct marey__c
                        const struct marey__call_sums *by_signature)
 {
     const struct marey__calls *const calls = &report->calls;
-    struct shape *const shapes = marey__calloc(by_signature->n_entities, sizeof *shapes);
-    uint64_t *const ns = marey__calloc(by_function->n_entities, sizeof *ns);
+    struct shape *const shapes MAREY__FREED = marey__calloc(by_signature->n_entities, sizeof *shapes);
+    uint64_t *const ns MAREY__FREED = marey__calloc(by_function->n_entities, sizeof *ns);
     size_t n = 0;
-    for (uint32_t i = 0; ns != NULL && i < by_signature->n_entities; i++)
+    if (shapes == NULL || ns == NULL)
+        return false;
+    for (uint32_t i = 0; i < by_signature->n_entities; i++)
         ns[marey__entity_function(by_signature, calls, i)] += by_signature->entities[i].total_ns;
-    for (uint32_t i = 0; ns != NULL && shapes != NULL && i < by_signature->n_entities; i++) {
+    for (uint32_t i = 0; i < by_signature->n_entities; i++) {
         const uint32_t function = marey__entity_function(by_signature, calls, i);
         if (by_signature->entities[i].calls != 0)
             shapes[n++] = (struct shape){.function = function,
@@ -339,16 +327,13 @@ static bool put_shapes(struct marey__calls_report *report, const struct marey__c
                                          .function_ns = ns[function],
                                          .sum = &by_signature->entities[i]};
     }
-    if (n != 0)
-        qsort(shapes, n, sizeof *shapes, by_function_and_time);
+    qsort(shapes, n, sizeof *shapes, by_function_and_time);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && shapes[end].function == shapes[i].function;)
             end++;
         put_shapes_of(report, shapes + i, end - i);
     }
-    const bool done = shapes != NULL && ns != NULL;
-    MAREY__FREE_ALL(shapes, ns);
-    return done;
+    return true;
 }
 
 /* ---- threads ---- */
@@ -361,20 +346,16 @@ struct thread_sums {
 static void put_thread(marey_table *table, const struct marey__calls *calls,
                        const struct marey__call_thread *thread, const struct thread_sums *sums)
 {
-    marey__put_rank(table, thread->rank);
-    marey_table_i64(table, thread->pid);
-    marey_table_i64(table, thread->tid);
-    marey__put_string(table, thread->name);
-    marey__put_whole(table, sums->calls, !calls->from_samples);
-    marey_table_u64(table, sums->functions);
-    marey_table_u64(table, sums->self_ns);
+    MAREY__PUT_ROW(table, RANK_OF(thread->rank), I64(thread->pid), I64(thread->tid),
+                   STRING(thread->name), KNOWN(!calls->from_samples, U64(sums->calls)),
+                   U64(sums->functions), U64(sums->self_ns));
 }
 
 static bool put_threads(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
-    struct thread_sums *const sums = marey__calloc(calls->n_threads + 1, sizeof *sums);
-    struct marey__pairs seen = {0};
+    struct thread_sums *const sums MAREY__FREED = marey__calloc(calls->n_threads + 1, sizeof *sums);
+    struct marey__pairs seen MAREY__FINALLY(marey__pairs_fini) = {0};
     bool failed = sums == NULL;
     for (size_t i = 1; !failed && i < calls->n_nodes; i++) {
         const struct marey__call_node *const node = &calls->nodes[i];
@@ -386,8 +367,6 @@ static bool put_threads(struct marey__calls_report *report)
     }
     for (size_t i = 0; !failed && i < calls->n_threads; i++)
         put_thread(report->tables[MAREY__CALLS_THREADS], calls, &calls->threads[i], &sums[i]);
-    marey__pairs_fini(&seen);
-    marey__free(sums);
     return !failed;
 }
 
@@ -473,40 +452,31 @@ static void put_totals(struct marey__calls_report *report, const struct marey__c
         all.self_ns += sum->self_ns;
         n_functions += sum->calls != 0;
     }
-    marey__put_whole(table, all.calls, !calls->from_samples);
-    marey__put_whole(table, all.primitive, !calls->from_samples);
-    marey_table_u64(table, n_functions);
-    marey_table_u64(table, calls->n_signatures - 1);
-    marey_table_u64(table, calls->n_nodes - 1);
-    marey_table_u64(table, calls->n_threads);
-    marey_table_u64(table, all.self_ns);
-    marey_table_u64(table, calls->other_paths);
-    marey_table_u64(table, calls->widened);
-    marey__put_real(table, (double)calls->cost_ps / 1000, calls->cost_ps != 0);
-    marey_table_u64(table, report->subtracted_ns);
-    marey__put_string(table, timer_of(calls));
-    marey__put_string(table, calls->from_ranges    ? "ranges"
-                             : calls->from_samples ? "samples"
-                                                   : "calls");
+    MAREY__PUT_ROW(table, KNOWN(!calls->from_samples, U64(all.calls)),
+                   KNOWN(!calls->from_samples, U64(all.primitive)), U64(n_functions),
+                   U64(calls->n_signatures - 1), U64(calls->n_nodes - 1), U64(calls->n_threads),
+                   U64(all.self_ns), U64(calls->other_paths), U64(calls->widened),
+                   KNOWN(calls->cost_ps != 0, FINITE((double)calls->cost_ps / 1000)),
+                   U64(report->subtracted_ns), STRING(timer_of(calls)),
+                   STRING(calls->from_ranges    ? "ranges"
+                          : calls->from_samples ? "samples"
+                                                : "calls"));
     put_notes(report);
 }
 
 static bool fill_tables(struct marey__calls_report *report)
 {
-    struct marey__call_sums by_function = {0}, by_signature = {0};
-    const bool done = marey__call_sums_make(&by_function, &report->calls, false) &&
-                      marey__call_sums_make(&by_signature, &report->calls, true) &&
-                      put_paths(report) && put_threads(report);
-    if (done) {
-        put_entities(report, MAREY__CALLS_FUNCTIONS, &by_function);
-        put_entities(report, MAREY__CALLS_BY_SIGNATURE, &by_signature);
-        put_pairs(report, report->options.by_signature ? &by_signature : &by_function);
-        put_totals(report, &by_function);
-    }
-    const bool has_shapes = done && put_shapes(report, &by_function, &by_signature);
-    marey__call_sums_fini(&by_function);
-    marey__call_sums_fini(&by_signature);
-    return has_shapes;
+    struct marey__call_sums by_function MAREY__FINALLY(marey__call_sums_fini) = {0};
+    struct marey__call_sums by_signature MAREY__FINALLY(marey__call_sums_fini) = {0};
+    if (!marey__call_sums_make(&by_function, &report->calls, false) ||
+        !marey__call_sums_make(&by_signature, &report->calls, true) || !put_paths(report) ||
+        !put_threads(report))
+        return false;
+    put_entities(report, MAREY__CALLS_FUNCTIONS, &by_function);
+    put_entities(report, MAREY__CALLS_BY_SIGNATURE, &by_signature);
+    put_pairs(report, report->options.by_signature ? &by_signature : &by_function);
+    put_totals(report, &by_function);
+    return put_shapes(report, &by_function, &by_signature);
 }
 
 /* ---- order ---- */
@@ -629,7 +599,6 @@ static const struct marey_setting settings[] = {
     {"startup", MAREY_SETTING_FLAG, NULL, "imports at start-up count as well"},
 };
 
-extern const struct marey__analysis marey__analysis_calls;
 const struct marey__analysis marey__analysis_calls = {
     .about =
         {.name = "calls",
@@ -640,10 +609,8 @@ const struct marey__analysis marey__analysis_calls = {
              "  marey report train.marey --calls             functions, by self time\n"
              "  marey report train.marey --calls --by shape  which arguments make a function slow\n"
              "  marey report old.prof --calls --callers dot  a profile of cProfile",
-         .settings = settings,
-         .n_settings = MAREY__COUNT_OF(settings),
-         .tables = definitions,
-         .n_tables = MAREY__N_CALLS_TABLES,
+         MAREY__SETTINGS(settings),
+         MAREY__TABLES(definitions),
          .csv = "functions"},
     .make = make,
     .destroy = destroy,

@@ -44,6 +44,16 @@ struct lists {
     uint32_t *first, *next;
 };
 
+static struct lists lists_of(size_t n)
+{
+    return (struct lists){marey__calloc(n, sizeof(uint32_t)), marey__calloc(n, sizeof(uint32_t))};
+}
+
+static void lists_fini(const struct lists *lists)
+{
+    MAREY__FREE_ALL(lists->first, lists->next);
+}
+
 static void make_lists(const struct marey__calls *calls, const struct lists *lists)
 {
     for (size_t i = calls->n_nodes; i-- > 1;) {
@@ -133,10 +143,9 @@ bool marey__call_sums_make(struct marey__call_sums *sums, const struct marey__ca
                                       .n_functions = calls->n_functions,
                                       .n_entities = calls->n_functions + calls->n_signatures};
     const size_t n = calls->n_nodes;
-    uint32_t *const edges = marey__calloc(n, sizeof *edges);
-    uint64_t *const gpu_ns = marey__calloc(n, sizeof *gpu_ns);
-    const struct lists lists = {marey__calloc(n, sizeof(uint32_t)),
-                                marey__calloc(n, sizeof(uint32_t))};
+    uint32_t *const edges MAREY__FREED = marey__calloc(n, sizeof *edges);
+    uint64_t *const gpu_ns MAREY__FREED = marey__calloc(n, sizeof *gpu_ns);
+    const struct lists lists MAREY__FINALLY(lists_fini) = lists_of(n);
     struct walk w = {.sums = sums, .calls = calls, .edges = edges, .gpu_ns = gpu_ns};
     sums->entities = marey__calloc(sums->n_entities, sizeof *sums->entities);
     w.active = marey__calloc(sums->n_entities, sizeof *w.active);
@@ -152,7 +161,7 @@ bool marey__call_sums_make(struct marey__call_sums *sums, const struct marey__ca
     } else {
         marey__call_sums_fini(sums);
     }
-    MAREY__FREE_ALL(edges, gpu_ns, lists.first, lists.next, w.active, w.active_edges);
+    MAREY__FREE_ALL(w.active, w.active_edges);
     return done;
 }
 
@@ -180,21 +189,21 @@ static int by_parent_and_weight(const void *a, const void *b, void *ctx)
 bool marey__calls_order(const struct marey__calls *calls, uint32_t *order)
 {
     const size_t n = calls->n_nodes;
-    uint32_t *const sorted = marey__calloc(n, sizeof *sorted);
-    const struct lists lists = {marey__calloc(n, sizeof(uint32_t)),
-                                marey__calloc(n, sizeof(uint32_t))};
-    const bool done = sorted != NULL && lists.first != NULL && lists.next != NULL;
+    uint32_t *const sorted MAREY__FREED = marey__calloc(n, sizeof *sorted);
+    const struct lists lists MAREY__FINALLY(lists_fini) = lists_of(n);
     size_t n_ordered = 0;
-    for (size_t i = 1; done && i < n; i++)
+    if (sorted == NULL || lists.first == NULL || lists.next == NULL)
+        return false;
+    for (size_t i = 1; i < n; i++)
         sorted[i - 1] = (uint32_t)i;
-    if (done && n > 1)
+    if (n > 1)
         qsort_r(sorted, n - 1, sizeof *sorted, by_parent_and_weight, (void *)(uintptr_t)calls);
-    for (size_t i = n - 1; done && i-- > 0;) {
+    for (size_t i = n - 1; i-- > 0;) {
         const uint32_t node = sorted[i], parent = calls->nodes[node].parent;
         lists.next[node] = lists.first[parent];
         lists.first[parent] = node;
     }
-    for (uint32_t at = done ? lists.first[0] : 0; at != 0;) {
+    for (uint32_t at = lists.first[0]; at != 0;) {
         order[n_ordered++] = at;
         if (lists.first[at] != 0) {
             at = lists.first[at];
@@ -204,6 +213,5 @@ bool marey__calls_order(const struct marey__calls *calls, uint32_t *order)
             at = calls->nodes[at].parent;
         at = lists.next[at];
     }
-    MAREY__FREE_ALL(sorted, lists.first, lists.next);
-    return done;
+    return true;
 }

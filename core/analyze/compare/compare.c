@@ -69,19 +69,6 @@ static marey_status read_nth(void *ctx, size_t i)
                                      jobs->options);
 }
 
-static marey_status read_tasks(struct jobs *jobs)
-{
-    const struct marey__tasks tasks = {
-        .run = read_nth,
-        .ctx = jobs,
-        .n = jobs->n_tasks,
-        .n_jobs = jobs->options->n_jobs,
-        .progress = jobs->options->progress,
-        .progress_ctx = jobs->options->progress_ctx,
-    };
-    return marey__tasks_run(&tasks);
-}
-
 static marey_status list_tasks(struct jobs *jobs, const struct marey__comparison *c)
 {
     size_t cap = 0;
@@ -130,19 +117,28 @@ static marey_status take_tasks(struct marey__comparison *c, const struct jobs *j
     return MAREY_OK;
 }
 
+static void jobs_fini(struct jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->n_tasks; i++)
+        marey__process_times_fini(&jobs->tasks[i].times);
+    marey__free(jobs->tasks);
+}
+
 static marey_status read_recordings(struct marey__comparison *c,
                                     const struct marey__compare_options *options)
 {
-    struct jobs jobs = {.options = options};
-    marey_status status = list_tasks(&jobs, c);
-    if (status == MAREY_OK)
-        status = read_tasks(&jobs);
-    if (status == MAREY_OK)
-        status = take_tasks(c, &jobs);
-    for (size_t i = 0; i < jobs.n_tasks; i++)
-        marey__process_times_fini(&jobs.tasks[i].times);
-    marey__free(jobs.tasks);
-    return status;
+    struct jobs jobs MAREY__FINALLY(jobs_fini) = {.options = options};
+    MAREY_TRY(list_tasks(&jobs, c));
+    const struct marey__tasks tasks = {
+        .run = read_nth,
+        .ctx = &jobs,
+        .n = jobs.n_tasks,
+        .n_jobs = options->n_jobs,
+        .progress = options->progress,
+        .progress_ctx = options->progress_ctx,
+    };
+    MAREY_TRY(marey__tasks_run(&tasks));
+    return take_tasks(c, &jobs);
 }
 
 /* After the events: a run that has any starts with the first of them. */
@@ -265,18 +261,15 @@ static marey_status make(marey_report *report, const struct marey__request *requ
         .idle = marey__setting_is_on(request, "idle"),
         .startup = marey__setting_is_on(request, "startup"),
     };
-    struct marey__comparison c = {.tables = report->tables};
-    marey_status status = add_sources(&c, request);
-    if (status == MAREY_OK)
-        status = run(&c, &options);
-    if (status == MAREY_OK)
-        status = set_title(report, &c);
+    struct marey__comparison c MAREY__FINALLY(comparison_fini) = {.tables = report->tables};
+    MAREY_TRY(add_sources(&c, request));
+    MAREY_TRY(run(&c, &options));
+    MAREY_TRY(set_title(report, &c));
     for (size_t i = 0; i < c.n_sources; i++)
         report->is_damaged |=
             c.sources[i].recording != NULL && marey_recording_is_damaged(c.sources[i].recording);
     report->csv = csv_table(report);
-    comparison_fini(&c);
-    return status;
+    return MAREY_OK;
 }
 
 /* ---- the entry ---- */
@@ -301,17 +294,14 @@ static const struct marey_setting settings[] = {
 
 static const struct marey__report_format formats[] = {{"markdown", marey__compare_markdown}, {0}};
 
-extern const struct marey__analysis marey__analysis_compare;
 const struct marey__analysis marey__analysis_compare = {
     .about = {.name = "compare",
               .help = "whether B is faster than A, by how much, with intervals and verdicts",
               .needs =
                   "recordings of two versions of a program, best several of each as `marey run "
                   "--repeat` makes them, or stats of a Stopwatch",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__compare_tables,
-              .n_tables = MAREY__N_COMPARED,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__compare_tables),
               .csv = "regions",
               .command = "compare"},
     .reads_paths = true,

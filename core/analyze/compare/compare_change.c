@@ -278,11 +278,8 @@ static marey_status gather(struct runs *side, const struct marey__run_digest *ru
 {
     side->log_medians = marey__calloc(n, sizeof(double));
     side->starts = marey__calloc(n, sizeof(double));
-    double *sorted = marey__calloc(n, sizeof(double));
-    if (side->log_medians == NULL || side->starts == NULL || sorted == NULL) {
-        marey__free(sorted);
-        return marey__no_memory();
-    }
+    double *const sorted MAREY__FREED = marey__calloc(n, sizeof(double));
+    MAREY__TRY_MEMORY(side->log_medians != NULL && side->starts != NULL && sorted != NULL);
     side->n = n;
     for (size_t i = 0; i < n; i++) {
         side->log_medians[i] = runs[i].digest->log_median;
@@ -292,7 +289,6 @@ static marey_status gather(struct runs *side, const struct marey__run_digest *ru
         *n_times += runs[i].digest->n;
     }
     *median = marey__median(sorted, n);
-    marey__free(sorted);
     return MAREY_OK;
 }
 
@@ -358,22 +354,20 @@ struct digests {
     size_t n;
 };
 
-static void free_digests(struct digests *digests)
+static void digests_fini(struct digests *digests)
 {
     MAREY__FREE_ALL(digests->list, digests->runs);
 }
 
 static marey_status digest_run(struct marey__digest *digest, const struct marey_run_times *run)
 {
-    float *times = marey__calloc(run->n, sizeof *times);
-    uint32_t *scratch = marey__calloc(run->n, sizeof *scratch);
-    const bool ok = times != NULL && scratch != NULL;
-    for (size_t i = 0; ok && i < run->n; i++)
+    float *const times MAREY__FREED = marey__calloc(run->n, sizeof *times);
+    uint32_t *const scratch MAREY__FREED = marey__calloc(run->n, sizeof *scratch);
+    MAREY__TRY_MEMORY(times != NULL && scratch != NULL);
+    for (size_t i = 0; i < run->n; i++)
         times[i] = (float)run->times[i];
-    if (ok)
-        marey__digest_make(digest, times, run->n, scratch);
-    MAREY__FREE_ALL(times, scratch);
-    return ok ? MAREY_OK : marey__no_memory();
+    marey__digest_make(digest, times, run->n, scratch);
+    return MAREY_OK;
 }
 
 static marey_status make_digests(struct digests *digests, const struct marey_run_times *runs,
@@ -399,16 +393,11 @@ marey_status marey_compare_runs(const struct marey_run_times *a, size_t n_a,
                                 const struct marey_run_times *b, size_t n_b,
                                 const struct marey_compare_options *options, struct marey_change *out)
 {
-    struct digests of_a = {0}, of_b = {0};
-    marey_status status = make_digests(&of_a, a, n_a, "A");
-    if (status == MAREY_OK)
-        status = make_digests(&of_b, b, n_b, "B");
-    if (status == MAREY_OK)
-        status = marey__change_of_runs(of_a.runs, n_a, of_b.runs, n_b,
-                                       options != NULL ? options->smallest_percent : 0, out);
-    free_digests(&of_a);
-    free_digests(&of_b);
-    return status;
+    struct digests of_a MAREY__FINALLY(digests_fini) = {0}, of_b MAREY__FINALLY(digests_fini) = {0};
+    MAREY_TRY(make_digests(&of_a, a, n_a, "A"));
+    MAREY_TRY(make_digests(&of_b, b, n_b, "B"));
+    return marey__change_of_runs(of_a.runs, n_a, of_b.runs, n_b,
+                                 options != NULL ? options->smallest_percent : 0, out);
 }
 
 /* ---- pairs ---- */
@@ -442,17 +431,20 @@ static marey_status pairs_interval(double *ratios, size_t n, struct marey__chang
     return MAREY_OK;
 }
 
-static marey_status change_of_pairs(const double *a, const double *b, size_t n, double *ratios,
-                                    double smallest, struct marey_change *out)
+marey_status marey_compare_pairs(const double *a, const double *b, size_t n,
+                                 const struct marey_compare_options *options,
+                                 struct marey_change *out)
 {
+    MAREY_TRY(check_times(a, n, "A"));
+    MAREY_TRY(check_times(b, n, "B"));
+    double *const ratios MAREY__FREED = marey__calloc(n, sizeof *ratios);
+    MAREY__TRY_MEMORY(ratios != NULL);
     struct marey_change change = {.reason = "", .n_a = n, .n_b = n};
     struct marey__change_interval interval;
     bool has_interval, is_finite = true;
-    for (size_t i = 0; i < n; i++)
-        ratios[i] = a[i];
+    memcpy(ratios, a, n * sizeof *ratios);
     change.a = marey__median(ratios, n);
-    for (size_t i = 0; i < n; i++)
-        ratios[i] = b[i];
+    memcpy(ratios, b, n * sizeof *ratios);
     change.b = marey__median(ratios, n);
     for (size_t i = 0; i < n; i++) {
         ratios[i] = log(b[i]) - log(a[i]);
@@ -460,29 +452,15 @@ static marey_status change_of_pairs(const double *a, const double *b, size_t n, 
     }
     if (!is_finite) {
         marey__change_set_unknown(&change, "a time is zero");
-        *out = change;
-        return MAREY_OK;
+    } else {
+        MAREY_TRY(pairs_interval(ratios, n, &interval, &has_interval));
+        if (has_interval)
+            change_set(&change, &interval,
+                       options != NULL && options->smallest_percent > 0 ? options->smallest_percent
+                                                                        : 1);
+        else
+            marey__change_set_unknown(&change, "too few pairs; at least 6 are needed");
     }
-    MAREY_TRY(pairs_interval(ratios, n, &interval, &has_interval));
-    if (has_interval)
-        change_set(&change, &interval, smallest);
-    else
-        marey__change_set_unknown(&change, "too few pairs; at least 6 are needed");
     *out = change;
     return MAREY_OK;
-}
-
-marey_status marey_compare_pairs(const double *a, const double *b, size_t n,
-                                 const struct marey_compare_options *options,
-                                 struct marey_change *out)
-{
-    MAREY_TRY(check_times(a, n, "A"));
-    MAREY_TRY(check_times(b, n, "B"));
-    double *ratios = marey__calloc(n, sizeof *ratios);
-    MAREY__TRY_MEMORY(ratios != NULL);
-    const double smallest =
-        options != NULL && options->smallest_percent > 0 ? options->smallest_percent : 1;
-    const marey_status status = change_of_pairs(a, b, n, ratios, smallest, out);
-    marey__free(ratios);
-    return status;
 }

@@ -68,10 +68,12 @@ static bool add_function(struct marey__comparison *c, struct marey__compared_run
 static bool add_tree(struct marey__comparison *c, struct marey__compared_run *run,
                      const struct marey__calls *calls, const char *filter)
 {
-    struct marey__buf text = {0};
-    double *const self_ns = marey__calloc(calls->n_functions + 1, sizeof *self_ns);
-    bool done = self_ns != NULL;
-    for (size_t i = 1; done && i < calls->n_nodes; i++)
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
+    double *const self_ns MAREY__FREED = marey__calloc(calls->n_functions + 1, sizeof *self_ns);
+    bool done = true;
+    if (self_ns == NULL)
+        return false;
+    for (size_t i = 1; i < calls->n_nodes; i++)
         self_ns[calls->nodes[i].function] += (double)calls->nodes[i].self_ns;
     for (size_t i = 1; done && i < calls->n_functions; i++) {
         if (self_ns[i] <= 0)
@@ -83,8 +85,6 @@ static bool add_tree(struct marey__comparison *c, struct marey__compared_run *ru
     }
     run->has_samples |= calls->from_samples;
     run->has_calls |= !calls->from_samples;
-    marey__buf_fini(&text);
-    marey__free(self_ns);
     return done;
 }
 
@@ -115,7 +115,7 @@ static marey_status read_run(struct marey__comparison *c, const struct marey__so
     const struct marey_process *const log = marey_recording_process(source->recording, first);
     const size_t n = marey_recording_n_logs(source->recording);
     marey_recording *part = NULL;
-    bool *const keep = marey__calloc(n + 1, sizeof *keep);
+    bool *const keep MAREY__FREED = marey__calloc(n + 1, sizeof *keep);
     MAREY__TRY_MEMORY(keep != NULL);
     for (size_t i = first; i < n; i++)
         if (strcmp(marey_recording_process(source->recording, i)->run_id, log->run_id) == 0)
@@ -128,7 +128,6 @@ static marey_status read_run(struct marey__comparison *c, const struct marey__so
         status = run != NULL ? read_part(c, run, part, options) : marey__no_memory();
     }
     marey_recording_close(part);
-    marey__free(keep);
     return status;
 }
 
@@ -140,11 +139,10 @@ marey_status marey__runs_add_functions(struct marey__comparison *c,
     const size_t n = marey_recording_n_logs(recording);
     if (!marey__samples_are_there(&recording, 1) && !marey__calls_are_there(&recording, 1))
         return MAREY_OK;
-    bool *const is_done = marey__calloc(n + 1, sizeof *is_done);
-    marey_status status = is_done != NULL ? MAREY_OK : marey__no_memory();
-    for (size_t i = 0; status == MAREY_OK && i < n; i++)
+    bool *const is_done MAREY__FREED = marey__calloc(n + 1, sizeof *is_done);
+    MAREY__TRY_MEMORY(is_done != NULL);
+    for (size_t i = 0; i < n; i++)
         if (!is_done[i])
-            status = read_run(c, source, i, is_done, options);
-    marey__free(is_done);
-    return status;
+            MAREY_TRY(read_run(c, source, i, is_done, options));
+    return MAREY_OK;
 }

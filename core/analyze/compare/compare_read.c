@@ -61,21 +61,18 @@ static bool digest_series(struct marey__process_times *times, const struct marey
                           const struct marey__compare_options *options)
 {
     const size_t n = series->n_iterations;
-    float *values = marey__calloc(n + 1, sizeof *values);
-    uint32_t *scratch = marey__calloc(n + 1, sizeof *scratch);
-    bool ok = values != NULL && scratch != NULL;
-    if (ok) {
-        double sum;
-        times->n_iterations = keep_counted(series, options->skip, series->ns, values, false, &sum);
-        times->n_left_out = n - times->n_iterations;
-        if (times->n_iterations != 0) {
-            marey__digest_make_whole(&times->whole, values, times->n_iterations, scratch);
-            times->whole_ns = sum / (double)times->n_iterations;
-            ok = add_regions(times, series, options, values, scratch);
-        }
-    }
-    MAREY__FREE_ALL(values, scratch);
-    return ok;
+    float *const values MAREY__FREED = marey__calloc(n + 1, sizeof *values);
+    uint32_t *const scratch MAREY__FREED = marey__calloc(n + 1, sizeof *scratch);
+    double sum;
+    if (values == NULL || scratch == NULL)
+        return false;
+    times->n_iterations = keep_counted(series, options->skip, series->ns, values, false, &sum);
+    times->n_left_out = n - times->n_iterations;
+    if (times->n_iterations == 0)
+        return true;
+    marey__digest_make_whole(&times->whole, values, times->n_iterations, scratch);
+    times->whole_ns = sum / (double)times->n_iterations;
+    return add_regions(times, series, options, values, scratch);
 }
 
 /*
@@ -130,7 +127,7 @@ static bool digest_calls(struct marey__process_times *times, const struct marey_
     size_t most = 1;
     for (size_t i = 0; i < names->n; i++)
         most = MAREY__MAX(most, calls[i].n);
-    uint32_t *scratch = marey__calloc(most, sizeof *scratch);
+    uint32_t *const scratch MAREY__FREED = marey__calloc(most, sizeof *scratch);
     bool ok = scratch != NULL;
     for (size_t i = 0; ok && i < names->n; i++) {
         const float sum = (float)calls[i].total_ns;
@@ -140,36 +137,28 @@ static bool digest_calls(struct marey__process_times *times, const struct marey_
                 times, &names->names[i], calls[i].is_sum ? &sum : calls[i].ns,
                 calls[i].is_sum ? 1 : calls[i].n, calls[i].total_ns, scratch);
     }
-    marey__free(scratch);
     return ok;
-}
-
-static marey_status walk_calls(struct marey__process_walk *walk, struct marey__process_times *times,
-                               const char *filter)
-{
-    static const struct marey__walk_tap tap = {.call = take_call};
-    struct calls *calls = marey__calloc(walk->names.n, sizeof *calls);
-    marey_status status = calls != NULL ? MAREY_OK : MAREY_ENOMEM;
-    if (status == MAREY_OK) {
-        walk->tap = &tap;
-        walk->tap_ctx = calls;
-        status = marey__process_walk_run(walk);
-    }
-    if (status == MAREY_OK && !digest_calls(times, &walk->names, calls, filter))
-        status = MAREY_ENOMEM;
-    for (size_t i = 0; calls != NULL && i < walk->names.n; i++)
-        marey__free(calls[i].ns);
-    marey__free(calls);
-    return status == MAREY_ENOMEM ? marey__no_memory() : status;
 }
 
 static marey_status read_calls(struct marey__process_times *times, marey_recording *recording,
                                size_t process, const struct marey__compare_options *options)
 {
+    static const struct marey__walk_tap tap = {.call = take_call};
     struct marey__process_walk walk;
     marey_status status = marey__process_walk_init(&walk, recording, process);
-    if (status == MAREY_OK)
-        status = walk_calls(&walk, times, options->filter);
+    struct calls *const calls =
+        status == MAREY_OK ? marey__calloc(walk.names.n, sizeof *calls) : NULL;
+    if (calls != NULL) {
+        walk.tap = &tap;
+        walk.tap_ctx = calls;
+        status = marey__process_walk_run(&walk);
+    }
+    if (status == MAREY_OK &&
+        (calls == NULL || !digest_calls(times, &walk.names, calls, options->filter)))
+        status = marey__no_memory();
+    for (size_t i = 0; calls != NULL && i < walk.names.n; i++)
+        marey__free(calls[i].ns);
+    marey__free(calls);
     marey__process_walk_fini(&walk);
     return status;
 }

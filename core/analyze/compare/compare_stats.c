@@ -107,17 +107,11 @@ static marey_status take_by_name(struct stats *stats)
 {
     while (marey__json_next_key(stats->json)) {
         struct values *values = values_of(stats, stats->json->text, stats->json->text_len);
-        char *name = marey__strndup(stats->json->text, stats->json->text_len);
-        if (values == NULL || name == NULL) {
-            marey__free(name);
-            return marey__no_memory();
-        }
-        const marey_status status =
-            marey__json_next(stats->json) == MAREY__JSON_ARRAY
-                ? take_list(stats, values, name)
-                : wrong(stats->file, "a region of \"series\" is not a list of times");
-        marey__free(name);
-        MAREY_TRY(status);
+        char *const name MAREY__FREED = marey__strndup(stats->json->text, stats->json->text_len);
+        MAREY__TRY_MEMORY(values != NULL && name != NULL);
+        MAREY_TRY(marey__json_next(stats->json) == MAREY__JSON_ARRAY
+                      ? take_list(stats, values, name)
+                      : wrong(stats->file, "a region of \"series\" is not a list of times"));
     }
     return end(stats->file);
 }
@@ -150,15 +144,12 @@ static marey_status take_row(struct stats *stats, struct marey__buf *name)
 static marey_status take_rows(struct stats *stats)
 {
     enum marey__json_token token;
-    struct marey__buf name = {0};
-    marey_status status = MAREY_OK;
-    while (status == MAREY_OK && marey__json_next_item(stats->json, &token))
-        status =
-            token == MAREY__JSON_OBJECT
-                ? take_row(stats, &name)
-                : wrong(stats->file, "a row of \"series\" is not an object with name and total_ns");
-    marey__buf_fini(&name);
-    MAREY_TRY(status);
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
+    while (marey__json_next_item(stats->json, &token))
+        MAREY_TRY(token == MAREY__JSON_OBJECT
+                      ? take_row(stats, &name)
+                      : wrong(stats->file,
+                              "a row of \"series\" is not an object with name and total_ns"));
     return end(stats->file);
 }
 
@@ -168,7 +159,7 @@ static bool digest_values(struct stats *stats, struct marey__process_times *time
                           const struct marey__name *name, struct values *values, size_t n_iterations)
 {
     const size_t skip = MAREY__MIN(stats->file->options->skip, values->n);
-    uint32_t *scratch = marey__calloc(values->n + 1, sizeof *scratch);
+    uint32_t *const scratch MAREY__FREED = marey__calloc(values->n + 1, sizeof *scratch);
     size_t n = 0;
     double sum = 0;
     if (scratch == NULL)
@@ -179,40 +170,37 @@ static bool digest_values(struct stats *stats, struct marey__process_times *time
         n += values->ns[i] > 0 || name == NULL;
     }
     const double mean = n_iterations != 0 ? sum / (double)n_iterations : sum;
-    bool ok = true;
-    if (n != 0 && name == NULL) {
+    if (n != 0 && name != NULL)
+        return marey__process_times_add(times, name, values->ns, n, mean, scratch);
+    if (n != 0) {
         marey__digest_make_whole(&times->whole, values->ns, n, scratch);
         times->whole_ns = mean;
-    } else if (n != 0) {
-        ok = marey__process_times_add(times, name, values->ns, n, mean, scratch);
     }
-    marey__free(scratch);
-    return ok;
+    return true;
 }
 
 static marey_status finish_run(struct stats *stats)
 {
     struct marey__comparison *const c = stats->file->c;
     const struct marey__source *const source = stats->file->source;
-    struct marey__process_times times = {0};
+    struct marey__process_times times MAREY__FINALLY(marey__process_times_fini) = {0};
     const size_t skip = MAREY__MIN(stats->file->options->skip, stats->whole.n);
     times.n_iterations = stats->whole.n - skip;
     times.n_left_out = skip;
-    bool ok = digest_values(stats, &times, NULL, &stats->whole, times.n_iterations);
-    for (size_t i = 0; ok && i < stats->n_regions; i++) {
+    MAREY__TRY_MEMORY(digest_values(stats, &times, NULL, &stats->whole, times.n_iterations));
+    for (size_t i = 0; i < stats->n_regions; i++) {
         const struct marey__name name = c->names[MAREY__COMPARED_REGIONS].names[i];
         if (marey__name_matches(stats->file->options->filter, name.text, name.len))
-            ok = digest_values(stats, &times, &name, &stats->regions[i], times.n_iterations);
+            MAREY__TRY_MEMORY(
+                digest_values(stats, &times, &name, &stats->regions[i], times.n_iterations));
     }
-    struct marey__compared_run *run = ok ? marey__runs_add(&c->sides[source->side]) : NULL;
-    if (run != NULL) {
-        run->path = source->path;
-        run->start = stats->start;
-        run->n_processes = 1;
-        ok = marey__run_take(run, &c->names[MAREY__COMPARED_REGIONS], &times);
-    }
-    marey__process_times_fini(&times);
-    return ok && run != NULL ? MAREY_OK : marey__no_memory();
+    struct marey__compared_run *const run = marey__runs_add(&c->sides[source->side]);
+    MAREY__TRY_MEMORY(run != NULL);
+    run->path = source->path;
+    run->start = stats->start;
+    run->n_processes = 1;
+    MAREY__TRY_MEMORY(marey__run_take(run, &c->names[MAREY__COMPARED_REGIONS], &times));
+    return MAREY_OK;
 }
 
 static void free_run(struct stats *stats)
@@ -307,7 +295,7 @@ bool marey__is_stats(const char *path)
 marey_status marey__stats_read(struct marey__comparison *c, const struct marey__source *source,
                                const struct marey__compare_options *options)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__byte_source *opened = NULL;
     const char *bytes;
     size_t len = 1;
@@ -318,10 +306,7 @@ marey_status marey__stats_read(struct marey__comparison *c, const struct marey__
             marey__buf_put(&text, bytes, len);
     }
     marey__bytes_close(opened);
-    if (status == MAREY_OK && text.failed)
-        status = marey__no_memory();
-    if (status == MAREY_OK)
-        status = marey__stats_parse(c, source, text.data, text.len, options);
-    marey__buf_fini(&text);
-    return status;
+    MAREY_TRY(status);
+    MAREY__TRY_MEMORY(!text.failed);
+    return marey__stats_parse(c, source, text.data, text.len, options);
 }

@@ -119,9 +119,7 @@ static void put_change(marey_table *table, const char *name, size_t len,
     put_number(table, change->high_percent);
     marey__put_string(table, marey_verdict_name(change->verdict));
     put_number(table, effect);
-    marey__put_string(table, change->reason);
-    marey_table_u64(table, change->n_a);
-    marey_table_u64(table, change->n_b);
+    MAREY__PUT_ROW(table, STRING(change->reason), U64(change->n_a), U64(change->n_b));
 }
 
 /* One region in the making: what it does to the whole decides its place. */
@@ -152,9 +150,8 @@ static marey_status change_of(struct making *m, struct marey_change *out)
 static void put_only(struct making *m, const struct marey__name *name)
 {
     marey_table *only = m->c->tables[MAREY__COMPARED_ONLY];
-    marey_table_text(only, name->text, name->len);
-    marey__put_string(only, m->a.n != 0 ? "A" : "B");
-    marey_table_f64(only, m->a.n != 0 ? m->a.weight_ns : m->b.weight_ns);
+    MAREY__PUT_ROW(only, STRING_N(name->text, name->len), STRING(m->a.n != 0 ? "A" : "B"),
+                   F64(m->a.n != 0 ? m->a.weight_ns : m->b.weight_ns));
 }
 
 /* A function that only one side has is reported when it takes 1 % of the program. */
@@ -254,9 +251,8 @@ static void put_regions(marey_table *table, const char *side, size_t run,
     for (size_t r = 0; r < of->n; r++) {
         if (of->list[r].n_processes == 0)
             continue;
-        marey_table_text(table, names->names[r].text, names->names[r].len);
-        marey__put_string(table, side);
-        marey_table_u64(table, run);
+        MAREY__PUT_ROW(table, STRING_N(names->names[r].text, names->names[r].len), STRING(side),
+                       U64(run));
         for (size_t q = 0; q < MAREY__QUANTILES; q++)
             marey_table_f64(table, (double)of->list[r].digest.quantiles[q]);
     }
@@ -280,12 +276,9 @@ static void put_runs(marey_table *table, const struct marey__comparison *c)
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < c->sides[s].n; i++) {
             const struct marey__compared_run *run = &c->sides[s].runs[i];
-            marey__put_string(table, s == MAREY__A ? "A" : "B");
-            marey__put_string(table, run->path);
-            marey__put_string(table, run->id);
-            marey_table_u64(table, run->n_processes);
-            marey_table_u64(table, run->n_iterations);
-            marey_table_u64(table, run->n_left_out);
+            MAREY__PUT_ROW(table, STRING(s == MAREY__A ? "A" : "B"), STRING(run->path),
+                           STRING(run->id), U64(run->n_processes), U64(run->n_iterations),
+                           U64(run->n_left_out));
         }
 }
 

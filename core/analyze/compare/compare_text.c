@@ -160,9 +160,8 @@ static void add_row(marey_table *drawn, struct marey__buf *text, const marey_tab
                             change = marey__cell_of(from, row, "change_percent"),
                             verdict = marey__cell_of(from, row, "verdict"),
                             effect = marey__cell_of(from, row, "effect_percent");
-    marey_table_text(drawn, name.as.text, name.len);
-    marey__put_real(drawn, a.as.f64, !a.is_null);
-    marey__put_real(drawn, b.as.f64, !b.is_null);
+    MAREY__PUT_ROW(drawn, STRING_N(name.as.text, name.len), KNOWN(!a.is_null, FINITE(a.as.f64)),
+                   KNOWN(!b.is_null, FINITE(b.as.f64)));
     add_percent(drawn, text, &change);
     add_interval(drawn, text, from, row);
     marey_table_text(drawn, verdict.as.text, verdict.len);
@@ -175,7 +174,6 @@ struct drawing {
     const struct marey_column *columns;
     enum marey__comparison_table first, table;
     size_t n_columns; /* without the last where nothing is known of it */
-    marey_table *drawn;
 };
 
 static size_t n_shown(const struct marey__answer *answer, enum marey__comparison_table table)
@@ -184,46 +182,41 @@ static size_t n_shown(const struct marey__answer *answer, enum marey__comparison
     return answer->options->limit != 0 && answer->options->limit < n ? answer->options->limit : n;
 }
 
-static marey_status fill_drawing(struct marey__answer *answer, struct drawing *drawing)
+typedef marey_status drawer(struct marey__answer *answer, const marey_table *drawn);
+
+static marey_status draw_table(struct marey__answer *answer, const struct drawing *drawing,
+                               drawer *draw)
 {
     const marey_table *const first = table_of(answer, drawing->first), *const table = table_of(
                                                                            answer, drawing->table);
-    struct marey__buf text = {0};
-    MAREY_TRY(marey_table_create("compared", drawing->columns, drawing->n_columns, &drawing->drawn));
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
+    marey_table *drawn MAREY__FINALLY(marey__table_end) = NULL;
+    MAREY_TRY(marey_table_create("compared", drawing->columns, drawing->n_columns, &drawn));
     if (drawing->first != drawing->table && marey_table_n_rows(first) != 0)
-        add_row(drawing->drawn, &text, first, 0);
+        add_row(drawn, &text, first, 0);
     for (size_t row = 0; row < n_shown(answer, drawing->table); row++)
-        add_row(drawing->drawn, &text, table, row);
-    const bool failed = text.failed;
-    marey__buf_fini(&text);
-    return failed ? marey__no_memory() : marey_table_status(drawing->drawn);
+        add_row(drawn, &text, table, row);
+    MAREY__TRY_MEMORY(!text.failed);
+    MAREY_TRY(marey_table_status(drawn));
+    if (marey_table_n_rows(drawn) == 0)
+        return MAREY_OK;
+    MAREY_TRY(draw(answer, drawn));
+    return marey__lines_end(&answer->lines);
 }
-
-typedef marey_status drawer(struct marey__answer *answer, const marey_table *drawn);
 
 /* Each table that has rows, with an empty line after it. */
 static marey_status draw_tables(struct marey__answer *answer, drawer *draw)
 {
     const bool has_iteration = marey_table_n_rows(table_of(answer, MAREY__COMPARED_ITERATION)) != 0,
                has_wall = marey_table_n_rows(table_of(answer, MAREY__COMPARED_PROGRAM)) != 0;
-    struct drawing drawings[] = {
-        {regions_drawn, MAREY__COMPARED_ITERATION, MAREY__COMPARED_REGIONS,
-         N_DRAWN - !has_iteration, NULL},
-        {program_drawn, MAREY__COMPARED_PROGRAM, MAREY__COMPARED_PROGRAM, N_DRAWN - 1, NULL},
-        {functions_drawn, MAREY__COMPARED_FUNCTIONS, MAREY__COMPARED_FUNCTIONS, N_DRAWN - !has_wall,
-         NULL},
+    const struct drawing drawings[] = {
+        {regions_drawn, MAREY__COMPARED_ITERATION, MAREY__COMPARED_REGIONS, N_DRAWN - !has_iteration},
+        {program_drawn, MAREY__COMPARED_PROGRAM, MAREY__COMPARED_PROGRAM, N_DRAWN - 1},
+        {functions_drawn, MAREY__COMPARED_FUNCTIONS, MAREY__COMPARED_FUNCTIONS, N_DRAWN - !has_wall},
     };
-    marey_status status = MAREY_OK;
-    for (size_t i = 0; i < MAREY__COUNT_OF(drawings) && status == MAREY_OK; i++) {
-        status = fill_drawing(answer, &drawings[i]);
-        if (status == MAREY_OK && marey_table_n_rows(drawings[i].drawn) != 0) {
-            status = draw(answer, drawings[i].drawn);
-            if (status == MAREY_OK)
-                status = marey__lines_end(&answer->lines);
-        }
-        marey_table_destroy(drawings[i].drawn);
-    }
-    return status;
+    for (size_t i = 0; i < MAREY__COUNT_OF(drawings); i++)
+        MAREY_TRY(draw_table(answer, &drawings[i], draw));
+    return MAREY_OK;
 }
 
 /* ---- notes below the tables ---- */

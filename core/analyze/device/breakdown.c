@@ -242,7 +242,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     const char *const by = marey__setting(request, "by"), *const window =
                                                               marey__setting(request, "window");
     struct marey__breakdown_facts *const facts = marey__calloc(1, sizeof *facts);
-    struct marey__breakdown breakdown = {.facts = facts};
+    struct marey__breakdown breakdown MAREY__FINALLY(breakdown_fini) = {.facts = facts};
     MAREY__TRY_MEMORY(facts != NULL);
     report->data = facts;
     for (size_t i = 1; by != NULL && i < MAREY__COUNT_OF(marey__by_names); i++)
@@ -255,7 +255,6 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     marey__recordings_keep_events(request->recordings, request->n); /* idle times visit them again */
     const marey_status status = run(&breakdown, report, request);
     marey__recordings_drop_events(request->recordings, request->n);
-    breakdown_fini(&breakdown);
     return status;
 }
 
@@ -312,17 +311,14 @@ static const struct marey__page_table page_tables[] = {
     {NULL, NULL},
 };
 
-extern const struct marey__analysis marey__analysis_breakdown;
 const struct marey__analysis marey__analysis_breakdown = {
     .about = {.name = "breakdown",
               .help = "computation, communication, copies and idle time of devices, and why\n"
                       "they are idle",
               .needs = "'marey run --gpu' and 'marey run --mpi' record it, and a trace of "
                        "torch.profiler has it",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__breakdown_tables,
-              .n_tables = MAREY__N_BREAKDOWN_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__breakdown_tables),
               .csv = "devices",
               .command = "breakdown"},
     .make = make,

@@ -241,13 +241,13 @@ static bool add_lanes(struct parts *p, uint32_t *lanes, uint32_t *part_of_lane)
 static bool break_down_streams(struct marey__device_rows *rows, struct parts *p,
                                enum marey__window window, uint32_t *part_of_lane)
 {
-    uint32_t *const lanes = marey__calloc(p->device->n_work + 1, sizeof *lanes);
-    const bool done = lanes != NULL && add_lanes(p, lanes, part_of_lane);
-    marey__free(lanes);
-    for (size_t i = 0; done && i < p->device->n_work; i++)
+    uint32_t *const lanes MAREY__FREED = marey__calloc(p->device->n_work + 1, sizeof *lanes);
+    if (lanes == NULL || !add_lanes(p, lanes, part_of_lane))
+        return false;
+    for (size_t i = 0; i < p->device->n_work; i++)
         if (p->device->work[i].lane < p->set->process->n_lanes)
             add_work(&p->parts[part_of_lane[p->device->work[i].lane]], &p->device->work[i]);
-    return done && put_rows(rows, p, window, false);
+    return put_rows(rows, p, window, false);
 }
 
 /* ---- process groups ---- */
@@ -275,32 +275,24 @@ static size_t group_part(struct parts *p, struct marey__names *names, const stru
     return number;
 }
 
-static bool find_groups(struct parts *p, struct marey__names *names)
-{
-    for (size_t i = 0; i < p->device->n_work; i++)
-        if ((p->device->work[i].class & MAREY__COMMUNICATES) != 0 &&
-            group_part(p, names, &p->device->work[i]) == SIZE_MAX)
-            return false;
-    return true;
-}
-
 static bool break_down_groups(struct marey__device_rows *rows, struct parts *p,
                               enum marey__window window)
 {
-    struct marey__names names = {0};
-    bool done = find_groups(p, &names);
-    for (size_t i = 0; done && i < p->device->n_work; i++) {
-        const struct marey__work *work = &p->device->work[i];
-        const bool is_shared = (work->class & MAREY__COMMUNICATES) == 0;
-        const size_t group = is_shared ? 0 : group_part(p, &names, work);
-        done = group != SIZE_MAX;
-        for (size_t part = is_shared ? 0 : group;
-             part < (is_shared ? p->n : group + 1) && part < p->n; part++)
-            add_work(&p->parts[part], work);
+    struct marey__names names MAREY__FINALLY(marey__names_fini) = {0};
+    const struct marey__work *const work = p->device->work;
+    for (size_t i = 0; i < p->device->n_work; i++)
+        if ((work[i].class & MAREY__COMMUNICATES) != 0 && group_part(p, &names, &work[i]) == SIZE_MAX)
+            return false;
+    for (size_t i = 0; i < p->device->n_work; i++) {
+        const bool is_shared = (work[i].class & MAREY__COMMUNICATES) == 0;
+        const size_t first = is_shared ? 0 : group_part(p, &names, &work[i]),
+                     end = is_shared ? p->n : first + 1;
+        if (first == SIZE_MAX)
+            return false;
+        for (size_t part = first; part < end && part < p->n; part++)
+            add_work(&p->parts[part], &work[i]);
     }
-    done = done && put_rows(rows, p, window, false);
-    marey__names_fini(&names);
-    return done;
+    return put_rows(rows, p, window, false);
 }
 
 /* ---- ranges ---- */
@@ -496,13 +488,10 @@ bool marey__by_rows_make(struct marey__device_rows *rows, const struct marey__wo
                          const struct marey__device_windows *windows, enum marey__by by,
                          enum marey__window window)
 {
-    uint32_t *const part_of_lane =
-        by == MAREY__BY_STREAM
-            ? marey__calloc((size_t)set->process->n_lanes + 1, sizeof *part_of_lane)
-            : NULL;
-    struct range_names ranges = {0};
-    bool done = (by != MAREY__BY_STREAM || part_of_lane != NULL) &&
-                (by != MAREY__BY_RANGE || range_names_init(&ranges, set));
+    uint32_t *const part_of_lane MAREY__FREED =
+        marey__calloc((size_t)set->process->n_lanes + 1, sizeof *part_of_lane);
+    struct range_names ranges MAREY__FINALLY(range_names_fini) = {0};
+    bool done = part_of_lane != NULL && (by != MAREY__BY_RANGE || range_names_init(&ranges, set));
     for (size_t d = 0; done && d < set->n_devices; d++) {
         const bool is_span = window == MAREY__WINDOW_SPAN;
         struct parts p = {.set = set,
@@ -520,7 +509,5 @@ bool marey__by_rows_make(struct marey__device_rows *rows, const struct marey__wo
             done = break_down_groups(rows, &p, window);
         marey__free(p.parts);
     }
-    marey__free(part_of_lane);
-    range_names_fini(&ranges);
     return done;
 }

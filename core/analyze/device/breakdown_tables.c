@@ -34,28 +34,26 @@ static const struct marey_column rule_columns[] = {
     NS("ns", "time"),
 };
 
-#define TABLE(name, columns, help)                                                                 \
-    {                                                                                              \
-        name, columns, MAREY__COUNT_OF(columns), NULL, help                                        \
-    }
 const struct marey_table_definition marey__breakdown_tables[MAREY__N_BREAKDOWN_TABLES] = {
-    [MAREY__BREAKDOWN_SUMMARY] = TABLE("summary", summary_columns, "all devices"),
-    [MAREY__BREAKDOWN_DEVICES] = TABLE("devices", device_columns, "a row for each device and window"),
+    [MAREY__BREAKDOWN_SUMMARY] = TABLE_OF("summary", summary_columns, "all devices"),
+    [MAREY__BREAKDOWN_DEVICES] =
+        TABLE_OF("devices", device_columns, "a row for each device and window"),
     [MAREY__BREAKDOWN_BY] =
         {"by", NULL, 0, NULL,
          "a row for each step, range, stream or process group: its name, then as "
          "devices"},
-    [MAREY__BREAKDOWN_IDLE] = TABLE("idle", marey__idle_columns, "why devices were idle"),
-    [MAREY__BREAKDOWN_IDLE_OPERATORS] = TABLE("idle_by_operator", marey__idle_operator_columns,
-                                              "the same by the operator that was open"),
+    [MAREY__BREAKDOWN_IDLE] = TABLE_OF("idle", marey__idle_columns, "why devices were idle"),
+    [MAREY__BREAKDOWN_IDLE_OPERATORS] = TABLE_OF("idle_by_operator", marey__idle_operator_columns,
+                                                 "the same by the operator that was open"),
     [MAREY__BREAKDOWN_IDLE_STEPS] =
-        TABLE("idle_by_step", marey__idle_step_columns, "the same by step"),
-    [MAREY__BREAKDOWN_COLLECTIVES] = TABLE("collectives", marey__collective_columns,
-                                           "wait, transfer and bandwidth of collectives"),
+        TABLE_OF("idle_by_step", marey__idle_step_columns, "the same by step"),
+    [MAREY__BREAKDOWN_COLLECTIVES] = TABLE_OF("collectives", marey__collective_columns,
+                                              "wait, transfer and bandwidth of collectives"),
     [MAREY__BREAKDOWN_COLLECTIVE_RANKS] =
-        TABLE("collective_ranks", marey__collective_rank_columns, "the same by rank"),
-    [MAREY__BREAKDOWN_RULES] = TABLE("rules", rule_columns, "what each rule matched"),
-    [MAREY__BREAKDOWN_WARNINGS] = TABLE("warnings", marey__warning_columns, "notes on the figures"),
+        TABLE_OF("collective_ranks", marey__collective_rank_columns, "the same by rank"),
+    [MAREY__BREAKDOWN_RULES] = TABLE_OF("rules", rule_columns, "what each rule matched"),
+    [MAREY__BREAKDOWN_WARNINGS] =
+        TABLE_OF("warnings", marey__warning_columns, "notes on the figures"),
 };
 
 /* ---- rows ---- */

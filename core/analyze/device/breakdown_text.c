@@ -194,7 +194,7 @@ static marey_status draw_devices(struct marey__answer *answer, const marey_table
 {
     struct marey_column columns[N_DRAWN];
     const char *hide[N_DRAWN + 1];
-    marey_table *drawn = NULL;
+    marey_table *drawn MAREY__FINALLY(marey__table_end) = NULL;
     const bool has_all = label != NULL || marey_table_n_rows(from) <= MAX_BOTH_WINDOWS;
     size_t n_more = 0;
     memcpy(columns, drawn_columns, sizeof columns);
@@ -208,15 +208,12 @@ static marey_status draw_devices(struct marey__answer *answer, const marey_table
         else
             n_more++;
     }
-    marey_status status = marey_table_status(drawn);
+    MAREY_TRY(marey_table_status(drawn));
     const struct marey__text_view view = {.table = drawn,
                                           .options = answer->options->text,
                                           .n_rows = marey_table_n_rows(drawn),
                                           .hide = hide};
-    if (status == MAREY_OK)
-        status = marey__text_draw(&view, answer->lines.out);
-    marey_table_destroy(drawn);
-    MAREY_TRY(status);
+    MAREY_TRY(marey__text_draw(&view, answer->lines.out));
     MAREY_TRY(put_more(answer, n_more));
     return marey__lines_end(&answer->lines);
 }
@@ -317,34 +314,29 @@ static void fill_idle(marey_table *table, const struct reasons *reasons)
         marey_table_text(table, text.data != NULL ? text.data : "", text.len);
         marey__buf_fini(&text);
     }
-    marey__sort_by(table, "ns", 1);
+    MAREY__SORT_BY(table, "-ns");
 }
 
-static marey_status draw_reasons(struct marey__answer *answer, struct reasons *reasons)
+static void reasons_fini(struct reasons *reasons)
 {
-    marey_table *table = NULL;
-    add_reasons(reasons, table_of(answer, MAREY__BREAKDOWN_IDLE));
-    if (reasons->all_ns == 0)
-        return MAREY_OK;
-    MAREY__TRY_MEMORY(add_operators(reasons, table_of(answer, MAREY__BREAKDOWN_IDLE_OPERATORS)));
-    MAREY_TRY(marey_table_create("idle", idle_columns, MAREY__COUNT_OF(idle_columns), &table));
-    fill_idle(table, reasons);
-    const struct marey__text_view view = {
-        .table = table, .options = answer->options->text, .n_rows = marey_table_n_rows(table)};
-    marey_status status = marey_table_status(table);
-    if (status == MAREY_OK)
-        status = draw(answer, &view);
-    marey_table_destroy(table);
-    return status;
+    marey__names_fini(&reasons->names);
+    marey__free(reasons->by_name);
 }
 
 static marey_status draw_idle(struct marey__answer *answer)
 {
-    struct reasons reasons = {0};
-    const marey_status status = draw_reasons(answer, &reasons);
-    marey__names_fini(&reasons.names);
-    marey__free(reasons.by_name);
-    return status;
+    struct reasons reasons MAREY__FINALLY(reasons_fini) = {0};
+    marey_table *table MAREY__FINALLY(marey__table_end) = NULL;
+    add_reasons(&reasons, table_of(answer, MAREY__BREAKDOWN_IDLE));
+    if (reasons.all_ns == 0)
+        return MAREY_OK;
+    MAREY__TRY_MEMORY(add_operators(&reasons, table_of(answer, MAREY__BREAKDOWN_IDLE_OPERATORS)));
+    MAREY_TRY(marey_table_create("idle", idle_columns, MAREY__COUNT_OF(idle_columns), &table));
+    fill_idle(table, &reasons);
+    const struct marey__text_view view = {
+        .table = table, .options = answer->options->text, .n_rows = marey_table_n_rows(table)};
+    MAREY_TRY(marey_table_status(table));
+    return draw(answer, &view);
 }
 
 /* ---- collectives ---- */

@@ -40,7 +40,8 @@ static void drop_joined(struct marey__work_set *set)
 
 static bool join(struct marey__work_set *set)
 {
-    struct marey__collective_call **calls = marey__calloc(set->n_collectives + 1, sizeof *calls);
+    struct marey__collective_call **const calls MAREY__FREED =
+        marey__calloc(set->n_collectives + 1, sizeof *calls);
     size_t n = 0;
     if (calls == NULL)
         return false;
@@ -57,7 +58,6 @@ static bool join(struct marey__work_set *set)
             start = calls[i];
         }
     }
-    marey__free(calls);
     drop_joined(set);
     return true;
 }
@@ -90,7 +90,7 @@ static enum marey_collective guess(const struct marey_site_info *site)
  */
 static bool drop_superseded(struct marey__work_set *set)
 {
-    uint8_t *is_launched = marey__calloc(set->n_collectives + 1, 1);
+    uint8_t *const is_launched MAREY__FREED = marey__calloc(set->n_collectives + 1, 1);
     if (is_launched == NULL)
         return false;
     for (size_t i = 0; i < set->n_launches; i++)
@@ -104,7 +104,6 @@ static bool drop_superseded(struct marey__work_set *set)
             set->collectives[n++] = *call;
     }
     set->n_collectives = n;
-    marey__free(is_launched);
     return true;
 }
 

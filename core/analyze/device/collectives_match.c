@@ -127,23 +127,22 @@ static int by_host(const void *a, const void *b, void *ctx)
 static bool find_nodes(struct aligning *a)
 {
     struct marey__collectives *all = a->all;
-    uint32_t *order = marey__calloc(all->n_members, sizeof *order);
+    uint32_t *const order MAREY__FREED = marey__calloc(all->n_members, sizeof *order);
     a->nodes = marey__calloc(all->n_members, sizeof *a->nodes);
     a->node_of = marey__calloc(all->n_members, sizeof *a->node_of);
-    const bool has_memory = order != NULL && a->nodes != NULL && a->node_of != NULL;
-    for (uint32_t i = 0; has_memory && i < all->n_members; i++)
+    if (order == NULL || a->nodes == NULL || a->node_of == NULL)
+        return false;
+    for (uint32_t i = 0; i < all->n_members; i++)
         order[i] = i;
-    if (has_memory)
-        qsort_r(order, all->n_members, sizeof *order, by_host, all->members);
-    for (size_t i = 0; has_memory && i < all->n_members; i++) {
+    qsort_r(order, all->n_members, sizeof *order, by_host, all->members);
+    for (size_t i = 0; i < all->n_members; i++) {
         const char *host = all->members[order[i]].process->host;
         if (i == 0 || strcmp(host, a->nodes[a->n_nodes - 1].host) != 0)
             a->nodes[a->n_nodes++] =
                 (struct node){.host = host, .at_least = INT64_MIN, .at_most = INT64_MAX};
         a->node_of[order[i]] = (uint32_t)(a->n_nodes - 1);
     }
-    marey__free(order);
-    return has_memory;
+    return true;
 }
 
 static void take_bounds(struct aligning *a, const struct marey__rank_call *call)

@@ -70,7 +70,7 @@ void marey__collectives_put(marey_table *table, const struct marey__collectives 
             slowest_of(all, kind, who), RATIO(kind->n_slowest, kind->n_matched), U64(kind->n_ranks),
             U64(kind->n_short + kind->n_lone));
     }
-    marey__sort_by(table, "transfer_ns", 1);
+    MAREY__SORT_BY(table, "-transfer_ns");
 }
 
 void marey__collectives_put_ranks(marey_table *table, const struct marey__collectives *all)

@@ -272,31 +272,28 @@ static void sum_spans(struct marey__gpu_process *p, const struct window *windows
 static bool find_spans(struct marey__gpu_process *p, const uint64_t *ends)
 {
     const struct marey__work_set *set = &p->set;
-    struct window *windows = marey__alloc((set->n_ranges + 1) * sizeof *windows);
+    struct window *const windows MAREY__FREED = marey__alloc((set->n_ranges + 1) * sizeof *windows);
     size_t n = 0;
     if (windows == NULL)
         return false;
     for (size_t i = 0; i < set->n_ranges; i++)
         if (ends[i] != 0)
             windows[n++] = (struct window){set->ranges[i].begin_ns, ends[i], p->range_names[i]};
-    const bool done = marey__sort_runs(windows, n, sizeof *windows, window_is_before);
-    if (done)
-        sum_spans(p, windows, n);
-    marey__free(windows);
-    return done;
+    if (!marey__sort_runs(windows, n, sizeof *windows, window_is_before))
+        return false;
+    sum_spans(p, windows, n);
+    return true;
 }
 
 bool marey__gpu_sum_launches(struct marey__gpu_process *p)
 {
     const struct marey__work_set *set = &p->set;
-    uint64_t *ends = marey__calloc(set->n_ranges + 1, sizeof *ends);
+    uint64_t *const ends MAREY__FREED = marey__calloc(set->n_ranges + 1, sizeof *ends);
     bool done = ends != NULL && name_ranges(p);
     for (size_t i = 0; done && i < set->n_launches; i++)
         if (p->launched[i].n_work != 0)
             done = count_around(p, i, call_ns_of(&set->launches[i]), delay_of(p, i), ends);
     for (size_t d = 0; done && d < set->n_devices; d++)
         done = count_on_device(p, d);
-    done = done && find_spans(p, ends);
-    marey__free(ends);
-    return done;
+    return done && find_spans(p, ends);
 }

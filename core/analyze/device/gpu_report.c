@@ -10,28 +10,27 @@
 static bool find_busy(struct marey__gpu_process *p)
 {
     const struct marey__work_set *set = &p->set;
-    struct marey__device_windows windows = {0};
-    struct marey__device_rows devices = {0}, steps = {0};
-    const bool done =
-        marey__device_windows_make(&windows, set) &&
-        marey__device_rows_make(&devices, set, &windows) &&
-        marey__by_rows_make(&p->stream_rows, set, &windows, MAREY__BY_STREAM, MAREY__WINDOW_SPAN) &&
-        marey__by_rows_make(&steps, set, &windows, MAREY__BY_STEP, MAREY__WINDOW_STEPS);
+    struct marey__device_windows windows MAREY__FINALLY(marey__device_windows_fini) = {0};
+    struct marey__device_rows devices MAREY__FINALLY(marey__device_rows_fini) = {0};
+    struct marey__device_rows steps MAREY__FINALLY(marey__device_rows_fini) = {0};
+    if (!marey__device_windows_make(&windows, set) ||
+        !marey__device_rows_make(&devices, set, &windows) ||
+        !marey__by_rows_make(&p->stream_rows, set, &windows, MAREY__BY_STREAM, MAREY__WINDOW_SPAN) ||
+        !marey__by_rows_make(&steps, set, &windows, MAREY__BY_STEP, MAREY__WINDOW_STEPS))
+        return false;
     const size_t n_windows = set->n_steps != 0 ? 2 : 1; /* the span comes first */
-    for (size_t d = 0; done && d < set->n_devices; d++) {
+    for (size_t d = 0; d < set->n_devices; d++) {
         const struct marey__device_row *row = &devices.rows[d * n_windows];
         p->devices[d].span_ns = row->span_ns;
         p->devices[d].busy_ns = row->span_ns - row->atoms.ns[0];
     }
-    for (size_t i = 0; done && i < p->stream_rows.n; i++)
+    for (size_t i = 0; i < p->stream_rows.n; i++)
         p->streams[p->stream_rows.rows[i].lane].row = &p->stream_rows.rows[i];
-    for (size_t i = 0; done && i < steps.n; i++) {
+    for (size_t i = 0; i < steps.n; i++) {
         p->iterations[i].span_ns = steps.rows[i].span_ns;
         p->iterations[i].busy_ns = steps.rows[i].span_ns - steps.rows[i].atoms.ns[0];
     }
-    marey__device_windows_fini(&windows);
-    MAREY__FREE_ALL(devices.rows, steps.rows);
-    return done;
+    return true;
 }
 
 static marey_status read_nth(void *ctx, size_t i)
@@ -101,9 +100,12 @@ static bool add_range(struct marey__launching *into, const struct marey__launchi
     return marey__sketch_merge(&into->delays, &from->delays);
 }
 
-static bool merge_with(struct marey__gpu_report *report, struct marey__gpu_process *p,
-                       const uint32_t *names, const uint32_t *shapes)
+static bool merge(struct marey__gpu_report *report, struct marey__gpu_process *p)
 {
+    uint32_t *const names MAREY__FREED = map_names(&report->names, &p->names);
+    uint32_t *const shapes MAREY__FREED = map_names(&report->shapes, &p->set.shapes);
+    if (names == NULL || shapes == NULL)
+        return false;
     for (size_t i = 0; i < p->sums.n; i++) {
         struct marey__gpu_sum *sum = &p->sums.sums[i];
         const uint32_t shape = sum->shape != MAREY__NO_INDEX ? shapes[sum->shape] : MAREY__NO_INDEX;
@@ -121,15 +123,6 @@ static bool merge_with(struct marey__gpu_report *report, struct marey__gpu_proce
     return true;
 }
 
-static bool merge(struct marey__gpu_report *report, struct marey__gpu_process *p)
-{
-    uint32_t *names = map_names(&report->names, &p->names);
-    uint32_t *shapes = map_names(&report->shapes, &p->set.shapes);
-    const bool done = names != NULL && shapes != NULL && merge_with(report, p, names, shapes);
-    MAREY__FREE_ALL(names, shapes);
-    return done;
-}
-
 /* ---- the report ---- */
 
 /* Processes without streams need not be read. */
@@ -143,17 +136,6 @@ static marey_status list_processes(struct marey__gpu_report *report,
                 MAREY__TRY_MEMORY(MAREY__PUSH(
                     report->processes, report->n_processes, cap,
                     (struct marey__gpu_process){.recording = request->recordings[r], .process = p}));
-    return MAREY_OK;
-}
-
-static marey_status run(struct marey__gpu_report *report, const struct marey__request *request)
-{
-    MAREY_TRY(marey__rules_load(&report->rules, NULL));
-    MAREY_TRY(list_processes(report, request));
-    MAREY_TRY(marey__run_for_each(request, report->n_processes, read_nth, report));
-    for (size_t i = 0; i < report->n_processes; i++)
-        MAREY__TRY_MEMORY(merge(report, &report->processes[i]));
-    MAREY__TRY_MEMORY(marey__gpu_fill_tables(report));
     return MAREY_OK;
 }
 
@@ -193,16 +175,20 @@ static struct marey__gpu_program *program_of(const struct marey__request *reques
 static marey_status make(marey_report *report, const struct marey__request *request)
 {
     const uint32_t n_gaps = marey__setting_count(request, "gaps");
-    struct marey__gpu_report making = {
+    struct marey__gpu_report making MAREY__FINALLY(report_fini) = {
         .tables = report->tables,
         .filter = marey__setting(request, "filter"),
         .max_gaps = n_gaps != 0 ? MAREY__MIN(n_gaps, (uint32_t)MAREY__MAX_GAPS) : MAREY__N_GAPS,
     };
     report->data = program_of(request);
     MAREY__TRY_MEMORY(report->data != NULL);
-    const marey_status status = run(&making, request);
-    report_fini(&making);
-    return status;
+    MAREY_TRY(marey__rules_load(&making.rules, NULL));
+    MAREY_TRY(list_processes(&making, request));
+    MAREY_TRY(marey__run_for_each(request, making.n_processes, read_nth, &making));
+    for (size_t i = 0; i < making.n_processes; i++)
+        MAREY__TRY_MEMORY(merge(&making, &making.processes[i]));
+    MAREY__TRY_MEMORY(marey__gpu_fill_tables(&making));
+    return MAREY_OK;
 }
 
 /* ---- the entry ---- */
@@ -234,7 +220,6 @@ static const struct marey__page_table page_tables[] = {
     {"gaps", NULL},         {NULL, NULL},
 };
 
-extern const struct marey__analysis marey__analysis_gpu;
 const struct marey__analysis marey__analysis_gpu = {
     .about =
         {.name = "gpu",
@@ -244,10 +229,8 @@ const struct marey__analysis marey__analysis_gpu = {
          .examples =
              "  marey report train.marey --gpu               kernels, launches, waits of GPUs\n"
              "  marey report train.marey --gpu --csv --table launch_bound",
-         .settings = settings,
-         .n_settings = MAREY__COUNT_OF(settings),
-         .tables = marey__gpu_tables,
-         .n_tables = MAREY__N_GPU_TABLES,
+         MAREY__SETTINGS(settings),
+         MAREY__TABLES(marey__gpu_tables),
          .csv = "kernels",
          .is_section = 1,
          .needs_arguments = 1},

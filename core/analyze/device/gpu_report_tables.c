@@ -117,23 +117,19 @@ static const struct marey_column bound_columns[] = {
     NS("work_mean_ns", "mean work"),
 };
 
-#define TABLE(name, columns, help)                                                                 \
-    {                                                                                              \
-        name, columns, MAREY__COUNT_OF(columns), NULL, help                                        \
-    }
-
 const struct marey_table_definition marey__gpu_tables[MAREY__N_GPU_TABLES] = {
-    [MAREY__GPU_DEVICES] = TABLE("devices", device_columns, "GPUs"),
-    [MAREY__GPU_KERNELS] = TABLE("kernels", kernel_columns, "GPU activity by name"),
-    [MAREY__GPU_SHAPES] = TABLE("shapes", shape_columns, "kernels by grid and block size"),
-    [MAREY__GPU_COPIES] = TABLE("copies", marey__copy_columns, "copies and memsets"),
-    [MAREY__GPU_STREAMS] = TABLE("streams", stream_columns, "streams"),
+    [MAREY__GPU_DEVICES] = TABLE_OF("devices", device_columns, "GPUs"),
+    [MAREY__GPU_KERNELS] = TABLE_OF("kernels", kernel_columns, "GPU activity by name"),
+    [MAREY__GPU_SHAPES] = TABLE_OF("shapes", shape_columns, "kernels by grid and block size"),
+    [MAREY__GPU_COPIES] = TABLE_OF("copies", marey__copy_columns, "copies and memsets"),
+    [MAREY__GPU_STREAMS] = TABLE_OF("streams", stream_columns, "streams"),
     [MAREY__GPU_RANGES] =
-        TABLE("ranges", range_columns, "GPU activity by the ranges that launched it"),
-    [MAREY__GPU_LAUNCH_BOUND] = TABLE("launch_bound", bound_columns, "where GPUs wait for the host"),
-    [MAREY__GPU_ITERATIONS] = TABLE("iterations", iteration_columns, "iterations"),
-    [MAREY__GPU_GAPS] = TABLE("gaps", gap_columns, "longest gaps"),
-    [MAREY__GPU_WARNINGS] = TABLE("warnings", marey__warning_columns, "notes on the figures"),
+        TABLE_OF("ranges", range_columns, "GPU activity by the ranges that launched it"),
+    [MAREY__GPU_LAUNCH_BOUND] =
+        TABLE_OF("launch_bound", bound_columns, "where GPUs wait for the host"),
+    [MAREY__GPU_ITERATIONS] = TABLE_OF("iterations", iteration_columns, "iterations"),
+    [MAREY__GPU_GAPS] = TABLE_OF("gaps", gap_columns, "longest gaps"),
+    [MAREY__GPU_WARNINGS] = TABLE_OF("warnings", marey__warning_columns, "notes on the figures"),
 };
 
 /* ---- cells ---- */
@@ -269,10 +265,7 @@ static void fill_shapes(marey_table *table, const struct marey__gpu_report *repo
             mean_of(sum->calls.sum, sum->calls.count), U64(sum->calls.min),
             quantile_of(&sum->calls, 0.5), U64(sum->calls.max), RATIO(sum->calls.sum, busy_ns));
     }
-    marey__sort_by(table, "block", 0);
-    marey__sort_by(table, "grid", 0);
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "total_ns", 1);
+    MAREY__SORT_BY(table, "-total_ns", "name", "grid", "block");
 }
 
 static void put_kernel(marey_table *table, const struct marey__gpu_report *report,
@@ -312,11 +305,8 @@ static bool fill_kernels(const struct marey__gpu_report *report)
                                                           .bytes_ns = sum->bytes_ns});
     }
     marey__gpu_sums_fini(&by_name);
-    marey__sort_by(kernels, "kind", 0);
-    marey__sort_by(kernels, "name", 0);
-    marey__sort_by(kernels, "total_ns", 1);
-    marey__sort_by(copies, "name", 0);
-    marey__sort_by(copies, "total_ns", 1);
+    MAREY__SORT_BY(kernels, "-total_ns", "name", "kind");
+    MAREY__SORT_BY(copies, "-total_ns", "name");
     return done;
 }
 
@@ -369,11 +359,8 @@ static void fill_ranges(const struct marey__gpu_report *report)
         if (range->span_ns != 0 || range->launch_wait_ns != 0 || range->host_wait_ns != 0)
             put_bound(bound, report, range);
     }
-    marey__sort_by(ranges, "name", 0);
-    marey__sort_by(ranges, "gpu_ns", 1);
-    marey__sort_by(bound, "name", 0);
-    marey__sort_by(bound, "host_wait_ns", 1);
-    marey__sort_by(bound, "launch_wait_ns", 1);
+    MAREY__SORT_BY(ranges, "-gpu_ns", "name");
+    MAREY__SORT_BY(bound, "-launch_wait_ns", "-host_wait_ns", "name");
 }
 
 /* ---- all of them ---- */
@@ -405,7 +392,7 @@ bool marey__gpu_fill_tables(const struct marey__gpu_report *report)
         fill_iterations(tables[MAREY__GPU_ITERATIONS], &report->processes[i]);
         fill_gaps(tables[MAREY__GPU_GAPS], &report->processes[i]);
     }
-    marey__sort_by(tables[MAREY__GPU_GAPS], "duration_ns", 1);
+    MAREY__SORT_BY(tables[MAREY__GPU_GAPS], "-duration_ns");
     marey_table_truncate(tables[MAREY__GPU_GAPS], report->max_gaps);
     fill_warnings(tables[MAREY__GPU_WARNINGS], report);
     return true;

@@ -163,56 +163,32 @@ static void take_reason(struct marey__gpu_gap *gap, const uint64_t *ns)
 }
 
 /* The gaps take the place of steps, in order of their begin, so each gets its own reasons. */
-struct explaining {
-    struct marey__gpu_gap **order;
-    struct marey__interval *windows; /* by device, then gap */
-    size_t *n_whole;                 /* by device: nothing else is to be explained */
-};
-
-static void make_windows(const struct explaining *e, const struct marey__gpu_process *p)
-{
-    for (size_t d = 0; d < p->set.n_devices; d++)
-        for (size_t i = 0; i < p->n_gaps; i++) {
-            const struct marey__gpu_gap *gap = e->order[i];
-            const uint64_t end_ns = gap->device == d ? gap->end_ns : gap->begin_ns;
-            e->windows[d * p->n_gaps + i] = (struct marey__interval){gap->begin_ns, end_ns};
-        }
-}
-
-static marey_status explain(const struct explaining *e, struct marey__gpu_process *p,
-                            const struct marey__rules *rules)
-{
-    const size_t n = p->n_gaps;
-    struct marey__work_set set = p->set;
-    struct marey__idle idle;
-    MAREY__TRY_MEMORY(e->order != NULL && e->windows != NULL && e->n_whole != NULL);
-    for (size_t i = 0; i < n; i++)
-        e->order[i] = &p->gaps[i];
-    MAREY__TRY_MEMORY(marey__sort_runs(e->order, n, sizeof *e->order, gap_is_before));
-    make_windows(e, p);
-    set.n_steps = n;
-    const struct marey__idle_windows wants = {
-        .whole = e->windows, .n_whole = e->n_whole, .stride = n, .steps = e->windows};
-    MAREY_TRY(marey__idle_find(&idle, &set, rules, &wants));
-    for (size_t i = 0; i < n; i++) {
-        struct marey__gpu_gap *gap = e->order[i];
-        take_reason(gap, idle.devices[gap->device].step_ns + i * MAREY__N_IDLE_REASONS);
-    }
-    marey__idle_fini(&idle);
-    return MAREY_OK;
-}
 
 marey_status marey__gpu_explain_gaps(struct marey__gpu_process *p, const struct marey__rules *rules)
 {
     const size_t n = p->n_gaps, n_devices = p->set.n_devices;
     if (n == 0)
         return MAREY_OK;
-    const struct explaining e = {
-        .order = marey__calloc(n, sizeof(struct marey__gpu_gap *)),
-        .windows = marey__calloc(n * n_devices, sizeof *e.windows),
-        .n_whole = marey__calloc(n_devices, sizeof *e.n_whole),
-    };
-    const marey_status status = explain(&e, p, rules);
-    MAREY__FREE_ALL(e.order, e.windows, e.n_whole);
-    return status;
+    struct marey__gpu_gap **const order MAREY__FREED = marey__calloc(n, sizeof *order);
+    struct marey__interval *const windows MAREY__FREED =
+        marey__calloc(n * n_devices, sizeof *windows);
+    size_t *const n_whole MAREY__FREED = marey__calloc(n_devices, sizeof *n_whole); /* nothing else */
+    MAREY__TRY_MEMORY(order != NULL && windows != NULL && n_whole != NULL);
+    for (size_t i = 0; i < n; i++)
+        order[i] = &p->gaps[i];
+    MAREY__TRY_MEMORY(marey__sort_runs(order, n, sizeof *order, gap_is_before));
+    for (size_t d = 0; d < n_devices; d++)
+        for (size_t i = 0; i < n; i++)
+            windows[d * n + i] = (struct marey__interval){
+                order[i]->begin_ns, order[i]->device == d ? order[i]->end_ns : order[i]->begin_ns};
+    struct marey__work_set set = p->set;
+    struct marey__idle idle;
+    set.n_steps = n;
+    const struct marey__idle_windows wants = {
+        .whole = windows, .n_whole = n_whole, .stride = n, .steps = windows};
+    MAREY_TRY(marey__idle_find(&idle, &set, rules, &wants));
+    for (size_t i = 0; i < n; i++)
+        take_reason(order[i], idle.devices[order[i]->device].step_ns + i * MAREY__N_IDLE_REASONS);
+    marey__idle_fini(&idle);
+    return MAREY_OK;
 }

@@ -286,22 +286,19 @@ static bool find_full(const struct marey__work_set *set, const struct marey__dev
     *n_out = 0;
     if (device->n_work < MAREY__LAUNCH_QUEUE)
         return true;
-    struct turn *turns = marey__calloc(device->n_work, 2 * sizeof *turns);
-    uint8_t *is_seen = marey__calloc(set->n_launches + 1, 1);
-    struct marey__interval *full = marey__calloc(device->n_work, sizeof *full);
-    bool is_made = turns != NULL && is_seen != NULL && full != NULL;
-    if (is_made) {
-        const size_t n = list_turns(set, device, turns, is_seen);
-        qsort(turns, n, sizeof *turns, by_lane);
-        *n_out = list_full(turns, n, full);
-        is_made = marey__intervals_unite(full, n_out);
-    }
-    if (is_made)
-        *out = full;
-    else
-        marey__free(full);
-    MAREY__FREE_ALL(turns, is_seen);
-    return is_made;
+    struct turn *const turns MAREY__FREED = marey__calloc(device->n_work, 2 * sizeof *turns);
+    uint8_t *const is_seen MAREY__FREED = marey__calloc(set->n_launches + 1, 1);
+    struct marey__interval *full MAREY__FREED = marey__calloc(device->n_work, sizeof *full);
+    if (turns == NULL || is_seen == NULL || full == NULL)
+        return false;
+    const size_t n = list_turns(set, device, turns, is_seen);
+    qsort(turns, n, sizeof *turns, by_lane);
+    *n_out = list_full(turns, n, full);
+    if (!marey__intervals_unite(full, n_out))
+        return false;
+    *out = full;
+    full = NULL;
+    return true;
 }
 
 /* ---- all of it ---- */

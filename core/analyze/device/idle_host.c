@@ -249,6 +249,16 @@ static bool finish_lanes(struct host *host)
     return true;
 }
 
+static void drop_lanes(struct host *const *at)
+{
+    struct host *const host = *at;
+    for (uint32_t i = 0; host->lanes != NULL && i < host->finder->set->process->n_lanes; i++)
+        marey__free(host->lanes[i].frames);
+    MAREY__FREE_ALL(host->lanes, host->slices);
+    host->lanes = NULL;
+    host->slices = NULL;
+}
+
 static marey_status visit(struct host *host)
 {
     const struct marey__work_set *set = host->finder->set;
@@ -256,21 +266,11 @@ static marey_status visit(struct host *host)
         .begin = take_begin, .end = take_end, .take_out = take_out};
     struct marey__range_walk walk = {
         .recording = set->recording, .process = set->process, .visitor = &visitor, .ctx = host};
+    struct host *const lent MAREY__FINALLY(drop_lanes) = host;
     host->lanes = marey__calloc((size_t)set->process->n_lanes + 1, sizeof *host->lanes);
     MAREY__TRY_MEMORY(host->lanes != NULL && cut_slices(host));
     MAREY_TRY(marey__range_walk(&walk));
     return finish_lanes(host) ? MAREY_OK : marey__no_memory();
-}
-
-static marey_status visit_once(struct host *host)
-{
-    const marey_status status = visit(host);
-    for (uint32_t i = 0; host->lanes != NULL && i < host->finder->set->process->n_lanes; i++)
-        marey__free(host->lanes[i].frames);
-    MAREY__FREE_ALL(host->lanes, host->slices);
-    host->lanes = NULL;
-    host->slices = NULL;
-    return status;
 }
 
 /* What the first visit left becomes the parts of the second. */
@@ -282,7 +282,7 @@ static marey_status visit_again(struct host *host)
     finder->n_parts = finder->parts_cap = host->n_left;
     host->left = NULL;
     host->is_second = true;
-    return visit_once(host);
+    return visit(host);
 }
 
 marey_status marey__idle_ask_host(struct marey__idle_finder *finder)
@@ -291,7 +291,7 @@ marey_status marey__idle_ask_host(struct marey__idle_finder *finder)
     if (finder->n_parts == 0)
         return MAREY_OK;
     host.sites = marey__calloc(host.n_sites, sizeof *host.sites);
-    marey_status status = host.sites != NULL ? visit_once(&host) : marey__no_memory();
+    marey_status status = host.sites != NULL ? visit(&host) : marey__no_memory();
     if (status == MAREY_OK && host.n_left != 0)
         status = visit_again(&host);
     MAREY__FREE_ALL(host.left, host.sites);

@@ -342,6 +342,10 @@ struct marey__device_rows {
     struct marey__device_row *rows;
     size_t n, cap;
 };
+static inline void marey__device_rows_fini(struct marey__device_rows *rows)
+{
+    marey__free(rows->rows);
+}
 
 /* Times that count, all of device d of the work set. */
 struct marey__device_windows {

@@ -334,26 +334,25 @@ marey_status marey__rules_parse(struct marey__rules *rules, const char *source, 
 static marey_status load_file(struct marey__rules *rules, const char *path)
 {
     char part[16384];
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     FILE *const file = fopen(path, "re");
     if (file == NULL)
         return marey__fail_errno("open the rules in %s", path);
     for (size_t n;
          !text.failed && text.len <= MAX_FILE && (n = fread(part, 1, sizeof part, file)) > 0;)
         marey__buf_put(&text, part, n);
-    marey_status status = ferror(file)  ? marey__fail_errno("read the rules in %s", path)
-                          : text.failed ? marey__no_memory()
-                                        : MAREY_OK;
+    const marey_status status =
+        ferror(file) ? marey__fail_errno("read the rules in %s", path) : MAREY_OK;
     fclose(file);
-    if (status == MAREY_OK && text.len > MAX_FILE)
-        status = marey__fail(MAREY_EFORMAT, "%s is not a file of rules: it has more than %d bytes",
-                             path, MAX_FILE);
-    if (status == MAREY_OK)
-        status = marey__rules_parse(rules, path, text.data, text.len);
-    if (status == MAREY_OK && rules->n + rules->n_idle > MAX_RULES)
-        status = marey__fail(MAREY_EFORMAT, "%s has more than %d rules", path, MAX_RULES);
-    marey__buf_fini(&text);
-    return status;
+    MAREY_TRY(status);
+    MAREY__TRY_MEMORY(!text.failed);
+    if (text.len > MAX_FILE)
+        return marey__fail(MAREY_EFORMAT, "%s is not a file of rules: it has more than %d bytes",
+                           path, MAX_FILE);
+    MAREY_TRY(marey__rules_parse(rules, path, text.data, text.len));
+    if (rules->n + rules->n_idle > MAX_RULES)
+        return marey__fail(MAREY_EFORMAT, "%s has more than %d rules", path, MAX_RULES);
+    return MAREY_OK;
 }
 
 marey_status marey__rules_load(struct marey__rules *rules, const char *path)

@@ -415,15 +415,11 @@ marey_status marey__work_set_read(struct marey__work_set *set, marey_recording *
         .set = set, .wants_ranges = options->wants_ranges, .wants_facts = options->wants_facts};
     MAREY_TRY(read_log(&r));
     set->caught = marey__calloc(options->rules->n, sizeof *set->caught);
-    struct marey__classifier classifier;
+    struct marey__classifier classifier MAREY__FINALLY(marey__classifier_fini) = {0};
     MAREY__TRY_MEMORY(set->caught != NULL &&
                       marey__classifier_init(&classifier, options->rules, recording, set->process));
-    marey_status status = MAREY_OK;
     if (set->n_devices == 0)
-        status = marey__work_host_read(set, options, &classifier);
-    if (status == MAREY_OK &&
-        (!marey__work_set_link(set) || !marey__work_set_classify(set, &classifier)))
-        status = marey__no_memory();
-    marey__classifier_fini(&classifier);
-    return status;
+        MAREY_TRY(marey__work_host_read(set, options, &classifier));
+    MAREY__TRY_MEMORY(marey__work_set_link(set) && marey__work_set_classify(set, &classifier));
+    return MAREY_OK;
 }

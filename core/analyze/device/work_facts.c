@@ -51,15 +51,13 @@ static bool read_value(struct marey__json *json, struct marey__launch_shape *sha
 
 bool marey__launch_shape_read(const char *text, size_t len, struct marey__launch_shape *shape)
 {
-    struct marey__json json;
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
     marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
     bool is_sound = marey__json_next(&json) == MAREY__JSON_OBJECT;
     memset(shape, 0, sizeof *shape);
     while (is_sound && marey__json_next_key(&json))
         is_sound = read_value(&json, shape);
-    is_sound = is_sound && json.mistake == NULL;
-    marey__json_fini(&json);
-    return is_sound && (shape->grid[0] != 0 || shape->block[0] != 0);
+    return is_sound && json.mistake == NULL && (shape->grid[0] != 0 || shape->block[0] != 0);
 }
 
 struct marey__launch_shape marey__launch_shape_at(const struct marey__names *shapes, uint32_t i)

@@ -59,11 +59,10 @@ static bool link_device(struct marey__work_set *set, struct marey__device_work *
 
 bool marey__work_set_link(struct marey__work_set *set)
 {
-    struct key *keys = make_keys(set);
+    struct key *const keys MAREY__FREED = make_keys(set);
     bool done = keys != NULL;
     for (size_t i = 0; done && i < set->n_devices; i++)
         done = link_device(set, &set->devices[i], keys);
-    marey__free(keys);
     return done;
 }
 

@@ -47,7 +47,7 @@ static void put_counter(marey_table *notes, const struct marey__meter *meter, co
 
 static void put_source(marey_table *notes, const struct marey__meter *meter, const char *device)
 {
-    struct marey__buf missing = {0};
+    struct marey__buf missing MAREY__FINALLY(marey__buf_fini) = {0};
     if (!meter->has_counter && !meter->is_brief)
         marey__put_note(notes, "%s: %s", device,
                         meter->has_power
@@ -58,23 +58,20 @@ static void put_source(marey_table *notes, const struct marey__meter *meter, con
     marey__text_duration(&missing, (double)meter->missing_ns, NULL);
     marey__put_note(notes, "%s: no readings of power for %.*s in which there should be some",
                     device, (int)missing.len, missing.data);
-    marey__buf_fini(&missing);
 }
 
 static bool put_unused(marey_table *notes, const struct marey__energy_report *report)
 {
-    struct marey__buf line = {0};
+    struct marey__buf line MAREY__FINALLY(marey__buf_fini) = {0};
     char device[256];
     for (size_t i = 0; i < report->n_targets; i++)
         if (report->targets[i].n_users == 0)
             marey__buf_printf(&line, "%s%s",
                               line.len == 0 ? "used by no process and in no sum: " : ", ",
                               device_of(&report->meters[report->targets[i].meter], device));
-    const bool is_done = !line.failed;
-    if (is_done && line.len != 0)
+    if (!line.failed && line.len != 0)
         marey_table_text(notes, line.data, line.len);
-    marey__buf_fini(&line);
-    return is_done;
+    return !line.failed;
 }
 
 static void put_uses(marey_table *notes, const struct marey__energy_report *report)

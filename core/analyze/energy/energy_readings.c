@@ -65,14 +65,13 @@ bool marey__readings_distance(const struct marey__readings *readings, uint64_t *
     *out = 0;
     if (readings->n < 2)
         return true;
-    uint64_t *distances = marey__calloc(readings->n - 1, sizeof *distances);
+    uint64_t *const distances MAREY__FREED = marey__calloc(readings->n - 1, sizeof *distances);
     if (distances == NULL)
         return false;
     for (size_t i = 0; i + 1 < readings->n; i++)
         distances[i] = readings->at[i + 1].ns - readings->at[i].ns;
     qsort(distances, readings->n - 1, sizeof *distances, marey__compare_u64);
     *out = distances[(readings->n - 1) / 2];
-    marey__free(distances);
     return true;
 }
 

@@ -113,22 +113,6 @@ static bool add_no_phases(struct marey__energy_report *report)
     return is_done;
 }
 
-static marey_status fill(struct marey__energy_report *report, const marey_report *made,
-                         const struct marey__request *request)
-{
-    if (is_there(request->recordings, request->n, NULL))
-        MAREY_TRY(read_all(report, request));
-    if (!has_readings(report))
-        return marey__report_missing(made);
-    marey__energy_order_runs(report);
-    MAREY__TRY_MEMORY(marey__energy_find_users(report) && marey__energy_group_iterations(report));
-    for (size_t i = 0; i < report->n_windows; i++)
-        MAREY__TRY_MEMORY(marey__time_set_settle(&report->windows[i].set));
-    MAREY__TRY_MEMORY(add_no_phases(report) && marey__energy_put_tables(report) &&
-                      marey__energy_put_notes(report));
-    return MAREY_OK;
-}
-
 static void fini(struct marey__energy_report *report)
 {
     for (size_t i = 0; i < report->n_meters; i++)
@@ -145,14 +129,23 @@ static void fini(struct marey__energy_report *report)
 
 static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    struct marey__energy_report energy = {.tables = report->tables,
-                                          .filter = marey__setting(request, "filter"),
-                                          .wanted_group = marey__setting_count(request, "group"),
-                                          .co2_g_per_kwh = number_of(request, "co2", 0),
-                                          .pue = number_of(request, "pue", 1)};
-    const marey_status status = fill(&energy, report, request);
-    fini(&energy);
-    return status;
+    struct marey__energy_report energy MAREY__FINALLY(fini) = {
+        .tables = report->tables,
+        .filter = marey__setting(request, "filter"),
+        .wanted_group = marey__setting_count(request, "group"),
+        .co2_g_per_kwh = number_of(request, "co2", 0),
+        .pue = number_of(request, "pue", 1)};
+    if (is_there(request->recordings, request->n, NULL))
+        MAREY_TRY(read_all(&energy, request));
+    if (!has_readings(&energy))
+        return marey__report_missing(report);
+    marey__energy_order_runs(&energy);
+    MAREY__TRY_MEMORY(marey__energy_find_users(&energy) && marey__energy_group_iterations(&energy));
+    for (size_t i = 0; i < energy.n_windows; i++)
+        MAREY__TRY_MEMORY(marey__time_set_settle(&energy.windows[i].set));
+    MAREY__TRY_MEMORY(add_no_phases(&energy) && marey__energy_put_tables(&energy) &&
+                      marey__energy_put_notes(&energy));
+    return MAREY_OK;
 }
 
 /* ---- the entry ---- */
@@ -178,7 +171,6 @@ static const struct marey__page_table page_tables[] = {{"runs", "energy of runs"
                                                        {"notes", "energy notes"},
                                                        {0}};
 
-extern const struct marey__analysis marey__analysis_energy;
 const struct marey__analysis marey__analysis_energy = {
     .about = {.name = "energy",
               .help = "joules, watts and utilization of runs, devices, epochs, ranges",
@@ -187,10 +179,8 @@ const struct marey__analysis marey__analysis_energy = {
               .examples =
                   "  marey report train.marey --energy --by epoch what an epoch takes in joules\n"
                   "  marey report --energy scalability-metrics/   joules by files of itwinai 0.3",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__energy_tables,
-              .n_tables = MAREY__N_ENERGY_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__energy_tables),
               .csv = "runs",
               .adds_lines = 1},
     .check = check,

@@ -83,7 +83,7 @@ bool marey__energy_target_measure(const struct marey__energy_target *target,
                                   const struct marey__energy_report *report,
                                   struct marey__energy_sum *out)
 {
-    struct marey__time_set united = {0};
+    struct marey__time_set united MAREY__FINALLY(marey__time_set_fini) = {0};
     const struct marey__time_set *set = &united;
     bool is_done = true;
     size_t n = 0;
@@ -101,7 +101,6 @@ bool marey__energy_target_measure(const struct marey__energy_target *target,
     }
     if (is_done)
         marey__meter_measure(&report->meters[target->meter], set, out);
-    marey__time_set_fini(&united);
     return is_done;
 }
 

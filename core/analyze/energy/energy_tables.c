@@ -161,7 +161,7 @@ static bool put_device(const struct marey__energy_report *report, marey_table *t
     const char *model = marey__meter_words(meter, MAREY__SOURCE_MODEL, &model_len);
     if (!marey__energy_target_measure(target, section, report, &sum))
         return false;
-    struct marey__buf ranks = {0};
+    struct marey__buf ranks MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t i = 0; i < report->n_members; i++)
         if (target->users[i] && report->members[i].rank >= 0)
             marey__buf_printf(&ranks, "%s%" PRId32, ranks.len == 0 ? "" : ",",
@@ -171,15 +171,13 @@ static bool put_device(const struct marey__energy_report *report, marey_table *t
                    STRING_N(model, model_len), TRUTH(target->n_users != 0),
                    TRUTH(target->kind == MAREY__OF_GPU && target->n_users > 1),
                    STRING_N(ranks.data != NULL ? ranks.data : "", ranks.len));
-    const bool is_done = !ranks.failed;
-    marey__buf_fini(&ranks);
     put_numbers(report, table, marey__energy_kind_names[target->kind], &sum, &row);
     for (unsigned q = MAREY__SM_CLOCK; q <= MAREY__MEMORY_CLOCK; q++)
         marey__put_real(table, sum.weighted[q] / sum.weight[q], sum.weight[q] > 0);
     MAREY__PUT_ROW(
         table, KNOWN(meter->of[MAREY__TEMPERATURE].n != 0, FINITE(sum.highest[MAREY__TEMPERATURE])),
         KNOWN(meter->of[MAREY__MEMORY_USED].n != 0, FINITE(sum.highest[MAREY__MEMORY_USED])));
-    return is_done;
+    return !ranks.failed;
 }
 
 /* ---- sections to tables ---- */
@@ -315,11 +313,10 @@ static void put_repeats(struct marey__energy_report *report)
 
 bool marey__energy_put_tables(struct marey__energy_report *report)
 {
-    struct marey__energy_sections sections = {0};
+    struct marey__energy_sections sections MAREY__FINALLY(marey__energy_sections_fini) = {0};
     bool is_done = marey__energy_sections_make(&sections, report);
     for (size_t i = 0; is_done && i < sections.n; i++)
         is_done = put_section(report, &sections.sections[i]);
-    marey__energy_sections_fini(&sections);
     if (is_done)
         put_repeats(report);
     return is_done;

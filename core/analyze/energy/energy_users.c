@@ -260,14 +260,13 @@ static uint64_t choose_group(const struct marey__energy_report *report, uint64_t
 
 static bool find_group(struct marey__energy_report *report)
 {
-    uint64_t *durations = marey__calloc(report->n_iterations, sizeof *durations);
+    uint64_t *const durations MAREY__FREED = marey__calloc(report->n_iterations, sizeof *durations);
     if (durations == NULL)
         return false;
     for (size_t i = 0; i < report->n_iterations; i++)
         durations[i] = report->iterations[i].end_ns - report->iterations[i].begin_ns;
     qsort(durations, report->n_iterations, sizeof *durations, marey__compare_u64);
     report->group = choose_group(report, MAREY__MAX(durations[report->n_iterations / 2], 1));
-    marey__free(durations);
     return true;
 }
 
@@ -298,13 +297,11 @@ bool marey__energy_group_iterations(struct marey__energy_report *report)
     report->group = report->wanted_group;
     if (report->group == 0 && !find_group(report))
         return false;
-    uint64_t *places = marey__calloc(report->n_members, sizeof *places);
+    uint64_t *const places MAREY__FREED = marey__calloc(report->n_members, sizeof *places);
     if (places == NULL)
         return false;
-    bool is_done = true;
-    for (size_t i = 0; is_done && i < report->n_iterations; i++)
-        is_done =
-            take_iteration(report, &report->iterations[i], places[report->iterations[i].member]++);
-    marey__free(places);
-    return is_done;
+    for (size_t i = 0; i < report->n_iterations; i++)
+        if (!take_iteration(report, &report->iterations[i], places[report->iterations[i].member]++))
+            return false;
+    return true;
 }

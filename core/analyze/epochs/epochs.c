@@ -335,28 +335,24 @@ static marey_status read_all(struct marey__epochs *epochs, const struct marey__r
     return MAREY_OK;
 }
 
-static marey_status fill(struct marey__epochs *epochs, const marey_report *report,
-                         const struct marey__request *request)
+static void fini(struct marey__epochs *epochs)
 {
-    MAREY_TRY(read_all(epochs, request));
-    if (epochs->n_times == 0)
-        return marey__report_missing(report);
-    for (size_t i = 0; i < epochs->n_times; i++)
-        epochs->times[i].run = marey__process_runs_place(&epochs->runs, epochs->times[i].run);
-    if (!marey__sort_runs(epochs->times, epochs->n_times, sizeof *epochs->times, is_before) ||
-        !make_groups(epochs) || !marey__epochs_fill(epochs))
-        return marey__no_memory();
-    return MAREY_OK;
+    MAREY__FREE_ALL(epochs->times, epochs->parts, epochs->runs.list, epochs->groups);
+    marey__names_fini(&epochs->names);
 }
 
 static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    struct marey__epochs epochs = {.tables = report->tables,
-                                   .with_first = marey__setting_is_on(request, "first")};
-    const marey_status status = fill(&epochs, report, request);
-    MAREY__FREE_ALL(epochs.times, epochs.parts, epochs.runs.list, epochs.groups);
-    marey__names_fini(&epochs.names);
-    return status;
+    struct marey__epochs epochs MAREY__FINALLY(fini) = {
+        .tables = report->tables, .with_first = marey__setting_is_on(request, "first")};
+    MAREY_TRY(read_all(&epochs, request));
+    if (epochs.n_times == 0)
+        return marey__report_missing(report);
+    for (size_t i = 0; i < epochs.n_times; i++)
+        epochs.times[i].run = marey__process_runs_place(&epochs.runs, epochs.times[i].run);
+    MAREY__TRY_MEMORY(marey__sort_runs(epochs.times, epochs.n_times, sizeof *epochs.times, is_before) &&
+                      make_groups(&epochs) && marey__epochs_fill(&epochs));
+    return MAREY_OK;
 }
 
 /* The summary has a row for each epoch of a process. */
@@ -380,7 +376,6 @@ static const struct marey__page_table page_tables[] = {{"epochs", "epoch times"}
                                                        {"ranks", "epochs by rank"},
                                                        {0}};
 
-extern const struct marey__analysis marey__analysis_epochs;
 const struct marey__analysis marey__analysis_epochs = {
     .about = {.name = "epochs",
               .help = "how long an epoch takes, on which rank, in which phases; the\n"
@@ -389,10 +384,8 @@ const struct marey__analysis marey__analysis_epochs = {
                        "marey.epoch() and marey_epoch_begin() record them",
               .examples =
                   "  marey report train.marey --epochs            epochs, by rank and phase",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__epoch_tables,
-              .n_tables = MAREY__N_EPOCH_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__epoch_tables),
               .csv = "ranks"},
     .make = make,
     .text = marey__epochs_text,

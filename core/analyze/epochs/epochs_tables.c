@@ -123,20 +123,13 @@ static void put_epoch(const struct marey__epochs *epochs, const struct marey__ep
         sum_ns += (double)times[i].ns;
         samples += times[i].samples;
     }
-    marey_table_u64(table, times->run + 1);
-    marey_table_u64(table, times->number);
-    marey_table_u64(table, group->n);
-    marey_table_u64(table, longest->ns);
-    marey_table_u64(table, marey__epoch_ns(sum_ns / (double)group->n));
-    marey_table_u64(table, shortest_ns);
+    MAREY__PUT_ROW(table, U64(times->run + 1), U64(times->number), U64(group->n), U64(longest->ns),
+                   U64(marey__epoch_ns(sum_ns / (double)group->n)), U64(shortest_ns));
     if (group->slowest == SIZE_MAX) {
-        marey_table_null(table);
-        marey_table_null(table);
-        marey_table_null(table);
+        MAREY__PUT_ROW(table, NO_CELL, NO_CELL, NO_CELL);
     } else {
-        marey__put_rank(table, epochs->times[group->slowest].process->rank);
-        marey_table_u64(table, group->behind_ns);
-        marey__put_string(table, marey__epoch_phase_names[group->slowest_in]);
+        MAREY__PUT_ROW(table, RANK_OF(epochs->times[group->slowest].process->rank),
+                       U64(group->behind_ns), STRING(marey__epoch_phase_names[group->slowest_in]));
     }
     marey_table_u64(table, n_iterations);
     put_known(table, samples);
@@ -155,17 +148,14 @@ static const char *note_of(const struct marey__epoch_time *time)
 
 static void put_rank_row(marey_table *table, const struct marey__epoch_time *time)
 {
-    marey_table_u64(table, time->run + 1);
-    marey_table_u64(table, time->number);
-    marey__put_process(table, time->process);
-    marey_table_u64(table, time->ns);
+    MAREY__PUT_ROW(table, U64(time->run + 1), U64(time->number), PROCESS_OF(time->process),
+                   U64(time->ns));
     for (size_t i = 0; i < MAREY__N_PHASES; i++)
         marey_table_u64(table, time->phase_ns[i]);
     marey_table_u64(table, time->n_iterations);
     put_known(table, time->samples);
     put_known(table, rate(time->samples, (double)time->ns));
-    marey_table_bool(table, (time->flags & MAREY__EPOCH_COUNTS) != 0);
-    marey__put_string(table, note_of(time));
+    MAREY__PUT_ROW(table, TRUTH((time->flags & MAREY__EPOCH_COUNTS) != 0), STRING(note_of(time)));
 }
 
 /* ---- averages ---- */
@@ -190,8 +180,7 @@ static void put_average(marey_table *table, uint32_t run, const struct marey_pro
                         struct average *average)
 {
     const double n = (double)average->ns.n;
-    marey_table_u64(table, run + 1);
-    marey__put_rank(table, process != NULL ? process->rank : -1);
+    MAREY__PUT_ROW(table, U64(run + 1), RANK_OF(process != NULL ? process->rank : -1));
     put_spread(table, &average->ns);
     for (size_t i = 0; i < MAREY__N_PHASES; i++)
         marey__put_whole(table, marey__epoch_ns(n > 0 ? average->phase_ns[i] / n : 0), n > 0);

@@ -260,15 +260,17 @@ static bool has_gpu(marey_recording *recording, const struct marey_process *proc
     return false;
 }
 
+static void reading_fini(struct reading *r)
+{
+    MAREY__FREE_ALL(r->operations, r->asked, r->stacks, r->phases.at, r->iterations.at);
+    marey__names_fini(&r->chains);
+    marey__arena_fini(&r->chain_texts);
+}
+
 marey_status marey__memory_read_cuda(struct marey__memory_report *report,
                                      marey_recording *recording, const struct marey_process *process)
 {
-    struct reading r = {.report = report, .recording = recording, .process = process};
-    if (!has_gpu(recording, process))
-        return MAREY_OK;
-    const marey_status status = read_process(&r);
-    MAREY__FREE_ALL(r.operations, r.asked, r.stacks, r.phases.at, r.iterations.at);
-    marey__names_fini(&r.chains);
-    marey__arena_fini(&r.chain_texts);
-    return status;
+    struct reading r MAREY__FINALLY(reading_fini) = {
+        .report = report, .recording = recording, .process = process};
+    return has_gpu(recording, process) ? read_process(&r) : MAREY_OK;
 }

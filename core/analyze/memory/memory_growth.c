@@ -13,7 +13,7 @@ enum { N_SLICES = 50, LEAST_POINTS = 8, LEAST_GROWTH = 1 << 20, NS_A_SECOND = 10
 bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *out)
 {
     const size_t n_slopes = n * (n - 1) / 2;
-    double *const slopes = marey__alloc(n_slopes * sizeof *slopes);
+    double *const slopes MAREY__FREED = marey__alloc(n_slopes * sizeof *slopes);
     size_t k = 0;
     if (slopes == NULL)
         return false;
@@ -28,7 +28,6 @@ bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *ou
     out->slope = (slopes[(n_slopes - 1) / 2] + slopes[n_slopes / 2]) / 2;
     out->low = slopes[(size_t)fmax(low, 0)];
     out->high = slopes[(size_t)fmin(high, (double)(n_slopes - 1))];
-    marey__free(slopes);
     return true;
 }
 
@@ -245,14 +244,13 @@ static struct grown *rank_places(const struct marey__memory_report *report,
 static bool put_places(struct marey__memory_report *report, const struct marey__memory_pool *pool,
                        const struct moments *m, double *y)
 {
-    struct grown *const grown = rank_places(report, pool, m);
+    struct grown *const grown MAREY__FREED = rank_places(report, pool, m);
     const size_t n = MAREY__MIN(report->names.n, (size_t)report->options.n_stacks);
     bool done = grown != NULL;
     for (size_t i = 0; done && i < n && grown[i].bytes > 0; i++) {
         const double deviation = series_of(pool, m, grown[i].where, false, y);
         done = put_row(report, pool, m, y, "stack", &grown[i], deviation);
     }
-    marey__free(grown);
     return done;
 }
 
@@ -274,26 +272,23 @@ static bool put_resident(struct marey__memory_report *report, const struct marey
 bool marey__memory_put_growth(struct marey__memory_report *report,
                               const struct marey__memory_pool *pool)
 {
-    struct moments *const m = marey__calloc(1, sizeof *m);
-    double *const y = marey__calloc(MAREY__LINE_POINTS + 1, sizeof *y);
-    bool done = m != NULL && y != NULL;
-    if (done)
-        choose_moments(report, pool, m);
-    if (done && m->n < LEAST_POINTS && pool->has_segments && !pool->is_ordered)
+    struct moments *const m MAREY__FREED = marey__calloc(1, sizeof *m);
+    double *const y MAREY__FREED = marey__calloc(MAREY__LINE_POINTS + 1, sizeof *y);
+    if (m == NULL || y == NULL)
+        return false;
+    choose_moments(report, pool, m);
+    if (m->n < LEAST_POINTS && pool->has_segments && !pool->is_ordered)
         marey__put_note(
             report->tables[MAREY__MEMORY_NOTES],
             "%s: no growth is reported: the history has %zu iterations in %.3g s, and %d "
             "iterations or a second are needed",
             pool->device, pool->iterations.n, (double)(pool->last_ns - pool->first_ns) / 1e9,
             LEAST_POINTS);
-    if (done && m->n >= LEAST_POINTS) {
-        if (pool->n_blocks != 0) {
-            const double deviation = series_of(pool, m, 0, true, y);
-            done = put_row(report, pool, m, y, "live", NULL, deviation);
-        }
-        done = done && put_resident(report, pool, m, y) &&
-               (pool->n_blocks == 0 || put_places(report, pool, m, y));
-    }
-    MAREY__FREE_ALL(m, y);
-    return done;
+    if (m->n < LEAST_POINTS)
+        return true;
+    if (pool->n_blocks != 0 &&
+        !put_row(report, pool, m, y, "live", NULL, series_of(pool, m, 0, true, y)))
+        return false;
+    return put_resident(report, pool, m, y) &&
+           (pool->n_blocks == 0 || put_places(report, pool, m, y));
 }

@@ -51,7 +51,7 @@ bool marey__memory_find_peak(struct marey__memory_pool *pool)
     qsort(pool->blocks, pool->n_blocks, sizeof *pool->blocks, by_begin);
     if (pool->phases.n != 0)
         qsort(pool->phases.at, pool->phases.n, sizeof *pool->phases.at, spans_by_begin);
-    struct edge *const edges = edges_of(pool, &n);
+    struct edge *const edges MAREY__FREED = edges_of(pool, &n);
     if (edges == NULL)
         return false;
     for (size_t i = 0; i < n; i++)
@@ -63,7 +63,6 @@ bool marey__memory_find_peak(struct marey__memory_pool *pool)
     for (size_t i = 0; i < pool->n_blocks; i++)
         variance += is_alive(&pool->blocks[i], pool->peak_ns) ? pool->blocks[i].variance : 0;
     pool->peak_plus_minus = 2 * sqrt(variance);
-    marey__free(edges);
     return true;
 }
 
@@ -115,12 +114,10 @@ bool marey__memory_put_phases(struct marey__memory_report *report,
     size_t n, reading = 0;
     if (pool->phases.n == 0)
         return true;
-    struct phase *const phases = marey__calloc(report->names.n, sizeof *phases);
-    struct edge *const edges = edges_of(pool, &n);
-    if (phases == NULL || (edges == NULL && pool->n_blocks != 0)) {
-        MAREY__FREE_ALL(phases, edges);
+    struct phase *const phases MAREY__FREED = marey__calloc(report->names.n, sizeof *phases);
+    struct edge *const edges MAREY__FREED = edges_of(pool, &n);
+    if (phases == NULL || (edges == NULL && pool->n_blocks != 0))
         return false;
-    }
     for (size_t i = 0; i < pool->phases.n; i++) {
         const struct marey__held_span *const span = &pool->phases.at[i];
         struct phase *const phase = &phases[span->name];
@@ -130,7 +127,6 @@ bool marey__memory_put_phases(struct marey__memory_report *report,
                                                                 span->begin_ns, span->end_ns));
     }
     put_phase_rows(report, pool, phases);
-    MAREY__FREE_ALL(phases, edges);
     return true;
 }
 
@@ -193,7 +189,7 @@ static bool put_names(struct marey__memory_report *report, const struct marey__m
                       enum marey__memory_table which, size_t field)
 {
     marey_table *const table = report->tables[which];
-    struct group *const groups = group_by(report, pool, field, false);
+    struct group *const groups MAREY__FREED = group_by(report, pool, field, false);
     if (groups == NULL)
         return false;
     /* A table of "unknown" alone says nothing. */
@@ -206,14 +202,13 @@ static bool put_names(struct marey__memory_report *report, const struct marey__m
                        FINITE(groups[i].bytes), F64(groups[i].bytes / pool->peak_bytes),
                        U64((uint64_t)(groups[i].count + 0.5)));
     }
-    marey__free(groups);
     return true;
 }
 
 static bool put_stacks(struct marey__memory_report *report, const struct marey__memory_pool *pool)
 {
     marey_table *const table = report->tables[MAREY__MEMORY_STACKS];
-    struct group *const groups =
+    struct group *const groups MAREY__FREED =
         group_by(report, pool, offsetof(struct marey__held_block, where), true);
     if (groups == NULL)
         return false;
@@ -226,7 +221,6 @@ static bool put_stacks(struct marey__memory_report *report, const struct marey__
                        MAREY__MEMORY_NAME(report, groups[i].key));
         marey__memory_put_stack(table, report, groups[i].stack);
     }
-    marey__free(groups);
     return true;
 }
 
@@ -275,10 +269,9 @@ bool marey__memory_put_live(struct marey__memory_report *report, const struct ma
     size_t n;
     if (pool->n_blocks == 0 || pool->is_ordered || pool->last_ns <= pool->first_ns)
         return true;
-    struct edge *const edges = edges_of(pool, &n);
+    struct edge *const edges MAREY__FREED = edges_of(pool, &n);
     if (edges == NULL)
         return false;
     put_rows(report->tables[MAREY__MEMORY_LIVE], pool, edges, n);
-    marey__free(edges);
     return true;
 }

@@ -165,16 +165,13 @@ static void fini(struct marey__memory_report *memory)
 static marey_status make(marey_report *report, const struct marey__request *request)
 {
     const uint32_t limit = marey__setting_count(request, "limit");
-    struct marey__memory_report memory = {
+    struct marey__memory_report memory MAREY__FINALLY(fini) = {
         .options = {.filter = marey__setting(request, "filter"),
                     .n_stacks = limit != 0 ? limit : N_STACKS},
         .tables = report->tables,
     };
-    marey_status status = read_all(&memory, report, request);
-    if (status == MAREY_OK)
-        status = make_tables(&memory);
-    fini(&memory);
-    return status;
+    MAREY_TRY(read_all(&memory, report, request));
+    return make_tables(&memory);
 }
 
 marey_status marey__memory_report_bytes(const char *name, const void *bytes, size_t len,
@@ -221,7 +218,6 @@ static const struct marey__page_table page_tables[] = {{"stacks", NULL},
                                                        {"notes", NULL},
                                                        {0}};
 
-extern const struct marey__analysis marey__analysis_memory;
 const struct marey__analysis marey__analysis_memory = {
     .about =
         {.name = "memory",
@@ -232,10 +228,8 @@ const struct marey__analysis marey__analysis_memory = {
          .examples =
              "  marey report train.marey --memory            live memory at the peak, leaks\n"
              "  marey report --memory snapshot.pickle        the same of torch's CUDA allocator",
-         .settings = settings,
-         .n_settings = MAREY__COUNT_OF(settings),
-         .tables = marey__memory_tables,
-         .n_tables = MAREY__N_MEMORY_TABLES,
+         MAREY__SETTINGS(settings),
+         MAREY__TABLES(marey__memory_tables),
          .csv = "stacks"},
     .make = make,
     .text = marey__memory_text,

@@ -75,20 +75,17 @@ static void put_text(struct marey__buf *buf, value text)
 
 static uint32_t name_frame(struct reading *r, value frame)
 {
-    struct marey__buf text = {0}, file = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0},
+                           file MAREY__FINALLY(marey__buf_fini) = {0};
     int64_t line = 0;
     get_whole(r->pickle, frame, "line", &line);
     put_text(&text, marey__python_get(r->pickle, frame, "name"));
     put_text(&file, marey__python_get(r->pickle, frame, "filename"));
     marey__buf_put(&file, "", 1);
-    const uint32_t name =
-        text.failed || file.failed
-            ? MAREY__NO_NAME
-            : marey__memory_frame(r->report, text.data != NULL ? text.data : "", text.len,
-                                  file.data[0] != '?' ? file.data : "", line);
-    marey__buf_fini(&text);
-    marey__buf_fini(&file);
-    return name;
+    return text.failed || file.failed
+               ? MAREY__NO_NAME
+               : marey__memory_frame(r->report, text.data != NULL ? text.data : "", text.len,
+                                     file.data[0] != '?' ? file.data : "", line);
 }
 
 /* The report's number of a list of frames; MAREY__NO_STACK for none. Returns false on out of memory. */
@@ -473,9 +470,7 @@ marey_status marey__memory_take_snapshot(struct marey__memory_report *report, co
 
 marey_status marey__memory_read_snapshot(struct marey__memory_report *report, const char *path)
 {
-    struct marey__map map;
+    struct marey__map map MAREY__FINALLY(marey__map_close) = {0};
     MAREY_TRY(marey__map_open(path, &map));
-    const marey_status status = marey__memory_take_snapshot(report, path, map.data, map.len);
-    marey__map_close(&map);
-    return status;
+    return marey__memory_take_snapshot(report, path, map.data, map.len);
 }

@@ -94,7 +94,7 @@ const struct marey_table_definition marey__memory_tables[MAREY__N_MEMORY_TABLES]
 void marey__memory_put_stack(marey_table *table, const struct marey__memory_report *report,
                              uint32_t stack)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     if (stack >= report->n_stacks) {
         marey_table_null(table);
         return;
@@ -109,7 +109,6 @@ void marey__memory_put_stack(marey_table *table, const struct marey__memory_repo
         marey_table_null(table);
     else
         marey_table_text(table, text.data, text.len);
-    marey__buf_fini(&text);
 }
 
 static double highest(const struct marey__memory_readings *readings)

@@ -69,13 +69,13 @@ static bool order_changes(struct marey__memory_timeline *timeline)
 {
     if (timeline->n_blocks == 0)
         return true;
-    struct sorted_change *list = marey__calloc(2 * timeline->n_blocks, sizeof *list);
+    struct sorted_change *const list MAREY__FREED =
+        marey__calloc(2 * timeline->n_blocks, sizeof *list);
     timeline->changes = marey__calloc(2 * timeline->n_blocks, sizeof *timeline->changes);
-    const bool ok = list != NULL && timeline->changes != NULL;
-    if (ok)
-        share_out(timeline, list, list_changes(timeline, list));
-    marey__free(list);
-    return ok;
+    if (list == NULL || timeline->changes == NULL)
+        return false;
+    share_out(timeline, list, list_changes(timeline, list));
+    return true;
 }
 
 static void find_peak(const struct marey__memory_timeline *timeline,

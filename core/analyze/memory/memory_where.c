@@ -46,16 +46,14 @@ static uint32_t name_frame(struct marey__memory_report *report, const char *text
 uint32_t marey__memory_frame(struct marey__memory_report *report, const char *function, size_t len,
                              const char *file, int64_t line)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     const char *const slash = strrchr(file, '/'), *const base = slash != NULL ? slash + 1 : file;
     marey__buf_put(&text, function, len);
     if (base[0] != '\0')
         marey__buf_printf(&text, line > 0 ? " (%s:%lld)" : " (%s)", base, (long long)line);
-    const uint32_t name = text.failed ? MAREY__NO_NAME
-                                      : name_frame(report, text.data != NULL ? text.data : "",
-                                                   text.len, code_of(file, strlen(file)));
-    marey__buf_fini(&text);
-    return name;
+    return text.failed ? MAREY__NO_NAME
+                       : name_frame(report, text.data != NULL ? text.data : "", text.len,
+                                    code_of(file, strlen(file)));
 }
 
 uint32_t marey__memory_frame_text(struct marey__memory_report *report, const char *text, size_t len)
@@ -193,13 +191,10 @@ static uint32_t name_where(struct marey__memory_report *report,
                            const struct marey__memory_stack *stack)
 {
     uint32_t chosen[MAX_FRAMES];
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     put_where(&text, report, chosen, choose(report, report->frames + stack->first, stack->n, chosen));
-    const uint32_t name =
-        text.failed ? MAREY__NO_NAME
-                    : marey__memory_name(report, text.data != NULL ? text.data : "", text.len);
-    marey__buf_fini(&text);
-    return name;
+    return text.failed ? MAREY__NO_NAME
+                       : marey__memory_name(report, text.data != NULL ? text.data : "", text.len);
 }
 
 bool marey__memory_find_where(struct marey__memory_report *report)
@@ -207,19 +202,20 @@ bool marey__memory_find_where(struct marey__memory_report *report)
     static const char before[] = "(allocated before recording)", none[] = "(no stack)";
     const uint32_t name_before = marey__memory_name(report, before, sizeof before - 1),
                    name_none = marey__memory_name(report, none, sizeof none - 1);
-    uint32_t *const names = marey__alloc((report->n_stacks + 1) * sizeof *names);
-    bool done = names != NULL && name_before != MAREY__NO_NAME && name_none != MAREY__NO_NAME;
-    for (size_t i = 0; done && i < report->n_stacks; i++) {
+    uint32_t *const names MAREY__FREED = marey__alloc((report->n_stacks + 1) * sizeof *names);
+    if (names == NULL || name_before == MAREY__NO_NAME || name_none == MAREY__NO_NAME)
+        return false;
+    for (size_t i = 0; i < report->n_stacks; i++) {
         names[i] = report->stacks[i].n != 0 ? name_where(report, &report->stacks[i]) : name_none;
-        done = names[i] != MAREY__NO_NAME;
+        if (names[i] == MAREY__NO_NAME)
+            return false;
     }
-    for (size_t p = 0; done && p < report->n_pools; p++)
+    for (size_t p = 0; p < report->n_pools; p++)
         for (size_t i = 0; i < report->pools[p].n_blocks; i++) {
             struct marey__held_block *const block = &report->pools[p].blocks[i];
             block->where = block->stack < report->n_stacks ? names[block->stack]
                            : block->is_before              ? name_before
                                                            : name_none;
         }
-    marey__free(names);
-    return done;
+    return true;
 }

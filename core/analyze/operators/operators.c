@@ -288,7 +288,6 @@ static const struct marey_table_definition tables[] = {
     {"notes", marey__warning_columns, 1, NULL, "notes on the figures"},
 };
 
-extern const struct marey__analysis marey__analysis_operators;
 const struct marey__analysis marey__analysis_operators = {
     .about =
         {.name = "operators",
@@ -297,10 +296,8 @@ const struct marey__analysis marey__analysis_operators = {
          .needs =
              "torch.profiler records them; 'marey report --operators TRACE.json' reads its file",
          .examples = "  marey report --operators trace.json.gz       torch's key averages",
-         .settings = settings,
-         .n_settings = MAREY__COUNT_OF(settings),
-         .tables = tables,
-         .n_tables = MAREY__COUNT_OF(tables),
+         MAREY__SETTINGS(settings),
+         MAREY__TABLES(tables),
          .csv = "operators"},
     .check = check,
     .make = make,

@@ -58,11 +58,9 @@ static bool read_sizes(struct marey__json *json, struct dimensions *out)
 static bool shape_of(const struct marey__torch_trace *trace, const struct marey__torch_event *event,
                      size_t number, struct dimensions *out)
 {
-    struct marey__json json;
-    const bool is_shape = open_entry(trace, event->shapes, number, &json) == MAREY__JSON_ARRAY &&
-                          read_sizes(&json, out);
-    marey__json_fini(&json);
-    return is_shape;
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
+    return open_entry(trace, event->shapes, number, &json) == MAREY__JSON_ARRAY &&
+           read_sizes(&json, out);
 }
 
 /* ---- formulas ---- */
@@ -108,21 +106,17 @@ static bool read_concrete(const struct marey__torch_trace *trace,
                           const struct marey__torch_event *event, size_t number,
                           struct dimensions *out)
 {
-    struct marey__json json, inner;
-    bool is_read = open_entry(trace, event->concrete, number, &json) == MAREY__JSON_STRING;
-    if (is_read) {
-        marey__json_init_text(&inner, json.text, json.text_len, MAREY__JSON_STRICT);
-        uint64_t count = 0;
-        if (marey__json_peek(&inner) == '[') {
-            is_read = marey__json_next(&inner) == MAREY__JSON_ARRAY && read_sizes(&inner, out);
-        } else {
-            is_read = marey__json_count(&inner, &count);
-            out->size[0] = (int64_t)count;
-            out->n = 1;
-        }
-        marey__json_fini(&inner);
-    }
-    marey__json_fini(&json);
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
+    uint64_t count = 0;
+    if (open_entry(trace, event->concrete, number, &json) != MAREY__JSON_STRING)
+        return false;
+    struct marey__json inner MAREY__FINALLY(marey__json_fini);
+    marey__json_init_text(&inner, json.text, json.text_len, MAREY__JSON_STRICT);
+    if (marey__json_peek(&inner) == '[')
+        return marey__json_next(&inner) == MAREY__JSON_ARRAY && read_sizes(&inner, out);
+    const bool is_read = marey__json_count(&inner, &count);
+    out->size[0] = (int64_t)count;
+    out->n = 1;
     return is_read;
 }
 
@@ -189,7 +183,7 @@ uint64_t marey__flops_of(const struct marey__flops_names *names,
 
 void marey__shapes_put(struct marey__buf *out, const char *text, size_t len)
 {
-    struct marey__json json;
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
     enum marey__json_token token;
     char first;
     marey__json_init_text(&json, text, len, 0);
@@ -206,5 +200,4 @@ void marey__shapes_put(struct marey__buf *out, const char *text, size_t len)
                        is_list_of_tensors ? 2 : (size_t)(end - begin));
     }
     marey__buf_puts(out, "]");
-    marey__json_fini(&json);
 }

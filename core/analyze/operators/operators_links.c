@@ -126,13 +126,13 @@ static bool link_memory(struct marey__operators *operators)
     const struct marey__torch_trace *trace = operators->trace;
     if (trace->n_memory == 0)
         return true;
-    struct sums *sums = marey__calloc(trace->n_memory + 1, sizeof *sums);
-    int32_t *n_around = marey__calloc(trace->n_memory + 1, sizeof *n_around);
+    struct sums *const sums MAREY__FREED = marey__calloc(trace->n_memory + 1, sizeof *sums);
+    int32_t *const n_around MAREY__FREED = marey__calloc(trace->n_memory + 1, sizeof *n_around);
     operators->is_within = marey__calloc(trace->n_memory, 1);
-    const bool is_done = sums != NULL && n_around != NULL && operators->is_within != NULL;
-    if (is_done)
-        add_up(trace, sums);
-    for (size_t i = 0; is_done && i < operators->n_calls; i++) {
+    if (sums == NULL || n_around == NULL || operators->is_within == NULL)
+        return false;
+    add_up(trace, sums);
+    for (size_t i = 0; i < operators->n_calls; i++) {
         struct marey__torch_call *call = &operators->calls[i];
         const struct marey__torch_event *event = marey__call_event(operators, call);
         const size_t from = find_time(trace, event->begin_ns, false),
@@ -143,10 +143,9 @@ static bool link_memory(struct marey__operators *operators)
         n_around[to]--;
     }
     int32_t n = 0;
-    for (size_t i = 0; is_done && i < trace->n_memory; i++)
+    for (size_t i = 0; i < trace->n_memory; i++)
         operators->is_within[i] = (n += n_around[i]) > 0;
-    MAREY__FREE_ALL(sums, n_around);
-    return is_done;
+    return true;
 }
 
 bool marey__operators_link(struct marey__operators *operators)

@@ -49,7 +49,7 @@ static bool add_entries(struct marey__operators *operators, const char *text, si
 static bool find_top(struct marey__operators *operators, struct marey__torch_stack *stack)
 {
     const uint32_t n = operators->by_name_alone ? 0 : MAREY__MIN(stack->n, operators->stack_depth);
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     for (uint32_t i = 0; i < n; i++) {
         const struct marey__torch_entry *entry = &operators->entries[stack->first + i];
         marey__buf_put(&text, ";", i > 0);
@@ -58,7 +58,6 @@ static bool find_top(struct marey__operators *operators, struct marey__torch_sta
     stack->top = text.failed
                      ? MAREY__NO_NAME
                      : marey__names_keep(&operators->texts, &operators->arena, text.data, text.len);
-    marey__buf_fini(&text);
     return stack->top != MAREY__NO_NAME;
 }
 
@@ -217,8 +216,6 @@ bool marey__operators_find_stacks(struct marey__operators *operators)
         if (!stack_of(operators, marey__call_event(operators, call)->stack, &call->stack))
             return false;
     }
-    uint32_t *around = marey__alloc((operators->n_calls + 1) * sizeof *around);
-    const bool is_done = around != NULL && give_forward_stacks(operators, around);
-    marey__free(around);
-    return is_done;
+    uint32_t *const around MAREY__FREED = marey__alloc((operators->n_calls + 1) * sizeof *around);
+    return around != NULL && give_forward_stacks(operators, around);
 }

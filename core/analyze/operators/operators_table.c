@@ -93,22 +93,21 @@ bool marey__operators_sort(struct marey__operators *operators, const char *word)
                                               : "self_cpu_time_total");
     MAREY_ASSERT(key != NULL);
     const size_t n = operators->n_rows;
-    struct sorted *order = marey__alloc((n + 1) * sizeof *order);
-    struct marey__operator *rows = marey__alloc((n + 1) * sizeof *rows);
-    bool is_done = order != NULL && rows != NULL;
-    for (size_t i = 0; is_done && i < n; i++) {
+    struct sorted *const order MAREY__FREED = marey__alloc((n + 1) * sizeof *order);
+    if (order == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++) {
         const struct marey__operator *row = &operators->rows[i];
         order[i] = (struct sorted){key_of(row, key), row->first_ns, row->first_end_ns,
                                    row->first_order, (uint32_t)i};
     }
-    is_done = is_done && marey__sort_runs(order, n, sizeof *order, comes_before);
-    for (size_t i = 0; is_done && i < n; i++)
-        rows[i] = operators->rows[order[i].row];
-    marey__free(order);
-    if (!is_done) {
+    struct marey__operator *const rows = marey__alloc((n + 1) * sizeof *rows);
+    if (rows == NULL || !marey__sort_runs(order, n, sizeof *order, comes_before)) {
         marey__free(rows);
         return false;
     }
+    for (size_t i = 0; i < n; i++)
+        rows[i] = operators->rows[order[i].row];
     marey__free(operators->rows);
     operators->rows = rows;
     return true;

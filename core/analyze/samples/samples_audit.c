@@ -73,14 +73,12 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
                           struct distance *out)
 {
     const uint64_t n_snapshots = sum_of(snapshots, n), n_audits = sum_of(audits, n);
-    uint32_t *const list = marey__calloc((size_t)n_audits, sizeof *list);
-    uint64_t *const drawn = marey__calloc(n, sizeof *drawn);
+    uint32_t *const list MAREY__FREED = marey__calloc((size_t)n_audits, sizeof *list);
+    uint64_t *const drawn MAREY__FREED = marey__calloc(n, sizeof *drawn);
     double values[DRAWS];
     uint64_t random = UINT64_C(0x2545f4914f6cdd1d); /* the same recording has the same interval */
-    if (list == NULL || drawn == NULL) {
-        MAREY__FREE_ALL(list, drawn);
+    if (list == NULL || drawn == NULL)
         return false;
-    }
     size_t at = 0;
     for (size_t i = 0; i < n; i++)
         for (uint64_t k = 0; k < audits[i]; k++)
@@ -93,7 +91,6 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
     /* A draw of a draw is farther off than the draw was; by as much it is turned round. */
     out->low = fmax(0, 2 * out->value - values[DRAWS - 1 - DRAWS / 40]);
     out->high = fmax(out->low, 2 * out->value - values[DRAWS / 40]);
-    MAREY__FREE_ALL(list, drawn);
     return true;
 }
 
@@ -154,25 +151,13 @@ static void put_counts(marey_table *table, const struct marey__samples_source *s
 {
     const struct marey_samples_counts *const c = &source->counts;
     const uint64_t seconds_ns = source->last_ns - MAREY__MIN(source->first_ns, source->last_ns);
-    marey_table_u64(table, source->n_rounds);
-    marey_table_u64(table, c->asked);
-    marey_table_u64(table, c->missed);
-    marey__put_share(table, c->missed, c->asked);
-    marey_table_u64(table, c->samples);
-    marey_table_u64(table, c->rejected);
-    marey__put_share(table, c->rejected, c->samples + c->rejected);
-    marey_table_u64(table, c->unstable);
-    marey__put_share(table, c->unstable, c->samples);
-    marey_table_u64(table, c->exact);
-    marey__put_share(table, c->exact, c->samples);
-    marey_table_u64(table, c->audit);
-    marey_table_u64(table, c->stops);
-    marey_table_u64(table, c->stop_ns);
-    marey_table_u64(table, c->stop_max_ns);
-    marey__put_share(table, c->stop_ns, targets_ns);
-    marey_table_u64(table, c->sampler_cpu_ns);
-    marey__put_share(table, c->sampler_cpu_ns, seconds_ns);
-    marey_table_u64(table, c->bytes_read);
+    MAREY__PUT_ROW(table, U64(source->n_rounds), U64(c->asked), U64(c->missed),
+                   RATIO(c->missed, c->asked), U64(c->samples), U64(c->rejected),
+                   RATIO(c->rejected, c->samples + c->rejected), U64(c->unstable),
+                   RATIO(c->unstable, c->samples), U64(c->exact), RATIO(c->exact, c->samples),
+                   U64(c->audit), U64(c->stops), U64(c->stop_ns), U64(c->stop_max_ns),
+                   RATIO(c->stop_ns, targets_ns), U64(c->sampler_cpu_ns),
+                   RATIO(c->sampler_cpu_ns, seconds_ns), U64(c->bytes_read));
 }
 
 bool marey__samples_put_audit(struct marey__samples_report *report)
@@ -187,9 +172,7 @@ bool marey__samples_put_audit(struct marey__samples_report *report)
         const uint64_t targets_ns = sampled_ns(report, i, &n_rounds);
         if (!find_distance(&report->sums, i, &distance))
             return false;
-        marey__put_string(table, log->host);
-        marey_table_i64(table, log->pid);
-        marey__put_string(table, source->strategy);
+        MAREY__PUT_ROW(table, STRING(log->host), I64(log->pid), STRING(source->strategy));
         put_rate(table, source->rate_hz);
         put_rate(table, targets_ns != 0 ? (double)n_rounds * 1e9 / (double)targets_ns : 0);
         marey_table_f64(
@@ -198,10 +181,8 @@ bool marey__samples_put_audit(struct marey__samples_report *report)
         put_rate(table, source->counts.samples != 0
                             ? (double)log->log_bytes / (double)source->counts.samples
                             : 0);
-        marey_table_u64(table, log->log_bytes);
-        marey_table_u64(table, source->counts.skipped);
-        marey_table_u64(table, source->counts.slowed);
-        marey__put_string(table, log->end);
+        MAREY__PUT_ROW(table, U64(log->log_bytes), U64(source->counts.skipped),
+                       U64(source->counts.slowed), STRING(log->end));
         put_distance(table, &distance);
     }
     return true;
@@ -219,14 +200,12 @@ void marey__samples_put_totals(struct marey__samples_report *report)
         if (s->n_rounds != 0)
             longest_ns = MAREY__MAX(longest_ns, s->last_ns - s->first_ns);
     }
-    marey_table_u64(table, whole->n);
-    marey_table_u64(table, whole->ns);
-    marey_table_f64(table, (double)longest_ns / 1e9);
-    marey_table_u64(table, marey_table_n_rows(report->tables[MAREY__SAMPLES_PROCESSES]));
-    marey_table_u64(table, marey_table_n_rows(report->tables[MAREY__SAMPLES_THREADS]));
-    marey_table_u64(table, marey_table_n_rows(report->tables[MAREY__SAMPLES_FUNCTIONS]));
-    marey_table_u64(table, marey_table_n_rows(report->tables[MAREY__SAMPLES_STACKS]));
-    marey__put_string(table, marey__samples_chosen_what(report->chosen));
+    MAREY__PUT_ROW(table, U64(whole->n), U64(whole->ns), F64((double)longest_ns / 1e9),
+                   U64(marey_table_n_rows(report->tables[MAREY__SAMPLES_PROCESSES])),
+                   U64(marey_table_n_rows(report->tables[MAREY__SAMPLES_THREADS])),
+                   U64(marey_table_n_rows(report->tables[MAREY__SAMPLES_FUNCTIONS])),
+                   U64(marey_table_n_rows(report->tables[MAREY__SAMPLES_STACKS])),
+                   STRING(marey__samples_chosen_what(report->chosen)));
 }
 
 static void note_startup(const struct marey__samples_report *report)

@@ -495,8 +495,8 @@ marey_status marey_recording_select(const marey_recording *whole, const char *pr
                                     marey_recording **out)
 {
     const size_t n = marey_recording_n_logs(whole);
-    bool *const keep = marey__calloc(n + 1, sizeof *keep),
-                any = marey_recording_n_processes(whole) == 0;
+    bool *const keep MAREY__FREED = marey__calloc(n + 1, sizeof *keep);
+    bool any = marey_recording_n_processes(whole) == 0;
     MAREY__TRY_MEMORY(keep != NULL);
     for (size_t i = 0; i < n; i++) {
         const struct marey_process *const p = marey_recording_process(whole, i);
@@ -504,12 +504,10 @@ marey_status marey_recording_select(const marey_recording *whole, const char *pr
                   marey__process_matches(process, p->pid, p->worker, p->command);
         any = any || (keep[i] && p->role[0] == '\0');
     }
-    const marey_status status =
-        any ? marey__recording_part(whole, keep, NULL, out)
-            : marey__fail(MAREY_EINVAL,
-                          "no process '%s' is in %s: a PID, main, worker, worker0, or a part of a "
-                          "command; 'marey report --json' lists them as processes",
-                          process, marey_recording_name(whole));
-    marey__free(keep);
-    return status;
+    return any ? marey__recording_part(whole, keep, NULL, out)
+               : marey__fail(
+                     MAREY_EINVAL,
+                     "no process '%s' is in %s: a PID, main, worker, worker0, or a part of a "
+                     "command; 'marey report --json' lists them as processes",
+                     process, marey_recording_name(whole));
 }

@@ -234,7 +234,7 @@ static uint64_t slow_limit(uint64_t *lengths, size_t n, struct marey__slow_found
 static bool find_slow(const struct spans_wanted *found, struct marey__slow_found *slow,
                       uint64_t *limit)
 {
-    uint64_t *const lengths = marey__calloc(found->n + 1, sizeof *lengths);
+    uint64_t *const lengths MAREY__FREED = marey__calloc(found->n + 1, sizeof *lengths);
     size_t n = 0;
     if (lengths == NULL)
         return false;
@@ -242,7 +242,6 @@ static bool find_slow(const struct spans_wanted *found, struct marey__slow_found
         if (is_whole(&found->spans[i]))
             lengths[n++] = length_of(&found->spans[i]);
     *limit = slow_limit(lengths, n, slow);
-    marey__free(lengths);
     slow->n_iterations += n;
     return true;
 }

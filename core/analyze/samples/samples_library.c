@@ -77,18 +77,15 @@ static uint8_t *find_members(const struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
     const uint32_t n = marey_samples_n_functions(s), n_locations = marey_samples_n_locations(s);
-    uint8_t *const functions = marey__calloc((size_t)n + 1, 1);
-    uint8_t *const members = marey__calloc((size_t)n_locations + 1, 1);
-    const bool done = functions != NULL && members != NULL;
-    for (uint32_t i = 1; done && i <= n; i++)
+    uint8_t *const functions MAREY__FREED = marey__calloc((size_t)n + 1, 1);
+    uint8_t *const members = functions != NULL ? marey__calloc((size_t)n_locations + 1, 1) : NULL;
+    if (members == NULL)
+        return NULL;
+    for (uint32_t i = 1; i <= n; i++)
         functions[i] = is_of_library(marey_samples_get_function(s, i), report->options.library);
-    for (uint32_t i = 1; done && i <= n_locations; i++)
+    for (uint32_t i = 1; i <= n_locations; i++)
         members[i] = functions[marey_samples_get_location(s, i).function];
-    marey__free(functions);
-    if (done)
-        return members;
-    marey__free(members);
-    return NULL;
+    return members;
 }
 
 /* The innermost frame of the library, and the innermost one outside that called into it. */
@@ -121,18 +118,19 @@ static void put_group(marey_table *table, const struct marey__samples_report *re
     const struct marey__samples_sums *const sums = &report->sums;
     for (size_t k = 0; k < (way == BY_CALLER ? 3 : 2); k++)
         marey__samples_put_place(table, report->set.samples, group->key[k]);
-    marey_table_u64(table, group->sum.n);
-    marey_table_u64(table, group->sum.ns);
-    marey__put_share(table, group->sum.ns, sums->whole.ns);
-    marey_table_f64(table, marey__samples_error(sums, group->sum.ns));
+    MAREY__PUT_ROW(table, U64(group->sum.n), U64(group->sum.ns), RATIO(group->sum.ns, sums->whole.ns),
+                   F64(marey__samples_error(sums, group->sum.ns)));
 }
 
 static bool put_way(struct marey__samples_report *report, const uint8_t *members, int way)
 {
     const struct marey__samples_sums *const sums = &report->sums;
-    struct marey__samples_group *const groups = marey__calloc(sums->n_cells + 1, sizeof *groups);
+    struct marey__samples_group *const groups MAREY__FREED =
+        marey__calloc(sums->n_cells + 1, sizeof *groups);
+    if (groups == NULL)
+        return false;
     size_t n = 0;
-    for (size_t i = 0; groups != NULL && i < sums->n_cells; i++) {
+    for (size_t i = 0; i < sums->n_cells; i++) {
         const struct marey__samples_cell *const cell = &sums->cells[i];
         if (!cell->is_chosen)
             continue;
@@ -143,21 +141,19 @@ static bool put_way(struct marey__samples_report *report, const uint8_t *members
         if (way != BY_CALLER)
             group->key[2] = way == BY_STACK ? cell->stack : 0;
     }
-    n = groups != NULL ? marey__samples_groups_add(groups, n) : 0;
+    n = marey__samples_groups_add(groups, n);
     for (size_t i = 0; i < n; i++)
         put_group(report->tables[table_of[way]], report, &groups[i], way);
-    marey__free(groups);
-    return groups != NULL;
+    return true;
 }
 
 bool marey__samples_put_contacts(struct marey__samples_report *report)
 {
     if (report->options.library == NULL)
         return true;
-    uint8_t *const members = find_members(report);
+    uint8_t *const members MAREY__FREED = find_members(report);
     bool done = members != NULL;
     for (int way = 0; done && way < N_WAYS; way++)
         done = put_way(report, members, way);
-    marey__free(members);
     return done;
 }

@@ -175,16 +175,18 @@ static marey_status take_settings(struct marey__samples_report *r, marey_report 
     return MAREY_OK;
 }
 
+static void report_fini(struct marey__samples_report *r)
+{
+    marey__samples_sums_fini(&r->sums);
+    marey__samples_chosen_destroy(r->chosen);
+    marey__samples_fini(&r->set);
+}
+
 static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    struct marey__samples_report r = {.tables = report->tables};
-    marey_status status = take_settings(&r, report, request);
-    if (status == MAREY_OK)
-        status = make_report(&r, request->recordings, request->n);
-    marey__samples_sums_fini(&r.sums);
-    marey__samples_chosen_destroy(r.chosen);
-    marey__samples_fini(&r.set);
-    return status;
+    struct marey__samples_report r MAREY__FINALLY(report_fini) = {.tables = report->tables};
+    MAREY_TRY(take_settings(&r, report, request));
+    return make_report(&r, request->recordings, request->n);
 }
 
 static bool is_there(marey_recording *const *recordings, size_t n, const marey_report *ranges)
@@ -221,7 +223,6 @@ static const struct marey_setting settings[] = {
     {"sort", MAREY_SETTING_TEXT, "COLUMN", "self (default), total, samples, name; -COLUMN reverses"},
 };
 
-extern const struct marey__analysis marey__analysis_samples;
 const struct marey__analysis marey__analysis_samples = {
     .about = {.name = "samples",
               .help = "stack samples (marey attach, marey run --sample): functions\n"
@@ -229,10 +230,8 @@ const struct marey__analysis marey__analysis_samples = {
               .needs = "'marey attach PID -o RUN.marey' and 'marey run --sample' record them",
               .examples = "  marey report train.marey --samples           functions and lines\n"
                           "  marey report train.marey --samples --iterations=slow --by line",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = definitions,
-              .n_tables = MAREY__N_SAMPLES_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(definitions),
               .csv = "functions",
               .adds_lines = 2},
     .make = make,

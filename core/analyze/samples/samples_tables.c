@@ -19,16 +19,14 @@ static void put_row(marey_table *table, const struct marey__samples_sums *sums,
                     const struct marey__samples_row *row, bool has_total)
 {
     const struct marey__samples_sum *const own = &row->own;
-    marey_table_u64(table, own->n);
-    marey_table_u64(table, own->ns);
+    MAREY__PUT_ROW(table, U64(own->n), U64(own->ns));
     if (has_total)
         marey_table_u64(table, row->total_ns);
     marey__put_share(table, own->ns, sums->whole.ns);
     if (has_total)
         marey__put_share(table, row->total_ns, sums->whole.ns);
-    marey_table_f64(table, marey__samples_error(sums, own->ns));
-    marey__put_share(table, own->cpu_ns, own->known_ns);
-    marey__put_share(table, own->gil_ns, own->ns);
+    MAREY__PUT_ROW(table, F64(marey__samples_error(sums, own->ns)),
+                   RATIO(own->cpu_ns, own->known_ns), RATIO(own->gil_ns, own->ns));
     put_wait(table, row->wait);
 }
 
@@ -37,14 +35,11 @@ void marey__samples_put_place(marey_table *table, const marey_samples *samples, 
     const struct marey_samples_location l = marey_samples_get_location(samples, location);
     const struct marey_samples_function *const f = marey_samples_get_function(samples, l.function);
     if (location == 0) {
-        marey_table_null(table);
-        marey_table_null(table);
-        marey_table_null(table);
+        MAREY__PUT_ROW(table, NO_CELL, NO_CELL, NO_CELL);
         return;
     }
-    marey__put_string(table, f->name);
-    marey__put_string(table, f->file[0] != '\0' ? f->file : f->module);
-    marey__put_whole(table, l.line, l.line != 0);
+    MAREY__PUT_ROW(table, STRING(f->name), STRING(f->file[0] != '\0' ? f->file : f->module),
+                   KNOWN(l.line != 0, U64(l.line)));
 }
 
 /* ---- what frames are of ---- */
@@ -143,9 +138,8 @@ static bool put_function(const struct making *m, uint32_t i, uint32_t function, 
     const char *const name = i == 0 ? no_frames : f->name;
     if (!is_wanted(m->report, name))
         return false;
-    marey__put_string(m->table, name);
-    marey__put_string(m->table, f->file[0] != '\0' ? f->file : f->module);
-    marey__put_whole(m->table, line, line != 0);
+    MAREY__PUT_ROW(m->table, STRING(name), STRING(f->file[0] != '\0' ? f->file : f->module),
+                   KNOWN(line != 0, U64(line)));
     put_module(m->table, f);
     return true;
 }
@@ -304,11 +298,8 @@ static bool put_thread(const struct marey__samples_report *report, marey_table *
     const struct marey_samples_thread *const t = marey_samples_get_thread(s, i);
     const struct marey_samples_process *const p = marey_samples_get_process(s, t->process);
     (void)ctx;
-    marey__put_rank(table, p->rank);
-    marey_table_i64(table, p->pid);
-    marey__put_rank(table, t->tid != 0 ? t->tid : -1);
-    marey__put_string(table, t->name);
-    marey_table_bool(table, t->is_main);
+    MAREY__PUT_ROW(table, RANK_OF(p->rank), I64(p->pid), RANK_OF(t->tid != 0 ? t->tid : -1),
+                   STRING(t->name), TRUTH(t->is_main));
     return true;
 }
 
@@ -324,10 +315,7 @@ static bool put_process(const struct marey__samples_report *report, marey_table 
 {
     const struct marey_samples_process *const p = marey_samples_get_process(report->set.samples, i);
     (void)ctx;
-    marey__put_rank(table, p->rank);
-    marey__put_rank(table, p->worker);
-    marey_table_i64(table, p->pid);
-    marey__put_string(table, p->command);
+    MAREY__PUT_ROW(table, RANK_OF(p->rank), RANK_OF(p->worker), I64(p->pid), STRING(p->command));
     return true;
 }
 
@@ -346,8 +334,8 @@ static bool put_rank(const struct marey__samples_report *report, marey_table *ta
     uint64_t n_processes = 0;
     for (uint32_t k = 1; k <= marey_samples_n_processes(report->set.samples); k++)
         n_processes += first[k] == i;
-    marey__put_rank(table, marey_samples_get_process(report->set.samples, i)->rank);
-    marey_table_u64(table, n_processes);
+    MAREY__PUT_ROW(table, RANK_OF(marey_samples_get_process(report->set.samples, i)->rank),
+                   U64(n_processes));
     return true;
 }
 
@@ -417,10 +405,8 @@ static void put_wait_row(marey_table *table, const struct marey__samples_report 
     const marey_samples *const s = report->set.samples;
     put_wait(table, group->key[0]);
     marey__samples_put_place(table, s, group->key[1]);
-    marey__put_string(table, marey_samples_get_thread(s, group->key[2])->name);
-    marey_table_u64(table, group->sum.n);
-    marey_table_u64(table, group->sum.ns);
-    marey__put_share(table, group->sum.ns, whole_ns);
+    MAREY__PUT_ROW(table, STRING(marey_samples_get_thread(s, group->key[2])->name),
+                   U64(group->sum.n), U64(group->sum.ns), RATIO(group->sum.ns, whole_ns));
 }
 
 /* Of all threads, whatever mode is asked for: who waits does not run. */
@@ -463,15 +449,11 @@ static void put_holding(struct marey__samples_report *report, uint32_t thread,
     const struct marey_samples_process *const p = marey_samples_get_process(s, t->process);
     const struct marey__samples_target *const target = &report->set.targets[t->process];
     const uint64_t switches = marey_samples_get_counts(s, t->process).gil_switches;
-    marey__put_rank(table, p->rank);
-    marey_table_i64(table, p->pid);
-    marey__put_string(table, t->name);
-    marey_table_u64(table, of->held_ns);
-    marey__put_share(table, of->held_ns, of_process->ns);
-    marey_table_u64(table, of->wants_ns);
-    marey__put_share(table, of->wants_ns, of_process->ns);
-    marey__put_real(table, (double)switches * 1e9 / (double)(target->last_ns - target->first_ns),
-                    switches != 0 && target->last_ns > target->first_ns);
+    MAREY__PUT_ROW(
+        table, RANK_OF(p->rank), I64(p->pid), STRING(t->name), U64(of->held_ns),
+        RATIO(of->held_ns, of_process->ns), U64(of->wants_ns), RATIO(of->wants_ns, of_process->ns),
+        KNOWN(switches != 0 && target->last_ns > target->first_ns,
+              FINITE((double)switches * 1e9 / (double)(target->last_ns - target->first_ns))));
 }
 
 /* Shares are of the time that the thread's process was sampled; that is the longest that a thread of it was seen. */

@@ -77,8 +77,8 @@ static void put_facts(struct marey_table *into, const marey_table *audit, size_t
             marey__buf_put(&text, cell.as.text, cell.len);
         else
             marey__text_number(&text, &cell, column, NULL);
-        marey_table_text(into, column->name, strlen(column->name));
-        marey_table_text(into, text.len != 0 ? text.data : "", text.len);
+        MAREY__PUT_ROW(into, STRING_N(column->name, strlen(column->name)),
+                       STRING_N(text.len != 0 ? text.data : "", text.len));
     }
     marey__buf_fini(&text);
 }

@@ -54,14 +54,13 @@ static void free_making(struct marey__scaling *scaling)
 static marey_status fill(marey_report *report, const struct marey__scaling_runs *runs,
                          const struct marey__scaling_options *options)
 {
-    struct marey__scaling scaling = {.tables = report->tables, .runs = runs, .options = *options};
+    struct marey__scaling scaling MAREY__FINALLY(free_making) = {
+        .tables = report->tables, .runs = runs, .options = *options};
     if (runs->n == 0)
         return marey__fail(MAREY_EFORMAT, "there are no measured runs");
     if (scaling.options.n_resamples == 0)
         scaling.options.n_resamples = N_RESAMPLES;
-    const marey_status status = analyze(&scaling);
-    free_making(&scaling);
-    MAREY_TRY(status);
+    MAREY_TRY(analyze(&scaling));
     report->data = marey__scaling_list_create(report->tables[MAREY__SCALING_POINTS]);
     return report->data != NULL ? MAREY_OK : marey__no_memory();
 }
@@ -124,7 +123,7 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     if (input != NULL)
         return fill(report, input->runs, &input->options);
     uint32_t forecast[MAX_FORECASTS];
-    struct marey__scaling_runs runs = {0};
+    struct marey__scaling_runs runs MAREY__FINALLY(marey__scaling_runs_fini) = {0};
     struct marey__scaling_options options = {
         .with_first = marey__setting_is_on(request, "with-first"),
         .kind = marey__setting(request, "kind"),
@@ -134,11 +133,8 @@ static marey_status make(marey_report *report, const struct marey__request *requ
     const char *const asked = marey__setting(request, "forecast");
     if (asked != NULL)
         MAREY_TRY(parse_forecast(asked, forecast, &options.n_forecast));
-    marey_status status = read_all(&runs, request);
-    if (status == MAREY_OK)
-        status = fill(report, &runs, &options);
-    marey__scaling_runs_fini(&runs);
-    return status;
+    MAREY_TRY(read_all(&runs, request));
+    return fill(report, &runs, &options);
 }
 
 /* ---- the entry ---- */
@@ -166,16 +162,13 @@ static const struct marey__report_format formats[] = {
     {0},
 };
 
-extern const struct marey__analysis marey__analysis_scale;
 const struct marey__analysis marey__analysis_scale = {
     .about = {.name = "scale",
               .help = "speedup and efficiency over numbers of workers, fits and forecasts",
               .needs = "runs with different numbers of workers, whose epochs or steps "
                        "marey.TrainingMonitor, marey.epoch() and marey.iteration() record",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = marey__scaling_tables,
-              .n_tables = MAREY__N_SCALING_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(marey__scaling_tables),
               .csv = "points",
               .command = "scale"},
     .reads_paths = true,

@@ -146,14 +146,12 @@ marey_status marey__scaling_read_note(const struct marey__scaling_reading *readi
     va_start(args, fmt);
     const int len = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
-    char *sentence = marey__alloc((size_t)MAREY__MAX(len, 0) + 1);
+    char *const sentence MAREY__FREED = marey__alloc((size_t)MAREY__MAX(len, 0) + 1);
     MAREY__TRY_MEMORY(sentence != NULL);
     va_start(args, fmt);
     (void)vsnprintf(sentence, (size_t)MAREY__MAX(len, 0) + 1, fmt, args);
     va_end(args);
-    const marey_status status = marey__scaling_runs_note(reading->runs, sentence);
-    marey__free(sentence);
-    return status;
+    return marey__scaling_runs_note(reading->runs, sentence);
 }
 
 /* ---- sources ---- */
@@ -315,26 +313,23 @@ static marey_status find_file(struct sources *sources, const char *path)
 static marey_status add_converted(struct sources *sources, const char *command, const char *from)
 {
     const struct marey__scaling_read_options *const options = sources->options;
-    struct marey__buf csv = {0};
+    struct marey__buf csv MAREY__FINALLY(marey__buf_fini) = {0};
     const char *const folder = getenv("TMPDIR");
     marey__buf_printf(&csv, "%s/marey-XXXXXX.csv",
                       folder != NULL && folder[0] != '\0' ? folder : "/tmp");
     marey__buf_put(&csv, "", 1);
     MAREY__TRY_MEMORY(!csv.failed);
     const int fd = mkstemps(csv.data, 4);
-    marey_status status = fd < 0 ? marey__fail_errno("write %s", csv.data) : MAREY_OK;
-    if (fd >= 0 && !add_source(sources, csv.data, MAREY__FILE_MEASUREMENTS)) {
+    if (fd < 0)
+        return marey__fail_errno("write %s", csv.data);
+    close(fd);
+    if (!add_source(sources, csv.data, MAREY__FILE_MEASUREMENTS)) {
         unlink(csv.data);
-        status = marey__no_memory();
-    } else if (fd >= 0) {
-        sources->list[sources->n - 1].is_converted = true;
-        sources->list[sources->n - 1].name = from;
-        status = options->convert(options->convert_ctx, command, from, csv.data);
+        return marey__no_memory();
     }
-    if (fd >= 0)
-        close(fd);
-    marey__buf_fini(&csv);
-    return status;
+    sources->list[sources->n - 1].is_converted = true;
+    sources->list[sources->n - 1].name = from;
+    return options->convert(options->convert_ctx, command, from, csv.data);
 }
 
 static marey_status find_sources(struct sources *sources, const char *path, bool is_store)
@@ -432,22 +427,23 @@ static marey_status take_all(struct marey__scaling_runs *runs, const struct sour
     return MAREY_OK;
 }
 
+static void sources_fini(struct sources *sources)
+{
+    for (size_t i = 0; i < sources->n; i++) {
+        if (sources->list[i].is_converted)
+            unlink(sources->list[i].path);
+        marey__free(sources->list[i].path);
+        marey__scaling_runs_fini(&sources->list[i].runs);
+    }
+    marey__free(sources->list);
+}
+
 marey_status marey__scaling_runs_read(struct marey__scaling_runs *runs, const char *path,
                                       bool is_store,
                                       const struct marey__scaling_read_options *options)
 {
-    struct sources sources = {.options = options};
-    marey_status status = find_sources(&sources, path, is_store);
-    if (status == MAREY_OK)
-        status = read_all(&sources);
-    if (status == MAREY_OK)
-        status = take_all(runs, &sources, path);
-    for (size_t i = 0; i < sources.n; i++) {
-        if (sources.list[i].is_converted)
-            unlink(sources.list[i].path);
-        marey__free(sources.list[i].path);
-        marey__scaling_runs_fini(&sources.list[i].runs);
-    }
-    marey__free(sources.list);
-    return status;
+    struct sources sources MAREY__FINALLY(sources_fini) = {.options = options};
+    MAREY_TRY(find_sources(&sources, path, is_store));
+    MAREY_TRY(read_all(&sources));
+    return take_all(runs, &sources, path);
 }

@@ -326,7 +326,8 @@ static marey_status add_run(const struct marey__scaling_reading *reading,
                             const char *name)
 {
     const size_t n = rows->n[MAREY__MEASURE_EPOCH];
-    double *const room = marey__calloc(4 * n + rows->n[MAREY__MEASURE_STEP] + 1, sizeof *room);
+    double *const room MAREY__FREED =
+        marey__calloc(4 * n + rows->n[MAREY__MEASURE_STEP] + 1, sizeof *room);
     MAREY__TRY_MEMORY(room != NULL);
     struct values values = {room, room + n, room + 2 * n, room + 3 * n, room + 4 * n};
     struct marey__scaling_run run = marey__scaling_run_unknown(name);
@@ -341,31 +342,25 @@ static marey_status add_run(const struct marey__scaling_reading *reading,
     run.epoch_s = values.epoch_s;
     run.step_s = values.step_s;
     add_means(rows, &run);
-    marey_status status = add_samples(reading, rows, &run);
-    if (status == MAREY_OK)
-        status = add_energy(reading, rows, &run, &values);
+    MAREY_TRY(add_samples(reading, rows, &run));
+    MAREY_TRY(add_energy(reading, rows, &run, &values));
     run.epoch_j = has_energy(&run, &values) ? values.epoch_j : NULL;
-    if (status == MAREY_OK)
-        status = marey__scaling_read_add(reading, &run);
-    marey__free(room);
-    return status;
+    return marey__scaling_read_add(reading, &run);
 }
 
 /* "runs.csv: NAME", "runs.csv: NAME, the second time". */
 static marey_status name_and_add(const struct marey__scaling_reading *reading,
                                  const struct marey__measured_run *run, const struct run_rows *rows)
 {
-    struct marey__buf name = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&name, reading->name);
     if (run->name[0] != '\0')
         marey__buf_printf(&name, ": %s", run->name);
     if (run->repeat != 0)
         marey__buf_printf(&name, " (repeat %u)", (unsigned)run->repeat + 1);
     marey__buf_put(&name, "", 1);
-    const marey_status status =
-        name.failed ? marey__no_memory() : add_run(reading, run, rows, name.data);
-    marey__buf_fini(&name);
-    return status;
+    MAREY__TRY_MEMORY(!name.failed);
+    return add_run(reading, run, rows, name.data);
 }
 
 /* ---- all ---- */
@@ -406,16 +401,15 @@ marey_status marey__measurements_add(const struct marey__scaling_reading *readin
 
 marey_status marey__scaling_read_csv(const struct marey__scaling_reading *reading, const char *path)
 {
-    struct marey__measurements m = {0};
+    struct marey__measurements m MAREY__FINALLY(marey__measurements_fini) = {0};
     marey__byte_source *bytes = NULL;
     MAREY_TRY(marey__bytes_open(path, &bytes));
-    marey_status status = marey__measurements_read(&m, bytes, path);
+    const marey_status status = marey__measurements_read(&m, bytes, path);
     marey__bytes_close(bytes);
-    if (status == MAREY_OK)
-        status = marey__measurements_add(reading, &m);
-    if (status == MAREY_OK && m.n_rows == 0)
-        status = marey__fail(MAREY_EFORMAT, "%s has no row with a number of workers and a measure",
+    MAREY_TRY(status);
+    MAREY_TRY(marey__measurements_add(reading, &m));
+    return m.n_rows != 0
+               ? MAREY_OK
+               : marey__fail(MAREY_EFORMAT, "%s has no row with a number of workers and a measure",
                              reading->name);
-    marey__measurements_fini(&m);
-    return status;
 }

@@ -232,20 +232,23 @@ static void take_parts(const struct breaking *b, struct marey__scaling_run *run)
         run->numbers.all[MAREY__SCALING_FIRST_PART + p] = sum.ns[p] * 1e-9 / (double)sum.n_steps;
 }
 
+static void breaking_fini(struct breaking *b)
+{
+    marey__rules_fini(&b->rules);
+    marey__free(b->parts);
+}
+
 static marey_status add_parts(const struct source *source, struct marey__scaling_run *run)
 {
-    struct breaking b = {.source = source, .parts = marey__calloc(source->n + 1, sizeof *b.parts)};
+    struct breaking b MAREY__FINALLY(breaking_fini) = {
+        .source = source, .parts = marey__calloc(source->n + 1, sizeof *b.parts)};
     const struct marey__tasks tasks = {
         .run = break_nth, .ctx = &b, .n = source->n, .n_jobs = source->runs->reading->n_jobs};
     MAREY__TRY_MEMORY(b.parts != NULL);
-    marey_status status = marey__rules_load(&b.rules, NULL);
-    if (status == MAREY_OK)
-        status = marey__tasks_run(&tasks);
-    if (status == MAREY_OK)
-        take_parts(&b, run);
-    marey__rules_fini(&b.rules);
-    marey__free(b.parts);
-    return status;
+    MAREY_TRY(marey__rules_load(&b.rules, NULL));
+    MAREY_TRY(marey__tasks_run(&tasks));
+    take_parts(&b, run);
+    return MAREY_OK;
 }
 
 /* ---- who ---- */
@@ -262,16 +265,14 @@ static uint32_t count_ranks(const struct source *source)
 
 static bool count_hosts(const struct source *source, uint32_t *out)
 {
-    struct marey__names names = {0};
-    bool is_done = true;
-    for (size_t i = 0; is_done && i < source->n; i++) {
+    struct marey__names names MAREY__FINALLY(marey__names_fini) = {0};
+    for (size_t i = 0; i < source->n; i++) {
         const char *host = source->workers[i]->process->host;
-        is_done =
-            host[0] == '\0' || marey__names_number(&names, host, strlen(host)) != MAREY__NO_NAME;
+        if (host[0] != '\0' && marey__names_number(&names, host, strlen(host)) == MAREY__NO_NAME)
+            return false;
     }
     *out = (uint32_t)names.n;
-    marey__names_fini(&names);
-    return is_done;
+    return true;
 }
 
 /* The ranks from 0 on that are not here, the first few by number. */
@@ -296,24 +297,23 @@ static void put_missing(const struct source *source, uint32_t n_workers, uint32_
 static marey_status note_missing(const struct source *source, struct marey__scaling_run *run,
                                  uint32_t n_ranks)
 {
-    struct marey__buf names = {0};
+    struct marey__buf names MAREY__FINALLY(marey__buf_fini) = {0};
     const uint32_t n_missing = run->workers - n_ranks;
     put_missing(source, run->workers, n_missing, &names);
     marey__buf_put(&names, "", 1);
-    marey_status status = names.failed ? marey__no_memory() : MAREY_OK;
-    if (status == MAREY_OK && !source->runs->is_checked)
-        status = marey__scaling_read_note(source->runs->reading,
-                                          "%s: %u of %u ranks are missing%s.", run->name,
-                                          (unsigned)n_missing, (unsigned)run->workers, names.data);
-    if (status == MAREY_OK && (run->numbers.samples_per_epoch > 0 || run->numbers.batch > 0))
-        status = marey__scaling_read_note(source->runs->reading,
-                                          "%s: ranks that are missing are taken to have as many "
-                                          "samples as the others.",
-                                          run->name);
+    MAREY__TRY_MEMORY(!names.failed);
+    if (!source->runs->is_checked)
+        MAREY_TRY(marey__scaling_read_note(source->runs->reading,
+                                           "%s: %u of %u ranks are missing%s.", run->name,
+                                           (unsigned)n_missing, (unsigned)run->workers, names.data));
+    if (run->numbers.samples_per_epoch > 0 || run->numbers.batch > 0)
+        MAREY_TRY(marey__scaling_read_note(source->runs->reading,
+                                           "%s: ranks that are missing are taken to have as many "
+                                           "samples as the others.",
+                                           run->name));
     run->numbers.samples_per_epoch *= (double)run->workers / n_ranks;
     run->numbers.batch *= (double)run->workers / n_ranks;
-    marey__buf_fini(&names);
-    return status;
+    return MAREY_OK;
 }
 
 /* Who still records, or stopped within an epoch, or without epochs was killed. */
@@ -354,35 +354,31 @@ static marey_status add_identity(const struct source *source, struct marey__scal
 
 /* ---- all ---- */
 
-static marey_status fill(const struct source *source, struct values *values,
-                         struct marey__scaling_run *run)
+static void values_fini(struct values *values)
 {
-    MAREY_TRY(add_epochs(source, values, run));
-    MAREY_TRY(add_steps(source, values, run));
-    MAREY_TRY(add_energy(source, values, run));
-    MAREY_TRY(add_parts(source, run));
-    run->epoch_s = values->epoch_s;
-    run->n_epochs = values->n_epochs;
-    run->step_s = values->step_s;
-    return add_identity(source, run);
+    MAREY__FREE_ALL(values->epoch_s, values->step_s);
+    marey__scaling_steps_fini(&values->steps);
 }
 
 static marey_status read_run(const struct source *source)
 {
-    struct values values = {0};
-    struct marey__buf name = {0};
+    struct values values MAREY__FINALLY(values_fini) = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&name, source->runs->path);
     if (source->runs->n_groups != 1)
         marey__buf_printf(&name, " (%s)", source->workers[0]->process->run_id);
     marey__buf_put(&name, "", 1);
+    MAREY__TRY_MEMORY(!name.failed);
     struct marey__scaling_run run = marey__scaling_run_unknown(name.data);
-    marey_status status = name.failed ? marey__no_memory() : fill(source, &values, &run);
-    if (status == MAREY_OK)
-        status = marey__scaling_read_add(source->runs->reading, &run);
-    MAREY__FREE_ALL(values.epoch_s, values.step_s);
-    marey__scaling_steps_fini(&values.steps);
-    marey__buf_fini(&name);
-    return status;
+    MAREY_TRY(add_epochs(source, &values, &run));
+    MAREY_TRY(add_steps(source, &values, &run));
+    MAREY_TRY(add_energy(source, &values, &run));
+    MAREY_TRY(add_parts(source, &run));
+    run.epoch_s = values.epoch_s;
+    run.n_epochs = values.n_epochs;
+    run.step_s = values.step_s;
+    MAREY_TRY(add_identity(source, &run));
+    return marey__scaling_read_add(source->runs->reading, &run);
 }
 
 /* ---- who trains ---- */
@@ -477,17 +473,22 @@ static bool is_kept(const struct runs *runs, size_t group, size_t log)
                            : strcmp(worker->process->run_id, runs->groups[group].run_id) == 0);
 }
 
+static void source_fini(struct source *source)
+{
+    marey_recording_close(source->recording);
+    MAREY__FREE_ALL(source->indices, (void *)(uintptr_t)source->workers);
+}
+
 static marey_status read_group(const struct runs *runs, size_t group)
 {
     const size_t n_logs = marey_recording_n_logs(runs->recording);
-    struct source source = {.runs = runs,
-                            .workers = marey__calloc(runs->n + 1, sizeof(void *)),
-                            .indices = marey__calloc(runs->n + 1, sizeof *source.indices)};
-    bool *keep = marey__calloc(n_logs + 1, sizeof *keep);
-    marey_status status = keep != NULL && source.workers != NULL && source.indices != NULL
-                              ? MAREY_OK
-                              : marey__no_memory();
-    for (size_t i = 0, n = 0; status == MAREY_OK && i < n_logs; i++) {
+    struct source source MAREY__FINALLY(source_fini) = {
+        .runs = runs,
+        .workers = marey__calloc(runs->n + 1, sizeof(void *)),
+        .indices = marey__calloc(runs->n + 1, sizeof *source.indices)};
+    bool *const keep MAREY__FREED = marey__calloc(n_logs + 1, sizeof *keep);
+    MAREY__TRY_MEMORY(keep != NULL && source.workers != NULL && source.indices != NULL);
+    for (size_t i = 0, n = 0; i < n_logs; i++) {
         keep[i] = is_kept(runs, group, i);
         if (i < runs->n && runs->workers[i].trains && keep[i]) {
             source.workers[source.n] = &runs->workers[i];
@@ -495,14 +496,9 @@ static marey_status read_group(const struct runs *runs, size_t group)
         }
         n += keep[i];
     }
-    if (status == MAREY_OK)
-        status = marey__recording_part(runs->recording, keep, runs->groups[group].run_id,
-                                       &source.recording);
-    if (status == MAREY_OK)
-        status = read_run(&source);
-    marey_recording_close(source.recording);
-    MAREY__FREE_ALL(keep, source.indices, (void *)(uintptr_t)source.workers);
-    return status;
+    MAREY_TRY(marey__recording_part(runs->recording, keep, runs->groups[group].run_id,
+                                    &source.recording));
+    return read_run(&source);
 }
 
 /* ---- what is to be said ---- */

@@ -156,20 +156,15 @@ marey_status marey__scaling_parts_read(struct marey__scaling_parts *parts,
                                        marey_recording *recording, size_t process,
                                        const struct marey__rules *rules, uint64_t n_warmup)
 {
-    struct marey__work_set set = {0};
-    struct marey__device_windows windows = {0};
-    struct marey__device_rows rows = {0};
+    struct marey__work_set set MAREY__FINALLY(marey__work_set_fini) = {0};
+    struct marey__device_windows windows MAREY__FINALLY(marey__device_windows_fini) = {0};
+    struct marey__device_rows rows MAREY__FINALLY(marey__device_rows_fini) = {0};
     const struct marey__work_options options = {.rules = rules};
-    marey_status status = marey__work_set_read(&set, recording, process, &options);
-    if (status == MAREY_OK &&
-        (!marey__device_windows_make(&windows, &set) ||
-         !marey__by_rows_make(&rows, &set, &windows, MAREY__BY_STEP, MAREY__WINDOW_STEPS)))
-        status = marey__no_memory();
+    MAREY_TRY(marey__work_set_read(&set, recording, process, &options));
+    MAREY__TRY_MEMORY(marey__device_windows_make(&windows, &set) &&
+                      marey__by_rows_make(&rows, &set, &windows, MAREY__BY_STEP, MAREY__WINDOW_STEPS));
     /* One worker does not communicate; of several, communication that was not recorded is unknown. */
-    if (status == MAREY_OK && !(set.is_unknown && set.process->world_size > 1))
+    if (!set.is_unknown || set.process->world_size <= 1)
         add_rows(parts, &rows, n_warmup);
-    marey__free(rows.rows);
-    marey__device_windows_fini(&windows);
-    marey__work_set_fini(&set);
-    return status;
+    return MAREY_OK;
 }

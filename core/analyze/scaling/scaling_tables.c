@@ -135,8 +135,7 @@ static void put_interval(marey_table *table, const struct marey__scaling_interva
 
 static void put_series(marey_table *table, const struct marey__scaling_series *series)
 {
-    marey__put_string(table, series->experiment);
-    marey__put_string(table, series->strategy);
+    MAREY__PUT_ROW(table, STRING(series->experiment), STRING(series->strategy));
 }
 
 static void put_nulls(marey_table *table, size_t n)
@@ -173,11 +172,9 @@ static void put_point(marey_table *table, const struct marey__scaling *scaling,
     const struct marey__scaling_level *time = marey__scaling_time(series, point);
     const bool is_step = series->measure == MAREY__SCALING_STEP;
     put_series(table, series);
-    marey_table_u64(table, point->workers);
-    marey__put_whole(table, point->nodes, point->nodes != 0);
-    marey_table_u64(table, time->n_runs);
-    marey_table_u64(table, point->levels[MAREY__SCALING_EPOCH].n_values);
-    marey__put_string(table, kinds[series->kind]);
+    MAREY__PUT_ROW(table, U64(point->workers), KNOWN(point->nodes != 0, U64(point->nodes)),
+                   U64(time->n_runs), U64(point->levels[MAREY__SCALING_EPOCH].n_values),
+                   STRING(kinds[series->kind]));
     put_level(table, time);
     put_level(table, &point->levels[MAREY__SCALING_STEP]);
     put(table, is_step ? point->numbers.batch / time->value : samples_per_s(point));
@@ -194,8 +191,7 @@ static void put_point(marey_table *table, const struct marey__scaling *scaling,
     put(table, point->numbers.computation_fraction);
     put(table, point->numbers.computation_vs_communication);
     put(table, time->n_runs > 1 ? time->spread : NAN);
-    marey_table_bool(table, marey__scaling_disagrees(time));
-    marey__put_string(table, is_step ? "step" : "epoch");
+    MAREY__PUT_ROW(table, TRUTH(marey__scaling_disagrees(time)), STRING(is_step ? "step" : "epoch"));
     put(table, is_step ? point->numbers.batch : point->numbers.samples_per_epoch);
 }
 
@@ -232,8 +228,7 @@ static void put_forecast(marey_table *table, const struct marey__scaling *scalin
                      work = series->kind == MAREY__SCALING_WEAK ? workers / baseline->workers : 1,
                      speedup = marey__scaling_unit_s(series, baseline) / fit->forecast[i].value;
         put_series(table, series);
-        marey__put_string(table, model_names[model]);
-        marey_table_u64(table, (uint64_t)workers);
+        MAREY__PUT_ROW(table, STRING(model_names[model]), U64((uint64_t)workers));
         put_three(table, fit->forecast[i].value * work, fit->forecast[i].low * work,
                   fit->forecast[i].high * work);
         put(table, speedup * baseline->workers / workers);
@@ -260,8 +255,7 @@ static void put_best_row(marey_table *table, const struct marey__scaling_series 
                          const char *what, double workers, double value, bool is_measured)
 {
     put_series(table, series);
-    marey__put_string(table, what);
-    marey_table_u64(table, (uint64_t)workers);
+    MAREY__PUT_ROW(table, STRING(what), U64((uint64_t)workers));
     put(table, value);
     marey_table_bool(table, is_measured);
 }
@@ -304,11 +298,8 @@ static void put_fitted_best(marey_table *table, const struct marey__scaling *sca
 static void put_run(marey_table *table, const struct marey__scaling_member *member)
 {
     const struct marey__scaling_run *run = member->run;
-    marey__put_string(table, run->experiment);
-    marey__put_string(table, run->strategy);
-    marey_table_u64(table, run->workers);
-    marey__put_string(table, run->name);
-    marey_table_u64(table, member->values[MAREY__SCALING_EPOCH].n);
+    MAREY__PUT_ROW(table, STRING(run->experiment), STRING(run->strategy), U64(run->workers),
+                   STRING(run->name), U64(member->values[MAREY__SCALING_EPOCH].n));
     put(table, member->values[MAREY__SCALING_EPOCH].median);
     put(table, member->values[MAREY__SCALING_STEP].median);
     put(table, run->numbers.joules);

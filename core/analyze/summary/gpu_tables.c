@@ -17,34 +17,23 @@ static void put_work(marey_table *table, const struct marey__making *m,
                      const struct marey__merged_work *work)
 {
     const struct marey__sketch *calls = &work->calls;
-    marey__put_name(table, m, work->name);
-    marey__put_string(table, marey__work_kind_name(work->kind));
-    marey_table_u64(table, calls->count);
-    marey_table_u64(table, calls->sum);
-    marey_table_u64(table, (calls->sum + calls->count / 2) / calls->count);
-    marey_table_u64(table, calls->min);
-    marey_table_u64(table, marey__sketch_quantile(calls, 0.5));
-    marey_table_u64(table, marey__sketch_quantile(calls, 0.9));
-    marey_table_u64(table, marey__sketch_quantile(calls, 0.99));
-    marey_table_u64(table, calls->max);
-    marey__put_share(table, calls->sum, marey__is_work(work->kind) ? m->merge->gpu.work_ns : 0);
-    marey_table_u64(table, work->n_streams);
-    marey_table_u64(table, work->n_devices);
-    marey_table_u64(table, work->n_processes);
+    MAREY__PUT_ROW(table, NAMED(m, work->name), STRING(marey__work_kind_name(work->kind)),
+                   U64(calls->count), U64(calls->sum),
+                   U64((calls->sum + calls->count / 2) / calls->count), U64(calls->min),
+                   U64(marey__sketch_quantile(calls, 0.5)), U64(marey__sketch_quantile(calls, 0.9)),
+                   U64(marey__sketch_quantile(calls, 0.99)), U64(calls->max),
+                   RATIO(calls->sum, marey__is_work(work->kind) ? m->merge->gpu.work_ns : 0),
+                   U64(work->n_streams), U64(work->n_devices), U64(work->n_processes));
 }
 
 /* What has no share, since it is no work, comes last. */
-marey_status marey__fill_kernels(marey_table *table, const struct marey__making *m)
+void marey__fill_kernels(marey_table *table, const struct marey__making *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
     for (size_t i = 0; i < gpu->n_works; i++)
         if (marey__is_wanted(m, gpu->works[i].name))
             put_work(table, m, &gpu->works[i]);
-    marey__sort_by(table, "kind", 0);
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "total_ns", 1);
-    marey__sort_by(table, "share", 1);
-    return MAREY_OK;
+    MAREY__SORT_BY(table, "-share", "-total_ns", "name", "kind");
 }
 
 /* ---- copies ---- */
@@ -66,10 +55,7 @@ static void put_direction(marey_table *table, const char *name, size_t len)
 
 void marey__put_byte_rate(marey_table *table, uint64_t bytes, uint64_t ns)
 {
-    if (bytes == 0 || ns == 0)
-        marey_table_null(table);
-    else
-        marey_table_f64(table, (double)bytes * 1e9 / (double)ns);
+    marey__put_real(table, (double)bytes * 1e9 / (double)ns, bytes != 0 && ns != 0);
 }
 
 void marey__put_copy(marey_table *table, const struct marey__copy *copy)
@@ -77,19 +63,13 @@ void marey__put_copy(marey_table *table, const struct marey__copy *copy)
     const struct marey__sketch *calls = copy->calls;
     marey_table_text(table, copy->name, copy->len);
     put_direction(table, copy->name, copy->len);
-    marey_table_u64(table, calls->count);
-    if (copy->bytes == 0)
-        marey_table_null(table);
-    else
-        marey_table_u64(table, copy->bytes);
-    marey_table_u64(table, calls->sum);
-    marey_table_u64(table, (calls->sum + calls->count / 2) / calls->count);
-    marey_table_u64(table, calls->min);
-    marey_table_u64(table, calls->max);
+    MAREY__PUT_ROW(table, U64(calls->count), KNOWN(copy->bytes != 0, U64(copy->bytes)),
+                   U64(calls->sum), U64((calls->sum + calls->count / 2) / calls->count),
+                   U64(calls->min), U64(calls->max));
     marey__put_byte_rate(table, copy->bytes, copy->bytes_ns);
 }
 
-marey_status marey__fill_copies(marey_table *table, const struct marey__making *m)
+void marey__fill_copies(marey_table *table, const struct marey__making *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
     for (size_t i = 0; i < gpu->n_works; i++) {
@@ -104,27 +84,20 @@ marey_status marey__fill_copies(marey_table *table, const struct marey__making *
                                                      .bytes = work->bytes,
                                                      .bytes_ns = work->bytes_ns});
     }
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "total_ns", 1);
-    return MAREY_OK;
+    MAREY__SORT_BY(table, "-total_ns", "name");
 }
 
 /* ---- ranges ---- */
 
-marey_status marey__fill_gpu_ranges(marey_table *table, const struct marey__making *m)
+void marey__fill_gpu_ranges(marey_table *table, const struct marey__making *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
     for (uint32_t name = 0; name < gpu->n_ranges; name++) {
         const struct marey__gpu_range *range = &gpu->ranges[name];
         if (range->count == 0 || !marey__is_range_wanted(m, name))
             continue;
-        marey__put_name(table, m, name);
-        marey_table_u64(table, range->count);
-        marey_table_u64(table, range->total_ns);
-        marey_table_u64(table, range->self_ns);
-        marey__put_share(table, range->total_ns, gpu->work_ns);
+        MAREY__PUT_ROW(table, NAMED(m, name), U64(range->count), U64(range->total_ns),
+                       U64(range->self_ns), RATIO(range->total_ns, gpu->work_ns));
     }
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "gpu_ns", 1);
-    return MAREY_OK;
+    MAREY__SORT_BY(table, "-gpu_ns", "name");
 }

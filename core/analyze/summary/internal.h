@@ -390,11 +390,15 @@ struct marey__making {
     const struct marey__ranks *ranks; /* in ranks.h */
     uint32_t max_depth;               /* of ranges that are shown; 0: all are */
     const uint8_t *shallow;           /* by name: whether a range of it is; NULL: all are */
+    bool *failed;                     /* set on out of memory */
 };
 
-void marey__put_name(marey_table *table, const struct marey__making *m, uint32_t name);
-/* A time, rounded to ns. In iteration_tables.c. */
-void marey__put_ns(marey_table *table, double ns);
+/* Cells: the string with this number, and a time rounded to ns. */
+#define NAMED(making, name)                                                                        \
+    STRING_N((making)->merge->names.names[name].text, (making)->merge->names.names[name].len)
+
+uint64_t marey__round_ns(double ns);
+#define ROUNDED(ns) U64(marey__round_ns(ns))
 /* Whether they are two ranks; else one repeats the other. Processes without a rank are two if they ran at the same time. */
 bool marey__is_other_rank(const struct marey_process *a, const struct marey_process *b);
 /* Whether the name passes the filter. */
@@ -405,7 +409,7 @@ bool marey__is_range_wanted(const struct marey__making *m, uint32_t name);
 enum { MAREY__N_TREE_COLUMNS = 6 };
 extern const struct marey_column marey__tree_columns[MAREY__N_TREE_COLUMNS];
 /* The rows of each table. */
-typedef marey_status marey__fill(marey_table *table, const struct marey__making *m);
+typedef void marey__fill(marey_table *table, const struct marey__making *m);
 #define MAREY__DECLARE_FILL(number, name) marey__fill marey__fill_##name;
 MAREY__SUMMARY_TABLES(MAREY__DECLARE_FILL)
 #undef MAREY__DECLARE_FILL

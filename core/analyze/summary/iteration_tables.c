@@ -3,10 +3,10 @@
 
 #include "analyze/summary/internal.h"
 
-void marey__put_ns(marey_table *table, double ns)
+uint64_t marey__round_ns(double ns)
 {
     /* An imported trace may have times anywhere in 64 bits, which a double rounds up to 2^64. */
-    marey_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
+    return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0;
 }
 
 static const struct marey_process *process_of(const struct marey__making *m, uint32_t process)
@@ -29,8 +29,8 @@ static void put_steady(marey_table *table, const struct marey__iteration_values 
     const bool is_all = of->n_first == 0 || of->n_first >= of->n;
     const uint64_t ns = values->ns.sum - (is_all ? 0 : MAREY__MIN(values->first_ns, values->ns.sum)),
                    whole_ns = of->whole_ns - (is_all ? 0 : MAREY__MIN(of->first_ns, of->whole_ns));
-    marey__put_ns(table, (double)ns / (double)(of->n - (is_all ? 0 : of->n_first)));
-    marey__put_share(table, ns, whole_ns);
+    MAREY__PUT_ROW(table, ROUNDED((double)ns / (double)(of->n - (is_all ? 0 : of->n_first))),
+                   RATIO(ns, whole_ns));
 }
 
 /* Distributions over iterations; in those without a value it did not run. */
@@ -40,24 +40,18 @@ static void put_values(marey_table *table, const struct marey__iteration_values 
     const uint64_t n = of->n;
     const struct marey__sketch *ns = &values->ns;
     const uint64_t n_zeros = n - MAREY__MIN(ns->count, n);
-    marey_table_u64(table, n);
-    marey_table_u64(table, ns->count);
-    marey__put_ns(table, (double)ns->sum / (double)n);
-    marey__put_ns(table, marey__iteration_std(values, n));
-    marey_table_u64(table, n_zeros != 0 ? 0 : ns->min);
-    marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.5));
-    marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.9));
-    marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.99));
-    marey_table_u64(table, ns->max);
+    MAREY__PUT_ROW(table, U64(n), U64(ns->count), ROUNDED((double)ns->sum / (double)n),
+                   ROUNDED(marey__iteration_std(values, n)), U64(n_zeros != 0 ? 0 : ns->min),
+                   U64(marey__sketch_quantile_with_zeros(ns, n_zeros, 0.5)),
+                   U64(marey__sketch_quantile_with_zeros(ns, n_zeros, 0.9)),
+                   U64(marey__sketch_quantile_with_zeros(ns, n_zeros, 0.99)), U64(ns->max));
     put_steady(table, values, of);
 }
 
 static void put_rank_range(marey_table *table, const struct marey__making *m, double lowest,
                            double highest, uint32_t process)
 {
-    marey__put_ns(table, lowest);
-    marey__put_ns(table, highest);
-    marey__put_rank(table, process_of(m, process)->rank);
+    MAREY__PUT_ROW(table, ROUNDED(lowest), ROUNDED(highest), RANK_OF(process_of(m, process)->rank));
 }
 
 static struct of of_whole(const struct marey__iteration_merge *it)
@@ -105,16 +99,18 @@ static void put_no_range(marey_table *table, const struct marey__iteration_merge
     const struct of of = of_whole(it);
     marey__put_string(table, MAREY__NO_RANGE);
     put_values(table, &it->no_range, &of);
-    for (int i = 0; i < 3; i++) /* of ranks */
-        marey_table_null(table);
+    MAREY__PUT_ROW(table, NO_CELL, NO_CELL, NO_CELL); /* of ranks */
 }
 
-marey_status marey__fill_iterations(marey_table *table, const struct marey__making *m)
+void marey__fill_iterations(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
-    uint32_t *order = marey__calloc(it->n_names + 1, sizeof *order);
+    uint32_t *const order MAREY__FREED = marey__calloc(it->n_names + 1, sizeof *order);
     size_t n = 0;
-    MAREY__TRY_MEMORY(order != NULL);
+    if (order == NULL) {
+        *m->failed = true;
+        return;
+    }
     for (uint32_t name = 0; name < it->n_names; name++)
         if (it->names[name].n_processes != 0 && marey__is_range_wanted(m, name))
             order[n++] = name;
@@ -122,7 +118,7 @@ marey_status marey__fill_iterations(marey_table *table, const struct marey__maki
     put_whole(table, m);
     for (size_t i = 0; i < n; i++) {
         const struct marey__iteration_name *name = &it->names[order[i]];
-        marey__put_name(table, m, order[i]);
+        MAREY__PUT_ROW(table, NAMED(m, order[i]));
         put_values(
             table, &name->values,
             &(struct of){name->n_iterations, name->whole_ns, name->n_first, name->first_whole_ns});
@@ -130,8 +126,6 @@ marey_status marey__fill_iterations(marey_table *table, const struct marey__maki
     }
     if (n != 0 && m->filter == NULL && it->no_range.ns.sum != 0)
         put_no_range(table, it);
-    marey__free(order);
-    return MAREY_OK;
 }
 
 /* ---- ranks ---- */
@@ -139,43 +133,33 @@ marey_status marey__fill_iterations(marey_table *table, const struct marey__maki
 /* Null cells without other ranks to compare with. */
 static void put_slowest(marey_table *table, const struct marey__iteration_row *row)
 {
-    marey__put_whole(table, row->n_slowest, row->n_compared != 0);
-    marey__put_share(table, row->n_slowest, row->n_compared);
-    if (row->n_slowest == 0)
-        marey_table_null(table);
-    else
-        marey__put_ns(table, row->behind_ns / (double)row->n_slowest);
+    MAREY__PUT_ROW(table, KNOWN(row->n_compared != 0, U64(row->n_slowest)),
+                   RATIO(row->n_slowest, row->n_compared),
+                   KNOWN(row->n_slowest != 0, ROUNDED(row->behind_ns / (double)row->n_slowest)));
 }
 
-marey_status marey__fill_iteration_ranks(marey_table *table, const struct marey__making *m)
+void marey__fill_iteration_ranks(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_rows; i++) {
         const struct marey__iteration_row *row = &it->rows[i];
-        marey__put_process(table, process_of(m, row->process));
-        marey_table_u64(table, row->n_iterations);
-        marey_table_u64(table, row->n_warmup);
-        marey_table_u64(table, row->n_cut);
-        if (row->n_counted == 0)
-            marey_table_null(table);
-        else
-            marey__put_ns(table, (double)row->sum_ns / (double)row->n_counted);
-        marey__put_ns(table, row->std_ns);
-        marey_table_u64(table, row->p50_ns);
-        marey_table_u64(table, row->p99_ns);
-        marey__put_real(table, (double)row->n_counted * 1e9 / (double)row->sum_ns, row->sum_ns != 0);
-        marey__put_real(table, row->samples, row->samples > 0);
-        marey__put_real(table, row->samples * 1e9 / (double)row->samples_ns, row->samples > 0);
-        marey__put_share(table, row->data_ns, row->has_data ? row->data_whole_ns : 0);
+        MAREY__PUT_ROW(
+            table, PROCESS_OF(process_of(m, row->process)), U64(row->n_iterations),
+            U64(row->n_warmup), U64(row->n_cut),
+            KNOWN(row->n_counted != 0, ROUNDED((double)row->sum_ns / (double)row->n_counted)),
+            ROUNDED(row->std_ns), U64(row->p50_ns), U64(row->p99_ns),
+            KNOWN(row->sum_ns != 0, FINITE((double)row->n_counted * 1e9 / (double)row->sum_ns)),
+            KNOWN(row->samples > 0, FINITE(row->samples)),
+            KNOWN(row->samples > 0, FINITE(row->samples * 1e9 / (double)row->samples_ns)),
+            RATIO(row->data_ns, row->has_data ? row->data_whole_ns : 0));
         put_slowest(table, row);
     }
-    return MAREY_OK;
 }
 
 /* ---- throughput ---- */
 
 /* Ranks work side by side, so their samples per second add up; recordings do not. */
-marey_status marey__fill_throughput(marey_table *table, const struct marey__making *m)
+void marey__fill_throughput(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     struct marey__iteration_row all = {0};
@@ -196,50 +180,39 @@ marey_status marey__fill_throughput(marey_table *table, const struct marey__maki
         all.recording += i == 0 || row->recording != it->rows[i - 1].recording;
     }
     if (it->n_rows == 0)
-        return MAREY_OK;
-    marey_table_u64(table, it->n_rows);
-    marey_table_u64(table, all.n_iterations);
-    marey_table_u64(table, all.n_warmup);
-    marey_table_u64(table, all.n_cut);
-    marey__put_real(table, (double)all.n_counted * 1e9 / (double)all.sum_ns, all.sum_ns != 0);
-    marey__put_real(table, all.samples, all.samples > 0);
-    marey__put_real(table, samples_per_s / (double)all.recording, samples_per_s > 0);
-    marey__put_share(table, all.data_ns, data_whole_ns);
-    return MAREY_OK;
+        return;
+    MAREY__PUT_ROW(table, U64(it->n_rows), U64(all.n_iterations), U64(all.n_warmup), U64(all.n_cut),
+                   KNOWN(all.sum_ns != 0, FINITE((double)all.n_counted * 1e9 / (double)all.sum_ns)),
+                   KNOWN(all.samples > 0, FINITE(all.samples)),
+                   KNOWN(samples_per_s > 0, FINITE(samples_per_s / (double)all.recording)),
+                   RATIO(all.data_ns, data_whole_ns));
 }
 
 /* ---- epochs, phases, outliers ---- */
 
-marey_status marey__fill_epochs(marey_table *table, const struct marey__making *m)
+void marey__fill_epochs(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_epochs; i++) {
         const struct marey__span *span = &it->epochs[i].span;
-        marey__put_process(table, process_of(m, it->epochs[i].process));
-        marey_table_u64(table, span->number);
-        marey_table_u64(table, span->n_iterations);
-        marey_table_u64(table, span->end_ns - span->begin_ns);
-        marey__put_real(table, span->samples, span->samples > 0);
-        marey_table_bool(table, !span->is_open);
+        MAREY__PUT_ROW(table, PROCESS_OF(process_of(m, it->epochs[i].process)), U64(span->number),
+                       U64(span->n_iterations), U64(span->end_ns - span->begin_ns),
+                       KNOWN(span->samples > 0, FINITE(span->samples)), TRUTH(!span->is_open));
     }
-    return MAREY_OK;
 }
 
 /* Time in the steady part, and its share; where there is none, the share of the run. */
 static void put_phase_share(marey_table *table, const struct marey__iteration_merge *it,
                             uint64_t total_ns, uint64_t steady_ns)
 {
-    if (it->steady_phased_ns == 0) {
-        marey_table_null(table);
-        marey__put_share(table, total_ns, it->phased_ns);
-    } else {
-        marey_table_u64(table, steady_ns);
-        marey__put_share(table, steady_ns, it->steady_phased_ns);
-    }
+    const bool is_steady = it->steady_phased_ns != 0;
+    MAREY__PUT_ROW(table, KNOWN(is_steady, U64(steady_ns)),
+                   is_steady ? RATIO(steady_ns, it->steady_phased_ns)
+                             : RATIO(total_ns, it->phased_ns));
 }
 
 /* Shares are of the time of processes that have phases; what is in none of them is a row, too. */
-marey_status marey__fill_phases(marey_table *table, const struct marey__making *m)
+void marey__fill_phases(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     uint64_t in_phases_ns = 0, steady_ns = 0;
@@ -247,58 +220,42 @@ marey_status marey__fill_phases(marey_table *table, const struct marey__making *
         const struct marey__phase_stats *phase = &it->phases[name];
         if (phase->count == 0)
             continue;
-        marey__put_name(table, m, name);
-        marey_table_u64(table, phase->count);
-        marey_table_u64(table, phase->n_iterations);
-        marey_table_u64(table, phase->total_ns);
+        MAREY__PUT_ROW(table, NAMED(m, name), U64(phase->count), U64(phase->n_iterations),
+                       U64(phase->total_ns));
         put_phase_share(table, it, phase->total_ns, phase->steady_ns);
         in_phases_ns += phase->total_ns;
         steady_ns += phase->steady_ns;
     }
     if (in_phases_ns < it->phased_ns) {
-        marey__put_string(table, "(no phase)");
-        marey_table_null(table);
-        marey_table_null(table);
-        marey_table_u64(table, it->phased_ns - in_phases_ns);
+        MAREY__PUT_ROW(table, STRING("(no phase)"), NO_CELL, NO_CELL,
+                       U64(it->phased_ns - in_phases_ns));
         put_phase_share(table, it, it->phased_ns - in_phases_ns,
                         it->steady_phased_ns - MAREY__MIN(steady_ns, it->steady_phased_ns));
     }
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "total_ns", 1);
-    return MAREY_OK;
+    MAREY__SORT_BY(table, "-total_ns", "name");
 }
 
-marey_status marey__fill_outliers(marey_table *table, const struct marey__making *m)
+void marey__fill_outliers(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_outliers; i++) {
         const struct marey__outlier_row *row = &it->outliers[i];
-        marey__put_process(table, process_of(m, row->process));
-        marey_table_u64(table, row->number);
-        marey_table_u64(table, row->ns);
-        marey_table_u64(table, row->usual_ns);
-        if (row->name != MAREY__NO_NAME)
-            marey__put_name(table, m, row->name);
-        else
-            marey_table_null(table);
-        marey_table_u64(table, row->extra_ns);
+        MAREY__PUT_ROW(table, PROCESS_OF(process_of(m, row->process)), U64(row->number),
+                       U64(row->ns), U64(row->usual_ns),
+                       KNOWN(row->name != MAREY__NO_NAME, NAMED(m, row->name)), U64(row->extra_ns));
     }
-    return MAREY_OK;
 }
 
 /* ---- the steady part ---- */
 
-marey_status marey__fill_steady(marey_table *table, const struct marey__making *m)
+void marey__fill_steady(marey_table *table, const struct marey__making *m)
 {
     for (uint32_t name = 0; name < m->merge->n_ranges; name++) {
         const struct marey__name_stats *stats = &m->merge->ranges[name];
         if (stats->steady_ns == 0 || !marey__is_range_wanted(m, name))
             continue;
-        marey__put_name(table, m, name);
-        marey_table_u64(table, stats->steady_ns);
-        marey__put_share(table, stats->steady_ns, m->merge->iterations.steady_ns);
+        MAREY__PUT_ROW(table, NAMED(m, name), U64(stats->steady_ns),
+                       RATIO(stats->steady_ns, m->merge->iterations.steady_ns));
     }
-    marey__sort_by(table, "name", 0);
-    marey__sort_by(table, "self_ns", 1);
-    return MAREY_OK;
+    MAREY__SORT_BY(table, "-self_ns", "name");
 }

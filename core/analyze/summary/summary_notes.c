@@ -8,21 +8,16 @@
 
 static void put_site(marey_table *table, const struct marey_site_info *site)
 {
-    marey_table_text(table, site->name, site->name_len);
-    marey__put_string(table, site->category);
-    marey__put_string(table, site->domain);
-    marey_table_u64(table, site->color);
-    marey__put_string(table, site->file);
-    marey_table_u64(table, site->line);
+    MAREY__PUT_ROW(table, STRING_N(site->name, site->name_len), STRING(site->category),
+                   STRING(site->domain), U64(site->color), STRING(site->file), U64(site->line));
 }
 
-marey_status marey__fill_sites(marey_table *table, const struct marey__making *m)
+void marey__fill_sites(marey_table *table, const struct marey__making *m)
 {
     const struct marey__site_rows *sites = &m->merge->sites;
     for (size_t i = 0; i < sites->n; i++)
         if (marey__name_matches(m->filter, sites->rows[i].info.name, sites->rows[i].info.name_len))
             put_site(table, &sites->rows[i].info);
-    return MAREY_OK;
 }
 
 /* ---- warnings ---- */
@@ -30,7 +25,7 @@ marey_status marey__fill_sites(marey_table *table, const struct marey__making *m
 /* "N THING[s] REST", the plural where it is one. */
 static void put_count(marey_table *table, uint64_t n, const char *thing, const char *rest)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     if (n == 0)
         return;
     marey__buf_printf(&text, "%" PRIu64 " %s%s %s", n, thing, n == 1 ? "" : "s", rest);
@@ -38,7 +33,6 @@ static void put_count(marey_table *table, uint64_t n, const char *thing, const c
         marey__put_string(table, rest);
     else
         marey_table_text(table, text.data, text.len);
-    marey__buf_fini(&text);
 }
 
 static void put_iteration_notes(marey_table *table, const struct marey__iteration_merge *iterations)
@@ -53,17 +47,16 @@ static void put_iteration_notes(marey_table *table, const struct marey__iteratio
               "in which events were lost, or whose begin was: left out of the times by iteration.");
     if (iterations->data == NULL || has_data)
         return;
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_printf(&text,
                       "No range called '%s' ran in an iteration; the share of waiting for data is "
                       "not known.",
                       iterations->data);
     if (!text.failed)
         marey_table_text(table, text.data, text.len);
-    marey__buf_fini(&text);
 }
 
-marey_status marey__fill_warnings(marey_table *table, const struct marey__making *m)
+void marey__fill_warnings(marey_table *table, const struct marey__making *m)
 {
     for (size_t i = 0; i < m->merge->n_notes; i++)
         marey__put_string(table, m->merge->notes[i].text);
@@ -81,5 +74,4 @@ marey_status marey__fill_warnings(marey_table *table, const struct marey__making
     put_count(table, m->merge->n_async_dropped, "async event",
               "left out: too many async ranges were in flight.");
     put_iteration_notes(table, &m->merge->iterations);
-    return MAREY_OK;
 }

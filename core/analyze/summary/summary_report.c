@@ -190,10 +190,7 @@ static const struct marey_column sites[] = {NAME,           TEXT("category"), TE
 
 /* ---- tables ---- */
 
-#define TABLE(columns, help)                                                                       \
-    {                                                                                              \
-#columns, columns, MAREY__COUNT_OF(columns), NULL, help                                    \
-    }
+#define TABLE(columns, help) TABLE_OF(#columns, columns, help)
 static const struct marey_table_definition tables[MAREY__N_TABLES] = {
     [MAREY__TABLE_RANGES] = TABLE(ranges, "ranges by name, the largest total first"),
     [MAREY__TABLE_TREE] = {"tree", marey__tree_columns, MAREY__N_TREE_COLUMNS, NULL,
@@ -245,8 +242,8 @@ static marey_status fill_tables(marey_report *report, const struct marey__making
     for (size_t t = 0; t < MAREY__N_TABLES; t++)
         if ((t != MAREY__TABLE_THREADS || options->has_threads) &&
             (t != MAREY__TABLE_RANKS || options->has_ranks))
-            MAREY_TRY(fills[t](report->tables[t], making));
-    return MAREY_OK;
+            fills[t](report->tables[t], making);
+    return *making->failed ? marey__no_memory() : MAREY_OK;
 }
 
 /* By name: whether a range of it is less than so deep in others. NULL on out of memory. */
@@ -262,18 +259,14 @@ static uint8_t *find_shallow(const struct marey__merge *merge, uint32_t max_dept
 static marey_status make_tables(marey_report *report, const struct marey__merge *merge,
                                 const struct marey__summary_options *options)
 {
-    struct marey__ranks compared;
+    struct marey__ranks compared MAREY__FINALLY(marey__ranks_fini);
     const uint32_t max_depth = options->max_depth;
-    uint8_t *const shallow = max_depth != 0 ? find_shallow(merge, max_depth) : NULL;
-    const struct marey__making making = {merge,     options->filter, &report->cost,
-                                         &compared, max_depth,       shallow};
-    const marey_status status =
-        marey__ranks_make(&compared, merge) && (max_depth == 0 || shallow != NULL)
-            ? fill_tables(report, &making, options)
-            : marey__no_memory();
-    marey__ranks_fini(&compared);
-    marey__free(shallow);
-    return status;
+    bool failed = !marey__ranks_make(&compared, merge);
+    uint8_t *const shallow MAREY__FREED = max_depth != 0 ? find_shallow(merge, max_depth) : NULL;
+    const struct marey__making making = {merge,     options->filter, &report->cost, &compared,
+                                         max_depth, shallow,         &failed};
+    MAREY__TRY_MEMORY(!failed && (max_depth == 0 || shallow != NULL));
+    return fill_tables(report, &making, options);
 }
 
 /* ---- making ---- */
@@ -363,18 +356,15 @@ static marey_status make(marey_report *report, const struct marey__request *requ
 {
     const struct marey__summary_input *const input = request->input;
     const struct marey__summary_options options = marey__summary_options_of(request);
-    struct marey__merge merge;
+    struct marey__merge merge MAREY__FINALLY(marey__merge_fini) = {0};
     if (input != NULL && input->merge != NULL)
         return fill(report, request, &options, input->merge);
     MAREY_TRY(marey__merge_init(&merge));
-    marey_status status = marey__summary_merge(request->recordings, request->n, &options,
-                                               input != NULL ? input->tap : NULL, &merge);
-    if (status == MAREY_OK)
-        status = fill(report, request, &options, &merge);
-    marey__merge_fini(&merge);
-    if (status == MAREY_OK)
-        marey__report_progress(request, 1);
-    return status;
+    MAREY_TRY(marey__summary_merge(request->recordings, request->n, &options,
+                                   input != NULL ? input->tap : NULL, &merge));
+    MAREY_TRY(fill(report, request, &options, &merge));
+    marey__report_progress(request, 1);
+    return MAREY_OK;
 }
 
 /* ---- the entry ---- */
@@ -400,7 +390,6 @@ static const struct marey_setting settings[] = {
     {"depth", MAREY_SETTING_COUNT, "N", "only ranges less than N deep in others (default: all)"},
 };
 
-extern const struct marey__analysis marey__analysis_ranges;
 const struct marey__analysis marey__analysis_ranges = {
     .about = {.name = "ranges",
               .help = "where the time went: ranges, steps, ranks, processes",
@@ -410,10 +399,8 @@ const struct marey__analysis marey__analysis_ranges = {
                   "  marey report train.marey --tree --depth 3    who called whom\n"
                   "  marey report train.marey -f 'data*' -s p99   some ranges, slowest tail first\n"
                   "  marey report train.marey --iterations        what an iteration is made of",
-              .settings = settings,
-              .n_settings = MAREY__COUNT_OF(settings),
-              .tables = tables,
-              .n_tables = MAREY__N_TABLES,
+              MAREY__SETTINGS(settings),
+              MAREY__TABLES(tables),
               .csv = "ranges"},
     .make = make,
     .destroy = marey__free,

@@ -11,12 +11,9 @@ static int heaviest_first(const struct marey__node *a, const struct marey__node 
 
 static void put_node(marey_table *table, const struct marey__making *m, const struct marey__node *node)
 {
-    marey_table_u64(table, node->depth - 1);
-    marey__put_name(table, m, node->name);
-    marey_table_u64(table, node->count);
-    marey_table_u64(table, node->total_ns);
-    marey_table_u64(table, node->self_ns);
-    marey__put_share(table, node->total_ns, m->cost->program_ns);
+    MAREY__PUT_ROW(table, U64(node->depth - 1), NAMED(m, node->name), U64(node->count),
+                   U64(node->total_ns), U64(node->self_ns),
+                   RATIO(node->total_ns, m->cost->program_ns));
 }
 
 /* Nodes that were counted, pass the filter and are not too deep; those that lead to one come along. */
@@ -29,11 +26,11 @@ static void choose_nodes(const struct marey__making *m, uint8_t *keep)
                   marey__is_wanted(m, tree->nodes[i].name);
 }
 
-marey_status marey__fill_tree(marey_table *table, const struct marey__making *m)
+void marey__fill_tree(marey_table *table, const struct marey__making *m)
 {
     const struct marey__tree *tree = &m->merge->tree;
-    uint8_t *keep = marey__calloc(tree->n, sizeof *keep);
-    uint32_t *order = marey__calloc(tree->n, sizeof *order);
+    uint8_t *const keep MAREY__FREED = marey__calloc(tree->n, sizeof *keep);
+    uint32_t *const order MAREY__FREED = marey__calloc(tree->n, sizeof *order);
     size_t n = MAREY__NO_ORDER;
     if (keep != NULL && order != NULL) {
         choose_nodes(m, keep);
@@ -41,6 +38,5 @@ marey_status marey__fill_tree(marey_table *table, const struct marey__making *m)
     }
     for (size_t i = 0; n != MAREY__NO_ORDER && i < n; i++)
         put_node(table, m, &tree->nodes[order[i]]);
-    MAREY__FREE_ALL(keep, order);
-    return n != MAREY__NO_ORDER ? MAREY_OK : marey__no_memory();
+    *m->failed |= n == MAREY__NO_ORDER;
 }
