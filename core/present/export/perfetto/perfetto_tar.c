@@ -74,7 +74,7 @@ static void put_trace_time(struct marey__buf *buf, const struct marey__export *x
 
 static void put_manifest(struct marey__export *x, struct marey__tar *tar)
 {
-    struct marey__buf buf = {0};
+    struct marey__buf buf MAREY__FINALLY(marey__buf_fini) = {0};
     const struct marey_process *process;
     marey__buf_puts(&buf, "{\"perfetto_manifest\":{\"version\":1,\n");
     put_trace_time(&buf, x);
@@ -86,22 +86,15 @@ static void put_manifest(struct marey__export *x, struct marey__tar *tar)
         x->status = marey__no_memory();
     else
         marey__tar_put(tar, MANIFEST, mtime_of(marey__export_nth(x, 0)), buf.data, buf.len);
-    marey__buf_fini(&buf);
 }
 
 /* ---- the traces ---- */
 
 static void on_start(struct marey__export *x)
 {
-    struct marey__tar *tar = marey__calloc(1, sizeof *tar);
-    if (tar == NULL) {
-        x->status = marey__no_memory();
-        return;
-    }
-    x->own = tar;
-    x->status = marey__tar_init(tar, &x->out);
+    x->status = marey__tar_init(x->own, &x->out);
     if (x->status == MAREY_OK)
-        put_manifest(x, tar);
+        put_manifest(x, x->own);
 }
 
 static marey_status on_process(struct marey__export *x)
@@ -127,9 +120,7 @@ static void on_finish(struct marey__export *x)
 
 static void on_close(struct marey__export *x)
 {
-    if (x->own != NULL)
-        marey__tar_fini(x->own);
-    marey__free(x->own);
+    marey__tar_fini(x->own);
 }
 
 const struct marey__export_format marey__export_perfetto_tar = {
@@ -145,6 +136,7 @@ const struct marey__export_format marey__export_perfetto_tar = {
             .takes = MAREY_EXPORT_FILTER,
             .is_binary = true,
         },
+    .own_size = sizeof(struct marey__tar),
     .start = on_start,
     .process = on_process,
     .batch = marey__perfetto_batch,

@@ -176,12 +176,11 @@ static void put_site(struct marey__db *db, uint32_t id, uint32_t name_id,
 static uint32_t number_site(struct marey__db *db, const struct marey_site_info *site)
 {
     marey__site_key(&db->scratch, site);
-    const char *key =
-        db->scratch.failed ? NULL : marey__arena_text(&db->keys, db->scratch.data, db->scratch.len);
-    if (key == NULL)
-        return 0;
     const size_t n_before = db->site_keys.n;
-    const uint32_t number = marey__names_number(&db->site_keys, key, db->scratch.len);
+    const uint32_t number =
+        db->scratch.failed
+            ? MAREY__NO_NAME
+            : marey__names_keep(&db->site_keys, &db->keys, db->scratch.data, db->scratch.len);
     if (number == MAREY__NO_NAME || db->site_keys.n == n_before)
         return number + 1;
     const uint32_t name = marey__names_number(&db->names, site->name, site->name_len);
@@ -244,7 +243,7 @@ void marey__db_put_span(struct marey__export *x, const struct marey__span *span)
 /* Create the table and prepare the statement that inserts into it; NULL on failure. Names of columns are our own. */
 static sqlite3_stmt *make_table(struct marey__db *db, const marey_table *table)
 {
-    struct marey__buf create = {0}, insert = {0};
+    MAREY__FINALLY(marey__buf_fini) struct marey__buf create = {0}, insert = {0};
     sqlite3_stmt *made = NULL;
     marey__buf_printf(&create, "CREATE TABLE energy_%s", marey_table_name(table));
     marey__buf_printf(&insert, "INSERT INTO energy_%s VALUES", marey_table_name(table));
@@ -259,8 +258,6 @@ static sqlite3_stmt *make_table(struct marey__db *db, const marey_table *table)
     else if (sqlite3_exec(db->sqlite, create.data, NULL, NULL, NULL) != SQLITE_OK ||
              sqlite3_prepare_v2(db->sqlite, insert.data, -1, &made, NULL) != SQLITE_OK)
         marey__db_fail(db);
-    marey__buf_fini(&create);
-    marey__buf_fini(&insert);
     return made;
 }
 
@@ -292,7 +289,7 @@ static void put_rows(struct marey__db *db, const marey_table *table)
 void marey__db_put_energy(const struct marey__export *x, struct marey__db *db)
 {
     const char *const filter = x->options->filter;
-    struct marey__buf setting = {0};
+    struct marey__buf setting MAREY__FINALLY(marey__buf_fini) = {0};
     marey_report *report = NULL;
     if (db->status != MAREY_OK || !marey_report_is_there("energy", x->recordings, x->n_recordings))
         return;
@@ -304,7 +301,6 @@ void marey__db_put_energy(const struct marey__export *x, struct marey__db *db)
         setting.failed
             ? marey__no_memory()
             : marey_report_create("energy", x->recordings, x->n_recordings, &wants, &report);
-    marey__buf_fini(&setting);
     if (status != MAREY_OK && status != MAREY_EFORMAT) /* counters without a reading are none */
         db->status = status;
     const marey_table *table;

@@ -45,7 +45,7 @@ static uint32_t find_frame(struct laying *l, const struct marey__call_node *node
     const struct marey__call_function *const function = &calls->functions[node->function];
     uint32_t *const known =
         &l->frame_of[node->signature != 0 ? calls->n_functions + node->signature : node->function];
-    struct marey__buf label = {0};
+    struct marey__buf label MAREY__FINALLY(marey__buf_fini) = {0};
     if (*known != 0)
         return *known - 1;
     marey__call_label(&label, calls, node->function, node->signature);
@@ -56,19 +56,15 @@ static uint32_t find_frame(struct laying *l, const struct marey__call_node *node
                                             .line = function->line};
     const uint32_t number =
         label.failed ? MAREY__NO_FRAME : marey__frames_of_function(&l->frames, &frame);
-    marey__buf_fini(&label);
     *known = number != MAREY__NO_FRAME ? number + 1 : 0;
     return number;
 }
 
-/* What a thread's calls are below, itself never laid out. */
+/* The path that a thread's calls are below, itself never laid out: of a number that is not a frame's. */
 static uint32_t find_root(struct laying *l, uint32_t thread)
 {
-    const struct marey__text_frame frame = {.name = "", .file = "", .line = thread};
-    if (l->roots[thread] == 0) {
-        const uint32_t number = marey__frames_add(&l->frames, &frame);
-        l->roots[thread] = number != MAREY__NO_FRAME ? marey__paths_child(&l->paths, 0, number) : 0;
-    }
+    if (l->roots[thread] == 0)
+        l->roots[thread] = marey__paths_child(&l->paths, 0, UINT32_MAX - 1 - thread);
     return l->roots[thread];
 }
 
@@ -77,7 +73,7 @@ static void name_lines(struct laying *l)
 {
     for (size_t i = 0; l->calls.from_samples && i < l->calls.n_functions; i++)
         if (l->frame_of[i] != 0 && strcmp(l->calls.functions[i].name, "<module>") == 0)
-            l->frames.is_ambiguous[l->frame_of[i] - 1] = true;
+            l->frames.is_ambiguous[l->frames.frames[l->frame_of[i] - 1].name_number] = true;
 }
 
 static bool make_paths(struct laying *l)
