@@ -78,12 +78,11 @@ uint64_t marey__handle_of(const char *name, size_t len)
 {
     const uint64_t handle = hash(name, len);
     const marey_id id = marey_site_intern(name, len, NULL, 0, NULL, 0);
-    pthread_mutex_lock(&handles.lock);
+    MAREY__HOLD(&handles.lock);
     if (make_room() && probe(handles.table, handle)->handle == 0) {
         add(handles.table, handle, id);
         handles.n++;
     }
-    pthread_mutex_unlock(&handles.lock);
     return handle;
 }
 

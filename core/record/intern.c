@@ -207,10 +207,8 @@ marey_id marey__intern(const struct marey__site *lent)
     const struct marey__site *known = table != NULL ? probe(table, &key, &slot) : NULL;
     if (known != NULL)
         return known->id;
-    pthread_mutex_lock(&intern.lock);
-    const marey_id id = insert(&key);
-    pthread_mutex_unlock(&intern.lock);
-    return id;
+    MAREY__HOLD(&intern.lock);
+    return insert(&key);
 }
 
 uint32_t marey__intern_count(void)
@@ -232,14 +230,13 @@ const struct marey__site *marey__intern_get(marey_id id)
 
 bool marey__intern_listen(marey__site_listener *listener)
 {
-    pthread_mutex_lock(&intern.lock);
+    MAREY__HOLD(&intern.lock);
     intern.listener = listener;
     for (marey_id id = 1; listener != NULL && id <= intern.n_sites; id++)
         listener(marey__intern_get(id));
     const bool ok = listener == NULL || listener(NULL);
     if (!ok)
         intern.listener = NULL;
-    pthread_mutex_unlock(&intern.lock);
     return ok;
 }
 

@@ -74,10 +74,8 @@ bool marey__log_is_broken(const struct marey__log *log)
 
 uint64_t marey__log_size(struct marey__log *log)
 {
-    pthread_mutex_lock(&log->lock);
-    const uint64_t size = log->size;
-    pthread_mutex_unlock(&log->lock);
-    return size;
+    MAREY__HOLD(&log->lock);
+    return log->size;
 }
 
 /* Write the parts one after the other, as one system call unless the system splits it. */
@@ -337,7 +335,7 @@ void marey__log_try_again(struct marey__log *log)
 bool marey__log_drop_last_words(struct marey__log *log, struct marey__loss_entry *lost)
 {
     bool is_created_again = false;
-    pthread_mutex_lock(&log->lock);
+    MAREY__HOLD(&log->lock);
     const bool done = log->last_words_at != 0 && hold_file(log, &is_created_again) == MAREY_OK &&
                       !is_created_again && ftruncate(log->file.fd, (off_t)log->last_words_at) == 0;
     if (done) {
@@ -345,7 +343,6 @@ bool marey__log_drop_last_words(struct marey__log *log, struct marey__loss_entry
         log->size = log->last_words_at;
         log->last_words_at = 0;
     }
-    pthread_mutex_unlock(&log->lock);
     return done;
 }
 

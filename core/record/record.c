@@ -243,32 +243,26 @@ static marey_status open_now(void)
 
 marey_status marey__record_open(const struct marey__settings *settings)
 {
-    pthread_mutex_lock(&record->lock);
-    marey_status st;
-    if (record->state != MAREY__RECORD_CLOSED) {
-        st = marey__fail(MAREY_ESTATE, "a recording is already open: %s; stop it first",
-                         record->settings.path);
-    } else {
-        record->settings = *settings;
-        record->nesting_errors = 0;
-        st = open_now();
-        if (st == MAREY_OK)
-            switch_on();
-    }
-    pthread_mutex_unlock(&record->lock);
-    return st;
+    MAREY__HOLD(&record->lock);
+    if (record->state != MAREY__RECORD_CLOSED)
+        return marey__fail(MAREY_ESTATE, "a recording is already open: %s; stop it first",
+                           record->settings.path);
+    record->settings = *settings;
+    record->nesting_errors = 0;
+    MAREY_TRY(open_now());
+    switch_on();
+    return MAREY_OK;
 }
 
 void marey__record_open_later(const struct marey__settings *settings)
 {
-    pthread_mutex_lock(&record->lock);
+    MAREY__HOLD(&record->lock);
     if (settings != &record->settings)
         record->settings = *settings;
     snprintf(record->path, sizeof record->path, "%s", record->settings.path);
     record->nesting_errors = 0;
     set_state(MAREY__RECORD_PENDING);
     switch_on();
-    pthread_mutex_unlock(&record->lock);
 }
 
 /*
@@ -285,16 +279,14 @@ static void leave_reason(const char *reason)
 
 bool marey__record_open_pending(void)
 {
-    pthread_mutex_lock(&record->lock);
+    MAREY__HOLD(&record->lock);
     if (record->state == MAREY__RECORD_PENDING && open_now() != MAREY_OK) {
         switch_off();
         set_state(MAREY__RECORD_CLOSED);
         marey__say_always("nothing is recorded: %s", marey_last_error());
         leave_reason(marey_last_error());
     }
-    const bool ok = record->state == MAREY__RECORD_OPEN;
-    pthread_mutex_unlock(&record->lock);
-    return ok;
+    return record->state == MAREY__RECORD_OPEN;
 }
 
 /* ---- closing ---- */

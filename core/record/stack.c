@@ -145,14 +145,13 @@ static void visit_stack(const struct marey__stack *stack, marey__stack_visitor *
 void marey__stacks_visit(marey__stack_visitor *visit, void *ctx)
 {
     const uint32_t generation = __atomic_load_n(&marey__stack_generation, __ATOMIC_RELAXED);
-    pthread_mutex_lock(&stacks.lock);
+    MAREY__HOLD(&stacks.lock);
     for (struct marey__stack *stack = stacks.first; stack != NULL; stack = stack->next) {
         pthread_mutex_lock(&stack->lock);
         if (__atomic_load_n(&stack->generation, __ATOMIC_RELAXED) == generation)
             visit_stack(stack, visit, ctx);
         pthread_mutex_unlock(&stack->lock);
     }
-    pthread_mutex_unlock(&stacks.lock);
 }
 
 void marey__stacks_before_fork(void)

@@ -331,32 +331,26 @@ static uint64_t total_ns(void)
 
 uint64_t marey__tree_cpu_ns(void)
 {
-    pthread_mutex_lock(&tree.lock);
+    MAREY__HOLD(&tree.lock);
     const uint64_t reaped_before = tree.reaped_ns;
     sample(find_new());
     /* What the kernel added for those we waited for; it adds nothing for one that ended without being waited for. */
     tree.ended_ns += MAREY__MAX(tree.reaped_ns - reaped_before, tree.gone_ns);
     tree.gone_ns = 0;
     tree.highest_ns = MAREY__MAX(tree.highest_ns, total_ns());
-    const uint64_t ns = tree.highest_ns;
-    pthread_mutex_unlock(&tree.lock);
-    return ns;
+    return tree.highest_ns;
 }
 
 size_t marey__tree_n_processes(void)
 {
-    pthread_mutex_lock(&tree.lock);
-    const size_t n = tree.n;
-    pthread_mutex_unlock(&tree.lock);
-    return n;
+    MAREY__HOLD(&tree.lock);
+    return tree.n;
 }
 
 uint64_t marey__tree_n_scans(void)
 {
-    pthread_mutex_lock(&tree.lock);
-    const uint64_t n = tree.n_scans;
-    pthread_mutex_unlock(&tree.lock);
-    return n;
+    MAREY__HOLD(&tree.lock);
+    return tree.n_scans;
 }
 
 void marey__tree_after_fork(void)

@@ -148,29 +148,24 @@ int marey_iteration_finish_by(marey_driver driver, double samples)
 
 void marey_iteration_counts(struct marey_progress_counts *out)
 {
-    pthread_mutex_lock(&counter.lock);
+    MAREY__HOLD(&counter.lock);
     *out = (struct marey_progress_counts){.iterations = counter.n_finished,
                                           .warmup = counter.n_warmup,
                                           .epochs = counter.n_epochs,
                                           .in_epoch = counter.in_epoch,
                                           .driver = counter.driver};
-    pthread_mutex_unlock(&counter.lock);
 }
 
 struct marey__iteration_place marey__iteration_place(void)
 {
-    pthread_mutex_lock(&counter.lock);
-    const struct marey__iteration_place place = {counter.n_finished, counter.warmup_end};
-    pthread_mutex_unlock(&counter.lock);
-    return place;
+    MAREY__HOLD(&counter.lock);
+    return (struct marey__iteration_place){counter.n_finished, counter.warmup_end};
 }
 
 marey_driver marey__iteration_driver(void)
 {
-    pthread_mutex_lock(&counter.lock);
-    const marey_driver driver = counter.driver;
-    pthread_mutex_unlock(&counter.lock);
-    return driver;
+    MAREY__HOLD(&counter.lock);
+    return counter.driver;
 }
 
 void marey__iteration_tell_step(uint64_t n)
@@ -337,11 +332,9 @@ void marey_epoch_end(void)
 
 int marey_epoch_last(struct marey_epoch_times *out)
 {
-    pthread_mutex_lock(&counter.lock);
+    MAREY__HOLD(&counter.lock);
     *out = counter.last_epoch;
-    const int has_last = counter.has_last;
-    pthread_mutex_unlock(&counter.lock);
-    return has_last;
+    return counter.has_last;
 }
 
 void marey_phase(marey_id name)
@@ -383,11 +376,10 @@ bool marey__iteration_subscribe(const struct marey__iteration_subscriber *subscr
 
 void marey__iteration_unsubscribe(const struct marey__iteration_subscriber *subscriber)
 {
-    pthread_mutex_lock(&counter.lock);
+    MAREY__HOLD(&counter.lock);
     for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
         if (counter.subscribers[i] == subscriber)
             counter.subscribers[i] = NULL;
-    pthread_mutex_unlock(&counter.lock);
 }
 
 /* ---- forgetting, forks, options ---- */
@@ -406,9 +398,8 @@ static void forget(void)
 void marey_iteration_reset(void)
 {
     set_warmup_end(0, false); /* subscribers learn that warm-up is over */
-    pthread_mutex_lock(&counter.lock);
+    MAREY__HOLD(&counter.lock);
     forget();
-    pthread_mutex_unlock(&counter.lock);
 }
 
 static void before_fork(void)

@@ -234,9 +234,8 @@ static void forget(void)
 
 static void reset(void)
 {
-    pthread_mutex_lock(&steps.lock);
+    MAREY__HOLD(&steps.lock);
     forget();
-    pthread_mutex_unlock(&steps.lock);
 }
 
 static void before_fork(void)

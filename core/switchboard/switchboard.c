@@ -89,7 +89,7 @@ const void *marey__settings_of(const struct marey__settings *s,
  */
 static bool join_environment(const struct marey__settings *wanted)
 {
-    pthread_mutex_lock(&record->lock);
+    MAREY__HOLD(&record->lock);
     const bool joins = record->state != MAREY__RECORD_CLOSED && record->settings.by_environment;
     record->settings.by_environment = false;
     if (joins && strcmp(wanted->path, record->path) != 0)
@@ -102,7 +102,6 @@ static bool join_environment(const struct marey__settings *wanted)
                        "did not ask for it; ask there (%s)",
                        in->measures, in->ask_by);
     }
-    pthread_mutex_unlock(&record->lock);
     return joins;
 }
 

@@ -181,15 +181,13 @@ static struct marey__calls_recorded put_definitions(struct writer *w,
                                                     const struct marey__calls_recorded *recorded)
 {
     struct marey_calls *const calls = w->calls;
-    pthread_mutex_lock(&calls->lock);
+    MAREY__HOLD(&calls->lock);
     for (struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next)
         t->n_to_write = __atomic_load_n(&t->n_nodes, __ATOMIC_ACQUIRE);
     put_functions(w, recorded->names);
     put_signatures(w, recorded->texts);
     put_threads(w, recorded->threads);
-    const struct marey__calls_recorded now = {calls->n_names, calls->n_texts, calls->n_threads, 0};
-    pthread_mutex_unlock(&calls->lock);
-    return now;
+    return (struct marey__calls_recorded){calls->n_names, calls->n_texts, calls->n_threads, 0};
 }
 
 marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *log, bool is_delta,

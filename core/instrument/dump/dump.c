@@ -265,14 +265,12 @@ marey_status marey_dump_visit_pending(marey_dump_visit *visit, void *ctx)
     pthread_mutex_unlock(&dump->lock);
     while (item != NULL && goes_on && st == MAREY_OK) {
         st = show(step, item, visit, ctx, &goes_on);
-        pthread_mutex_lock(&dump->lock);
+        MAREY__HOLD(&dump->lock);
         item = item->next;
-        pthread_mutex_unlock(&dump->lock);
     }
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     dump->n_visitors--;
     pthread_cond_broadcast(&dump->done);
-    pthread_mutex_unlock(&dump->lock);
     return st;
 }
 

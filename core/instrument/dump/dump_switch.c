@@ -200,9 +200,8 @@ static marey_status disable(uint64_t patience_ns)
     marey__dump_flight_clear();
     marey__dump_memory_keep(0);
     marey__gpu_copy_trim();
-    pthread_mutex_lock(&dump->place_lock);
+    MAREY__HOLD(&dump->place_lock);
     marey__dump_unclaim(&dump->claim);
-    pthread_mutex_unlock(&dump->place_lock);
     return st;
 }
 
@@ -278,9 +277,8 @@ static void reset(void)
     dump->dir[0] = '\0';
     dump->counts = (struct marey_dump_counts){0};
     pthread_mutex_unlock(&dump->lock);
-    pthread_mutex_lock(&switch_lock);
+    MAREY__HOLD(&switch_lock);
     given.given = 0;
-    pthread_mutex_unlock(&switch_lock);
 }
 
 static bool has_switch_lock; /* the thread that forks; stored under dump.lock */

@@ -408,7 +408,7 @@ void marey__gpu_decode(const uint8_t *const *records, size_t n)
     struct work pieces[MAREY__GPU_BATCH];
     size_t n_pieces = 0;
     bool is_ordered = true;
-    pthread_mutex_lock(&work.lock);
+    MAREY__HOLD(&work.lock);
     for (size_t i = 0; i < n; i++) {
         if (!decode(records[i], &pieces[n_pieces]))
             continue;
@@ -420,7 +420,6 @@ void marey__gpu_decode(const uint8_t *const *records, size_t n)
         qsort(pieces, n_pieces, sizeof *pieces, by_begin);
     for (size_t i = 0; i < n_pieces; i++)
         write_work(&pieces[i]);
-    pthread_mutex_unlock(&work.lock);
 }
 
 void marey__gpu_decode_before_fork(void)

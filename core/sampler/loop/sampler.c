@@ -160,9 +160,8 @@ void marey_sampler_counts_get(const marey_sampler *sampler, struct marey_sampler
 {
     pthread_mutex_t *lock = (pthread_mutex_t *)&sampler->lock;
     memset(counts, 0, size);
-    pthread_mutex_lock(lock);
+    MAREY__HOLD(lock);
     memcpy(counts, &sampler->published, MAREY__MIN(size, sizeof sampler->published));
-    pthread_mutex_unlock(lock);
 }
 
 const marey_samples *marey_sampler_samples(const marey_sampler *sampler)
