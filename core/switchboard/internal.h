@@ -97,8 +97,8 @@ const void *marey__settings_of(const struct marey__settings *s,
 bool marey__process_is_ending(void);
 
 /* ---- copies.c ---- */
-/* The path of a libmarey that was in this process before us; NULL when there is none. Looked up once, at load. */
-const char *marey__earlier_copy(void);
+/* MAREY_EDUPLICATE if another libmarey was in this process before us. Looked up once, at load. */
+marey_status marey__copies_check(void);
 
 /* ==== iteration ==== */
 

@@ -144,10 +144,7 @@ marey_status marey_start_sized(const struct marey_options *options, size_t size)
     if (options != NULL)
         memcpy(&o, options,
                MAREY__MIN(size, sizeof o)); /* an older caller's struct is shorter, a newer one's longer */
-    if (marey__earlier_copy() != NULL)
-        return marey__fail(MAREY_EDUPLICATE,
-                           "this copy of libmarey (%s) stays off, because %s was loaded before it",
-                           marey_library_path(), marey__earlier_copy());
+    MAREY_TRY(marey__copies_check());
     struct marey__settings s;
     MAREY_TRY(settle(&s, &o));
     struct marey__lane *const lane = marey__lane_set_aside();
@@ -394,7 +391,7 @@ __attribute__((constructor)) static void load(void)
 {
     madvise(marey_switch, sizeof marey_switch, MADV_WIPEONFORK);
     marey__settings_init(&record->settings);
-    if (marey__earlier_copy() != NULL)
+    if (marey__copies_check() != MAREY_OK)
         return;
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     start_by_environment();

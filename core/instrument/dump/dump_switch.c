@@ -235,10 +235,7 @@ marey_status marey_dump_enable_sized(const struct marey_dump_options *options, s
     struct marey_dump_options o = {0};
     if (options != NULL)
         memcpy(&o, options, MAREY__MIN(size, sizeof o));
-    if (marey__earlier_copy() != NULL)
-        return marey__fail(MAREY_EDUPLICATE,
-                           "this copy of libmarey (%s) stays off, because %s was loaded before it",
-                           marey_library_path(), marey__earlier_copy());
+    MAREY_TRY(marey__copies_check());
     MAREY__HOLD(&switch_lock);
     return switch_on(&o, false);
 }

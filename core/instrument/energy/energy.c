@@ -57,12 +57,7 @@ static void epoch_edge(void)
  * after the other. So a value waits here until nothing older can come.
  */
 
-static int by_tick(const void *a, const void *b)
-{
-    const uint64_t x = ((const struct marey__energy_entry *)a)->tick;
-    const uint64_t y = ((const struct marey__energy_entry *)b)->tick;
-    return (x > y) - (x < y);
-}
+MAREY__ORDER(by_tick, struct marey__energy_entry, MAREY__UP(tick))
 
 static void put_entry(const struct marey__energy_entry *entry)
 {

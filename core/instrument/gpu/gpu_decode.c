@@ -397,11 +397,7 @@ static void write_work(const struct work *piece)
         marey__gpu_count(&marey__gpu.counts.lost, 1);
 }
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct work *left = a, *right = b;
-    return (left->begin > right->begin) - (left->begin < right->begin);
-}
+MAREY__ORDER(by_begin, struct work, MAREY__UP(begin))
 
 void marey__gpu_decode(const uint8_t *const *records, size_t n)
 {

@@ -78,10 +78,7 @@ marey_status marey_stopwatch_enable_sized(const struct marey_stopwatch_options *
     if (options != NULL)
         memcpy(&o, options, MAREY__MIN(size, sizeof o));
     MAREY_TRY(check_options(&o));
-    if (marey__earlier_copy() != NULL)
-        return marey__fail(MAREY_EDUPLICATE,
-                           "this copy of libmarey (%s) stays off, because %s was loaded before it",
-                           marey_library_path(), marey__earlier_copy());
+    MAREY_TRY(marey__copies_check());
     if (marey_stopwatch_is_enabled())
         return marey__fail(MAREY_ESTATE, "the stopwatch is already enabled; disable it before "
                                          "enabling it with other options");

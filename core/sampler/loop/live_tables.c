@@ -106,24 +106,9 @@ static bool count_all(const struct making *making, struct places *places)
     return places->list != NULL;
 }
 
-static int by_numbers(uint64_t a, uint64_t b, uint64_t more_a, uint64_t more_b)
-{
-    if (a != b)
-        return a < b ? 1 : -1;
-    return more_a < more_b ? 1 : more_a > more_b ? -1 : 0;
-}
+MAREY__ORDER(by_self, struct place, MAREY__DOWN(self_ns) MAREY__DOWN(total_ns))
 
-static int by_self(const void *a, const void *b)
-{
-    const struct place *p = a, *q = b;
-    return by_numbers(p->self_ns, q->self_ns, p->total_ns, q->total_ns);
-}
-
-static int by_total(const void *a, const void *b)
-{
-    const struct place *p = a, *q = b;
-    return by_numbers(p->total_ns, q->total_ns, p->self_ns, q->self_ns);
-}
+MAREY__ORDER(by_total, struct place, MAREY__DOWN(total_ns) MAREY__DOWN(self_ns))
 
 static void put_places(struct making *making, struct places *places, marey_table *table)
 {
@@ -170,11 +155,7 @@ struct use {
     uint64_t wall_ns, cpu_ns, gil_ns;
 };
 
-static int by_use(const void *a, const void *b)
-{
-    const struct use *p = a, *q = b;
-    return by_numbers(p->cpu_ns, q->cpu_ns, q->number, p->number);
-}
+MAREY__ORDER(by_use, struct use, MAREY__DOWN(cpu_ns) MAREY__UP(number))
 
 /* Time by thread, or by process, for each number up to `n`. Zeroed by the caller. */
 static void count_uses(const struct marey_live *live, struct use *uses, size_t n)
