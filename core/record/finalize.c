@@ -194,20 +194,9 @@ static bool map_dead_pool(int fd, struct dead_pool *pool)
     return true;
 }
 
-static const struct marey__chunk_head *chunk_at(const struct dead_pool *pool, uint32_t i)
-{
-    return (const struct marey__chunk_head *)((const char *)pool->head +
-                                              (size_t)(i + 1) * MAREY__CHUNK_BYTES);
-}
-
-static int by_lane_and_sequence(const void *a, const void *b)
-{
-    const struct marey__chunk_head *x = *(const struct marey__chunk_head *const *)a;
-    const struct marey__chunk_head *y = *(const struct marey__chunk_head *const *)b;
-    if (x->lane != y->lane)
-        return x->lane < y->lane ? -1 : 1;
-    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
+/* Of pointers. */
+#define BY(field) MAREY__UP_BY((*x)->field, (*y)->field)
+MAREY__ORDER(by_lane_and_sequence, struct marey__chunk_head *const, BY(lane) BY(sequence))
 
 static marey_status append_chunks(struct marey__log *log, const struct survey *s,
                                   const struct dead_pool *pool)
@@ -222,7 +211,8 @@ static marey_status append_chunks(struct marey__log *log, const struct survey *s
     }
     size_t n = 0;
     for (uint32_t i = 0; i < pool->n_chunks; i++) {
-        const struct marey__chunk_head *chunk = chunk_at(pool, i);
+        const struct marey__chunk_head *const chunk =
+            (const void *)((const char *)pool->head + (size_t)(i + 1) * MAREY__CHUNK_BYTES);
         const bool is_known =
             chunk->lane < s->n_lanes && chunk->sequence < s->next_sequence[chunk->lane];
         if (chunk->state != MAREY__CHUNK_FREE && !is_known)
@@ -323,13 +313,6 @@ static marey_status finalize_from(int log_fd, const char *path, int pool_fd, con
     return st;
 }
 
-/* The process died before it had said who it is, and so before its first event: there is nothing to keep. */
-static void remove_abandoned(const char *path, const char *pool_path)
-{
-    unlink(path);
-    unlink(pool_path);
-}
-
 /*
  * The owner is dead. It may not be our lock on the log that says so, and then another may be here as well: the
  * pool, which its owner never locks, is what they take turns by.
@@ -346,7 +329,9 @@ static marey_status finalize_dead(int log_fd, const char *path, int pool_fd, con
         return MAREY_OK;
     if (!is_abandoned)
         return finalize_from(log_fd, path, pool_fd, pool_path);
-    remove_abandoned(path, pool_path);
+    /* The process died before its first event: there is nothing to keep. */
+    unlink(path);
+    unlink(pool_path);
     return MAREY_OK;
 }
 

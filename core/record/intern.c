@@ -101,23 +101,17 @@ static const struct marey__site *probe(const struct table *table, const struct m
     }
 }
 
-static struct table *table_create(uint32_t n_slots)
-{
-    struct table *t = marey__calloc(1, sizeof *t + n_slots * sizeof t->slots[0]);
-    if (t != NULL)
-        t->mask = n_slots - 1;
-    return t;
-}
-
 /* Make sure that a slot stays free after one more; false when memory is out. */
 static bool make_room(void)
 {
     struct table *old = intern.table;
     if (old != NULL && intern.n_sites + 1 < (old->mask + 1) / 2)
         return true;
-    struct table *grown = table_create(old == NULL ? 256 : (old->mask + 1) * 2);
+    const uint32_t n_slots = old == NULL ? 256 : (old->mask + 1) * 2;
+    struct table *grown = marey__calloc(1, sizeof *grown + n_slots * sizeof grown->slots[0]);
     if (grown == NULL)
         return false;
+    grown->mask = n_slots - 1;
     grown->older = old;
     for (uint32_t i = 0; old != NULL && i <= old->mask; i++) {
         uint32_t slot;

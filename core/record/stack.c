@@ -23,11 +23,6 @@ void marey__stack_needed(uint32_t before)
 
 /* ---- threads ---- */
 
-static void stack_free(struct marey__stack *stack)
-{
-    MAREY__FREE_ALL(stack->entries, stack);
-}
-
 static void thread_exits(void *arg)
 {
     struct marey__stack *stack = arg;
@@ -37,7 +32,7 @@ static void thread_exits(void *arg)
     if (stack->next != NULL)
         stack->next->link = stack->link;
     pthread_mutex_unlock(&stacks.lock);
-    stack_free(stack);
+    MAREY__FREE_ALL(stack->entries, stack);
 }
 
 static void make_exit_key(void)

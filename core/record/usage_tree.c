@@ -183,13 +183,6 @@ static void scan(void)
     tree.n_scans++;
 }
 
-static void start(void)
-{
-    tree.is_started = true;
-    tree.can_watch = is_kernels_own("/proc/loadavg");
-    tree.mark_ns = marey__clock_ns(CLOCK_MONOTONIC);
-}
-
 static void settle(uint64_t last)
 {
     const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
@@ -216,8 +209,11 @@ static bool probe_until(uint64_t last)
 static bool find_new(void)
 {
     bool is_doubtful = false;
-    if (!tree.is_started)
-        start();
+    if (!tree.is_started) {
+        tree.is_started = true;
+        tree.can_watch = is_kernels_own("/proc/loadavg");
+        tree.mark_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    }
     const uint64_t last = tree.can_watch ? read_last_pid() : 0;
     tree.are_stats_due |= last == 0 || last != tree.last_pid;
     if (last == 0 || tree.n_scans == 0 || tree.is_short || last < tree.last_pid ||

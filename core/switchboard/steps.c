@@ -273,7 +273,4 @@ static void configure(const struct marey__settings *s)
     __atomic_store_n(&steps.is_on, own->is_on, __ATOMIC_RELAXED);
 }
 
-__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 1))) static void load(void)
-{
-    marey__instrument_register(&instrument);
-}
+MAREY__INSTRUMENT_AT_LOAD(1, instrument)

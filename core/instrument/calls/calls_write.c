@@ -250,20 +250,15 @@ static marey_status append_begin(struct marey_calls *calls, struct marey__log *l
     return marey__log_append(log, &block, &entry, sizeof entry);
 }
 
-static marey_status append_end(struct marey__log *log)
-{
-    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
-    marey__texts_put(&texts, MAREY__KEY_END, "stop");
-    return marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
-}
-
 static marey_status append_all(struct marey_calls *calls, struct marey__log *log)
 {
     MAREY_TRY(append_process(calls, log));
     MAREY_TRY(append_begin(calls, log));
     MAREY_TRY(marey__calls_append(calls, log, false, 0));
     MAREY_TRY(marey__log_append_moment(log, calls->timer == MAREY__TIMER_TSC));
-    return append_end(log);
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
+    marey__texts_put(&texts, MAREY__KEY_END, "stop");
+    return marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
 }
 
 marey_status marey_calls_write(struct marey_calls *calls, int fd)

@@ -150,13 +150,6 @@ static bool schedule_begin(bool *is_kept)
     return schedule_is_due(is_kept);
 }
 
-static void schedule_end(void)
-{
-    if (is_following)
-        marey__iteration_unsubscribe(&subscriber);
-    is_following = false;
-}
-
 /* ---- on and off; the lock is held ---- */
 
 /* The shim lies beside this library. False when it does not, or its path is too long. */
@@ -229,7 +222,9 @@ static marey_status switch_on(const struct marey_gpu_options *options, bool *beg
 
 static void set_off(void)
 {
-    schedule_end();
+    if (is_following)
+        marey__iteration_unsubscribe(&subscriber);
+    is_following = false;
     gpu->is_on = false;
     __atomic_store_n(&gpu->is_armed, false, __ATOMIC_RELAXED);
 }

@@ -174,13 +174,6 @@ static marey_id copy_site(uint32_t kind, uint32_t from, uint32_t to)
     return site_of(name, "gpu_memcpy");
 }
 
-static marey_id set_site(uint32_t memory)
-{
-    char name[64];
-    snprintf(name, sizeof name, "Memset (%s)", memory_name(memory));
-    return site_of(name, "gpu_memset");
-}
-
 static marey_id sync_site(uint32_t type)
 {
     static const char *const names[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
@@ -241,8 +234,10 @@ static void decode_copy(const uint8_t *r, bool is_peer, struct work *out)
 
 static void decode_set(const uint8_t *r, struct work *out)
 {
+    char name[64];
+    snprintf(name, sizeof name, "Memset (%s)", memory_name(u16(r + MAREY__SET_MEMORY)));
     decode_copy(r, false, out);
-    out->site = set_site(u16(r + MAREY__SET_MEMORY));
+    out->site = site_of(name, "gpu_memset");
     out->kind = MAREY_WORK_SET;
 }
 

@@ -5,14 +5,6 @@
 #include "instrument/stopwatch/internal.h"
 #include "switchboard/internal.h"
 
-static marey_status check_options(const struct marey_stopwatch_options *o)
-{
-    if ((unsigned)o->gpu > MAREY_GPU_EVENTS)
-        return marey__fail(MAREY_EINVAL, "gpu %d is none of those marey/stopwatch.h names",
-                           (int)o->gpu);
-    return MAREY_OK;
-}
-
 /* A machine without CUDA is not a mistake of the program: print it, and measure time. */
 static void leave_out_gpu(struct marey_stopwatch_options *o)
 {
@@ -77,7 +69,9 @@ marey_status marey_stopwatch_enable_sized(const struct marey_stopwatch_options *
     struct marey_stopwatch_options o = {0};
     if (options != NULL)
         memcpy(&o, options, MAREY__MIN(size, sizeof o));
-    MAREY_TRY(check_options(&o));
+    if ((unsigned)o.gpu > MAREY_GPU_EVENTS)
+        return marey__fail(MAREY_EINVAL, "gpu %d is none of those marey/stopwatch.h names",
+                           (int)o.gpu);
     MAREY_TRY(marey__copies_check());
     if (marey_stopwatch_is_enabled())
         return marey__fail(MAREY_ESTATE, "the stopwatch is already enabled; disable it before "

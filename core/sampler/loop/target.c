@@ -133,15 +133,6 @@ static void plan_stack(struct marey__sampler_context *context, struct marey__tar
     *index = marey__batch_add(&context->batch, sp, copy->input.n_stack);
 }
 
-static void plan_native(struct marey__sampler_context *context, struct marey__target *target,
-                        pid_t tid, struct native_copy *copy, size_t *index)
-{
-    copy->is_there = marey__unwind_registers(tid, &copy->input);
-    if (!copy->is_there)
-        return;
-    plan_stack(context, target, copy, index);
-}
-
 static void plan_native_asleep(struct marey__sampler_context *context, struct marey__target *target,
                                const struct marey__thread_state *state, struct native_copy *copy,
                                size_t *index)
@@ -285,8 +276,10 @@ static bool look_with_stop(struct marey__sampler_context *context, struct marey_
     const bool is_still = stopped == MAREY__STOPPED;
     const size_t gil = marey__batch_add(&context->batch, interpreter->gil, target->layout->gil.size);
     marey__thread_plan(context, target, thread);
-    if (is_still && target->unwind != NULL)
-        plan_native(context, target, thread->tid, &native, &native_index);
+    native.is_there =
+        is_still && target->unwind != NULL && marey__unwind_registers(thread->tid, &native.input);
+    if (native.is_there)
+        plan_stack(context, target, &native, &native_index);
     marey__batch_read(&context->batch, target->remote, 0);
     uint32_t flags = 0;
     const enum marey__walked walked = marey__thread_walk(context, target, thread, is_still, &flags);

@@ -365,13 +365,6 @@ static void put_definitions(struct marey__samples_log *log)
     log->n_stacks = marey_samples_n_stacks(s);
 }
 
-static void put_counts(struct marey__samples_log *log, uint64_t now_ns)
-{
-    log->counted_ns = now_ns;
-    for (uint32_t i = 0; i <= marey_samples_n_processes(log->samples); i++)
-        pack_counts(&log->raw, log->samples, i);
-}
-
 static void put_runs(struct marey__samples_log *log, struct marey__block *block)
 {
     for (size_t i = 0; i < log->n_runs; i++) {
@@ -418,18 +411,13 @@ static marey_status write_all(struct marey__samples_log *log, uint64_t now_ns, b
     put_definitions(log);
     put_runs(log, &block);
     if (with_counts)
-        put_counts(log, now_ns);
+        log->counted_ns = now_ns;
+    for (uint32_t i = 0; with_counts && i <= marey_samples_n_processes(log->samples); i++)
+        pack_counts(&log->raw, log->samples, i);
     return append_block(log, &block);
 }
 
 /* ---- rounds ---- */
-
-static struct marey__samples_run *run_of(struct marey__samples_log *log, uint32_t process)
-{
-    return marey__extend(&log->runs, &log->n_runs, &log->runs_cap, process, sizeof *log->runs)
-               ? &log->runs[process - 1]
-               : NULL;
-}
 
 static bool put_change(struct marey__samples_log *log, struct marey__samples_run *run,
                        uint32_t what, const struct marey_samples_seen *now)
@@ -505,9 +493,10 @@ static uint64_t weight_to_write(const struct marey__samples_run *run,
 
 static bool take_round(struct marey__samples_log *log, const struct marey_samples_round *round)
 {
-    struct marey__samples_run *const run = run_of(log, round->process);
-    if (run == NULL ||
-        !marey__extend(&log->known, &log->n_known, &log->known_cap,
+    if (!marey__extend(&log->runs, &log->n_runs, &log->runs_cap, round->process, sizeof *log->runs))
+        return false;
+    struct marey__samples_run *const run = &log->runs[round->process - 1];
+    if (!marey__extend(&log->known, &log->n_known, &log->known_cap,
                        marey_samples_n_threads(log->samples), sizeof *log->known) ||
         !marey__grow(&run->at_ns, &run->at_cap, run->n_rounds + 1, sizeof *run->at_ns) ||
         !marey__grow(&run->weights_ns, &run->weights_cap, run->n_rounds + 1, sizeof *run->weights_ns))

@@ -181,14 +181,6 @@ static int visit(void *ctx, const struct marey_dump_entry *entry)
     return w->status == MAREY_OK;
 }
 
-static marey_status add_unseen(struct marey__waiting *w)
-{
-    for (size_t i = 0; i < w->reference.n; i++)
-        if (!w->was_seen[i] && w->reference.values[i].tree == w->diff->pending.tree)
-            MAREY_TRY(add_unpaired(w, NULL, &w->reference.values[i]));
-    return MAREY_OK;
-}
-
 /* ---- the earlier dump ---- */
 
 static marey_status find_step(marey_dumps *dumps, const char *dir, const struct marey_diff *diff,
@@ -216,7 +208,9 @@ static marey_status compare_step(struct marey__waiting *w, marey_dumps *dumps, c
     MAREY__TRY_MEMORY(w->was_seen != NULL);
     MAREY_TRY(marey_dump_visit_pending(visit, w));
     MAREY_TRY(w->status);
-    MAREY_TRY(add_unseen(w));
+    for (size_t i = 0; i < w->reference.n; i++)
+        if (!w->was_seen[i] && w->reference.values[i].tree == w->diff->pending.tree)
+            MAREY_TRY(add_unpaired(w, NULL, &w->reference.values[i]));
     w->diff->n_steps = 1;
     return marey__diff_conclude(w->diff);
 }
