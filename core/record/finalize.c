@@ -313,10 +313,7 @@ static marey_status finalize_from(int log_fd, const char *path, int pool_fd, con
     return st;
 }
 
-/*
- * The owner is dead. It may not be our lock on the log that says so, and then another may be here as well: the
- * pool, which its owner never locks, is what they take turns by.
- */
+/* The owner is dead, perhaps not by our lock on the log: processes take turns by the pool, which its owner never locks. */
 static marey_status finalize_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
                                   bool is_abandoned)
 {

@@ -1,7 +1,4 @@
-/*
- * Handles: numbers for names that compiled code may keep, also on disk. A handle is made only of the name, so that code
- * which a compiler cached in one process finds the same name in the next, whatever order names were registered in.
- */
+/* Handles: numbers for names that compiled code may keep on disk. They depend on the name alone, in any process. */
 #include <pthread.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/*
- * The log file: blocks, each appended by one write under one lock. When a write fails the file is cut back to its last
- * whole block, so that a reader never meets half of one by our doing.
- */
+/* The log file: blocks, each appended by one write under one lock. A failed write is cut off: readers never see half of one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -141,10 +138,7 @@ static marey_status create_again(struct marey__log *log)
     return MAREY_OK;
 }
 
-/*
- * Make sure that the descriptor is the log's: the program may have closed it and opened another file under the
- * same number.
- */
+/* Make sure that the descriptor is the log's: the program may have closed it and reused the number. */
 static marey_status hold_file(struct marey__log *log, bool *is_created_again)
 {
     struct stat st;

@@ -265,10 +265,7 @@ void marey__record_open_later(const struct marey__settings *settings)
     switch_on();
 }
 
-/*
- * Tell `marey run` that the reason is printed: by a link, since that needs no descriptor, of which there may be none left.
- * cli/cmd_run.c removes it.
- */
+/* Tell `marey run` that the reason is printed: by a link, which needs no descriptor. cli/cmd_run.c removes it. */
 static void leave_reason(const char *reason)
 {
     char path[sizeof record->path + 64];
@@ -470,10 +467,7 @@ void marey__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t h
 
 /* ---- fork ---- */
 
-/*
- * The child gets a copy of everything at one moment. All that it will use or free is kept still by these locks; what the
- * lanes' own locks and the log's guard, it forgets.
- */
+/* The child gets a copy of everything. These locks keep still what it will use or free; the rest it forgets. */
 void marey__record_before_fork(void)
 {
     pthread_mutex_lock(&record->lock);

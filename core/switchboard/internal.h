@@ -102,9 +102,7 @@ marey_status marey__copies_check(void);
 
 /* ==== iteration ==== */
 
-/*
- * iteration: the one count of iterations in a process, its driver, epochs and phases; and its subscribers.
- */
+/* iteration: the one count of iterations in a process, its driver, epochs and phases; and its subscribers. */
 
 /* What a subscriber learns of an iteration that ended. */
 struct marey__iteration_event {
@@ -128,10 +126,7 @@ struct marey__iteration_subscriber {
     void (*step)(uint64_t n);
 };
 
-/*
- * The table is small and fixed: false when it is full. Who is there already is not added again. `subscriber` is lent for
- * good. An iteration whose begin nobody knows begins now.
- */
+/* False when the small fixed table is full; adds nobody twice. `subscriber` is lent for good. An unknown iteration begins now. */
 bool marey__iteration_subscribe(const struct marey__iteration_subscriber *subscriber);
 void marey__iteration_unsubscribe(const struct marey__iteration_subscriber *subscriber);
 

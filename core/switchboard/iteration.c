@@ -1,7 +1,4 @@
-/*
- * One count of iterations for a process, with any driver. Nothing here is on a hot path: a lock guards the counts, and
- * is given back before anything is written or anybody is called.
- */
+/* One count of iterations for a process, with any driver. Not on a hot path: the lock is released before any call or write. */
 #include <pthread.h>
 #include <string.h>
 

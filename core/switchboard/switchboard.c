@@ -82,11 +82,7 @@ const void *marey__settings_of(const struct marey__settings *s,
     return &s->of_instruments[settings_at[i]];
 }
 
-/*
- * Under `marey run`, or with MAREY set, a program that starts a recording by itself records into the one that is
- * already
- * on: the user who runs it decides. True when that is the case; only the first start joins.
- */
+/* Under `marey run` or MAREY, the program's first start joins the recording that is on. Returns true if it does. */
 static bool join_environment(const struct marey__settings *wanted)
 {
     MAREY__HOLD(&record->lock);
@@ -366,10 +362,7 @@ static void after_fork_in_child(void)
     instruments_after_fork(true);
 }
 
-/*
- * MAREY=RUN.marey: on from the first event on. A process that records nothing then leaves no log. MAREY_OPTIONS counts
- * without MAREY as well, for what needs no recording.
- */
+/* MAREY=RUN.marey: on from the first event on; without one there is no log. MAREY_OPTIONS counts without MAREY as well. */
 static void start_by_environment(void)
 {
     const char *path = getenv("MAREY");

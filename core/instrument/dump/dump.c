@@ -64,10 +64,7 @@ static marey_status do_without(struct marey__dump_item *item)
     return MAREY_OK;
 }
 
-/*
- * Data that are handed over and lie as they are written stay where they are. A step that is larger than the budget goes on
- * in files, where the policy is to keep everything.
- */
+/* Data handed over as they are written stay in place. With policy block, a step over the budget goes on in files. */
 static marey_status keep_data(struct marey__dump_item *item, const struct marey_dump_value *value,
                               bool *is_away)
 {

@@ -205,18 +205,10 @@ static marey_status disable(uint64_t patience_ns)
     return st;
 }
 
-/*
- * The first enable of the program joins what options began, as long as no step has ended. It may name another directory
- * than the recording's; one that the options named has the last word.
- */
-static bool joins(void)
-{
-    return is_by_options && marey_dump_count() == 0;
-}
-
+/* The program's first enable joins what options began, unless a step has ended; it may then still name the directory. */
 static marey_status switch_on(const struct marey_dump_options *o, bool by_options)
 {
-    if (marey_dump_is_enabled() && !joins())
+    if (marey_dump_is_enabled() && !(is_by_options && marey_dump_count() == 0))
         return marey__fail(
             MAREY_ESTATE,
             "dumping is already enabled, into %s; disable it before enabling it with "
@@ -250,10 +242,7 @@ marey_status marey_dump_disable(void)
 
 static const struct marey__instrument instrument;
 
-/*
- * Options without a directory wait for one: for a recording, which may be open now, or for the program to name one. Those
- * that come while it is on count from the next enable.
- */
+/* Options without a directory wait for one, from a recording or the program. While it is on, they wait for the next enable. */
 static void configure(const struct marey__settings *settings)
 {
     const struct dump_settings *const own = marey__settings_of(settings, &instrument);
@@ -280,10 +269,7 @@ static void reset(void)
 
 static bool has_switch_lock; /* the thread that forks; stored under dump.lock */
 
-/*
- * Threads that have nothing to do end, so that the child has none to miss and Python none to warn of. A disable may hold its
- * lock for as long as the disk takes: the fork does not wait for that.
- */
+/* Idle threads end, so that the child misses none and Python does not warn. A disable may take long: do not wait for it. */
 static void before_fork(void)
 {
     const struct timespec until = marey__dump_after(fork_patience_ns);
@@ -295,10 +281,7 @@ static void before_fork(void)
     marey__dump_memory_before_fork();
 }
 
-/*
- * The child has none of the parent's threads, and what it had added is the parent's to write. It is left where it is: data
- * that were handed over are not ours to give back here.
- */
+/* The child has none of the parent's threads, and what was added is the parent's to write and to release. */
 static void become_child(void)
 {
     pthread_cond_init(&dump->work, NULL);

@@ -176,10 +176,7 @@ static void measure(struct marey__energy_session *s)
     marey__energy_sources_close(s);
 }
 
-/*
- * Ask once a second, which costs nothing to speak of; the measuring process may end at any time. The first time also if the
- * program has ended by then, so that the shortest one is measured too.
- */
+/* Ask once a second, as the measuring process may end. At first even after the program's end, for the shortest ones. */
 static bool wait_for_turn(struct marey__energy_session *s)
 {
     for (;;) {
@@ -340,10 +337,7 @@ static void start(const struct marey__settings *s)
         marey__iteration_subscribe(&subscriber);
 }
 
-/*
- * A library that was loaded after us ends before us: NVML must not be asked when it has ended. What is registered once it is
- * there runs before that.
- */
+/* A library loaded after us ends before us, NVML too. What is registered once it is there runs before that. */
 void marey__energy_stop_at_exit(void)
 {
     static bool is_registered;

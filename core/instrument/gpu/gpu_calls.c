@@ -1,7 +1,4 @@
-/*
- * Calls of CUDA on the host, as ranges of the calling thread. CUPTI calls us at both ends of those that we asked for;
- * the many that only ask (cudaGetDevice, ten for each kernel) we do not ask for.
- */
+/* CUDA calls on the host, as ranges of the calling thread. Calls that only query (cudaGetDevice, ten per kernel) are left out. */
 #include <ctype.h>
 #include <string.h>
 #include <unistd.h>
@@ -129,10 +126,7 @@ void marey__gpu_calls_enable(const struct marey__cupti *cupti, void *subscriber)
                 cupti->enable_callback(1, subscriber, domain, number);
 }
 
-/*
- * Of this thread: calls of the runtime that are open, in the session in which they began; and the site of the call whose
- * begin was recorded, so that its end is recorded too, and no other's.
- */
+/* Of this thread: open runtime calls and their session; the site of the call whose begin was recorded, for its end. */
 static __thread struct {
     uint32_t session, n_open;
     marey_id recorded;

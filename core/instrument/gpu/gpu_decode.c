@@ -1,7 +1,4 @@
-/*
- * Records of CUPTI to events of their streams, each in the order in which work began. Kernels have their demangled names,
- * copies the names that Kineto gives them.
- */
+/* CUPTI's records as events of their streams, in the order of their begin. Kernels have demangled names, copies Kineto's. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +17,7 @@ struct work {
     enum marey_work_kind kind;
 };
 
-/*
- * Lanes of streams. Records of one stream may come out of order, when several threads launch or a graph runs: what
- * began before the latest of its lane goes to another lane of the same stream.
- */
+/* Lanes of streams. Work that began before the latest of its lane (several launchers, a graph) goes to another lane. */
 enum { MAX_STREAMS = 4096, MAX_LANES_EACH = 16 };
 struct stream {
     int64_t tid; /* device in the upper 32 bits, stream in the lower */

@@ -1,6 +1,4 @@
-/*
- * A session: CUPTI is ours, from the subscription until it is given back. Both ends take milliseconds. The turn is held.
- */
+/* A session: CUPTI is ours, from subscription until it is given back. Both ends take milliseconds. The turn is held. */
 #include <stdio.h>
 
 #include "instrument/cuda/internal.h"

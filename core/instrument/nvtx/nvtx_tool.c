@@ -32,10 +32,7 @@ static const char *variable(const char *name)
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-/*
- * libmarey-nvtx, which records the program's calls of NVTX, is not a tool for our own ranges: they are in the recording. But
- * it may have been put before another one, and lets our calls through to that.
- */
+/* libmarey-nvtx records the program's NVTX calls. It is not a tool for our ranges, but may pass them on to one. */
 static const char *injection_path(void)
 {
     const char *path = variable("NVTX_INJECTION64_PATH");

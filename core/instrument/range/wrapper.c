@@ -1,7 +1,4 @@
-/*
- * The range wrapper: ranges that wait for the GPU first, and handles for compiled code. Its options are bits of the
- * enable word, so that a push finds all it needs in the one load that it makes anyway.
- */
+/* The range wrapper: ranges that wait for the GPU first, and handles for compiled code. Its options are in the enable word. */
 #include <string.h>
 
 #include "instrument/cuda/internal.h"

@@ -92,10 +92,7 @@ void marey__stopwatch_stats_of(const struct marey__stopwatch_sum *sum, uint64_t 
     out->self = (double)sum->self * scale;
 }
 
-/*
- * Two tables that are made one after the other agree on it: a better value is looked for only when it would be ten times
- * as good.
- */
+/* A better value is looked for only when it is ten times as good, so that two successive tables agree. */
 void marey__stopwatch_know_tick(void)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;

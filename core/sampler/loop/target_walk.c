@@ -475,10 +475,7 @@ static bool walk_around(struct walker *w, uint64_t cframe, uint64_t *innermost)
     return walk_from(w, first);
 }
 
-/*
- * Whether frames at the end of the newest chunk were others in the first copy. The instruction of the innermost one
- * changes all the time and means nothing.
- */
+/* Whether frames at the end of the newest chunk changed since the first copy, but for the innermost one's instruction. */
 static bool differs_from_twin(const struct walker *w, uint64_t innermost)
 {
     const struct marey__remote_layout *layout = w->target->layout;

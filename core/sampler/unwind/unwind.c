@@ -162,10 +162,7 @@ static bool is_same(struct marey__unwind *unwind, const struct marey__remote_map
     return program->inode == map->inode;
 }
 
-/*
- * Put a program together from what is mapped of it: the kernel's own library, and a file that is deleted or may not be
- * opened. What is written to is left out, and so are tables of symbols, which nobody maps.
- */
+/* Put a program together from its mapped parts: the kernel's library, or a deleted file. Written parts and symbols are missing. */
 static struct marey__program *copy_memory(struct marey__unwind *unwind,
                                           const struct marey__remote_map *map)
 {

@@ -1,7 +1,4 @@
-/*
- * What waits in the dumper against a step of an earlier dump. The dumper lends each value for the time of a call, so each
- * is paired, by its path, and compared as it comes.
- */
+/* Values waiting in the dumper against a step of an earlier dump. Each is lent for one call: paired by path, compared at once. */
 #include <string.h>
 
 #include "tensor/diff/internal.h"
@@ -56,10 +53,7 @@ static bool read_entry(struct marey__waiting *w, const struct marey_dump_entry *
 
 /* ---- its place in the reference ---- */
 
-/*
- * A list of numbers is one tensor in a JSON, where the program has a value for each position. The element that such a
- * position is becomes a reference by itself; false when there is none.
- */
+/* A list of numbers is one tensor in a JSON: refer to the element of one position. False when there is none. */
 static bool find_element(struct marey__waiting *w, size_t *list)
 {
     const struct marey_dump_part *const parts = w->value.parts;

@@ -229,10 +229,7 @@ static uint32_t narrow_e8m0(double value)
     return power < -127 ? 0 : power > 127 ? 0xff : (uint32_t)(power + 127);
 }
 
-/*
- * Infinity, where the type has one. e4m3fn takes its largest number, as torch does, unless it was infinite; types with one
- * NaN take that, as torch and ml_dtypes do.
- */
+/* Infinity, where the type has one. e4m3fn takes its largest number unless it was infinite, others NaN, as torch does. */
 static uint32_t too_large(const struct format *f, uint32_t sign, bool is_infinite)
 {
     if (f->infinity != NONE)
