@@ -211,7 +211,9 @@ const char *marey_recording_path(void)
     return record->path;
 }
 
-/* Hold the recording's lock, this thread's lane set aside; give both back. */
+/* Hold the recording's lock up to the end of the block, with this thread's lane set aside. */
+#define HOLD_RECORD()                                                                              \
+    struct marey__lane *const lane_ __attribute__((unused)) MAREY__FINALLY(leave) = enter()
 static struct marey__lane *enter(void)
 {
     struct marey__lane *const lane = marey__lane_set_aside();
@@ -219,10 +221,10 @@ static struct marey__lane *enter(void)
     return lane;
 }
 
-static void leave(struct marey__lane *lane)
+static void leave(struct marey__lane *const *lane)
 {
     pthread_mutex_unlock(&record->lock);
-    marey__lane_resume(lane);
+    marey__lane_resume(*lane);
 }
 
 /* Add to what the log says of the process, if there is a log by now. Frees `texts`; the lock is held. */
@@ -237,35 +239,32 @@ static void append_to_log(struct marey__buf *texts)
 void marey_set_rank(int rank, int world_size)
 {
     struct marey__buf texts = {0};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     marey__texts_printf(&texts, MAREY__KEY_RANK, "%d", rank);
     marey__texts_printf(&texts, MAREY__KEY_WORLD, "%d", world_size);
     record->settings.rank = record->set_rank = rank;
     record->settings.world_size = record->set_world_size = world_size;
     record->is_rank_set = true;
     append_to_log(&texts);
-    leave(lane);
 }
 
 void marey_set_worker(int worker)
 {
     struct marey__buf texts = {0};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     marey__texts_printf(&texts, MAREY__KEY_WORKER, "%d", worker);
     record->n_worker = worker < 0 ? 0 : (uint32_t)worker + 1;
     append_to_log(&texts);
-    leave(lane);
 }
 
 void marey_rank_get(int *rank, int *world_size)
 {
     struct marey__launch launch = {.rank = -1, .world_size = -1};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     if (record->state != MAREY__RECORD_OPEN) /* an open one has what they said then, and nothing later */
         marey__identity_launch(&launch);
     *rank = record->settings.rank >= 0 ? record->settings.rank : launch.rank;
     *world_size = record->settings.world_size >= 0 ? record->settings.world_size : launch.world_size;
-    leave(lane);
 }
 
 int marey_run_id(char *out, size_t size)
@@ -276,20 +275,19 @@ int marey_run_id(char *out, size_t size)
 void marey_set_versions(const char *text)
 {
     struct marey__buf texts = {0};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     const bool is_new = strncmp(record->versions, text, sizeof record->versions - 1) != 0;
     snprintf(record->versions, sizeof record->versions, "%s", text);
     if (is_new) {
         marey__texts_put(&texts, MAREY__KEY_VERSIONS, record->versions);
         append_to_log(&texts);
     }
-    leave(lane);
 }
 
 void marey_set_experiment(const char *experiment, const char *strategy)
 {
     struct marey__buf texts = {0};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     if (experiment != NULL) {
         snprintf(record->experiment, sizeof record->experiment, "%s", experiment);
         marey__texts_put(&texts, MAREY__KEY_EXPERIMENT, record->experiment);
@@ -299,12 +297,11 @@ void marey_set_experiment(const char *experiment, const char *strategy)
         marey__texts_put(&texts, MAREY__KEY_STRATEGY, record->strategy);
     }
     append_to_log(&texts);
-    leave(lane);
 }
 
 void marey_counts_get(struct marey_counts *out)
 {
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     *out = (struct marey_counts){
         .events = __atomic_load_n(&record->n_events_flushed, __ATOMIC_RELAXED),
         .lost_events = record->n_lost_last,
@@ -321,7 +318,6 @@ void marey_counts_get(struct marey_counts *out)
             (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * MAREY__CHUNK_BYTES;
         out->log_bytes = marey__log_size(&record->log);
     }
-    leave(lane);
 }
 
 /* ---- load, fork, exit ---- */

@@ -237,7 +237,8 @@ static const uint64_t second_ns = 1000000000;
 static marey_status append_opening(struct marey__samples_log *log,
                                    const struct marey__samples_log_options *options)
 {
-    struct marey__buf texts = {0}, command = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
+    struct marey__buf command MAREY__FINALLY(marey__buf_fini) = {0};
     char run_id[64] = "";
     marey__identity_command(&command);
     marey__buf_put(&command, "", 1);
@@ -254,10 +255,7 @@ static marey_status append_opening(struct marey__samples_log *log,
                         options->strategy != NULL ? options->strategy : "",
                         options->is_native ? "yes" : "no", options->seed,
                         options->has_pauses ? "\npauses=yes" : "");
-    const marey_status status = marey__log_append_texts(&log->file, MAREY__BLOCK_LOG, &texts);
-    marey__buf_fini(&command);
-    marey__buf_fini(&texts);
-    return status;
+    return marey__log_append_texts(&log->file, MAREY__BLOCK_LOG, &texts);
 }
 
 static marey_status append_moment(struct marey__samples_log *log, uint64_t now_ns)
@@ -268,23 +266,15 @@ static marey_status append_moment(struct marey__samples_log *log, uint64_t now_n
 
 static void destroy(struct marey__samples_log *log)
 {
-    for (size_t i = 0; i < log->n_runs; i++) {
+    for (size_t i = 0; i < log->n_runs; i++)
         MAREY__FREE_ALL(log->runs[i].at_ns, log->runs[i].weights_ns, log->runs[i].changes,
                         log->runs[i].present);
-    }
     MAREY__FREE_ALL(log->runs, log->known, log->thread_names, log->processes_written);
     marey__buf_fini(&log->raw);
     marey__buf_fini(&log->packed);
     ZSTD_freeCCtx(log->zstd);
     marey__log_close(&log->file);
     marey__free(log);
-}
-
-static unsigned shift_of_resolution(uint64_t resolution_ns)
-{
-    return resolution_ns == 0
-               ? (unsigned)MOST_SHIFT
-               : 63u - (unsigned)__builtin_clzll(MAREY__MIN(resolution_ns, second_ns));
 }
 
 marey_status marey__samples_log_open(const char *directory,
@@ -295,7 +285,9 @@ marey_status marey__samples_log_open(const char *directory,
     MAREY__TRY_MEMORY(log != NULL);
     log->file.file.fd = -1;
     log->samples = samples;
-    log->most_shift = shift_of_resolution(options->resolution_ns);
+    log->most_shift = options->resolution_ns == 0
+                          ? (unsigned)MOST_SHIFT
+                          : log2_of(MAREY__MIN(options->resolution_ns, second_ns));
     log->zstd = ZSTD_createCCtx();
     char host[128], name[256];
     marey__identity_host(host, sizeof host);
