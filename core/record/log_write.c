@@ -189,7 +189,7 @@ static marey_status write_block(struct marey__log *log, struct iovec *parts, int
 static void report_created_again(struct marey__log *log)
 {
     char sentence[PATH_MAX + 200];
-    struct marey__buf texts = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
     snprintf(sentence, sizeof sentence,
              "log %s was deleted while the program runs; it is written again. If the program is "
              "killed, its last events may be missing",
@@ -198,7 +198,6 @@ static void report_created_again(struct marey__log *log)
     marey__texts_put(&texts, MAREY__KEY_NOTE, sentence);
     (void)marey__log_append_texts(log, MAREY__BLOCK_LOG,
                                   &texts); /* it was said; the next block fails as well */
-    marey__buf_fini(&texts);
 }
 
 marey_status marey__log_append(struct marey__log *log, struct marey__block *block,

@@ -34,26 +34,16 @@ static struct {
     struct marey__key_map by_tid;
 } work = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint32_t u32(const uint8_t *at)
-{
-    uint32_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint64_t u64(const uint8_t *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint32_t u16(const uint8_t *at)
-{
-    uint16_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
+#define READER(name, type)                                                                         \
+    static type name(const uint8_t *at)                                                            \
+    {                                                                                              \
+        type value;                                                                                \
+        memcpy(&value, at, sizeof value);                                                          \
+        return value;                                                                              \
+    }
+READER(u16, uint16_t)
+READER(u32, uint32_t)
+READER(u64, uint64_t)
 
 /* ---- sites by mangled name ---- */
 

@@ -551,7 +551,7 @@ marey_status marey__samples_log_close(struct marey__samples_log *log, const char
 {
     if (log == NULL)
         return MAREY_OK;
-    struct marey__buf texts = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
     const uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
     marey_status status = write_all(log, now_ns, true);
     if (status == MAREY_OK)
@@ -559,7 +559,6 @@ marey_status marey__samples_log_close(struct marey__samples_log *log, const char
     marey__texts_put(&texts, MAREY__KEY_END, how);
     if (status == MAREY_OK)
         status = marey__log_append_texts(&log->file, MAREY__BLOCK_END, &texts);
-    marey__buf_fini(&texts);
     destroy(log);
     return status;
 }
