@@ -131,13 +131,6 @@ bool marey__lane_renew(struct marey__lane *lane, uint64_t base_tick)
 
 /* ---- threads ---- */
 
-static void leave_registry(struct marey__lane *lane)
-{
-    *lane->link = lane->next;
-    if (lane->next != NULL)
-        lane->next->link = lane->link;
-}
-
 void marey__lane_retire(struct marey__lane *lane)
 {
     pthread_mutex_lock(&lanes.lock);
@@ -146,7 +139,9 @@ void marey__lane_retire(struct marey__lane *lane)
     if (record->owner == getpid()) /* the thread of a raw clone() has no pool to give anything back to */
         hand_over(lane);
     pthread_mutex_unlock(&lane->lock);
-    leave_registry(lane);
+    *lane->link = lane->next;
+    if (lane->next != NULL)
+        lane->next->link = lane->link;
     pthread_mutex_unlock(&lanes.lock);
     marey__free(lane);
 }

@@ -78,6 +78,9 @@ struct marey__instrument {
     void (*before_fork)(void); /* may be NULL */
     void (*after_fork)(bool in_child);
 };
+/* Its table of options, and the struct that they set. */
+#define MAREY__INSTRUMENT_OPTIONS(table, settings)                                                 \
+    .options = (table), .n_options = MAREY__COUNT_OF(table), .settings_size = sizeof(settings)
 /* `instrument` is lent for good. From constructors of priority MAREY__INSTRUMENT_LOAD, before options are read. */
 #define MAREY__INSTRUMENT_LOAD 110
 void marey__instrument_register(const struct marey__instrument *instrument);

@@ -406,14 +406,9 @@ static const struct marey__option options[] = {
      MAREY__OPTION_FIELD(struct iteration_settings, warmup), .flag = 1},
 };
 static void configure(const struct marey__settings *s);
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
-                                                    .settings_size =
-                                                        sizeof(struct iteration_settings),
-                                                    .configure = configure,
-                                                    .reset = marey_iteration_reset,
-                                                    .before_fork = before_fork,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct iteration_settings), .configure = configure,
+    .reset = marey_iteration_reset, .before_fork = before_fork, .after_fork = after_fork};
 
 static void configure(const struct marey__settings *s)
 {

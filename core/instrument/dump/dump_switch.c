@@ -313,13 +313,9 @@ static void after_fork(bool in_child)
         pthread_mutex_init(&switch_lock, NULL);
 }
 
-static const struct marey__instrument instrument = {.options = dump_options,
-                                                    .n_options = MAREY__COUNT_OF(dump_options),
-                                                    .settings_size = sizeof(struct dump_settings),
-                                                    .configure = configure,
-                                                    .reset = reset,
-                                                    .before_fork = before_fork,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(dump_options, struct dump_settings), .configure = configure,
+    .reset = reset, .before_fork = before_fork, .after_fork = after_fork};
 
 MAREY__INSTRUMENT_AT_LOAD(2, instrument)
 

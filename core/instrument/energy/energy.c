@@ -385,18 +385,16 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&energy.lock);
 }
 
-const struct marey__instrument marey__energy_instrument = {.options = options,
-                                                           .n_options = MAREY__COUNT_OF(options),
-                                                           .settings_size =
-                                                               sizeof(struct marey__energy_settings),
-                                                           .measures = "energy",
-                                                           .ask_by = "marey run --energy",
-                                                           .is_wanted = is_wanted,
-                                                           .started = started,
-                                                           .stopping = stop,
-                                                           .reset = stop,
-                                                           .before_fork = before_fork,
-                                                           .after_fork = after_fork};
+const struct marey__instrument marey__energy_instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct marey__energy_settings),
+    .measures = "energy",
+    .ask_by = "marey run --energy",
+    .is_wanted = is_wanted,
+    .started = started,
+    .stopping = stop,
+    .reset = stop,
+    .before_fork = before_fork,
+    .after_fork = after_fork};
 
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
 {

@@ -591,17 +591,13 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&gpu->turn);
 }
 
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
-                                                    .settings_size = sizeof(struct gpu_settings),
-                                                    .configure = configure,
-                                                    .started = start_as_wanted,
-                                                    .stopping = stopping,
-                                                    .reset = marey_gpu_stop,
-                                                    .before_fork = before_fork,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct gpu_settings),
+    .configure = configure,
+    .started = start_as_wanted,
+    .stopping = stopping,
+    .reset = marey_gpu_stop,
+    .before_fork = before_fork,
+    .after_fork = after_fork};
 
-__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
-{
-    marey__instrument_register(&instrument);
-}
+MAREY__INSTRUMENT_AT_LOAD(3, instrument)

@@ -266,14 +266,6 @@ static void begin_call(marey_id site, int what, const struct marey__cupti_call *
     }
 }
 
-static void end_call(marey_id site)
-{
-    runtime.recorded = 0;
-    if (marey_on() & MAREY_ON_RECORD)
-        marey__lane_put(marey__tag(MAREY_KIND_END, site));
-    __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
-}
-
 void marey__gpu_call(void *ctx, int domain, uint32_t number, const struct marey__cupti_call *call)
 {
     (void)ctx;
@@ -287,8 +279,12 @@ void marey__gpu_call(void *ctx, int domain, uint32_t number, const struct marey_
         marey__gpu_session_meet_context(call->context);
     if (site == 0 || is_inside_runtime(domain, call->site == 0))
         return;
-    if (call->site == 0)
+    if (call->site == 0) {
         begin_call(site, calls[domain][number].what, call);
-    else if (runtime.recorded == site)
-        end_call(site);
+    } else if (runtime.recorded == site) {
+        runtime.recorded = 0;
+        if (marey_on() & MAREY_ON_RECORD)
+            marey__lane_put(marey__tag(MAREY_KIND_END, site));
+        __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
+    }
 }

@@ -192,15 +192,14 @@ static void after_fork(bool in_child)
     }
 }
 
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
-                                                    .settings_size = sizeof(struct memory_settings),
-                                                    .measures = "memory",
-                                                    .ask_by = "marey run --memory",
-                                                    .is_wanted = is_wanted,
-                                                    .configure = configure,
-                                                    .stopping = stop,
-                                                    .reset = stop,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct memory_settings),
+    .measures = "memory",
+    .ask_by = "marey run --memory",
+    .is_wanted = is_wanted,
+    .configure = configure,
+    .stopping = stop,
+    .reset = stop,
+    .after_fork = after_fork};
 
 MAREY__INSTRUMENT_AT_LOAD(5, instrument)

@@ -188,13 +188,8 @@ static void after_fork(bool in_child)
         marey__stopwatch_set_warmup(false);
 }
 
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
-                                                    .settings_size =
-                                                        sizeof(struct stopwatch_settings),
-                                                    .configure = configure,
-                                                    .reset = reset,
-                                                    .before_fork = marey__stopwatch_lock,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct stopwatch_settings), .configure = configure,
+    .reset = reset, .before_fork = marey__stopwatch_lock, .after_fork = after_fork};
 
 MAREY__INSTRUMENT_AT_LOAD(1, instrument)

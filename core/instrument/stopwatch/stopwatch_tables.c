@@ -443,12 +443,11 @@ static marey_status make(size_t which, marey_table **out)
     marey_status st = fill(table, which);
     if (st == MAREY_OK)
         st = marey_table_status(table);
-    if (st != MAREY_OK) {
+    if (st == MAREY_OK)
+        *out = table;
+    else
         marey_table_destroy(table);
-        return st;
-    }
-    *out = table;
-    return MAREY_OK;
+    return st;
 }
 
 marey_status marey_stopwatch_table(const char *name, marey_table **out)

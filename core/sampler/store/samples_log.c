@@ -159,18 +159,14 @@ static unsigned shift_of(const struct marey__samples_run *run, unsigned most)
     return MAREY__MAX(shift - MORE, (unsigned)LEAST_FOR_MANY);
 }
 
-static uint64_t in_units(uint64_t ns, unsigned shift)
-{
-    return (ns + (shift > 0 ? UINT64_C(1) << (shift - 1) : 0)) >> shift;
-}
-
 static void put_times(struct marey__buf *out, const struct marey__samples_run *run, unsigned shift)
 {
+    const uint64_t half = shift > 0 ? UINT64_C(1) << (shift - 1) : 0;
     uint64_t before = 0;
     marey__buf_put_leb128(out, shift);
     marey__buf_put_leb128(out, run->n_rounds);
     for (size_t i = 0; i < run->n_rounds; i++) {
-        const uint64_t at = in_units(run->at_ns[i], shift);
+        const uint64_t at = (run->at_ns[i] + half) >> shift;
         marey__buf_put_leb128(out, at - before);
         before = at;
     }

@@ -49,12 +49,11 @@ marey_status marey__unwind_create_from(const struct marey__unwind_source *source
             MAREY_EUNAVAILABLE,
             "what the process has mapped cannot be read: it has ended, or /proc/PID/maps "
             "may not be read");
-    if (status != MAREY_OK) {
+    if (status == MAREY_OK)
+        *out = unwind;
+    else
         marey__unwind_destroy(unwind);
-        return status;
-    }
-    *out = unwind;
-    return MAREY_OK;
+    return status;
 }
 
 marey_status marey__unwind_create(pid_t pid, struct marey__unwind_files *files,
