@@ -36,11 +36,10 @@ static marey_status write_file(const char *path, const char *command)
     const int fd = marey__open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0644);
     if (fd < 0)
         return marey__fail_errno("create %s", path);
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     describe(&text, command);
     const bool ok = !text.failed && marey__write_all(fd, text.data, text.len);
     const marey_status st = ok ? MAREY_OK : marey__fail_errno("write %s", path);
-    marey__buf_fini(&text);
     close(fd);
     return st;
 }
@@ -84,10 +83,8 @@ marey_status marey_recording_create(const char *path, const char *command)
 
 marey_status marey__recording_create_own(const char *path)
 {
-    struct marey__buf command = {0};
+    struct marey__buf command MAREY__FINALLY(marey__buf_fini) = {0};
     marey__identity_command(&command);
     marey__buf_put(&command, "", 1);
-    const marey_status st = marey_recording_create(path, command.failed ? "" : command.data);
-    marey__buf_fini(&command);
-    return st;
+    return marey_recording_create(path, command.failed ? "" : command.data);
 }

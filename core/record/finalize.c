@@ -52,20 +52,18 @@ static void take_text(struct survey *s, const char *key, size_t key_len, const c
 {
     char text[64];
     snprintf(text, sizeof text, "%.*s", (int)MAREY__MIN(len, sizeof text - 1), value);
-#define IS(name) (key_len == sizeof(name) - 1 && memcmp(key, name, key_len) == 0)
-    if (IS(MAREY__KEY_BOOT_ID))
+    if (marey__text_is(key, key_len, MAREY__KEY_BOOT_ID))
         snprintf(s->boot_id, sizeof s->boot_id, "%s", text);
-    else if (IS(MAREY__KEY_PID))
+    else if (marey__text_is(key, key_len, MAREY__KEY_PID))
         s->pid = strtoll(text, NULL, 10);
-    else if (IS(MAREY__KEY_START_TIME))
+    else if (marey__text_is(key, key_len, MAREY__KEY_START_TIME))
         s->start_time = strtoull(text, NULL, 10);
-    else if (IS(MAREY__KEY_PID_NS))
+    else if (marey__text_is(key, key_len, MAREY__KEY_PID_NS))
         s->pid_ns = strtoull(text, NULL, 10);
-    else if (IS(MAREY__KEY_POOL_ID))
+    else if (marey__text_is(key, key_len, MAREY__KEY_POOL_ID))
         s->pool_id = strtoull(text, NULL, 16);
-    else if (IS(MAREY__KEY_CLOCK))
+    else if (marey__text_is(key, key_len, MAREY__KEY_CLOCK))
         s->is_tsc = strcmp(text, "tsc") == 0;
-#undef IS
 }
 
 static void take_texts(struct survey *s, const char *bytes, size_t len)
@@ -118,11 +116,10 @@ static bool survey_block(struct survey *s, int fd, struct marey__buf *bytes)
 /* Only the first block, which says where the pool is, or all of them. */
 static bool survey_log(struct survey *s, int fd, bool all)
 {
-    struct marey__buf bytes = {0};
+    struct marey__buf bytes MAREY__FINALLY(marey__buf_fini) = {0};
     const bool is_log = survey_block(s, fd, &bytes);
     while (is_log && all && survey_block(s, fd, &bytes))
         ;
-    marey__buf_fini(&bytes);
     return is_log;
 }
 
@@ -194,35 +191,25 @@ static bool map_dead_pool(int fd, struct dead_pool *pool)
     return true;
 }
 
-static const struct marey__chunk_head *chunk_at(const struct dead_pool *pool, uint32_t i)
-{
-    return (const struct marey__chunk_head *)((const char *)pool->head +
-                                              (size_t)(i + 1) * MAREY__CHUNK_BYTES);
-}
-
-static int by_lane_and_sequence(const void *a, const void *b)
-{
-    const struct marey__chunk_head *x = *(const struct marey__chunk_head *const *)a;
-    const struct marey__chunk_head *y = *(const struct marey__chunk_head *const *)b;
-    if (x->lane != y->lane)
-        return x->lane < y->lane ? -1 : 1;
-    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
+/* Of pointers. */
+#define BY(field) MAREY__UP_BY((*x)->field, (*y)->field)
+MAREY__ORDER(by_lane_and_sequence, struct marey__chunk_head *const, BY(lane) BY(sequence))
 
 static marey_status append_chunks(struct marey__log *log, const struct survey *s,
                                   const struct dead_pool *pool)
 {
-    const struct marey__chunk_head **chunks = marey__calloc(pool->n_chunks + 1, sizeof *chunks);
+    const struct marey__chunk_head **const chunks MAREY__FREED =
+        marey__calloc(pool->n_chunks + 1, sizeof *chunks);
     marey__packer *packer = marey__packer_create();
     marey_status st = MAREY_OK;
     if (chunks == NULL || packer == NULL) {
         marey__packer_destroy(packer);
-        marey__free(chunks);
         return marey__no_memory();
     }
     size_t n = 0;
     for (uint32_t i = 0; i < pool->n_chunks; i++) {
-        const struct marey__chunk_head *chunk = chunk_at(pool, i);
+        const struct marey__chunk_head *const chunk =
+            (const void *)((const char *)pool->head + (size_t)(i + 1) * MAREY__CHUNK_BYTES);
         const bool is_known =
             chunk->lane < s->n_lanes && chunk->sequence < s->next_sequence[chunk->lane];
         if (chunk->state != MAREY__CHUNK_FREE && !is_known)
@@ -234,7 +221,6 @@ static marey_status append_chunks(struct marey__log *log, const struct survey *s
     for (size_t i = 0; st == MAREY_OK && i < n; i++)
         st = marey__log_append_chunk(log, packer, chunks[i], &n_events);
     marey__packer_destroy(packer);
-    marey__free(chunks);
     return st;
 }
 
@@ -251,17 +237,12 @@ static marey_status append_present(struct marey__log *log, const struct survey *
 static marey_status append_ending(struct marey__log *log, const struct survey *s,
                                   const struct dead_pool *pool)
 {
-    struct marey__buf texts = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
     marey__texts_put_end(&texts, "unclosed", pool->head);
-    marey_status st = append_chunks(log, s, pool);
-    if (st == MAREY_OK)
-        st = marey__log_append_loss(log, pool->head);
-    if (st == MAREY_OK)
-        st = append_present(log, s);
-    if (st == MAREY_OK)
-        st = marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
-    marey__buf_fini(&texts);
-    return st;
+    MAREY_TRY(append_chunks(log, s, pool));
+    MAREY_TRY(marey__log_append_loss(log, pool->head));
+    MAREY_TRY(append_present(log, s));
+    return marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
 }
 
 /*
@@ -323,17 +304,7 @@ static marey_status finalize_from(int log_fd, const char *path, int pool_fd, con
     return st;
 }
 
-/* The process died before it had said who it is, and so before its first event: there is nothing to keep. */
-static void remove_abandoned(const char *path, const char *pool_path)
-{
-    unlink(path);
-    unlink(pool_path);
-}
-
-/*
- * The owner is dead. It may not be our lock on the log that says so, and then another may be here as well: the
- * pool, which its owner never locks, is what they take turns by.
- */
+/* The owner is dead, perhaps not by our lock on the log: processes take turns by the pool, which its owner never locks. */
 static marey_status finalize_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
                                   bool is_abandoned)
 {
@@ -346,7 +317,9 @@ static marey_status finalize_dead(int log_fd, const char *path, int pool_fd, con
         return MAREY_OK;
     if (!is_abandoned)
         return finalize_from(log_fd, path, pool_fd, pool_path);
-    remove_abandoned(path, pool_path);
+    /* The process died before its first event: there is nothing to keep. */
+    unlink(path);
+    unlink(pool_path);
     return MAREY_OK;
 }
 

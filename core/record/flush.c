@@ -160,10 +160,9 @@ static void start_thread(void)
 
 void marey__flush_start(void)
 {
-    pthread_mutex_lock(&flush.lock);
+    MAREY__HOLD(&flush.lock);
     if (!flush.exists)
         start_thread();
-    pthread_mutex_unlock(&flush.lock);
 }
 
 static bool join_within(int timeout_ms)
@@ -190,9 +189,8 @@ static void end_thread(int timeout_ms)
 
 void marey__flush_stop(void)
 {
-    pthread_mutex_lock(&flush.lock);
+    MAREY__HOLD(&flush.lock);
     end_thread(-1);
-    pthread_mutex_unlock(&flush.lock);
 }
 
 /* The thread was ended for a fork, or is about to: put a new one in its place. */

@@ -1,7 +1,4 @@
-/*
- * Handles: numbers for names that compiled code may keep, also on disk. A handle is made only of the name, so that code
- * which a compiler cached in one process finds the same name in the next, whatever order names were registered in.
- */
+/* Handles: numbers for names that compiled code may keep on disk. They depend on the name alone, in any process. */
 #include <pthread.h>
 #include <string.h>
 
@@ -78,12 +75,11 @@ uint64_t marey__handle_of(const char *name, size_t len)
 {
     const uint64_t handle = hash(name, len);
     const marey_id id = marey_site_intern(name, len, NULL, 0, NULL, 0);
-    pthread_mutex_lock(&handles.lock);
+    MAREY__HOLD(&handles.lock);
     if (make_room() && probe(handles.table, handle)->handle == 0) {
         add(handles.table, handle, id);
         handles.n++;
     }
-    pthread_mutex_unlock(&handles.lock);
     return handle;
 }
 

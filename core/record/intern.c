@@ -101,23 +101,17 @@ static const struct marey__site *probe(const struct table *table, const struct m
     }
 }
 
-static struct table *table_create(uint32_t n_slots)
-{
-    struct table *t = marey__calloc(1, sizeof *t + n_slots * sizeof t->slots[0]);
-    if (t != NULL)
-        t->mask = n_slots - 1;
-    return t;
-}
-
 /* Make sure that a slot stays free after one more; false when memory is out. */
 static bool make_room(void)
 {
     struct table *old = intern.table;
     if (old != NULL && intern.n_sites + 1 < (old->mask + 1) / 2)
         return true;
-    struct table *grown = table_create(old == NULL ? 256 : (old->mask + 1) * 2);
+    const uint32_t n_slots = old == NULL ? 256 : (old->mask + 1) * 2;
+    struct table *grown = marey__calloc(1, sizeof *grown + n_slots * sizeof grown->slots[0]);
     if (grown == NULL)
         return false;
+    grown->mask = n_slots - 1;
     grown->older = old;
     for (uint32_t i = 0; old != NULL && i <= old->mask; i++) {
         uint32_t slot;
@@ -207,10 +201,8 @@ marey_id marey__intern(const struct marey__site *lent)
     const struct marey__site *known = table != NULL ? probe(table, &key, &slot) : NULL;
     if (known != NULL)
         return known->id;
-    pthread_mutex_lock(&intern.lock);
-    const marey_id id = insert(&key);
-    pthread_mutex_unlock(&intern.lock);
-    return id;
+    MAREY__HOLD(&intern.lock);
+    return insert(&key);
 }
 
 uint32_t marey__intern_count(void)
@@ -232,14 +224,13 @@ const struct marey__site *marey__intern_get(marey_id id)
 
 bool marey__intern_listen(marey__site_listener *listener)
 {
-    pthread_mutex_lock(&intern.lock);
+    MAREY__HOLD(&intern.lock);
     intern.listener = listener;
     for (marey_id id = 1; listener != NULL && id <= intern.n_sites; id++)
         listener(marey__intern_get(id));
     const bool ok = listener == NULL || listener(NULL);
     if (!ok)
         intern.listener = NULL;
-    pthread_mutex_unlock(&intern.lock);
     return ok;
 }
 

@@ -213,16 +213,10 @@ static inline marey__entry marey__stack_remove(struct marey__stack *stack, size_
     return entry;
 }
 
-/*
- * Take out what the end of `id` means: the topmost entry of that id, else of that name; for 0 the topmost. 0 comes back
- * when there is none, because it began before anybody looked.
- */
+/* Take the topmost entry of `id`, else of its name; for 0 the topmost. 0 when there is none: it began before anybody looked. */
 marey__entry marey__stack_take(marey_id id);
 
-/*
- * Call `visit` for each thread that has begun `depth` ranges which it has not ended; the outermost `n` of them are in
- * `stack`. Locks are held: the visitor must not begin or end ranges.
- */
+/* Call `visit` for each thread with open ranges: `depth` of them, the outermost `n` in `stack`. Locks are held: no begin, no end. */
 typedef void marey__stack_visitor(void *ctx, int64_t tid, const marey_id *stack, size_t n,
                                   size_t depth);
 void marey__stacks_visit(marey__stack_visitor *visit, void *ctx);
@@ -300,10 +294,7 @@ marey_status marey__recording_create_own(const char *path);
 typedef struct marey__packer marey__packer;
 MAREY_PRIVATE_API marey__packer *marey__packer_create(void);
 MAREY_PRIVATE_API void marey__packer_destroy(marey__packer *packer);
-/*
- * Fill `block` (lengths and flags) for `n` words and return their packed bytes, lent until the next call; at most
- * MAREY__CHUNK_WORDS words.
- */
+/* Fill `block` for `n` words (at most MAREY__CHUNK_WORDS). Returns their packed bytes, lent until the next call. */
 MAREY_PRIVATE_API const void *marey__pack_words(marey__packer *packer, const uint64_t *words,
                                                 size_t n, struct marey__block *block);
 /* What a chunk holds, up to the first zero. */
@@ -407,18 +398,12 @@ struct marey__pool {
 /* Make the pool of a log, in zeroed or retired storage; `note` gets a sentence when it could not be made safe against kill -9. */
 marey_status marey__pool_create(struct marey__pool *pool, const struct marey__settings *s,
                                 const struct marey__log *log, struct marey__buf *note);
-/*
- * Allocate some more chunks unless `enough` are free by now; false at the budget, when the file system is full, or when
- * another thread is at it for too long.
- */
+/* Allocate chunks unless `enough` are free. False at the budget, on a full file system, or when another thread takes too long. */
 bool marey__pool_grow(struct marey__pool *pool, uint32_t enough);
 bool marey__pool_can_grow(const struct marey__pool *pool);
 struct marey__chunk_head *marey__pool_chunk(const struct marey__pool *pool, uint32_t number);
 uint32_t marey__pool_number(const struct marey__pool *pool, const struct marey__chunk_head *chunk);
-/*
- * Drop the file. The addresses stay mapped, to anonymous memory: a thread that was just storing a word when the
- * recording stopped must not fault.
- */
+/* Drop the file. Its addresses stay mapped to anonymous memory, for a thread that is just storing a word. */
 void marey__pool_retire(struct marey__pool *pool, bool keep_file);
 /* Events in chunks that wait for the flush thread, as far as can be seen from beside. */
 uint64_t marey__pool_n_events_waiting(const struct marey__pool *pool);
@@ -683,10 +668,7 @@ struct marey__usage {
     int64_t rss_bytes;
 };
 
-/*
- * Whether all that `mask` (enum marey_stopwatch_usage) names can be read here: MAREY_EINVAL for a bit that is none,
- * MAREY_EUNAVAILABLE where /proc lacks or hides something, with a sentence. Any thread; some 20 us.
- */
+/* Whether all counters in `mask` can be read: MAREY_EINVAL for unknown bits, MAREY_EUNAVAILABLE. Any thread; about 20 us. */
 MAREY_WARN_UNUSED marey_status marey__usage_check(uint32_t mask);
 
 /*

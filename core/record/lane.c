@@ -131,13 +131,6 @@ bool marey__lane_renew(struct marey__lane *lane, uint64_t base_tick)
 
 /* ---- threads ---- */
 
-static void leave_registry(struct marey__lane *lane)
-{
-    *lane->link = lane->next;
-    if (lane->next != NULL)
-        lane->next->link = lane->link;
-}
-
 void marey__lane_retire(struct marey__lane *lane)
 {
     pthread_mutex_lock(&lanes.lock);
@@ -146,7 +139,9 @@ void marey__lane_retire(struct marey__lane *lane)
     if (record->owner == getpid()) /* the thread of a raw clone() has no pool to give anything back to */
         hand_over(lane);
     pthread_mutex_unlock(&lane->lock);
-    leave_registry(lane);
+    *lane->link = lane->next;
+    if (lane->next != NULL)
+        lane->next->link = lane->link;
     pthread_mutex_unlock(&lanes.lock);
     marey__free(lane);
 }
@@ -167,13 +162,12 @@ static void make_exit_key(void)
 void marey__lane_register(struct marey__lane *lane)
 {
     pthread_mutex_init(&lane->lock, NULL);
-    pthread_mutex_lock(&lanes.lock);
+    MAREY__HOLD(&lanes.lock);
     lane->next = lanes.first;
     lane->link = &lanes.first;
     if (lane->next != NULL)
         lane->next->link = &lane->next;
     lanes.first = lane;
-    pthread_mutex_unlock(&lanes.lock);
 }
 
 static struct marey__lane *lane_create(void)
@@ -398,7 +392,7 @@ void marey__lane_put_record(enum marey_record_type type, const uint64_t *words, 
 
 void marey__lanes_close(void)
 {
-    pthread_mutex_lock(&lanes.lock);
+    MAREY__HOLD(&lanes.lock);
     for (struct marey__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
         __atomic_store_n(&lane->limit, NULL, __ATOMIC_RELAXED);
@@ -407,7 +401,6 @@ void marey__lanes_close(void)
         lane->chunk = NULL;
         pthread_mutex_unlock(&lane->lock);
     }
-    pthread_mutex_unlock(&lanes.lock);
 }
 
 void marey__lanes_before_fork(void)
@@ -439,7 +432,7 @@ void marey__lanes_after_fork(bool in_child)
 bool marey__lanes_find(int64_t tid, uint32_t *number)
 {
     bool is_found = false;
-    pthread_mutex_lock(&lanes.lock);
+    MAREY__HOLD(&lanes.lock);
     for (struct marey__lane *lane = lanes.first; lane != NULL && !is_found; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
         is_found =
@@ -447,21 +440,19 @@ bool marey__lanes_find(int64_t tid, uint32_t *number)
         *number = lane->id;
         pthread_mutex_unlock(&lane->lock);
     }
-    pthread_mutex_unlock(&lanes.lock);
     return is_found;
 }
 
 uint64_t marey__lanes_n_events(void)
 {
     uint64_t n = 0;
-    pthread_mutex_lock(&lanes.lock);
+    MAREY__HOLD(&lanes.lock);
     for (struct marey__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
         if (lane->chunk != NULL && marey__lane_is_current(lane))
             n += marey__chunk_extent(lane->chunk).n_events;
         pthread_mutex_unlock(&lane->lock);
     }
-    pthread_mutex_unlock(&lanes.lock);
     return n;
 }
 

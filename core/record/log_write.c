@@ -1,7 +1,4 @@
-/*
- * The log file: blocks, each appended by one write under one lock. When a write fails the file is cut back to its last
- * whole block, so that a reader never meets half of one by our doing.
- */
+/* The log file: blocks, each appended by one write under one lock. A failed write is cut off: readers never see half of one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -74,10 +71,8 @@ bool marey__log_is_broken(const struct marey__log *log)
 
 uint64_t marey__log_size(struct marey__log *log)
 {
-    pthread_mutex_lock(&log->lock);
-    const uint64_t size = log->size;
-    pthread_mutex_unlock(&log->lock);
-    return size;
+    MAREY__HOLD(&log->lock);
+    return log->size;
 }
 
 /* Write the parts one after the other, as one system call unless the system splits it. */
@@ -143,10 +138,7 @@ static marey_status create_again(struct marey__log *log)
     return MAREY_OK;
 }
 
-/*
- * Make sure that the descriptor is the log's: the program may have closed it and opened another file under the
- * same number.
- */
+/* Make sure that the descriptor is the log's: the program may have closed it and reused the number. */
 static marey_status hold_file(struct marey__log *log, bool *is_created_again)
 {
     struct stat st;
@@ -197,7 +189,7 @@ static marey_status write_block(struct marey__log *log, struct iovec *parts, int
 static void report_created_again(struct marey__log *log)
 {
     char sentence[PATH_MAX + 200];
-    struct marey__buf texts = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
     snprintf(sentence, sizeof sentence,
              "log %s was deleted while the program runs; it is written again. If the program is "
              "killed, its last events may be missing",
@@ -206,7 +198,6 @@ static void report_created_again(struct marey__log *log)
     marey__texts_put(&texts, MAREY__KEY_NOTE, sentence);
     (void)marey__log_append_texts(log, MAREY__BLOCK_LOG,
                                   &texts); /* it was said; the next block fails as well */
-    marey__buf_fini(&texts);
 }
 
 marey_status marey__log_append(struct marey__log *log, struct marey__block *block,
@@ -337,7 +328,7 @@ void marey__log_try_again(struct marey__log *log)
 bool marey__log_drop_last_words(struct marey__log *log, struct marey__loss_entry *lost)
 {
     bool is_created_again = false;
-    pthread_mutex_lock(&log->lock);
+    MAREY__HOLD(&log->lock);
     const bool done = log->last_words_at != 0 && hold_file(log, &is_created_again) == MAREY_OK &&
                       !is_created_again && ftruncate(log->file.fd, (off_t)log->last_words_at) == 0;
     if (done) {
@@ -345,7 +336,6 @@ bool marey__log_drop_last_words(struct marey__log *log, struct marey__loss_entry
         log->size = log->last_words_at;
         log->last_words_at = 0;
     }
-    pthread_mutex_unlock(&log->lock);
     return done;
 }
 

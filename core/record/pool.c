@@ -97,27 +97,15 @@ static bool open_file(struct marey__pool *pool, const char *path)
     return false;
 }
 
-static bool open_in_dir(struct marey__pool *pool, const char *log_path)
-{
-    char path[PATH_MAX + 8];
-    snprintf(path, sizeof path, "%s.pool", log_path);
-    return open_file(pool, path);
-}
-
-static bool open_in_shm(struct marey__pool *pool, const char *log_path)
-{
-    char path[PATH_MAX + 32];
-    const char *base = strrchr(log_path, '/');
-    snprintf(path, sizeof path, "/dev/shm/marey-%s.pool", base != NULL ? base + 1 : log_path);
-    return open_file(pool, path);
-}
-
 static void choose_place(struct marey__pool *pool, enum marey__pool_place place,
                          const char *log_path, struct marey__buf *note)
 {
-    if ((place == MAREY__POOL_AUTO || place == MAREY__POOL_IN_DIR) && open_in_dir(pool, log_path))
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s.pool", log_path);
+    if ((place == MAREY__POOL_AUTO || place == MAREY__POOL_IN_DIR) && open_file(pool, path))
         return;
-    if (place != MAREY__POOL_ANONYMOUS && open_in_shm(pool, log_path))
+    snprintf(path, sizeof path, "/dev/shm/marey-%s.pool", marey__base_name(log_path));
+    if (place != MAREY__POOL_ANONYMOUS && open_file(pool, path))
         return;
     pool->path[0] = '\0';
     marey__buf_printf(

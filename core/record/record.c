@@ -81,7 +81,7 @@ static void describe_process(struct marey__buf *texts, const char *note)
 {
     const struct marey__settings *s = &record->settings;
     static const char *const policies[] = {"keep-oldest", "keep-newest", "block"};
-    struct marey__buf command = {0};
+    struct marey__buf command MAREY__FINALLY(marey__buf_fini) = {0};
     marey__identity_command(&command);
     marey__buf_put(&command, "", 1);
     marey__identity_describe(texts);
@@ -106,7 +106,6 @@ static void describe_process(struct marey__buf *texts, const char *note)
     describe_experiment(texts);
     if (note[0] != '\0')
         marey__texts_put(texts, MAREY__KEY_NOTE, note);
-    marey__buf_fini(&command);
 }
 
 static marey_status create_log(void)
@@ -137,18 +136,13 @@ static void drop_files(bool keep_pool)
 
 static marey_status write_opening(void)
 {
-    struct marey__buf note = {0}, texts = {0};
-    marey_status st = marey__pool_create(&record->pool, &record->settings, &record->log, &note);
-    if (st == MAREY_OK) {
-        marey__buf_put(&note, "", 1);
-        describe_process(&texts, note.failed ? "" : note.data);
-        st = marey__log_append_texts(&record->log, MAREY__BLOCK_LOG, &texts);
-    }
-    marey__buf_fini(&note);
-    marey__buf_fini(&texts);
-    if (st == MAREY_OK)
-        st = marey__log_append_moment(&record->log, marey__clock_is_tsc);
-    return st;
+    struct marey__buf note MAREY__FINALLY(marey__buf_fini) = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
+    MAREY_TRY(marey__pool_create(&record->pool, &record->settings, &record->log, &note));
+    marey__buf_put(&note, "", 1);
+    describe_process(&texts, note.failed ? "" : note.data);
+    MAREY_TRY(marey__log_append_texts(&record->log, MAREY__BLOCK_LOG, &texts));
+    return marey__log_append_moment(&record->log, marey__clock_is_tsc);
 }
 
 /* The lock is held. */
@@ -189,12 +183,11 @@ static struct {
 static void write_waiting_texts(void)
 {
     pthread_mutex_lock(&waiting.lock);
-    struct marey__buf texts = waiting.texts;
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = waiting.texts;
     waiting.texts = (struct marey__buf){0};
     pthread_mutex_unlock(&waiting.lock);
     if (texts.len > 0 && marey__log_append_texts(&record->log, MAREY__BLOCK_LOG, &texts) != MAREY_OK)
         marey__record_failed(marey_last_error());
-    marey__buf_fini(&texts);
 }
 
 /* One more recording of the family is open, or one less. A child inherits the page. */
@@ -243,38 +236,29 @@ static marey_status open_now(void)
 
 marey_status marey__record_open(const struct marey__settings *settings)
 {
-    pthread_mutex_lock(&record->lock);
-    marey_status st;
-    if (record->state != MAREY__RECORD_CLOSED) {
-        st = marey__fail(MAREY_ESTATE, "a recording is already open: %s; stop it first",
-                         record->settings.path);
-    } else {
-        record->settings = *settings;
-        record->nesting_errors = 0;
-        st = open_now();
-        if (st == MAREY_OK)
-            switch_on();
-    }
-    pthread_mutex_unlock(&record->lock);
-    return st;
+    MAREY__HOLD(&record->lock);
+    if (record->state != MAREY__RECORD_CLOSED)
+        return marey__fail(MAREY_ESTATE, "a recording is already open: %s; stop it first",
+                           record->settings.path);
+    record->settings = *settings;
+    record->nesting_errors = 0;
+    MAREY_TRY(open_now());
+    switch_on();
+    return MAREY_OK;
 }
 
 void marey__record_open_later(const struct marey__settings *settings)
 {
-    pthread_mutex_lock(&record->lock);
+    MAREY__HOLD(&record->lock);
     if (settings != &record->settings)
         record->settings = *settings;
     snprintf(record->path, sizeof record->path, "%s", record->settings.path);
     record->nesting_errors = 0;
     set_state(MAREY__RECORD_PENDING);
     switch_on();
-    pthread_mutex_unlock(&record->lock);
 }
 
-/*
- * Tell `marey run` that the reason is printed: by a link, since that needs no descriptor, of which there may be none left.
- * cli/cmd_run.c removes it.
- */
+/* Tell `marey run` that the reason is printed: by a link, which needs no descriptor. cli/cmd_run.c removes it. */
 static void leave_reason(const char *reason)
 {
     char path[sizeof record->path + 64];
@@ -285,23 +269,21 @@ static void leave_reason(const char *reason)
 
 bool marey__record_open_pending(void)
 {
-    pthread_mutex_lock(&record->lock);
+    MAREY__HOLD(&record->lock);
     if (record->state == MAREY__RECORD_PENDING && open_now() != MAREY_OK) {
         switch_off();
         set_state(MAREY__RECORD_CLOSED);
         marey__say_always("nothing is recorded: %s", marey_last_error());
         leave_reason(marey_last_error());
     }
-    const bool ok = record->state == MAREY__RECORD_OPEN;
-    pthread_mutex_unlock(&record->lock);
-    return ok;
+    return record->state == MAREY__RECORD_OPEN;
 }
 
 /* ---- closing ---- */
 
 static void write_ending(const char *how)
 {
-    struct marey__buf texts = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
     marey__texts_put_end(&texts, how, record->pool.head);
     marey__texts_printf(&texts, MAREY__KEY_FLUSH_CPU, "%" PRIu64, record->flush_cpu_ns);
     marey__machine_describe_devices(&texts); /* a script may have set them before it came to CUDA */
@@ -309,7 +291,6 @@ static void write_ending(const char *how)
         marey__log_append_moment(&record->log, marey__clock_is_tsc) != MAREY_OK ||
         marey__log_append_texts(&record->log, MAREY__BLOCK_END, &texts) != MAREY_OK)
         marey__record_failed(marey_last_error());
-    marey__buf_fini(&texts);
 }
 
 /* The log is broken and the pool is plain memory: what is in it is lost, and only the log can say so. */
@@ -396,13 +377,12 @@ marey_status marey__record_close(const char *how)
     /* What a raw clone() made has its parent's state, and maybe locks that nobody will ever open. */
     if (marey__record_is_foreign())
         return MAREY_OK;
-    struct marey__buf sentences = {0};
+    struct marey__buf sentences MAREY__FINALLY(marey__buf_fini) = {0};
     pthread_mutex_lock(&record->lock);
     const marey_status st = close_locked(how, &sentences);
     pthread_mutex_unlock(&record->lock);
     for (size_t at = 0; !sentences.failed && at < sentences.len; at += strlen(sentences.data + at) + 1)
         marey__say("%s", sentences.data + at);
-    marey__buf_fini(&sentences);
     return st;
 }
 
@@ -449,7 +429,7 @@ static bool has_state(enum marey__record_state state)
 
 void marey__record_text(const char *key, const char *value)
 {
-    struct marey__buf texts = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
     marey__texts_put(&texts, key, value);
     const marey_status st = marey__log_append_texts(&record->log, MAREY__BLOCK_LOG, &texts);
     if (st == MAREY_ESTATE && has_state(MAREY__RECORD_PENDING)) {
@@ -461,7 +441,6 @@ void marey__record_text(const char *key, const char *value)
     } else if (st == MAREY_EIO) { /* otherwise nothing is being recorded, or memory ran out for a mere remark */
         marey__record_failed(marey_last_error());
     }
-    marey__buf_fini(&texts);
 }
 
 void marey__record_note(const char *sentence)
@@ -478,10 +457,7 @@ void marey__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t h
 
 /* ---- fork ---- */
 
-/*
- * The child gets a copy of everything at one moment. All that it will use or free is kept still by these locks; what the
- * lanes' own locks and the log's guard, it forgets.
- */
+/* The child gets a copy of everything. These locks keep still what it will use or free; the rest it forgets. */
 void marey__record_before_fork(void)
 {
     pthread_mutex_lock(&record->lock);

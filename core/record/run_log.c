@@ -33,17 +33,13 @@ static void describe_run(struct marey__buf *texts, const struct marey_run_end *r
 
 static marey_status append_all(struct marey__log *log, const struct marey_run_end *run)
 {
-    struct marey__buf texts = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
     describe_run(&texts, run);
-    marey_status status = marey__log_append_texts(log, MAREY__BLOCK_LOG, &texts);
-    if (status == MAREY_OK)
-        status = marey__log_append_moment(log, false);
+    MAREY_TRY(marey__log_append_texts(log, MAREY__BLOCK_LOG, &texts));
+    MAREY_TRY(marey__log_append_moment(log, false));
     texts.len = 0;
     marey__texts_put(&texts, MAREY__KEY_END, "exit");
-    if (status == MAREY_OK)
-        status = marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
-    marey__buf_fini(&texts);
-    return status;
+    return marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
 }
 
 marey_status marey_recording_add_run(const char *path, const struct marey_run_end *run)

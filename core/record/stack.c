@@ -23,11 +23,6 @@ void marey__stack_needed(uint32_t before)
 
 /* ---- threads ---- */
 
-static void stack_free(struct marey__stack *stack)
-{
-    MAREY__FREE_ALL(stack->entries, stack);
-}
-
 static void thread_exits(void *arg)
 {
     struct marey__stack *stack = arg;
@@ -37,7 +32,7 @@ static void thread_exits(void *arg)
     if (stack->next != NULL)
         stack->next->link = stack->link;
     pthread_mutex_unlock(&stacks.lock);
-    stack_free(stack);
+    MAREY__FREE_ALL(stack->entries, stack);
 }
 
 static void make_exit_key(void)
@@ -145,14 +140,13 @@ static void visit_stack(const struct marey__stack *stack, marey__stack_visitor *
 void marey__stacks_visit(marey__stack_visitor *visit, void *ctx)
 {
     const uint32_t generation = __atomic_load_n(&marey__stack_generation, __ATOMIC_RELAXED);
-    pthread_mutex_lock(&stacks.lock);
+    MAREY__HOLD(&stacks.lock);
     for (struct marey__stack *stack = stacks.first; stack != NULL; stack = stack->next) {
         pthread_mutex_lock(&stack->lock);
         if (__atomic_load_n(&stack->generation, __ATOMIC_RELAXED) == generation)
             visit_stack(stack, visit, ctx);
         pthread_mutex_unlock(&stack->lock);
     }
-    pthread_mutex_unlock(&stacks.lock);
 }
 
 void marey__stacks_before_fork(void)

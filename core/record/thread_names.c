@@ -25,19 +25,18 @@ static struct marey__record *const record = &marey__record;
 size_t marey__thread_name(int64_t tid, char into[MAREY__THREAD_NAME_MAX])
 {
     size_t len = 0;
-    pthread_mutex_lock(&names.lock);
+    MAREY__HOLD(&names.lock);
     for (size_t i = 0; i < N_NAMES && len == 0; i++)
         if (names.all[i].tid == tid) {
             memcpy(into, names.all[i].name, MAREY__THREAD_NAME_MAX);
             len = strnlen(into, MAREY__THREAD_NAME_MAX - 1);
         }
-    pthread_mutex_unlock(&names.lock);
     return len;
 }
 
 static void keep(int64_t tid, const char *name)
 {
-    pthread_mutex_lock(&names.lock);
+    MAREY__HOLD(&names.lock);
     size_t i = 0;
     while (i < N_NAMES && names.all[i].tid != tid)
         i++;
@@ -45,7 +44,6 @@ static void keep(int64_t tid, const char *name)
         i = names.next++ % N_NAMES;
     names.all[i].tid = tid;
     snprintf(names.all[i].name, sizeof names.all[i].name, "%s", name);
-    pthread_mutex_unlock(&names.lock);
 }
 
 void marey_name_thread(int64_t tid, const char *name)

@@ -183,13 +183,6 @@ static void scan(void)
     tree.n_scans++;
 }
 
-static void start(void)
-{
-    tree.is_started = true;
-    tree.can_watch = is_kernels_own("/proc/loadavg");
-    tree.mark_ns = marey__clock_ns(CLOCK_MONOTONIC);
-}
-
 static void settle(uint64_t last)
 {
     const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
@@ -216,8 +209,11 @@ static bool probe_until(uint64_t last)
 static bool find_new(void)
 {
     bool is_doubtful = false;
-    if (!tree.is_started)
-        start();
+    if (!tree.is_started) {
+        tree.is_started = true;
+        tree.can_watch = is_kernels_own("/proc/loadavg");
+        tree.mark_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    }
     const uint64_t last = tree.can_watch ? read_last_pid() : 0;
     tree.are_stats_due |= last == 0 || last != tree.last_pid;
     if (last == 0 || tree.n_scans == 0 || tree.is_short || last < tree.last_pid ||
@@ -331,32 +327,26 @@ static uint64_t total_ns(void)
 
 uint64_t marey__tree_cpu_ns(void)
 {
-    pthread_mutex_lock(&tree.lock);
+    MAREY__HOLD(&tree.lock);
     const uint64_t reaped_before = tree.reaped_ns;
     sample(find_new());
     /* What the kernel added for those we waited for; it adds nothing for one that ended without being waited for. */
     tree.ended_ns += MAREY__MAX(tree.reaped_ns - reaped_before, tree.gone_ns);
     tree.gone_ns = 0;
     tree.highest_ns = MAREY__MAX(tree.highest_ns, total_ns());
-    const uint64_t ns = tree.highest_ns;
-    pthread_mutex_unlock(&tree.lock);
-    return ns;
+    return tree.highest_ns;
 }
 
 size_t marey__tree_n_processes(void)
 {
-    pthread_mutex_lock(&tree.lock);
-    const size_t n = tree.n;
-    pthread_mutex_unlock(&tree.lock);
-    return n;
+    MAREY__HOLD(&tree.lock);
+    return tree.n;
 }
 
 uint64_t marey__tree_n_scans(void)
 {
-    pthread_mutex_lock(&tree.lock);
-    const uint64_t n = tree.n_scans;
-    pthread_mutex_unlock(&tree.lock);
-    return n;
+    MAREY__HOLD(&tree.lock);
+    return tree.n_scans;
 }
 
 void marey__tree_after_fork(void)

@@ -1,7 +1,4 @@
-/*
- * Leave for others of the same user to look into this process. Where Yama guards that (kernel.yama.ptrace_scope 1), a
- * process may name who may attach to it; without Yama there is nothing to name.
- */
+/* Lets processes of the same user attach. Under Yama (kernel.yama.ptrace_scope 1) a process may name who; else any may. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -15,9 +15,7 @@ static char my_path[PATH_MAX], earlier_path[PATH_MAX];
 /* Is the object loaded from `path` a libmarey other than this one? */
 static bool is_other_copy(const char *path)
 {
-    const char *base = strrchr(path, '/');
-    base = base != NULL ? base + 1 : path;
-    if (strstr(base, "marey") == NULL)
+    if (strstr(marey__base_name(path), "marey") == NULL)
         return false;
     void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == NULL)
@@ -55,9 +53,13 @@ __attribute__((constructor(101))) static void look_for_copies(void)
                    earlier_path, my_path);
 }
 
-const char *marey__earlier_copy(void)
+marey_status marey__copies_check(void)
 {
-    return earlier_path[0] != '\0' ? earlier_path : NULL;
+    if (earlier_path[0] == '\0')
+        return MAREY_OK;
+    return marey__fail(MAREY_EDUPLICATE,
+                       "this copy of libmarey (%s) stays off, because %s was loaded before it",
+                       my_path, earlier_path);
 }
 
 const char *marey_library_path(void)

@@ -78,6 +78,9 @@ struct marey__instrument {
     void (*before_fork)(void); /* may be NULL */
     void (*after_fork)(bool in_child);
 };
+/* Its table of options, and the struct that they set. */
+#define MAREY__INSTRUMENT_OPTIONS(table, settings)                                                 \
+    .options = (table), .n_options = MAREY__COUNT_OF(table), .settings_size = sizeof(settings)
 /* `instrument` is lent for good. From constructors of priority MAREY__INSTRUMENT_LOAD, before options are read. */
 #define MAREY__INSTRUMENT_LOAD 110
 void marey__instrument_register(const struct marey__instrument *instrument);
@@ -97,14 +100,12 @@ const void *marey__settings_of(const struct marey__settings *s,
 bool marey__process_is_ending(void);
 
 /* ---- copies.c ---- */
-/* The path of a libmarey that was in this process before us; NULL when there is none. Looked up once, at load. */
-const char *marey__earlier_copy(void);
+/* MAREY_EDUPLICATE if another libmarey was in this process before us. Looked up once, at load. */
+marey_status marey__copies_check(void);
 
 /* ==== iteration ==== */
 
-/*
- * iteration: the one count of iterations in a process, its driver, epochs and phases; and its subscribers.
- */
+/* iteration: the one count of iterations in a process, its driver, epochs and phases; and its subscribers. */
 
 /* What a subscriber learns of an iteration that ended. */
 struct marey__iteration_event {
@@ -128,10 +129,7 @@ struct marey__iteration_subscriber {
     void (*step)(uint64_t n);
 };
 
-/*
- * The table is small and fixed: false when it is full. Who is there already is not added again. `subscriber` is lent for
- * good. An iteration whose begin nobody knows begins now.
- */
+/* False when the small fixed table is full; adds nobody twice. `subscriber` is lent for good. An unknown iteration begins now. */
 bool marey__iteration_subscribe(const struct marey__iteration_subscriber *subscriber);
 void marey__iteration_unsubscribe(const struct marey__iteration_subscriber *subscriber);
 

@@ -1,7 +1,4 @@
-/*
- * One count of iterations for a process, with any driver. Nothing here is on a hot path: a lock guards the counts, and
- * is given back before anything is written or anybody is called.
- */
+/* One count of iterations for a process, with any driver. Not on a hot path: the lock is released before any call or write. */
 #include <pthread.h>
 #include <string.h>
 
@@ -41,6 +38,9 @@ static void put(enum marey_record_type type, const uint64_t *words, size_t n)
     if (marey_enabled())
         marey__lane_put_record(type, words, n);
 }
+#define PUT(type, ...)                                                                             \
+    put(MAREY_RECORD_##type, (const uint64_t[]){__VA_ARGS__},                                      \
+        sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 /* A recording that began inside an epoch or a phase learns of it before anything else. */
 static void put_surroundings(void)
@@ -51,21 +51,13 @@ static void put_surroundings(void)
     pthread_mutex_lock(&counter.lock);
     const bool is_informed = counter.informed_recording == recording;
     const bool in_epoch = counter.in_epoch && !is_informed;
-    const uint64_t epoch[] = {counter.n_epochs, 1};
-    const uint64_t phase[] = {is_informed ? 0 : counter.phase};
+    const uint64_t epoch = counter.n_epochs, phase = is_informed ? 0 : counter.phase;
     counter.informed_recording = recording;
     pthread_mutex_unlock(&counter.lock);
     if (in_epoch)
-        put(MAREY_RECORD_EPOCH, epoch, MAREY__COUNT_OF(epoch));
-    if (phase[0] != 0)
-        put(MAREY_RECORD_PHASE, phase, MAREY__COUNT_OF(phase));
-}
-
-static void put_iteration(const struct marey__iteration_event *it)
-{
-    uint64_t words[3] = {it->number, it->is_warmup, 0};
-    memcpy(&words[2], &it->samples, sizeof it->samples);
-    put(MAREY_RECORD_ITERATION, words, MAREY__COUNT_OF(words));
+        PUT(EPOCH, epoch, 1);
+    if (phase != 0)
+        PUT(PHASE, phase);
 }
 
 /* ---- iterations ---- */
@@ -86,14 +78,14 @@ void marey_iteration_begin_by(marey_driver driver)
     put_surroundings();
     pthread_mutex_lock(&counter.lock);
     const bool counts = is_driver(named(driver));
-    const uint64_t number[] = {counter.n_finished};
+    const uint64_t number = counter.n_finished;
     if (counts) {
         counter.begin_ns = now_ns();
         counter.is_begun = true;
     }
     pthread_mutex_unlock(&counter.lock);
     if (counts)
-        put(MAREY_RECORD_ITERATION_BEGIN, number, MAREY__COUNT_OF(number));
+        PUT(ITERATION_BEGIN, number);
 }
 
 /* The lock is held. */
@@ -137,7 +129,9 @@ int marey_iteration_finish_by(marey_driver driver, double samples)
                    first, named(driver));
         return 0;
     }
-    put_iteration(&it);
+    uint64_t sample_bits;
+    memcpy(&sample_bits, &it.samples, sizeof sample_bits);
+    PUT(ITERATION, it.number, it.is_warmup, sample_bits);
     if (is_first)
         marey__steps_counted_by(first);
     for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
@@ -148,29 +142,24 @@ int marey_iteration_finish_by(marey_driver driver, double samples)
 
 void marey_iteration_counts(struct marey_progress_counts *out)
 {
-    pthread_mutex_lock(&counter.lock);
+    MAREY__HOLD(&counter.lock);
     *out = (struct marey_progress_counts){.iterations = counter.n_finished,
                                           .warmup = counter.n_warmup,
                                           .epochs = counter.n_epochs,
                                           .in_epoch = counter.in_epoch,
                                           .driver = counter.driver};
-    pthread_mutex_unlock(&counter.lock);
 }
 
 struct marey__iteration_place marey__iteration_place(void)
 {
-    pthread_mutex_lock(&counter.lock);
-    const struct marey__iteration_place place = {counter.n_finished, counter.warmup_end};
-    pthread_mutex_unlock(&counter.lock);
-    return place;
+    MAREY__HOLD(&counter.lock);
+    return (struct marey__iteration_place){counter.n_finished, counter.warmup_end};
 }
 
 marey_driver marey__iteration_driver(void)
 {
-    pthread_mutex_lock(&counter.lock);
-    const marey_driver driver = counter.driver;
-    pthread_mutex_unlock(&counter.lock);
-    return driver;
+    MAREY__HOLD(&counter.lock);
+    return counter.driver;
 }
 
 void marey__iteration_tell_step(uint64_t n)
@@ -213,12 +202,6 @@ void marey__iteration_more_warmup(uint64_t n)
 }
 
 /* ---- epochs and phases ---- */
-
-static void put_epoch(uint64_t number, bool begins)
-{
-    const uint64_t words[] = {number, begins};
-    put(MAREY_RECORD_EPOCH, words, MAREY__COUNT_OF(words));
-}
 
 static void tell_epoch_edge(void)
 {
@@ -272,13 +255,6 @@ static void go_on(uint64_t now)
     epoch->phases[i].ns += ns;
 }
 
-/* Begin to take times of the next epoch; end those of the one that is open. The lock is held. */
-static void begin_times(uint64_t now)
-{
-    counter.epoch = (struct marey_epoch_times){.number = counter.n_epochs};
-    counter.epoch_ns = counter.phase_ns = now;
-}
-
 static void end_times(uint64_t now)
 {
     go_on(now);
@@ -299,12 +275,13 @@ static void begin_epoch(const uint64_t *at)
     counter.n_epochs = at != NULL ? *at : old + ends_one;
     counter.in_epoch = true;
     const uint64_t number = counter.n_epochs;
-    begin_times(now);
+    counter.epoch = (struct marey_epoch_times){.number = number};
+    counter.epoch_ns = counter.phase_ns = now;
     begin_here(now);
     pthread_mutex_unlock(&counter.lock);
     if (ends_one)
-        put_epoch(old, false);
-    put_epoch(number, true);
+        PUT(EPOCH, old, false);
+    PUT(EPOCH, number, true);
     tell_epoch_edge();
 }
 
@@ -330,18 +307,16 @@ void marey_epoch_end(void)
     counter.in_epoch = false;
     pthread_mutex_unlock(&counter.lock);
     if (ends_one) {
-        put_epoch(number, false);
+        PUT(EPOCH, number, false);
         tell_epoch_edge();
     }
 }
 
 int marey_epoch_last(struct marey_epoch_times *out)
 {
-    pthread_mutex_lock(&counter.lock);
+    MAREY__HOLD(&counter.lock);
     *out = counter.last_epoch;
-    const int has_last = counter.has_last;
-    pthread_mutex_unlock(&counter.lock);
-    return has_last;
+    return counter.has_last;
 }
 
 void marey_phase(marey_id name)
@@ -356,9 +331,8 @@ void marey_phase(marey_id name)
     if (name != 0)
         begin_here(now);
     pthread_mutex_unlock(&counter.lock);
-    const uint64_t words[] = {name};
     if (changes)
-        put(MAREY_RECORD_PHASE, words, MAREY__COUNT_OF(words));
+        PUT(PHASE, name);
 }
 
 /* ---- who works by iterations ---- */
@@ -383,11 +357,10 @@ bool marey__iteration_subscribe(const struct marey__iteration_subscriber *subscr
 
 void marey__iteration_unsubscribe(const struct marey__iteration_subscriber *subscriber)
 {
-    pthread_mutex_lock(&counter.lock);
+    MAREY__HOLD(&counter.lock);
     for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
         if (counter.subscribers[i] == subscriber)
             counter.subscribers[i] = NULL;
-    pthread_mutex_unlock(&counter.lock);
 }
 
 /* ---- forgetting, forks, options ---- */
@@ -406,9 +379,8 @@ static void forget(void)
 void marey_iteration_reset(void)
 {
     set_warmup_end(0, false); /* subscribers learn that warm-up is over */
-    pthread_mutex_lock(&counter.lock);
+    MAREY__HOLD(&counter.lock);
     forget();
-    pthread_mutex_unlock(&counter.lock);
 }
 
 static void before_fork(void)
@@ -434,14 +406,9 @@ static const struct marey__option options[] = {
      MAREY__OPTION_FIELD(struct iteration_settings, warmup), .flag = 1},
 };
 static void configure(const struct marey__settings *s);
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
-                                                    .settings_size =
-                                                        sizeof(struct iteration_settings),
-                                                    .configure = configure,
-                                                    .reset = marey_iteration_reset,
-                                                    .before_fork = before_fork,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct iteration_settings), .configure = configure,
+    .reset = marey_iteration_reset, .before_fork = before_fork, .after_fork = after_fork};
 
 static void configure(const struct marey__settings *s)
 {
@@ -450,7 +417,4 @@ static void configure(const struct marey__settings *s)
         marey_iteration_set_warmup(own->warmup);
 }
 
-__attribute__((constructor(MAREY__INSTRUMENT_LOAD))) static void load(void)
-{
-    marey__instrument_register(&instrument);
-}
+MAREY__INSTRUMENT_AT_LOAD(0, instrument)

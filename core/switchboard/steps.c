@@ -158,13 +158,6 @@ static bool take_update(uint64_t who)
 
 /* ---- hints ---- */
 
-static void put_hint(enum marey_step_hint what, double samples)
-{
-    uint64_t words[] = {(uint64_t)what << 20, 0};
-    memcpy(&words[1], &samples, sizeof samples);
-    marey__lane_put_record(MAREY_RECORD_STEP_HINT, words, MAREY__COUNT_OF(words));
-}
-
 /* Whether a step ends by this hint, as far as the plan goes now. The lock is held. */
 static bool take_hint(enum marey_step_hint what, uint64_t who, bool *plan_changed)
 {
@@ -201,7 +194,9 @@ void marey_step_hint(enum marey_step_hint what, uint64_t who, double samples)
     if (plan_changed)
         print_plan(&steps.plan, text, sizeof text);
     pthread_mutex_unlock(&steps.lock);
-    put_hint(what, samples);
+    uint64_t words[] = {(uint64_t)what << 20, 0};
+    memcpy(&words[1], &samples, sizeof samples);
+    marey__lane_put_record(MAREY_RECORD_STEP_HINT, words, MAREY__COUNT_OF(words));
     if (text[0] != '\0')
         marey__record_text(MAREY__KEY_STEPS, text);
     if (ends)
@@ -234,9 +229,8 @@ static void forget(void)
 
 static void reset(void)
 {
-    pthread_mutex_lock(&steps.lock);
+    MAREY__HOLD(&steps.lock);
     forget();
-    pthread_mutex_unlock(&steps.lock);
 }
 
 static void before_fork(void)
@@ -259,14 +253,13 @@ static const struct marey__option options[] = {
      MAREY__OPTION_BOOL, MAREY__OPTION_FIELD(struct steps_settings, is_on)},
 };
 static void configure(const struct marey__settings *s);
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
-                                                    .settings_size = sizeof(struct steps_settings),
-                                                    .configure = configure,
-                                                    .stopping = reset,
-                                                    .reset = reset,
-                                                    .before_fork = before_fork,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct steps_settings),
+    .configure = configure,
+    .stopping = reset,
+    .reset = reset,
+    .before_fork = before_fork,
+    .after_fork = after_fork};
 
 static void configure(const struct marey__settings *s)
 {
@@ -274,7 +267,4 @@ static void configure(const struct marey__settings *s)
     __atomic_store_n(&steps.is_on, own->is_on, __ATOMIC_RELAXED);
 }
 
-__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 1))) static void load(void)
-{
-    marey__instrument_register(&instrument);
-}
+MAREY__INSTRUMENT_AT_LOAD(1, instrument)

@@ -82,14 +82,10 @@ const void *marey__settings_of(const struct marey__settings *s,
     return &s->of_instruments[settings_at[i]];
 }
 
-/*
- * Under `marey run`, or with MAREY set, a program that starts a recording by itself records into the one that is
- * already
- * on: the user who runs it decides. True when that is the case; only the first start joins.
- */
+/* Under `marey run` or MAREY, the program's first start joins the recording that is on. Returns true if it does. */
 static bool join_environment(const struct marey__settings *wanted)
 {
-    pthread_mutex_lock(&record->lock);
+    MAREY__HOLD(&record->lock);
     const bool joins = record->state != MAREY__RECORD_CLOSED && record->settings.by_environment;
     record->settings.by_environment = false;
     if (joins && strcmp(wanted->path, record->path) != 0)
@@ -102,7 +98,6 @@ static bool join_environment(const struct marey__settings *wanted)
                        "did not ask for it; ask there (%s)",
                        in->measures, in->ask_by);
     }
-    pthread_mutex_unlock(&record->lock);
     return joins;
 }
 
@@ -145,10 +140,7 @@ marey_status marey_start_sized(const struct marey_options *options, size_t size)
     if (options != NULL)
         memcpy(&o, options,
                MAREY__MIN(size, sizeof o)); /* an older caller's struct is shorter, a newer one's longer */
-    if (marey__earlier_copy() != NULL)
-        return marey__fail(MAREY_EDUPLICATE,
-                           "this copy of libmarey (%s) stays off, because %s was loaded before it",
-                           marey_library_path(), marey__earlier_copy());
+    MAREY_TRY(marey__copies_check());
     struct marey__settings s;
     MAREY_TRY(settle(&s, &o));
     struct marey__lane *const lane = marey__lane_set_aside();
@@ -219,7 +211,9 @@ const char *marey_recording_path(void)
     return record->path;
 }
 
-/* Hold the recording's lock, this thread's lane set aside; give both back. */
+/* Hold the recording's lock up to the end of the block, with this thread's lane set aside. */
+#define HOLD_RECORD()                                                                              \
+    struct marey__lane *const lane_ __attribute__((unused)) MAREY__FINALLY(leave) = enter()
 static struct marey__lane *enter(void)
 {
     struct marey__lane *const lane = marey__lane_set_aside();
@@ -227,10 +221,10 @@ static struct marey__lane *enter(void)
     return lane;
 }
 
-static void leave(struct marey__lane *lane)
+static void leave(struct marey__lane *const *lane)
 {
     pthread_mutex_unlock(&record->lock);
-    marey__lane_resume(lane);
+    marey__lane_resume(*lane);
 }
 
 /* Add to what the log says of the process, if there is a log by now. Frees `texts`; the lock is held. */
@@ -245,35 +239,32 @@ static void append_to_log(struct marey__buf *texts)
 void marey_set_rank(int rank, int world_size)
 {
     struct marey__buf texts = {0};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     marey__texts_printf(&texts, MAREY__KEY_RANK, "%d", rank);
     marey__texts_printf(&texts, MAREY__KEY_WORLD, "%d", world_size);
     record->settings.rank = record->set_rank = rank;
     record->settings.world_size = record->set_world_size = world_size;
     record->is_rank_set = true;
     append_to_log(&texts);
-    leave(lane);
 }
 
 void marey_set_worker(int worker)
 {
     struct marey__buf texts = {0};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     marey__texts_printf(&texts, MAREY__KEY_WORKER, "%d", worker);
     record->n_worker = worker < 0 ? 0 : (uint32_t)worker + 1;
     append_to_log(&texts);
-    leave(lane);
 }
 
 void marey_rank_get(int *rank, int *world_size)
 {
     struct marey__launch launch = {.rank = -1, .world_size = -1};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     if (record->state != MAREY__RECORD_OPEN) /* an open one has what they said then, and nothing later */
         marey__identity_launch(&launch);
     *rank = record->settings.rank >= 0 ? record->settings.rank : launch.rank;
     *world_size = record->settings.world_size >= 0 ? record->settings.world_size : launch.world_size;
-    leave(lane);
 }
 
 int marey_run_id(char *out, size_t size)
@@ -284,20 +275,19 @@ int marey_run_id(char *out, size_t size)
 void marey_set_versions(const char *text)
 {
     struct marey__buf texts = {0};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     const bool is_new = strncmp(record->versions, text, sizeof record->versions - 1) != 0;
     snprintf(record->versions, sizeof record->versions, "%s", text);
     if (is_new) {
         marey__texts_put(&texts, MAREY__KEY_VERSIONS, record->versions);
         append_to_log(&texts);
     }
-    leave(lane);
 }
 
 void marey_set_experiment(const char *experiment, const char *strategy)
 {
     struct marey__buf texts = {0};
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     if (experiment != NULL) {
         snprintf(record->experiment, sizeof record->experiment, "%s", experiment);
         marey__texts_put(&texts, MAREY__KEY_EXPERIMENT, record->experiment);
@@ -307,12 +297,11 @@ void marey_set_experiment(const char *experiment, const char *strategy)
         marey__texts_put(&texts, MAREY__KEY_STRATEGY, record->strategy);
     }
     append_to_log(&texts);
-    leave(lane);
 }
 
 void marey_counts_get(struct marey_counts *out)
 {
-    struct marey__lane *const lane = enter();
+    HOLD_RECORD();
     *out = (struct marey_counts){
         .events = __atomic_load_n(&record->n_events_flushed, __ATOMIC_RELAXED),
         .lost_events = record->n_lost_last,
@@ -329,7 +318,6 @@ void marey_counts_get(struct marey_counts *out)
             (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * MAREY__CHUNK_BYTES;
         out->log_bytes = marey__log_size(&record->log);
     }
-    leave(lane);
 }
 
 /* ---- load, fork, exit ---- */
@@ -370,10 +358,7 @@ static void after_fork_in_child(void)
     instruments_after_fork(true);
 }
 
-/*
- * MAREY=RUN.marey: on from the first event on. A process that records nothing then leaves no log. MAREY_OPTIONS counts
- * without MAREY as well, for what needs no recording.
- */
+/* MAREY=RUN.marey: on from the first event on; without one there is no log. MAREY_OPTIONS counts without MAREY as well. */
 static void start_by_environment(void)
 {
     const char *path = getenv("MAREY");
@@ -395,7 +380,7 @@ __attribute__((constructor)) static void load(void)
 {
     madvise(marey_switch, sizeof marey_switch, MADV_WIPEONFORK);
     marey__settings_init(&record->settings);
-    if (marey__earlier_copy() != NULL)
+    if (marey__copies_check() != MAREY_OK)
         return;
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     start_by_environment();

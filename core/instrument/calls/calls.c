@@ -416,10 +416,8 @@ static const struct marey__option options[] = {
      FIELD(memory_bytes)},
 };
 static const struct calls_settings defaults = {.builtins = true, .signatures = -1};
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
+static const struct marey__instrument instrument = {MAREY__INSTRUMENT_OPTIONS(options, defaults),
                                                     .defaults = &defaults,
-                                                    .settings_size = sizeof defaults,
                                                     .configure = record_configure,
                                                     .stopping = record_stop,
                                                     .before_fork = before_fork,

@@ -1,7 +1,4 @@
-/*
- * Sums over paths: by function, and by function and its caller. What counts as recursion shows on the path: a walk down
- * the tree keeps, for each row, how often it is on the way.
- */
+/* Sums over paths: by function, and by function and caller. The walk counts how often a row is open: that is recursion. */
 #include <string.h>
 
 #include "base/internal.h"

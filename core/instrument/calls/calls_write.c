@@ -181,15 +181,13 @@ static struct marey__calls_recorded put_definitions(struct writer *w,
                                                     const struct marey__calls_recorded *recorded)
 {
     struct marey_calls *const calls = w->calls;
-    pthread_mutex_lock(&calls->lock);
+    MAREY__HOLD(&calls->lock);
     for (struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next)
         t->n_to_write = __atomic_load_n(&t->n_nodes, __ATOMIC_ACQUIRE);
     put_functions(w, recorded->names);
     put_signatures(w, recorded->texts);
     put_threads(w, recorded->threads);
-    const struct marey__calls_recorded now = {calls->n_names, calls->n_texts, calls->n_threads, 0};
-    pthread_mutex_unlock(&calls->lock);
-    return now;
+    return (struct marey__calls_recorded){calls->n_names, calls->n_texts, calls->n_threads, 0};
 }
 
 marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *log, bool is_delta,
@@ -252,20 +250,15 @@ static marey_status append_begin(struct marey_calls *calls, struct marey__log *l
     return marey__log_append(log, &block, &entry, sizeof entry);
 }
 
-static marey_status append_end(struct marey__log *log)
-{
-    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
-    marey__texts_put(&texts, MAREY__KEY_END, "stop");
-    return marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
-}
-
 static marey_status append_all(struct marey_calls *calls, struct marey__log *log)
 {
     MAREY_TRY(append_process(calls, log));
     MAREY_TRY(append_begin(calls, log));
     MAREY_TRY(marey__calls_append(calls, log, false, 0));
     MAREY_TRY(marey__log_append_moment(log, calls->timer == MAREY__TIMER_TSC));
-    return append_end(log);
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
+    marey__texts_put(&texts, MAREY__KEY_END, "stop");
+    return marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
 }
 
 marey_status marey_calls_write(struct marey_calls *calls, int fd)

@@ -60,9 +60,8 @@ bool marey__gpu_stream(void **stream)
 
 static void count(uint64_t *what)
 {
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     ++*what;
-    pthread_mutex_unlock(&gpu.lock);
 }
 
 /* ---- where a span may be put ---- */
@@ -119,7 +118,7 @@ static struct span *take_free(int context)
 
 static struct span *take(void *ctx, uint64_t tag)
 {
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     const int context = context_number(ctx);
     struct span *const span = context >= 0 ? take_free(context) : NULL;
     if (span != NULL) {
@@ -131,7 +130,6 @@ static struct span *take(void *ctx, uint64_t tag)
     } else {
         gpu.counts.n_full++;
     }
-    pthread_mutex_unlock(&gpu.lock);
     return span;
 }
 
@@ -160,13 +158,12 @@ static struct span *open_span(marey__gpu_span handle)
 
 static void give_back(marey__gpu_span handle, uint64_t *reason)
 {
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     struct span *const span = open_span(handle);
     if (span != NULL)
         free_span(span);
     if (reason != NULL)
         ++*reason;
-    pthread_mutex_unlock(&gpu.lock);
 }
 
 /* ---- both ends ---- */
@@ -238,13 +235,12 @@ void marey__gpu_end(marey__gpu_span handle, void *stream)
         give_back(handle, &gpu.counts.n_failed);
         return;
     }
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     struct span *const span = open_span(handle);
     if (span != NULL) {
         span->stream = stream;
         append_pending(span);
     }
-    pthread_mutex_unlock(&gpu.lock);
 }
 
 void marey__gpu_cancel(marey__gpu_span handle)
@@ -329,33 +325,30 @@ size_t marey__gpu_collect(marey__gpu_result *fn, void *ctx)
     const struct marey__driver *const driver = marey__driver_get();
     if (driver == NULL)
         return 0;
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     size_t n = 0;
     if (gpu.first != NONE) {
         const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
         n = collect(driver, fn, ctx);
         marey__driver_relax(driver, mode);
     }
-    pthread_mutex_unlock(&gpu.lock);
     return n;
 }
 
 void marey__gpu_counts_get(struct marey__gpu_counts *out)
 {
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     *out = gpu.counts;
-    pthread_mutex_unlock(&gpu.lock);
 }
 
 void marey__gpu_reset(void)
 {
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     for (uint32_t i = 0; i < gpu.n_spans; i++)
         if (gpu.spans[i].state != FREE)
             free_span(&gpu.spans[i]);
     gpu.first = gpu.last = NONE;
     memset(&gpu.counts, 0, sizeof gpu.counts);
-    pthread_mutex_unlock(&gpu.lock);
 }
 
 void marey__gpu_after_fork(void)

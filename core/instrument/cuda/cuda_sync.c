@@ -85,11 +85,10 @@ static sync_fn *get_sync(void)
     const unsigned long long n_loads = marey__cuda_load_count();
     if (n_loads == __atomic_load_n(&cuda.n_loads_before, __ATOMIC_RELAXED))
         return NULL;
-    pthread_mutex_lock(&cuda.lock);
+    MAREY__HOLD(&cuda.lock);
     sync = cuda.sync != NULL ? cuda.sync : find_sync();
     __atomic_store_n(&cuda.sync, sync, __ATOMIC_RELEASE);
     __atomic_store_n(&cuda.n_loads_before, marey__cuda_load_count(), __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&cuda.lock);
     return sync;
 }
 
@@ -124,9 +123,8 @@ const char *marey_cuda_state(void)
 {
     static __thread char state[sizeof cuda.state];
     get_sync();
-    pthread_mutex_lock(&cuda.lock);
+    MAREY__HOLD(&cuda.lock);
     snprintf(state, sizeof state, "%s", cuda.state);
-    pthread_mutex_unlock(&cuda.lock);
     return state;
 }
 

@@ -145,11 +145,9 @@ static int make_place(struct place *place, void *ctx)
 
 static bool has_functions(void)
 {
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     gpu.is_found = gpu.is_found || find_functions();
-    const bool is_found = gpu.is_found;
-    pthread_mutex_unlock(&gpu.lock);
-    return is_found;
+    return gpu.is_found;
 }
 
 /*
@@ -172,7 +170,7 @@ static int choose_context(const struct marey__driver *driver, int device, void *
 static marey_status get_place(void *ctx, struct place **out)
 {
     marey_status st = MAREY_OK;
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     size_t i = 0;
     while (i < gpu.n_places && gpu.places[i].ctx != ctx)
         i++;
@@ -184,7 +182,6 @@ static marey_status get_place(void *ctx, struct place **out)
         st = error == 0 ? MAREY_OK : refused("make a stream and a pool of memory", error);
     }
     *out = &gpu.places[i];
-    pthread_mutex_unlock(&gpu.lock);
     return st;
 }
 
@@ -216,10 +213,9 @@ static struct marey__gpu_copy *take(struct place *place, marey_status *st)
 
 static void give(struct marey__gpu_copy *copy)
 {
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     copy->next = copy->place->free;
     copy->place->free = copy;
-    pthread_mutex_unlock(&gpu.lock);
 }
 
 static int enqueue(struct marey__gpu_copy *copy, const struct marey__gpu_region *region, void *stream)
@@ -361,10 +357,9 @@ marey_status marey__gpu_copy_fetch(struct marey__gpu_copy *copy, void *out)
 
 void marey__gpu_copy_trim(void)
 {
-    pthread_mutex_lock(&gpu.lock);
+    MAREY__HOLD(&gpu.lock);
     for (size_t i = 0; i < gpu.n_places; i++)
         cu.pool_trim(gpu.places[i].pool, 0); /* what it refuses, it keeps */
-    pthread_mutex_unlock(&gpu.lock);
 }
 
 void marey__gpu_copy_after_fork(void)

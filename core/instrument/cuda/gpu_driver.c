@@ -49,11 +49,10 @@ const struct marey__driver *marey__driver_get(void)
     const unsigned long long n_loads = marey__cuda_load_count();
     if (n_loads == __atomic_load_n(&search.n_loads_before, __ATOMIC_RELAXED))
         return NULL;
-    pthread_mutex_lock(&search.lock);
+    MAREY__HOLD(&search.lock);
     driver = search.found != NULL ? search.found : find_driver();
     __atomic_store_n(&search.found, driver, __ATOMIC_RELEASE);
     __atomic_store_n(&search.n_loads_before, n_loads, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&search.lock);
     return driver;
 }
 

@@ -29,10 +29,7 @@ typedef uint32_t marey__gpu_span;
 /* Whether spans can be measured here: MAREY_EUNAVAILABLE with a sentence where there is no CUDA driver. */
 MAREY_WARN_UNUSED marey_status marey__gpu_check(void);
 
-/*
- * The stream that this thread works on: the hook's (marey_cuda_set_stream_hook), else the legacy default stream, NULL.
- * False when the hook says that nothing runs on the GPU now.
- */
+/* The stream this thread works on: the hook's, else the legacy default stream, NULL. False: nothing runs on the GPU now. */
 bool marey__gpu_stream(void **stream);
 
 /*
@@ -130,10 +127,7 @@ int marey__driver_context(const struct marey__driver *driver, void *stream, void
 /* Make `ctx` current for a while, where it is not. False, and nothing to undo, when that fails. */
 bool marey__driver_enter(const struct marey__driver *driver, void *ctx, bool *is_entered);
 void marey__driver_leave(const struct marey__driver *driver, bool is_entered);
-/*
- * While another stream is captured some calls would spoil that, unless this thread says that it knows what it does: set
- * its mode, and give what it was.
- */
+/* Set this thread's capture mode and return the old one: some calls would spoil another stream's capture otherwise. */
 int marey__driver_relax(const struct marey__driver *driver, int mode);
 /* Wait for the work of `ctx`, on any thread, also while a graph is captured. 0, or CUDA's error. */
 int marey__driver_sync(void *ctx);

@@ -64,10 +64,7 @@ static marey_status do_without(struct marey__dump_item *item)
     return MAREY_OK;
 }
 
-/*
- * Data that are handed over and lie as they are written stay where they are. A step that is larger than the budget goes on
- * in files, where the policy is to keep everything.
- */
+/* Data handed over as they are written stay in place. With policy block, a step over the budget goes on in files. */
 static marey_status keep_data(struct marey__dump_item *item, const struct marey_dump_value *value,
                               bool *is_away)
 {
@@ -265,14 +262,12 @@ marey_status marey_dump_visit_pending(marey_dump_visit *visit, void *ctx)
     pthread_mutex_unlock(&dump->lock);
     while (item != NULL && goes_on && st == MAREY_OK) {
         st = show(step, item, visit, ctx, &goes_on);
-        pthread_mutex_lock(&dump->lock);
+        MAREY__HOLD(&dump->lock);
         item = item->next;
-        pthread_mutex_unlock(&dump->lock);
     }
-    pthread_mutex_lock(&dump->lock);
+    MAREY__HOLD(&dump->lock);
     dump->n_visitors--;
     pthread_cond_broadcast(&dump->done);
-    pthread_mutex_unlock(&dump->lock);
     return st;
 }
 

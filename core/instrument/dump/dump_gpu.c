@@ -44,10 +44,7 @@ static bool plan_rows(const struct marey_tensor *t, const int64_t *strides, size
     return pitch >= row;
 }
 
-/*
- * All bytes between the first and the last element where these are not many more than the elements themselves (a
- * transposed or an expanded tensor), rows of a larger tensor else.
- */
+/* All bytes from the first to the last element where few are unused (transposed, expanded tensors), else rows. */
 static marey_status plan(const struct marey__dump_item *item, struct marey__gpu_region *region,
                          struct marey__dump_transit *way)
 {

@@ -1,7 +1,4 @@
-/*
- * Statistics and digests of a value. Those of a large one are made by a thread of their own while the data are written:
- * writing waits for the disk, measuring for memory.
- */
+/* Statistics and digests. Those of a large value are made by a thread of their own while the data are written. */
 #include "instrument/dump/internal.h"
 
 static struct marey__dump *const dump = &marey__dump;

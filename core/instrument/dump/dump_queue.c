@@ -240,10 +240,7 @@ static void finish(uint64_t number)
     pthread_cond_broadcast(&dump->room);
 }
 
-/*
- * Take the first step and write it. One that has the number of a step under way waits for that: it replaces it. The lock is
- * held, and given up meanwhile.
- */
+/* Write the first step, after one of the same number that is under way. The lock is held, and given up meanwhile. */
 static void write_first(void)
 {
     while (dump->first != NULL &&

@@ -1,7 +1,4 @@
-/*
- * Files of one value each: .bin, .png, .npy, .safetensors, .json, .pkl. Both layouts have them; they differ in folder, in
- * the prefix of the name, and in the small JSON beside .bin and .png that ACCV-Lab's readers need.
- */
+/* One file per value: .bin, .png, .npy, .safetensors, .json, .pkl. Layout accvlab has a small JSON beside .bin and .png. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>

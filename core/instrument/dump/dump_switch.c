@@ -200,24 +200,15 @@ static marey_status disable(uint64_t patience_ns)
     marey__dump_flight_clear();
     marey__dump_memory_keep(0);
     marey__gpu_copy_trim();
-    pthread_mutex_lock(&dump->place_lock);
+    MAREY__HOLD(&dump->place_lock);
     marey__dump_unclaim(&dump->claim);
-    pthread_mutex_unlock(&dump->place_lock);
     return st;
 }
 
-/*
- * The first enable of the program joins what options began, as long as no step has ended. It may name another directory
- * than the recording's; one that the options named has the last word.
- */
-static bool joins(void)
-{
-    return is_by_options && marey_dump_count() == 0;
-}
-
+/* The program's first enable joins what options began, unless a step has ended; it may then still name the directory. */
 static marey_status switch_on(const struct marey_dump_options *o, bool by_options)
 {
-    if (marey_dump_is_enabled() && !joins())
+    if (marey_dump_is_enabled() && !(is_by_options && marey_dump_count() == 0))
         return marey__fail(
             MAREY_ESTATE,
             "dumping is already enabled, into %s; disable it before enabling it with "
@@ -236,10 +227,7 @@ marey_status marey_dump_enable_sized(const struct marey_dump_options *options, s
     struct marey_dump_options o = {0};
     if (options != NULL)
         memcpy(&o, options, MAREY__MIN(size, sizeof o));
-    if (marey__earlier_copy() != NULL)
-        return marey__fail(MAREY_EDUPLICATE,
-                           "this copy of libmarey (%s) stays off, because %s was loaded before it",
-                           marey_library_path(), marey__earlier_copy());
+    MAREY_TRY(marey__copies_check());
     MAREY__HOLD(&switch_lock);
     return switch_on(&o, false);
 }
@@ -254,10 +242,7 @@ marey_status marey_dump_disable(void)
 
 static const struct marey__instrument instrument;
 
-/*
- * Options without a directory wait for one: for a recording, which may be open now, or for the program to name one. Those
- * that come while it is on count from the next enable.
- */
+/* Options without a directory wait for one, from a recording or the program. While it is on, they wait for the next enable. */
 static void configure(const struct marey__settings *settings)
 {
     const struct dump_settings *const own = marey__settings_of(settings, &instrument);
@@ -278,17 +263,13 @@ static void reset(void)
     dump->dir[0] = '\0';
     dump->counts = (struct marey_dump_counts){0};
     pthread_mutex_unlock(&dump->lock);
-    pthread_mutex_lock(&switch_lock);
+    MAREY__HOLD(&switch_lock);
     given.given = 0;
-    pthread_mutex_unlock(&switch_lock);
 }
 
 static bool has_switch_lock; /* the thread that forks; stored under dump.lock */
 
-/*
- * Threads that have nothing to do end, so that the child has none to miss and Python none to warn of. A disable may hold its
- * lock for as long as the disk takes: the fork does not wait for that.
- */
+/* Idle threads end, so that the child misses none and Python does not warn. A disable may take long: do not wait for it. */
 static void before_fork(void)
 {
     const struct timespec until = marey__dump_after(fork_patience_ns);
@@ -300,10 +281,7 @@ static void before_fork(void)
     marey__dump_memory_before_fork();
 }
 
-/*
- * The child has none of the parent's threads, and what it had added is the parent's to write. It is left where it is: data
- * that were handed over are not ours to give back here.
- */
+/* The child has none of the parent's threads, and what was added is the parent's to write and to release. */
 static void become_child(void)
 {
     pthread_cond_init(&dump->work, NULL);
@@ -335,13 +313,9 @@ static void after_fork(bool in_child)
         pthread_mutex_init(&switch_lock, NULL);
 }
 
-static const struct marey__instrument instrument = {.options = dump_options,
-                                                    .n_options = MAREY__COUNT_OF(dump_options),
-                                                    .settings_size = sizeof(struct dump_settings),
-                                                    .configure = configure,
-                                                    .reset = reset,
-                                                    .before_fork = before_fork,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(dump_options, struct dump_settings), .configure = configure,
+    .reset = reset, .before_fork = before_fork, .after_fork = after_fork};
 
 MAREY__INSTRUMENT_AT_LOAD(2, instrument)
 

@@ -92,10 +92,7 @@ static bool read_position(const struct marey_dump_part *part, uint64_t *out)
     return part->key_len > 0;
 }
 
-/*
- * How a part leads on from `node`: into a child that is there (`*child`), or to a new one. In a list that is there a key of
- * digits is a position, as in "layers.3.out".
- */
+/* How a part leads on from `node`: to a child (`*child`) or to a new one. In a list a key of digits is a position. */
 static const char *lead_on(const struct marey__dump_tree *tree, uint32_t number,
                            const struct marey_dump_part *part, uint32_t *child)
 {

@@ -88,10 +88,7 @@ void marey__dump_measure_finish(struct marey__dump_item *item);
 /* `size` bytes, of many beginning at a multiple of 4096; NULL on out of memory. They go back with the same size. */
 void *marey__dump_memory_take(size_t size);
 void marey__dump_memory_give(void *bytes, size_t size);
-/*
- * The same in a file without a name in `dir`, whose pages the kernel may put on the disk: for a step that is larger than
- * the budget of memory, and that nothing can make room for.
- */
+/* The same in an unnamed file in `dir`, whose pages can go to the disk: for a step larger than the memory budget. */
 MAREY_WARN_UNUSED marey_status marey__dump_spill_take(const char *dir, size_t size, void **out);
 void marey__dump_spill_give(void *bytes, size_t size);
 /* How many unused bytes may be kept for later copies. */
@@ -389,10 +386,7 @@ void marey__dump_end_threads(uint64_t patience_ns);
 /* Wait until nothing is queued or being written; with `patience_ns` not 0, at most so long after the last thing that
  * moved. False: something is left. */
 bool marey__dump_drain(uint64_t patience_ns);
-/*
- * Wait for room for `n_bytes` of memory, as the policy has it. False: there is none; with policy block, because the step
- * under way is too large by itself.
- */
+/* Wait for room for `n_bytes`, as the policy says. False: none; with policy block, the step is too large by itself. */
 bool marey__dump_reserve(uint64_t n_bytes);
 
 #endif

@@ -57,12 +57,7 @@ static void epoch_edge(void)
  * after the other. So a value waits here until nothing older can come.
  */
 
-static int by_tick(const void *a, const void *b)
-{
-    const uint64_t x = ((const struct marey__energy_entry *)a)->tick;
-    const uint64_t y = ((const struct marey__energy_entry *)b)->tick;
-    return (x > y) - (x < y);
-}
+MAREY__ORDER(by_tick, struct marey__energy_entry, MAREY__UP(tick))
 
 static void put_entry(const struct marey__energy_entry *entry)
 {
@@ -181,10 +176,7 @@ static void measure(struct marey__energy_session *s)
     marey__energy_sources_close(s);
 }
 
-/*
- * Ask once a second, which costs nothing to speak of; the measuring process may end at any time. The first time also if the
- * program has ended by then, so that the shortest one is measured too.
- */
+/* Ask once a second, as the measuring process may end. At first even after the program's end, for the shortest ones. */
 static bool wait_for_turn(struct marey__energy_session *s)
 {
     for (;;) {
@@ -345,10 +337,7 @@ static void start(const struct marey__settings *s)
         marey__iteration_subscribe(&subscriber);
 }
 
-/*
- * A library that was loaded after us ends before us: NVML must not be asked when it has ended. What is registered once it is
- * there runs before that.
- */
+/* A library loaded after us ends before us, NVML too. What is registered once it is there runs before that. */
 void marey__energy_stop_at_exit(void)
 {
     static bool is_registered;
@@ -396,18 +385,16 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&energy.lock);
 }
 
-const struct marey__instrument marey__energy_instrument = {.options = options,
-                                                           .n_options = MAREY__COUNT_OF(options),
-                                                           .settings_size =
-                                                               sizeof(struct marey__energy_settings),
-                                                           .measures = "energy",
-                                                           .ask_by = "marey run --energy",
-                                                           .is_wanted = is_wanted,
-                                                           .started = started,
-                                                           .stopping = stop,
-                                                           .reset = stop,
-                                                           .before_fork = before_fork,
-                                                           .after_fork = after_fork};
+const struct marey__instrument marey__energy_instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct marey__energy_settings),
+    .measures = "energy",
+    .ask_by = "marey run --energy",
+    .is_wanted = is_wanted,
+    .started = started,
+    .stopping = stop,
+    .reset = stop,
+    .before_fork = before_fork,
+    .after_fork = after_fork};
 
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
 {

@@ -1,7 +1,4 @@
-/*
- * Counters of energy. They only ever rise, but for three accidents: a counter of few bits wraps, a driver that is loaded
- * again begins at zero, and some stop moving. The result never falls and never jumps.
- */
+/* Counters of energy only rise, but may wrap, start at zero with the driver, or stop. The result never falls or jumps. */
 #include "instrument/energy/internal.h"
 
 double marey__count_begin(struct marey__count *count, uint64_t now_ns, double watts)

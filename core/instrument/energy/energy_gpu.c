@@ -58,14 +58,6 @@ bool marey__energy_gpu_reads(const struct marey__energy_gpu *gpu, enum marey__en
 
 /* ---- what fails ---- */
 
-static void lose(struct marey__energy_gpu *gpu, int error)
-{
-    gpu->is_lost = true;
-    marey__energy_warn("%s is lost: NVML says \"%s\" (error %d); its energy is not measured from "
-                       "here on",
-                       gpu->label, marey__nvml_words(gpu->nvml, error), error);
-}
-
 static void miss(struct marey__energy_gpu *gpu, enum marey__energy_read what, int error)
 {
     char *const why = gpu->values[what].missing;
@@ -97,7 +89,11 @@ void marey__energy_gpu_fault(struct marey__energy_gpu *gpu, enum marey__energy_r
     case MAREY__NVML_RESET_REQUIRED:
     case MAREY__NVML_UNINITIALIZED:
     case MAREY__NVML_DRIVER_NOT_LOADED:
-        lose(gpu, error);
+        gpu->is_lost = true;
+        marey__energy_warn(
+            "%s is lost: NVML says \"%s\" (error %d); its energy is not measured from "
+            "here on",
+            gpu->label, marey__nvml_words(gpu->nvml, error), error);
         break;
     case MAREY__NVML_NOT_SUPPORTED:
     case MAREY__NVML_FUNCTION_NOT_FOUND:

@@ -243,12 +243,6 @@ static const struct {
                {MAREY__READ_TENSOR_ACTIVE, 5},
                {MAREY__READ_DRAM_ACTIVE, 10}};
 
-static void fault_gpm(struct marey__energy_gpu *gpu, int error)
-{
-    for (size_t i = 0; i < MAREY__COUNT_OF(metrics) && !gpu->is_lost; i++)
-        marey__energy_gpu_fault(gpu, metrics[i].what, error);
-}
-
 /* Both samples, once; 0 when they are there. */
 static int prepare_gpm(struct marey__energy_gpu *gpu)
 {
@@ -295,10 +289,10 @@ void marey__energy_gpu_gpm(struct marey__energy_gpu *gpu)
         error = gpu->nvml->gpm_get(gpu->device, gpu->gpm[1]);
     if (error == 0 && gpu->has_gpm_before)
         error = put_metrics(gpu);
-    if (error != 0) {
-        fault_gpm(gpu, error);
+    for (size_t i = 0; error != 0 && i < MAREY__COUNT_OF(metrics) && !gpu->is_lost; i++)
+        marey__energy_gpu_fault(gpu, metrics[i].what, error);
+    if (error != 0)
         return;
-    }
     void *const before = gpu->gpm[0];
     gpu->gpm[0] = gpu->gpm[1];
     gpu->gpm[1] = before;

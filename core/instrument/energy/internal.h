@@ -176,10 +176,7 @@ struct marey__visible_device {
  */
 MAREY_PRIVATE_API size_t marey__visible_choose(const char *text, const struct marey__node_gpu *gpus,
                                                size_t n_gpus, struct marey__visible_device *out);
-/*
- * Whether numbers in `text` (or none at all) may mean other GPUs than NVML's: CUDA puts the fastest first unless `order` is
- * PCI_BUS_ID, which makes a difference where there are several models.
- */
+/* Whether numbers (or no `text`) may mean other GPUs than NVML's: CUDA puts the fastest first unless `order` is PCI_BUS_ID. */
 MAREY_PRIVATE_API bool marey__visible_is_doubtful(const char *text, const char *order,
                                                   const struct marey__node_gpu *gpus, size_t n_gpus);
 /* UUIDs of devices with commas between. */

@@ -1,7 +1,4 @@
-/*
- * Which GPUs a process may use, by CUDA_VISIBLE_DEVICES, as CUDA reads it. The text comes from the environment of any
- * process: nothing about it is taken for granted.
- */
+/* Which GPUs a process may use, by CUDA_VISIBLE_DEVICES, read as CUDA reads it. The text is another process's: untrusted. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

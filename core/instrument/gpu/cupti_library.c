@@ -109,7 +109,7 @@ static marey_status resolve(struct marey__cupti *cupti, void *library)
 
 const struct marey__cupti *marey__cupti_open(void)
 {
-    pthread_mutex_lock(&found.lock);
+    MAREY__HOLD(&found.lock);
     if (found.library == NULL && (found.library = open_library()) == NULL)
         marey__fail(
             MAREY_EUNAVAILABLE,
@@ -118,7 +118,5 @@ const struct marey__cupti *marey__cupti_open(void)
             "MAREY_CUPTI_LIBRARY");
     else if (!found.is_whole)
         found.is_whole = resolve(&found.cupti, found.library) == MAREY_OK;
-    const struct marey__cupti *cupti = found.is_whole ? &found.cupti : NULL;
-    pthread_mutex_unlock(&found.lock);
-    return cupti;
+    return found.is_whole ? &found.cupti : NULL;
 }

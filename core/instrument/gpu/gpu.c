@@ -150,13 +150,6 @@ static bool schedule_begin(bool *is_kept)
     return schedule_is_due(is_kept);
 }
 
-static void schedule_end(void)
-{
-    if (is_following)
-        marey__iteration_unsubscribe(&subscriber);
-    is_following = false;
-}
-
 /* ---- on and off; the lock is held ---- */
 
 /* The shim lies beside this library. False when it does not, or its path is too long. */
@@ -229,7 +222,9 @@ static marey_status switch_on(const struct marey_gpu_options *options, bool *beg
 
 static void set_off(void)
 {
-    schedule_end();
+    if (is_following)
+        marey__iteration_unsubscribe(&subscriber);
+    is_following = false;
     gpu->is_on = false;
     __atomic_store_n(&gpu->is_armed, false, __ATOMIC_RELAXED);
 }
@@ -238,10 +233,8 @@ static void set_off(void)
 
 static bool is_wanted(void)
 {
-    pthread_mutex_lock(&gpu->lock);
-    const bool is_on = gpu->is_on;
-    pthread_mutex_unlock(&gpu->lock);
-    return is_on;
+    MAREY__HOLD(&gpu->lock);
+    return gpu->is_on;
 }
 
 /*
@@ -267,9 +260,8 @@ static marey_status begin_or_off(bool is_kept)
 {
     const marey_status st = acquire(is_kept);
     if (st != MAREY_OK) {
-        pthread_mutex_lock(&gpu->lock);
+        MAREY__HOLD(&gpu->lock);
         set_off();
-        pthread_mutex_unlock(&gpu->lock);
     }
     return st;
 }
@@ -293,10 +285,9 @@ void marey__gpu_note_losses(void)
 static void end(bool is_exit)
 {
     marey_gpu_settle();
-    pthread_mutex_lock(&gpu->turn);
+    MAREY__HOLD(&gpu->turn);
     if (!is_wanted())
         marey__gpu_session_stop((struct marey__gpu_ending){.is_exit = is_exit});
-    pthread_mutex_unlock(&gpu->turn);
 }
 
 static void switch_off(bool is_exit)
@@ -406,14 +397,13 @@ void marey__gpu_pause_note(void)
 void marey_gpu_pause(const char *why)
 {
     marey_gpu_settle();
-    pthread_mutex_lock(&gpu->turn);
+    MAREY__HOLD(&gpu->turn);
     if (gpu->n_pauses++ == 0) {
         snprintf(gpu->pause_reason, sizeof gpu->pause_reason, "%s", why != NULL ? why : "");
         if (gpu->is_tracing)
             marey__gpu_pause_note();
         marey__gpu_session_stop((struct marey__gpu_ending){0});
     }
-    pthread_mutex_unlock(&gpu->turn);
 }
 
 /* The turn is held, and no pause is left. */
@@ -426,10 +416,9 @@ static marey_status go_on(void)
     pthread_mutex_unlock(&gpu->lock);
     if (is_due)
         MAREY_TRY(marey__gpu_session_start());
-    pthread_mutex_lock(&gpu->lock);
+    MAREY__HOLD(&gpu->lock);
     if (is_due && is_kept)
         marey__gpu_keep();
-    pthread_mutex_unlock(&gpu->lock);
     return MAREY_OK;
 }
 
@@ -437,12 +426,11 @@ marey_status marey_gpu_resume(void)
 {
     marey_status st = MAREY_OK;
     marey_gpu_settle();
-    pthread_mutex_lock(&gpu->turn);
+    MAREY__HOLD(&gpu->turn);
     if (gpu->n_pauses > 0 && --gpu->n_pauses == 0) {
         st = go_on();
         gpu->n_pauses = st != MAREY_OK;
     }
-    pthread_mutex_unlock(&gpu->turn);
     return st;
 }
 
@@ -480,9 +468,8 @@ void marey__gpu_give_up(void)
 {
     marey__gpu_report_failure();
     __atomic_store_n(&gpu->tells, MAREY__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
-    pthread_mutex_lock(&gpu->lock);
+    MAREY__HOLD(&gpu->lock);
     set_off();
-    pthread_mutex_unlock(&gpu->lock);
 }
 
 /* The driver holds its locks here: do not wait for a thread that waits for the driver, such as the thread with orders. */
@@ -604,17 +591,13 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&gpu->turn);
 }
 
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
-                                                    .settings_size = sizeof(struct gpu_settings),
-                                                    .configure = configure,
-                                                    .started = start_as_wanted,
-                                                    .stopping = stopping,
-                                                    .reset = marey_gpu_stop,
-                                                    .before_fork = before_fork,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct gpu_settings),
+    .configure = configure,
+    .started = start_as_wanted,
+    .stopping = stopping,
+    .reset = marey_gpu_stop,
+    .before_fork = before_fork,
+    .after_fork = after_fork};
 
-__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
-{
-    marey__instrument_register(&instrument);
-}
+MAREY__INSTRUMENT_AT_LOAD(3, instrument)

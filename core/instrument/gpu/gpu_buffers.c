@@ -25,10 +25,8 @@ static struct {
 
 static uint8_t *take_spare(void)
 {
-    pthread_mutex_lock(&buffers.lock);
-    uint8_t *buffer = buffers.n_spare > 0 ? buffers.spare[--buffers.n_spare] : NULL;
-    pthread_mutex_unlock(&buffers.lock);
-    return buffer;
+    MAREY__HOLD(&buffers.lock);
+    return buffers.n_spare > 0 ? buffers.spare[--buffers.n_spare] : NULL;
 }
 
 /* Without memory CUPTI gets none and drops the records, which it counts. */

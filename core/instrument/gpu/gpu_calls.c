@@ -1,7 +1,4 @@
-/*
- * Calls of CUDA on the host, as ranges of the calling thread. CUPTI calls us at both ends of those that we asked for;
- * the many that only ask (cudaGetDevice, ten for each kernel) we do not ask for.
- */
+/* CUDA calls on the host, as ranges of the calling thread. Calls that only query (cudaGetDevice, ten per kernel) are left out. */
 #include <ctype.h>
 #include <string.h>
 #include <unistd.h>
@@ -129,10 +126,7 @@ void marey__gpu_calls_enable(const struct marey__cupti *cupti, void *subscriber)
                 cupti->enable_callback(1, subscriber, domain, number);
 }
 
-/*
- * Of this thread: calls of the runtime that are open, in the session in which they began; and the site of the call whose
- * begin was recorded, so that its end is recorded too, and no other's.
- */
+/* Of this thread: open runtime calls and their session; the site of the call whose begin was recorded, for its end. */
 static __thread struct {
     uint32_t session, n_open;
     marey_id recorded;
@@ -272,14 +266,6 @@ static void begin_call(marey_id site, int what, const struct marey__cupti_call *
     }
 }
 
-static void end_call(marey_id site)
-{
-    runtime.recorded = 0;
-    if (marey_on() & MAREY_ON_RECORD)
-        marey__lane_put(marey__tag(MAREY_KIND_END, site));
-    __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
-}
-
 void marey__gpu_call(void *ctx, int domain, uint32_t number, const struct marey__cupti_call *call)
 {
     (void)ctx;
@@ -293,8 +279,12 @@ void marey__gpu_call(void *ctx, int domain, uint32_t number, const struct marey_
         marey__gpu_session_meet_context(call->context);
     if (site == 0 || is_inside_runtime(domain, call->site == 0))
         return;
-    if (call->site == 0)
+    if (call->site == 0) {
         begin_call(site, calls[domain][number].what, call);
-    else if (runtime.recorded == site)
-        end_call(site);
+    } else if (runtime.recorded == site) {
+        runtime.recorded = 0;
+        if (marey_on() & MAREY_ON_RECORD)
+            marey__lane_put(marey__tag(MAREY_KIND_END, site));
+        __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
+    }
 }

@@ -1,7 +1,4 @@
-/*
- * Records of CUPTI to events of their streams, each in the order in which work began. Kernels have their demangled names,
- * copies the names that Kineto gives them.
- */
+/* CUPTI's records as events of their streams, in the order of their begin. Kernels have demangled names, copies Kineto's. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +17,7 @@ struct work {
     enum marey_work_kind kind;
 };
 
-/*
- * Lanes of streams. Records of one stream may come out of order, when several threads launch or a graph runs: what
- * began before the latest of its lane goes to another lane of the same stream.
- */
+/* Lanes of streams. Work that began before the latest of its lane (several launchers, a graph) goes to another lane. */
 enum { MAX_STREAMS = 4096, MAX_LANES_EACH = 16 };
 struct stream {
     int64_t tid; /* device in the upper 32 bits, stream in the lower */
@@ -40,26 +34,16 @@ static struct {
     struct marey__key_map by_tid;
 } work = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint32_t u32(const uint8_t *at)
-{
-    uint32_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint64_t u64(const uint8_t *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint32_t u16(const uint8_t *at)
-{
-    uint16_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
+#define READER(name, type)                                                                         \
+    static type name(const uint8_t *at)                                                            \
+    {                                                                                              \
+        type value;                                                                                \
+        memcpy(&value, at, sizeof value);                                                          \
+        return value;                                                                              \
+    }
+READER(u16, uint16_t)
+READER(u32, uint32_t)
+READER(u64, uint64_t)
 
 /* ---- sites by mangled name ---- */
 
@@ -174,13 +158,6 @@ static marey_id copy_site(uint32_t kind, uint32_t from, uint32_t to)
     return site_of(name, "gpu_memcpy");
 }
 
-static marey_id set_site(uint32_t memory)
-{
-    char name[64];
-    snprintf(name, sizeof name, "Memset (%s)", memory_name(memory));
-    return site_of(name, "gpu_memset");
-}
-
 static marey_id sync_site(uint32_t type)
 {
     static const char *const names[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
@@ -241,8 +218,10 @@ static void decode_copy(const uint8_t *r, bool is_peer, struct work *out)
 
 static void decode_set(const uint8_t *r, struct work *out)
 {
+    char name[64];
+    snprintf(name, sizeof name, "Memset (%s)", memory_name(u16(r + MAREY__SET_MEMORY)));
     decode_copy(r, false, out);
-    out->site = set_site(u16(r + MAREY__SET_MEMORY));
+    out->site = site_of(name, "gpu_memset");
     out->kind = MAREY_WORK_SET;
 }
 
@@ -397,18 +376,14 @@ static void write_work(const struct work *piece)
         marey__gpu_count(&marey__gpu.counts.lost, 1);
 }
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct work *left = a, *right = b;
-    return (left->begin > right->begin) - (left->begin < right->begin);
-}
+MAREY__ORDER(by_begin, struct work, MAREY__UP(begin))
 
 void marey__gpu_decode(const uint8_t *const *records, size_t n)
 {
     struct work pieces[MAREY__GPU_BATCH];
     size_t n_pieces = 0;
     bool is_ordered = true;
-    pthread_mutex_lock(&work.lock);
+    MAREY__HOLD(&work.lock);
     for (size_t i = 0; i < n; i++) {
         if (!decode(records[i], &pieces[n_pieces]))
             continue;
@@ -420,7 +395,6 @@ void marey__gpu_decode(const uint8_t *const *records, size_t n)
         qsort(pieces, n_pieces, sizeof *pieces, by_begin);
     for (size_t i = 0; i < n_pieces; i++)
         write_work(&pieces[i]);
-    pthread_mutex_unlock(&work.lock);
 }
 
 void marey__gpu_decode_before_fork(void)

@@ -79,9 +79,8 @@ static void do_orders(void)
 static void *thread_main(void *arg)
 {
     prctl(PR_SET_NAME, "marey-orders");
-    pthread_mutex_lock(&gpu->lock);
+    MAREY__HOLD(&gpu->lock);
     do_orders();
-    pthread_mutex_unlock(&gpu->lock);
     return arg;
 }
 
@@ -144,7 +143,7 @@ bool marey__gpu_order_stop(uint64_t *bound)
 
 void marey_gpu_settle(void)
 {
-    pthread_mutex_lock(&gpu->lock);
+    MAREY__HOLD(&gpu->lock);
     if (!orders.is_served) { /* there was no thread to be had */
         orders.is_served = true;
         do_orders();
@@ -152,15 +151,12 @@ void marey_gpu_settle(void)
     const uint64_t n_given = orders.n_given;
     while (orders.n_done < n_given && orders.n_done < orders.n_given)
         pthread_cond_wait(&orders.progress, &gpu->lock);
-    pthread_mutex_unlock(&gpu->lock);
 }
 
 int marey_gpu_is_settled(void)
 {
-    pthread_mutex_lock(&gpu->lock);
-    const bool is_settled = orders.n_done == orders.n_given;
-    pthread_mutex_unlock(&gpu->lock);
-    return is_settled;
+    MAREY__HOLD(&gpu->lock);
+    return orders.n_done == orders.n_given;
 }
 
 bool marey__gpu_orders_forget(void)

@@ -1,6 +1,4 @@
-/*
- * A session: CUPTI is ours, from the subscription until it is given back. Both ends take milliseconds. The turn is held.
- */
+/* A session: CUPTI is ours, from subscription until it is given back. Both ends take milliseconds. The turn is held. */
 #include <stdio.h>
 
 #include "instrument/cuda/internal.h"
@@ -122,7 +120,7 @@ static pthread_mutex_t first_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void marey__gpu_session_meet_context(void *context)
 {
-    pthread_mutex_lock(&first_lock);
+    MAREY__HOLD(&first_lock);
     if (__atomic_load_n(&gpu->awaits_context, __ATOMIC_RELAXED)) {
         marey__gpu_calls_set_own(true);
         marey__gpu_cost_untraced(context);
@@ -134,14 +132,12 @@ void marey__gpu_session_meet_context(void *context)
         marey__gpu_calls_set_own(false);
         __atomic_store_n(&gpu->awaits_context, false, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&first_lock);
 }
 
 static void stop_awaiting(void)
 {
-    pthread_mutex_lock(&first_lock);
+    MAREY__HOLD(&first_lock);
     __atomic_store_n(&gpu->awaits_context, false, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&first_lock);
 }
 
 void marey__gpu_session_forget(void)
@@ -192,9 +188,8 @@ marey_status marey__gpu_session_start(void)
     marey__record_text(MAREY__KEY_GPU_COST, MAREY__COST_UNKNOWN);
     marey__gpu_poll_start(cupti);
     marey__gpu_expect_exit();
-    pthread_mutex_lock(&gpu->lock);
+    MAREY__HOLD(&gpu->lock);
     gpu->is_tracing = true;
-    pthread_mutex_unlock(&gpu->lock);
     return MAREY_OK;
 }
 
@@ -276,8 +271,7 @@ void marey__gpu_session_stop(struct marey__gpu_ending ending)
         marey__gpu_buffers_settle();
     }
     __atomic_store_n(&gpu->keep_from, UINT64_MAX, __ATOMIC_RELAXED);
-    pthread_mutex_lock(&gpu->lock);
+    MAREY__HOLD(&gpu->lock);
     gpu->is_tracing = false;
     __atomic_fetch_add(&gpu->session, 1, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&gpu->lock);
 }

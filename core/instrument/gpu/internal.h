@@ -281,10 +281,7 @@ void marey__gpu_cost_record(void);
 /* ---- gpu_orders.c: what a thread does; the lock is held. False: no thread could be started, and marey_gpu_settle() does it ---- */
 /* Have CUPTI taken. */
 bool marey__gpu_order_start(bool is_kept);
-/*
- * Tell nothing from now on, and have CUPTI given back. What was launched before is kept, and has numbers below `*bound`. A
- * start that has not begun is dropped.
- */
+/* Report nothing from now on and give CUPTI back. Work launched before is kept, numbered below `*bound`. Drops a pending start. */
 bool marey__gpu_order_stop(uint64_t *bound);
 void marey__gpu_order_drop(void);
 /* In a forked child: there is no thread, and what it had to do is the parent's. False: there was nothing. */
@@ -294,10 +291,7 @@ bool marey__gpu_orders_forget(void);
 /* Ask to be called for what is worth a range; sites are made the first time. */
 void marey__gpu_calls_enable(const struct marey__cupti *cupti, void *subscriber);
 marey__cupti_callback marey__gpu_call;
-/*
- * Tell no call that comes later than this one. What was launched so far has a number below the one returned, as records
- * GPU and LAUNCH have it.
- */
+/* Report no later call. What was launched so far has a number below the one returned, as in records GPU and LAUNCH. */
 uint64_t marey__gpu_calls_mark(void);
 /* Calls of this thread are marey's own, and not recorded, until it says otherwise. */
 void marey__gpu_calls_set_own(bool is_own);

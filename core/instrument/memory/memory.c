@@ -162,19 +162,13 @@ static void configure(const struct marey__settings *s)
         switch_on(own);
 }
 
-/* Whether something was sampled before a recording was opened. */
-static bool is_waiting(void)
-{
-    return __atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_PENDING &&
-           marey__memory_queue_next() != NULL;
-}
-
 static void stop(void)
 {
     if (!__atomic_load_n(&memory.is_wanted, __ATOMIC_RELAXED) || memory.owner != getpid())
         return;
     __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_MEMORY, __ATOMIC_RELEASE);
-    if (is_waiting())
+    if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_PENDING &&
+        marey__memory_queue_next() != NULL) /* sampled before a recording was opened */
         marey__record_open_pending();
     MAREY__HOLD(&memory.lock);
     if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN)
@@ -198,15 +192,14 @@ static void after_fork(bool in_child)
     }
 }
 
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
-                                                    .settings_size = sizeof(struct memory_settings),
-                                                    .measures = "memory",
-                                                    .ask_by = "marey run --memory",
-                                                    .is_wanted = is_wanted,
-                                                    .configure = configure,
-                                                    .stopping = stop,
-                                                    .reset = stop,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct memory_settings),
+    .measures = "memory",
+    .ask_by = "marey run --memory",
+    .is_wanted = is_wanted,
+    .configure = configure,
+    .stopping = stop,
+    .reset = stop,
+    .after_fork = after_fork};
 
 MAREY__INSTRUMENT_AT_LOAD(5, instrument)

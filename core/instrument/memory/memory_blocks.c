@@ -1,7 +1,4 @@
-/*
- * Sampled blocks, by address: a table in shards, each with a lock that is held for some loads and stores, and the
- * marks, which let nearly every free() go by without looking in here.
- */
+/* Sampled blocks by address: a table in shards with short locks, and marks that let nearly every free() go by. */
 #include <sched.h>
 
 #include "instrument/memory/internal.h"

@@ -1,7 +1,4 @@
-/*
- * From the queue to records, on the flush thread. A stack is a list of sites, written once; a frame of compiled code is
- * named by its file and the offset in it, which the report turns into a function.
- */
+/* From the queue to records, on the flush thread. A stack is a list of sites; a compiled frame is a file and an offset. */
 #include <link.h>
 #include <stdio.h>
 #include <string.h>

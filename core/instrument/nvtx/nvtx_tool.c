@@ -32,15 +32,11 @@ static const char *variable(const char *name)
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-/*
- * libmarey-nvtx, which records the program's calls of NVTX, is not a tool for our own ranges: they are in the recording. But
- * it may have been put before another one, and lets our calls through to that.
- */
+/* libmarey-nvtx records the program's NVTX calls. It is not a tool for our ranges, but may pass them on to one. */
 static const char *injection_path(void)
 {
     const char *path = variable("NVTX_INJECTION64_PATH");
-    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-    if (path != NULL && strcmp(slash != NULL ? slash + 1 : path, "libmarey-nvtx.so") == 0)
+    if (path != NULL && strcmp(marey__base_name(path), "libmarey-nvtx.so") == 0)
         return variable("MAREY_NVTX_NEXT");
     return path;
 }
@@ -52,11 +48,6 @@ static bool has_preloaded_tool(void)
            dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2Preinject") != NULL;
 }
 
-static bool has_tool_functions(void)
-{
-    return NVTX_VERSIONED_IDENTIFIER(nvtxGlobals).nvtxRangePushEx_impl_fnptr != NULL;
-}
-
 static void set_state(enum state state)
 {
     __atomic_store_n(&tool.state, state, __ATOMIC_RELEASE);
@@ -65,11 +56,6 @@ static void set_state(enum state state)
 static enum state get_state(void)
 {
     return __atomic_load_n(&tool.state, __ATOMIC_ACQUIRE);
-}
-
-static void switch_on(void)
-{
-    marey__stack_needed(__atomic_fetch_or(&marey_switch[0], MAREY_ON_NVTX, __ATOMIC_RELEASE));
 }
 
 static void switch_off(void)
@@ -85,7 +71,7 @@ static void expect(void)
     if (tool.state == IDLE && (injection_path() != NULL || has_preloaded_tool()))
         set_state(EXPECTED);
     if (tool.state != IDLE)
-        switch_on();
+        marey__stack_needed(__atomic_fetch_or(&marey_switch[0], MAREY_ON_NVTX, __ATOMIC_RELEASE));
 }
 
 void marey__nvtx_expect(bool allowed)
@@ -109,7 +95,7 @@ static void start_tool(void)
     pthread_mutex_lock(&tool.lock);
     if (tool.state == EXPECTED) {
         nvtxInitialize(NULL);
-        is_refused = !has_tool_functions();
+        is_refused = NVTX_VERSIONED_IDENTIFIER(nvtxGlobals).nvtxRangePushEx_impl_fnptr == NULL;
         set_state(is_refused ? REFUSED : LISTENING);
     }
     pthread_mutex_unlock(&tool.lock);

@@ -19,10 +19,7 @@ void marey__range_begin_entry(marey__entry entry, const struct marey_payload *pa
 /* End what was taken from the stack; 0 does nothing. */
 void marey__range_end_entry(marey__entry entry);
 
-/*
- * Whether `name` (`len` bytes; NULL: any) is what this thread began last. MAREY_EMISMATCH and a sentence when it is
- * not, or nothing is begun. Only for threads whose stack is kept.
- */
+/* Whether `name` (NULL: any) is what this thread began last; else MAREY_EMISMATCH. Only for threads whose stack is kept. */
 marey_status marey__nesting_check(const char *name, size_t len);
 /* The same for the name of `id`; 0: any. */
 marey_status marey__nesting_check_id(marey_id id);

@@ -1,7 +1,4 @@
-/*
- * Nesting, checked on request. Each thread keeps a stack of what it has begun; an end that does not fit is reported with both
- * names, the stack, the thread and where the range was begun, and takes no effect.
- */
+/* Nesting checks, on request. An end that does not fit is reported with both names, the stack and the place, and ignored. */
 #include <string.h>
 
 #include "instrument/range/internal.h"

@@ -8,10 +8,7 @@
 #include "instrument/nvtx/internal.h"
 #include "instrument/range/internal.h"
 
-/*
- * The bits that say where a range goes; with only the first, it takes the quick way. The wrapper's is among them
- * because it keeps a stack, which is right only with all ranges on it.
- */
+/* The bits that say where a range goes. The wrapper's is one of them, since all ranges must be on the stack it keeps. */
 #define PLACES (MAREY_ON_RECORD | MAREY_ON_CHECKED | MAREY_ON_NVTX | MAREY_ON_WRAPPER)
 
 static void put_with_payload(enum marey_record_type type, marey_id id,

@@ -1,7 +1,4 @@
-/*
- * The range wrapper: ranges that wait for the GPU first, and handles for compiled code. Its options are bits of the
- * enable word, so that a push finds all it needs in the one load that it makes anyway.
- */
+/* The range wrapper: ranges that wait for the GPU first, and handles for compiled code. Its options are in the enable word. */
 #include <string.h>
 
 #include "instrument/cuda/internal.h"
@@ -24,20 +21,15 @@ marey_status marey_nvtx_enable_sized(const struct marey_nvtx_options *options, s
     return MAREY_OK;
 }
 
-/* Ranges of the wrapper that this thread has open. */
-static void end_own(void)
-{
-    struct marey__stack *const stack = marey__stack_get();
-    for (size_t i = stack != NULL ? stack->depth : 0; i-- > 0;)
-        if (stack->entries[i] & MAREY__ENTRY_WRAPPER)
-            marey__range_end_entry(marey__stack_remove(stack, i));
-}
-
 void marey_nvtx_disable(void)
 {
     if (!marey_nvtx_is_enabled())
         return;
-    end_own();
+    struct marey__stack *const stack =
+        marey__stack_get(); /* ranges of the wrapper on this thread end */
+    for (size_t i = stack != NULL ? stack->depth : 0; i-- > 0;)
+        if (stack->entries[i] & MAREY__ENTRY_WRAPPER)
+            marey__range_end_entry(marey__stack_remove(stack, i));
     marey__wrapper_switch_off();
 }
 

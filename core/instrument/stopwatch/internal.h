@@ -228,8 +228,8 @@ bool marey__stopwatch_sum_of_threads(const struct marey__stopwatch_slot *slot,
                                      struct marey__stopwatch_sum *sum, uint64_t *n_threads);
 /* 0 of what is not above 0. */
 double marey__stopwatch_square_root(double x);
-/* Nanoseconds of a tick, the better known the longer it has been on. The lock is held. */
-double marey__stopwatch_tick_ns(void);
+/* Measure `tick_ns`, the better the longer it has been on. The lock is held. */
+void marey__stopwatch_know_tick(void);
 
 /* ---- slots, cells, threads: stopwatch_slots.c, stopwatch_cells.c ---- */
 

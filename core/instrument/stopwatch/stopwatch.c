@@ -49,10 +49,7 @@ static uint64_t inner_from(const struct marey__stopwatch_cell *cell)
                                                                   : marey__stopwatch_start_of(cell);
 }
 
-/*
- * Take out one that is not the innermost, at `now`. What started inside it and still runs covered its time until now, and
- * is a part of the one around it from now on.
- */
+/* Take out one that is not the innermost. What started inside it and runs on is a part of the one around it from `now`. */
 static void unlink_from_within(struct marey__stopwatch_cell *cell, uint64_t now)
 {
     struct marey__stopwatch_cell *inside = marey__stopwatch_self.top;

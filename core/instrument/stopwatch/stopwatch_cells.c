@@ -1,7 +1,4 @@
-/*
- * Names on threads. Cells are found by id without a lock; the first use of an id on a thread comes here, and what a thread
- * measured stays with the slot when the thread ends.
- */
+/* Names on threads. Cells are found by id without a lock; a thread's first use of an id comes here, and so does its exit. */
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -1,7 +1,4 @@
-/*
- * What is measured besides time: what a name used of the machine, and how long the GPU worked. Both cost microseconds, so
- * that the lock does not matter here; the quick way never comes by.
- */
+/* What is measured besides time: usage of the machine, GPU time. Both cost microseconds, so the lock does not matter. */
 #include <string.h>
 
 #include "instrument/cuda/internal.h"

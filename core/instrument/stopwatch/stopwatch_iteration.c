@@ -1,7 +1,4 @@
-/*
- * The end of an iteration: by how much each name's sum grew since the last one. What does not grow is not touched; that a
- * name did not run in an iteration is known from the count of iterations, when somebody asks.
- */
+/* The end of an iteration: by how much each name's sum grew. Names that did not run are not touched; the count shows them. */
 #include <string.h>
 
 #include "instrument/stopwatch/internal.h"

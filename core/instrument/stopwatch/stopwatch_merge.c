@@ -65,12 +65,7 @@ static void collect(void *ctx, uint64_t value, uint64_t count)
     c->failed |= !MAREY__PUSH(c->spread.points, c->spread.n, c->spread.cap, point);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const uint32_t x = ((const struct marey__point *)a)->key;
-    const uint32_t y = ((const struct marey__point *)b)->key;
-    return (x > y) - (x < y);
-}
+MAREY__ORDER(by_key, struct marey__point, MAREY__UP(key))
 
 /* Sort them, and make one of those that share a key. Returns how many values they represent. */
 static uint64_t order_points(struct marey__spread *s)
@@ -215,24 +210,25 @@ static bool put_name(struct marey__buf *out, const char *name, size_t len)
 }
 
 /* The lock is held, here and below. */
-static bool put_slot(struct marey__buf *out, const struct marey__stopwatch_slot *slot, double tick_ns)
+static bool put_slot(struct marey__buf *out, const struct marey__stopwatch_slot *slot)
 {
     size_t len;
     const char *const name = marey_site_name(slot->id, &len);
     struct marey__stopwatch_sum sum MAREY__FINALLY(marey__stopwatch_sum_clear) = {0};
     uint64_t n_threads;
     const struct marey__stopwatch_sum *const periods = &slot->periods.sum;
+    const struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
     return put_name(out, name, len) && marey__stopwatch_sum_of_threads(slot, &sum, &n_threads) &&
-           put_sum(out, &sum, 0, tick_ns) &&
-           put_sum(out, periods, marey__stopwatch_state.n_measured - periods->sketch.count, tick_ns);
+           put_sum(out, &sum, 0, watch->tick_ns) &&
+           put_sum(out, periods, watch->n_measured - periods->sketch.count, watch->tick_ns);
 }
 
 static bool put_results(struct marey__buf *out, int64_t rank)
 {
     static const struct marey__stopwatch_sum nothing;
     const struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
-    const double tick_ns = marey__stopwatch_tick_ns();
     const bool has_whole = watch->n_measured > 0;
+    marey__stopwatch_know_tick();
     const struct packed_head head = {.magic = MAGIC,
                                      .n_names = (uint32_t)(watch->listed.n + has_whole),
                                      .rank = rank,
@@ -242,7 +238,7 @@ static bool put_results(struct marey__buf *out, int64_t rank)
                       !put_sum(out, &nothing, 0, 1) || !put_sum(out, &watch->whole.sum, 0, 1)))
         return false;
     for (size_t i = 0; i < watch->listed.n; i++)
-        if (!put_slot(out, watch->listed.all[i], tick_ns))
+        if (!put_slot(out, watch->listed.all[i]))
             return false;
     return !out->failed;
 }

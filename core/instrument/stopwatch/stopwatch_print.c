@@ -1,7 +1,4 @@
-/*
- * The report: the sections and headings of print_eval_times, in its order, with units, deviations and quantiles beside
- * the averages, then sections of other results.
- */
+/* The report: the sections and headings of print_eval_times, with deviations and quantiles, then sections of other results. */
 #include <inttypes.h>
 #include <string.h>
 

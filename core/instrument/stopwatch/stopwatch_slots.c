@@ -1,7 +1,4 @@
-/*
- * Names. They decide, not sites: the slot of an id is that of the site which has its bare name and nothing else, so that
- * a measurement may start in one file and stop in another.
- */
+/* Names. The slot of an id is that of the site with its bare name: a measurement may start in one file and stop in another. */
 #include <string.h>
 
 #include "instrument/stopwatch/internal.h"

@@ -92,17 +92,16 @@ void marey__stopwatch_stats_of(const struct marey__stopwatch_sum *sum, uint64_t 
     out->self = (double)sum->self * scale;
 }
 
-/*
- * Two tables that are made one after the other agree on it: a better value is looked for only when it would be ten times
- * as good.
- */
-double marey__stopwatch_tick_ns(void)
+/* A better value is looked for only when it is ten times as good, so that two successive tables agree. */
+void marey__stopwatch_know_tick(void)
 {
     struct marey__stopwatch_state *const watch = &marey__stopwatch_state;
     enum { ENOUGH_NS = 200000, BETTER = 10 }; /* good to some 1e-4; after a second to 1e-7 */
     struct marey__moment now;
-    if (!watch->is_tsc)
-        return 1;
+    if (!watch->is_tsc) {
+        watch->tick_ns = 1;
+        return;
+    }
     do
         marey__clock_moment(true, &now);
     while (now.monotonic_ns - watch->begun.monotonic_ns < ENOUGH_NS);
@@ -111,5 +110,4 @@ double marey__stopwatch_tick_ns(void)
         watch->tick_ns = (double)baseline_ns / (double)(now.tick - watch->begun.tick);
         watch->tick_baseline_ns = baseline_ns;
     }
-    return watch->tick_ns;
 }

@@ -5,14 +5,6 @@
 #include "instrument/stopwatch/internal.h"
 #include "switchboard/internal.h"
 
-static marey_status check_options(const struct marey_stopwatch_options *o)
-{
-    if ((unsigned)o->gpu > MAREY_GPU_EVENTS)
-        return marey__fail(MAREY_EINVAL, "gpu %d is none of those marey/stopwatch.h names",
-                           (int)o->gpu);
-    return MAREY_OK;
-}
-
 /* A machine without CUDA is not a mistake of the program: print it, and measure time. */
 static void leave_out_gpu(struct marey_stopwatch_options *o)
 {
@@ -77,11 +69,10 @@ marey_status marey_stopwatch_enable_sized(const struct marey_stopwatch_options *
     struct marey_stopwatch_options o = {0};
     if (options != NULL)
         memcpy(&o, options, MAREY__MIN(size, sizeof o));
-    MAREY_TRY(check_options(&o));
-    if (marey__earlier_copy() != NULL)
-        return marey__fail(MAREY_EDUPLICATE,
-                           "this copy of libmarey (%s) stays off, because %s was loaded before it",
-                           marey_library_path(), marey__earlier_copy());
+    if ((unsigned)o.gpu > MAREY_GPU_EVENTS)
+        return marey__fail(MAREY_EINVAL, "gpu %d is none of those marey/stopwatch.h names",
+                           (int)o.gpu);
+    MAREY_TRY(marey__copies_check());
     if (marey_stopwatch_is_enabled())
         return marey__fail(MAREY_ESTATE, "the stopwatch is already enabled; disable it before "
                                          "enabling it with other options");
@@ -197,13 +188,8 @@ static void after_fork(bool in_child)
         marey__stopwatch_set_warmup(false);
 }
 
-static const struct marey__instrument instrument = {.options = options,
-                                                    .n_options = MAREY__COUNT_OF(options),
-                                                    .settings_size =
-                                                        sizeof(struct stopwatch_settings),
-                                                    .configure = configure,
-                                                    .reset = reset,
-                                                    .before_fork = marey__stopwatch_lock,
-                                                    .after_fork = after_fork};
+static const struct marey__instrument instrument = {
+    MAREY__INSTRUMENT_OPTIONS(options, struct stopwatch_settings), .configure = configure,
+    .reset = reset, .before_fork = marey__stopwatch_lock, .after_fork = after_fork};
 
 MAREY__INSTRUMENT_AT_LOAD(1, instrument)

@@ -1,4 +1,5 @@
-/* The results as tables. Each is made under the lock, from the results at that time; `tick_ns` is the length of a tick. */
+/* The results as tables. Each is made under the lock, from the results at that time. */
+#include <math.h>
 #include <string.h>
 
 #include "instrument/stopwatch/internal.h"
@@ -17,14 +18,6 @@ static void put_ns(marey_table *table, double ns)
     marey_table_u64(table, (uint64_t)(ns + 0.5));
 }
 
-static void put_f64_if(marey_table *table, bool is_known, double value)
-{
-    if (is_known)
-        marey_table_f64(table, value);
-    else
-        marey_table_null(table);
-}
-
 static void put_count(marey_table *table, bool is_known, uint64_t n)
 {
     if (is_known)
@@ -37,11 +30,11 @@ static void put_count(marey_table *table, bool is_known, uint64_t n)
 static void put_stats(marey_table *table, const struct marey__stopwatch_stats *s)
 {
     const double times[] = {s->min, s->p50, s->p90, s->p99, s->max};
+    const bool is_known = s->count > 0;
     put_ns(table, s->total);
-    put_f64_if(table, s->count > 0, s->mean);
-    put_f64_if(table, s->count > 0, s->std);
+    MAREY__PUT_REALS(table, is_known ? s->mean : NAN, is_known ? s->std : NAN);
     for (size_t i = 0; i < MAREY__COUNT_OF(times); i++)
-        put_count(table, s->count > 0, (uint64_t)(times[i] + 0.5));
+        put_count(table, is_known, (uint64_t)(times[i] + 0.5));
 }
 
 bool marey__stopwatch_sum_of_threads(const struct marey__stopwatch_slot *slot,
@@ -59,49 +52,40 @@ bool marey__stopwatch_sum_of_threads(const struct marey__stopwatch_slot *slot,
     return ok;
 }
 
-static marey_status put_intervals(marey_table *table, double tick_ns)
+static marey_status put_interval(marey_table *table, const struct marey__stopwatch_slot *slot)
 {
-    for (size_t i = 0; i < watch->listed.n; i++) {
-        const struct marey__stopwatch_slot *const slot = watch->listed.all[i];
-        struct marey__stopwatch_sum sum = {0};
-        struct marey__stopwatch_stats stats;
-        uint64_t n_threads;
-        const bool ok = marey__stopwatch_sum_of_threads(slot, &sum, &n_threads);
-        marey__stopwatch_stats_of(&sum, 0, tick_ns, &stats);
-        marey__stopwatch_sum_clear(&sum);
-        MAREY__TRY_MEMORY(ok);
-        put_name(table, slot);
-        marey_table_u64(table, n_threads);
-        marey_table_u64(table, stats.count);
-        put_stats(table, &stats);
-        put_ns(table, stats.self);
-        marey_table_bool(table, marey__stopwatch_runs(slot));
-    }
+    struct marey__stopwatch_sum sum MAREY__FINALLY(marey__stopwatch_sum_clear) = {0};
+    struct marey__stopwatch_stats stats;
+    uint64_t n_threads;
+    MAREY__TRY_MEMORY(marey__stopwatch_sum_of_threads(slot, &sum, &n_threads));
+    marey__stopwatch_stats_of(&sum, 0, watch->tick_ns, &stats);
+    put_name(table, slot);
+    MAREY__PUT_COUNTS(table, n_threads, stats.count);
+    put_stats(table, &stats);
+    put_ns(table, stats.self);
+    marey_table_bool(table, marey__stopwatch_runs(slot));
     return MAREY_OK;
 }
 
 /* Null where it was not asked for. */
 static void put_processors(marey_table *table, bool is_measured, uint64_t cpu_ns, uint64_t wall_ns)
 {
-    put_f64_if(table, is_measured && wall_ns > 0, marey__usage_processors(cpu_ns, wall_ns));
+    MAREY__PUT_REALS(table,
+                     is_measured && wall_ns > 0 ? marey__usage_processors(cpu_ns, wall_ns) : NAN);
 }
 
 static void put_thread_row(marey_table *table, const struct marey__stopwatch_slot *slot,
                            const struct marey__stopwatch_thread *thread,
-                           const struct marey__stopwatch_sum *sum, const struct marey__usage *usage,
-                           double tick_ns)
+                           const struct marey__stopwatch_sum *sum, const struct marey__usage *usage)
 {
-    static const char gone[] = "(ended threads)";
     struct marey__stopwatch_stats stats;
-    marey__stopwatch_stats_of(sum, 0, tick_ns, &stats);
+    marey__stopwatch_stats_of(sum, 0, watch->tick_ns, &stats);
     put_name(table, slot);
-    if (thread != NULL) {
-        marey_table_text(table, thread->name, strlen(thread->name));
+    MAREY__PUT_TEXTS(table, thread != NULL ? thread->name : "(ended threads)");
+    if (thread != NULL)
         marey_table_i64(table, thread->tid);
-    } else {
-        marey_table_text(table, gone, strlen(gone));
+    else
         marey_table_null(table);
-    }
     marey_table_u64(table, stats.count);
     put_stats(table, &stats);
     put_ns(table, stats.self);
@@ -109,64 +93,49 @@ static void put_thread_row(marey_table *table, const struct marey__stopwatch_slo
                    usage->wall_ns);
 }
 
-static marey_status put_threads_of(marey_table *table, const struct marey__stopwatch_slot *slot,
-                                   double tick_ns)
+static marey_status put_threads(marey_table *table, const struct marey__stopwatch_slot *slot)
 {
     static const struct marey__usage none;
     for (const struct marey__stopwatch_cell *cell = slot->cells; cell != NULL;
          cell = cell->next_of_slot) {
-        struct marey__stopwatch_sum sum = {0};
+        struct marey__stopwatch_sum sum MAREY__FINALLY(marey__stopwatch_sum_clear) = {0};
         if (marey__stopwatch_mode_of(cell) & MAREY__WATCH_STALE)
             continue;
-        const bool ok = marey__stopwatch_cell_merge(&sum, cell);
-        if (ok)
-            put_thread_row(table, slot, cell->thread, &sum,
-                           cell->extra != NULL ? &cell->extra->usage : &none, tick_ns);
-        marey__stopwatch_sum_clear(&sum);
-        MAREY__TRY_MEMORY(ok);
+        MAREY__TRY_MEMORY(marey__stopwatch_cell_merge(&sum, cell));
+        put_thread_row(table, slot, cell->thread, &sum,
+                       cell->extra != NULL ? &cell->extra->usage : &none);
     }
     if (slot->n_gone != 0)
-        put_thread_row(table, slot, NULL, &slot->gone, &slot->gone_usage, tick_ns);
+        put_thread_row(table, slot, NULL, &slot->gone, &slot->gone_usage);
     return MAREY_OK;
 }
 
-static marey_status put_threads(marey_table *table, double tick_ns)
-{
-    for (size_t i = 0; i < watch->listed.n; i++)
-        MAREY_TRY(put_threads_of(table, watch->listed.all[i], tick_ns));
-    return MAREY_OK;
-}
-
-static marey_status put_iterations(marey_table *table, double tick_ns)
+static marey_status put_iterations(marey_table *table, const struct marey__stopwatch_slot *slot)
 {
     const double whole = (double)watch->whole.sum.sketch.sum;
-    for (size_t i = 0; i < watch->listed.n; i++) {
-        const struct marey__stopwatch_slot *const slot = watch->listed.all[i];
-        const struct marey__stopwatch_sum *const sum = &slot->periods.sum;
-        struct marey__stopwatch_stats stats;
-        marey__stopwatch_stats_of(sum, watch->n_measured - sum->sketch.count, tick_ns, &stats);
-        put_name(table, slot);
-        marey_table_u64(table, sum->sketch.count);
-        put_stats(table, &stats);
-        put_f64_if(table, whole > 0, stats.total / whole);
-    }
+    const struct marey__stopwatch_sum *const sum = &slot->periods.sum;
+    struct marey__stopwatch_stats stats;
+    marey__stopwatch_stats_of(sum, watch->n_measured - sum->sketch.count, watch->tick_ns, &stats);
+    put_name(table, slot);
+    marey_table_u64(table, sum->sketch.count);
+    put_stats(table, &stats);
+    MAREY__PUT_REALS(table, whole > 0 ? stats.total / whole : NAN);
     return MAREY_OK;
 }
 
 /* One row: the iterations themselves. */
-static marey_status put_iteration(marey_table *table, double tick_ns)
+static marey_status put_iteration(marey_table *table)
 {
     struct marey__stopwatch_stats stats;
-    (void)tick_ns;
     marey__stopwatch_stats_of(&watch->whole.sum, 0, 1, &stats);
     marey_table_u64(table, watch->n_measured);
     put_stats(table, &stats);
-    marey_table_f64(table, watch->n_samples);
-    put_f64_if(table, watch->n_samples > 0 && stats.total > 0, watch->n_samples * 1e9 / stats.total);
+    const bool has_rate = watch->n_samples > 0 && stats.total > 0;
+    MAREY__PUT_REALS(table, watch->n_samples, has_rate ? watch->n_samples * 1e9 / stats.total : NAN);
     return MAREY_OK;
 }
 
-static marey_status put_once(marey_table *table, double tick_ns)
+static marey_status put_once(marey_table *table)
 {
     for (size_t i = 0; i < watch->once.n; i++) {
         const struct marey__stopwatch_slot *const slot = watch->once.all[i];
@@ -174,7 +143,7 @@ static marey_status put_once(marey_table *table, double tick_ns)
         if (slot->once_runs)
             marey_table_null(table);
         else
-            put_ns(table, (double)slot->once_ticks * tick_ns);
+            put_ns(table, (double)slot->once_ticks * watch->tick_ns);
         marey_table_bool(table, slot->once_runs && marey_stopwatch_is_enabled());
     }
     return MAREY_OK;
@@ -183,66 +152,54 @@ static marey_status put_once(marey_table *table, double tick_ns)
 /* The kernel counts the machine's processor time in ticks of 10 ms: over less than 50 of them it is not usable. */
 #define MACHINE_TRUSTED_NS UINT64_C(500000000)
 
-static marey_status put_usage(marey_table *table, double tick_ns)
+static marey_status put_usage(marey_table *table, const struct marey__stopwatch_slot *slot)
 {
-    (void)tick_ns;
-    for (size_t i = 0; i < watch->listed.n; i++) {
-        const struct marey__stopwatch_slot *const slot = watch->listed.all[i];
-        const uint32_t mask = slot->usage_ever;
-        struct marey__usage u;
-        if (mask == 0)
-            continue;
-        marey__stopwatch_usage_of(slot, &u);
-        put_name(table, slot);
-        put_processors(table, mask & MAREY_USAGE_THREAD_CPU, u.thread_cpu_ns, u.wall_ns);
-        put_processors(table, mask & MAREY_USAGE_PROCESS_CPU, u.process_cpu_ns, u.wall_ns);
-        put_processors(table, mask & MAREY_USAGE_TREE_CPU, u.tree_cpu_ns, u.tree_wall_ns);
-        put_processors(table,
-                       (mask & MAREY_USAGE_MACHINE_CPU) && u.machine_wall_ns >= MACHINE_TRUSTED_NS,
-                       u.machine_cpu_ns, u.machine_wall_ns);
-        put_count(table, mask & MAREY_USAGE_FAULTS, u.n_switches + u.n_switches_involuntary);
-        put_count(table, mask & MAREY_USAGE_FAULTS, u.n_switches_involuntary);
-        put_count(table, mask & MAREY_USAGE_FAULTS, u.n_minor_faults + u.n_major_faults);
-        put_count(table, mask & MAREY_USAGE_FAULTS, u.n_major_faults);
-        if (mask & MAREY_USAGE_RSS)
-            marey_table_i64(table, u.rss_bytes);
-        else
-            marey_table_null(table);
-    }
+    const uint32_t mask = slot->usage_ever;
+    struct marey__usage u;
+    if (mask == 0)
+        return MAREY_OK;
+    marey__stopwatch_usage_of(slot, &u);
+    put_name(table, slot);
+    put_processors(table, mask & MAREY_USAGE_THREAD_CPU, u.thread_cpu_ns, u.wall_ns);
+    put_processors(table, mask & MAREY_USAGE_PROCESS_CPU, u.process_cpu_ns, u.wall_ns);
+    put_processors(table, mask & MAREY_USAGE_TREE_CPU, u.tree_cpu_ns, u.tree_wall_ns);
+    put_processors(table, (mask & MAREY_USAGE_MACHINE_CPU) && u.machine_wall_ns >= MACHINE_TRUSTED_NS,
+                   u.machine_cpu_ns, u.machine_wall_ns);
+    put_count(table, mask & MAREY_USAGE_FAULTS, u.n_switches + u.n_switches_involuntary);
+    put_count(table, mask & MAREY_USAGE_FAULTS, u.n_switches_involuntary);
+    put_count(table, mask & MAREY_USAGE_FAULTS, u.n_minor_faults + u.n_major_faults);
+    put_count(table, mask & MAREY_USAGE_FAULTS, u.n_major_faults);
+    if (mask & MAREY_USAGE_RSS)
+        marey_table_i64(table, u.rss_bytes);
+    else
+        marey_table_null(table);
     return MAREY_OK;
 }
 
-static marey_status put_gpu(marey_table *table, double tick_ns)
+static marey_status put_gpu(marey_table *table, const struct marey__stopwatch_slot *slot)
 {
-    (void)tick_ns;
-    for (size_t i = 0; i < watch->listed.n; i++) {
-        const struct marey__stopwatch_slot *const slot = watch->listed.all[i];
-        struct marey__stopwatch_stats stats;
-        if (slot->n_gpu == 0)
-            continue;
-        marey__stopwatch_stats_of(&slot->gpu, 0, 1, &stats);
-        put_name(table, slot);
-        marey_table_u64(table, stats.count);
-        put_stats(table, &stats);
-        marey_table_u64(table, slot->n_gpu > stats.count ? slot->n_gpu - stats.count : 0);
-    }
+    struct marey__stopwatch_stats stats;
+    if (slot->n_gpu == 0)
+        return MAREY_OK;
+    marey__stopwatch_stats_of(&slot->gpu, 0, 1, &stats);
+    put_name(table, slot);
+    marey_table_u64(table, stats.count);
+    put_stats(table, &stats);
+    marey_table_u64(table, slot->n_gpu > stats.count ? slot->n_gpu - stats.count : 0);
     return MAREY_OK;
 }
 
-static marey_status put_misuse(marey_table *table, double tick_ns)
+static marey_status put_misuse(marey_table *table)
 {
-    (void)tick_ns;
-    for (size_t i = 0; i < watch->slots.n; i++) {
-        const struct marey__stopwatch_slot *const slot = watch->slots.all[i];
+    for (size_t i = 0; i < watch->slots.n; i++)
         for (int what = 0; what < MAREY__WATCH_N_MISUSES; what++) {
+            const struct marey__stopwatch_slot *const slot = watch->slots.all[i];
             if (slot->misuses[what] == 0)
                 continue;
-            const char *const text = marey__stopwatch_misuse_text((enum marey__stopwatch_misuse)what);
             put_name(table, slot);
-            marey_table_text(table, text, strlen(text));
+            MAREY__PUT_TEXTS(table, marey__stopwatch_misuse_text((enum marey__stopwatch_misuse)what));
             marey_table_u64(table, slot->misuses[what]);
         }
-    }
     return MAREY_OK;
 }
 
@@ -264,7 +221,7 @@ struct series {
 };
 
 /* The iterations themselves for 0, then each name; false past the last. */
-static bool series_at(size_t i, double tick_ns, struct series *out)
+static bool series_at(size_t i, struct series *out)
 {
     *out = (struct series){MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE), &watch->whole, 1};
     if (i == 0 || i > watch->listed.n)
@@ -272,15 +229,15 @@ static bool series_at(size_t i, double tick_ns, struct series *out)
     const struct marey__stopwatch_slot *const slot = watch->listed.all[i - 1];
     out->name = marey_site_name(slot->id, &out->len);
     out->periods = &slot->periods;
-    out->scale = tick_ns;
+    out->scale = watch->tick_ns;
     return true;
 }
 
-static marey_status put_series(marey_table *table, double tick_ns)
+static marey_status put_series(marey_table *table)
 {
     const uint64_t number_of_first = first_number();
     struct series of;
-    for (size_t s = 0; series_at(s, tick_ns, &of); s++)
+    for (size_t s = 0; series_at(s, &of); s++)
         for (uint64_t i = marey__stopwatch_series_first(of.periods); i < watch->n_measured; i++) {
             marey_table_u64(table, number_of_first + i);
             marey_table_text(table, of.name, of.len);
@@ -312,11 +269,7 @@ struct outlier {
     double value;
 };
 
-static int by_value_down(const void *a, const void *b)
-{
-    const double x = ((const struct outlier *)a)->value, y = ((const struct outlier *)b)->value;
-    return (x < y) - (x > y);
-}
+MAREY__ORDER(by_value_down, struct outlier, MAREY__DOWN(value))
 
 /* The median, and above what a value is an outlier. `values` is moved about. */
 static double limit_of(double *values, size_t n, double *median)
@@ -367,14 +320,13 @@ static void put_outliers_of(marey_table *table, const struct series *of, double 
     }
 }
 
-static marey_status put_outliers(marey_table *table, double tick_ns)
+static marey_status put_outliers(marey_table *table)
 {
-    double *const values = marey__calloc(MAREY__WATCH_SERIES, sizeof *values);
+    double *const values MAREY__FREED = marey__calloc(MAREY__WATCH_SERIES, sizeof *values);
     MAREY__TRY_MEMORY(values != NULL);
     struct series of;
-    for (size_t i = 0; series_at(i, tick_ns, &of); i++)
+    for (size_t i = 0; series_at(i, &of); i++)
         put_outliers_of(table, &of, values);
-    marey__free(values);
     return MAREY_OK;
 }
 
@@ -393,11 +345,13 @@ static marey_status put_outliers(marey_table *table, double tick_ns)
 enum { MAX_COLUMNS = 14 };
 static const struct {
     const char *name;
-    marey_status (*put)(marey_table *table, double tick_ns);
+    marey_status (*put)(marey_table *table); /* all rows; or those of each listed name: */
+    marey_status (*put_slot)(marey_table *table, const struct marey__stopwatch_slot *slot);
     struct marey_column columns[MAX_COLUMNS]; /* up to the first without a name */
 } tables[] = {
     {"intervals",
-     put_intervals,
+     NULL,
+     put_interval,
      {TEXT_OF("name"),
       COUNT_OF("threads"),
       COUNT_OF("count"),
@@ -405,6 +359,7 @@ static const struct {
       NS_OF("self_ns", "self"),
       {"running", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE}}},
     {"iterations",
+     NULL,
      put_iterations,
      {TEXT_OF("name"),
       COUNT_OF("iterations"),
@@ -412,11 +367,13 @@ static const struct {
       {"share", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE}}},
     {"iteration",
      put_iteration,
+     NULL,
      {COUNT_OF("iterations"),
       STATS_COLUMNS,
       {"samples", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
       {"samples_per_s", "samples/s", MAREY_TYPE_F64, MAREY_UNIT_NONE}}},
     {"threads",
+     NULL,
      put_threads,
      {TEXT_OF("name"),
       TEXT_OF("thread"),
@@ -425,8 +382,9 @@ static const struct {
       STATS_COLUMNS,
       NS_OF("self_ns", "self"),
       CPU_OF("thread_cpu")}},
-    {"gpu", put_gpu, {TEXT_OF("name"), COUNT_OF("count"), STATS_COLUMNS, COUNT_OF("pending")}},
+    {"gpu", NULL, put_gpu, {TEXT_OF("name"), COUNT_OF("count"), STATS_COLUMNS, COUNT_OF("pending")}},
     {"usage",
+     NULL,
      put_usage,
      {TEXT_OF("name"),
       CPU_OF("thread_cpu"),
@@ -440,16 +398,18 @@ static const struct {
       {"rss_bytes", "rss", MAREY_TYPE_I64, MAREY_UNIT_BYTES}}},
     {"once",
      put_once,
+     NULL,
      {TEXT_OF("name"), NS_OF("total_ns", "total"), {"running", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE}}},
-    {"series", put_series, {COUNT_OF("iteration"), TEXT_OF("name"), NS_OF("total_ns", "total")}},
+    {"series", put_series, NULL, {COUNT_OF("iteration"), TEXT_OF("name"), NS_OF("total_ns", "total")}},
     {"outliers",
      put_outliers,
+     NULL,
      {COUNT_OF("iteration"),
       TEXT_OF("name"),
       NS_OF("total_ns", "total"),
       NS_OF("median_ns", "median"),
       {"times", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE}}},
-    {"misuse", put_misuse, {TEXT_OF("name"), TEXT_OF("what"), COUNT_OF("count")}},
+    {"misuse", put_misuse, NULL, {TEXT_OF("name"), TEXT_OF("what"), COUNT_OF("count")}},
 };
 
 static marey_status unknown_table(const char *name)
@@ -462,6 +422,16 @@ static marey_status unknown_table(const char *name)
                        name != NULL ? name : "", list);
 }
 
+static marey_status fill(marey_table *table, size_t which)
+{
+    MAREY__WATCH_HOLD();
+    marey__stopwatch_know_tick();
+    if (tables[which].put != NULL)
+        return tables[which].put(table);
+    for (size_t i = 0; i < watch->listed.n; i++)
+        MAREY_TRY(tables[which].put_slot(table, watch->listed.all[i]));
+    return MAREY_OK;
+}
 static marey_status make(size_t which, marey_table **out)
 {
     size_t n = 0;
@@ -470,17 +440,14 @@ static marey_status make(size_t which, marey_table **out)
     marey_table *table;
     MAREY_TRY(marey_table_create(tables[which].name, tables[which].columns, n, &table));
     marey__stopwatch_gpu_collect();
-    marey__stopwatch_lock();
-    marey_status st = tables[which].put(table, marey__stopwatch_tick_ns());
-    marey__stopwatch_unlock();
+    marey_status st = fill(table, which);
     if (st == MAREY_OK)
         st = marey_table_status(table);
-    if (st != MAREY_OK) {
+    if (st == MAREY_OK)
+        *out = table;
+    else
         marey_table_destroy(table);
-        return st;
-    }
-    *out = table;
-    return MAREY_OK;
+    return st;
 }
 
 marey_status marey_stopwatch_table(const char *name, marey_table **out)

@@ -307,10 +307,7 @@ enum marey__walked marey__thread_walk(struct marey__sampler_context *context,
                                       uint32_t *flags);
 
 /* ---- target_stack.c ---- */
-/*
- * Have the code objects read of the frames that were not there before, while the thread is stopped: those that are not
- * known, and those that may have left their place to others.
- */
+/* Have the new frames' code objects read while the thread is stopped: unknown ones, and those that may have been replaced. */
 void marey__walk_check_codes(struct marey__target *target, const struct marey__walk *walk,
                              const struct marey__walk *before);
 /* The stack of context->walk, which becomes the thread's; false: some frame is none. */

@@ -135,7 +135,7 @@ void marey__live_round(void *ctx, const marey_samples *samples,
 {
     struct marey_live *live = ctx;
     bool has_moved = false;
-    pthread_mutex_lock(&live->lock);
+    MAREY__HOLD(&live->lock);
     struct marey__live_bucket *bucket = bucket_at(live, round->at_ns);
     const uint64_t weight_ns = weight_of(live, round);
     live->last_ns = MAREY__MAX(live->last_ns, round->at_ns);
@@ -149,7 +149,6 @@ void marey__live_round(void *ctx, const marey_samples *samples,
         live->is_wanted = false;
         pthread_cond_signal(&live->made);
     }
-    pthread_mutex_unlock(&live->lock);
 }
 
 /* ---- a view ---- */
@@ -267,7 +266,7 @@ static void add_up(const struct marey_live *live, struct marey_live_state *state
 size_t marey_live_pids(marey_live *live, pid_t *pids, size_t cap)
 {
     size_t n = 0;
-    pthread_mutex_lock(&live->lock);
+    MAREY__HOLD(&live->lock);
     for (size_t i = 0; i < live->n_processes; i++) {
         if (!marey__live_is_recent(live, live->processes[i].seen_ns))
             continue;
@@ -275,7 +274,6 @@ size_t marey_live_pids(marey_live *live, pid_t *pids, size_t cap)
             pids[n] = live->processes[i].pid;
         n++;
     }
-    pthread_mutex_unlock(&live->lock);
     return n;
 }
 

@@ -1,4 +1,6 @@
 /* The last seconds as tables: by function, line, thread, process. Made in the sampler's thread, so nothing is done twice. */
+#include <math.h>
+
 #include "sampler/loop/internal.h"
 
 enum { MOST_ROWS = 200 };
@@ -21,6 +23,10 @@ static void put_made(struct making *making, marey_table *table)
     making->text.len = 0;
 }
 
+static void put_share(marey_table *table, uint64_t part_ns, uint64_t whole_ns)
+{
+    MAREY__PUT_REALS(table, whole_ns != 0 ? (double)part_ns / (double)whole_ns : NAN);
+}
 /* ---- call sites ---- */
 
 /* A path without the folder that packages are installed in; else its last part. */
@@ -61,17 +67,14 @@ struct places {
     uint64_t all_ns, n_stacks;
 };
 
-/* What of it counts: by the clock on main threads, else while it is on a processor. */
-static uint64_t time_of(const struct marey_live *live, const struct marey__live_sum *sum)
-{
-    const bool is_main = sum->thread < live->n_threads && live->threads[sum->thread].is_main;
-    return is_main || (live->flags & MAREY_LIVE_IDLE) != 0 ? sum->wall_ns : sum->cpu_ns;
-}
-
 static void count_stack(const struct making *making, struct places *places,
                         const struct marey__live_sum *sum)
 {
-    const uint64_t time_ns = time_of(making->live, sum);
+    const struct marey_live *const live = making->live;
+    const bool is_main = sum->thread < live->n_threads && live->threads[sum->thread].is_main;
+    /* By the clock on main threads, else while it is on a processor. */
+    const uint64_t time_ns =
+        is_main || (live->flags & MAREY_LIVE_IDLE) != 0 ? sum->wall_ns : sum->cpu_ns;
     if (time_ns == 0 || sum->stack == 0)
         return;
     places->n_stacks++;
@@ -79,7 +82,7 @@ static void count_stack(const struct making *making, struct places *places,
     for (uint32_t stack = sum->stack; stack != 0;) {
         const struct marey_samples_stack at = marey_samples_get_stack(making->samples, stack);
         const uint32_t number =
-            making->live->by == MAREY_LIVE_LINES
+            live->by == MAREY_LIVE_LINES
                 ? at.location
                 : marey_samples_get_location(making->samples, at.location).function;
         struct place *place = &places->list[number < places->n ? number : 0];
@@ -106,24 +109,9 @@ static bool count_all(const struct making *making, struct places *places)
     return places->list != NULL;
 }
 
-static int by_numbers(uint64_t a, uint64_t b, uint64_t more_a, uint64_t more_b)
-{
-    if (a != b)
-        return a < b ? 1 : -1;
-    return more_a < more_b ? 1 : more_a > more_b ? -1 : 0;
-}
+MAREY__ORDER(by_self, struct place, MAREY__DOWN(self_ns) MAREY__DOWN(total_ns))
 
-static int by_self(const void *a, const void *b)
-{
-    const struct place *p = a, *q = b;
-    return by_numbers(p->self_ns, q->self_ns, p->total_ns, q->total_ns);
-}
-
-static int by_total(const void *a, const void *b)
-{
-    const struct place *p = a, *q = b;
-    return by_numbers(p->total_ns, q->total_ns, p->self_ns, q->self_ns);
-}
+MAREY__ORDER(by_total, struct place, MAREY__DOWN(total_ns) MAREY__DOWN(self_ns))
 
 static void put_places(struct making *making, struct places *places, marey_table *table)
 {
@@ -137,8 +125,8 @@ static void put_places(struct making *making, struct places *places, marey_table
             at = marey_samples_get_location(making->samples, place->number);
         const struct marey_samples_function *function =
             marey_samples_get_function(making->samples, at.function);
-        marey_table_f64(table, (double)place->self_ns / (double)places->all_ns);
-        marey_table_f64(table, (double)place->total_ns / (double)places->all_ns);
+        put_share(table, place->self_ns, places->all_ns);
+        put_share(table, place->total_ns, places->all_ns);
         put_text(table, function->name);
         marey__live_place(&making->text, function, is_lines ? at.line : function->first_line);
         put_made(making, table);
@@ -170,11 +158,7 @@ struct use {
     uint64_t wall_ns, cpu_ns, gil_ns;
 };
 
-static int by_use(const void *a, const void *b)
-{
-    const struct use *p = a, *q = b;
-    return by_numbers(p->cpu_ns, q->cpu_ns, q->number, p->number);
-}
+MAREY__ORDER(by_use, struct use, MAREY__DOWN(cpu_ns) MAREY__UP(number))
 
 /* Time by thread, or by process, for each number up to `n`. Zeroed by the caller. */
 static void count_uses(const struct marey_live *live, struct use *uses, size_t n)
@@ -196,14 +180,6 @@ static void count_uses(const struct marey_live *live, struct use *uses, size_t n
         }
     for (size_t i = 0; i < n; i++)
         uses[i].number = (uint32_t)i;
-}
-
-static void put_share(marey_table *table, uint64_t part_ns, uint64_t whole_ns)
-{
-    if (whole_ns == 0)
-        marey_table_null(table);
-    else
-        marey_table_f64(table, (double)part_ns / (double)whole_ns);
 }
 
 static void put_number(marey_table *table, int64_t number)
@@ -247,20 +223,6 @@ static void put_now(struct making *making, marey_table *table, const struct mare
     put_text(table, is_off ? marey_sampler_wait_text(wait, text, sizeof text) : "");
 }
 
-static void put_thread(struct making *making, marey_table *table, const struct use *use)
-{
-    const struct marey__live_thread *thread = &making->live->threads[use->number];
-    if (!marey__live_is_recent(making->live, thread->seen_ns))
-        return;
-    const struct marey_samples_process *process =
-        marey_samples_get_process(making->samples, thread->process);
-    put_share(table, use->cpu_ns, use->wall_ns);
-    put_share(table, use->gil_ns, use->wall_ns);
-    put_identity(making, table, process);
-    put_text(table, marey_samples_get_thread(making->samples, use->number)->name);
-    put_now(making, table, thread);
-}
-
 static const struct marey__live_thread *main_thread_of(const struct marey_live *live,
                                                        uint32_t process, size_t *n_threads)
 {
@@ -276,18 +238,24 @@ static const struct marey__live_thread *main_thread_of(const struct marey_live *
     return found;
 }
 
-static void put_process(struct making *making, marey_table *table, const struct use *use)
+static void put_use(struct making *making, marey_table *table, const struct use *use)
 {
-    size_t n_threads;
-    if (!marey__live_is_recent(making->live, making->live->processes[use->number].seen_ns))
+    const struct marey_live *const live = making->live;
+    const bool is_threads = live->by == MAREY_LIVE_THREADS;
+    const uint32_t process = is_threads ? live->threads[use->number].process : use->number;
+    if (!marey__live_is_recent(live, is_threads ? live->threads[use->number].seen_ns
+                                                : live->processes[process].seen_ns))
         return;
-    const struct marey_samples_process *process =
-        marey_samples_get_process(making->samples, use->number);
-    const struct marey__live_thread *thread = main_thread_of(making->live, use->number, &n_threads);
+    size_t n_threads = 0;
+    const struct marey__live_thread *const thread =
+        is_threads ? &live->threads[use->number] : main_thread_of(live, process, &n_threads);
     put_share(table, use->cpu_ns, use->wall_ns);
     put_share(table, use->gil_ns, use->wall_ns);
-    put_identity(making, table, process);
-    marey_table_u64(table, n_threads);
+    put_identity(making, table, marey_samples_get_process(making->samples, process));
+    if (is_threads)
+        put_text(table, marey_samples_get_thread(making->samples, use->number)->name);
+    else
+        marey_table_u64(table, n_threads);
     put_now(making, table, thread);
 }
 
@@ -316,37 +284,27 @@ static size_t choose_columns(const struct making *making, struct marey_column co
 
 static bool put_uses(struct making *making, marey_table *table)
 {
-    const bool is_threads = making->live->by == MAREY_LIVE_THREADS;
-    const size_t n = is_threads ? making->live->n_threads : making->live->n_processes;
-    struct use *uses = marey__calloc(n != 0 ? n : 1, sizeof *uses);
+    const size_t n = making->live->by == MAREY_LIVE_THREADS ? making->live->n_threads
+                                                            : making->live->n_processes;
+    struct use *const uses MAREY__FREED = marey__calloc(n != 0 ? n : 1, sizeof *uses);
     if (uses == NULL)
         return false;
     count_uses(making->live, uses, n);
     qsort(uses, n, sizeof *uses, by_use);
-    for (size_t i = 0; i < n && marey_table_n_rows(table) < MOST_ROWS; i++) {
-        if (is_threads)
-            put_thread(making, table, &uses[i]);
-        else
-            put_process(making, table, &uses[i]);
-    }
-    marey__free(uses);
+    for (size_t i = 0; i < n && marey_table_n_rows(table) < MOST_ROWS; i++)
+        put_use(making, table, &uses[i]);
     return true;
-}
-
-static void look_for_ranks(struct making *making)
-{
-    for (uint32_t i = 1; i <= marey_samples_n_processes(making->samples); i++) {
-        const struct marey_samples_process *process = marey_samples_get_process(making->samples, i);
-        making->has_ranks |= process->rank >= 0;
-        making->has_workers |= process->worker >= 0;
-    }
 }
 
 static marey_table *make_uses(struct making *making)
 {
     struct marey_column columns[8];
     marey_table *table;
-    look_for_ranks(making);
+    for (uint32_t i = 1; i <= marey_samples_n_processes(making->samples); i++) {
+        const struct marey_samples_process *process = marey_samples_get_process(making->samples, i);
+        making->has_ranks |= process->rank >= 0;
+        making->has_workers |= process->worker >= 0;
+    }
     const size_t n = choose_columns(making, columns);
     if (marey_table_create(making->live->by == MAREY_LIVE_THREADS ? "threads" : "ranks", columns, n,
                            &table) != MAREY_OK)

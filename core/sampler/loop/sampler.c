@@ -98,23 +98,19 @@ marey_status marey_sampler_create(const struct marey_sampler_options *given, mar
     sampler->is_exact = sampler->is_strict || (options.strategy == MAREY_SAMPLER_AUTO &&
                                                options.rate_hz <= EXACT_UP_TO_HZ);
     const marey_status status = open_all(sampler, &options);
-    if (status != MAREY_OK) {
+    if (status == MAREY_OK)
+        *out = sampler;
+    else
         marey_sampler_destroy(sampler);
-        return status;
-    }
-    *out = sampler;
-    return MAREY_OK;
+    return status;
 }
 
 /* ---- life ---- */
 
 marey_status marey_sampler_add(marey_sampler *sampler, pid_t pid)
 {
-    pthread_mutex_lock(&sampler->lock);
-    const bool is_added =
-        MAREY__PUSH(sampler->joining, sampler->n_joining, sampler->joining_cap, pid);
-    pthread_mutex_unlock(&sampler->lock);
-    MAREY__TRY_MEMORY(is_added);
+    MAREY__HOLD(&sampler->lock);
+    MAREY__TRY_MEMORY(MAREY__PUSH(sampler->joining, sampler->n_joining, sampler->joining_cap, pid));
     return MAREY_OK;
 }
 
@@ -160,9 +156,8 @@ void marey_sampler_counts_get(const marey_sampler *sampler, struct marey_sampler
 {
     pthread_mutex_t *lock = (pthread_mutex_t *)&sampler->lock;
     memset(counts, 0, size);
-    pthread_mutex_lock(lock);
+    MAREY__HOLD(lock);
     memcpy(counts, &sampler->published, MAREY__MIN(size, sizeof sampler->published));
-    pthread_mutex_unlock(lock);
 }
 
 const marey_samples *marey_sampler_samples(const marey_sampler *sampler)

@@ -18,12 +18,6 @@ static bool batch_init(struct marey__batch *batch)
            marey__grow(&batch->spans, &batch->spans_cap, FIRST_SPANS, sizeof *batch->spans);
 }
 
-static void batch_fini(struct marey__batch *batch)
-{
-    MAREY__FREE_ALL(batch->spans, batch->bytes);
-    *batch = (struct marey__batch){0};
-}
-
 void marey__batch_clear(struct marey__batch *batch)
 {
     batch->n = 0;
@@ -93,7 +87,7 @@ bool marey__sampler_context_init(struct marey__sampler_context *context, marey_s
 void marey__sampler_context_fini(struct marey__sampler_context *context)
 {
     marey__stops_fini(&context->stops);
-    batch_fini(&context->batch);
+    MAREY__FREE_ALL(context->batch.spans, context->batch.bytes);
     MAREY__FREE_ALL(context->walk.frames, context->runs, context->native, context->merged);
     marey__unwind_files_destroy(context->native_files);
     *context = (struct marey__sampler_context){0};

@@ -72,11 +72,6 @@ static bool read_stat(pid_t pid, struct marey__process_stat *out)
     return marey__read_process_stat(pid, 0, out) && out->state != 'Z' && out->state != 'X';
 }
 
-static bool has_memory_of(pid_t child, pid_t parent)
-{
-    return syscall(SYS_kcmp, child, parent, KCMP_VM, 0, 0) == 0;
-}
-
 /* ---- members ---- */
 
 static struct marey__family_member *find_member(const struct marey__family *family, pid_t pid)
@@ -140,7 +135,8 @@ static marey_status open_member(struct marey__family *family, struct marey__fami
 {
     struct marey__family_member *parent = find_member(family, member->parent);
     const struct marey__target *from = parent != NULL ? parent->target : NULL;
-    if (from != NULL && has_memory_of(member->pid, from->pid))
+    if (from != NULL &&
+        syscall(SYS_kcmp, member->pid, from->pid, KCMP_VM, 0, 0) == 0) /* it has its memory */
         return MAREY_ESTATE;
     struct marey__remote *remote;
     MAREY_TRY(marey__remote_open(member->pid, from != NULL ? from->remote : NULL, 0, &remote));

@@ -210,9 +210,8 @@ void marey__sampler_publish_counts(struct marey_sampler *sampler)
 {
     struct marey_sampler_counts counts;
     sum_counts(sampler, &counts);
-    pthread_mutex_lock(&sampler->lock);
+    MAREY__HOLD(&sampler->lock);
     sampler->published = counts;
-    pthread_mutex_unlock(&sampler->lock);
 }
 
 /* Those that marey_sampler_add named. One that cannot be read is skipped. */

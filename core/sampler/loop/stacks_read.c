@@ -140,12 +140,11 @@ marey_status marey_sampler_stacks_read(const pid_t *pids, size_t n_pids,
     job->n_tasks = n_pids;
     marey__work_together(work, job, 0, n_pids);
     const marey_status status = collect(job);
-    if (status != MAREY_OK) {
+    if (status == MAREY_OK)
+        *out = &job->result;
+    else
         marey_sampler_stacks_free(&job->result);
-        return status;
-    }
-    *out = &job->result;
-    return MAREY_OK;
+    return status;
 }
 
 void marey_sampler_stacks_free(struct marey_sampler_stacks *stacks)

@@ -133,29 +133,6 @@ static void plan_stack(struct marey__sampler_context *context, struct marey__tar
     *index = marey__batch_add(&context->batch, sp, copy->input.n_stack);
 }
 
-static void plan_native(struct marey__sampler_context *context, struct marey__target *target,
-                        pid_t tid, struct native_copy *copy, size_t *index)
-{
-    copy->is_there = marey__unwind_registers(tid, &copy->input);
-    if (!copy->is_there)
-        return;
-    plan_stack(context, target, copy, index);
-}
-
-static void plan_native_asleep(struct marey__sampler_context *context, struct marey__target *target,
-                               const struct marey__thread_state *state, struct native_copy *copy,
-                               size_t *index)
-{
-    const uint64_t known = (uint64_t)1 << MAREY__UNWIND_SP | (uint64_t)1 << MAREY__UNWIND_PC;
-    copy->is_there = state->sp != 0 && state->pc != 0;
-    if (!copy->is_there)
-        return;
-    copy->input.registers[MAREY__UNWIND_SP] = state->sp;
-    copy->input.registers[MAREY__UNWIND_PC] = state->pc;
-    copy->input.unknown = ~known;
-    plan_stack(context, target, copy, index);
-}
-
 /* The symbol remembers: names of C++ are long, and a stack of torch has dozens of them. */
 static uint32_t native_location(struct marey__sampler_context *context,
                                 struct marey__target *target, uint64_t pc)
@@ -285,8 +262,10 @@ static bool look_with_stop(struct marey__sampler_context *context, struct marey_
     const bool is_still = stopped == MAREY__STOPPED;
     const size_t gil = marey__batch_add(&context->batch, interpreter->gil, target->layout->gil.size);
     marey__thread_plan(context, target, thread);
-    if (is_still && target->unwind != NULL)
-        plan_native(context, target, thread->tid, &native, &native_index);
+    native.is_there =
+        is_still && target->unwind != NULL && marey__unwind_registers(thread->tid, &native.input);
+    if (native.is_there)
+        plan_stack(context, target, &native, &native_index);
     marey__batch_read(&context->batch, target->remote, 0);
     uint32_t flags = 0;
     const enum marey__walked walked = marey__thread_walk(context, target, thread, is_still, &flags);
@@ -324,9 +303,12 @@ static bool look_asleep(struct marey__sampler_context *context, struct marey__ta
         return false;
     marey__batch_clear(&context->batch);
     marey__thread_plan(context, target, thread);
-    plan_native_asleep(context, target, state, &native, &native_index);
-    if (!native.is_there)
+    if (state->sp == 0 || state->pc == 0)
         return false;
+    native.input.registers[MAREY__UNWIND_SP] = state->sp;
+    native.input.registers[MAREY__UNWIND_PC] = state->pc;
+    native.input.unknown = ~(UINT64_C(1) << MAREY__UNWIND_SP | UINT64_C(1) << MAREY__UNWIND_PC);
+    plan_stack(context, target, &native, &native_index);
     marey__batch_read(&context->batch, target->remote, 0);
     if (!look_without_stop(context, target, thread, true) || !thread->is_exact || !thread->is_read)
         return false;
@@ -369,10 +351,9 @@ static void look_at_stacks(struct marey__sampler_context *context, struct marey_
 static bool is_read_with_all(const struct marey__target *target,
                              const struct marey__target_thread *thread, enum marey__round how)
 {
-    if (!thread->is_due)
-        return false;
-    return how == MAREY__LOOK_SNAPSHOT || thread->tid == 0 ||
-           (target->unwind == NULL && thread->state.is_known && !thread->state.is_running);
+    return thread->is_due &&
+           (how == MAREY__LOOK_SNAPSHOT || thread->tid == 0 ||
+            (target->unwind == NULL && thread->state.is_known && !thread->state.is_running));
 }
 
 /* ---- the result ---- */

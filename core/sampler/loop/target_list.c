@@ -121,7 +121,7 @@ static void list_threads(struct marey__sampler_context *context, struct marey__t
 {
     struct marey__batch *batch = &context->batch;
     const uint64_t address = target->interpreters[interpreter].address;
-    uint64_t *states = marey__alloc(MAX_THREADS * sizeof *states);
+    uint64_t *const states MAREY__FREED = marey__alloc(MAX_THREADS * sizeof *states);
     if (states == NULL)
         return;
     const size_t n = marey__remote_thread_states(target->remote, address, states, MAX_THREADS);
@@ -136,7 +136,6 @@ static void list_threads(struct marey__sampler_context *context, struct marey__t
             list_thread(context, target, states[i], marey__remote_tid(target->remote, bytes),
                         interpreter, now_ns);
     }
-    marey__free(states);
 }
 
 static void drop_unlisted(struct marey__sampler_context *context, struct marey__target *target)

@@ -475,10 +475,7 @@ static bool walk_around(struct walker *w, uint64_t cframe, uint64_t *innermost)
     return walk_from(w, first);
 }
 
-/*
- * Whether frames at the end of the newest chunk were others in the first copy. The instruction of the innermost one
- * changes all the time and means nothing.
- */
+/* Whether frames at the end of the newest chunk changed since the first copy, but for the innermost one's instruction. */
 static bool differs_from_twin(const struct walker *w, uint64_t innermost)
 {
     const struct marey__remote_layout *layout = w->target->layout;
@@ -599,13 +596,6 @@ static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *inn
            refresh_chunks(w->context, w->target, w->places, state, &w->is_torn);
 }
 
-/* Marks where frames are missing, for readers of the stack without its flags. */
-static void put_mark(struct marey__walk *walk)
-{
-    (void)MAREY__PUSH(walk->frames, walk->n, walk->cap,
-                      (struct marey__walk_frame){.code = MAREY__WALK_MARK});
-}
-
 enum marey__walked marey__thread_walk(struct marey__sampler_context *context,
                                       struct marey__target *target,
                                       struct marey__target_thread *thread, bool is_still,
@@ -640,7 +630,8 @@ enum marey__walked marey__thread_walk(struct marey__sampler_context *context,
     if (w.n_run > 0)
         end_run(&w, 0);
     if ((*flags & MAREY_SAMPLE_TRUNCATED) != 0)
-        put_mark(&context->walk);
+        (void)MAREY__PUSH(context->walk.frames, context->walk.n, context->walk.cap,
+                          (struct marey__walk_frame){.code = MAREY__WALK_MARK});
     marey__walk_put_task(context, target, thread->address, w.coroutines,
                          MAREY__MIN(w.n_coroutines, (size_t)MAX_COROUTINES));
     if (context->walk.n == 0)

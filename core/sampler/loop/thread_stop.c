@@ -68,10 +68,7 @@ static bool set_timer(struct marey__stops *stops, bool is_on)
 
 /* ---- stopping ---- */
 
-/*
- * While a thread is stopped for us, nothing of an ordinary priority shall come between: on a busy machine that would be
- * milliseconds. Where that is not allowed, it is as it is.
- */
+/* Raise our priority, if allowed, while a thread is stopped for us: anything in between would take milliseconds. */
 static void raise_priority(struct marey__stops *stops)
 {
     const struct sched_param first = {.sched_priority = 1};

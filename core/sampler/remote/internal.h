@@ -175,10 +175,7 @@ size_t marey__remote_thread_states(struct marey__remote *remote, uint64_t interp
                                    uint64_t *out, size_t cap);
 /* The address of the GIL's struct of an interpreter; 0: there is none, or it cannot be read. */
 uint64_t marey__remote_gil(struct marey__remote *remote, uint64_t interpreter);
-/*
- * The plain way to a stack, one read for each frame, for those who read seldom and for the check of a layout. Innermost
- * first, shims left out. How many; `is_whole` says whether the chain's end was reached.
- */
+/* One read per frame, for rare readers and layout checks. Innermost first, no shims. Returns how many; `is_whole`: all. */
 struct marey__remote_frame {
     uint64_t address, code, instruction;
     uint32_t tlbc_index;
@@ -254,10 +251,7 @@ enum marey__remote_fate {
 };
 enum marey__remote_fate marey__remote_fate(struct marey__remote *remote);
 
-/*
- * Why `pid` may not be read, as one sentence with what to type (permission.c). Always MAREY_EIO, with the sentence as the
- * last error.
- */
+/* Why `pid` may not be read, with what to type (permission.c): always MAREY_EIO, the sentence as the last error. */
 marey_status marey__remote_explain_denial(pid_t pid);
 
 /* ---- mappings of a process: remote_maps.c ---- */
@@ -279,10 +273,7 @@ struct marey__remote_maps {
 bool marey__remote_maps_text(pid_t pid, struct marey__buf *out);
 /* MAREY_EIO when it is gone or may not be read. */
 MAREY_WARN_UNUSED marey_status marey__remote_maps_read(pid_t pid, struct marey__remote_maps *out);
-/*
- * Parse `out->text`, of the form of /proc/PID/maps, which is changed and kept. Maps are in order of addresses; lines that
- * are not mappings are left out. Returns false on out of memory.
- */
+/* Parse `out->text` (/proc/PID/maps), changed and kept, into maps in order of address. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__remote_maps_parse(struct marey__remote_maps *out);
 void marey__remote_maps_fini(struct marey__remote_maps *maps);
 

@@ -144,12 +144,11 @@ marey_status marey__remote_open(pid_t pid, const struct marey__remote *parent, u
         marey__remote_codes_fini(&remote->codes);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    if (status != MAREY_OK) {
+    if (status == MAREY_OK)
+        *out = remote;
+    else
         marey__remote_close(remote);
-        return status;
-    }
-    *out = remote;
-    return MAREY_OK;
+    return status;
 }
 
 marey_status marey__remote_open_image(const struct marey__remote_memory *memory, uint64_t runtime,
@@ -161,12 +160,11 @@ marey_status marey__remote_open_image(const struct marey__remote_memory *memory,
     remote->process.rank = remote->process.worker = -1;
     remote->found = (struct marey__remote_found){.runtime = runtime, .version = version};
     const marey_status status = choose_layout(remote, version);
-    if (status != MAREY_OK) {
+    if (status == MAREY_OK)
+        *out = remote;
+    else
         marey__remote_close(remote);
-        return status;
-    }
-    *out = remote;
-    return MAREY_OK;
+    return status;
 }
 
 const struct marey__remote_layout *marey__remote_layout(const struct marey__remote *remote)

@@ -73,12 +73,6 @@ static bool make_room(struct marey__remote_codes *codes)
     return true;
 }
 
-static void retire(struct marey__remote_codes *codes, struct marey__remote_code_entry *entry)
-{
-    entry->next_retired = codes->retired;
-    codes->retired = entry;
-}
-
 static void free_retired(struct marey__remote_codes *codes)
 {
     for (struct marey__remote_code_entry *entry = codes->retired, *next; entry != NULL; entry = next) {
@@ -233,10 +227,12 @@ static struct marey__remote_code_entry *put_entry(struct marey__remote *remote, 
         entry_free(entry);
         return old;
     }
-    if (old != NULL)
-        retire(codes, old);
-    else
+    if (old != NULL) {
+        old->next_retired = codes->retired;
+        codes->retired = old;
+    } else {
         codes->n++;
+    }
     entry->code.generation = ++codes->last_generation;
     codes->slots[at] = entry;
     return entry;

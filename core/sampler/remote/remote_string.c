@@ -80,9 +80,7 @@ bool marey__remote_put_string(struct marey__remote *remote, uint64_t address, si
 
 size_t marey__remote_string(struct marey__remote *remote, uint64_t address, char *to, size_t cap)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     const bool is_read = marey__remote_put_string(remote, address, cap, &text);
-    const size_t len = marey__utf8_copy(text.data, is_read ? text.len : 0, to, cap);
-    marey__buf_fini(&text);
-    return len;
+    return marey__utf8_copy(text.data, is_read ? text.len : 0, to, cap);
 }

@@ -69,10 +69,7 @@ struct marey__samples_log_options {
     uint64_t resolution_ns; /* of the times of rounds; 0: 2^16, see docs/formats/recording.md */
 };
 
-/*
- * Pauses of a sampler: blocks of time, by CLOCK_MONOTONIC, without samples. Which ones follows from the seed, so a reader
- * knows them from the log's text.
- */
+/* Pauses of a sampler: blocks of CLOCK_MONOTONIC without samples, which follow from the seed in the log's text. */
 #define MAREY__PAUSE_BLOCK_NS UINT64_C(500000000)
 enum { MAREY__PAUSE_ONE_IN = 8 };
 static inline bool marey__samples_is_pause(uint64_t seed, uint64_t ns)

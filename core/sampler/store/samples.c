@@ -42,10 +42,7 @@ void marey_samples_destroy(marey_samples *s)
 
 static const char *keep(marey_samples *s, const char *text)
 {
-    const size_t len = text != NULL ? strlen(text) : 0;
-    if (len == 0)
-        return "";
-    return marey__arena_text(&s->texts, text, len);
+    return text != NULL && text[0] != '\0' ? marey__arena_text(&s->texts, text, strlen(text)) : "";
 }
 
 /* ---- processes: few, looked for one by one ---- */

@@ -159,18 +159,14 @@ static unsigned shift_of(const struct marey__samples_run *run, unsigned most)
     return MAREY__MAX(shift - MORE, (unsigned)LEAST_FOR_MANY);
 }
 
-static uint64_t in_units(uint64_t ns, unsigned shift)
-{
-    return (ns + (shift > 0 ? UINT64_C(1) << (shift - 1) : 0)) >> shift;
-}
-
 static void put_times(struct marey__buf *out, const struct marey__samples_run *run, unsigned shift)
 {
+    const uint64_t half = shift > 0 ? UINT64_C(1) << (shift - 1) : 0;
     uint64_t before = 0;
     marey__buf_put_leb128(out, shift);
     marey__buf_put_leb128(out, run->n_rounds);
     for (size_t i = 0; i < run->n_rounds; i++) {
-        const uint64_t at = in_units(run->at_ns[i], shift);
+        const uint64_t at = (run->at_ns[i] + half) >> shift;
         marey__buf_put_leb128(out, at - before);
         before = at;
     }
@@ -237,7 +233,8 @@ static const uint64_t second_ns = 1000000000;
 static marey_status append_opening(struct marey__samples_log *log,
                                    const struct marey__samples_log_options *options)
 {
-    struct marey__buf texts = {0}, command = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
+    struct marey__buf command MAREY__FINALLY(marey__buf_fini) = {0};
     char run_id[64] = "";
     marey__identity_command(&command);
     marey__buf_put(&command, "", 1);
@@ -254,10 +251,7 @@ static marey_status append_opening(struct marey__samples_log *log,
                         options->strategy != NULL ? options->strategy : "",
                         options->is_native ? "yes" : "no", options->seed,
                         options->has_pauses ? "\npauses=yes" : "");
-    const marey_status status = marey__log_append_texts(&log->file, MAREY__BLOCK_LOG, &texts);
-    marey__buf_fini(&command);
-    marey__buf_fini(&texts);
-    return status;
+    return marey__log_append_texts(&log->file, MAREY__BLOCK_LOG, &texts);
 }
 
 static marey_status append_moment(struct marey__samples_log *log, uint64_t now_ns)
@@ -268,23 +262,15 @@ static marey_status append_moment(struct marey__samples_log *log, uint64_t now_n
 
 static void destroy(struct marey__samples_log *log)
 {
-    for (size_t i = 0; i < log->n_runs; i++) {
+    for (size_t i = 0; i < log->n_runs; i++)
         MAREY__FREE_ALL(log->runs[i].at_ns, log->runs[i].weights_ns, log->runs[i].changes,
                         log->runs[i].present);
-    }
     MAREY__FREE_ALL(log->runs, log->known, log->thread_names, log->processes_written);
     marey__buf_fini(&log->raw);
     marey__buf_fini(&log->packed);
     ZSTD_freeCCtx(log->zstd);
     marey__log_close(&log->file);
     marey__free(log);
-}
-
-static unsigned shift_of_resolution(uint64_t resolution_ns)
-{
-    return resolution_ns == 0
-               ? (unsigned)MOST_SHIFT
-               : 63u - (unsigned)__builtin_clzll(MAREY__MIN(resolution_ns, second_ns));
 }
 
 marey_status marey__samples_log_open(const char *directory,
@@ -295,7 +281,9 @@ marey_status marey__samples_log_open(const char *directory,
     MAREY__TRY_MEMORY(log != NULL);
     log->file.file.fd = -1;
     log->samples = samples;
-    log->most_shift = shift_of_resolution(options->resolution_ns);
+    log->most_shift = options->resolution_ns == 0
+                          ? (unsigned)MOST_SHIFT
+                          : log2_of(MAREY__MIN(options->resolution_ns, second_ns));
     log->zstd = ZSTD_createCCtx();
     char host[128], name[256];
     marey__identity_host(host, sizeof host);
@@ -365,13 +353,6 @@ static void put_definitions(struct marey__samples_log *log)
     log->n_stacks = marey_samples_n_stacks(s);
 }
 
-static void put_counts(struct marey__samples_log *log, uint64_t now_ns)
-{
-    log->counted_ns = now_ns;
-    for (uint32_t i = 0; i <= marey_samples_n_processes(log->samples); i++)
-        pack_counts(&log->raw, log->samples, i);
-}
-
 static void put_runs(struct marey__samples_log *log, struct marey__block *block)
 {
     for (size_t i = 0; i < log->n_runs; i++) {
@@ -418,18 +399,13 @@ static marey_status write_all(struct marey__samples_log *log, uint64_t now_ns, b
     put_definitions(log);
     put_runs(log, &block);
     if (with_counts)
-        put_counts(log, now_ns);
+        log->counted_ns = now_ns;
+    for (uint32_t i = 0; with_counts && i <= marey_samples_n_processes(log->samples); i++)
+        pack_counts(&log->raw, log->samples, i);
     return append_block(log, &block);
 }
 
 /* ---- rounds ---- */
-
-static struct marey__samples_run *run_of(struct marey__samples_log *log, uint32_t process)
-{
-    return marey__extend(&log->runs, &log->n_runs, &log->runs_cap, process, sizeof *log->runs)
-               ? &log->runs[process - 1]
-               : NULL;
-}
 
 static bool put_change(struct marey__samples_log *log, struct marey__samples_run *run,
                        uint32_t what, const struct marey_samples_seen *now)
@@ -505,9 +481,10 @@ static uint64_t weight_to_write(const struct marey__samples_run *run,
 
 static bool take_round(struct marey__samples_log *log, const struct marey_samples_round *round)
 {
-    struct marey__samples_run *const run = run_of(log, round->process);
-    if (run == NULL ||
-        !marey__extend(&log->known, &log->n_known, &log->known_cap,
+    if (!marey__extend(&log->runs, &log->n_runs, &log->runs_cap, round->process, sizeof *log->runs))
+        return false;
+    struct marey__samples_run *const run = &log->runs[round->process - 1];
+    if (!marey__extend(&log->known, &log->n_known, &log->known_cap,
                        marey_samples_n_threads(log->samples), sizeof *log->known) ||
         !marey__grow(&run->at_ns, &run->at_cap, run->n_rounds + 1, sizeof *run->at_ns) ||
         !marey__grow(&run->weights_ns, &run->weights_cap, run->n_rounds + 1, sizeof *run->weights_ns))
@@ -570,7 +547,7 @@ marey_status marey__samples_log_close(struct marey__samples_log *log, const char
 {
     if (log == NULL)
         return MAREY_OK;
-    struct marey__buf texts = {0};
+    struct marey__buf texts MAREY__FINALLY(marey__buf_fini) = {0};
     const uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
     marey_status status = write_all(log, now_ns, true);
     if (status == MAREY_OK)
@@ -578,7 +555,6 @@ marey_status marey__samples_log_close(struct marey__samples_log *log, const char
     marey__texts_put(&texts, MAREY__KEY_END, how);
     if (status == MAREY_OK)
         status = marey__log_append_texts(&log->file, MAREY__BLOCK_END, &texts);
-    marey__buf_fini(&texts);
     destroy(log);
     return status;
 }

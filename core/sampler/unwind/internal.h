@@ -59,10 +59,7 @@ MAREY_WARN_UNUSED marey_status marey__unwind_files_create(struct marey__unwind_f
 void marey__unwind_files_destroy(struct marey__unwind_files *files);
 
 struct marey__unwind;
-/*
- * Read what `pid` has mapped; files are looked into when an address leads there. `files` is lent and outlives the result.
- * MAREY_EUNAVAILABLE: the process is gone, or its mappings may not be read.
- */
+/* Read what `pid` has mapped; files are opened on demand. `files` is lent. MAREY_EUNAVAILABLE: gone, or not readable. */
 MAREY_WARN_UNUSED marey_status marey__unwind_create(pid_t pid, struct marey__unwind_files *files,
                                                     struct marey__unwind **out);
 void marey__unwind_destroy(struct marey__unwind *unwind);

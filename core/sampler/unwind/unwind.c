@@ -49,12 +49,11 @@ marey_status marey__unwind_create_from(const struct marey__unwind_source *source
             MAREY_EUNAVAILABLE,
             "what the process has mapped cannot be read: it has ended, or /proc/PID/maps "
             "may not be read");
-    if (status != MAREY_OK) {
+    if (status == MAREY_OK)
+        *out = unwind;
+    else
         marey__unwind_destroy(unwind);
-        return status;
-    }
-    *out = unwind;
-    return MAREY_OK;
+    return status;
 }
 
 marey_status marey__unwind_create(pid_t pid, struct marey__unwind_files *files,
@@ -162,10 +161,7 @@ static bool is_same(struct marey__unwind *unwind, const struct marey__remote_map
     return program->inode == map->inode;
 }
 
-/*
- * Put a program together from what is mapped of it: the kernel's own library, and a file that is deleted or may not be
- * opened. What is written to is left out, and so are tables of symbols, which nobody maps.
- */
+/* Put a program together from its mapped parts: the kernel's library, or a deleted file. Written parts and symbols are missing. */
 static struct marey__program *copy_memory(struct marey__unwind *unwind,
                                           const struct marey__remote_map *map)
 {

@@ -25,16 +25,13 @@ static void put_run(struct output *to, const struct marey__unwind_merge *in)
     to->run++;
 }
 
-static bool holds(const struct marey__native_frame *frame, uint64_t anchor)
-{
-    return anchor >= frame->sp && anchor < frame->cfa;
-}
-
 /* How many runs, from `run` on, one native frame holds: one, or none; a compiler may put one loop into another. */
 static size_t runs_here(const struct marey__unwind_merge *in, size_t native, size_t run)
 {
+    const struct marey__native_frame *const frame = &in->native[native];
     size_t n = 0;
-    while (run + n < in->n_runs && holds(&in->native[native], in->runs[run + n].anchor))
+    while (run + n < in->n_runs && in->runs[run + n].anchor >= frame->sp &&
+           in->runs[run + n].anchor < frame->cfa)
         n++;
     return n;
 }

@@ -153,7 +153,7 @@ static void read_jit(struct marey__unwind *unwind)
 {
     enum { PIECE = 1 << 16, MAX_FILE = 64 << 20 };
     const int fd = unwind->source.open_perf_map(unwind->source.self);
-    char *const text = fd >= 0 ? marey__alloc(PIECE) : NULL;
+    char *const text MAREY__FREED = fd >= 0 ? marey__alloc(PIECE) : NULL;
     while (text != NULL && unwind->jit_at < MAX_FILE) {
         const ssize_t n = pread(fd, text, PIECE, unwind->jit_at);
         if (n <= 0)
@@ -167,7 +167,6 @@ static void read_jit(struct marey__unwind *unwind)
             break;
         unwind->jit_at += line != text ? line - text : n;
     }
-    marey__free(text);
     if (fd >= 0)
         close(fd);
 }

@@ -78,10 +78,7 @@ static bool is_trusted(int fd, const char *status)
            (about.st_uid == 0 || about.st_uid == real || about.st_uid == effective);
 }
 
-/*
- * Programs that generate code write /tmp/perf-PID.map, with the pid that they know themselves by. Any user can make a file
- * of that name first: it counts when the target itself, or root, could have written it.
- */
+/* Code generators write /tmp/perf-PID.map, PID as they see it. It counts only if the target or root could have written it. */
 static int open_perf_map(void *self)
 {
     const struct process *const process = self;

@@ -1,7 +1,4 @@
-/*
- * Names for readers, and what CPython's functions are for: the evaluation loop, the machinery of calls around it, and what
- * programs and threads begin with. Only by name, because a sampler meets interpreters of many builds.
- */
+/* Names for readers, and roles of CPython's functions: loop, call machinery, starts. By name, as samplers meet many builds. */
 #include <dlfcn.h>
 #include <pthread.h>
 

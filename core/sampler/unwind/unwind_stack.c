@@ -66,10 +66,7 @@ static uint64_t goes_to(const uint8_t *code, uint64_t address)
 #endif
 }
 
-/*
- * Whether `pc` may be what a call returns to. `from`, unless NULL: a call that names a function names this one; stacks are
- * full of what earlier calls have left.
- */
+/* Whether `pc` may be a return address. `from`, unless NULL: a direct call must be one of this function; stacks hold leftovers. */
 static bool is_behind_call(struct marey__unwind *unwind, uint64_t pc,
                            const struct marey__native_symbol *from)
 {

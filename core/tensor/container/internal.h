@@ -30,10 +30,7 @@ static inline enum marey_image_type marey__image_type(enum marey_dump_type type)
 
 /* ---- dump_names.c ---- */
 
-/*
- * The name of a path: keys joined by dots, positions as [3], odd bytes as %2E; those of gradients begin with %grad. It
- * identifies the path: no two paths of a step have the same name.
- */
+/* The unique name of a path: keys joined by dots, positions as [3], odd bytes as %2E; of gradients it begins with %grad. */
 MAREY_PRIVATE_API void marey__name_put(struct marey__buf *out, enum marey_dump_tree tree,
                                        const struct marey_dump_part *parts, size_t n_parts);
 /* The same as ACCV-Lab names files: positions are numbers between dots, and the tree is not in it. */
@@ -56,10 +53,7 @@ MAREY_PRIVATE_API void marey__path_fini(struct marey__path *path);
 MAREY_PRIVATE_API int marey__hex_digit(char c);
 
 enum { MAREY__FILE_NAME_MAX = 180 };
-/*
- * The name of a file for a value: never empty, hidden or with a slash in it, at most MAREY__FILE_NAME_MAX bytes without
- * the suffix. It is not the whole name where it holds a ~.
- */
+/* A file name for a value: not empty, hidden or with a slash, at most MAREY__FILE_NAME_MAX bytes and the suffix; ~: shortened. */
 MAREY_PRIVATE_API void marey__file_name_put(struct marey__buf *out, const char *name, size_t len,
                                             const char *suffix);
 /* The begin of the names of a step's files: "step-00000012.rank-3"; rank -1: none, pid 0: none. */
@@ -89,10 +83,7 @@ struct marey__safetensors {
 /* Where the tensor's data go, counted from the start of the data; an entry fills the gap before it. */
 MAREY_PRIVATE_API uint64_t marey__safetensors_add(struct marey__safetensors *file, const char *name,
                                                   size_t len, const struct marey_tensor *tensor);
-/*
- * Append all bytes in front of the data: length, header, blanks up to `data_start`; 0: the least multiple of 4096 that
- * will do. MAREY_EINVAL when the header is longer. `rank` -1: none.
- */
+/* Append length, header and blanks up to `data_start` (0: a multiple of 4096). MAREY_EINVAL: too long. `rank` -1: none. */
 MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status
 marey__safetensors_head_put(struct marey__buf *out, const struct marey__safetensors *file,
                             uint64_t step, int64_t rank, uint64_t data_start);

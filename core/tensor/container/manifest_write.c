@@ -111,29 +111,23 @@ static void put_digests(struct marey__buf *out, const struct marey_dumped_value 
     marey__buf_puts(out, "]");
 }
 
-#define COUNT(KEY, FIELD)                                                                          \
-    {                                                                                              \
-        KEY, offsetof(struct marey_tensor_stats, FIELD), false                                     \
-    }
-#define REAL(FIELD)                                                                                \
-    {                                                                                              \
-#FIELD, offsetof(struct marey_tensor_stats, FIELD), true                                   \
-    }
+#define COUNT(KEY, FIELD) .key = KEY, .offset = offsetof(struct marey_tensor_stats, FIELD)
+#define REAL(FIELD) COUNT(#FIELD, FIELD), .is_real = true
 
 const struct marey__stats_field *marey__stats_fields(void)
 {
-    static const struct marey__stats_field fields[] = {COUNT("n", n),
-                                                       COUNT("nan", n_nan),
-                                                       COUNT("pos_inf", n_pos_inf),
-                                                       COUNT("neg_inf", n_neg_inf),
-                                                       COUNT("zero", n_zero),
-                                                       COUNT("denormal", n_denormal),
-                                                       COUNT("negative", n_negative),
-                                                       REAL(min),
-                                                       REAL(max),
-                                                       REAL(mean),
-                                                       REAL(std),
-                                                       REAL(l2),
+    static const struct marey__stats_field fields[] = {{COUNT("n", n)},
+                                                       {COUNT("nan", n_nan)},
+                                                       {COUNT("pos_inf", n_pos_inf)},
+                                                       {COUNT("neg_inf", n_neg_inf)},
+                                                       {COUNT("zero", n_zero)},
+                                                       {COUNT("denormal", n_denormal)},
+                                                       {COUNT("negative", n_negative)},
+                                                       {REAL(min)},
+                                                       {REAL(max)},
+                                                       {REAL(mean)},
+                                                       {REAL(std)},
+                                                       {REAL(l2)},
                                                        {0}};
     return fields;
 }

@@ -23,12 +23,11 @@ marey_status marey__diff_create(const struct marey_diff_options *options, struct
         status =
             marey_table_create(marey__diff_definitions[i].name, marey__diff_definitions[i].columns,
                                marey__diff_definitions[i].n_columns, &diff->tables[i]);
-    if (status != MAREY_OK) {
+    if (status == MAREY_OK)
+        *out = diff;
+    else
         marey_diff_close(diff);
-        return status;
-    }
-    *out = diff;
-    return MAREY_OK;
+    return status;
 }
 
 void marey_diff_close(marey_diff *diff)

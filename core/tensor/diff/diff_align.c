@@ -40,11 +40,6 @@ static uint64_t mix(uint64_t hash, uint64_t part)
     return hash ^ hash >> 29;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Whether the digits from `begin` to `end` are a part of the path by themselves. */
 static bool is_position(const char *path, size_t begin, size_t end)
 {
@@ -57,7 +52,7 @@ static uint64_t hash_path(const struct marey_dumped_value *value, bool only_posi
     uint64_t hash = value->tree + 1;
     for (size_t i = 0; value->name[i] != '\0';) {
         size_t end = i;
-        while (is_digit(value->name[end]))
+        while (marey__is_digit(value->name[end]))
             end++;
         if (end > i && (!only_positions || is_position(value->name, i, end))) {
             hash = mix(hash, '#');
@@ -95,18 +90,15 @@ static struct key *make_keys(const struct marey__diff_side *side)
 
 /* ---- by path ---- */
 
-static bool same_path(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
-{
-    return a->tree == b->tree && strcmp(a->name, b->name) == 0;
-}
-
 static void find_partner(const struct sequences *s, size_t i, const struct marey__index *names)
 {
     const uint32_t hash = (uint32_t)s->keys_a[i].name;
     uint32_t number;
     for (size_t at = hash; (number = marey__index_next(names, hash, &at)) != 0;) {
         struct key *const b = &s->keys_b[number - 1];
-        if (b->partner == MAREY__DIFF_NONE && same_path(&s->a->values[i], &s->b->values[number - 1])) {
+        const struct marey_dumped_value *const value = &s->b->values[number - 1];
+        if (b->partner == MAREY__DIFF_NONE && value->tree == s->a->values[i].tree &&
+            strcmp(value->name, s->a->values[i].name) == 0) {
             s->keys_a[i].partner = number - 1;
             b->partner = i;
             return;

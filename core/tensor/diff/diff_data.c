@@ -69,12 +69,6 @@ static void conclude_parts(struct marey_tensor_diff *diff, const struct sums *su
     diff->snr_db = 10 * log10(b->l2 * b->l2 / sums->squares);
 }
 
-static bool blocks_differ(const struct marey_dumped_value *a, const struct marey_dumped_value *b,
-                          size_t i)
-{
-    return memcmp(&a->blocks[i], &b->blocks[i], sizeof a->blocks[i]) != 0;
-}
-
 /* Elements from `begin` on, as many as `n` says; `file` takes the place of the whole's. */
 static struct marey_tensor part_of(const struct marey_tensor *whole, uint64_t begin,
                                    const int64_t *n, struct marey__tensor_file *file)
@@ -102,7 +96,7 @@ static marey_status compare_blocks(const struct marey_dumped_value *a,
     *out = (struct marey_tensor_diff){.n = marey_tensor_count(ta), .first_wrong = UINT64_MAX};
     out->abs.index = out->rel.index = out->ulp.index = UINT64_MAX;
     for (size_t i = 0; i < a->n_blocks; i++) {
-        if (!blocks_differ(a, b, i))
+        if (memcmp(&a->blocks[i], &b->blocks[i], sizeof a->blocks[i]) == 0)
             continue;
         const uint64_t begin = i * per_block;
         const int64_t n = (int64_t)MAREY__MIN(per_block, out->n - begin);
@@ -141,12 +135,6 @@ static void put_bits(char *out, size_t room, const struct marey_tensor *tensor, 
         snprintf(out + len, room - len, "%02x", bytes[i]);
 }
 
-static double psnr_of(const struct marey_tensor *b, double rmse)
-{
-    const double peak = b->dtype == MAREY_U8 ? 255 : b->dtype == MAREY_U16 ? 65535 : NAN;
-    return 20 * log10(peak / rmse);
-}
-
 static marey_status fill_details(struct marey__diff_result *out, const struct marey_tensor *a,
                                  const struct marey_tensor *b, bool has_pixels)
 {
@@ -163,8 +151,9 @@ static marey_status fill_details(struct marey__diff_result *out, const struct ma
         if (marey__tensor_difference(a, b, d->first.index, difference) == 1)
             d->difference = (double)difference[0];
     }
+    const double peak = b->dtype == MAREY_U8 ? 255 : b->dtype == MAREY_U16 ? 65535 : NAN;
     if (has_pixels)
-        d->psnr_db = psnr_of(b, out->diff.rmse);
+        d->psnr_db = 20 * log10(peak / out->diff.rmse);
     return MAREY_OK;
 }
 
@@ -261,13 +250,6 @@ marey_status marey__diff_restore(const struct marey_dumped_value *value,
 
 /* ---- the pair ---- */
 
-static enum marey_diff_status status_of(const struct marey_tensor_diff *diff)
-{
-    return diff->n_wrong != 0     ? MAREY_DIFF_DIFFERENT
-           : diff->n_unequal != 0 ? MAREY_DIFF_CLOSE
-                                  : MAREY_DIFF_SAME;
-}
-
 /* Where `diff` is made. */
 static marey_status describe(struct marey__diff_result *out, const struct marey_tensor *a,
                              const struct marey_tensor *b, bool has_pixels)
@@ -275,7 +257,9 @@ static marey_status describe(struct marey__diff_result *out, const struct marey_
     out->n = out->diff.n;
     out->basis = MAREY__BY_DATA;
     out->has_diff = true;
-    out->status = status_of(&out->diff);
+    out->status = out->diff.n_wrong != 0     ? MAREY_DIFF_DIFFERENT
+                  : out->diff.n_unequal != 0 ? MAREY_DIFF_CLOSE
+                                             : MAREY_DIFF_SAME;
     if (out->status == MAREY_DIFF_SAME)
         return MAREY_OK;
     MAREY_TRY(marey__diff_details(out, b->sizes, b->rank));

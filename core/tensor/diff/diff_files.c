@@ -185,12 +185,6 @@ static void warn_unpaired(struct marey_diff *diff, const struct run *run, const 
                          n == 1 ? "is" : "are", side);
 }
 
-static void report_progress(const struct marey_diff *diff, size_t done, size_t of)
-{
-    if (diff->options.progress != NULL)
-        diff->options.progress(diff->options.progress_ctx, (double)done / (double)of);
-}
-
 static marey_status diff_runs(struct marey_diff *diff, struct runs *runs)
 {
     if (match_steps(&runs->a, &runs->b) == 0)
@@ -204,7 +198,8 @@ static marey_status diff_runs(struct marey_diff *diff, struct runs *runs)
     warn_incomplete(diff, &runs->b);
     for (size_t i = 0; i < runs->a.n; i++) {
         const struct step *a = &runs->a.steps[i];
-        report_progress(diff, i, runs->a.n);
+        if (diff->options.progress != NULL)
+            diff->options.progress(diff->options.progress_ctx, (double)i / (double)runs->a.n);
         MAREY_TRY(diff_step(diff, runs, &runs->a, a,
                             a->partner != MAREY__DIFF_NONE ? &runs->b.steps[a->partner] : NULL));
     }
@@ -265,12 +260,12 @@ static marey_status diff_merged(struct marey_diff *diff, const struct runs *runs
 }
 
 /* Steps that only one run has. */
-static marey_status diff_alone(struct marey_diff *diff, const struct runs *runs,
-                               const struct run *run, size_t first, size_t n)
+static marey_status diff_alone(struct marey_diff *diff, const struct runs *runs, bool is_a,
+                               size_t first, size_t n)
 {
     for (size_t i = first; i < first + n; i++)
-        MAREY_TRY(diff_step(diff, runs, &runs->a, run == &runs->a ? &run->steps[i] : NULL,
-                            run == &runs->b ? &run->steps[i] : NULL));
+        MAREY_TRY(diff_step(diff, runs, &runs->a, is_a ? &runs->a.steps[i] : NULL,
+                            is_a ? NULL : &runs->b.steps[i]));
     return MAREY_OK;
 }
 
@@ -283,15 +278,15 @@ static marey_status diff_merged_runs(struct marey_diff *diff, struct runs *runs)
         if (a == b)
             MAREY_TRY(diff_merged(diff, runs, ia, ib));
         else
-            MAREY_TRY(diff_alone(diff, runs, a < b ? &runs->a : &runs->b, a < b ? ia : ib, n_a + n_b));
+            MAREY_TRY(diff_alone(diff, runs, a < b, a < b ? ia : ib, n_a + n_b));
         ia += n_a;
         ib += n_b;
     }
     if (diff->n_steps == 0)
         return marey__fail(MAREY_EMISMATCH, "no step is both in %s and in %s", runs->a.path,
                            runs->b.path);
-    MAREY_TRY(diff_alone(diff, runs, &runs->a, ia, runs->a.n - ia));
-    return diff_alone(diff, runs, &runs->b, ib, runs->b.n - ib);
+    MAREY_TRY(diff_alone(diff, runs, true, ia, runs->a.n - ia));
+    return diff_alone(diff, runs, false, ib, runs->b.n - ib);
 }
 
 /* ---- ranks ---- */

@@ -1,7 +1,4 @@
-/*
- * Values kept without their numbers: digests show whether anything differs and in which block, statistics by how much at
- * least. For a side that has its numbers both are computed.
- */
+/* Values kept without numbers: digests show whether and in which block they differ, statistics by how much at least. */
 #include <math.h>
 #include <string.h>
 

@@ -296,8 +296,7 @@ void marey__diff_merge_close(struct marey__diff_side *side)
     struct merged *const m = side->ctx;
     if (m == NULL)
         return;
-    for (size_t i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n; i++)
         MAREY__FREE_ALL(m->parts[i].places, m->parts[i].sizes, m->parts[i].data);
-    }
     MAREY__FREE_ALL(m->values, m->parts, m);
 }

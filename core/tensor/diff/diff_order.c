@@ -9,26 +9,9 @@
 
 #include "tensor/diff/internal.h"
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-/*
- * A gradient may be added where its tensor is, long before it is computed: so the phase goes before the order of adding.
- */
-static int by_execution(const void *pa, const void *pb)
-{
-    const struct marey__diff_result *a = pa, *b = pb;
-    int order = compare_u64(a->step, b->step);
-    if (order == 0)
-        order = compare_u64(a->phase_order, b->phase_order);
-    if (order == 0)
-        order = compare_u64(a->order, b->order);
-    if (order == 0)
-        order = (a->rank > b->rank) - (a->rank < b->rank);
-    return order;
-}
+/* A gradient may be added with its tensor, long before it is computed, so the phase comes before the order of adding. */
+MAREY__ORDER(by_execution, struct marey__diff_result,
+             MAREY__UP(step) MAREY__UP(phase_order) MAREY__UP(order) MAREY__UP(rank))
 
 const struct marey__diff_result *marey__diff_first(const struct marey_diff *diff)
 {
@@ -190,11 +173,7 @@ static void take_part(struct marey_diff *diff, struct operation *op, const struc
     }
 }
 
-static int by_first_out(const void *pa, const void *pb)
-{
-    const struct operation *a = pa, *b = pb;
-    return (a->first_out > b->first_out) - (a->first_out < b->first_out);
-}
+MAREY__ORDER(by_first_out, struct operation, MAREY__UP(first_out))
 
 static void put_operation(marey_table *table, const struct operation *op)
 {

@@ -1,7 +1,4 @@
-/*
- * What waits in the dumper against a step of an earlier dump. The dumper lends each value for the time of a call, so each
- * is paired, by its path, and compared as it comes.
- */
+/* Values waiting in the dumper against a step of an earlier dump. Each is lent for one call: paired by path, compared at once. */
 #include <string.h>
 
 #include "tensor/diff/internal.h"
@@ -56,10 +53,7 @@ static bool read_entry(struct marey__waiting *w, const struct marey_dump_entry *
 
 /* ---- its place in the reference ---- */
 
-/*
- * A list of numbers is one tensor in a JSON, where the program has a value for each position. The element that such a
- * position is becomes a reference by itself; false when there is none.
- */
+/* A list of numbers is one tensor in a JSON: refer to the element of one position. False when there is none. */
 static bool find_element(struct marey__waiting *w, size_t *list)
 {
     const struct marey_dump_part *const parts = w->value.parts;
@@ -181,14 +175,6 @@ static int visit(void *ctx, const struct marey_dump_entry *entry)
     return w->status == MAREY_OK;
 }
 
-static marey_status add_unseen(struct marey__waiting *w)
-{
-    for (size_t i = 0; i < w->reference.n; i++)
-        if (!w->was_seen[i] && w->reference.values[i].tree == w->diff->pending.tree)
-            MAREY_TRY(add_unpaired(w, NULL, &w->reference.values[i]));
-    return MAREY_OK;
-}
-
 /* ---- the earlier dump ---- */
 
 static marey_status find_step(marey_dumps *dumps, const char *dir, const struct marey_diff *diff,
@@ -216,7 +202,9 @@ static marey_status compare_step(struct marey__waiting *w, marey_dumps *dumps, c
     MAREY__TRY_MEMORY(w->was_seen != NULL);
     MAREY_TRY(marey_dump_visit_pending(visit, w));
     MAREY_TRY(w->status);
-    MAREY_TRY(add_unseen(w));
+    for (size_t i = 0; i < w->reference.n; i++)
+        if (!w->was_seen[i] && w->reference.values[i].tree == w->diff->pending.tree)
+            MAREY_TRY(add_unpaired(w, NULL, &w->reference.values[i]));
     w->diff->n_steps = 1;
     return marey__diff_conclude(w->diff);
 }

@@ -97,13 +97,6 @@ marey_status marey__diff_describe(struct marey_diff *diff, const struct marey_du
 
 /* ---- one result ---- */
 
-static void warn_unknown(struct marey_diff *diff, const struct marey__diff_result *result)
-{
-    if (diff->n_reported++ < MAX_UNKNOWN)
-        marey__diff_warn(diff, "%s of step %llu could not be compared: %s", result->path,
-                         (unsigned long long)result->step, result->why);
-}
-
 static void drop(struct marey__diff_result *result)
 {
     MAREY__FREE_ALL(result->details, (void *)result->why);
@@ -115,8 +108,9 @@ marey_status marey__diff_append(struct marey_diff *diff, struct marey__diff_resu
         drop(result);
         return marey__no_memory();
     }
-    if (result->why != NULL)
-        warn_unknown(diff, result);
+    if (result->why != NULL && diff->n_reported++ < MAX_UNKNOWN)
+        marey__diff_warn(diff, "%s of step %llu could not be compared: %s", result->path,
+                         (unsigned long long)result->step, result->why);
     marey__free((void *)result->why);
     result->why = NULL;
     diff->results[diff->n++] = *result;

@@ -1,7 +1,4 @@
-/*
- * A diff as text: the first difference in a sentence, the operation that introduces it, the tensors that differ, notes on
- * the comparison. The same as JSON.
- */
+/* A diff as text: the first difference, the operation that introduces it, the tensors that differ, notes. The same as JSON. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -63,10 +63,7 @@ struct marey_diff_options {
 struct marey__diff_side {
     const struct marey_dumped_value *values;
     size_t n;
-    /*
-     * A value's numbers, row-major; of different values by several threads at once. With a `file`, which the caller lends,
-     * they may stay in a file: only for a comparison.
-     */
+    /* A value's numbers, row-major; any thread for different values. With a lent `file` they may stay there, for a comparison. */
     marey_status (*open)(const struct marey__diff_side *side, size_t value,
                          struct marey__tensor_file *file, struct marey_tensor *out);
     /* Give them back; NULL: they stay. */
@@ -298,10 +295,7 @@ union marey__literal {
     double real;
     uint8_t truth;
 };
-/*
- * A number as JSON writes it, as a tensor of rank 0 in `number`: so it is compared as one. The type is MAREY_DTYPE_NONE for
- * what is not a number, and for integers beyond 64 bits.
- */
+/* A JSON number as a tensor of rank 0 in `number`. The type is MAREY_DTYPE_NONE for non-numbers and beyond 64 bits. */
 void marey__diff_read_literal(const char *text, size_t len, union marey__literal *number,
                               struct marey_tensor *out);
 /* Two values of which at least one is not a tensor. */

@@ -221,17 +221,9 @@ static marey_status find_below(struct marey_dumps *dumps, const char *folder)
     return MAREY_OK;
 }
 
-static int by_step(const void *a, const void *b)
-{
-    const struct marey__dumpfile_step *const x = a, *const y = b;
-    if (x->info.step != y->info.step)
-        return x->info.step < y->info.step ? -1 : 1;
-    if (x->info.rank != y->info.rank)
-        return x->info.rank < y->info.rank ? -1 : 1;
-    if (x->info.pid != y->info.pid)
-        return x->info.pid < y->info.pid ? -1 : 1;
-    return strcmp(x->path, y->path);
-}
+MAREY__ORDER(by_step, struct marey__dumpfile_step,
+             MAREY__UP(info.step) MAREY__UP(info.rank) MAREY__UP(info.pid)
+                 MAREY__UP_BY(strcmp(x->path, y->path), 0))
 
 /* ---- files ---- */
 

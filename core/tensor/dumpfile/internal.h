@@ -28,10 +28,7 @@ struct marey__map {
     size_t len;
     size_t mapped; /* bytes to give back */
 };
-/*
- * Map the whole file for reading, followed by at least MAREY__TEXT_PADDING zeros. MAREY_EIO; MAREY_EFORMAT for anything but a regular file and
- * for one that is truncated meanwhile.
- */
+/* Map the file, with MAREY__TEXT_PADDING zeros after it. MAREY_EIO; MAREY_EFORMAT if not regular or truncated meanwhile. */
 MAREY_WARN_UNUSED marey_status marey__map_open(const char *path, struct marey__map *out);
 /* The same of a text, which ends with the first zero byte. */
 MAREY_WARN_UNUSED marey_status marey__map_text(const char *path, struct marey__map *out);
@@ -85,10 +82,7 @@ enum marey__numbers_result {
  */
 enum marey__numbers_result marey__numbers_read(struct marey__json *json, bool is_f32,
                                                struct marey__numbers *out);
-/*
- * The same numbers as `dtype` with these sizes, each the nearest; pairs become one element where they are.
- * MAREY_EFORMAT when they do not fit.
- */
+/* The same numbers as `dtype`, each the nearest, with these sizes; pairs may become one element. MAREY_EFORMAT: no fit. */
 MAREY_WARN_UNUSED marey_status marey__numbers_convert(struct marey__numbers *numbers,
                                                       const struct marey__shape *wanted);
 
@@ -180,10 +174,7 @@ MAREY_WARN_UNUSED marey_status marey__value_read(struct marey__dumpfile_step *st
 /* Where they lie in a file, if they do as they are; its path is NULL if not. */
 MAREY_WARN_UNUSED marey_status marey__value_find(const struct marey__dumpfile_step *step, size_t i,
                                                  struct marey__numbers_file *file, uint64_t *at);
-/*
- * As marey_dumps_get(). For a comparison, with a `file`, which the caller lends: numbers that lie in a file stay there, and it
- * is the tensor's. marey__dumps_close_value() gives both back.
- */
+/* As marey_dumps_get(). Numbers in a file may stay in the lent `file`, for a comparison; see marey__dumps_close_value(). */
 MAREY_WARN_UNUSED marey_status marey__dumps_open_value(marey_dumps *dumps, size_t i, size_t value,
                                                        struct marey__tensor_file *file,
                                                        struct marey_tensor *out);

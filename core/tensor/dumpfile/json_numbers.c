@@ -211,20 +211,15 @@ enum marey__numbers_result marey__numbers_read(struct marey__json *json, bool is
 
 /* ---- into the type of the manifest ---- */
 
-static double as_double(enum marey_dtype from, union slot slot)
-{
-    if (from == MAREY_F64)
-        return slot.number;
-    return from == MAREY_U64 ? (double)slot.natural : (double)slot.integer;
-}
-
 /* One number as a part of an element; false where integers are wanted and it does not fit. */
 static bool put_number(const struct marey__dtype *type, enum marey_dtype from, union slot slot,
                        char *out)
 {
     const enum marey_dtype part = (enum marey_dtype)type->part;
     if (type->kind == MAREY__IS_FLOAT) {
-        const double value = as_double(from, slot);
+        const double value = from == MAREY_F64   ? slot.number
+                             : from == MAREY_U64 ? (double)slot.natural
+                                                 : (double)slot.integer;
         const float narrow = (float)value;
         const uint32_t bits = type->part_bits < 32 ? marey__narrow(part, value) : 0;
         const void *const bytes = part == MAREY_F64   ? (const void *)&value

@@ -1,7 +1,4 @@
-/*
- * Manifests, line by line. Each line is whole or was never written, so that a program that died leaves a last one
- * that does not end; the others count.
- */
+/* Manifests, line by line. A program that died leaves a last line that does not end; the others count. */
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>

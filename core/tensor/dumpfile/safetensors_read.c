@@ -153,15 +153,7 @@ static bool read_entries(struct table *t)
     return json->mistake == NULL && marey__json_end(json);
 }
 
-static int by_data(const void *a, const void *b)
-{
-    const struct entry *const x = a, *const y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1;
-    return x->name < y->name ? -1 : x->name > y->name;
-}
+MAREY__ORDER(by_data, struct entry, MAREY__UP(begin) MAREY__UP(end) MAREY__UP(name))
 
 static int by_name(const void *a, const void *b, void *names)
 {

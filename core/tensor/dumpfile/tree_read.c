@@ -1,7 +1,4 @@
-/*
- * A JSON as a tree of values: keys and positions are the path, lists of numbers are tensors, and a text is the name of a
- * file where there is one of that name beside it.
- */
+/* A JSON as a tree: keys and positions are the path, lists of numbers tensors, and a text may name a file beside it. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

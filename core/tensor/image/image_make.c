@@ -1,7 +1,4 @@
-/*
- * A tensor's numbers as samples. Its axes are brought into the order images, rows, columns, channels by their strides;
- * then each image is converted to doubles, its range found, and its samples rounded.
- */
+/* A tensor's numbers as samples: axes in the order images, rows, columns, channels; then doubles, their range, rounding. */
 #include <math.h>
 #include <string.h>
 

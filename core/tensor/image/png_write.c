@@ -1,7 +1,4 @@
-/*
- * PNG files: signature, IHDR, texts, IDAT, IEND. Rows are filtered, all of an image in one way, that with the smallest
- * differences in a few rows looked at; the rest is the deflate library's.
- */
+/* PNG files: signature, IHDR, texts, IDAT, IEND. An image has one filter, that with the smallest differences in a few rows. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -132,10 +132,7 @@ static void FN(found)(bool *wanted, uint64_t index, struct marey__where *at)
     *at = (struct marey__where){index, false};
 }
 
-/*
- * Set what is asked for, each to the first element that has the worst of the whole. Most elements are passed by after one
- * multiplication for each question.
- */
+/* Set what is asked for to the first element with the worst value. Most elements cost one multiplication per question. */
 static void FN(find)(const struct marey__compare *job, const REAL *a, const REAL *b,
                      const BITS *patterns_a, const BITS *patterns_b, size_t n, uint64_t first,
                      struct wanted *wanted, struct marey__diff_part *part)

@@ -1,7 +1,4 @@
-/*
- * How often each byte occurs in a block. Numbers of a tensor have few different exponents: these are counted by comparing
- * whole vectors, from the largest down, and the few numbers far below it one by one.
- */
+/* How often each byte occurs in a block. Tensors have few exponents: whole vectors are compared, the rare ones one by one. */
 
 /* Codes counted in one pass, and passes at most. */
 enum { PER_PASS = 5, MAX_PASSES = 4 };

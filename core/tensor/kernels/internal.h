@@ -95,10 +95,7 @@ MAREY_PRIVATE_API void marey__tensor_view_of(const struct marey_tensor *tensor,
 MAREY_PRIVATE_API const void *marey__tensor_view_block(const struct marey__tensor_view *view,
                                                        uint64_t first, size_t n, void *room);
 
-/*
- * a - b of element `i`, of any two types, rounded to long double once: both parts of complex numbers and of bytes with two
- * numbers. How many parts there are. Both on the host, and of equal sizes.
- */
+/* a - b of element `i`, rounded to long double once, of one or two parts; returns how many. Both on the host, of equal sizes. */
 MAREY_PRIVATE_API unsigned marey__tensor_difference(const struct marey_tensor *a,
                                                     const struct marey_tensor *b, uint64_t i,
                                                     long double out[2]);
@@ -117,19 +114,13 @@ void marey__widen(enum marey_dtype part, const void *from, size_t n, float *to);
 /* Parts of any type as float64, rounded where they are integers beyond 2^53. */
 MAREY_PRIVATE_API void marey__widen_to_double(enum marey_dtype part, const void *from, size_t n,
                                               double *to);
-/*
- * Their bits, shifted left by marey__pattern_shift() so that the sign is the upper one: the magnitude below it counts the
- * numbers of the type up from 0.
- */
+/* Their bits, shifted by marey__pattern_shift() so that the sign is on top: the magnitude below it counts the type's numbers. */
 void marey__patterns(enum marey_dtype part, const void *from, size_t n, uint32_t *to);
 unsigned marey__pattern_shift(enum marey_dtype part);
 /* Round to a float type of less than 32 bits, to nearest and even, as torch does; its bits. */
 MAREY_PRIVATE_API uint32_t marey__narrow(enum marey_dtype part, double value);
 
-/*
- * The floating-point unit as C knows it, whatever the host has set: no traps, no flushing of denormals, to nearest. `saved`
- * takes what was.
- */
+/* The floating-point unit as C knows it: no traps, no flushing of denormals, to nearest. `saved` takes the host's. */
 void marey__float_enter(fenv_t *saved);
 void marey__float_leave(const fenv_t *saved);
 
@@ -157,10 +148,7 @@ MAREY_PRIVATE_API double marey__small_value(enum marey_dtype dtype, uint16_t bit
 
 /* ==== tensor_kernels ==== */
 
-/*
- * What is compiled once for each kind of processor: kernels_avx512.c, kernels_avx2.c, kernels_plain.c, the same code over
- * vectors of different widths. They see blocks of at most MAREY__BLOCK_PARTS numbers.
- */
+/* Compiled once per kind of processor (kernels_avx512.c and others) for its vectors. Blocks have at most MAREY__BLOCK_PARTS. */
 
 /* Room for a byte for each number of a block, and for the rest of a vector. */
 enum { MAREY__BLOCK_CODES = 4096 + 64 };
@@ -197,10 +185,7 @@ enum marey__sum {
     MAREY__N_SUMS
 };
 
-/*
- * The result for a block whose numbers are finite, and their squares neither too large nor too small; the maxima show it.
- * Elements of two parts count once.
- */
+/* The result for a block of finite numbers whose squares are neither too large nor too small. Elements of two parts count once. */
 struct marey__block_diff {
     uint32_t n_wrong, n_unequal;
     bool beats_rel; /* somewhere the relative difference may be larger than rel_so_far */

@@ -97,10 +97,7 @@ static unsigned digits_of(const struct marey__dtype *type)
                                          : type->part_bits - (type->kind == MAREY__IS_SIGNED);
 }
 
-/*
- * A type that holds every number of both. Types of up to 24 significant bits are all within the range of float32. NONE: integers
- * as they are, or a pair that neither float32 nor float64 holds.
- */
+/* A type that holds every number of both; up to 24 significant bits it is float32. NONE: integers, or neither float fits. */
 static enum marey_dtype common_type(const struct marey__dtype *a, const struct marey__dtype *b)
 {
     if (a->n_parts != b->n_parts || (a->kind != MAREY__IS_FLOAT && b->kind != MAREY__IS_FLOAT))

@@ -50,12 +50,6 @@ static float value_of(const struct format *f, uint32_t raw)
     return raw & sign ? -value : value;
 }
 
-/* A power of two, and nothing else. */
-static float e8m0_value(uint32_t raw)
-{
-    return raw == 0xff ? NAN : ldexpf(1, (int)raw - 127);
-}
-
 /* All numbers of the types of a byte and less. */
 static float tables[MAREY_N_DTYPES][256];
 
@@ -64,7 +58,8 @@ static void make_tables(void)
     for (int type = MAREY_F8_E4M3FN; type <= MAREY_F4_E2M1X2; type++) {
         const struct format *f = format_of((enum marey_dtype)type);
         for (uint32_t raw = 0; raw < 256; raw++)
-            tables[type][raw] = f == NULL                  ? e8m0_value(raw)
+            tables[type][raw] = f == NULL && raw == 0xff   ? NAN
+                                : f == NULL                ? ldexpf(1, (int)raw - 127) /* e8m0 */
                                 : f->bits == 8 || raw < 16 ? value_of(f, raw)
                                                            : 0;
     }
@@ -234,10 +229,7 @@ static uint32_t narrow_e8m0(double value)
     return power < -127 ? 0 : power > 127 ? 0xff : (uint32_t)(power + 127);
 }
 
-/*
- * Infinity, where the type has one. e4m3fn takes its largest number, as torch does, unless it was infinite; types with one
- * NaN take that, as torch and ml_dtypes do.
- */
+/* Infinity, where the type has one. e4m3fn takes its largest number unless it was infinite, others NaN, as torch does. */
 static uint32_t too_large(const struct format *f, uint32_t sign, bool is_infinite)
 {
     if (f->infinity != NONE)
