@@ -137,7 +137,9 @@ static marey_status make_lead(const struct input *input, marey_report **lead)
     if (!choice.is_plain || given.table != NULL || input->n_files != 0 || recordings->n == 0 ||
         !marey_report_is_there(name, recordings->list, recordings->n))
         return MAREY_OK;
-    return marey_report_create(name, recordings->list, recordings->n, NULL, lead);
+    const marey_status status =
+        marey_report_create(name, recordings->list, recordings->n, NULL, lead);
+    return status == MAREY_EFORMAT ? MAREY_OK : status; /* a sampler's log may have no process */
 }
 
 static marey_status write_report(const marey_report *made, const marey_report *section,
