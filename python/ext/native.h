@@ -146,8 +146,6 @@ struct native_range {
     PyObject *domain;   /* str or None */
 };
 
-extern struct PyModuleDef native_module;
-
 /* The state, from the module, or from an instance of one of its types. */
 static inline struct native_state *native_state_of(PyObject *module)
 {
@@ -160,9 +158,16 @@ static inline void *native_new(const struct native_state *state, enum native_typ
     return state->types[type]->tp_alloc(state->types[type], 0);
 }
 
-/* The instance of a type with one. */
+/* A function that takes arguments by place and by name: its head, and what a table of methods has for it. */
 typedef PyObject *native_fastcall(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                   PyObject *kwnames);
+#define NATIVE_METHOD(name)                                                                        \
+    static PyObject *name(__attribute__((unused)) PyObject *self, PyObject *const *args,           \
+                          Py_ssize_t nargs, PyObject *kwnames)
+#define NATIVE_FASTCALL(function)                                                                  \
+    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+
+/* The instance of a type with one. */
 struct native_single {
     PyObject ob_base;
     vectorcallfunc vectorcall;  /* NULL: it is not called */
@@ -180,8 +185,6 @@ int native_single_traverse(PyObject *self, visitproc visit, void *arg);
 /* Make the type, derived from `base` (NULL: from none), and its instance. -1 and an exception otherwise. */
 int native_single_make(PyObject *module, enum native_single_type number, PyType_Spec *spec,
                        PyTypeObject *base, native_fastcall *enable, vectorcallfunc call);
-#define NATIVE_FASTCALL(function)                                                                  \
-    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 /* Make NVTXRangeWrapper, Stopwatch, both TensorDumpers and their instances. -1 and an exception otherwise. */
 int native_nvtx_make(PyObject *module);
@@ -308,6 +311,12 @@ void native_memory_watch(void);
  */
 int native_arguments(const char *function, const char *const *names, Py_ssize_t required,
                      PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values);
+/* The same of a NATIVE_METHOD, with the names. */
+#define NATIVE_ARGUMENTS(function, required, values, ...)                                          \
+    (__extension__({                                                                               \
+        static const char *const names_[] = {__VA_ARGS__, NULL};                                   \
+        native_arguments(function, names_, required, args, nargs, kwnames, values);                \
+    }))
 
 /* Where a site stands. `file` is owned (bytes in the file system's encoding) or NULL. */
 struct native_place {

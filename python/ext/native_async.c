@@ -100,18 +100,8 @@ static PyObject *ready_next(PyObject *Py_UNUSED(self))
     return NULL; /* without an exception: StopIteration, value None */
 }
 
-static PyType_Slot ready_slots[] = {
-    {Py_am_await, ready_self},
-    {Py_tp_iter, ready_self},
-    {Py_tp_iternext, ready_next},
-    {0, NULL},
-};
-PyType_Spec native_ready_spec = {
-    .name = "marey._native.Ready",
-    .basicsize = sizeof(PyObject),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = ready_slots,
-};
+EXT_TYPE(native_ready_spec, "marey._native.Ready", PyObject, Py_TPFLAGS_DEFAULT,
+         {Py_am_await, ready_self}, {Py_tp_iter, ready_self}, {Py_tp_iternext, ready_next})
 
 /* A handle; 0 while off. */
 static PyObject *async_begin(PyObject *module, PyObject *range)

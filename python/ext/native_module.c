@@ -291,36 +291,5 @@ static int native_clear(PyObject *module)
     return 0;
 }
 
-static void native_free(void *module)
-{
-    native_clear(module);
-}
-
-static PyModuleDef_Slot native_slots[] = {
-    {Py_mod_exec, native_exec},
-#if PY_VERSION_HEX >= 0x030c0000
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#if PY_VERSION_HEX >= 0x030d0000
-    {Py_mod_gil, Py_MOD_GIL_USED},
-#endif
-    {0, NULL},
-};
-
-struct PyModuleDef native_module = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "marey._native",
-    .m_doc = "Ranges, marks, counters and the switchboard: libmarey for Python.",
-    .m_size = sizeof(struct native_state),
-    .m_slots = native_slots,
-    .m_traverse = native_traverse,
-    .m_clear = native_clear,
-    .m_free = native_free,
-};
-
-PyMODINIT_FUNC PyInit__native(void); /* called by the import system, which knows it by its name */
-
-PyMODINIT_FUNC PyInit__native(void)
-{
-    return PyModuleDef_Init(&native_module);
-}
+EXT_MODULE(native, "marey._native",
+           "Ranges, marks, counters and the switchboard: libmarey for Python.")

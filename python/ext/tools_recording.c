@@ -300,15 +300,6 @@ static PyMethodDef recording_methods[] = {
     {"analyze", recording_analyze, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-static PyType_Slot recording_slots[] = {
-    {Py_tp_new, recording_new},
-    {Py_tp_finalize, recording_finalize},
-    {Py_tp_methods, recording_methods},
-    {0, NULL},
-};
-PyType_Spec tools_recording_spec = {
-    .name = "marey._tools.Recording",
-    .basicsize = sizeof(struct recording),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = recording_slots,
-};
+EXT_TYPE(tools_recording_spec, "marey._tools.Recording", struct recording, Py_TPFLAGS_DEFAULT,
+         {Py_tp_new, recording_new}, {Py_tp_finalize, recording_finalize},
+         {Py_tp_methods, recording_methods})

@@ -204,16 +204,6 @@ static PyGetSetDef table_getset[] = {
     {"name", table_name, NULL, "The table's name.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
-static PyType_Slot table_slots[] = {
-    {Py_tp_finalize, table_finalize},
-    {Py_tp_methods, table_methods},
-    {Py_tp_getset, table_getset},
-    {Py_sq_length, table_length},
-    {0, NULL},
-};
-PyType_Spec tools_table_spec = {
-    .name = "marey._tools.Table",
-    .basicsize = sizeof(struct table),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = table_slots,
-};
+EXT_TYPE(tools_table_spec, "marey._tools.Table", struct table,
+         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, {Py_tp_finalize, table_finalize},
+         {Py_tp_methods, table_methods}, {Py_tp_getset, table_getset}, {Py_sq_length, table_length})
