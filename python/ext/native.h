@@ -283,18 +283,10 @@ int native_image_init(struct native_state *state, PyObject *options, struct nati
 void native_image_fini(struct native_image *image);
 
 /* The methods of each file, put together by native_module.c. */
-extern PyMethodDef native_dump_functions[];
-extern PyMethodDef native_range_functions[];
-extern PyMethodDef native_event_functions[];
-extern PyMethodDef native_switch_functions[];
-extern PyMethodDef native_async_functions[];
-extern PyMethodDef native_gpu_functions[];
-extern PyMethodDef native_torch_functions[];
-extern PyMethodDef native_handle_functions[];
-extern PyMethodDef native_iteration_functions[];
-extern PyMethodDef native_phase_functions[];
-extern PyMethodDef native_communication_functions[];
-extern PyMethodDef native_signature_functions[];
+extern PyMethodDef native_dump_functions[], native_range_functions[], native_event_functions[],
+    native_switch_functions[], native_async_functions[], native_gpu_functions[],
+    native_torch_functions[], native_handle_functions[], native_iteration_functions[],
+    native_phase_functions[], native_communication_functions[], native_signature_functions[];
 
 /* What belongs to the type Profiler. -1 and an exception otherwise. In calls_profile.c. */
 int calls_make(PyObject *module);
