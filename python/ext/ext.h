@@ -111,6 +111,15 @@ static inline void ext_release(const void *reference)
     Py_XDECREF(object);
 }
 
+/* The same of memory of PyMem_Malloc() and the like. */
+#define EXT_FREED __attribute__((cleanup(ext_free)))
+static inline void ext_free(const void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    PyMem_Free(memory);
+}
+
 /* `list` with `item` at its end, which it takes. NULL and an exception otherwise, also where the item is NULL. */
 static inline PyObject *ext_append(PyObject *list, PyObject *item)
 {

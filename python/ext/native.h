@@ -43,13 +43,14 @@
 /* How many names the dictionaries keep, and how long a name they may keep: past it, time is paid and not memory. */
 enum { NATIVE_MAX_NAMES = 1 << 16, NATIVE_MAX_LENGTH = 4096 };
 
-/* A direct-mapped cache over the dictionaries of names: a literal is the same object each time it is executed. */
+/* Direct-mapped caches over the dictionaries of names: a literal is the same object each time it is executed. */
 enum { NATIVE_SLOTS = 256 };
 struct native_slot {
     PyObject *key;   /* owned; an exact str; NULL: free */
     PyObject *range; /* owned; NULL in the cache of ids */
     marey_id id;
 };
+enum { NATIVE_RANGE_SLOTS, NATIVE_ID_SLOTS, NATIVE_MEASURED_SLOTS, NATIVE_N_CACHES };
 
 /* Names of attributes that each tensor is asked for. */
 enum native_tensor_name {
@@ -129,9 +130,7 @@ struct native_state {
     PyObject *formatters; /* of marey.profiler.register, see native_signature.c */
     struct native_dump dump;
     struct native_phases phases;
-    struct native_slot range_slots[NATIVE_SLOTS];
-    struct native_slot id_slots[NATIVE_SLOTS];
-    struct native_slot measured_slots[NATIVE_SLOTS];
+    struct native_slot slots[NATIVE_N_CACHES][NATIVE_SLOTS];
 };
 
 /* What range() returns. Never changes once made, so threads and tasks share it freely. */
@@ -373,7 +372,7 @@ static inline size_t native_slot_of(PyObject *key)
 
 static inline int native_id(struct native_state *state, PyObject *name, marey_id *id)
 {
-    const struct native_slot *slot = &state->id_slots[native_slot_of(name)];
+    const struct native_slot *slot = &state->slots[NATIVE_ID_SLOTS][native_slot_of(name)];
     if (MAREY_LIKELY(slot->key == name)) {
         *id = slot->id;
         return 0;

@@ -205,6 +205,6 @@ PyObject *native_measured(struct native_state *state, PyObject *given)
     if (name != NULL && native_id(state, name, &id) == 0)
         made = measured_make(state, name, id);
     if (made != NULL)
-        native_slot_fill(state->measured_slots, name, made, id);
+        native_slot_fill(state->slots[NATIVE_MEASURED_SLOTS], name, made, id);
     return made;
 }

@@ -303,7 +303,7 @@ static PyObject *range_of_arguments(PyObject *module, PyObject *const *values)
         range = range_of_site(module, &key, NULL);
     const int is_plain = key.category == Py_None && key.domain == Py_None && key.color == 0;
     if (range != NULL && is_plain && values[3] == NULL)
-        native_slot_fill(native_state_of(module)->range_slots, key.name, range, 0);
+        native_slot_fill(native_state_of(module)->slots[NATIVE_RANGE_SLOTS], key.name, range, 0);
     Py_DECREF(key.name);
     return range;
 }
@@ -322,7 +322,8 @@ NATIVE_METHOD(range_slow)
 NATIVE_METHOD(range_function)
 {
     if (MAREY_LIKELY(nargs == 1 && kwnames == NULL)) {
-        const struct native_slot *slot = &native_state_of(self)->range_slots[native_slot_of(args[0])];
+        const struct native_slot *slot =
+            &native_state_of(self)->slots[NATIVE_RANGE_SLOTS][native_slot_of(args[0])];
         if (MAREY_LIKELY(slot->key == args[0]))
             return Py_NewRef(slot->range);
     }

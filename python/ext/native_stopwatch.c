@@ -65,7 +65,7 @@ static PyObject *stopwatch_measure(PyObject *self, PyObject *const *args, size_t
     PyObject *name = NULL;
     if (MAREY_LIKELY(nargs == 1 && kwnames == NULL)) {
         const struct native_slot *slot =
-            &native_single_state(self)->measured_slots[native_slot_of(args[0])];
+            &native_single_state(self)->slots[NATIVE_MEASURED_SLOTS][native_slot_of(args[0])];
         if (MAREY_LIKELY(slot->key == args[0]))
             return Py_NewRef(slot->range);
     }
