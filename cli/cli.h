@@ -86,6 +86,9 @@ const struct cli_option *cli_find_option(const struct cli_command *command, cons
 /* Whether an option before this one of the command has its name. */
 bool cli_is_repeated(const struct cli_command *command, size_t option);
 
+/* What was given for an option of a command itself, "" for a flag; NULL: nothing, or a count. */
+const char *cli_given(const struct cli_option *option);
+
 /* Whether the next word may be its value. */
 static inline bool cli_takes_word(const struct cli_option *option)
 {
@@ -169,6 +172,34 @@ int cli_fail(const char *fmt, ...) MAREY_PRINTF(1, 2);
 #define cli_refuse(...) (cli_say(__VA_ARGS__), false)
 /* CLI_FINE, or of a failure its sentence on stderr and CLI_BAD. */
 int cli_status(marey_status status);
+/* Return the exit status `status` from this function unless it is CLI_FINE. */
+#define CLI_TRY(status)                                                                            \
+    do {                                                                                           \
+        const int status_ = (status);                                                              \
+        if (status_ != CLI_FINE)                                                                   \
+            return status_;                                                                        \
+    } while (0)
+
+/* ---- behind the name of a local variable: what becomes of it at the end of the block ---- */
+
+#define CLI_FINALLY(function) __attribute__((cleanup(function)))
+#define CLI_FREED CLI_FINALLY(cli_free)
+static inline void cli_free(const void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
+static inline void cli_destroy_report(marey_report *const *report)
+{
+    marey_report_destroy(*report);
+}
+static inline void cli_destroy_table(marey_table *const *table)
+{
+    marey_table_destroy(*table);
+}
+
+/* ---- words ---- */
 /* "left out N THINGs: WHY"; nothing where `n` is 0. */
 void cli_say_left_out(uint64_t n, const char *thing, const char *why);
 
@@ -205,7 +236,7 @@ bool cli_seconds(const char *option, const char *text, double *seconds);
 /* Samples a second: '100', '0.5', '2k'. */
 bool cli_rate(const char *option, const char *text, double *hz);
 
-/* Arguments that are process ids, `n` of them. False with a sentence said; else free `*pids`. */
+/* Arguments that are process ids, `n` of them. False with a sentence said; free `*pids`, NULL before, either way. */
 bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t **pids);
 
 /* Print which processes run Python: cli_processes.c. */

@@ -62,13 +62,9 @@ bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t
             command->name, command->name);
     *pids = calloc((size_t)n, sizeof **pids);
     for (int i = 0; i < n && *pids != NULL; i++)
-        if (!parse_pid(args[i], &(*pids)[i])) {
-            cli_fail("'%s' is not a process id; 'marey top' lists the processes that run Python",
-                     args[i]);
-            free(*pids);
-            return false;
-        }
-    if (*pids == NULL)
-        cli_fail("out of memory");
-    return *pids != NULL;
+        if (!parse_pid(args[i], &(*pids)[i]))
+            return cli_refuse(
+                "'%s' is not a process id; 'marey top' lists the processes that run Python",
+                args[i]);
+    return *pids != NULL || cli_refuse("out of memory");
 }

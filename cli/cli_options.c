@@ -103,6 +103,14 @@ static int set_value(const struct cli_option *option, const char *text)
     return CLI_FINE;
 }
 
+const char *cli_given(const struct cli_option *option)
+{
+    if (option->kind == CLI_FLAG)
+        return *(const bool *)option->into ? "" : NULL;
+    const bool is_text = option->kind != CLI_COUNT && option->kind != CLI_TEXTS;
+    return is_text ? *(const char *const *)option->into : NULL;
+}
+
 /* ---- parsing ---- */
 
 struct parser {

@@ -118,7 +118,7 @@ static int run(char **argv, FILE *out)
 int cli_python(struct cli_words *words, int n_paths, char *const *paths, FILE *out)
 {
     char boot[PATH_MAX], parent[PATH_MAX];
-    char **const argv = calloc((size_t)n_paths + CLI_MAX_WORDS + 8, sizeof *argv);
+    char **const argv CLI_FREED = calloc((size_t)n_paths + CLI_MAX_WORDS + 8, sizeof *argv);
     size_t n = 1; /* the first is the interpreter */
     int status = CLI_BAD;
     if (argv == NULL || words->failed) {
@@ -139,7 +139,6 @@ int cli_python(struct cli_words *words, int n_paths, char *const *paths, FILE *o
     }
     for (size_t i = 0; i < words->n; i++)
         free(words->list[i]);
-    free(argv);
     *words = (struct cli_words){0};
     return status;
 }

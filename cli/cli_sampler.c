@@ -32,7 +32,7 @@ marey_sampler *sampling_create(struct marey_sampler_options *options, const pid_
     marey_sampler *sampler = create(options);
     if (sampler != NULL)
         return sampler;
-    pid_t *readable = n > 1 ? calloc(n, sizeof *readable) : NULL;
+    pid_t *readable CLI_FREED = n > 1 ? calloc(n, sizeof *readable) : NULL;
     if (readable == NULL) {
         *n_failed = n;
         cli_say("%s", marey_last_error());
@@ -46,7 +46,6 @@ marey_sampler *sampling_create(struct marey_sampler_options *options, const pid_
     *n_failed = n - options->n_pids;
     if (options->n_pids != 0 && (sampler = create(options)) == NULL)
         cli_say("%s", marey_last_error());
-    free(readable);
     return sampler;
 }
 
@@ -109,11 +108,9 @@ marey_status sampling_print_top(marey_recording *recording)
     const struct marey_write_options options = {
         .text = {.width = cli_terminal_width(stderr), .color = cli_wants_color(stderr, "auto")},
         .is_short = 1};
-    marey_report *report;
+    marey_report *report CLI_FINALLY(cli_destroy_report) = NULL;
     MAREY_TRY(marey_report_create("samples", &recording, 1, NULL, &report));
-    const marey_status status = marey_report_write(report, "text", &options, stderr);
-    marey_report_destroy(report);
-    return status;
+    return marey_report_write(report, "text", &options, stderr);
 }
 
 void sampling_summarize(const char *path)

@@ -243,7 +243,7 @@ static bool choose(const char *list, uint32_t *chosen)
 /* With its parents. False with errno set. */
 static bool make_directory(const char *path)
 {
-    char *copy = strdup(path);
+    char *copy CLI_FREED = strdup(path);
     if (copy == NULL)
         return false;
     bool is_there = true;
@@ -257,7 +257,6 @@ static bool make_directory(const char *path)
         errno = ENOTDIR;
         is_there = false;
     }
-    free(copy);
     return is_there;
 }
 
@@ -270,8 +269,7 @@ static int read_trace(struct artifacts *job)
                                                     .progress_ctx = (void *)"reading"};
     const marey_status status = marey_torch_trace_open(job->source, &wants, &job->trace);
     cli_progress_end();
-    if (status != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(status));
     marey_torch_trace_describe(job->trace, &job->facts);
     if (given.rank == NULL)
         job->rank = job->facts.rank;
@@ -343,12 +341,10 @@ static int make_all(struct artifacts *job, uint32_t chosen)
 static bool is_in_place(const struct artifacts *job)
 {
     struct stat in, out;
-    char *path = NULL;
-    const bool is_same = asprintf(&path, "%s/%s", job->directory, basename(job->source)) >= 0 &&
-                         stat(job->source, &in) == 0 && stat(path, &out) == 0 &&
-                         in.st_dev == out.st_dev && in.st_ino == out.st_ino;
-    free(path);
-    return is_same;
+    char *path CLI_FREED = NULL;
+    return asprintf(&path, "%s/%s", job->directory, basename(job->source)) >= 0 &&
+           stat(job->source, &in) == 0 && stat(path, &out) == 0 && in.st_dev == out.st_dev &&
+           in.st_ino == out.st_ino;
 }
 
 static int run(int n_args, char **args)
@@ -374,8 +370,7 @@ static int run(int n_args, char **args)
         snprintf(job.sort, sizeof job.sort, "sort=%s", given.sort);
         job.settings[1] = job.sort;
     }
-    if (marey_report_check("operators", job.settings) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(marey_report_check("operators", job.settings)));
     if (given.only != NULL && !choose(given.only, &chosen))
         return CLI_BAD;
     if (access(job.source, R_OK) != 0 || stat(job.source, &job.read) != 0)

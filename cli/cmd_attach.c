@@ -169,20 +169,18 @@ static int attach(int n_args, char **args)
     struct marey_sampler_options wants;
     struct run_target target;
     char name[64];
-    pid_t *pids;
+    pid_t *pids CLI_FREED = NULL;
     if (!read_options(&wants) || !cli_pids(&cli_command_attach, n_args, args, &pids))
         return CLI_BAD;
     snprintf(name, sizeof name, "attach-%d", (int)pids[0]);
     char *const program[] = {name, NULL};
-    int status = CLI_BAD;
-    if (run_target_prepare(&target, given.output,
-                           given.append  ? RUN_APPEND
-                           : given.force ? RUN_FORCE
-                                         : RUN_REFUSE,
-                           program))
-        status = sample_into(&target, &wants, pids, (size_t)n_args);
-    free(pids);
-    return status;
+    return run_target_prepare(&target, given.output,
+                              given.append  ? RUN_APPEND
+                              : given.force ? RUN_FORCE
+                                            : RUN_REFUSE,
+                              program)
+               ? sample_into(&target, &wants, pids, (size_t)n_args)
+               : CLI_BAD;
 }
 
 const struct cli_command cli_command_attach = {

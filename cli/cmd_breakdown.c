@@ -34,8 +34,8 @@ static int run_with_itwinai(int n_args, char **args)
 
 static int run(int n_args, char **args)
 {
-    struct cli_recordings recordings = {0};
-    marey_report *report = NULL;
+    struct cli_recordings recordings CLI_FINALLY(cli_close) = {0};
+    marey_report *report CLI_FINALLY(cli_destroy_report) = NULL;
     if (given.print_rules)
         return fputs(marey_breakdown_rules(), stdout) >= 0
                    ? CLI_FINE
@@ -46,13 +46,8 @@ static int run(int n_args, char **args)
         return CLI_BAD;
     if (given.legacy || given.averages != NULL)
         return run_with_itwinai(n_args, args);
-    int status = analysis_command_open("breakdown", args, n_args, &recordings, &report);
-    if (status == CLI_FINE)
-        status = analysis_command_write(report, 0, given.unit);
-    status = cli_report_damage(&recordings, status);
-    marey_report_destroy(report);
-    cli_close(&recordings);
-    return status;
+    CLI_TRY(analysis_command_open("breakdown", args, n_args, &recordings, &report));
+    return cli_report_damage(&recordings, analysis_command_write(report, 0, given.unit));
 }
 
 struct cli_command cli_command_breakdown = {

@@ -97,15 +97,13 @@ static int check_gate(const marey_report *report, double percent)
 
 static int make(int n, char **args, int n_a, marey_report **report)
 {
-    const char **const sides = calloc((size_t)n, sizeof *sides);
+    const char **const sides CLI_FREED = calloc((size_t)n, sizeof *sides);
     struct marey_report_options how = {.groups = sides};
     if (sides == NULL)
         return cli_fail("out of memory");
     for (int i = 0; i < n; i++)
         sides[i] = i < n_a ? "A" : "B";
-    const int status = analysis_command_make("compare", args, n, &how, NULL, report);
-    free(sides);
-    return status;
+    return analysis_command_make("compare", args, n, &how, NULL, report);
 }
 
 static marey_status write_page(void *ctx, int fd)
@@ -116,11 +114,8 @@ static marey_status write_page(void *ctx, int fd)
 static int write_all(marey_report *report, double gate)
 {
     const uint32_t limit = given.all ? 0 : given.limit != 0 ? given.limit : DEFAULT_LIMIT;
-    const int status = given.html != NULL
-                           ? cli_write_file(given.html, write_page, report, CLI_PAGE_NEXT)
-                           : analysis_command_write(report, limit, given.unit);
-    if (status != CLI_FINE)
-        return status;
+    CLI_TRY(given.html != NULL ? cli_write_file(given.html, write_page, report, CLI_PAGE_NEXT)
+                               : analysis_command_write(report, limit, given.unit));
     if (marey_report_is_damaged(report))
         return cli_fail("a recording is damaged; this is what could be read of it");
     return given.gate != NULL ? check_gate(report, gate) : CLI_FINE;
@@ -131,7 +126,7 @@ static int compare(int n_args, char **args)
 {
     const int n_a = given.n_a < 0 && n_args == 2 ? 1 : given.n_a;
     double gate = 0;
-    marey_report *report = NULL;
+    marey_report *report CLI_FINALLY(cli_destroy_report) = NULL;
     if (n_a < 1 || n_a >= n_args)
         return cli_fail(
             "compare needs two sides: marey compare A.marey B.marey, or with several of each "
@@ -146,11 +141,8 @@ static int compare(int n_args, char **args)
         return cli_fail("--region goes with --fail-if-slower; --filter chooses what is shown");
     if (!analysis_command_check("compare"))
         return CLI_BAD;
-    int status = make(n_args, args, n_a, &report);
-    if (status == CLI_FINE)
-        status = write_all(report, gate);
-    marey_report_destroy(report);
-    return status;
+    CLI_TRY(make(n_args, args, n_a, &report));
+    return write_all(report, gate);
 }
 
 struct cli_command cli_command_compare = {

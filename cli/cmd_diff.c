@@ -24,7 +24,7 @@ static bool is_partial(const marey_report *report)
 static int diff(int n_args, char **args)
 {
     const bool compares_ranks = report_options_value("ranks") != NULL;
-    marey_report *report = NULL;
+    marey_report *report CLI_FINALLY(cli_destroy_report) = NULL;
     if (compares_ranks && n_args != 1)
         return cli_fail("diff --ranks takes one dump: marey diff --ranks DUMP");
     if (!compares_ranks && n_args != 2)
@@ -32,15 +32,11 @@ static int diff(int n_args, char **args)
     if (!analysis_command_check("diff"))
         return CLI_BAD;
     struct marey_report_options how = {0};
-    int status = analysis_command_make("diff", args, n_args, &how, NULL, &report);
-    if (status == CLI_FINE)
-        status = analysis_command_write(report, limit, NULL);
-    if (status == CLI_FINE && is_partial(report))
-        status = cli_fail("some values could not be compared, so the result is incomplete");
-    else if (status == CLI_FINE && marey_table_n_rows(marey_report_table(report, "first")) != 0)
-        status = CLI_NO;
-    marey_report_destroy(report);
-    return status;
+    CLI_TRY(analysis_command_make("diff", args, n_args, &how, NULL, &report));
+    CLI_TRY(analysis_command_write(report, limit, NULL));
+    if (is_partial(report))
+        return cli_fail("some values could not be compared, so the result is incomplete");
+    return marey_table_n_rows(marey_report_table(report, "first")) != 0 ? CLI_NO : CLI_FINE;
 }
 
 struct cli_command cli_command_diff = {

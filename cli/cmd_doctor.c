@@ -25,26 +25,22 @@ static int show(const marey_table *findings)
                                             .color = cli_wants_color(stdout, given.color)};
     const marey_status status = given.json ? marey_doctor_json(findings, stdout)
                                            : marey_doctor_text(findings, &text, stdout);
-    if (status != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(status));
     return marey_doctor_can_record(findings) ? CLI_FINE : CLI_NO;
 }
 
 static int doctor(int n_args, char **args)
 {
     enum { LONGEST_WAIT = 3600 };
-    marey_table *findings;
+    marey_table *findings CLI_FINALLY(cli_destroy_table) = NULL;
     if (n_args > 1)
         return cli_fail("doctor takes one directory, and this is a second: '%s'", args[1]);
     if (given.wait == 0 || given.wait > LONGEST_WAIT)
         return cli_fail("--wait takes 1 to %d seconds", LONGEST_WAIT);
     const struct marey_doctor_options wants = {
         .path = args[0], .measure = given.measure, .wait_ms = given.wait * 1000};
-    if (marey_doctor(&wants, &findings) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    const int status = show(findings);
-    marey_table_destroy(findings);
-    return status;
+    CLI_TRY(cli_status(marey_doctor(&wants, &findings)));
+    return show(findings);
 }
 
 const struct cli_command cli_command_doctor = {

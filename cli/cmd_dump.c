@@ -60,8 +60,7 @@ static int choose_in_step(struct dump_choice *choice, const char *name, dump_use
     const struct marey_dumped_value *values;
     size_t n;
     int status = CLI_FINE;
-    if (marey_dumps_values(choice->dumps, choice->step_number, &values, &n) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(marey_dumps_values(choice->dumps, choice->step_number, &values, &n)));
     for (size_t i = 0; i < n && status == CLI_FINE; i++) {
         if (!is_named(&values[i], name))
             continue;
@@ -77,21 +76,19 @@ static int choose_in_step(struct dump_choice *choice, const char *name, dump_use
 int dump_choose(marey_dumps *dumps, const char *name, dump_use *use, void *ctx)
 {
     size_t n_found = 0, n_steps = 0;
-    int status = CLI_FINE;
-    for (size_t i = 0; i < marey_dumps_count(dumps) && status == CLI_FINE; i++) {
+    for (size_t i = 0; i < marey_dumps_count(dumps); i++) {
         struct dump_choice choice = {.dumps = dumps, .step_number = i};
-        if (marey_dumps_step(dumps, i, &choice.step) != MAREY_OK)
-            return cli_fail("%s", marey_last_error());
+        CLI_TRY(cli_status(marey_dumps_step(dumps, i, &choice.step)));
         if (!dump_wants(&choice.step))
             continue;
         n_steps++;
-        status = choose_in_step(&choice, name, use, ctx, &n_found);
+        CLI_TRY(choose_in_step(&choice, name, use, ctx, &n_found));
     }
-    if (status == CLI_FINE && n_steps == 0)
+    if (n_steps == 0)
         return cli_fail("there is no such step or rank in the dump; 'marey dump ls' lists them");
-    if (status == CLI_FINE && n_found == 0 && name != NULL)
+    if (n_found == 0 && name != NULL)
         return cli_fail("there is no value called '%s'; 'marey dump ls' lists them", name);
-    return status;
+    return CLI_FINE;
 }
 
 int dump_get(const struct dump_choice *choice, struct marey_tensor *out)
@@ -124,8 +121,7 @@ static const struct {
 static int act(size_t action, char **args)
 {
     marey_dumps *dumps;
-    if (marey_dumps_open(args[1], &dumps) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(marey_dumps_open(args[1], &dumps)));
     int status = marey_dumps_count(dumps) != 0 ? actions[action].run(dumps, args[2])
                                                : cli_fail("%s has no step of a dump in it", args[1]);
     for (size_t i = 0; i < marey_dumps_n_notes(dumps); i++) {

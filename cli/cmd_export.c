@@ -118,12 +118,6 @@ static struct cli_option *find_option(const char *name)
     return &options[i];
 }
 
-static bool is_given(const struct cli_option *option)
-{
-    return option->kind == CLI_FLAG ? *(const bool *)option->into
-                                    : *(const char *const *)option->into != NULL;
-}
-
 /* Break `text` at blanks into lines of the help. */
 static void wrap(char *text)
 {
@@ -168,7 +162,7 @@ static bool check_options(const struct marey_export_format *format)
 {
     char names[128];
     for (size_t i = 0; i < N_BOUNDS; i++)
-        if (bounds[i].is_refused && is_given(find_option(bounds[i].option)) &&
+        if (bounds[i].is_refused && cli_given(find_option(bounds[i].option)) != NULL &&
             !takes(format, &bounds[i]))
             return cli_refuse("--%s goes with --to %s", bounds[i].option,
                               names_of(&bounds[i], " or ", names, sizeof names));
@@ -407,11 +401,10 @@ static int export(int n_args, char **args)
     if (given.calls && wants_samples())
         return cli_fail("calls and samples go into files of their own: leave --calls out, or what "
                         "chooses samples");
-    struct cli_recordings recordings = {0};
+    struct cli_recordings recordings CLI_FINALLY(cli_close) = {0};
     if (!(format->content == MAREY_EXPORT_EVENTS ? cli_open_whole : cli_open)(&recordings, args,
-                                                                              n_args))
-        return CLI_BAD;
-    if (!cli_select_process(&recordings, samples_filter.process))
+                                                                              n_args) ||
+        !cli_select_process(&recordings, samples_filter.process))
         return CLI_BAD;
     /* Samples that are drawn without being asked for are of these processes, too. */
     given.samples |=
@@ -419,10 +412,8 @@ static int export(int n_args, char **args)
         marey_report_is_there("samples", recordings.list, recordings.n) &&
         ((format->takes & MAREY_EXPORT_STARTUP) == 0 || first_event_ns(&recordings) == 0);
     if (!parse_window(&recordings) ||
-        (given.baseline != NULL && !cli_open(&baseline, (char **)&given.baseline, 1))) {
-        cli_close(&recordings);
+        (given.baseline != NULL && !cli_open(&baseline, (char **)&given.baseline, 1)))
         return CLI_BAD;
-    }
     char own_name[2 * NAME_MAX];
     const char *const output =
         given.output != NULL
@@ -440,7 +431,6 @@ static int export(int n_args, char **args)
         print_warnings(&baseline);
     }
     status = cli_report_damage(&baseline, cli_report_damage(&recordings, status));
-    cli_close(&recordings);
     cli_close(&baseline);
     return status;
 }

@@ -115,15 +115,13 @@ static int import(int n_args, char **args)
     snprintf(beside, sizeof beside, "%s%s", name, is_replaced ? ".new" : "");
     struct marey_import_result result;
     const double start = now();
-    if (import_into(beside, args, n_args, &result) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(import_into(beside, args, n_args, &result)));
     if (is_replaced && !replace(name, beside))
         return CLI_BAD;
     if (!given.quiet)
         say_imported(&result, name, now() - start);
     marey_recording *recording = NULL;
-    if (marey_recording_open(name, &recording) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(marey_recording_open(name, &recording)));
     cli_print_notes(recording);
     marey_recording_close(recording);
     return CLI_FINE;

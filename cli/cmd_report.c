@@ -107,13 +107,12 @@ static struct marey_report_options report_wants(const char *doing)
 static int print_short(const char *name, const struct cli_recordings *recordings, FILE *out)
 {
     const struct marey_write_options wants = {.text = text_wants(out), .is_short = 1};
-    marey_report *made = NULL;
+    marey_report *made CLI_FINALLY(cli_destroy_report) = NULL;
     marey_status status = marey_report_create(name, recordings->list, recordings->n, NULL, &made);
     if (status == MAREY_EFORMAT)
         return CLI_FINE; /* nothing after all */
     if (status == MAREY_OK)
         status = marey_report_write(made, "text", &wants, out);
-    marey_report_destroy(made);
     return cli_status(status);
 }
 
@@ -121,12 +120,10 @@ static int print_short(const char *name, const struct cli_recordings *recordings
 static int print_rest(const struct cli_recordings *recordings, FILE *out)
 {
     const struct marey_analysis *analysis;
-    int status = CLI_FINE;
     cli_print_runs(recordings, out);
-    for (size_t i = 0;
-         status == CLI_FINE && (analysis = report_options_below(recordings, i)) != NULL; i++)
-        status = print_short(analysis->name, recordings, out);
-    return status;
+    for (size_t i = 0; (analysis = report_options_below(recordings, i)) != NULL; i++)
+        CLI_TRY(print_short(analysis->name, recordings, out));
+    return CLI_FINE;
 }
 
 /* The diagnosis comes first where there is one and nothing else was asked for. */
@@ -180,18 +177,17 @@ static marey_status make_report(const struct input *input, marey_report **made, 
 
 static int print_report(const struct input *input, FILE *out)
 {
-    marey_report *made = input->made, *section = NULL, *lead = NULL;
+    marey_report *section CLI_FINALLY(cli_destroy_report) = NULL;
+    marey_report *lead CLI_FINALLY(cli_destroy_report) = NULL;
+    marey_report *made = input->made;
     marey_status status = make_report(input, &made, &section);
     if (status == MAREY_OK)
         status = make_lead(input, &lead);
     if (status == MAREY_OK)
         status = write_report(made, section, lead, out);
-    marey_report_destroy(section);
-    marey_report_destroy(lead);
     if (input->made == NULL)
         marey_report_destroy(made);
-    if (status != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(status));
     const bool has_rest =
         choice.is_plain && !given.json && !given.csv && !given.markdown && input->n_files == 0;
     return has_rest ? print_rest(input->recordings, out) : CLI_FINE;
@@ -253,16 +249,14 @@ static marey_status write_page(void *ctx, int fd)
 
 static int make_page(int n_args, char **args)
 {
-    struct cli_recordings recordings;
+    struct cli_recordings recordings CLI_FINALLY(cli_close) = {0};
     if (given.json || given.csv || given.markdown || given.per_iteration || given.output != NULL)
         return cli_fail("--html FILE writes only the page and excludes --json, --csv, --markdown, "
                         "--per-iteration and --output");
     if (!cli_open(&recordings, args, n_args) || !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     const int status = cli_write_file(given.html, write_page, &recordings, CLI_PAGE_NEXT);
-    const int result = cli_report_damage(&recordings, status);
-    cli_close(&recordings);
-    return result;
+    return cli_report_damage(&recordings, status);
 }
 
 /* Of recordings without a process, as of samplers only, the one that has something to say; NULL: the ranges. */
@@ -302,7 +296,7 @@ static const char *made_alone(void)
 /* A report that several processes made. One process makes what comes below it, and opens all logs for that. */
 static int print_share(struct report_share *share, int n_args, char **args)
 {
-    struct cli_recordings whole = {0};
+    struct cli_recordings whole CLI_FINALLY(cli_close) = {0};
     int status = share->has_below && !cli_open(&whole, args, n_args) ? CLI_BAD : CLI_FINE;
     if (status == CLI_FINE)
         status = report_to(&(struct input){
@@ -311,8 +305,6 @@ static int print_share(struct report_share *share, int n_args, char **args)
         status = cli_fail("%s is damaged; this is what could be read of it", share->damaged);
     marey_report_destroy(share->report);
     cli_close(&share->recordings);
-    if (share->has_below)
-        cli_close(&whole);
     return status;
 }
 
@@ -366,7 +358,7 @@ static bool check_options(int n_args)
 
 static int report_recordings(int n_args, char **args)
 {
-    struct cli_recordings recordings = {0};
+    struct cli_recordings recordings CLI_FINALLY(cli_close) = {0};
     /* Grid and block sizes are in the arguments of a trace. */
     const bool needs_whole = choice.section != NULL && choice.section->needs_arguments;
     if (!(needs_whole ? cli_open_whole : cli_open)(&recordings, args, n_args) ||
@@ -380,7 +372,6 @@ static int report_recordings(int n_args, char **args)
     if (other == NULL || report_options_turn_on(other->name, &choice))
         status =
             cli_report_damage(&recordings, report_to(&(struct input){.recordings = &recordings}));
-    cli_close(&recordings);
     return flush_for_launcher(status);
 }
 

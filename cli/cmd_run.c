@@ -212,11 +212,10 @@ static bool say_diagnosis(marey_recording *recording, const char *quoted)
     const struct marey_write_options wants = {
         .text = {.width = cli_terminal_width(stderr), .color = cli_wants_color(stderr, "auto")},
         .is_short = 1};
-    marey_report *report;
+    marey_report *report CLI_FINALLY(cli_destroy_report) = NULL;
     if (marey_report_create("diagnosis", &recording, 1, NULL, &report) != MAREY_OK)
         return false;
     cli_status(marey_report_write(report, "text", &wants, stderr));
-    marey_report_destroy(report);
     fprintf(stderr, "  recorded to %s · marey report %s · marey report %s --html PAGE.html\n",
             quoted, quoted, quoted);
     return true;
@@ -371,13 +370,12 @@ static int run_measured(const char *recording, const char *how, char **program, 
 
 static void add_run(const char *recording, char *const *program, const struct run_end *end)
 {
-    char *command = run_join_words(program);
+    char *command CLI_FREED = run_join_words(program);
     const struct marey_run_end ended = {.command = command != NULL ? command : program[0],
                                         .wall_ns = end->wall_ns,
                                         .cpu_ns = end->cpu_ns,
                                         .wait_status = end->wait_status};
     cli_status(marey_recording_add_run(recording, &ended));
-    free(command);
 }
 
 /* As run_child. Ends early when the program does not end with 0. */
@@ -455,20 +453,15 @@ static int run(int n_args, char **args)
         return cli_fail("--force would let each rank remove what the others record; remove the "
                         "recording first");
 
-    char *options_text = joined_options();
+    char *options_text CLI_FREED = joined_options();
     if (options_text == NULL)
         return cli_fail("out of memory");
-    int status;
-    if (marey_options_check(options_text) != MAREY_OK)
-        status = cli_fail("%s", marey_last_error());
-    else
-        status = run_program(args,
-                             given.append  ? RUN_APPEND
-                             : given.force ? RUN_FORCE
-                                           : RUN_REFUSE,
-                             options_text);
-    free(options_text);
-    return status;
+    CLI_TRY(cli_status(marey_options_check(options_text)));
+    return run_program(args,
+                       given.append  ? RUN_APPEND
+                       : given.force ? RUN_FORCE
+                                     : RUN_REFUSE,
+                       options_text);
 }
 
 const struct cli_command cli_command_run = {

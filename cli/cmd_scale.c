@@ -138,9 +138,7 @@ static int write_charts(const marey_report *report, const char *directory, bool 
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return cli_fail("cannot make the directory %s: %s", directory, strerror(errno));
     for (const char *const *name = has_itwinai_names ? itwinai : own; *name != NULL; name++) {
-        const int status = write_chart(report, directory, *name, &n);
-        if (status != CLI_FINE)
-            return status;
+        CLI_TRY(write_chart(report, directory, *name, &n));
         n_names++;
     }
     cli_say("wrote %zu charts into %s%s", n, cli_quote(directory, quoted, sizeof quoted),
@@ -194,8 +192,8 @@ static marey_status convert(void *ctx, const char *command, const char *from, co
 
 static int make(int n, char **args, marey_report **report)
 {
-    char **const series = calloc((size_t)n + 1, sizeof *series);
-    char **const paths = calloc((size_t)n + 1, sizeof *paths);
+    char **const series CLI_FREED = calloc((size_t)n + 1, sizeof *series);
+    char **const paths CLI_FREED = calloc((size_t)n + 1, sizeof *paths);
     struct marey_report_options how = {.groups = (const char *const *)series, .convert = convert};
     int status = CLI_BAD;
     bool is_done = series != NULL && paths != NULL;
@@ -210,8 +208,6 @@ static int make(int n, char **args, marey_report **report)
         status = analysis_command_make("scale", paths, n, &how, &is_reported, report);
     for (int i = 0; series != NULL && i < n; i++)
         free(series[i]);
-    free(series);
-    free(paths);
     return status;
 }
 
@@ -220,22 +216,20 @@ static int make(int n, char **args, marey_report **report)
 static int write_all(const marey_report *report, double gate)
 {
     const bool is_page = given.html != NULL && strcmp(given.html, "-") == 0;
-    int status = CLI_FINE; /* files first: a reader of the answer that has seen enough ends us */
+    /* Files first: a reader of the answer that has seen enough ends us. */
     if (given.html != NULL)
-        status = analysis_command_write_page(report, given.html);
-    if (status == CLI_FINE && given.pictures != NULL)
-        status = write_charts(report, given.pictures, given.itwinai_names);
-    if (status == CLI_FINE && !is_page)
-        status = analysis_command_write(report, 0, NULL);
-    if (status == CLI_FINE && given.gate != NULL)
-        status = check_gate(report, gate);
-    return status;
+        CLI_TRY(analysis_command_write_page(report, given.html));
+    if (given.pictures != NULL)
+        CLI_TRY(write_charts(report, given.pictures, given.itwinai_names));
+    if (!is_page)
+        CLI_TRY(analysis_command_write(report, 0, NULL));
+    return given.gate != NULL ? check_gate(report, gate) : CLI_FINE;
 }
 
 static int run(int n_args, char **args)
 {
     double gate = 0;
-    marey_report *report = NULL;
+    marey_report *report CLI_FINALLY(cli_destroy_report) = NULL;
     if (n_args == 0 && report_options_value("mlflow") == NULL)
         return cli_fail("scale needs runs with different numbers of workers: "
                         "marey scale one.marey two.marey four.marey");
@@ -245,11 +239,8 @@ static int run(int n_args, char **args)
         return cli_fail("--itwinai-names goes with --pictures DIR");
     if (given.gate != NULL && !cli_percent("fail-below-efficiency", given.gate, &gate))
         return CLI_BAD;
-    int status = make(n_args, args, &report);
-    if (status == CLI_FINE)
-        status = write_all(report, gate);
-    marey_report_destroy(report);
-    return status;
+    CLI_TRY(make(n_args, args, &report));
+    return write_all(report, gate);
 }
 
 struct cli_command cli_command_scale = {

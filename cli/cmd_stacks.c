@@ -20,13 +20,11 @@ static int stacks(int n_args, char **args)
     const struct marey_sampler_options wants = {
         .size = sizeof wants, .native = given.native, .no_children = given.no_children};
     struct marey_sampler_stacks *found;
-    pid_t *pids;
+    pid_t *pids CLI_FREED = NULL;
     if (!cli_pids(&cli_command_stacks, n_args, args, &pids))
         return CLI_BAD;
     marey_status status = marey_sampler_stacks_read(pids, (size_t)n_args, &wants, &found);
-    free(pids);
-    if (status != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(status));
     const size_t n_failures = found->n_failures;
     if (found->n_rounds == 0 && !given.json)
         for (size_t i = 0; i < n_failures; i++)
@@ -34,8 +32,7 @@ static int stacks(int n_args, char **args)
     else
         status = sampling_print_stacks(found, given.json, given.color, stdout);
     marey_sampler_stacks_free(found);
-    if (status != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(status));
     return n_failures != 0 ? CLI_BAD : CLI_FINE;
 }
 

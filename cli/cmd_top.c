@@ -61,7 +61,7 @@ static void refresh(struct top *top, uint32_t wait_ms)
 static void draw(struct top *top)
 {
     uint32_t columns, rows;
-    char *text = NULL;
+    char *text CLI_FREED = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
     if (out == NULL)
@@ -70,7 +70,6 @@ static void draw(struct top *top)
     const bool is_drawn = top_draw(&top->screen, columns, rows, out);
     if (fclose(out) == 0 && is_drawn)
         terminal_show(text, len);
-    free(text);
 }
 
 /* ---- with a terminal ---- */
@@ -140,8 +139,7 @@ static int show(marey_sampler *sampler, double window_s, struct top_screen scree
     for (int i = 0; i < 4; i++)
         if (strcmp(given.by, top_view_names[i]) == 0)
             top.screen.view.by = (enum marey_live_by)i;
-    if (marey_live_create(window_s, &top.live) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(marey_live_create(window_s, &top.live)));
     marey_live_attach(top.live, sampler);
     const int status = !given.once && terminal_is_there() ? show_on_terminal(&top, sampler)
                                                           : print_tables(&top, sampler, window_s);
@@ -156,7 +154,7 @@ static int top(int n_args, char **args)
         .size = sizeof wants, .native = given.native, .no_children = given.no_children};
     double window_s = given.once ? 1 : 5;
     size_t n_failed;
-    pid_t *pids;
+    pid_t *pids CLI_FREED = NULL;
     if (n_args == 0)
         return cli_list_processes();
     struct top_screen screen = {.view = {.by_total = given.total, .is_idle = given.idle},
@@ -168,7 +166,6 @@ static int top(int n_args, char **args)
     signal(SIGPIPE, SIG_IGN);
     snprintf(screen.title, sizeof screen.title, "pid %d%s", (int)pids[0], n_args > 1 ? ", ..." : "");
     marey_sampler *sampler = sampling_create(&wants, pids, (size_t)n_args, &n_failed);
-    free(pids);
     if (sampler == NULL)
         return CLI_BAD;
     const int status = show(sampler, window_s, screen);

@@ -82,8 +82,7 @@ static int report_stall(const struct watch *watch)
     const bool is_written = fputc('\n', out) != EOF && fflush(out) == 0;
     if (file != NULL)
         fclose(file);
-    if (status != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(status));
     if (!is_written)
         return cli_fail("cannot write the stacks: %s", strerror(errno));
     if (given.output != NULL)
@@ -102,9 +101,7 @@ static int wait_for_stalls(struct watch *watch)
         marey_live_state_get(watch->live, given.busy, &state, sizeof state);
         const bool is_stalled = (double)state.still_ns >= watch->stall_s * 1e9;
         if (is_stalled && !is_reported) {
-            const int status = report_stall(watch);
-            if (status != CLI_FINE)
-                return status;
+            CLI_TRY(report_stall(watch));
             if (given.once)
                 return CLI_NO;
         }
@@ -117,8 +114,7 @@ static int wait_for_stalls(struct watch *watch)
 static int watch_sampler(struct watch *watch, marey_sampler *sampler)
 {
     int status = CLI_BAD;
-    if (marey_live_create(0, &watch->live) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(marey_live_create(0, &watch->live)));
     marey_live_attach(watch->live, sampler);
     if (sampling_start(&watch->sampling, sampler))
         status = wait_for_stalls(watch);
@@ -138,7 +134,7 @@ static int watch(int n_args, char **args)
     struct watch watch = {.live = NULL};
     struct sigaction end = {.sa_handler = ask_to_end};
     size_t n_failed;
-    pid_t *pids;
+    pid_t *pids CLI_FREED = NULL;
     if (!cli_seconds("stall", given.stall, &watch.stall_s) ||
         !cli_pids(&cli_command_watch, n_args, args, &pids))
         return CLI_BAD;
@@ -149,7 +145,6 @@ static int watch(int n_args, char **args)
     const int status = sampler != NULL ? watch_sampler(&watch, sampler) : CLI_BAD;
     marey_sampler_destroy(sampler);
     marey_live_destroy(watch.live);
-    free(pids);
     return status == CLI_FINE && n_failed != 0 ? CLI_BAD : status;
 }
 

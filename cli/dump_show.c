@@ -11,6 +11,11 @@ enum { MAX_ODD = 10, CHUNK = 4096 };
 
 #define N_OF(array) (sizeof(array) / sizeof(array)[0])
 
+#define COLUMN(name, title, type, unit)                                                            \
+    {                                                                                              \
+        name, title, MAREY_TYPE_##type, MAREY_UNIT_##unit                                          \
+    }
+
 /* Null where there is no text, or no number. */
 static void put_texts(marey_table *table, const char *const *texts, size_t n)
 {
@@ -52,17 +57,12 @@ static int print_table(const marey_table *table)
 /* ---- ls ---- */
 
 static const struct marey_column value_columns[] = {
-    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
-    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"tree", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"dtype", "type", MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"shape", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"bytes", NULL, MAREY_TYPE_U64, MAREY_UNIT_BYTES},
-    {"kept", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"phase", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"source", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    COLUMN("step", NULL, U64, NONE),    COLUMN("rank", NULL, I64, NONE),
+    COLUMN("seq", NULL, U64, NONE),     COLUMN("name", NULL, TEXT, NONE),
+    COLUMN("tree", NULL, TEXT, NONE),   COLUMN("dtype", "type", TEXT, NONE),
+    COLUMN("shape", NULL, TEXT, NONE),  COLUMN("bytes", NULL, U64, BYTES),
+    COLUMN("kept", NULL, TEXT, NONE),   COLUMN("phase", NULL, TEXT, NONE),
+    COLUMN("source", NULL, TEXT, NONE),
 };
 
 /* What can be had of it. */
@@ -102,14 +102,10 @@ static int list_value(void *ctx, const struct dump_choice *choice)
 }
 
 static const struct marey_column step_columns[] = {
-    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
-    {"values", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"bytes", NULL, MAREY_TYPE_U64, MAREY_UNIT_BYTES},
-    {"mode", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"complete", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
-    {"reason", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"path", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    COLUMN("step", NULL, U64, NONE),    COLUMN("rank", NULL, I64, NONE),
+    COLUMN("values", NULL, U64, COUNT), COLUMN("bytes", NULL, U64, BYTES),
+    COLUMN("mode", NULL, TEXT, NONE),   COLUMN("complete", NULL, BOOL, NONE),
+    COLUMN("reason", NULL, TEXT, NONE), COLUMN("path", NULL, TEXT, NONE),
 };
 
 static int list_step(marey_table *table, marey_dumps *dumps, size_t i)
@@ -137,18 +133,14 @@ static int list_step(marey_table *table, marey_dumps *dumps, size_t i)
 static int list(marey_dumps *dumps, const char *name, const char *title,
                 const struct marey_column *columns, size_t n, dump_use *use)
 {
-    marey_table *table;
-    if (marey_table_create(title, columns, n, &table) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    int status = use != NULL ? dump_choose(dumps, name, use, table) : CLI_FINE;
-    for (size_t i = 0; use == NULL && i < marey_dumps_count(dumps) && status == CLI_FINE; i++)
-        status = list_step(table, dumps, i);
-    if (status == CLI_FINE && marey_table_status(table) != MAREY_OK)
-        status = cli_fail("%s", marey_last_error());
-    if (status == CLI_FINE)
-        status = print_table(table);
-    marey_table_destroy(table);
-    return status;
+    marey_table *table CLI_FINALLY(cli_destroy_table) = NULL;
+    CLI_TRY(cli_status(marey_table_create(title, columns, n, &table)));
+    if (use != NULL)
+        CLI_TRY(dump_choose(dumps, name, use, table));
+    for (size_t i = 0; use == NULL && i < marey_dumps_count(dumps); i++)
+        CLI_TRY(list_step(table, dumps, i));
+    CLI_TRY(cli_status(marey_table_status(table)));
+    return print_table(table);
 }
 
 static size_t n_wanted(marey_dumps *dumps)
@@ -172,23 +164,15 @@ int dump_list(marey_dumps *dumps, const char *name)
 /* ---- stats ---- */
 
 static const struct marey_column stats_columns[] = {
-    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
-    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
-    {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"dtype", "type", MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"shape", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-    {"n", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"min", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
-    {"max", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
-    {"mean", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
-    {"std", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
-    {"l2", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
-    {"nan", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"pos_inf", "+inf", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"neg_inf", "-inf", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"zero", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"denormal", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
-    {"negative", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    COLUMN("step", NULL, U64, NONE),       COLUMN("rank", NULL, I64, NONE),
+    COLUMN("name", NULL, TEXT, NONE),      COLUMN("dtype", "type", TEXT, NONE),
+    COLUMN("shape", NULL, TEXT, NONE),     COLUMN("n", NULL, U64, COUNT),
+    COLUMN("min", NULL, F64, NONE),        COLUMN("max", NULL, F64, NONE),
+    COLUMN("mean", NULL, F64, NONE),       COLUMN("std", NULL, F64, NONE),
+    COLUMN("l2", NULL, F64, NONE),         COLUMN("nan", NULL, U64, COUNT),
+    COLUMN("pos_inf", "+inf", U64, COUNT), COLUMN("neg_inf", "-inf", U64, COUNT),
+    COLUMN("zero", NULL, U64, COUNT),      COLUMN("denormal", NULL, U64, COUNT),
+    COLUMN("negative", NULL, U64, COUNT),
 };
 
 /* What was kept, or made of the numbers; false: neither. */
@@ -386,9 +370,7 @@ static int print_value(void *ctx, const struct dump_choice *choice)
         printf("its numbers were not kept (%s)\n", kept_of(value));
         return CLI_FINE;
     }
-    const int status = dump_get(choice, &tensor);
-    if (status != CLI_FINE)
-        return status;
+    CLI_TRY(dump_get(choice, &tensor));
     const uint64_t n_odd = has_stats ? stats.n_nan + stats.n_pos_inf + stats.n_neg_inf : 0;
     if (n_odd != 0)
         print_odd(&tensor, n_odd);

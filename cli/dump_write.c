@@ -26,9 +26,7 @@ static int write_value(void *ctx, FILE *out)
         return fwrite(choice->value->text, 1, choice->value->text_len, out) == choice->value->text_len
                    ? CLI_FINE
                    : cli_fail("cannot write %s: %s", choice->value->name, strerror(errno));
-    const int status = dump_get(choice, &tensor);
-    if (status != CLI_FINE)
-        return status;
+    CLI_TRY(dump_get(choice, &tensor));
     return cli_status(marey_tensor_write(&tensor, wanted_form(), choice->value->name, out));
 }
 
@@ -108,8 +106,7 @@ static int print_image(void *ctx, FILE *out)
 {
     void *bytes;
     size_t len;
-    if (marey_png_pack(ctx, NULL, &bytes, &len) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
+    CLI_TRY(cli_status(marey_png_pack(ctx, NULL, &bytes, &len)));
     const bool is_out = fwrite(bytes, 1, len, out) == len;
     marey_png_free(bytes);
     return is_out ? CLI_FINE : cli_fail("cannot write the image: %s", strerror(errno));
@@ -143,10 +140,9 @@ static int save_images(const marey_images *images)
     if (strcmp(path, "-") == 0)
         return cli_fail("these are %zu images: --picture chooses one, --output FILE.png writes all",
                         n);
-    int status = CLI_FINE;
-    for (size_t i = 0; i < n && status == CLI_FINE; i++)
-        status = save_numbered(marey_images_get(images, i), path, i);
-    return status;
+    for (size_t i = 0; i < n; i++)
+        CLI_TRY(save_numbered(marey_images_get(images, i), path, i));
+    return CLI_FINE;
 }
 
 static int draw_value(void *ctx, const struct dump_choice *choice)
@@ -155,12 +151,10 @@ static int draw_value(void *ctx, const struct dump_choice *choice)
     struct marey_tensor tensor;
     marey_images *images;
     (void)ctx;
-    int status = parse_range(&options) ? dump_get(choice, &tensor) : CLI_BAD;
-    if (status != CLI_FINE)
-        return status;
+    CLI_TRY(parse_range(&options) ? dump_get(choice, &tensor) : CLI_BAD);
     if (make_images(&tensor, &options, &images) != MAREY_OK)
         return cli_fail("%s cannot be drawn: %s", choice->value->name, marey_last_error());
-    status = save_images(images);
+    const int status = save_images(images);
     marey_images_destroy(images);
     return status;
 }

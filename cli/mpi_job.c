@@ -227,15 +227,12 @@ static bool is_one_command(const struct mpi_job *job)
     size_t len;
     if (job->rank != 0) {
         mpi_job_send(0, own, own_len);
-        char *answer = mpi_job_receive(0, &len);
-        are_equal = answer != NULL && answer[0] == 1;
-        free(answer);
-        return are_equal;
+        char *answer CLI_FREED = mpi_job_receive(0, &len);
+        return answer != NULL && answer[0] == 1;
     }
     for (uint32_t rank = 1; rank < job->size; rank++) {
-        char *other = mpi_job_receive(rank, &len);
+        char *other CLI_FREED = mpi_job_receive(rank, &len);
         are_equal &= other != NULL && len == own_len && memcmp(other, own, len) == 0;
-        free(other);
     }
     for (uint32_t rank = 1; rank < job->size; rank++)
         mpi_job_send(rank, &(char){are_equal}, 1);

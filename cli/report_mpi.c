@@ -46,7 +46,7 @@ static void list_fini(struct list *list)
 static bool add_log(struct list *list, const char *folder, const char *name, uint32_t recording)
 {
     enum { EACH = 4096 }; /* opening costs, too */
-    char *path = NULL;
+    char *path CLI_FREED = NULL;
     struct stat st;
     if (list->n == list->cap) {
         const size_t cap = list->cap * 2 + 64;
@@ -59,7 +59,6 @@ static bool add_log(struct list *list, const char *folder, const char *name, uin
     if (asprintf(&path, "%s/%s", folder, name) < 0)
         return false;
     const uint64_t size = stat(path, &st) == 0 ? (uint64_t)st.st_size + EACH : EACH;
-    free(path);
     struct log *const log = &list->logs[list->n];
     *log = (struct log){strdup(name), recording, size};
     list->n += log->name != NULL;
@@ -174,7 +173,7 @@ static marey_status open_names(struct cli_recordings *recordings, const char *pa
     size_t n = 0;
     for (const char *name = *at; name < end && *name != '\0'; name += strlen(name) + 1)
         n++;
-    const char **names = calloc(n + 1, sizeof *names);
+    const char **names CLI_FREED = calloc(n + 1, sizeof *names);
     for (size_t i = 0; names != NULL && i < n; i++, *at += strlen(*at) + 1)
         names[i] = *at;
     (*at)++;
@@ -182,7 +181,6 @@ static marey_status open_names(struct cli_recordings *recordings, const char *pa
         names != NULL
             ? marey_recording_open_logs(path, names, n, n_jobs, &recordings->list[recordings->n])
             : MAREY_ENOMEM;
-    free(names);
     recordings->n += status == MAREY_OK;
     return status;
 }
@@ -232,8 +230,8 @@ static void add_faults(struct log_faults *faults, const struct log_faults *other
 static void take_from(uint32_t rank, marey_partial *partial, struct log_faults *faults)
 {
     size_t faults_len, len;
-    struct log_faults *other = mpi_job_receive(rank, &faults_len);
-    void *bytes = mpi_job_receive(rank, &len);
+    struct log_faults *other CLI_FREED = mpi_job_receive(rank, &faults_len);
+    void *bytes CLI_FREED = mpi_job_receive(rank, &len);
     if (other == NULL || faults_len != sizeof *other || (len != 0 && bytes == NULL)) {
         fail(faults, MAREY_ENOMEM, sentence_of(MAREY_ENOMEM));
     } else {
@@ -245,8 +243,6 @@ static void take_from(uint32_t rank, marey_partial *partial, struct log_faults *
                 fail(faults, status, sentence_of(status));
         }
     }
-    free(other);
-    free(bytes);
 }
 
 static void give_to(uint32_t rank, marey_partial *partial, struct log_faults *faults)
@@ -361,9 +357,8 @@ static enum report_mpi lead(const struct mpi_job *job, int n_paths, char **paths
     enum report_mpi done = REPORT_ALONE;
     if (is_shared) {
         size_t len = 0;
-        char *share = hand_out(&list, job, (uint32_t)n_paths, &len);
+        char *share CLI_FREED = hand_out(&list, job, (uint32_t)n_paths, &len);
         done = work(job, n_paths, paths, options, share, len, out);
-        free(share);
     } else {
         for (uint32_t rank = 1; rank < job->size; rank++)
             mpi_job_send(rank, &(char){NOT_SHARED}, 1);
@@ -378,12 +373,11 @@ static enum report_mpi follow(const struct mpi_job *job, int n_paths, char **pat
 {
     size_t len;
     enum report_mpi done = REPORT_LEAVE;
-    char *share = mpi_job_receive(0, &len);
+    char *share CLI_FREED = mpi_job_receive(0, &len);
     if (len == 1 && share != NULL && share[0] == NOT_SHARED)
         mpi_job_end();
     else
         done = work(job, n_paths, paths, options, share, len, out);
-    free(share);
     return done;
 }
 

@@ -291,25 +291,10 @@ static bool add_given(struct settings *to, const char *name, const char *value)
     return true;
 }
 
-/* The value of an option of the command; NULL: not given. */
-static const char *own_value(const struct cli_option *option)
-{
-    switch (option->kind) {
-    case CLI_FLAG:
-        return *(const bool *)option->into ? "" : NULL;
-    case CLI_TEXT:
-    case CLI_CHOICE:
-    case CLI_MAYBE:
-        return *(const char *const *)option->into;
-    default:
-        return NULL;
-    }
-}
-
 static bool add_own(struct settings *to, const struct marey_analysis *analysis)
 {
     for (size_t i = 0; i < n_own; i++) {
-        const char *const value = own_value(&own[i]);
+        const char *const value = cli_given(&own[i]);
         if (value != NULL && takes(analysis, own[i].name) && !add_given(to, own[i].name, value))
             return false;
     }

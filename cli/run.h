@@ -60,8 +60,6 @@ bool run_preload(struct run_preload *preload, const char *library, const char *o
 bool run_inject_cuda(void);
 /* Once the program has ended. */
 void run_preload_remove(const struct run_preload *preload);
-/* Whether the library `name` lies beside libmarey; its path goes `into`. Else a sentence is said: `option` needs it. */
-bool run_find_beside(const char *name, const char *option, char into[PATH_MAX]);
 
 /* Make libmarey-nvtx the program's NVTX tool, in our own environment. False, with a sentence said, when it cannot be. */
 bool run_nvtx(void);

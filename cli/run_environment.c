@@ -112,11 +112,10 @@ bool run_is_a_later_rank(void)
 static void prepend_python_path(const char *dir)
 {
     const char *before = cli_env("PYTHONPATH");
-    char *path = NULL;
+    char *path CLI_FREED = NULL;
     if (asprintf(&path, "%s%s%s", dir, before != NULL ? ":" : "", before != NULL ? before : "") < 0)
         return;
     setenv("PYTHONPATH", path, 1);
-    free(path);
 }
 
 /*

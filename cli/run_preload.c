@@ -56,17 +56,16 @@ static bool has_it(const char *list, const char *library)
 static bool add(const char *path, const char *library)
 {
     const char *const before = cli_env("LD_PRELOAD");
-    char *list = NULL;
+    char *list CLI_FREED = NULL;
     if (before != NULL && has_it(before, library))
         return true;
     if (asprintf(&list, "%s%s%s", before != NULL ? before : "", before != NULL ? ":" : "", path) < 0)
         return false;
-    const bool done = setenv("LD_PRELOAD", list, 1) == 0;
-    free(list);
-    return done;
+    return setenv("LD_PRELOAD", list, 1) == 0;
 }
 
-bool run_find_beside(const char *name, const char *option, char into[PATH_MAX])
+/* Whether the library `name` lies beside libmarey; its path goes `into`. Else a sentence is said: `option` needs it. */
+static bool find_beside(const char *name, const char *option, char into[PATH_MAX])
 {
     char folder[PATH_MAX];
     library_folder(folder);
@@ -88,7 +87,7 @@ bool run_inject_cuda(void)
             "--gpu is unavailable: %s is already set to %s, and CUDA loads one tool; run without "
             "that tool, or without --gpu",
             name, before);
-    if (!run_find_beside(library, "--gpu", path))
+    if (!find_beside(library, "--gpu", path))
         return false;
     setenv(name, path, 1);
     return true;
@@ -112,7 +111,7 @@ bool run_nvtx(void)
             "without nsys to record them");
         return true;
     }
-    if (!run_find_beside(library, "--nvtx", path))
+    if (!find_beside(library, "--nvtx", path))
         return false;
     /* A `marey run --nvtx` around us has seen to it already. */
     if (tool != NULL && strcmp(basename(tool), library) != 0)
@@ -125,7 +124,7 @@ bool run_nvtx(void)
 bool run_preload(struct run_preload *preload, const char *library, const char *option)
 {
     char folder[PATH_MAX], link[PATH_MAX], path[PATH_MAX + 32];
-    if (!run_find_beside(library, option, path))
+    if (!find_beside(library, option, path))
         return false;
     library_folder(folder);
     if (strpbrk(folder, AWKWARD) != NULL) {

@@ -216,9 +216,8 @@ bool run_target_prepare(struct run_target *target, const char *output, enum run_
         return false;
 
     target->is_new = cli_look_at(name) == CLI_IS_NOTHING;
-    char *command = run_join_words(program);
+    char *command CLI_FREED = run_join_words(program);
     const marey_status status = marey_recording_create(name, command != NULL ? command : program[0]);
-    free(command);
     if (status != MAREY_OK)
         return cli_refuse("%s", marey_last_error());
     /* Absolute, because the program may change its directory before it records anything. */

@@ -69,7 +69,7 @@ static void put_keys(const struct top_screen *screen, uint32_t columns, FILE *ou
 static bool put_table(const struct top_screen *screen, uint32_t columns, uint32_t rows, FILE *out)
 {
     const struct marey_text_options options = {.width = columns, .color = screen->has_color};
-    char *text = NULL;
+    char *text CLI_FREED = NULL;
     size_t len = 0;
     if (screen->table == NULL) {
         fputs("no sample yet\n", out);
@@ -87,7 +87,6 @@ static bool put_table(const struct top_screen *screen, uint32_t columns, uint32_
     }
     if (is_fine && text != NULL)
         fwrite(text, 1, end != NULL ? (size_t)(end - text) : len, out);
-    free(text);
     return is_fine;
 }
 

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mpi_internal.h"
 
@@ -21,16 +20,16 @@ static int run_length(const int *ranks, int n, int *step)
 }
 
 /* Write the next run, or one rank; how many ranks it was. */
-static int put_run(char *out, size_t size, const int *ranks, int n)
+static int put_run(FILE *out, const int *ranks, int n)
 {
     int step;
     const int length = run_length(ranks, n, &step), last = ranks[length - 1];
     if (length >= 2 && step == 1)
-        snprintf(out, size, "%d-%d", ranks[0], last);
+        fprintf(out, "%d-%d", ranks[0], last);
     else if (length >= 3)
-        snprintf(out, size, "%d-%d:%d", ranks[0], last, step);
+        fprintf(out, "%d-%d:%d", ranks[0], last, step);
     else {
-        snprintf(out, size, "%d", ranks[0]);
+        fprintf(out, "%d", ranks[0]);
         return 1;
     }
     return length;
@@ -38,20 +37,15 @@ static int put_run(char *out, size_t size, const int *ranks, int n)
 
 char *mpi_ranks_text(const int *ranks, int n)
 {
-    enum { RUN_BYTES = 40 };
-    char *text = calloc(1, 1);
-    size_t len = 0;
-    for (int i = 0; i < n && text != NULL;) {
-        char *longer = realloc(text, len + RUN_BYTES);
-        if (longer == NULL) {
-            free(text);
-            return NULL;
-        }
-        text = longer;
-        if (i > 0)
-            text[len++] = ',';
-        i += put_run(text + len, RUN_BYTES - 1, ranks + i, n - i);
-        len += strlen(text + len);
-    }
-    return text;
+    char *text = NULL;
+    size_t len;
+    FILE *const out = open_memstream(&text, &len);
+    if (out == NULL)
+        return NULL;
+    for (int i = 0; i < n; i += put_run(out, ranks + i, n - i))
+        fputs(i > 0 ? "," : "", out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }

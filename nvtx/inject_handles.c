@@ -34,24 +34,16 @@ NAMING(name_thread, marey_name_thread(tid, text), (uint32_t tid), tid)
 /* ---- handles ---- */
 
 /*
+ * What is made of a text, ours, with the second tool's own handle of it beside it.
+ *
  * A domain stays when it is destroyed, ours and a second tool's: other objects may have one of that name, and handles of
  * strings in it. Two threads that ask for the same at once may both ask the second tool; both of its handles serve.
  */
-static bool is_theirs_missing(void *const *place)
-{
-    return inject_next_is_there() && __atomic_load_n(place, __ATOMIC_ACQUIRE) == NULL;
-}
-
-static void keep_theirs(void **place, void *theirs)
-{
-    __atomic_store_n(place, theirs, __ATOMIC_RELEASE);
-}
-
-/* What is made of a text, ours, with the second tool's own handle of it beside it. */
-#define WITH_THEIRS(type, make, next, ...)                                                         \
-    struct inject_##type *const made = make;                                                       \
-    if (made != NULL && is_theirs_missing(&made->theirs))                                          \
-        keep_theirs(&made->theirs, INJECT_NEXT_OR(NULL, next, __VA_ARGS__));                       \
+#define WITH_THEIRS(type, make, next, ...)                                                          \
+    struct inject_##type *const made = make;                                                        \
+    if (made != NULL && inject_next_is_there() &&                                                   \
+        __atomic_load_n(&made->theirs, __ATOMIC_ACQUIRE) == NULL)                                   \
+        __atomic_store_n(&made->theirs, INJECT_NEXT_OR(NULL, next, __VA_ARGS__), __ATOMIC_RELEASE); \
     return made;
 
 void *inject_domain_register(void *handle, const char *text)

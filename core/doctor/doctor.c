@@ -62,19 +62,17 @@ static void put_amount(struct marey__buf *value, double amount, const char *unit
 void marey__doctor_amount(struct marey__doctor *doctor, const char *thing, const char *advice,
                           double amount, const char *unit)
 {
-    struct marey__buf value = {0};
+    struct marey__buf value MAREY__FINALLY(marey__buf_fini) = {0};
     put_amount(&value, amount, unit);
     marey__doctor_amount_as(doctor, thing, advice, amount, unit, "%s",
                             value.failed ? "" : value.data);
-    marey__buf_fini(&value);
 }
 
 const char *marey__doctor_bytes(double bytes, char into[32])
 {
-    struct marey__buf value = {0};
+    struct marey__buf value MAREY__FINALLY(marey__buf_fini) = {0};
     put_amount(&value, bytes, "bytes");
     snprintf(into, 32, "%s", value.failed ? "?" : value.data);
-    marey__buf_fini(&value);
     return into;
 }
 
@@ -141,21 +139,18 @@ marey_status marey_doctor_sized(const struct marey_doctor_options *options, size
     struct marey_doctor_options o = {0};
     if (options != NULL)
         memcpy(&o, options, MAREY__MIN(size, sizeof o));
-    struct marey__doctor *doctor = marey__calloc(1, sizeof *doctor);
+    struct marey__doctor *doctor MAREY__FREED = marey__calloc(1, sizeof *doctor);
     MAREY__TRY_MEMORY(doctor != NULL);
     doctor->measure = o.measure != 0;
     find_directory(o.path != NULL && o.path[0] != '\0' ? o.path : ".", doctor->dir,
                    sizeof doctor->dir);
-    marey_status st = marey_table_create("doctor", columns, MAREY__COUNT_OF(columns), &doctor->table);
-    if (st == MAREY_OK) {
-        look_at_all(doctor, o.wait_ms);
-        st = marey_table_status(doctor->table);
-    }
+    MAREY_TRY(marey_table_create("doctor", columns, MAREY__COUNT_OF(columns), &doctor->table));
+    look_at_all(doctor, o.wait_ms);
+    const marey_status st = marey_table_status(doctor->table);
     if (st == MAREY_OK)
         *out = doctor->table;
     else
         marey_table_destroy(doctor->table);
-    marey__free(doctor);
     return st;
 }
 

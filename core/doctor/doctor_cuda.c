@@ -40,11 +40,6 @@ static const struct places {
                                "nvidia/cuda_cupti/lib"}},
 };
 
-static const char *library_name(enum marey__library library)
-{
-    return places[library].sonames[0];
-}
-
 static void *open_in(const char *folder, const char *below, const char *soname)
 {
     char path[PATH_MAX];
@@ -209,7 +204,8 @@ static void report_library(struct marey__doctor *doctor, enum marey__library whi
     else if (MAREY__PROBE_FIELD(probe, "error", value))
         marey__doctor_limited(doctor, library->thing, advice, "%s", value);
     else
-        marey__doctor_missing(doctor, library->thing, advice, "%s not found", library_name(which));
+        marey__doctor_missing(doctor, library->thing, advice, "%s not found",
+                              places[which].sonames[0]);
 }
 
 /* ---- in the parent: GPUs ---- */

@@ -56,10 +56,9 @@ struct marey__doctor_measured marey__pulse_result(struct marey__pulse *pulse, co
 /* "1.02 ms", in `into`. */
 static const char *duration(double ns, char into[32])
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__text_duration(&text, ns, NULL);
     snprintf(into, 32, "%.*s", text.failed ? 1 : (int)text.len, text.failed ? "?" : text.data);
-    marey__buf_fini(&text);
     return into;
 }
 

@@ -188,25 +188,18 @@ static void watch_all(struct gpu *gpus, unsigned n)
 }
 
 /* What to do about the failures that machines have. */
-static const char *advice_for(int error)
-{
-    static const struct {
-        int error;
-        const char *advice;
-    } known[] = {
-        {4, "this user may not open the GPU's devices: look at the rights of /dev/nvidia*, in a "
-            "container also at its devices"},
-        {9, "load the driver's kernel module: modprobe nvidia, as root"},
-        {15, "the GPU has fallen off the bus: look for Xid in dmesg, and reset it or restart the "
-             "machine"},
-        {18, "restart the machine, or reload the kernel module: driver and library were updated "
-             "and the module was not"},
-    };
-    for (size_t i = 0; i < MAREY__COUNT_OF(known); i++)
-        if (known[i].error == error)
-            return known[i].advice;
-    return NULL;
-}
+static const struct marey__known_error failures[] = {
+    {4, NULL,
+     "this user may not open the GPU's devices: look at the rights of /dev/nvidia*, in a "
+     "container also at its devices"},
+    {9, NULL, "load the driver's kernel module: modprobe nvidia, as root"},
+    {15, NULL,
+     "the GPU has fallen off the bus: look for Xid in dmesg, and reset it or restart the "
+     "machine"},
+    {18, NULL,
+     "restart the machine, or reload the kernel module: driver and library were updated "
+     "and the module was not"},
+};
 
 void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd)
 {
@@ -222,9 +215,10 @@ void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd)
     }
     const int error = nvml.init();
     if (error != 0) {
+        const struct marey__known_error *const known = MAREY__KNOWN_ERROR(failures, (uint64_t)error);
         dprintf(fd, "limited=it says: %.200s\n", marey__nvml_words(&nvml, error));
-        if (advice_for(error) != NULL)
-            dprintf(fd, "advice=%s\n", advice_for(error));
+        if (known != NULL)
+            dprintf(fd, "advice=%s\n", known->advice);
         return;
     }
     nvml.driver(driver, sizeof driver);

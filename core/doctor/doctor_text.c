@@ -142,16 +142,11 @@ marey_status marey_doctor_text(const marey_table *findings,
 
 marey_status marey_doctor_json(const marey_table *findings, FILE *out)
 {
-    struct marey__buf buf = {0};
+    struct marey__buf buf MAREY__FINALLY(marey__buf_fini) = {0};
     marey__json_printf(&buf, "{\n  'version': %s,\n  'abi': %d,\n  'can_record': %x,\n  'findings': ",
                        marey_version(), marey_abi(), marey_doctor_can_record(findings) != 0);
-    marey_status st = marey__buf_to_stream(&buf, out);
-    if (st == MAREY_OK)
-        st = marey__json_rows(findings, marey_table_n_rows(findings), "  ", out);
-    if (st == MAREY_OK) {
-        marey__buf_puts(&buf, "\n}\n");
-        st = marey__buf_to_stream(&buf, out);
-    }
-    marey__buf_fini(&buf);
-    return st;
+    MAREY_TRY(marey__buf_to_stream(&buf, out));
+    MAREY_TRY(marey__json_rows(findings, marey_table_n_rows(findings), "  ", out));
+    marey__buf_puts(&buf, "\n}\n");
+    return marey__buf_to_stream(&buf, out);
 }

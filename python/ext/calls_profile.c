@@ -233,24 +233,14 @@ static PyMethodDef profile_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot profile_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "A call profile: which function was called from where, how "
-                                    "often, for how long."},
-    {Py_tp_new, profile_new},
-    {Py_tp_init, profile_init},
-    {Py_tp_dealloc, profile_dealloc},
-    {Py_tp_traverse, profile_traverse},
-    {Py_tp_clear, profile_clear_references},
-    {Py_tp_methods, profile_methods},
-    {0, NULL},
-};
-
-PyType_Spec calls_profiler_spec = {
-    .name = "marey._native.Profiler",
-    .basicsize = sizeof(struct calls_profile),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .slots = profile_slots,
-};
+EXT_TYPE(calls_profiler_spec, "marey._native.Profiler", struct calls_profile,
+         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+         {Py_tp_doc,
+          (void *)(uintptr_t) "A call profile: which function was called from where, how "
+                              "often, for how long."},
+         {Py_tp_new, profile_new}, {Py_tp_init, profile_init}, {Py_tp_dealloc, profile_dealloc},
+         {Py_tp_traverse, profile_traverse}, {Py_tp_clear, profile_clear_references},
+         {Py_tp_methods, profile_methods})
 
 /* ---- the end of the interpreter, and forks ---- */
 

@@ -11,10 +11,10 @@ struct stats {
     double seconds; /* of a tick */
 };
 
-static int stats_init(struct stats *stats, struct calls_profile *profile, bool by_signature)
+static int stats_init(struct stats *stats, struct calls_profile *profile)
 {
     *stats = (struct stats){.profile = profile};
-    if (marey_calls_rows_init(profile->calls, by_signature, &stats->rows) != MAREY_OK)
+    if (marey_calls_rows_init(profile->calls, true, &stats->rows) != MAREY_OK)
         return EXT_NO_MEMORY();
     stats->seconds = marey_calls_ns_per_tick(profile->calls) * 1e-9;
     return 0;
@@ -58,33 +58,33 @@ static PyObject *function_sums(const struct stats *stats, const struct marey_cal
                          (double)row->total * stats->seconds, PyDict_New());
 }
 
-/* Two tuples of numbers added, up to `n`; later items stay. Steals `more`. */
-static PyObject *added(PyObject *before, PyObject *more, Py_ssize_t n)
+/* The first numbers of two tuples added; later items stay. Steals `more`. */
+static PyObject *added(PyObject *before, PyObject *more)
 {
+    enum { N_NUMBERS = 4 };
     if (before == NULL || more == NULL)
         return more;
-    PyObject *const sum = PyTuple_New(PyTuple_GET_SIZE(before));
+    PyObject *sum = PyTuple_New(PyTuple_GET_SIZE(before));
     for (Py_ssize_t i = 0; sum != NULL && i < PyTuple_GET_SIZE(before); i++) {
         PyObject *const a = PyTuple_GET_ITEM(before, i);
-        PyObject *const item = i < n ? PyNumber_Add(a, PyTuple_GET_ITEM(more, i)) : Py_NewRef(a);
-        if (item == NULL) {
-            Py_DECREF(sum);
-            Py_DECREF(more);
-            return NULL;
-        }
-        PyTuple_SET_ITEM(sum, i, item);
+        PyObject *const item =
+            i < N_NUMBERS ? PyNumber_Add(a, PyTuple_GET_ITEM(more, i)) : Py_NewRef(a);
+        if (item != NULL)
+            PyTuple_SET_ITEM(sum, i, item);
+        else
+            Py_CLEAR(sum);
     }
     Py_DECREF(more);
     return sum;
 }
 
 /* Put a row into a dictionary; functions that look alike are added up. Steals `key` and `sums`. */
-static int put(PyObject *dict, PyObject *key, PyObject *sums, Py_ssize_t n)
+static int put(PyObject *dict, PyObject *key, PyObject *sums)
 {
     int status = -1;
     if (key != NULL && sums != NULL) {
         PyObject *const before = PyDict_GetItemWithError(dict, key);
-        sums = before != NULL || !PyErr_Occurred() ? added(before, sums, n) : sums;
+        sums = before != NULL || !PyErr_Occurred() ? added(before, sums) : sums;
         status = sums != NULL && !PyErr_Occurred() ? PyDict_SetItem(dict, key, sums) : -1;
     }
     Py_XDECREF(key);
@@ -99,16 +99,14 @@ static int put_pair(const struct stats *stats, PyObject *dict, const struct mare
     if (sums == NULL)
         return PyErr_Occurred() ? -1 : 0;
     return put(PyTuple_GET_ITEM(sums, 4),
-               label_of(stats, row->caller_function, row->caller_signature), pair_sums(stats, row),
-               4);
+               label_of(stats, row->caller_function, row->caller_signature), pair_sums(stats, row));
 }
 
 static int fill(const struct stats *stats, PyObject *dict)
 {
     for (size_t i = 0; i < stats->rows.n_functions; i++) {
         const struct marey_calls_row *const row = &stats->rows.functions[i];
-        if (put(dict, label_of(stats, row->function, row->signature), function_sums(stats, row), 4) <
-            0)
+        if (put(dict, label_of(stats, row->function, row->signature), function_sums(stats, row)) < 0)
             return -1;
     }
     for (size_t i = 0; stats->profile->with_subcalls && i < stats->rows.n_pairs; i++)
@@ -120,7 +118,7 @@ static int fill(const struct stats *stats, PyObject *dict)
 PyObject *calls_stats_dict(struct calls_profile *profile)
 {
     struct stats stats;
-    if (stats_init(&stats, profile, true) < 0)
+    if (stats_init(&stats, profile) < 0)
         return NULL;
     PyObject *dict = PyDict_New();
     if (dict != NULL && fill(&stats, dict) < 0)
@@ -219,7 +217,7 @@ static int add_entry(const struct stats *stats, PyObject *list, const struct mar
 PyObject *calls_getstats(struct calls_profile *profile)
 {
     struct stats stats;
-    if (stats_init(&stats, profile, true) < 0)
+    if (stats_init(&stats, profile) < 0)
         return NULL;
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < stats.rows.n_functions; i++)

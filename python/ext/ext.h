@@ -43,6 +43,48 @@
         return (result);                                                                           \
     }
 
+/* The spec of a type, EXT_LOCAL_TYPE of this file only: its name, what an instance is, flags, slots. */
+#define EXT_TYPE(spec, ...) EXT_TYPE_OF(, spec, __VA_ARGS__)
+#define EXT_LOCAL_TYPE(spec, ...) EXT_TYPE_OF(static, spec, __VA_ARGS__)
+#define EXT_TYPE_OF(linkage, spec, name_, type, flags_, ...)                                       \
+    static PyType_Slot spec##_slots[] = {__VA_ARGS__, {0, NULL}};                                  \
+    linkage PyType_Spec spec = {                                                                   \
+        .name = (name_), .basicsize = sizeof(type), .flags = (flags_), .slots = spec##_slots};
+
+/*
+ * The module `name`, made by prefix##_exec(), visited and cleared by prefix##_traverse() and prefix##_clear(), and what the
+ * import system calls, which knows it by its name. Everything runs under the GIL.
+ */
+#if PY_VERSION_HEX >= 0x030d0000
+#define EXT_MODULE_SLOTS                                                                           \
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},                          \
+        {Py_mod_gil, Py_MOD_GIL_USED},
+#elif PY_VERSION_HEX >= 0x030c0000
+#define EXT_MODULE_SLOTS {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#else
+#define EXT_MODULE_SLOTS
+#endif
+#define EXT_MODULE(prefix, name, doc)                                                              \
+    static void prefix##_free(void *module)                                                        \
+    {                                                                                              \
+        prefix##_clear(module);                                                                    \
+    }                                                                                              \
+    static PyModuleDef_Slot prefix##_slots[] = {{Py_mod_exec, prefix##_exec},                      \
+                                                EXT_MODULE_SLOTS{0, NULL}};                        \
+    static struct PyModuleDef prefix##_module = {PyModuleDef_HEAD_INIT,                            \
+                                                 .m_name = (name),                                 \
+                                                 .m_doc = (doc),                                   \
+                                                 .m_size = sizeof(struct prefix##_state),          \
+                                                 .m_slots = prefix##_slots,                        \
+                                                 .m_traverse = prefix##_traverse,                  \
+                                                 .m_clear = prefix##_clear,                        \
+                                                 .m_free = prefix##_free};                         \
+    PyMODINIT_FUNC PyInit__##prefix(void);                                                         \
+    PyMODINIT_FUNC PyInit__##prefix(void)                                                          \
+    {                                                                                              \
+        return PyModuleDef_Init(&prefix##_module);                                                 \
+    }
+
 /* From here to the end of the block an exception that is on its way is out of the way; what is raised meanwhile is dropped. */
 #define EXT_KEEP_ERROR()                                                                           \
     __attribute__((cleanup(ext_error_restore), unused)) struct ext_error error_ = ext_error_take()
@@ -67,6 +109,15 @@ static inline void ext_release(const void *reference)
     PyObject *object;
     memcpy(&object, reference, sizeof object);
     Py_XDECREF(object);
+}
+
+/* The same of memory of PyMem_Malloc() and the like. */
+#define EXT_FREED __attribute__((cleanup(ext_free)))
+static inline void ext_free(const void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    PyMem_Free(memory);
 }
 
 /* `list` with `item` at its end, which it takes. NULL and an exception otherwise, also where the item is NULL. */

@@ -43,13 +43,14 @@
 /* How many names the dictionaries keep, and how long a name they may keep: past it, time is paid and not memory. */
 enum { NATIVE_MAX_NAMES = 1 << 16, NATIVE_MAX_LENGTH = 4096 };
 
-/* A direct-mapped cache over the dictionaries of names: a literal is the same object each time it is executed. */
+/* Direct-mapped caches over the dictionaries of names: a literal is the same object each time it is executed. */
 enum { NATIVE_SLOTS = 256 };
 struct native_slot {
     PyObject *key;   /* owned; an exact str; NULL: free */
     PyObject *range; /* owned; NULL in the cache of ids */
     marey_id id;
 };
+enum { NATIVE_RANGE_SLOTS, NATIVE_ID_SLOTS, NATIVE_MEASURED_SLOTS, NATIVE_N_CACHES };
 
 /* Names of attributes that each tensor is asked for. */
 enum native_tensor_name {
@@ -129,9 +130,7 @@ struct native_state {
     PyObject *formatters; /* of marey.profiler.register, see native_signature.c */
     struct native_dump dump;
     struct native_phases phases;
-    struct native_slot range_slots[NATIVE_SLOTS];
-    struct native_slot id_slots[NATIVE_SLOTS];
-    struct native_slot measured_slots[NATIVE_SLOTS];
+    struct native_slot slots[NATIVE_N_CACHES][NATIVE_SLOTS];
 };
 
 /* What range() returns. Never changes once made, so threads and tasks share it freely. */
@@ -146,8 +145,6 @@ struct native_range {
     PyObject *domain;   /* str or None */
 };
 
-extern struct PyModuleDef native_module;
-
 /* The state, from the module, or from an instance of one of its types. */
 static inline struct native_state *native_state_of(PyObject *module)
 {
@@ -160,9 +157,16 @@ static inline void *native_new(const struct native_state *state, enum native_typ
     return state->types[type]->tp_alloc(state->types[type], 0);
 }
 
-/* The instance of a type with one. */
+/* A function that takes arguments by place and by name: its head, and what a table of methods has for it. */
 typedef PyObject *native_fastcall(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                   PyObject *kwnames);
+#define NATIVE_METHOD(name)                                                                        \
+    static PyObject *name(__attribute__((unused)) PyObject *self, PyObject *const *args,           \
+                          Py_ssize_t nargs, PyObject *kwnames)
+#define NATIVE_FASTCALL(function)                                                                  \
+    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+
+/* The instance of a type with one. */
 struct native_single {
     PyObject ob_base;
     vectorcallfunc vectorcall;  /* NULL: it is not called */
@@ -180,8 +184,6 @@ int native_single_traverse(PyObject *self, visitproc visit, void *arg);
 /* Make the type, derived from `base` (NULL: from none), and its instance. -1 and an exception otherwise. */
 int native_single_make(PyObject *module, enum native_single_type number, PyType_Spec *spec,
                        PyTypeObject *base, native_fastcall *enable, vectorcallfunc call);
-#define NATIVE_FASTCALL(function)                                                                  \
-    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 /* Make NVTXRangeWrapper, Stopwatch, both TensorDumpers and their instances. -1 and an exception otherwise. */
 int native_nvtx_make(PyObject *module);
@@ -280,18 +282,10 @@ int native_image_init(struct native_state *state, PyObject *options, struct nati
 void native_image_fini(struct native_image *image);
 
 /* The methods of each file, put together by native_module.c. */
-extern PyMethodDef native_dump_functions[];
-extern PyMethodDef native_range_functions[];
-extern PyMethodDef native_event_functions[];
-extern PyMethodDef native_switch_functions[];
-extern PyMethodDef native_async_functions[];
-extern PyMethodDef native_gpu_functions[];
-extern PyMethodDef native_torch_functions[];
-extern PyMethodDef native_handle_functions[];
-extern PyMethodDef native_iteration_functions[];
-extern PyMethodDef native_phase_functions[];
-extern PyMethodDef native_communication_functions[];
-extern PyMethodDef native_signature_functions[];
+extern PyMethodDef native_dump_functions[], native_range_functions[], native_event_functions[],
+    native_switch_functions[], native_async_functions[], native_gpu_functions[],
+    native_torch_functions[], native_handle_functions[], native_iteration_functions[],
+    native_phase_functions[], native_communication_functions[], native_signature_functions[];
 
 /* What belongs to the type Profiler. -1 and an exception otherwise. In calls_profile.c. */
 int calls_make(PyObject *module);
@@ -308,6 +302,12 @@ void native_memory_watch(void);
  */
 int native_arguments(const char *function, const char *const *names, Py_ssize_t required,
                      PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values);
+/* The same of a NATIVE_METHOD, with the names. */
+#define NATIVE_ARGUMENTS(function, required, values, ...)                                          \
+    (__extension__({                                                                               \
+        static const char *const names_[] = {__VA_ARGS__, NULL};                                   \
+        native_arguments(function, names_, required, args, nargs, kwnames, values);                \
+    }))
 
 /* Where a site stands. `file` is owned (bytes in the file system's encoding) or NULL. */
 struct native_place {
@@ -372,7 +372,7 @@ static inline size_t native_slot_of(PyObject *key)
 
 static inline int native_id(struct native_state *state, PyObject *name, marey_id *id)
 {
-    const struct native_slot *slot = &state->id_slots[native_slot_of(name)];
+    const struct native_slot *slot = &state->slots[NATIVE_ID_SLOTS][native_slot_of(name)];
     if (MAREY_LIKELY(slot->key == name)) {
         *id = slot->id;
         return 0;

@@ -14,11 +14,6 @@
 /* A chain of tasks, each started inside the range of the one before, would make the list grow without end. */
 enum { MAX_DEPTH = 256 };
 
-static struct native_state *state_of_range(PyObject *range)
-{
-    return PyType_GetModuleState(Py_TYPE(range));
-}
-
 static PyObject *entry_create(PyObject *range, marey_async handle, PyObject *rest)
 {
     long depth = rest != Py_None ? PyLong_AsLong(PyTuple_GET_ITEM(rest, 2)) + 1 : 0;
@@ -33,9 +28,7 @@ static PyObject *entry_create(PyObject *range, marey_async handle, PyObject *res
 static PyObject *open_here(const struct native_state *state)
 {
     PyObject *list = NULL;
-    if (PyContextVar_Get(state->handles, Py_None, &list) < 0)
-        return NULL;
-    return list;
+    return PyContextVar_Get(state->handles, Py_None, &list) == 0 ? list : NULL;
 }
 
 static int set_open_here(const struct native_state *state, PyObject *list)
@@ -63,7 +56,7 @@ static PyObject *list_without(PyObject *list, PyObject *range, marey_async *hand
 
 PyObject *native_aenter(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    const struct native_state *state = state_of_range(self);
+    const struct native_state *state = PyType_GetModuleState(Py_TYPE(self));
     PyObject *rest EXT_OWNED = open_here(state);
     if (rest == NULL)
         return NULL;
@@ -76,7 +69,7 @@ PyObject *native_aenter(PyObject *self, PyObject *Py_UNUSED(unused))
 
 PyObject *native_aexit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(nargs))
 {
-    const struct native_state *state = state_of_range(self);
+    const struct native_state *state = PyType_GetModuleState(Py_TYPE(self));
     PyObject *list EXT_OWNED = open_here(state);
     if (list == NULL)
         return NULL;
@@ -100,18 +93,8 @@ static PyObject *ready_next(PyObject *Py_UNUSED(self))
     return NULL; /* without an exception: StopIteration, value None */
 }
 
-static PyType_Slot ready_slots[] = {
-    {Py_am_await, ready_self},
-    {Py_tp_iter, ready_self},
-    {Py_tp_iternext, ready_next},
-    {0, NULL},
-};
-PyType_Spec native_ready_spec = {
-    .name = "marey._native.Ready",
-    .basicsize = sizeof(PyObject),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = ready_slots,
-};
+EXT_TYPE(native_ready_spec, "marey._native.Ready", PyObject, Py_TPFLAGS_DEFAULT,
+         {Py_am_await, ready_self}, {Py_tp_iter, ready_self}, {Py_tp_iternext, ready_next})
 
 /* A handle; 0 while off. */
 static PyObject *async_begin(PyObject *module, PyObject *range)

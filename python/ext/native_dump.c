@@ -73,8 +73,7 @@ static PyObject *off(const struct signature *signature, PyObject *const *args, P
 
 METHOD_AS(add_by_package, add_tensor_data, 2, "path", "data", "dump_type", "dump_type_override",
           "permute_axes", "permute_axes_override", "exclude", "image", "hand_over", NULL)
-static PyObject *dumper_add_tensor_data(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                        PyObject *kwnames)
+NATIVE_METHOD(dumper_add_tensor_data)
 {
     struct native_state *const state = native_single_state(self);
     if (MAREY_UNLIKELY(marey_dump_is_enabled()) && state->dump.is_simple && kwnames == NULL &&
@@ -122,8 +121,7 @@ METHOD_ALWAYS(dump_module)
 METHOD_ALWAYS(dump_optimizer)
 
 /* The layout is the default of the class through which it is enabled. */
-static PyObject *dumper_enable(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                               PyObject *kwnames)
+NATIVE_METHOD(dumper_enable)
 {
     const char *const name =
         self == native_single_state(self)->singles[NATIVE_ACCVLAB] ? "enable_accvlab" : "enable";
@@ -168,13 +166,8 @@ static PyObject *lazy_get(PyObject *self, PyObject *Py_UNUSED(instance), PyObjec
     return type;
 }
 
-static PyType_Slot lazy_slots[] = {{Py_tp_descr_get, lazy_get}, {0, NULL}};
-PyType_Spec native_lazy_spec = {
-    .name = "marey._native.Lazy",
-    .basicsize = sizeof(PyObject),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = lazy_slots,
-};
+EXT_TYPE(native_lazy_spec, "marey._native.Lazy", PyObject, Py_TPFLAGS_DEFAULT,
+         {Py_tp_descr_get, lazy_get})
 
 /* ---- the class ---- */
 
@@ -289,30 +282,17 @@ PyDoc_STRVAR(accvlab_doc,
              "marey.TensorDumper, for programs written for ACCV-Lab's: enable() writes "
              "the layout \"accvlab\" by default.");
 
-static PyType_Slot dumper_slots[] = {
-    {Py_tp_doc, (void *)dumper_doc},          {Py_tp_new, native_single_new},
-    {Py_tp_methods, dumper_methods},          {Py_tp_getset, dumper_getset},
-    {Py_tp_traverse, native_single_traverse}, {0, NULL},
-};
-static PyType_Spec dumper_spec = {
-    .name = "marey.TensorDumper",
-    .basicsize = sizeof(struct native_single),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = dumper_slots,
-};
+EXT_LOCAL_TYPE(dumper_spec, "marey.TensorDumper", struct native_single,
+               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
+                   Py_TPFLAGS_IMMUTABLETYPE,
+               {Py_tp_doc, (void *)dumper_doc}, {Py_tp_new, native_single_new},
+               {Py_tp_methods, dumper_methods}, {Py_tp_getset, dumper_getset},
+               {Py_tp_traverse, native_single_traverse})
 
 /* marey.accvlab.TensorDumper: the same dumper, which writes ACCV-Lab's layout unless enable() says otherwise. */
-static PyType_Slot accvlab_slots[] = {
-    {Py_tp_doc, (void *)accvlab_doc},
-    {Py_tp_traverse, native_single_traverse},
-    {0, NULL},
-};
-static PyType_Spec accvlab_spec = {
-    .name = "marey.accvlab.TensorDumper",
-    .basicsize = sizeof(struct native_single),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = accvlab_slots,
-};
+EXT_LOCAL_TYPE(accvlab_spec, "marey.accvlab.TensorDumper", struct native_single,
+               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+               {Py_tp_doc, (void *)accvlab_doc}, {Py_tp_traverse, native_single_traverse})
 
 int native_dump_make(PyObject *module)
 {

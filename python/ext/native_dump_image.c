@@ -81,12 +81,13 @@ static int rows_of(PyObject *options, const char *key, Py_ssize_t least, double 
     if (value == NULL)
         return 0;
     PyObject *rows EXT_OWNED = PySequence_Fast(value, "boxes and points of an image are sequences");
-    const Py_ssize_t n_rows = rows != NULL ? PySequence_Fast_GET_SIZE(rows) : 0;
-    double *values =
-        rows != NULL ? PyMem_Calloc((size_t)n_rows + 1, (size_t)(least + 2) * sizeof *values) : NULL;
-    if (values == NULL && rows != NULL)
-        PyErr_NoMemory();
-    for (Py_ssize_t i = 0; values != NULL && i < n_rows && !PyErr_Occurred(); i++) {
+    if (rows == NULL)
+        return -1;
+    const Py_ssize_t n_rows = PySequence_Fast_GET_SIZE(rows);
+    double *values = PyMem_Calloc((size_t)n_rows + 1, (size_t)(least + 2) * sizeof *values);
+    if (values == NULL)
+        return EXT_NO_MEMORY();
+    for (Py_ssize_t i = 0; i < n_rows && !PyErr_Occurred(); i++) {
         PyObject *row EXT_OWNED =
             PySequence_Fast(PySequence_Fast_GET_ITEM(rows, i),
                             "boxes and points of an image are sequences of numbers");
@@ -108,18 +109,17 @@ static int rows_of(PyObject *options, const char *key, Py_ssize_t least, double 
 static int elements_of(PyObject *options, const char *key, Py_ssize_t least, size_t size,
                        void (*fill)(void *element, const double *row), void **out, size_t *n)
 {
-    double *rows;
-    int rc = rows_of(options, key, least, &rows, n);
-    *out = rc == 0 && *n > 0 ? PyMem_Calloc(*n, size) : NULL;
-    if (rc == 0 && *n > 0 && *out == NULL) {
-        PyErr_NoMemory();
-        rc = -1;
-    }
-    *n = rc == 0 ? *n : 0;
-    for (size_t i = 0; rows != NULL && i < *n; i++)
+    double *rows EXT_FREED = NULL;
+    size_t n_rows;
+    if (rows_of(options, key, least, &rows, &n_rows) < 0)
+        return -1;
+    *out = n_rows > 0 ? PyMem_Calloc(n_rows, size) : NULL;
+    if (n_rows > 0 && *out == NULL)
+        return EXT_NO_MEMORY();
+    *n = n_rows;
+    for (size_t i = 0; i < n_rows; i++)
         fill((char *)*out + i * size, rows + i * (size_t)(least + 2));
-    PyMem_Free(rows);
-    return rc;
+    return 0;
 }
 
 static void fill_box(void *element, const double *row)

@@ -27,28 +27,6 @@ int native_tensor_make(struct native_dump *dump)
     return 0;
 }
 
-/* obj.name, or obj.name() of a method: a new reference. */
-static PyObject *get(PyObject *object, const char *name)
-{
-    return PyObject_GetAttrString(object, name);
-}
-
-static PyObject *call(PyObject *object, const char *name)
-{
-    return PyObject_CallMethod(object, name, NULL);
-}
-
-/* The same for what each tensor of torch is asked: their names are made once. */
-static PyObject *torch_get(struct native_dump *dump, PyObject *object, enum native_tensor_name name)
-{
-    return PyObject_GetAttr(object, dump->names[name]);
-}
-
-static PyObject *torch_call(struct native_dump *dump, PyObject *object, enum native_tensor_name name)
-{
-    return PyObject_CallMethodNoArgs(object, dump->names[name]);
-}
-
 /* The truth of what is given, which is released; -1 and an exception. */
 static int truth(PyObject *value)
 {
@@ -101,10 +79,12 @@ static int know_torch(struct native_dump *dump)
     PyObject *torch EXT_OWNED = native_imported("torch");
     if (torch == NULL)
         return PyErr_Occurred() ? -1 : 0;
-    PyObject *nn EXT_OWNED = get(torch, "nn");
-    Py_XSETREF(dump->torch_parameter, nn != NULL ? get(nn, "Parameter") : NULL);
-    Py_XSETREF(dump->torch_tensor, dump->torch_parameter != NULL ? get(torch, "Tensor") : NULL);
-    dump->torch_strided = dump->torch_tensor != NULL ? get(torch, "strided") : NULL;
+    PyObject *nn EXT_OWNED = PyObject_GetAttrString(torch, "nn");
+    Py_XSETREF(dump->torch_parameter, nn != NULL ? PyObject_GetAttrString(nn, "Parameter") : NULL);
+    Py_XSETREF(dump->torch_tensor,
+               dump->torch_parameter != NULL ? PyObject_GetAttrString(torch, "Tensor") : NULL);
+    dump->torch_strided =
+        dump->torch_tensor != NULL ? PyObject_GetAttrString(torch, "strided") : NULL;
     PyErr_Clear(); /* it is only being imported, or is another's module of that name */
     return dump->torch_strided != NULL;
 }
@@ -129,18 +109,22 @@ static int is_plain(struct native_dump *dump, PyObject *object, int *is_cuda)
     PyObject *const type = (PyObject *)Py_TYPE(object);
     if (type != dump->torch_tensor && type != dump->torch_parameter)
         return 0;
-    PyObject *layout EXT_OWNED = torch_get(dump, object, NATIVE_LAYOUT);
+    PyObject *layout EXT_OWNED = PyObject_GetAttr(object, dump->names[NATIVE_LAYOUT]);
     if (layout != dump->torch_strided)
         return layout != NULL ? 0 : -1;
-    const int is_cpu = truth(torch_get(dump, object, NATIVE_IS_CPU));
-    *is_cuda = is_cpu == 0 ? truth(torch_get(dump, object, NATIVE_IS_CUDA)) : 0;
+    const int is_cpu = truth(PyObject_GetAttr(object, dump->names[NATIVE_IS_CPU]));
+    *is_cuda = is_cpu == 0 ? truth(PyObject_GetAttr(object, dump->names[NATIVE_IS_CUDA])) : 0;
     if (is_cpu < 0 || *is_cuda < 0)
         return -1;
     if (!is_cpu && !*is_cuda)
         return 0;
-    const int is_nested = truth(torch_get(dump, object, NATIVE_IS_NESTED));
-    const int is_conj = is_nested == 0 ? truth(torch_call(dump, object, NATIVE_IS_CONJ)) : is_nested;
-    const int is_neg = is_conj == 0 ? truth(torch_call(dump, object, NATIVE_IS_NEG)) : is_conj;
+    const int is_nested = truth(PyObject_GetAttr(object, dump->names[NATIVE_IS_NESTED]));
+    const int is_conj = is_nested == 0
+                            ? truth(PyObject_CallMethodNoArgs(object, dump->names[NATIVE_IS_CONJ]))
+                            : is_nested;
+    const int is_neg = is_conj == 0
+                           ? truth(PyObject_CallMethodNoArgs(object, dump->names[NATIVE_IS_NEG]))
+                           : is_conj;
     return is_neg < 0 ? -1 : !is_neg;
 }
 
@@ -157,7 +141,7 @@ static uintptr_t torch_stream(int32_t device)
 
 static int of_cuda(struct native_dump *dump, PyObject *object, struct marey_tensor *tensor)
 {
-    PyObject *device EXT_OWNED = torch_call(dump, object, NATIVE_GET_DEVICE);
+    PyObject *device EXT_OWNED = PyObject_CallMethodNoArgs(object, dump->names[NATIVE_GET_DEVICE]);
     const long number = device != NULL ? PyLong_AsLong(device) : -1;
     if (number == -1 && PyErr_Occurred())
         return -1;
@@ -171,9 +155,11 @@ static int of_cuda(struct native_dump *dump, PyObject *object, struct marey_tens
 static int of_plain(struct native_dump *dump, PyObject *object, int is_cuda, struct native_tensor *out)
 {
     uint32_t rank;
-    PyObject *address EXT_OWNED = torch_call(dump, object, NATIVE_DATA_PTR);
-    PyObject *shape EXT_OWNED = address != NULL ? torch_get(dump, object, NATIVE_SHAPE) : NULL;
-    PyObject *strides EXT_OWNED = shape != NULL ? torch_call(dump, object, NATIVE_STRIDE) : NULL;
+    PyObject *address EXT_OWNED = PyObject_CallMethodNoArgs(object, dump->names[NATIVE_DATA_PTR]);
+    PyObject *shape EXT_OWNED =
+        address != NULL ? PyObject_GetAttr(object, dump->names[NATIVE_SHAPE]) : NULL;
+    PyObject *strides EXT_OWNED =
+        shape != NULL ? PyObject_CallMethodNoArgs(object, dump->names[NATIVE_STRIDE]) : NULL;
     if (strides == NULL || read_axes(shape, 1, out->sizes, &out->tensor.rank) < 0 ||
         read_axes(strides, 1, out->strides, &rank) < 0)
         return -1;
@@ -188,7 +174,8 @@ static int of_plain_torch(struct native_dump *dump, PyObject *object, struct nat
 {
     int is_cuda = 0;
     const int plain = is_plain(dump, object, &is_cuda);
-    PyObject *dtype EXT_OWNED = plain > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;
+    PyObject *dtype EXT_OWNED =
+        plain > 0 ? PyObject_GetAttr(object, dump->names[NATIVE_DTYPE]) : NULL;
     const int number = dtype != NULL ? dtype_of(dump, dtype) : plain > 0 ? -1 : plain;
     if (number <= 0)
         return number;
@@ -203,7 +190,7 @@ static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
     if (rc != 0)
         return rc;
     if (!may_convert) {
-        PyObject *dtype EXT_OWNED = torch_get(dump, object, NATIVE_DTYPE);
+        PyObject *dtype EXT_OWNED = PyObject_GetAttr(object, dump->names[NATIVE_DTYPE]);
         if (dtype != NULL)
             no_such_type(object, dtype);
         return -1;
@@ -284,8 +271,8 @@ static int interface_dtype(struct native_dump *dump, PyObject *object, PyObject 
         return number;
     if (typestr != NULL && PyUnicode_Check(typestr) && PyUnicode_READ_CHAR(typestr, 0) == '>')
         return no_such_type(object, typestr);
-    PyObject *dtype EXT_OWNED = get(object, "dtype");
-    PyObject *name EXT_OWNED = dtype != NULL ? get(dtype, "name") : NULL;
+    PyObject *dtype EXT_OWNED = PyObject_GetAttrString(object, "dtype");
+    PyObject *name EXT_OWNED = dtype != NULL ? PyObject_GetAttrString(dtype, "name") : NULL;
     const int by_name = name != NULL ? dtype_of(dump, name) : -1;
     if (by_name == 0)
         no_such_type(object, name);
@@ -310,7 +297,7 @@ static int interface_axes(PyObject *interface, struct native_tensor *out)
 static int of_interface(struct native_dump *dump, PyObject *object, const char *name,
                         struct native_tensor *out)
 {
-    PyObject *interface EXT_OWNED = get(object, name);
+    PyObject *interface EXT_OWNED = PyObject_GetAttrString(object, name);
     if (interface == NULL) {
         PyErr_Clear();
         return 0;
@@ -390,15 +377,15 @@ static int dlpack_place(PyObject *object, const struct dl_tensor *dl, struct mar
 /* Ask for it on the default stream of a GPU, 1 in DLPack's words: its maker waits for what is on its way. */
 static PyObject *dlpack_capsule(PyObject *object)
 {
-    PyObject *device EXT_OWNED = call(object, "__dlpack_device__");
+    PyObject *device EXT_OWNED = PyObject_CallMethod(object, "__dlpack_device__", NULL);
     long type = DL_CPU;
     if (device != NULL && PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2)
         type = PyLong_AsLong(PyTuple_GET_ITEM(device, 0));
     if (device == NULL || PyErr_Occurred())
         return NULL;
     if (type != DL_CUDA && type != DL_CUDA_MANAGED)
-        return call(object, "__dlpack__");
-    PyObject *method EXT_OWNED = get(object, "__dlpack__");
+        return PyObject_CallMethod(object, "__dlpack__", NULL);
+    PyObject *method EXT_OWNED = PyObject_GetAttrString(object, "__dlpack__");
     PyObject *none EXT_OWNED = method != NULL ? PyTuple_New(0) : NULL;
     PyObject *stream EXT_OWNED = none != NULL ? Py_BuildValue("{si}", "stream", 1) : NULL;
     return stream != NULL ? PyObject_Call(method, none, stream) : NULL;
@@ -406,7 +393,7 @@ static PyObject *dlpack_capsule(PyObject *object)
 
 static int of_dlpack(PyObject *object, struct native_tensor *out)
 {
-    PyObject *method EXT_OWNED = get(object, "__dlpack__");
+    PyObject *method EXT_OWNED = PyObject_GetAttrString(object, "__dlpack__");
     if (method == NULL) {
         PyErr_Clear();
         return 0;

@@ -26,18 +26,15 @@ static PyObject *pop_checked(PyObject *module, PyObject *name)
     return native_result(native_state_of(module), status);
 }
 
-static PyObject *event_pop(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                           PyObject *kwnames)
+NATIVE_METHOD(event_pop)
 {
-    static const char *const names[] = {"name", NULL};
     PyObject *name = NULL;
     if (MAREY_UNLIKELY(nargs != 0 || kwnames != NULL) &&
-        (native_arguments("pop", names, 0, args, nargs, kwnames, &name) < 0 ||
-         native_optional_name(&name) < 0))
+        (NATIVE_ARGUMENTS("pop", 0, &name, "name") < 0 || native_optional_name(&name) < 0))
         return NULL;
     const uint32_t on = marey_on();
     if (MAREY_UNLIKELY(on & MAREY_ON_CHECKED))
-        return pop_checked(module, name);
+        return pop_checked(self, name);
     if (on)
         marey_end_on(0);
     Py_RETURN_NONE;
@@ -57,14 +54,12 @@ static int mark_id(struct native_state *state, PyObject *const *values, marey_id
     return rc;
 }
 
-static PyObject *event_mark(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *kwnames)
+NATIVE_METHOD(event_mark)
 {
-    static const char *const names[] = {"name", "payload", "category", "color", "domain", NULL};
     PyObject *values[5] = {NULL};
     marey_id id;
-    if (native_arguments("mark", names, 1, args, nargs, kwnames, values) < 0 ||
-        mark_id(native_state_of(module), values, &id) < 0)
+    if (NATIVE_ARGUMENTS("mark", 1, values, "name", "payload", "category", "color", "domain") < 0 ||
+        mark_id(native_state_of(self), values, &id) < 0)
         return NULL;
     if (!marey_on())
         Py_RETURN_NONE;
@@ -79,14 +74,12 @@ static PyObject *event_mark(PyObject *module, PyObject *const *args, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
-static PyObject *event_counter(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                               PyObject *kwnames)
+NATIVE_METHOD(event_counter)
 {
-    static const char *const names[] = {"name", "value", NULL};
     PyObject *values[2] = {NULL};
     marey_id id;
-    if (native_arguments("counter", names, 2, args, nargs, kwnames, values) < 0 ||
-        native_id(native_state_of(module), values[0], &id) < 0)
+    if (NATIVE_ARGUMENTS("counter", 2, values, "name", "value") < 0 ||
+        native_id(native_state_of(self), values[0], &id) < 0)
         return NULL;
     if (!marey_on())
         Py_RETURN_NONE; /* converting may wait for a device, so it is left out while off */

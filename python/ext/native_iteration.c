@@ -65,10 +65,7 @@ static PyObject *step_hint(PyObject *Py_UNUSED(module), PyObject *const *args, P
     Py_RETURN_NONE;
 }
 
-static PyObject *auto_is_on(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(marey_auto_is_on());
-}
+EXT_FUNCTION(auto_is_on, PyBool_FromLong(marey_auto_is_on()))
 
 static PyObject *iteration_set_warmup(PyObject *Py_UNUSED(module), PyObject *count)
 {

@@ -171,23 +171,14 @@ static PyMemberDef measured_members[] = {
     {"name", T_OBJECT, offsetof(struct native_range, name), READONLY, "The name, as it was given."},
     {NULL, 0, 0, 0, NULL},
 };
-static PyType_Slot measured_slots[] = {
-    {Py_tp_doc, (void *)"A measurement of the stopwatch: a context manager and a decorator.\n\n"
-                        "Made by Stopwatch()(name). It ends with the block, by an exception too."},
-    {Py_tp_new, measured_refuse_new},
-    {Py_tp_call, native_decorate_call},
-    {Py_tp_repr, measured_repr},
-    {Py_tp_methods, measured_methods},
-    {Py_tp_members, measured_members},
-    {Py_tp_finalize, measured_finalize},
-    {0, NULL},
-};
-PyType_Spec native_measured_spec = {
-    .name = "marey.Measurement",
-    .basicsize = sizeof(struct native_range),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = measured_slots,
-};
+EXT_TYPE(native_measured_spec, "marey.Measurement", struct native_range,
+         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+         {Py_tp_doc,
+          (void *)"A measurement of the stopwatch: a context manager and a decorator.\n\n"
+                  "Made by Stopwatch()(name). It ends with the block, by an exception too."},
+         {Py_tp_new, measured_refuse_new}, {Py_tp_call, native_decorate_call},
+         {Py_tp_repr, measured_repr}, {Py_tp_methods, measured_methods},
+         {Py_tp_members, measured_members}, {Py_tp_finalize, measured_finalize})
 
 /* The one object of a name while there is room to keep it. */
 static PyObject *measured_make(struct native_state *state, PyObject *name, marey_id id)
@@ -214,6 +205,6 @@ PyObject *native_measured(struct native_state *state, PyObject *given)
     if (name != NULL && native_id(state, name, &id) == 0)
         made = measured_make(state, name, id);
     if (made != NULL)
-        native_slot_fill(state->measured_slots, name, made, id);
+        native_slot_fill(state->slots[NATIVE_MEASURED_SLOTS], name, made, id);
     return made;
 }

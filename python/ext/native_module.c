@@ -235,15 +235,6 @@ static int native_exec(PyObject *module)
 #define VISIT(name) Py_VISIT((PyObject *)state->name);
 #define CLEAR(name) Py_CLEAR(state->name);
 
-static int slots_visit(const struct native_slot *slots, visitproc visit, void *arg)
-{
-    for (size_t i = 0; i < NATIVE_SLOTS; i++) {
-        Py_VISIT(slots[i].key);
-        Py_VISIT(slots[i].range);
-    }
-    return 0;
-}
-
 static int native_traverse(PyObject *module, visitproc visit, void *arg)
 {
     struct native_state *state = native_state_of(module);
@@ -255,29 +246,23 @@ static int native_traverse(PyObject *module, visitproc visit, void *arg)
         Py_VISIT(state->singles[i]);
         Py_VISIT((PyObject *)state->single_types[i]);
     }
-    const struct native_slot *const slots[] = {state->range_slots, state->id_slots,
-                                               state->measured_slots};
-    int rc = native_dump_traverse(&state->dump, visit, arg);
-    rc = rc == 0 ? native_phases_traverse(&state->phases, visit, arg) : rc;
-    for (size_t i = 0; rc == 0 && i < sizeof slots / sizeof *slots; i++)
-        rc = slots_visit(slots[i], visit, arg);
-    return rc;
-}
-
-static void slots_clear(struct native_slot *slots)
-{
-    for (size_t i = 0; i < NATIVE_SLOTS; i++) {
-        Py_CLEAR(slots[i].key);
-        Py_CLEAR(slots[i].range);
+    for (size_t i = 0; i < NATIVE_N_CACHES * NATIVE_SLOTS; i++) {
+        const struct native_slot *const slot = &state->slots[i / NATIVE_SLOTS][i % NATIVE_SLOTS];
+        Py_VISIT(slot->key);
+        Py_VISIT(slot->range);
     }
+    const int rc = native_dump_traverse(&state->dump, visit, arg);
+    return rc != 0 ? rc : native_phases_traverse(&state->phases, visit, arg);
 }
 
 static int native_clear(PyObject *module)
 {
     struct native_state *state = native_state_of(module);
-    slots_clear(state->range_slots);
-    slots_clear(state->id_slots);
-    slots_clear(state->measured_slots);
+    for (size_t i = 0; i < NATIVE_N_CACHES * NATIVE_SLOTS; i++) {
+        struct native_slot *const slot = &state->slots[i / NATIVE_SLOTS][i % NATIVE_SLOTS];
+        Py_CLEAR(slot->key);
+        Py_CLEAR(slot->range);
+    }
     native_dump_clear(&state->dump);
     native_phases_clear(&state->phases);
     OBJECTS(CLEAR)
@@ -291,36 +276,5 @@ static int native_clear(PyObject *module)
     return 0;
 }
 
-static void native_free(void *module)
-{
-    native_clear(module);
-}
-
-static PyModuleDef_Slot native_slots[] = {
-    {Py_mod_exec, native_exec},
-#if PY_VERSION_HEX >= 0x030c0000
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#if PY_VERSION_HEX >= 0x030d0000
-    {Py_mod_gil, Py_MOD_GIL_USED},
-#endif
-    {0, NULL},
-};
-
-struct PyModuleDef native_module = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "marey._native",
-    .m_doc = "Ranges, marks, counters and the switchboard: libmarey for Python.",
-    .m_size = sizeof(struct native_state),
-    .m_slots = native_slots,
-    .m_traverse = native_traverse,
-    .m_clear = native_clear,
-    .m_free = native_free,
-};
-
-PyMODINIT_FUNC PyInit__native(void); /* called by the import system, which knows it by its name */
-
-PyMODINIT_FUNC PyInit__native(void)
-{
-    return PyModuleDef_Init(&native_module);
-}
+EXT_MODULE(native, "marey._native",
+           "Ranges, marks, counters and the switchboard: libmarey for Python.")

@@ -274,7 +274,7 @@ int native_id_slow(struct native_state *state, PyObject *given, marey_id *id)
         return -1;
     const int rc = native_id_of_site(state, &key, id);
     if (rc == 0)
-        native_slot_fill(state->id_slots, key.name, NULL, *id);
+        native_slot_fill(state->slots[NATIVE_ID_SLOTS], key.name, NULL, *id);
     Py_DECREF(key.name);
     return rc;
 }

@@ -24,21 +24,12 @@ static PyObject *push_waiting(marey_id id)
     Py_RETURN_NONE;
 }
 
-/* The one argument of push or pop by its keyword. */
-static int name_argument(const char *method, Py_ssize_t required, PyObject *const *args,
-                         Py_ssize_t nargs, PyObject *kwnames, PyObject **name)
-{
-    static const char *const names[] = {"range_name", NULL};
-    return native_arguments(method, names, required, args, nargs, kwnames, name);
-}
-
-static PyObject *nvtx_range_push(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                 PyObject *kwnames)
+NATIVE_METHOD(nvtx_range_push)
 {
     PyObject *name = NULL;
     if (MAREY_LIKELY(nargs == 1 && kwnames == NULL))
         name = args[0];
-    else if (name_argument("range_push", 1, args, nargs, kwnames, &name) < 0)
+    else if (NATIVE_ARGUMENTS("range_push", 1, &name, "range_name") < 0)
         return NULL;
     marey_id id;
     if (MAREY_UNLIKELY(native_id(native_single_state(self), name, &id) < 0))
@@ -61,14 +52,13 @@ static PyObject *pop_waiting(PyObject *self, marey_id id)
     return PyErr_Occurred() ? NULL : native_result(native_single_state(self), status);
 }
 
-static PyObject *nvtx_range_pop(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                PyObject *kwnames)
+NATIVE_METHOD(nvtx_range_pop)
 {
     PyObject *name = NULL;
     if (MAREY_LIKELY(nargs == 1 && kwnames == NULL))
         name = args[0];
     else if ((nargs != 0 || kwnames != NULL) &&
-             name_argument("range_pop", 0, args, nargs, kwnames, &name) < 0)
+             NATIVE_ARGUMENTS("range_pop", 0, &name, "range_name") < 0)
         return NULL;
     if (name != NULL && MAREY_UNLIKELY(!PyUnicode_Check(name)) && native_optional_name(&name) < 0)
         return NULL;
@@ -88,14 +78,12 @@ static PyObject *nvtx_range_pop(PyObject *self, PyObject *const *args, Py_ssize_
 
 /* ---- the switch ---- */
 
-static PyObject *nvtx_enable(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *kwnames)
+NATIVE_METHOD(nvtx_enable)
 {
-    static const char *const names[] = {"sync_on_push", "sync_on_pop", "keep_track_of_range_order",
-                                        NULL};
     PyObject *values[3] = {NULL};
     struct marey_nvtx_options options;
-    if (native_arguments("enable", names, 3, args, nargs, kwnames, values) < 0 ||
+    if (NATIVE_ARGUMENTS("enable", 3, values, "sync_on_push", "sync_on_pop",
+                         "keep_track_of_range_order") < 0 ||
         native_truth(values[0], &options.sync_on_push) < 0 ||
         native_truth(values[1], &options.sync_on_pop) < 0 ||
         native_truth(values[2], &options.keep_track_of_range_order) < 0)
@@ -146,20 +134,11 @@ PyDoc_STRVAR(
     "NVTXRangeWrapper() returns the one instance of this process; with arguments it is "
     "enabled as well.");
 
-static PyType_Slot nvtx_slots[] = {
-    {Py_tp_doc, (void *)nvtx_doc},
-    {Py_tp_new, native_single_new},
-    {Py_tp_methods, nvtx_methods},
-    {Py_tp_getset, nvtx_getset},
-    {Py_tp_traverse, native_single_traverse},
-    {0, NULL},
-};
-static PyType_Spec nvtx_spec = {
-    .name = "marey.NVTXRangeWrapper",
-    .basicsize = sizeof(struct native_single),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = nvtx_slots,
-};
+EXT_LOCAL_TYPE(nvtx_spec, "marey.NVTXRangeWrapper", struct native_single,
+               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+               {Py_tp_doc, (void *)nvtx_doc}, {Py_tp_new, native_single_new},
+               {Py_tp_methods, nvtx_methods}, {Py_tp_getset, nvtx_getset},
+               {Py_tp_traverse, native_single_traverse})
 
 int native_nvtx_make(PyObject *module)
 {

@@ -127,31 +127,15 @@ PyDoc_STRVAR(
     "A named stretch of time: a context manager, an async one, and a decorator.\n\n"
     "Made by marey.range(name). Never changes, so one object serves all threads and tasks.");
 
-static PyType_Slot range_slots[] = {
-    {Py_tp_doc, (void *)range_doc},     {Py_tp_new, range_refuse_new},
-    {Py_tp_call, native_decorate_call}, {Py_tp_members, range_members},
-    {Py_tp_repr, range_repr},           {Py_tp_methods, range_methods},
-    {Py_tp_getset, range_getset},       {Py_tp_traverse, range_traverse},
-    {Py_tp_dealloc, range_dealloc},     {0, NULL},
-};
-PyType_Spec native_range_spec = {
-    .name = "marey.Range",
-    .basicsize = sizeof(struct native_range),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
-    .slots = range_slots,
-};
+EXT_TYPE(native_range_spec, "marey.Range", struct native_range,
+         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+         {Py_tp_doc, (void *)range_doc}, {Py_tp_new, range_refuse_new},
+         {Py_tp_call, native_decorate_call}, {Py_tp_members, range_members},
+         {Py_tp_repr, range_repr}, {Py_tp_methods, range_methods}, {Py_tp_getset, range_getset},
+         {Py_tp_traverse, range_traverse}, {Py_tp_dealloc, range_dealloc})
 
-static PyType_Slot own_slots[] = {
-    {Py_tp_traverse, range_traverse},
-    {Py_tp_dealloc, range_dealloc},
-    {0, NULL},
-};
-static PyType_Spec own_spec = {
-    .name = "marey.Range",
-    .basicsize = sizeof(struct native_range),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .slots = own_slots,
-};
+EXT_LOCAL_TYPE(own_spec, "marey.Range", struct native_range, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+               {Py_tp_traverse, range_traverse}, {Py_tp_dealloc, range_dealloc})
 
 /* Put the range's two bound functions into its own type. */
 static int own_type_bind(PyTypeObject *type, PyObject *range)
@@ -319,34 +303,31 @@ static PyObject *range_of_arguments(PyObject *module, PyObject *const *values)
         range = range_of_site(module, &key, NULL);
     const int is_plain = key.category == Py_None && key.domain == Py_None && key.color == 0;
     if (range != NULL && is_plain && values[3] == NULL)
-        native_slot_fill(native_state_of(module)->range_slots, key.name, range, 0);
+        native_slot_fill(native_state_of(module)->slots[NATIVE_RANGE_SLOTS], key.name, range, 0);
     Py_DECREF(key.name);
     return range;
 }
 
-static PyObject *range_slow(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *kwnames)
+NATIVE_METHOD(range_slow)
 {
-    static const char *const names[] = {"name", "category", "color", "payload", "domain", NULL};
     PyObject *values[5] = {NULL};
-    if (native_arguments("range", names, 1, args, nargs, kwnames, values) < 0)
+    if (NATIVE_ARGUMENTS("range", 1, values, "name", "category", "color", "payload", "domain") < 0)
         return NULL;
     const int alone = nargs == 1 && (kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0);
     if (alone && !PyUnicode_Check(values[0]) && !PyBytes_Check(values[0]))
-        return range_of_function(module, values[0]);
-    return range_of_arguments(module, values);
+        return range_of_function(self, values[0]);
+    return range_of_arguments(self, values);
 }
 
-static PyObject *range_function(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                                PyObject *kwnames)
+NATIVE_METHOD(range_function)
 {
     if (MAREY_LIKELY(nargs == 1 && kwnames == NULL)) {
         const struct native_slot *slot =
-            &native_state_of(module)->range_slots[native_slot_of(args[0])];
+            &native_state_of(self)->slots[NATIVE_RANGE_SLOTS][native_slot_of(args[0])];
         if (MAREY_LIKELY(slot->key == args[0]))
             return Py_NewRef(slot->range);
     }
-    return range_slow(module, args, nargs, kwnames);
+    return range_slow(self, args, nargs, kwnames);
 }
 
 PyDoc_STRVAR(

@@ -122,18 +122,9 @@ static PyMethodDef signer_methods[] = {
     {"widened", signer_widened, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-static PyType_Slot signer_slots[] = {
-    {Py_tp_new, signer_new},
-    {Py_tp_finalize, signer_finalize},
-    {Py_tp_methods, signer_methods},
-    {0, NULL},
-};
-PyType_Spec native_signer_spec = {
-    .name = "marey._native.Signer",
-    .basicsize = sizeof(struct signer),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = signer_slots,
-};
+EXT_TYPE(native_signer_spec, "marey._native.Signer", struct signer,
+         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, {Py_tp_new, signer_new},
+         {Py_tp_finalize, signer_finalize}, {Py_tp_methods, signer_methods})
 
 static PyObject *display(PyObject *Py_UNUSED(module), PyObject *args)
 {

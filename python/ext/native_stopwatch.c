@@ -24,11 +24,10 @@ static _Thread_local PyObject **report_here;
 static inline int id_argument(PyObject *self, const char *method, PyObject *const *args,
                               Py_ssize_t nargs, PyObject *kwnames, marey_id *id)
 {
-    static const char *const names[] = {"name", NULL};
     PyObject *name = NULL;
     if (MAREY_LIKELY(nargs == 1 && kwnames == NULL))
         name = args[0];
-    else if (native_arguments(method, names, 1, args, nargs, kwnames, &name) < 0)
+    else if (NATIVE_ARGUMENTS(method, 1, &name, "name") < 0)
         return -1;
     return native_id(native_single_state(self), name, id);
 }
@@ -62,16 +61,15 @@ METHOD_BY_NAME(stopwatch_end_once, "end_one_time_measurement", marey_stopwatch_o
 static PyObject *stopwatch_measure(PyObject *self, PyObject *const *args, size_t nargsf,
                                    PyObject *kwnames)
 {
-    static const char *const names[] = {"name", NULL};
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *name = NULL;
     if (MAREY_LIKELY(nargs == 1 && kwnames == NULL)) {
         const struct native_slot *slot =
-            &native_single_state(self)->measured_slots[native_slot_of(args[0])];
+            &native_single_state(self)->slots[NATIVE_MEASURED_SLOTS][native_slot_of(args[0])];
         if (MAREY_LIKELY(slot->key == args[0]))
             return Py_NewRef(slot->range);
     }
-    if (native_arguments("Stopwatch", names, 1, args, nargs, kwnames, &name) < 0)
+    if (NATIVE_ARGUMENTS("Stopwatch", 1, &name, "name") < 0)
         return NULL;
     return native_measured(native_single_state(self), name);
 }
@@ -143,14 +141,12 @@ int native_stopwatch_finish(struct native_state *state, const char *driver, doub
     return print_due(state, report) < 0 ? -1 : counts;
 }
 
-static PyObject *stopwatch_finish_iter(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                       PyObject *kwnames)
+NATIVE_METHOD(stopwatch_finish_iter)
 {
-    static const char *const names[] = {"samples", NULL};
     PyObject *samples = NULL;
     double n = 0;
     if (MAREY_UNLIKELY(nargs != 0 || kwnames != NULL) &&
-        (native_arguments("finish_iter", names, 0, args, nargs, kwnames, &samples) < 0 ||
+        (NATIVE_ARGUMENTS("finish_iter", 0, &samples, "samples") < 0 ||
          native_samples(samples, &n) < 0))
         return NULL;
     if ((marey_on() & MAREY_ON_STOPWATCH) == 0)
@@ -201,20 +197,13 @@ static int enable_arguments(PyObject *const *values, struct marey_stopwatch_opti
     return 0;
 }
 
-static PyObject *stopwatch_enable(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                  PyObject *kwnames)
+NATIVE_METHOD(stopwatch_enable)
 {
-    static const char *const names[] = {"num_warmup_iters",
-                                        "print_every_n_iters",
-                                        "do_cuda_sync",
-                                        "gpu",
-                                        "strict",
-                                        "sync_one_time",
-                                        NULL};
     PyObject *values[6] = {NULL};
     struct marey_stopwatch_options options = {0};
     uint32_t strict;
-    if (native_arguments("enable", names, 0, args, nargs, kwnames, values) < 0 ||
+    if (NATIVE_ARGUMENTS("enable", 0, values, "num_warmup_iters", "print_every_n_iters",
+                         "do_cuda_sync", "gpu", "strict", "sync_one_time") < 0 ||
         enable_arguments(values, &options, &strict) < 0)
         return NULL;
     const marey_status status = EXT_STATUS_UNLOCKED(marey_stopwatch_enable(&options));
@@ -294,14 +283,12 @@ static marey_status measure_all(marey_id id)
     return marey_stopwatch_measure_usage(id, mask);
 }
 
-static PyObject *stopwatch_set_usage(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                     PyObject *kwnames)
+NATIVE_METHOD(stopwatch_set_usage)
 {
-    static const char *const names[] = {"name", "usage", NULL};
     PyObject *values[2] = {NULL};
     marey_id id;
     uint32_t mask;
-    if (native_arguments("set_cpu_usage_meas_name", names, 1, args, nargs, kwnames, values) < 0 ||
+    if (NATIVE_ARGUMENTS("set_cpu_usage_meas_name", 1, values, "name", "usage") < 0 ||
         native_id(native_single_state(self), values[0], &id) < 0 ||
         usage_argument(values[1], &mask) < 0)
         return NULL;
@@ -422,19 +409,13 @@ PyDoc_STRVAR(
     "Off by default:\nthen its methods do nothing. `with sw(\"forward\"):` measures a block, "
     "@sw(\"load\") a function.");
 
-static PyType_Slot stopwatch_slots[] = {
-    {Py_tp_doc, (void *)stopwatch_doc},       {Py_tp_new, native_single_new},
-    {Py_tp_call, PyVectorcall_Call},          {Py_tp_members, stopwatch_members},
-    {Py_tp_methods, stopwatch_methods},       {Py_tp_getset, stopwatch_getset},
-    {Py_tp_traverse, native_single_traverse}, {0, NULL},
-};
-static PyType_Spec stopwatch_spec = {
-    .name = "marey.Stopwatch",
-    .basicsize = sizeof(struct native_single),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-             Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = stopwatch_slots,
-};
+EXT_LOCAL_TYPE(stopwatch_spec, "marey.Stopwatch", struct native_single,
+               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                   Py_TPFLAGS_IMMUTABLETYPE,
+               {Py_tp_doc, (void *)stopwatch_doc}, {Py_tp_new, native_single_new},
+               {Py_tp_call, PyVectorcall_Call}, {Py_tp_members, stopwatch_members},
+               {Py_tp_methods, stopwatch_methods}, {Py_tp_getset, stopwatch_getset},
+               {Py_tp_traverse, native_single_traverse})
 
 int native_stopwatch_make(PyObject *module)
 {

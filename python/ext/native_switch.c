@@ -56,13 +56,11 @@ static int int_of(PyObject *value, int missing, int *out)
     return 0;
 }
 
-static PyObject *switch_set_rank(PyObject *Py_UNUSED(module), PyObject *const *args,
-                                 Py_ssize_t nargs, PyObject *kwnames)
+NATIVE_METHOD(switch_set_rank)
 {
-    static const char *const names[] = {"rank", "world_size", NULL};
     PyObject *values[2] = {NULL};
     int rank, world_size;
-    if (native_arguments("set_rank", names, 1, args, nargs, kwnames, values) < 0 ||
+    if (NATIVE_ARGUMENTS("set_rank", 1, values, "rank", "world_size") < 0 ||
         int_of(values[0], -1, &rank) < 0 || int_of(values[1], -1, &world_size) < 0)
         return NULL;
     if (rank < 0)
@@ -80,18 +78,16 @@ static PyObject *switch_set_worker(PyObject *Py_UNUSED(module), PyObject *number
     Py_RETURN_NONE;
 }
 
-static PyObject *switch_allow_attach(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                                     PyObject *kwnames)
+NATIVE_METHOD(switch_allow_attach)
 {
-    static const char *const names[] = {"pid", NULL};
     PyObject *value = NULL;
     int pid = 0;
-    if (native_arguments("allow_attach", names, 0, args, nargs, kwnames, &value) < 0 ||
+    if (NATIVE_ARGUMENTS("allow_attach", 0, &value, "pid") < 0 ||
         (value != NULL && value != Py_None && int_of(value, 0, &pid) < 0))
         return NULL;
     if (value != NULL && value != Py_None && pid <= 0)
         return PyErr_Format(PyExc_ValueError, "%d is not a process id; None allows any process", pid);
-    return native_result(native_state_of(module), marey_allow_attach(pid));
+    return native_result(native_state_of(self), marey_allow_attach(pid));
 }
 
 static PyObject *switch_rank(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))

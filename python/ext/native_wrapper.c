@@ -138,20 +138,13 @@ static PyGetSetDef wrapper_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
-static PyType_Slot wrapper_slots[] = {
-    {Py_tp_call, PyVectorcall_Call},    {Py_tp_descr_get, wrapper_get},
-    {Py_tp_repr, wrapper_repr},         {Py_tp_methods, wrapper_methods},
-    {Py_tp_members, wrapper_members},   {Py_tp_getset, wrapper_getset},
-    {Py_tp_traverse, wrapper_traverse}, {Py_tp_clear, wrapper_clear},
-    {Py_tp_dealloc, wrapper_dealloc},   {0, NULL},
-};
-PyType_Spec native_wrapper_spec = {
-    .name = "marey._native.Wrapper",
-    .basicsize = sizeof(struct wrapper),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+EXT_TYPE(native_wrapper_spec, "marey._native.Wrapper", struct wrapper,
+         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
              Py_TPFLAGS_METHOD_DESCRIPTOR,
-    .slots = wrapper_slots,
-};
+         {Py_tp_call, PyVectorcall_Call}, {Py_tp_descr_get, wrapper_get}, {Py_tp_repr, wrapper_repr},
+         {Py_tp_methods, wrapper_methods}, {Py_tp_members, wrapper_members},
+         {Py_tp_getset, wrapper_getset}, {Py_tp_traverse, wrapper_traverse},
+         {Py_tp_clear, wrapper_clear}, {Py_tp_dealloc, wrapper_dealloc})
 
 static PyObject *wrap_plain(struct native_range *range, PyObject *function)
 {

@@ -120,20 +120,10 @@ static PyMethodDef dumped_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot dumped_slots[] = {
-    {Py_tp_finalize, dumped_finalize},
-    {Py_tp_getset, dumped_getset},
-    {Py_tp_methods, dumped_methods},
-    {Py_bf_getbuffer, dumped_getbuffer},
-    {0, NULL},
-};
-
-PyType_Spec tools_dumped_spec = {
-    .name = "marey._tools.DumpedTensor",
-    .basicsize = sizeof(struct dumped),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = dumped_slots,
-};
+EXT_TYPE(tools_dumped_spec, "marey._tools.DumpedTensor", struct dumped,
+         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, {Py_tp_finalize, dumped_finalize},
+         {Py_tp_getset, dumped_getset}, {Py_tp_methods, dumped_methods},
+         {Py_bf_getbuffer, dumped_getbuffer})
 
 /* Sizes and strides as buffers have them; -1 on out of memory. */
 static int set_layout(struct dumped *self)
@@ -364,17 +354,6 @@ static PyMethodDef dumps_methods[] = {
     {"notes", dumps_notes, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot dumps_slots[] = {
-    {Py_tp_new, dumps_new},
-    {Py_tp_finalize, dumps_finalize},
-    {Py_tp_methods, dumps_methods},
-    {Py_sq_length, dumps_length},
-    {0, NULL},
-};
-
-PyType_Spec tools_dumps_spec = {
-    .name = "marey._tools.Dumps",
-    .basicsize = sizeof(struct dumps),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = dumps_slots,
-};
+EXT_TYPE(tools_dumps_spec, "marey._tools.Dumps", struct dumps, Py_TPFLAGS_DEFAULT,
+         {Py_tp_new, dumps_new}, {Py_tp_finalize, dumps_finalize}, {Py_tp_methods, dumps_methods},
+         {Py_sq_length, dumps_length})

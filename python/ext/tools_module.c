@@ -111,36 +111,4 @@ static int tools_clear(PyObject *module)
     return 0;
 }
 
-static void tools_free(void *module)
-{
-    tools_clear(module);
-}
-
-static PyModuleDef_Slot tools_slots[] = {
-    {Py_mod_exec, tools_exec},
-#if PY_VERSION_HEX >= 0x030c0000
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#if PY_VERSION_HEX >= 0x030d0000
-    {Py_mod_gil, Py_MOD_GIL_USED},
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef tools_module = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "marey._tools",
-    .m_doc = "The reader of recordings: libmarey-tools for Python.",
-    .m_size = sizeof(struct tools_state),
-    .m_slots = tools_slots,
-    .m_traverse = tools_traverse,
-    .m_clear = tools_clear,
-    .m_free = tools_free,
-};
-
-PyMODINIT_FUNC PyInit__tools(void); /* called by the import system, which knows it by its name */
-
-PyMODINIT_FUNC PyInit__tools(void)
-{
-    return PyModuleDef_Init(&tools_module);
-}
+EXT_MODULE(tools, "marey._tools", "The reader of recordings: libmarey-tools for Python.")

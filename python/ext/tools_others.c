@@ -24,25 +24,22 @@ static PyObject *compare_pairs(PyObject *module, PyObject *args)
 {
     struct marey_compare_options options = {0};
     struct marey_change change;
-    PyObject *lists[2], *result = NULL;
+    PyObject *lists[2];
     if (!PyArg_ParseTuple(args, "O!O!d:compare_pairs", &PyList_Type, &lists[0], &PyList_Type,
                           &lists[1], &options.smallest_percent))
         return NULL;
     const Py_ssize_t n = PyList_GET_SIZE(lists[0]);
     if (PyList_GET_SIZE(lists[1]) != n)
         return PyErr_Format(PyExc_ValueError, "both lists need as many times");
-    double *a = to_doubles(lists[0]), *b = PyErr_Occurred() ? NULL : to_doubles(lists[1]);
-    if (!PyErr_Occurred()) {
-        const marey_status status = marey_compare_pairs(a, b, (size_t)n, &options, &change);
-        result = status != MAREY_OK
-                     ? tools_raise(PyModule_GetState(module), status)
-                     : Py_BuildValue("(sddddds)", marey_verdict_name(change.verdict),
-                                     change.percent, change.low_percent, change.high_percent,
-                                     change.a, change.b, change.reason);
-    }
-    PyMem_Free(a);
-    PyMem_Free(b);
-    return result;
+    double *a EXT_FREED = to_doubles(lists[0]);
+    double *b EXT_FREED = PyErr_Occurred() ? NULL : to_doubles(lists[1]);
+    if (PyErr_Occurred())
+        return NULL;
+    const marey_status status = marey_compare_pairs(a, b, (size_t)n, &options, &change);
+    if (status != MAREY_OK)
+        return tools_raise(PyModule_GetState(module), status);
+    return Py_BuildValue("(sddddds)", marey_verdict_name(change.verdict), change.percent,
+                         change.low_percent, change.high_percent, change.a, change.b, change.reason);
 }
 
 /* ---- what can be measured here ---- */
@@ -131,13 +128,13 @@ static PyObject *import_files(const struct tools_state *state, const char *const
 static PyObject *import_trace(PyObject *module, PyObject *args)
 {
     PyObject *into EXT_OWNED = NULL;
-    PyObject *paths, *answer = NULL;
-    const char *format, **texts = NULL;
+    PyObject *paths;
+    const char *format;
     if (!PyArg_ParseTuple(args, "O!O&z:import_trace", &PyTuple_Type, &paths, PyUnicode_FSConverter,
                           &into, &format))
         return NULL;
     const Py_ssize_t n = PyTuple_GET_SIZE(paths);
-    PyObject *encoded = PyTuple_New(n);
+    PyObject *encoded EXT_OWNED = PyTuple_New(n);
     for (Py_ssize_t i = 0; encoded != NULL && i < n; i++) {
         PyObject *path = NULL;
         if (PyUnicode_FSConverter(PyTuple_GET_ITEM(paths, i), &path))
@@ -145,12 +142,10 @@ static PyObject *import_trace(PyObject *module, PyObject *args)
         else
             Py_CLEAR(encoded);
     }
-    if (encoded != NULL && (texts = tools_settings(encoded)) != NULL)
-        answer = import_files(PyModule_GetState(module), texts, (size_t)n, PyBytes_AS_STRING(into),
-                              format);
-    PyMem_Free(texts);
-    Py_XDECREF(encoded);
-    return answer;
+    const char **texts EXT_FREED = encoded != NULL ? tools_settings(encoded) : NULL;
+    return texts != NULL ? import_files(PyModule_GetState(module), texts, (size_t)n,
+                                        PyBytes_AS_STRING(into), format)
+                         : NULL;
 }
 
 PyMethodDef tools_other_functions[] = {

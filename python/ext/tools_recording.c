@@ -218,20 +218,16 @@ static PyObject *recording_page(PyObject *object, PyObject *args)
     const struct recording *self = (struct recording *)object;
     struct marey_page_options options = {0};
     unsigned long long max_ranges;
-    PyObject *tuple, *done = NULL;
+    PyObject *tuple;
     int fd;
     if (!PyArg_ParseTuple(args, "izKO!:page", &fd, &options.title, &max_ranges, &PyTuple_Type, &tuple))
         return NULL;
     options.max_ranges = max_ranges;
-    const char **settings = tools_settings(tuple);
-    if (settings != NULL && enter(object) == 0) {
-        options.report.settings = settings;
-        const marey_status status =
-            EXT_STATUS_UNLOCKED(marey_page_write(self->opened, self->n, &options, fd));
-        done = leave(object, status);
-    }
-    PyMem_Free(settings);
-    return done;
+    const char **settings EXT_FREED = tools_settings(tuple);
+    if (settings == NULL || enter(object) < 0)
+        return NULL;
+    options.report.settings = settings;
+    return leave(object, EXT_STATUS_UNLOCKED(marey_page_write(self->opened, self->n, &options, fd)));
 }
 
 /* calls_page(fd, title or None, name or None, before or None, name_before or None) */
@@ -274,20 +270,17 @@ static PyObject *recording_analyze(PyObject *object, PyObject *args)
 {
     const struct recording *self = (struct recording *)object;
     const char *analysis;
-    PyObject *tuple, *done = NULL;
+    PyObject *tuple;
     marey_report *report = NULL;
     if (!PyArg_ParseTuple(args, "sO!:analyze", &analysis, &PyTuple_Type, &tuple))
         return NULL;
-    const char **settings = tools_settings(tuple);
-    if (settings != NULL && enter(object) == 0) {
-        const struct marey_report_options options = {.settings = settings};
-        marey_status status;
-        EXT_UNLOCKED(status =
-                         marey_report_create(analysis, self->opened, self->n, &options, &report));
-        done = leave(object, status);
-    }
-    PyMem_Free(settings);
-    Py_XDECREF(done);
+    const char **settings EXT_FREED = tools_settings(tuple);
+    if (settings == NULL || enter(object) < 0)
+        return NULL;
+    const struct marey_report_options options = {.settings = settings};
+    PyObject *done EXT_OWNED =
+        leave(object, EXT_STATUS_UNLOCKED(
+                          marey_report_create(analysis, self->opened, self->n, &options, &report)));
     return done != NULL ? tools_report_create(tools_state_of(object), report) : NULL;
 }
 
@@ -300,15 +293,6 @@ static PyMethodDef recording_methods[] = {
     {"analyze", recording_analyze, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-static PyType_Slot recording_slots[] = {
-    {Py_tp_new, recording_new},
-    {Py_tp_finalize, recording_finalize},
-    {Py_tp_methods, recording_methods},
-    {0, NULL},
-};
-PyType_Spec tools_recording_spec = {
-    .name = "marey._tools.Recording",
-    .basicsize = sizeof(struct recording),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = recording_slots,
-};
+EXT_TYPE(tools_recording_spec, "marey._tools.Recording", struct recording, Py_TPFLAGS_DEFAULT,
+         {Py_tp_new, recording_new}, {Py_tp_finalize, recording_finalize},
+         {Py_tp_methods, recording_methods})

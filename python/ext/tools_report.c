@@ -220,14 +220,6 @@ static PyMethodDef report_methods[] = {
     {"cost", report_cost, METH_NOARGS, NULL},     {"page", report_page, METH_VARARGS, NULL},
     {"write", report_write, METH_VARARGS, NULL},  {NULL, NULL, 0, NULL},
 };
-static PyType_Slot report_slots[] = {
-    {Py_tp_finalize, report_finalize},
-    {Py_tp_methods, report_methods},
-    {0, NULL},
-};
-PyType_Spec tools_report_spec = {
-    .name = "marey._tools.Report",
-    .basicsize = sizeof(struct report),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = report_slots,
-};
+EXT_TYPE(tools_report_spec, "marey._tools.Report", struct report,
+         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, {Py_tp_finalize, report_finalize},
+         {Py_tp_methods, report_methods})

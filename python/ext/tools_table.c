@@ -178,15 +178,12 @@ static PyObject *json_tables(PyObject *module, PyObject *given)
 {
     const struct tools_state *state = PyModule_GetState(module);
     PyObject *sequence EXT_OWNED = PySequence_Fast(given, "tables are a list of Table");
-    const marey_table **tables = sequence != NULL ? tables_of(state, sequence) : NULL;
+    const marey_table **tables EXT_FREED = sequence != NULL ? tables_of(state, sequence) : NULL;
     struct tools_sink sink;
-    PyObject *text = NULL;
-    if (tables != NULL && tools_sink_open(&sink) == 0) {
-        const size_t n = (size_t)PySequence_Fast_GET_SIZE(sequence);
-        text = tools_sink_finish(&sink, state, marey_present_json_tables(tables, n, sink.stream));
-    }
-    PyMem_Free(tables);
-    return text;
+    if (tables == NULL || tools_sink_open(&sink) < 0)
+        return NULL;
+    const size_t n = (size_t)PySequence_Fast_GET_SIZE(sequence);
+    return tools_sink_finish(&sink, state, marey_present_json_tables(tables, n, sink.stream));
 }
 
 PyMethodDef tools_table_functions[] = {
@@ -204,16 +201,6 @@ static PyGetSetDef table_getset[] = {
     {"name", table_name, NULL, "The table's name.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
-static PyType_Slot table_slots[] = {
-    {Py_tp_finalize, table_finalize},
-    {Py_tp_methods, table_methods},
-    {Py_tp_getset, table_getset},
-    {Py_sq_length, table_length},
-    {0, NULL},
-};
-PyType_Spec tools_table_spec = {
-    .name = "marey._tools.Table",
-    .basicsize = sizeof(struct table),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = table_slots,
-};
+EXT_TYPE(tools_table_spec, "marey._tools.Table", struct table,
+         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, {Py_tp_finalize, table_finalize},
+         {Py_tp_methods, table_methods}, {Py_tp_getset, table_getset}, {Py_sq_length, table_length})
