@@ -271,6 +271,8 @@ static inline void marey__table_end(marey_table *const *table)
 }
 /* A process's notes, one per line; the process is named unless it is the only one. */
 void marey__put_notes(marey_table *table, const struct marey_process *process, bool is_alone);
+/* Whether a process has a stream of a GPU. */
+bool marey__has_streams(const marey_recording *recording, size_t process);
 /* "a.marey", "a.marey and b.marey", "a.marey and 7 more"; free with marey__free. NULL on out of memory. */
 char *marey__recordings_title(marey_recording *const *recordings, size_t n);
 

@@ -133,6 +133,15 @@ void marey__put_notes(marey_table *table, const struct marey_process *process, b
     }
 }
 
+bool marey__has_streams(const marey_recording *recording, size_t process)
+{
+    const uint32_t n = marey_recording_process(recording, process)->n_lanes;
+    for (uint32_t i = 0; i < n; i++)
+        if (marey_recording_lane(recording, process, i)->kind == MAREY_LANE_GPU)
+            return true;
+    return false;
+}
+
 char *marey__recordings_title(marey_recording *const *recordings, size_t n)
 {
     struct marey__buf title = {0};

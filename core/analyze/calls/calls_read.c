@@ -360,20 +360,12 @@ static void add_up(struct gpu_reading *r, struct marey__calls *calls)
     calls->has_gpu = true;
 }
 
-static bool has_streams(const marey_recording *recording, const struct marey_process *process)
-{
-    for (uint32_t i = 0; i < process->n_lanes; i++)
-        if (marey_recording_lane(recording, process->index, i)->kind == MAREY_LANE_GPU)
-            return true;
-    return false;
-}
-
 static marey_status read_gpu(struct marey__calls *calls, marey_recording *recording,
                              struct reading *reading)
 {
     const struct marey_process *const process = reading->process;
     struct gpu_reading r = {.reading = reading};
-    if (!has_streams(recording, process))
+    if (!marey__has_streams(recording, process->index))
         return MAREY_OK;
     /* A recording that still grows may show lanes that opened after we looked; numbers have a limit. */
     r.last = marey__calloc((size_t)MAREY__MAX_LANES, sizeof *r.last);

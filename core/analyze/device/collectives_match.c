@@ -337,16 +337,8 @@ static void unite_sums(struct marey__collectives *all)
             all->sums[n++] = *other;
             continue;
         }
-        sum->n_calls += other->n_calls;
-        sum->n_between_two += other->n_between_two;
-        sum->ns += other->ns;
-        sum->n_matched += other->n_matched;
-        sum->wait_ns += other->wait_ns;
-        sum->transfer_ns += other->transfer_ns;
-        sum->late_ns += other->late_ns;
-        sum->held_ns += other->held_ns;
-        sum->n_first += other->n_first;
-        sum->n_last += other->n_last;
+        for (size_t k = 0; k < MAREY__COUNT_OF(sum->sums); k++)
+            sum->sums[k] += other->sums[k];
     }
     all->n_sums = n;
 }

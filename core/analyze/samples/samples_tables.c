@@ -68,21 +68,21 @@ static bool name_entities(struct making *m,
 {
     const marey_samples *const s = m->report->set.samples;
     const uint32_t n = marey_samples_n_functions(s);
-    uint32_t *const of_function = marey__calloc((size_t)n + 1, sizeof *of_function);
-    struct marey__buf text = {0};
-    bool done = of_function != NULL;
-    for (uint32_t i = 1; done && i <= n; i++) {
+    uint32_t *const of_function MAREY__FREED = marey__calloc((size_t)n + 1, sizeof *of_function);
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
+    if (of_function == NULL)
+        return false;
+    for (uint32_t i = 1; i <= n; i++) {
         text.len = 0;
         name(&text, marey_samples_get_function(s, i));
         const uint32_t number = marey__names_keep(&m->names, &m->texts, text.data, text.len);
-        done = !text.failed && number != MAREY__NO_NAME;
+        if (text.failed || number == MAREY__NO_NAME)
+            return false;
         of_function[i] = number + 1;
     }
-    for (uint32_t i = 1; done && i <= marey_samples_n_locations(s); i++)
+    for (uint32_t i = 1; i <= marey_samples_n_locations(s); i++)
         m->of_location[i] = of_function[marey_samples_get_location(s, i).function];
-    marey__buf_fini(&text);
-    marey__free(of_function);
-    return done;
+    return true;
 }
 
 static void name_file(struct marey__buf *text, const struct marey_samples_function *f)
@@ -124,10 +124,9 @@ static const char *kind_name(enum marey_frame_kind kind)
 
 static void put_module(marey_table *table, const struct marey_samples_function *f)
 {
-    struct marey__buf module = {0};
+    struct marey__buf module MAREY__FINALLY(marey__buf_fini) = {0};
     marey__samples_module(&module, f);
     marey_table_text(table, module.len != 0 ? module.data : "", module.len);
-    marey__buf_fini(&module);
 }
 
 /* False for a function that is filtered out. */
