@@ -338,12 +338,7 @@ static marey_status visit_gpu(void *ctx, const struct marey_batch *batch)
     return MAREY_OK;
 }
 
-static int by_correlation(const void *a, const void *b)
-{
-    const uint64_t x = ((const struct launch *)a)->correlation,
-                   y = ((const struct launch *)b)->correlation;
-    return x < y ? -1 : x > y;
-}
+MAREY__ORDER(by_correlation, struct launch, MAREY__UP(correlation))
 
 static void add_up(struct gpu_reading *r, struct marey__calls *calls)
 {

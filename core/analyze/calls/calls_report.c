@@ -248,17 +248,9 @@ struct shape {
     const struct marey__call_sum *sum;
 };
 
-static int by_function_and_time(const void *a, const void *b)
-{
-    const struct shape *const x = a, *const y = b;
-    if (x->function_ns != y->function_ns)
-        return x->function_ns < y->function_ns ? 1 : -1;
-    if (x->function != y->function)
-        return x->function > y->function ? 1 : -1;
-    if (x->sum->total_ns != y->sum->total_ns)
-        return x->sum->total_ns < y->sum->total_ns ? 1 : -1;
-    return x->signature > y->signature ? 1 : -1;
-}
+MAREY__ORDER(by_function_and_time, struct shape,
+             MAREY__DOWN(function_ns) MAREY__UP(function) MAREY__DOWN(sum->total_ns)
+                 MAREY__UP(signature))
 
 /* Total time for each element that was handed in; 0 when that is not known. */
 static double per_element(const struct marey__calls *calls, const struct shape *shape)

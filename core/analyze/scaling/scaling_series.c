@@ -72,15 +72,9 @@ static bool read_values(struct marey__scaling_member *member, bool with_first)
 /* ---- order ---- */
 
 /* By name as well, so that the order of reading does not matter. */
-static bool is_before(const void *a, const void *b)
-{
-    const struct marey__scaling_member *x = a, *y = b;
-    if (x->series != y->series)
-        return x->series < y->series;
-    if (x->run->workers != y->run->workers)
-        return x->run->workers < y->run->workers;
-    return strcmp(x->run->name, y->run->name) < 0;
-}
+MAREY__ORDER_RUNS(is_before, struct marey__scaling_member,
+                  MAREY__UP(series) MAREY__UP(run->workers)
+                      MAREY__UP_BY(strcmp(x->run->name, y->run->name), 0))
 
 /* Series are numbered in the order of their first run. */
 static bool number_series(struct marey__scaling *scaling, struct marey__names *names,

@@ -13,13 +13,7 @@
 #define LEAST_SIGMA 0.01 /* of the median: below, nobody cares */
 #define FAR 5            /* typical distances */
 
-static int by_ns(const void *a, const void *b)
-{
-    const struct marey__rank_value *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns > y->ns ? 1 : -1;
-    return (x->process > y->process) - (x->process < y->process);
-}
+MAREY__ORDER(by_ns, struct marey__rank_value, MAREY__UP(ns) MAREY__UP(process))
 
 /* Between the two in the middle where there is no middle one. */
 static double middle_of(const double *sorted, size_t n)
@@ -379,13 +373,7 @@ static void find_longer(struct making *m, struct marey__rank_row *rank,
     rank->longer_ns = extra;
 }
 
-static int slowest_first(const void *a, const void *b)
-{
-    const struct marey__rank_row *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return (x->process > y->process) - (x->process < y->process);
-}
+MAREY__ORDER(slowest_first, struct marey__rank_row, MAREY__DOWN(ns) MAREY__UP(process))
 
 /* ---- machines ---- */
 
@@ -399,13 +387,8 @@ static int by_host(const void *a, const void *b, void *merge)
     return order != 0 ? order : slowest_first(x, y);
 }
 
-static int slowest_host_first(const void *a, const void *b)
-{
-    const struct marey__rank_host *x = a, *y = b;
-    if (x->median_ns != y->median_ns)
-        return x->median_ns < y->median_ns ? 1 : -1;
-    return strcmp(x->host, y->host);
-}
+MAREY__ORDER(slowest_host_first, struct marey__rank_host,
+             MAREY__DOWN(median_ns) MAREY__UP_BY(strcmp(x->host, y->host), 0))
 
 /* The median of the ranks that are not among `sorted[from, to)`; of many hosts one changes nothing. */
 static double median_elsewhere(const struct making *m, struct marey__rank_row *const *sorted,
