@@ -122,13 +122,12 @@ void marey__put_notes(marey_table *table, const struct marey_process *process, b
 {
     for (const char *line = process->note; *line != '\0';) {
         const size_t len = strcspn(line, "\n");
-        struct marey__buf text = {0};
+        struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
         if (!is_alone)
             marey__buf_printf(&text, "Process %" PRId64 ": ", process->pid);
         marey__buf_put(&text, line, len);
         if (len != 0)
             marey_table_text(table, text.failed ? line : text.data, text.failed ? len : text.len);
-        marey__buf_fini(&text);
         line += len + (line[len] == '\n');
     }
 }

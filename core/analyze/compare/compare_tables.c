@@ -103,23 +103,13 @@ static void pick(struct picked *into, const struct marey__compared_runs *side,
     }
 }
 
-static void put_number(marey_table *table, double value)
-{
-    marey__put_real(table, value, true);
-}
-
 static void put_change(marey_table *table, const char *name, size_t len,
                        const struct marey_change *change, double effect)
 {
-    marey_table_text(table, name, len);
-    put_number(table, change->a);
-    put_number(table, change->b);
-    put_number(table, change->percent);
-    put_number(table, change->low_percent);
-    put_number(table, change->high_percent);
-    marey__put_string(table, marey_verdict_name(change->verdict));
-    put_number(table, effect);
-    MAREY__PUT_ROW(table, STRING(change->reason), U64(change->n_a), U64(change->n_b));
+    MAREY__PUT_ROW(table, STRING_N(name, len), FINITE(change->a), FINITE(change->b),
+                   FINITE(change->percent), FINITE(change->low_percent),
+                   FINITE(change->high_percent), STRING(marey_verdict_name(change->verdict)),
+                   FINITE(effect), STRING(change->reason), U64(change->n_a), U64(change->n_b));
 }
 
 /* One region in the making: what it does to the whole decides its place. */
@@ -282,19 +272,15 @@ static void put_runs(marey_table *table, const struct marey__comparison *c)
         }
 }
 
-static marey_status make_all(struct making *m)
+static void making_fini(struct making *m)
 {
-    MAREY_TRY(make_changes(m));
-    put_runs(m->c->tables[MAREY__COMPARED_RUNS], m->c);
-    marey__comparison_notes(m->c->tables[MAREY__COMPARED_WARNINGS], m->c);
-    put_quantiles(m->c->tables[MAREY__COMPARED_QUANTILES], m->c);
-    return MAREY_OK;
+    MAREY__FREE_ALL(m->a.runs, m->b.runs, m->rows);
 }
 
 marey_status marey__comparison_make_tables(struct marey__comparison *c,
                                            const struct marey__compare_options *options)
 {
-    struct making m = {
+    struct making m MAREY__FINALLY(making_fini) = {
         .c = c,
         .options = options,
         .a.runs = marey__calloc(c->sides[MAREY__A].n, sizeof *m.a.runs),
@@ -304,8 +290,10 @@ marey_status marey__comparison_make_tables(struct marey__comparison *c,
     for (size_t table = 0; table < MAREY__COMPARED_ONLY; table++)
         most = MAREY__MAX(most, c->names[table].n);
     m.rows = marey__calloc(most, sizeof *m.rows);
-    const marey_status status =
-        m.a.runs == NULL || m.b.runs == NULL || m.rows == NULL ? marey__no_memory() : make_all(&m);
-    MAREY__FREE_ALL(m.a.runs, m.b.runs, m.rows);
-    return status;
+    MAREY__TRY_MEMORY(m.a.runs != NULL && m.b.runs != NULL && m.rows != NULL);
+    MAREY_TRY(make_changes(&m));
+    put_runs(c->tables[MAREY__COMPARED_RUNS], c);
+    marey__comparison_notes(c->tables[MAREY__COMPARED_WARNINGS], c);
+    put_quantiles(c->tables[MAREY__COMPARED_QUANTILES], c);
+    return MAREY_OK;
 }
