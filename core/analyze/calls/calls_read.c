@@ -125,9 +125,8 @@ static bool take_function(struct reading *r, const struct marey__payload_entry *
         .file = marey__payload_text(&r->taker, e, 2),
         .module = marey__payload_text(&r->taker, e, 3),
     };
-    if (at == NULL || r->taker.failed)
-        return false;
-    return set_number(r, at, marey__calls_function(r->calls, &function));
+    return at != NULL && !r->taker.failed &&
+           set_number(r, at, marey__calls_function(r->calls, &function));
 }
 
 static bool take_signature(struct reading *r, const struct marey__payload_entry *e)
@@ -139,9 +138,8 @@ static bool take_signature(struct reading *r, const struct marey__payload_entry 
     const struct marey__call_signature signature = {.function = function,
                                                     .elements = (double)e->numbers[2],
                                                     .text = marey__payload_text(&r->taker, e, 0)};
-    if (at == NULL || r->taker.failed)
-        return false;
-    return set_number(r, at, marey__calls_signature(r->calls, &signature));
+    return at != NULL && !r->taker.failed &&
+           set_number(r, at, marey__calls_signature(r->calls, &signature));
 }
 
 static bool take_thread(struct reading *r, const struct marey__payload_entry *e)
@@ -151,9 +149,8 @@ static bool take_thread(struct reading *r, const struct marey__payload_entry *e)
                                               .rank = r->process->rank,
                                               .tid = (int64_t)e->numbers[1],
                                               .name = marey__payload_text(&r->taker, e, 0)};
-    if (at == NULL || r->taker.failed)
-        return false;
-    return set_number(r, at, marey__calls_thread(r->calls, &thread, r->process_key));
+    return at != NULL && !r->taker.failed &&
+           set_number(r, at, marey__calls_thread(r->calls, &thread, r->process_key));
 }
 
 static bool take_node(struct reading *r, const struct marey__payload_entry *e)
