@@ -39,19 +39,20 @@ static bool fold_stacks(struct marey__samples_report *report)
     marey_samples *const s = report->set.samples;
     const uint32_t n = marey_samples_n_stacks(s);
     sums->folds = marey__calloc((size_t)n + 1, sizeof *sums->folds);
-    uint8_t *const has_shown = marey__calloc((size_t)n + 1, sizeof *has_shown);
-    bool done = sums->folds != NULL && has_shown != NULL;
-    for (uint32_t i = 1; done && i <= n; i++) {
+    uint8_t *const has_shown MAREY__FREED = marey__calloc((size_t)n + 1, sizeof *has_shown);
+    if (sums->folds == NULL || has_shown == NULL)
+        return false;
+    for (uint32_t i = 1; i <= n; i++) {
         const struct marey_samples_stack k = marey_samples_get_stack(s, i);
         const bool is_one = is_shown(report, k.location);
         const uint32_t around = has_shown[k.parent] ? sums->folds[k.parent] : 0;
         has_shown[i] = is_one || has_shown[k.parent];
         sums->folds[i] =
             has_shown[i] && !is_one ? around : marey__samples_stack(s, around, k.location);
-        done = sums->folds[i] != 0;
+        if (sums->folds[i] == 0)
+            return false;
     }
-    marey__free(has_shown);
-    return done;
+    return true;
 }
 
 /* ---- cells ---- */

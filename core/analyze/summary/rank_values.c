@@ -238,10 +238,8 @@ static void put_value(struct making *m, struct marey__rank_row *rank,
 static int heaviest_first(const void *a, const void *b, void *names)
 {
     const struct marey__rank_name *x = a, *y = b;
-    if (x->is_per_iteration != y->is_per_iteration)
-        return x->is_per_iteration ? -1 : 1;
-    if (x->median_ns != y->median_ns)
-        return x->median_ns < y->median_ns ? 1 : -1;
+    MAREY__DOWN(is_per_iteration)
+    MAREY__DOWN(median_ns)
     return marey__names_compare(names, x->name, y->name);
 }
 

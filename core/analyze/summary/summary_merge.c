@@ -126,8 +126,7 @@ static bool add_by_name(const struct adding *adding)
 static int heaviest_first(const void *a, const void *b, void *names)
 {
     const struct marey__name_row *x = a, *y = b;
-    if (x->total_ns != y->total_ns)
-        return x->total_ns < y->total_ns ? 1 : -1;
+    MAREY__DOWN(total_ns)
     return marey__names_compare(names, x->name, y->name);
 }
 
