@@ -335,14 +335,6 @@ struct thread_sums {
     uint64_t functions;
 };
 
-static void put_thread(marey_table *table, const struct marey__calls *calls,
-                       const struct marey__call_thread *thread, const struct thread_sums *sums)
-{
-    MAREY__PUT_ROW(table, RANK_OF(thread->rank), I64(thread->pid), I64(thread->tid),
-                   STRING(thread->name), KNOWN(!calls->from_samples, U64(sums->calls)),
-                   U64(sums->functions), U64(sums->self_ns));
-}
-
 static bool put_threads(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
@@ -357,8 +349,13 @@ static bool put_threads(struct marey__calls_report *report)
             sums[node->thread].functions +=
                 marey__pairs_add(&seen, node->thread, node->function, &failed);
     }
-    for (size_t i = 0; !failed && i < calls->n_threads; i++)
-        put_thread(report->tables[MAREY__CALLS_THREADS], calls, &calls->threads[i], &sums[i]);
+    for (size_t i = 0; !failed && i < calls->n_threads; i++) {
+        const struct marey__call_thread *const thread = &calls->threads[i];
+        MAREY__PUT_ROW(report->tables[MAREY__CALLS_THREADS], RANK_OF(thread->rank),
+                       I64(thread->pid), I64(thread->tid), STRING(thread->name),
+                       KNOWN(!calls->from_samples, U64(sums[i].calls)), U64(sums[i].functions),
+                       U64(sums[i].self_ns));
+    }
     return !failed;
 }
 

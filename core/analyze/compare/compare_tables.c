@@ -137,13 +137,6 @@ static marey_status change_of(struct making *m, struct marey_change *out)
     return MAREY_OK;
 }
 
-static void put_only(struct making *m, const struct marey__name *name)
-{
-    marey_table *only = m->c->tables[MAREY__COMPARED_ONLY];
-    MAREY__PUT_ROW(only, STRING_N(name->text, name->len), STRING(m->a.n != 0 ? "A" : "B"),
-                   F64(m->a.n != 0 ? m->a.weight_ns : m->b.weight_ns));
-}
-
 /* A function that only one side has is reported when it takes 1 % of the program. */
 static bool is_news(const struct making *m, enum marey__comparison_table table)
 {
@@ -169,8 +162,11 @@ static marey_status take_name(struct making *m, enum marey__comparison_table tab
     if (m->a.n == 0 && m->b.n == 0)
         return MAREY_OK;
     if (m->a.n == 0 || m->b.n == 0) {
+        const struct picked *const only = m->a.n != 0 ? &m->a : &m->b;
+        const struct marey__name *const its = &m->c->names[table].names[name];
         if (is_news(m, table))
-            put_only(m, &m->c->names[table].names[name]);
+            MAREY__PUT_ROW(m->c->tables[MAREY__COMPARED_ONLY], STRING_N(its->text, its->len),
+                           STRING(only == &m->a ? "A" : "B"), F64(only->weight_ns));
         return MAREY_OK;
     }
     struct row *row = &m->rows[m->n_rows++];

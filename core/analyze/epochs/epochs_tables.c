@@ -83,7 +83,6 @@ struct values {
     double *list;
     size_t n, cap;
 };
-enum { N_SPREAD = 5 }; /* mean, median, std, min, max */
 
 /* Sorts the values. */
 static void put_spread(marey_table *table, struct values *values)
@@ -91,21 +90,17 @@ static void put_spread(marey_table *table, struct values *values)
     const size_t n = values->n;
     const double *const v = values->list;
     double mean = 0, squares = 0;
-    marey_table_u64(table, n);
     if (n != 0)
         qsort(values->list, n, sizeof *values->list, marey__compare_f64);
     for (size_t i = 0; i < n; i++)
         mean += v[i] / (double)n;
     for (size_t i = 0; i < n; i++)
         squares += (v[i] - mean) * (v[i] - mean);
-    for (size_t i = 0; n == 0 && i < N_SPREAD; i++)
-        marey_table_null(table);
-    if (n == 0)
-        return;
-    const double ns[N_SPREAD] = {mean, (v[(n - 1) / 2] + v[n / 2]) / 2,
-                                 n > 1 ? sqrt(squares / (double)(n - 1)) : 0, v[0], v[n - 1]};
-    for (size_t i = 0; i < N_SPREAD; i++)
-        marey_table_u64(table, marey__epoch_ns(ns[i]));
+    MAREY__PUT_ROW(table, U64(n), KNOWN(n != 0, U64(marey__epoch_ns(mean))),
+                   KNOWN(n != 0, U64(marey__epoch_ns((v[(n - 1) / 2] + v[n / 2]) / 2))),
+                   KNOWN(n != 0, U64(marey__epoch_ns(n > 1 ? sqrt(squares / (double)(n - 1)) : 0))),
+                   KNOWN(n != 0, U64(marey__epoch_ns(v[0]))),
+                   KNOWN(n != 0, U64(marey__epoch_ns(v[n - 1]))));
 }
 
 /* ---- epochs, and ranks ---- */

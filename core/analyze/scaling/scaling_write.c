@@ -235,12 +235,9 @@ static struct marey_column column_of(const struct drawn *column)
         [AS_REAL] = {MAREY_TYPE_F64, MAREY_UNIT_NONE},
         [AS_PERCENT] = {MAREY_TYPE_F64, MAREY_UNIT_NONE},
         [AS_YES] = {MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
-        [TO_SECONDS] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-        [TO_PERCENT] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-        [TO_REAL] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
     };
-    return (struct marey_column){column->from, column->title, kinds[column->how].type,
-                                 kinds[column->how].unit};
+    const enum how how = column->high != NULL ? AS_TEXT : column->how; /* an interval is a text */
+    return (struct marey_column){column->from, column->title, kinds[how].type, kinds[how].unit};
 }
 
 /* ---- the table ---- */
