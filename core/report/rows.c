@@ -15,6 +15,11 @@ struct marey__cell marey__finite_cell(double value)
     return KNOWN(isfinite(value), F64(value));
 }
 
+struct marey__cell marey__positive_cell(double value)
+{
+    return KNOWN(value > 0, FINITE(value));
+}
+
 void marey__put_cells(marey_table *table, const struct marey__cell *cells, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

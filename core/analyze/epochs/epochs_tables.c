@@ -68,11 +68,6 @@ const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES] =
 
 /* ---- cells ---- */
 
-static struct marey__cell positive(double value)
-{
-    return KNOWN(value > 0, FINITE(value));
-}
-
 /* Samples, and how many in a second. */
 static double rate(double samples, double ns)
 {
@@ -125,7 +120,7 @@ static void put_epoch(const struct marey__epochs *epochs, const struct marey__ep
         U64(marey__epoch_ns(sum_ns / (double)group->n)), U64(shortest_ns),
         KNOWN(!is_even, RANK_OF(slowest->process->rank)), KNOWN(!is_even, U64(group->behind_ns)),
         KNOWN(!is_even, STRING(marey__epoch_phase_names[group->slowest_in])), U64(n_iterations),
-        positive(samples), positive(rate(samples, (double)longest->ns)), TRUTH(group->counts));
+        POSITIVE(samples), POSITIVE(rate(samples, (double)longest->ns)), TRUTH(group->counts));
 }
 
 static const char *note_of(const struct marey__epoch_time *time)
@@ -143,8 +138,8 @@ static void put_rank_row(marey_table *table, const struct marey__epoch_time *tim
                    U64(time->ns));
     for (size_t i = 0; i < MAREY__N_PHASES; i++)
         marey_table_u64(table, time->phase_ns[i]);
-    MAREY__PUT_ROW(table, U64(time->n_iterations), positive(time->samples),
-                   positive(rate(time->samples, (double)time->ns)),
+    MAREY__PUT_ROW(table, U64(time->n_iterations), POSITIVE(time->samples),
+                   POSITIVE(rate(time->samples, (double)time->ns)),
                    TRUTH((time->flags & MAREY__EPOCH_COUNTS) != 0), STRING(note_of(time)));
 }
 
@@ -174,7 +169,7 @@ static void put_average(marey_table *table, uint32_t run, const struct marey_pro
     put_spread(table, &average->ns);
     for (size_t i = 0; i < MAREY__N_PHASES; i++)
         marey__put_whole(table, marey__epoch_ns(n > 0 ? average->phase_ns[i] / n : 0), n > 0);
-    MAREY__PUT_ROW(table, positive(rate(average->samples, average->samples_ns)),
+    MAREY__PUT_ROW(table, POSITIVE(rate(average->samples, average->samples_ns)),
                    U64(average->n_slowest));
 }
 

@@ -117,12 +117,6 @@ static bool find_distance(const struct marey__samples_sums *sums, size_t source,
 
 /* ---- the table ---- */
 
-/* Null unless it is positive. */
-static struct marey__cell positive(double value)
-{
-    return KNOWN(value > 0, FINITE(value));
-}
-
 /* Rounds of its processes, and for how long these were sampled, all together. */
 static uint64_t sampled_ns(const struct marey__samples_report *report, size_t source,
                            uint64_t *n_rounds)
@@ -154,8 +148,8 @@ bool marey__samples_put_audit(struct marey__samples_report *report)
         if (!find_distance(&report->sums, i, &d))
             return false;
         MAREY__PUT_ROW(table, STRING(log->host), I64(log->pid), STRING(source->strategy),
-                       positive(source->rate_hz),
-                       positive(targets_ns != 0 ? (double)n_rounds * 1e9 / (double)targets_ns : 0),
+                       POSITIVE(source->rate_hz),
+                       POSITIVE(targets_ns != 0 ? (double)n_rounds * 1e9 / (double)targets_ns : 0),
                        F64((double)seconds_ns / 1e9), U64(source->n_rounds), U64(c->asked),
                        U64(c->missed), RATIO(c->missed, c->asked), U64(c->samples),
                        U64(c->rejected), RATIO(c->rejected, c->samples + c->rejected),
@@ -163,7 +157,7 @@ bool marey__samples_put_audit(struct marey__samples_report *report)
                        RATIO(c->exact, c->samples), U64(c->audit), U64(c->stops), U64(c->stop_ns),
                        U64(c->stop_max_ns), RATIO(c->stop_ns, targets_ns), U64(c->sampler_cpu_ns),
                        RATIO(c->sampler_cpu_ns, seconds_ns), U64(c->bytes_read),
-                       positive(c->samples != 0 ? (double)log->log_bytes / (double)c->samples : 0),
+                       POSITIVE(c->samples != 0 ? (double)log->log_bytes / (double)c->samples : 0),
                        U64(log->log_bytes), U64(c->skipped), U64(c->slowed), STRING(log->end),
                        KNOWN(d.is_known, FINITE(d.value)), KNOWN(d.is_known, FINITE(d.low)),
                        KNOWN(d.is_known, FINITE(d.high)), KNOWN(d.is_known, FINITE(d.by_chance)));
