@@ -224,14 +224,16 @@ void marey__put_cells(marey_table *table, const struct marey__cell *cells, size_
 #define TRUTH(value) MAREY__CELL(MAREY_TYPE_BOOL, .u64 = (value))
 #define STRING_N(string, n) MAREY__CELL(MAREY_TYPE_TEXT, .text = (string), .len = (n))
 #define STRING(string) marey__string_cell(string)
-/* Null where it is not known, and then not computed; where it is not finite; a rank below 0; of an empty whole. */
+/* Null where it is not known, and then not computed; where it is not finite, or above 0; a rank below 0; of an empty whole. */
 #define KNOWN(is_known, cell) ((is_known) ? (cell) : NO_CELL)
 #define FINITE(value) marey__finite_cell(value)
+#define POSITIVE(value) marey__positive_cell(value)
 #define RANK_OF(rank) KNOWN((rank) >= 0, I64(rank))
 #define RATIO(part, whole) KNOWN((whole) != 0, FINITE((double)(part) / (double)(whole)))
 /* Two cells. */
 #define PROCESS_OF(process) RANK_OF((process)->rank), I64((process)->pid)
 struct marey__cell marey__finite_cell(double value);
+struct marey__cell marey__positive_cell(double value);
 static inline struct marey__cell marey__string_cell(const char *string)
 {
     return STRING_N(string, strlen(string));
@@ -271,6 +273,8 @@ static inline void marey__table_end(marey_table *const *table)
 }
 /* A process's notes, one per line; the process is named unless it is the only one. */
 void marey__put_notes(marey_table *table, const struct marey_process *process, bool is_alone);
+/* Whether a process has a stream of a GPU. */
+bool marey__has_streams(const marey_recording *recording, size_t process);
 /* "a.marey", "a.marey and b.marey", "a.marey and 7 more"; free with marey__free. NULL on out of memory. */
 char *marey__recordings_title(marey_recording *const *recordings, size_t n);
 

@@ -15,6 +15,11 @@ struct marey__cell marey__finite_cell(double value)
     return KNOWN(isfinite(value), F64(value));
 }
 
+struct marey__cell marey__positive_cell(double value)
+{
+    return KNOWN(value > 0, FINITE(value));
+}
+
 void marey__put_cells(marey_table *table, const struct marey__cell *cells, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -122,15 +127,23 @@ void marey__put_notes(marey_table *table, const struct marey_process *process, b
 {
     for (const char *line = process->note; *line != '\0';) {
         const size_t len = strcspn(line, "\n");
-        struct marey__buf text = {0};
+        struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
         if (!is_alone)
             marey__buf_printf(&text, "Process %" PRId64 ": ", process->pid);
         marey__buf_put(&text, line, len);
         if (len != 0)
             marey_table_text(table, text.failed ? line : text.data, text.failed ? len : text.len);
-        marey__buf_fini(&text);
         line += len + (line[len] == '\n');
     }
+}
+
+bool marey__has_streams(const marey_recording *recording, size_t process)
+{
+    const uint32_t n = marey_recording_process(recording, process)->n_lanes;
+    for (uint32_t i = 0; i < n; i++)
+        if (marey_recording_lane(recording, process, i)->kind == MAREY_LANE_GPU)
+            return true;
+    return false;
 }
 
 char *marey__recordings_title(marey_recording *const *recordings, size_t n)

@@ -21,12 +21,6 @@ static const struct marey_setting *find(const struct marey_analysis *about, cons
 
 /* ---- checking ---- */
 
-static marey_status check_flag(const struct marey_setting *known, const char *value)
-{
-    return value == NULL ? MAREY_OK
-                         : marey__fail(MAREY_EINVAL, "%s does not take a value", known->name);
-}
-
 static marey_status check_count(const struct marey_setting *known, const char *value)
 {
     char *end;
@@ -94,7 +88,8 @@ static marey_status check(const struct marey_analysis *about, const char *settin
                            (int)strcspn(setting, "="), setting);
     switch (known->kind) {
     case MAREY_SETTING_FLAG:
-        return check_flag(known, value);
+        return value == NULL ? MAREY_OK
+                             : marey__fail(MAREY_EINVAL, "%s does not take a value", known->name);
     case MAREY_SETTING_COUNT:
         return check_count(known, value);
     case MAREY_SETTING_NUMBER:

@@ -39,20 +39,23 @@ void marey__calls_fini(struct marey__calls *calls)
 /* ---- texts ---- */
 
 /*
- * The number of a key. A new one is kept, and `*is_new` is set; the caller then has room for one more element. The key
- * is freed. MAREY__NO_CALL on out of memory.
+ * The number of a key, and of its element in `array`, which has room for it. `*kept` is the text of a new one, else NULL.
+ * MAREY__NO_CALL on out of memory.
  */
 static uint32_t number_key(struct marey__calls *calls, struct marey__names *keys,
-                           struct marey__buf *key, const char **kept, bool *is_new)
+                           const struct marey__buf *key, void *array, size_t *cap, size_t size,
+                           const char **kept)
 {
     const size_t n = keys->n;
-    const uint32_t number =
-        key->failed ? MAREY__NO_NAME : marey__names_keep(keys, &calls->texts, key->data, key->len);
-    *is_new = keys->n > n;
-    *kept = *is_new ? keys->names[number].text : NULL;
-    marey__buf_fini(key);
+    if (key->failed || !marey__grow(array, cap, n + 1, size))
+        return MAREY__NO_CALL;
+    const uint32_t number = marey__names_keep(keys, &calls->texts, key->data, key->len);
+    *kept = keys->n > n ? keys->names[number].text : NULL;
     return number;
 }
+#define NUMBER_KEY(calls, of, key, kept)                                                           \
+    number_key((calls), &(calls)->of##_keys, (key), &(calls)->of##s, &(calls)->of##s_cap,          \
+               sizeof *(calls)->of##s, (kept))
 
 /* A text and the zero after it; texts of a key are found again one after the other. */
 static void put_text(struct marey__buf *key, const char *text)
@@ -69,22 +72,16 @@ static const char *next_text(const char **at)
 
 uint32_t marey__calls_function(struct marey__calls *calls, const struct marey__call_function *function)
 {
-    struct marey__buf key = {0};
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
     const char *kept = NULL;
-    bool is_new;
     put_text(&key, function->name);
     put_text(&key, function->qualified);
     put_text(&key, function->file);
     put_text(&key, function->module);
     marey__buf_put(&key, &function->line, sizeof function->line);
     marey__buf_put(&key, &function->kind, sizeof function->kind);
-    if (!marey__grow(&calls->functions, &calls->functions_cap, calls->n_functions + 1,
-                     sizeof *calls->functions)) {
-        marey__buf_fini(&key);
-        return MAREY__NO_CALL;
-    }
-    const uint32_t number = number_key(calls, &calls->function_keys, &key, &kept, &is_new);
-    if (number == MAREY__NO_NAME || !is_new)
+    const uint32_t number = NUMBER_KEY(calls, function, &key, &kept);
+    if (kept == NULL)
         return number;
     struct marey__call_function *const made = &calls->functions[calls->n_functions++];
     *made = (struct marey__call_function){.line = function->line, .kind = function->kind};
@@ -98,18 +95,12 @@ uint32_t marey__calls_function(struct marey__calls *calls, const struct marey__c
 uint32_t marey__calls_signature(struct marey__calls *calls,
                                 const struct marey__call_signature *signature)
 {
-    struct marey__buf key = {0};
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
     const char *kept = NULL;
-    bool is_new;
     put_text(&key, signature->text);
     marey__buf_put(&key, &signature->function, sizeof signature->function);
-    if (!marey__grow(&calls->signatures, &calls->signatures_cap, calls->n_signatures + 1,
-                     sizeof *calls->signatures)) {
-        marey__buf_fini(&key);
-        return MAREY__NO_CALL;
-    }
-    const uint32_t number = number_key(calls, &calls->signature_keys, &key, &kept, &is_new);
-    if (number != MAREY__NO_NAME && is_new)
+    const uint32_t number = NUMBER_KEY(calls, signature, &key, &kept);
+    if (kept != NULL)
         calls->signatures[calls->n_signatures++] = (struct marey__call_signature){
             .function = signature->function, .text = kept, .elements = signature->elements};
     return number;
@@ -118,21 +109,15 @@ uint32_t marey__calls_signature(struct marey__calls *calls,
 uint32_t marey__calls_thread(struct marey__calls *calls, const struct marey__call_thread *thread,
                              uint64_t process)
 {
-    struct marey__buf key = {0};
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
     const char *kept = NULL;
-    bool is_new;
     marey__buf_put(&key, &process, sizeof process);
     marey__buf_put(&key, &thread->tid, sizeof thread->tid);
-    if (!marey__grow(&calls->threads, &calls->threads_cap, calls->n_threads + 1,
-                     sizeof *calls->threads)) {
-        marey__buf_fini(&key);
-        return MAREY__NO_CALL;
-    }
-    const uint32_t number = number_key(calls, &calls->thread_keys, &key, &kept, &is_new);
-    if (number == MAREY__NO_NAME)
+    const uint32_t number = NUMBER_KEY(calls, thread, &key, &kept);
+    if (number == MAREY__NO_CALL)
         return number;
     struct marey__call_thread *const made = &calls->threads[number];
-    if (is_new) {
+    if (kept != NULL) {
         calls->n_threads++;
         *made = *thread;
         made->name = "";

@@ -125,9 +125,8 @@ static bool take_function(struct reading *r, const struct marey__payload_entry *
         .file = marey__payload_text(&r->taker, e, 2),
         .module = marey__payload_text(&r->taker, e, 3),
     };
-    if (at == NULL || r->taker.failed)
-        return false;
-    return set_number(r, at, marey__calls_function(r->calls, &function));
+    return at != NULL && !r->taker.failed &&
+           set_number(r, at, marey__calls_function(r->calls, &function));
 }
 
 static bool take_signature(struct reading *r, const struct marey__payload_entry *e)
@@ -139,9 +138,8 @@ static bool take_signature(struct reading *r, const struct marey__payload_entry 
     const struct marey__call_signature signature = {.function = function,
                                                     .elements = (double)e->numbers[2],
                                                     .text = marey__payload_text(&r->taker, e, 0)};
-    if (at == NULL || r->taker.failed)
-        return false;
-    return set_number(r, at, marey__calls_signature(r->calls, &signature));
+    return at != NULL && !r->taker.failed &&
+           set_number(r, at, marey__calls_signature(r->calls, &signature));
 }
 
 static bool take_thread(struct reading *r, const struct marey__payload_entry *e)
@@ -151,9 +149,8 @@ static bool take_thread(struct reading *r, const struct marey__payload_entry *e)
                                               .rank = r->process->rank,
                                               .tid = (int64_t)e->numbers[1],
                                               .name = marey__payload_text(&r->taker, e, 0)};
-    if (at == NULL || r->taker.failed)
-        return false;
-    return set_number(r, at, marey__calls_thread(r->calls, &thread, r->process_key));
+    return at != NULL && !r->taker.failed &&
+           set_number(r, at, marey__calls_thread(r->calls, &thread, r->process_key));
 }
 
 static bool take_node(struct reading *r, const struct marey__payload_entry *e)
@@ -338,12 +335,7 @@ static marey_status visit_gpu(void *ctx, const struct marey_batch *batch)
     return MAREY_OK;
 }
 
-static int by_correlation(const void *a, const void *b)
-{
-    const uint64_t x = ((const struct launch *)a)->correlation,
-                   y = ((const struct launch *)b)->correlation;
-    return x < y ? -1 : x > y;
-}
+MAREY__ORDER(by_correlation, struct launch, MAREY__UP(correlation))
 
 static void add_up(struct gpu_reading *r, struct marey__calls *calls)
 {
@@ -360,20 +352,12 @@ static void add_up(struct gpu_reading *r, struct marey__calls *calls)
     calls->has_gpu = true;
 }
 
-static bool has_streams(const marey_recording *recording, const struct marey_process *process)
-{
-    for (uint32_t i = 0; i < process->n_lanes; i++)
-        if (marey_recording_lane(recording, process->index, i)->kind == MAREY_LANE_GPU)
-            return true;
-    return false;
-}
-
 static marey_status read_gpu(struct marey__calls *calls, marey_recording *recording,
                              struct reading *reading)
 {
     const struct marey_process *const process = reading->process;
     struct gpu_reading r = {.reading = reading};
-    if (!has_streams(recording, process))
+    if (!marey__has_streams(recording, process->index))
         return MAREY_OK;
     /* A recording that still grows may show lanes that opened after we looked; numbers have a limit. */
     r.last = marey__calloc((size_t)MAREY__MAX_LANES, sizeof *r.last);

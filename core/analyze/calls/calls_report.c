@@ -102,27 +102,18 @@ static bool is_wanted(const struct marey__calls_report *report, uint32_t functio
     return marey__name_matches(report->options.filter, name, strlen(name));
 }
 
-static void put_where(marey_table *table, const struct marey__call_function *function)
-{
-    MAREY__PUT_ROW(table, STRING(function->file), KNOWN(function->line != 0, U64(function->line)));
-}
-
-/* Nanoseconds for each of `n`; null for none. */
-static void put_mean(marey_table *table, uint64_t ns, uint64_t n)
-{
-    marey__put_real(table, (double)ns / (double)n, n != 0);
-}
+#define WHERE_OF(function)                                                                         \
+    STRING((function)->file), KNOWN((function)->line != 0, U64((function)->line))
 
 static void put_sums(marey_table *table, const struct marey__calls_report *report,
                      const struct marey__call_sum *sum, uint64_t whole_ns)
 {
     const bool is_counted = !report->calls.from_samples;
-    MAREY__PUT_ROW(table, KNOWN(is_counted, U64(sum->calls)), KNOWN(is_counted, U64(sum->primitive)),
-                   KNOWN(is_counted, U64(sum->resumes)), U64(sum->self_ns));
-    put_mean(table, sum->self_ns, is_counted ? sum->calls : 0);
-    marey_table_u64(table, sum->total_ns);
-    put_mean(table, sum->total_ns, is_counted ? sum->primitive : 0);
-    MAREY__PUT_ROW(table, KNOWN(sum->max_ns != 0, U64(sum->max_ns)), RATIO(sum->self_ns, whole_ns),
+    MAREY__PUT_ROW(table, KNOWN(is_counted, U64(sum->calls)),
+                   KNOWN(is_counted, U64(sum->primitive)), KNOWN(is_counted, U64(sum->resumes)),
+                   U64(sum->self_ns), RATIO(sum->self_ns, is_counted ? sum->calls : 0),
+                   U64(sum->total_ns), RATIO(sum->total_ns, is_counted ? sum->primitive : 0),
+                   KNOWN(sum->max_ns != 0, U64(sum->max_ns)), RATIO(sum->self_ns, whole_ns),
                    KNOWN(report->calls.has_gpu, U64(sum->gpu_ns)));
 }
 
@@ -147,8 +138,8 @@ static void put_entities(struct marey__calls_report *report, enum marey__calls_t
                            KNOWN(calls->signatures[signature].elements > 0,
                                  U64((uint64_t)calls->signatures[signature].elements)));
         }
-        put_where(table, function);
-        MAREY__PUT_ROW(table, STRING(function->module), STRING(kind_name(function->kind)));
+        MAREY__PUT_ROW(table, WHERE_OF(function), STRING(function->module),
+                       STRING(kind_name(function->kind)));
         put_sums(table, report, sum, whole_ns);
     }
 }
@@ -158,11 +149,10 @@ static void put_entities(struct marey__calls_report *report, enum marey__calls_t
 static void put_label(marey_table *table, const struct marey__calls *calls,
                       const struct marey__call_sums *sums, uint32_t entity)
 {
-    struct marey__buf label = {0};
+    struct marey__buf label MAREY__FINALLY(marey__buf_fini) = {0};
     marey__call_label(&label, calls, marey__entity_function(sums, calls, entity),
                       marey__entity_signature(sums, entity));
     marey_table_text(table, label.data != NULL ? label.data : "", label.len);
-    marey__buf_fini(&label);
 }
 
 static void put_pair(struct marey__calls_report *report, enum marey__calls_table which,
@@ -177,7 +167,8 @@ static void put_pair(struct marey__calls_report *report, enum marey__calls_table
     const uint32_t both[] = {of, other};
     for (size_t i = 0; i < 2; i++) {
         put_label(table, calls, sums, both[i]);
-        put_where(table, &calls->functions[marey__entity_function(sums, calls, both[i])]);
+        MAREY__PUT_ROW(table,
+                       WHERE_OF(&calls->functions[marey__entity_function(sums, calls, both[i])]));
     }
     MAREY__PUT_ROW(table, KNOWN(!calls->from_samples, U64(edge->sum.calls)),
                    KNOWN(!calls->from_samples, U64(edge->sum.primitive)), U64(edge->sum.self_ns),
@@ -194,26 +185,15 @@ static void put_pairs(struct marey__calls_report *report, const struct marey__ca
 
 /* ---- paths ---- */
 
-static void put_thread_name(marey_table *table, const struct marey__calls *calls, uint32_t number)
-{
-    const struct marey__call_thread *const thread =
-        number < calls->n_threads ? &calls->threads[number] : NULL;
-    if (thread == NULL)
-        marey_table_null(table);
-    else
-        marey__put_string(table, thread->name);
-}
-
 static void put_path(marey_table *table, const struct marey__calls *calls, uint32_t i,
                      uint32_t depth, uint64_t whole_ns, uint64_t gpu_ns)
 {
     const struct marey__call_node *const node = &calls->nodes[i];
-    MAREY__PUT_ROW(table, U64(i), U64(node->parent), U64(depth),
-                   STRING(calls->functions[node->function].name),
-                   STRING(calls->signatures[node->signature].text));
-    put_where(table, &calls->functions[node->function]);
-    put_thread_name(table, calls, node->thread);
-    MAREY__PUT_ROW(table, KNOWN(!calls->from_samples, U64(node->calls)), U64(node->self_ns),
+    const struct marey__call_function *const function = &calls->functions[node->function];
+    MAREY__PUT_ROW(table, U64(i), U64(node->parent), U64(depth), STRING(function->name),
+                   STRING(calls->signatures[node->signature].text), WHERE_OF(function),
+                   KNOWN(node->thread < calls->n_threads, STRING(calls->threads[node->thread].name)),
+                   KNOWN(!calls->from_samples, U64(node->calls)), U64(node->self_ns),
                    U64(node->total_ns), RATIO(node->total_ns, whole_ns),
                    KNOWN(calls->has_gpu, U64(gpu_ns)));
 }
@@ -248,17 +228,9 @@ struct shape {
     const struct marey__call_sum *sum;
 };
 
-static int by_function_and_time(const void *a, const void *b)
-{
-    const struct shape *const x = a, *const y = b;
-    if (x->function_ns != y->function_ns)
-        return x->function_ns < y->function_ns ? 1 : -1;
-    if (x->function != y->function)
-        return x->function > y->function ? 1 : -1;
-    if (x->sum->total_ns != y->sum->total_ns)
-        return x->sum->total_ns < y->sum->total_ns ? 1 : -1;
-    return x->signature > y->signature ? 1 : -1;
-}
+MAREY__ORDER(by_function_and_time, struct shape,
+             MAREY__DOWN(function_ns) MAREY__UP(function) MAREY__DOWN(sum->total_ns)
+                 MAREY__UP(signature))
 
 /* Total time for each element that was handed in; 0 when that is not known. */
 static double per_element(const struct marey__calls *calls, const struct shape *shape)
@@ -268,28 +240,19 @@ static double per_element(const struct marey__calls *calls, const struct shape *
     return elements > 0 ? (double)shape->sum->total_ns / elements : 0;
 }
 
-/* Null unless it is positive. */
-static void put_positive(marey_table *table, double value)
-{
-    marey__put_real(table, value, value > 0);
-}
-
 static void put_shape(marey_table *table, const struct marey__calls *calls,
                       const struct shape *shape, double best)
 {
     const struct marey__call_function *const function = &calls->functions[shape->function];
+    const struct marey__call_sum *const sum = shape->sum;
     const double elements = calls->signatures[shape->signature].elements,
                  of_element = per_element(calls, shape);
-    marey__put_string(table, function->name);
-    put_where(table, function);
-    MAREY__PUT_ROW(table, STRING(calls->signatures[shape->signature].text), U64(shape->sum->calls));
-    put_positive(table, shape->sum->primitive != 0
-                            ? (double)shape->sum->total_ns / (double)shape->sum->primitive
-                            : 0);
-    marey__put_whole(table, (uint64_t)elements, elements > 0);
-    put_positive(table, of_element);
-    put_positive(table, best > 0 ? of_element / best : 0);
-    marey__put_share(table, shape->sum->total_ns, shape->function_ns);
+    MAREY__PUT_ROW(table, STRING(function->name), WHERE_OF(function),
+                   STRING(calls->signatures[shape->signature].text), U64(sum->calls),
+                   POSITIVE(sum->primitive != 0 ? (double)sum->total_ns / (double)sum->primitive : 0),
+                   KNOWN(elements > 0, U64((uint64_t)elements)), POSITIVE(of_element),
+                   POSITIVE(best > 0 ? of_element / best : 0),
+                   RATIO(sum->total_ns, shape->function_ns));
 }
 
 /* Those of one function, `n` of them. */
@@ -343,14 +306,6 @@ struct thread_sums {
     uint64_t functions;
 };
 
-static void put_thread(marey_table *table, const struct marey__calls *calls,
-                       const struct marey__call_thread *thread, const struct thread_sums *sums)
-{
-    MAREY__PUT_ROW(table, RANK_OF(thread->rank), I64(thread->pid), I64(thread->tid),
-                   STRING(thread->name), KNOWN(!calls->from_samples, U64(sums->calls)),
-                   U64(sums->functions), U64(sums->self_ns));
-}
-
 static bool put_threads(struct marey__calls_report *report)
 {
     const struct marey__calls *const calls = &report->calls;
@@ -365,8 +320,13 @@ static bool put_threads(struct marey__calls_report *report)
             sums[node->thread].functions +=
                 marey__pairs_add(&seen, node->thread, node->function, &failed);
     }
-    for (size_t i = 0; !failed && i < calls->n_threads; i++)
-        put_thread(report->tables[MAREY__CALLS_THREADS], calls, &calls->threads[i], &sums[i]);
+    for (size_t i = 0; !failed && i < calls->n_threads; i++) {
+        const struct marey__call_thread *const thread = &calls->threads[i];
+        MAREY__PUT_ROW(report->tables[MAREY__CALLS_THREADS], RANK_OF(thread->rank),
+                       I64(thread->pid), I64(thread->tid), STRING(thread->name),
+                       KNOWN(!calls->from_samples, U64(sums[i].calls)), U64(sums[i].functions),
+                       U64(sums[i].self_ns));
+    }
     return !failed;
 }
 

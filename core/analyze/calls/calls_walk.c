@@ -179,10 +179,8 @@ static int by_parent_and_weight(const void *a, const void *b, void *ctx)
     const struct marey__calls *const calls = ctx;
     const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
     const struct marey__call_node *const x = &calls->nodes[i], *const y = &calls->nodes[j];
-    if (x->parent != y->parent)
-        return x->parent > y->parent ? 1 : -1;
-    if (x->total_ns != y->total_ns)
-        return x->total_ns < y->total_ns ? 1 : -1;
+    MAREY__UP(parent)
+    MAREY__DOWN(total_ns)
     return i > j ? 1 : -1;
 }
 

@@ -152,13 +152,7 @@ static bool add_sum(struct adding *a, const struct sum *sum)
     return true;
 }
 
-static int by_thread_and_stack(const void *a, const void *b)
-{
-    const struct sum *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return x->stack < y->stack ? -1 : x->stack > y->stack;
-}
+MAREY__ORDER(by_thread_and_stack, struct sum, MAREY__UP(thread) MAREY__UP(stack))
 
 static marey_status make_tree(struct adding *a)
 {

@@ -94,12 +94,9 @@ static marey_status read_part(struct marey__comparison *c, struct marey__compare
 {
     const struct marey_samples_filter chosen = {.idle = options->idle, .startup = options->startup};
     struct marey__calls calls;
-    if (marey__samples_are_there(&part, 1))
-        MAREY_TRY(marey__calls_read_samples(&calls, &part, 1, &chosen, false));
-    else if (marey__calls_are_there(&part, 1))
-        MAREY_TRY(marey__calls_read(&calls, &part, 1));
-    else
-        return MAREY_OK;
+    MAREY_TRY(marey__samples_are_there(&part, 1)
+                  ? marey__calls_read_samples(&calls, &part, 1, &chosen, false)
+                  : marey__calls_read(&calls, &part, 1));
     const bool done = (options->startup || marey__calls_drop_startup(&calls)) &&
                       add_tree(c, run, &calls, options->filter);
     run->startup_ns += calls.startup_ns;

@@ -75,11 +75,7 @@ void marey__digest_make(struct marey__digest *digest, const float *times, size_t
     }
 }
 
-static int compare_bits(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
+MAREY__ORDER(compare_bits, uint32_t, MAREY__UP_BY(*x, *y))
 
 void marey__digest_make_whole(struct marey__digest *digest, const float *times, size_t n,
                               uint32_t *scratch)

@@ -103,23 +103,13 @@ static void pick(struct picked *into, const struct marey__compared_runs *side,
     }
 }
 
-static void put_number(marey_table *table, double value)
-{
-    marey__put_real(table, value, true);
-}
-
 static void put_change(marey_table *table, const char *name, size_t len,
                        const struct marey_change *change, double effect)
 {
-    marey_table_text(table, name, len);
-    put_number(table, change->a);
-    put_number(table, change->b);
-    put_number(table, change->percent);
-    put_number(table, change->low_percent);
-    put_number(table, change->high_percent);
-    marey__put_string(table, marey_verdict_name(change->verdict));
-    put_number(table, effect);
-    MAREY__PUT_ROW(table, STRING(change->reason), U64(change->n_a), U64(change->n_b));
+    MAREY__PUT_ROW(table, STRING_N(name, len), FINITE(change->a), FINITE(change->b),
+                   FINITE(change->percent), FINITE(change->low_percent),
+                   FINITE(change->high_percent), STRING(marey_verdict_name(change->verdict)),
+                   FINITE(effect), STRING(change->reason), U64(change->n_a), U64(change->n_b));
 }
 
 /* One region in the making: what it does to the whole decides its place. */
@@ -147,13 +137,6 @@ static marey_status change_of(struct making *m, struct marey_change *out)
     return MAREY_OK;
 }
 
-static void put_only(struct making *m, const struct marey__name *name)
-{
-    marey_table *only = m->c->tables[MAREY__COMPARED_ONLY];
-    MAREY__PUT_ROW(only, STRING_N(name->text, name->len), STRING(m->a.n != 0 ? "A" : "B"),
-                   F64(m->a.n != 0 ? m->a.weight_ns : m->b.weight_ns));
-}
-
 /* A function that only one side has is reported when it takes 1 % of the program. */
 static bool is_news(const struct making *m, enum marey__comparison_table table)
 {
@@ -179,8 +162,11 @@ static marey_status take_name(struct making *m, enum marey__comparison_table tab
     if (m->a.n == 0 && m->b.n == 0)
         return MAREY_OK;
     if (m->a.n == 0 || m->b.n == 0) {
+        const struct picked *const only = m->a.n != 0 ? &m->a : &m->b;
+        const struct marey__name *const its = &m->c->names[table].names[name];
         if (is_news(m, table))
-            put_only(m, &m->c->names[table].names[name]);
+            MAREY__PUT_ROW(m->c->tables[MAREY__COMPARED_ONLY], STRING_N(its->text, its->len),
+                           STRING(only == &m->a ? "A" : "B"), F64(only->weight_ns));
         return MAREY_OK;
     }
     struct row *row = &m->rows[m->n_rows++];
@@ -282,19 +268,15 @@ static void put_runs(marey_table *table, const struct marey__comparison *c)
         }
 }
 
-static marey_status make_all(struct making *m)
+static void making_fini(struct making *m)
 {
-    MAREY_TRY(make_changes(m));
-    put_runs(m->c->tables[MAREY__COMPARED_RUNS], m->c);
-    marey__comparison_notes(m->c->tables[MAREY__COMPARED_WARNINGS], m->c);
-    put_quantiles(m->c->tables[MAREY__COMPARED_QUANTILES], m->c);
-    return MAREY_OK;
+    MAREY__FREE_ALL(m->a.runs, m->b.runs, m->rows);
 }
 
 marey_status marey__comparison_make_tables(struct marey__comparison *c,
                                            const struct marey__compare_options *options)
 {
-    struct making m = {
+    struct making m MAREY__FINALLY(making_fini) = {
         .c = c,
         .options = options,
         .a.runs = marey__calloc(c->sides[MAREY__A].n, sizeof *m.a.runs),
@@ -304,8 +286,10 @@ marey_status marey__comparison_make_tables(struct marey__comparison *c,
     for (size_t table = 0; table < MAREY__COMPARED_ONLY; table++)
         most = MAREY__MAX(most, c->names[table].n);
     m.rows = marey__calloc(most, sizeof *m.rows);
-    const marey_status status =
-        m.a.runs == NULL || m.b.runs == NULL || m.rows == NULL ? marey__no_memory() : make_all(&m);
-    MAREY__FREE_ALL(m.a.runs, m.b.runs, m.rows);
-    return status;
+    MAREY__TRY_MEMORY(m.a.runs != NULL && m.b.runs != NULL && m.rows != NULL);
+    MAREY_TRY(make_changes(&m));
+    put_runs(c->tables[MAREY__COMPARED_RUNS], c);
+    marey__comparison_notes(c->tables[MAREY__COMPARED_WARNINGS], c);
+    put_quantiles(c->tables[MAREY__COMPARED_QUANTILES], c);
+    return MAREY_OK;
 }

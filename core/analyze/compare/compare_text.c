@@ -309,8 +309,7 @@ marey_status marey__compare_json(struct marey__answer *answer)
     marey__compare_sentence(answer->report, &sentence);
     marey__buf_puts(line, "{\n  \"summary\": ");
     marey__json_put(line, sentence.data, sentence.failed ? 0 : sentence.len);
-    line->failed |= sentence.failed;
-    marey__buf_fini(&sentence);
+    marey__buf_end(&sentence, line);
     marey__buf_puts(line, ",\n  \"iteration\": ");
     if (marey_table_n_rows(iteration) != 0)
         marey__json_row(line, iteration, 0);

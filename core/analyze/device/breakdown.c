@@ -91,15 +91,6 @@ marey_status marey__run_for_each(const struct marey__request *request, size_t n,
     return marey__tasks_run(&tasks);
 }
 
-bool marey__has_streams(const marey_recording *recording, size_t process)
-{
-    const uint32_t n = marey_recording_process(recording, process)->n_lanes;
-    for (uint32_t i = 0; i < n; i++)
-        if (marey_recording_lane(recording, process, i)->kind == MAREY_LANE_GPU)
-            return true;
-    return false;
-}
-
 /* Where some processes have streams of a GPU, the others need not even be read. */
 static void leave_out_hosts(struct marey__breakdown *breakdown)
 {

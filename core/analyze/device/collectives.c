@@ -169,22 +169,19 @@ static void put_what(const struct taking *t, struct marey__buf *buf)
     marey__buf_put(buf, site->name, strcspn(site->name, "("));
 }
 
-/* The number of a string that is copied when new; MAREY__NO_NAME on out of memory. Finishes it. */
+/* The number of a string that is copied when new; MAREY__NO_NAME on out of memory. */
 static uint32_t number_of(struct marey__collectives *all, struct marey__names *names,
-                          struct marey__buf *text)
+                          const struct marey__buf *text)
 {
-    const uint32_t number =
-        text->failed
-            ? MAREY__NO_NAME
-            : marey__names_keep(names, &all->texts, text->data != NULL ? text->data : "", text->len);
-    marey__buf_fini(text);
-    return number;
+    return text->failed ? MAREY__NO_NAME
+                        : marey__names_keep(names, &all->texts,
+                                            text->data != NULL ? text->data : "", text->len);
 }
 
 /* The group: its name and who is in it. */
 static uint32_t find_group(const struct taking *t)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     const struct marey_site_info *site = site_of(t, t->call->what.group);
     if (t->call->what.group != 0) {
         marey__buf_put(&text, site->name, site->name_len);
@@ -201,7 +198,7 @@ static uint32_t find_kind(const struct taking *t)
     const uint32_t group = find_group(t);
     if (group == MAREY__NO_NAME)
         return MAREY__NO_NAME;
-    struct marey__buf key = {0};
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_printf(&key, "%u %c ", group, t->call->is_on_host ? 'h' : 'd');
     const size_t what = key.len;
     put_what(t, &key);

@@ -56,8 +56,9 @@ static int compare_call(const struct marey__collectives *all, const struct marey
 static int by_collective(const void *a, const void *b, void *all)
 {
     const struct marey__rank_call *x = a, *y = b;
-    const int order = compare_call(all, x, y);
-    return order != 0 ? order : (x->member > y->member) - (x->member < y->member);
+    MAREY__UP_BY(compare_call(all, x, y), 0)
+    MAREY__UP(member)
+    return 0;
 }
 
 /* Some calls that are one collective. */
@@ -209,20 +210,24 @@ static bool shift(struct aligning *a)
     return true;
 }
 
+static void aligning_fini(struct aligning *a)
+{
+    MAREY__FREE_ALL(a->nodes, a->node_of);
+}
+
 static marey_status align(struct marey__collectives *all)
 {
-    struct aligning a = {.all = all};
-    bool has_memory = find_nodes(&a);
-    for (size_t i = 0; has_memory && i < all->n_calls;) {
+    struct aligning a MAREY__FINALLY(aligning_fini) = {.all = all};
+    MAREY__TRY_MEMORY(find_nodes(&a));
+    for (size_t i = 0; i < all->n_calls;) {
         const struct match match = match_at(all, i);
         bound_by(&a, match.calls, match.n);
         i += match.n;
     }
     /* Hosts that have no name may be one machine or several; and between jobs a machine may have been started anew. */
-    if (has_memory && is_one_job(all) && a.n_nodes > 1 && a.nodes[0].host[0] != '\0' && shift(&a))
+    if (is_one_job(all) && a.n_nodes > 1 && a.nodes[0].host[0] != '\0' && shift(&a))
         all->clocks = MAREY__CLOCKS_ALIGNED;
-    MAREY__FREE_ALL(a.nodes, a.node_of);
-    return has_memory ? MAREY_OK : marey__no_memory();
+    return MAREY_OK;
 }
 
 /* ---- one collective ---- */
@@ -337,16 +342,8 @@ static void unite_sums(struct marey__collectives *all)
             all->sums[n++] = *other;
             continue;
         }
-        sum->n_calls += other->n_calls;
-        sum->n_between_two += other->n_between_two;
-        sum->ns += other->ns;
-        sum->n_matched += other->n_matched;
-        sum->wait_ns += other->wait_ns;
-        sum->transfer_ns += other->transfer_ns;
-        sum->late_ns += other->late_ns;
-        sum->held_ns += other->held_ns;
-        sum->n_first += other->n_first;
-        sum->n_last += other->n_last;
+        for (size_t k = 0; k < MAREY__COUNT_OF(sum->sums); k++)
+            sum->sums[k] += other->sums[k];
     }
     all->n_sums = n;
 }

@@ -286,12 +286,12 @@ static bool fill_kernels(const struct marey__gpu_report *report)
     marey_table *kernels = report->tables[MAREY__GPU_KERNELS],
                 *copies = report->tables[MAREY__GPU_COPIES];
     const uint64_t busy_ns = busy_of_all(report);
-    struct marey__gpu_sums by_name = {0};
-    bool done = true;
-    for (size_t i = 0; done && i < report->sums.n; i++)
-        done = marey__gpu_sums_add(&by_name, report->sums.sums[i].name, MAREY__NO_INDEX,
-                                   &report->sums.sums[i]);
-    for (size_t i = 0; done && i < by_name.n; i++) {
+    struct marey__gpu_sums by_name MAREY__FINALLY(marey__gpu_sums_fini) = {0};
+    for (size_t i = 0; i < report->sums.n; i++)
+        if (!marey__gpu_sums_add(&by_name, report->sums.sums[i].name, MAREY__NO_INDEX,
+                                 &report->sums.sums[i]))
+            return false;
+    for (size_t i = 0; i < by_name.n; i++) {
         const struct marey__gpu_sum *sum = &by_name.sums[i];
         if (!is_wanted(report, sum->name))
             continue;
@@ -304,10 +304,9 @@ static bool fill_kernels(const struct marey__gpu_report *report)
                                                           .bytes = sum->bytes,
                                                           .bytes_ns = sum->bytes_ns});
     }
-    marey__gpu_sums_fini(&by_name);
     MAREY__SORT_BY(kernels, "-total_ns", "name", "kind");
     MAREY__SORT_BY(copies, "-total_ns", "name");
-    return done;
+    return true;
 }
 
 /* ---- ranges ---- */

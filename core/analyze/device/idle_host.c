@@ -195,11 +195,10 @@ static int by_lane(const void *a, const void *b, void *gaps)
 {
     const struct marey__idle_part *x = a, *y = b;
     const struct marey__idle_gap *all = gaps;
-    if (x->lane != y->lane)
-        return x->lane > y->lane ? 1 : -1;
-    if (all[x->gap].device != all[y->gap].device)
-        return all[x->gap].device > all[y->gap].device ? 1 : -1;
-    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+    MAREY__UP(lane)
+    MAREY__UP_BY(all[x->gap].device, all[y->gap].device)
+    MAREY__UP(begin_ns)
+    return 0;
 }
 
 /* Gaps come in order, so that parts of one thread are sorted already. */

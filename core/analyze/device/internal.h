@@ -242,9 +242,6 @@ MAREY_WARN_UNUSED marey_status marey__run_for_each(const struct marey__request *
                                                    marey_status (*run)(void *ctx, size_t i),
                                                    void *ctx);
 
-/* Whether a process has a stream of a GPU. */
-bool marey__has_streams(const marey_recording *recording, size_t process);
-
 /* Whether a site is a call of a runtime or driver ("cuda_runtime"), by its category. */
 bool marey__is_runtime_call(const struct marey_site_info *site);
 
@@ -654,8 +651,13 @@ struct marey__collective_kind {
 /* What one member did in one group. */
 struct marey__member_sum {
     uint32_t member, group;
-    uint64_t n_calls, n_between_two, ns; /* all */
-    uint64_t n_matched, wait_ns, transfer_ns, late_ns, held_ns, n_first, n_last;
+    union {
+        struct {
+            uint64_t n_calls, n_between_two, ns; /* all */
+            uint64_t n_matched, wait_ns, transfer_ns, late_ns, held_ns, n_first, n_last;
+        };
+        uint64_t sums[10];
+    };
 };
 
 /* Texts are lent by the recordings, or lie in the arena. */

@@ -249,17 +249,9 @@ static void judge(const struct marey__epochs *epochs, struct marey__epoch_group 
     }
 }
 
-static bool is_before(const void *a, const void *b)
-{
-    const struct marey__epoch_time *x = a, *y = b;
-    if (x->run != y->run)
-        return x->run < y->run;
-    if (x->number != y->number)
-        return x->number < y->number;
-    if (x->process->rank != y->process->rank)
-        return x->process->rank < y->process->rank;
-    return x->process->start_unix_ns < y->process->start_unix_ns;
-}
+MAREY__ORDER_RUNS(is_before, struct marey__epoch_time,
+                  MAREY__UP(run) MAREY__UP(number) MAREY__UP(process->rank)
+                      MAREY__UP(process->start_unix_ns))
 
 /* ---- the same epoch on all ranks ---- */
 

@@ -68,11 +68,6 @@ const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES] =
 
 /* ---- cells ---- */
 
-static void put_known(marey_table *table, double value)
-{
-    marey__put_real(table, value, value > 0);
-}
-
 /* Samples, and how many in a second. */
 static double rate(double samples, double ns)
 {
@@ -83,7 +78,6 @@ struct values {
     double *list;
     size_t n, cap;
 };
-enum { N_SPREAD = 5 }; /* mean, median, std, min, max */
 
 /* Sorts the values. */
 static void put_spread(marey_table *table, struct values *values)
@@ -91,21 +85,17 @@ static void put_spread(marey_table *table, struct values *values)
     const size_t n = values->n;
     const double *const v = values->list;
     double mean = 0, squares = 0;
-    marey_table_u64(table, n);
     if (n != 0)
         qsort(values->list, n, sizeof *values->list, marey__compare_f64);
     for (size_t i = 0; i < n; i++)
         mean += v[i] / (double)n;
     for (size_t i = 0; i < n; i++)
         squares += (v[i] - mean) * (v[i] - mean);
-    for (size_t i = 0; n == 0 && i < N_SPREAD; i++)
-        marey_table_null(table);
-    if (n == 0)
-        return;
-    const double ns[N_SPREAD] = {mean, (v[(n - 1) / 2] + v[n / 2]) / 2,
-                                 n > 1 ? sqrt(squares / (double)(n - 1)) : 0, v[0], v[n - 1]};
-    for (size_t i = 0; i < N_SPREAD; i++)
-        marey_table_u64(table, marey__epoch_ns(ns[i]));
+    MAREY__PUT_ROW(table, U64(n), KNOWN(n != 0, U64(marey__epoch_ns(mean))),
+                   KNOWN(n != 0, U64(marey__epoch_ns((v[(n - 1) / 2] + v[n / 2]) / 2))),
+                   KNOWN(n != 0, U64(marey__epoch_ns(n > 1 ? sqrt(squares / (double)(n - 1)) : 0))),
+                   KNOWN(n != 0, U64(marey__epoch_ns(v[0]))),
+                   KNOWN(n != 0, U64(marey__epoch_ns(v[n - 1]))));
 }
 
 /* ---- epochs, and ranks ---- */
@@ -123,18 +113,14 @@ static void put_epoch(const struct marey__epochs *epochs, const struct marey__ep
         sum_ns += (double)times[i].ns;
         samples += times[i].samples;
     }
-    MAREY__PUT_ROW(table, U64(times->run + 1), U64(times->number), U64(group->n), U64(longest->ns),
-                   U64(marey__epoch_ns(sum_ns / (double)group->n)), U64(shortest_ns));
-    if (group->slowest == SIZE_MAX) {
-        MAREY__PUT_ROW(table, NO_CELL, NO_CELL, NO_CELL);
-    } else {
-        MAREY__PUT_ROW(table, RANK_OF(epochs->times[group->slowest].process->rank),
-                       U64(group->behind_ns), STRING(marey__epoch_phase_names[group->slowest_in]));
-    }
-    marey_table_u64(table, n_iterations);
-    put_known(table, samples);
-    put_known(table, rate(samples, (double)longest->ns));
-    marey_table_bool(table, group->counts);
+    const bool is_even = group->slowest == SIZE_MAX;
+    const struct marey__epoch_time *slowest = is_even ? NULL : &epochs->times[group->slowest];
+    MAREY__PUT_ROW(
+        table, U64(times->run + 1), U64(times->number), U64(group->n), U64(longest->ns),
+        U64(marey__epoch_ns(sum_ns / (double)group->n)), U64(shortest_ns),
+        KNOWN(!is_even, RANK_OF(slowest->process->rank)), KNOWN(!is_even, U64(group->behind_ns)),
+        KNOWN(!is_even, STRING(marey__epoch_phase_names[group->slowest_in])), U64(n_iterations),
+        POSITIVE(samples), POSITIVE(rate(samples, (double)longest->ns)), TRUTH(group->counts));
 }
 
 static const char *note_of(const struct marey__epoch_time *time)
@@ -152,10 +138,9 @@ static void put_rank_row(marey_table *table, const struct marey__epoch_time *tim
                    U64(time->ns));
     for (size_t i = 0; i < MAREY__N_PHASES; i++)
         marey_table_u64(table, time->phase_ns[i]);
-    marey_table_u64(table, time->n_iterations);
-    put_known(table, time->samples);
-    put_known(table, rate(time->samples, (double)time->ns));
-    MAREY__PUT_ROW(table, TRUTH((time->flags & MAREY__EPOCH_COUNTS) != 0), STRING(note_of(time)));
+    MAREY__PUT_ROW(table, U64(time->n_iterations), POSITIVE(time->samples),
+                   POSITIVE(rate(time->samples, (double)time->ns)),
+                   TRUTH((time->flags & MAREY__EPOCH_COUNTS) != 0), STRING(note_of(time)));
 }
 
 /* ---- averages ---- */
@@ -184,8 +169,8 @@ static void put_average(marey_table *table, uint32_t run, const struct marey_pro
     put_spread(table, &average->ns);
     for (size_t i = 0; i < MAREY__N_PHASES; i++)
         marey__put_whole(table, marey__epoch_ns(n > 0 ? average->phase_ns[i] / n : 0), n > 0);
-    put_known(table, rate(average->samples, average->samples_ns));
-    marey_table_u64(table, average->n_slowest);
+    MAREY__PUT_ROW(table, POSITIVE(rate(average->samples, average->samples_ns)),
+                   U64(average->n_slowest));
 }
 
 static double samples_of(const struct marey__epochs *epochs, const struct marey__epoch_group *group)
@@ -299,12 +284,11 @@ static bool put_phase(const struct marey__epochs *epochs, const struct run *run,
             done = MAREY__PUSH(values.list, values.n, values.cap, (double)ns);
         }
     if (done && (sum_ns != 0 || count != 0)) {
-        marey_table_u64(table, run->number + 1);
-        if (name != MAREY__NO_NAME)
-            marey_table_text(table, epochs->names.names[name].text, epochs->names.names[name].len);
-        else
-            marey__put_string(table, "(no phase)");
-        marey_table_u64(table, count);
+        const struct marey__name *const names = epochs->names.names;
+        MAREY__PUT_ROW(table, U64(run->number + 1),
+                       name != MAREY__NO_NAME ? STRING_N(names[name].text, names[name].len)
+                                              : STRING("(no phase)"),
+                       U64(count));
         put_spread(table, &values);
         marey__put_share(table, sum_ns, whole_ns);
     }

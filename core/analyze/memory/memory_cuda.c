@@ -252,14 +252,6 @@ static marey_status read_process(struct reading *r)
     return r->n_operations == 0 || make_pools(r) ? MAREY_OK : marey__no_memory();
 }
 
-static bool has_gpu(marey_recording *recording, const struct marey_process *process)
-{
-    for (uint32_t i = 0; i < process->n_lanes; i++)
-        if (marey_recording_lane(recording, process->index, i)->kind == MAREY_LANE_GPU)
-            return true;
-    return false;
-}
-
 static void reading_fini(struct reading *r)
 {
     MAREY__FREE_ALL(r->operations, r->asked, r->stacks, r->phases.at, r->iterations.at);
@@ -272,5 +264,5 @@ marey_status marey__memory_read_cuda(struct marey__memory_report *report,
 {
     struct reading r MAREY__FINALLY(reading_fini) = {
         .report = report, .recording = recording, .process = process};
-    return has_gpu(recording, process) ? read_process(&r) : MAREY_OK;
+    return marey__has_streams(recording, process->index) ? read_process(&r) : MAREY_OK;
 }

@@ -164,22 +164,6 @@ static bool close_until(struct marey__memory_phases *phases, struct open_spans *
     return true;
 }
 
-static bool cut(struct marey__memory_phases *phases, struct open_spans *open)
-{
-    for (uint32_t i = 0; i < phases->n_spans; i++) {
-        struct marey__memory_span *span = &phases->spans[i];
-        if (!close_until(phases, open, span->begin_ns))
-            return false;
-        /* Spans of several threads need not lie within one another. */
-        if (open->n != 0)
-            span->end_ns = MAREY__MIN(span->end_ns, phases->spans[open->numbers[open->n - 1]].end_ns);
-        open->numbers[open->n++] = i;
-        if (!put_piece(phases, span->begin_ns, i))
-            return false;
-    }
-    return close_until(phases, open, INT64_MAX);
-}
-
 static enum marey__memory_phase phase_of_piece(const struct marey__memory_phases *phases, size_t i)
 {
     const uint32_t span = phases->pieces[i].span;
@@ -209,12 +193,25 @@ static void fill_gaps(struct marey__memory_phases *phases)
 
 static bool cut_into_pieces(struct marey__memory_phases *phases)
 {
-    struct open_spans open = {.numbers = marey__calloc(phases->n_spans + 1, sizeof *open.numbers)};
-    const bool ok = open.numbers != NULL && cut(phases, &open);
-    marey__free(open.numbers);
-    if (ok)
-        fill_gaps(phases);
-    return ok;
+    uint32_t *const numbers MAREY__FREED = marey__calloc(phases->n_spans + 1, sizeof *numbers);
+    struct open_spans open = {.numbers = numbers};
+    if (numbers == NULL)
+        return false;
+    for (uint32_t i = 0; i < phases->n_spans; i++) {
+        struct marey__memory_span *span = &phases->spans[i];
+        if (!close_until(phases, &open, span->begin_ns))
+            return false;
+        /* Spans of several threads need not lie within one another. */
+        if (open.n != 0)
+            span->end_ns = MAREY__MIN(span->end_ns, phases->spans[numbers[open.n - 1]].end_ns);
+        numbers[open.n++] = i;
+        if (!put_piece(phases, span->begin_ns, i))
+            return false;
+    }
+    if (!close_until(phases, &open, INT64_MAX))
+        return false;
+    fill_gaps(phases);
+    return true;
 }
 
 /* ---- operators ---- */

@@ -6,8 +6,8 @@
 
 struct reading {
     struct marey__memory_report *report;
-    const struct marey__torch_trace *trace;
-    const struct marey__memory_timeline *timeline;
+    struct marey__torch_trace *trace;
+    struct marey__memory_timeline *timeline;
     struct known {
         uint32_t stack, module; /* plus one; 0: not looked at. The module's name plus two; 1: none */
     } * known;                  /* by id of the stack's text */
@@ -145,37 +145,31 @@ static bool take_device(struct reading *r, uint32_t number)
     return take_reserved(r, pool, device);
 }
 
-static marey_status take_trace(struct reading *r, const char *path)
+static void reading_fini(struct reading *r)
 {
-    r->known = marey__calloc(r->trace->strings.n + 1, sizeof *r->known);
-    MAREY__TRY_MEMORY(r->known != NULL);
-    r->begin_ns = r->trace->n_memory != 0 ? r->trace->memory[0].ns : 0;
-    for (size_t i = 0; i < r->trace->n_events; i++)
-        r->begin_ns = MAREY__MIN(r->begin_ns, r->trace->events[i].begin_ns);
-    for (uint32_t i = 0; i < r->timeline->n_devices; i++)
-        MAREY__TRY_MEMORY(take_device(r, i));
-    if (r->trace->damage != NULL)
-        marey__put_note(r->report->tables[MAREY__MEMORY_NOTES], "%s", r->trace->damage);
-    return r->timeline->n_devices != 0
-               ? MAREY_OK
-               : marey__fail(MAREY_EFORMAT,
-                             "%s has no allocations; record it with profile_memory=True", path);
+    marey__free(r->known);
+    marey_memory_timeline_destroy(r->timeline);
+    marey__torch_free(r->trace);
 }
 
 marey_status marey__memory_read_trace(struct marey__memory_report *report, const char *path)
 {
     const struct marey__torch_options options = {.kinds = MAREY__TORCH_BIT(MAREY__TORCH_OP) |
                                                           MAREY__TORCH_BIT(MAREY__TORCH_ANNOTATION)};
-    struct marey__torch_trace *trace = NULL;
-    struct marey__memory_timeline *timeline = NULL;
-    MAREY_TRY(marey__torch_read(path, &options, &trace));
-    marey_status status = marey_memory_timeline_create(trace, &timeline);
-    if (status == MAREY_OK) {
-        struct reading r = {.report = report, .trace = trace, .timeline = timeline};
-        status = take_trace(&r, path);
-        marey__free(r.known);
-    }
-    marey_memory_timeline_destroy(timeline);
-    marey__torch_free(trace);
-    return status;
+    struct reading r MAREY__FINALLY(reading_fini) = {.report = report};
+    MAREY_TRY(marey__torch_read(path, &options, &r.trace));
+    MAREY_TRY(marey_memory_timeline_create(r.trace, &r.timeline));
+    r.known = marey__calloc(r.trace->strings.n + 1, sizeof *r.known);
+    MAREY__TRY_MEMORY(r.known != NULL);
+    r.begin_ns = r.trace->n_memory != 0 ? r.trace->memory[0].ns : 0;
+    for (size_t i = 0; i < r.trace->n_events; i++)
+        r.begin_ns = MAREY__MIN(r.begin_ns, r.trace->events[i].begin_ns);
+    for (uint32_t i = 0; i < r.timeline->n_devices; i++)
+        MAREY__TRY_MEMORY(take_device(&r, i));
+    if (r.trace->damage != NULL)
+        marey__put_note(report->tables[MAREY__MEMORY_NOTES], "%s", r.trace->damage);
+    return r.timeline->n_devices != 0
+               ? MAREY_OK
+               : marey__fail(MAREY_EFORMAT,
+                             "%s has no allocations; record it with profile_memory=True", path);
 }

@@ -181,28 +181,32 @@ static uint32_t forward_stack(const struct forwards *forwards, const struct mare
     return 0;
 }
 
-static bool give_forward_stacks(struct marey__operators *operators, uint32_t *around)
+static void forwards_fini(struct forwards *forwards)
 {
-    struct forwards forwards = {0};
-    bool is_done = true;
-    for (size_t i = 0; is_done && i < operators->n_calls; i++) {
+    MAREY__FREE_ALL(forwards->list, forwards->votes);
+}
+
+static bool give_forward_stacks(struct marey__operators *operators, struct forwards *forwards,
+                                uint32_t *around)
+{
+    struct marey__torch_call *const calls = operators->calls;
+    for (size_t i = 0; i < operators->n_calls; i++) {
         around[i] = autograd_around(operators, around, i);
-        if (around[i] == MAREY__NO_OPERATOR_CALL && !operators->calls[i].is_double)
-            is_done = add_forward(operators, &forwards, i);
+        if (around[i] == MAREY__NO_OPERATOR_CALL && !calls[i].is_double &&
+            !add_forward(operators, forwards, i))
+            return false;
     }
-    is_done = is_done &&
-              marey__sort_runs(forwards.list, forwards.n, sizeof *forwards.list, forward_before);
-    for (size_t i = 0; is_done && i < operators->n_calls; i++)
-        if (operators->calls[i].is_backward)
-            is_done = vote(&forwards, marey__call_event(operators, &operators->calls[i]));
-    for (size_t i = 0; is_done && i < operators->n_calls; i++)
+    if (!marey__sort_runs(forwards->list, forwards->n, sizeof *forwards->list, forward_before))
+        return false;
+    for (size_t i = 0; i < operators->n_calls; i++)
+        if (calls[i].is_backward && !vote(forwards, marey__call_event(operators, &calls[i])))
+            return false;
+    for (size_t i = 0; i < operators->n_calls; i++)
         if (around[i] == i)
-            operators->calls[i].stack =
-                forward_stack(&forwards, marey__call_event(operators, &operators->calls[i]));
+            calls[i].stack = forward_stack(forwards, marey__call_event(operators, &calls[i]));
         else if (around[i] != MAREY__NO_OPERATOR_CALL)
-            operators->calls[i].stack = operators->calls[around[i]].stack;
-    MAREY__FREE_ALL(forwards.list, forwards.votes);
-    return is_done;
+            calls[i].stack = calls[around[i]].stack;
+    return true;
 }
 
 bool marey__operators_find_stacks(struct marey__operators *operators)
@@ -217,5 +221,6 @@ bool marey__operators_find_stacks(struct marey__operators *operators)
             return false;
     }
     uint32_t *const around MAREY__FREED = marey__alloc((operators->n_calls + 1) * sizeof *around);
-    return around != NULL && give_forward_stacks(operators, around);
+    struct forwards forwards MAREY__FINALLY(forwards_fini) = {0};
+    return around != NULL && give_forward_stacks(operators, &forwards, around);
 }

@@ -397,20 +397,24 @@ static marey_status put_table(struct layout *layout, size_t n_rows, FILE *out)
     return put_sums(layout, out);
 }
 
+static void layout_fini(struct layout *layout)
+{
+    marey__buf_fini(&layout->line);
+    marey__buf_fini(&layout->text);
+}
+
 marey_status marey__operators_text(struct marey__answer *answer)
 {
     const struct marey__operators *const operators = answer->report->data;
     const size_t n_rows = answer->options->limit != 0 ? answer->options->limit : SIZE_MAX;
     const struct marey__torch_trace *trace = operators->trace;
-    struct layout layout = {.operators = operators,
-                            .has_memory = trace->header.has_memory || trace->n_memory > 0,
-                            .device = trace->has_xpu ? "XPU" : "CUDA"};
+    struct layout layout MAREY__FINALLY(layout_fini) = {.operators = operators,
+                                                        .has_memory = trace->header.has_memory ||
+                                                                      trace->n_memory > 0,
+                                                        .device = trace->has_xpu ? "XPU" : "CUDA"};
     layout.has_device_memory = layout.has_memory && operators->has_device_memory;
     measure(&layout);
     scale_flops(&layout);
-    const marey_status status = put_table(&layout, n_rows, answer->lines.out);
-    marey__buf_fini(&layout.line);
-    marey__buf_fini(&layout.text);
-    MAREY_TRY(status);
+    MAREY_TRY(put_table(&layout, n_rows, answer->lines.out));
     return marey__lines_put_notes(&answer->lines, answer->report->tables[1]);
 }

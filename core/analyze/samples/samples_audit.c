@@ -117,12 +117,6 @@ static bool find_distance(const struct marey__samples_sums *sums, size_t source,
 
 /* ---- the table ---- */
 
-/* Null unless it is positive. */
-static void put_rate(marey_table *table, double value)
-{
-    marey__put_real(table, value, value > 0);
-}
-
 /* Rounds of its processes, and for how long these were sampled, all together. */
 static uint64_t sampled_ns(const struct marey__samples_report *report, size_t source,
                            uint64_t *n_rounds)
@@ -139,27 +133,6 @@ static uint64_t sampled_ns(const struct marey__samples_report *report, size_t so
     return ns;
 }
 
-static void put_distance(marey_table *table, const struct distance *d)
-{
-    const double values[] = {d->value, d->low, d->high, d->by_chance};
-    for (size_t i = 0; i < MAREY__COUNT_OF(values); i++)
-        marey__put_real(table, values[i], d->is_known);
-}
-
-static void put_counts(marey_table *table, const struct marey__samples_source *source,
-                       uint64_t targets_ns)
-{
-    const struct marey_samples_counts *const c = &source->counts;
-    const uint64_t seconds_ns = source->last_ns - MAREY__MIN(source->first_ns, source->last_ns);
-    MAREY__PUT_ROW(table, U64(source->n_rounds), U64(c->asked), U64(c->missed),
-                   RATIO(c->missed, c->asked), U64(c->samples), U64(c->rejected),
-                   RATIO(c->rejected, c->samples + c->rejected), U64(c->unstable),
-                   RATIO(c->unstable, c->samples), U64(c->exact), RATIO(c->exact, c->samples),
-                   U64(c->audit), U64(c->stops), U64(c->stop_ns), U64(c->stop_max_ns),
-                   RATIO(c->stop_ns, targets_ns), U64(c->sampler_cpu_ns),
-                   RATIO(c->sampler_cpu_ns, seconds_ns), U64(c->bytes_read));
-}
-
 bool marey__samples_put_audit(struct marey__samples_report *report)
 {
     marey_table *const table = report->tables[MAREY__SAMPLES_AUDIT];
@@ -167,23 +140,27 @@ bool marey__samples_put_audit(struct marey__samples_report *report)
         const struct marey__samples_source *const source = &report->set.sources[i];
         const struct marey_process *const log =
             marey_recording_process(source->recording, source->log);
-        struct distance distance;
+        const struct marey_samples_counts *const c = &source->counts;
+        const uint64_t seconds_ns = source->last_ns - MAREY__MIN(source->first_ns, source->last_ns);
+        struct distance d;
         uint64_t n_rounds;
         const uint64_t targets_ns = sampled_ns(report, i, &n_rounds);
-        if (!find_distance(&report->sums, i, &distance))
+        if (!find_distance(&report->sums, i, &d))
             return false;
-        MAREY__PUT_ROW(table, STRING(log->host), I64(log->pid), STRING(source->strategy));
-        put_rate(table, source->rate_hz);
-        put_rate(table, targets_ns != 0 ? (double)n_rounds * 1e9 / (double)targets_ns : 0);
-        marey_table_f64(
-            table, (double)(source->last_ns - MAREY__MIN(source->first_ns, source->last_ns)) / 1e9);
-        put_counts(table, source, targets_ns);
-        put_rate(table, source->counts.samples != 0
-                            ? (double)log->log_bytes / (double)source->counts.samples
-                            : 0);
-        MAREY__PUT_ROW(table, U64(log->log_bytes), U64(source->counts.skipped),
-                       U64(source->counts.slowed), STRING(log->end));
-        put_distance(table, &distance);
+        MAREY__PUT_ROW(table, STRING(log->host), I64(log->pid), STRING(source->strategy),
+                       POSITIVE(source->rate_hz),
+                       POSITIVE(targets_ns != 0 ? (double)n_rounds * 1e9 / (double)targets_ns : 0),
+                       F64((double)seconds_ns / 1e9), U64(source->n_rounds), U64(c->asked),
+                       U64(c->missed), RATIO(c->missed, c->asked), U64(c->samples),
+                       U64(c->rejected), RATIO(c->rejected, c->samples + c->rejected),
+                       U64(c->unstable), RATIO(c->unstable, c->samples), U64(c->exact),
+                       RATIO(c->exact, c->samples), U64(c->audit), U64(c->stops), U64(c->stop_ns),
+                       U64(c->stop_max_ns), RATIO(c->stop_ns, targets_ns), U64(c->sampler_cpu_ns),
+                       RATIO(c->sampler_cpu_ns, seconds_ns), U64(c->bytes_read),
+                       POSITIVE(c->samples != 0 ? (double)log->log_bytes / (double)c->samples : 0),
+                       U64(log->log_bytes), U64(c->skipped), U64(c->slowed), STRING(log->end),
+                       KNOWN(d.is_known, FINITE(d.value)), KNOWN(d.is_known, FINITE(d.low)),
+                       KNOWN(d.is_known, FINITE(d.high)), KNOWN(d.is_known, FINITE(d.by_chance)));
     }
     return true;
 }

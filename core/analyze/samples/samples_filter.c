@@ -245,18 +245,17 @@ static marey_status find_steps(struct marey__samples_chosen *c, struct marey__sa
     const struct marey__spans_choice all = {.kind = MAREY__SPAN_ITERATION, .last = UINT64_MAX};
     struct marey__slow_found slow;
     struct marey__spans *spans = NULL;
-    uint32_t *spans_of = NULL;
+    uint32_t *spans_of MAREY__FREED = NULL;
     marey_status status = read_spans(c, set, &all, &spans, &spans_of, &slow);
     c->first_ns = marey__calloc((size_t)c->n_processes + 1, sizeof *c->first_ns);
     c->has_steps = marey__calloc((size_t)c->n_processes + 1, sizeof *c->has_steps);
     if (status == MAREY_OK && (c->first_ns == NULL || c->has_steps == NULL))
         status = marey__no_memory();
-    for (uint32_t i = 1; status == MAREY_OK && i <= c->n_processes; i++)
+    for (uint32_t i = 1; status == MAREY_OK && i <= c->n_processes; i++) {
         c->has_steps[i] = spans[i].n != 0;
-    for (uint32_t i = 1; status == MAREY_OK && i <= c->n_processes; i++)
         c->first_ns[i] = spans_of[i] != 0 ? spans[spans_of[i]].items[0].begin_ns : 0;
+    }
     free_spans(spans, c->n_processes);
-    marey__free(spans_of);
     return status;
 }
 

@@ -20,11 +20,7 @@ static bool add_span(struct marey__spans *spans, uint64_t begin_ns, uint64_t end
                        (struct marey__time_span){begin_ns, end_ns});
 }
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct marey__time_span *x = a, *y = b;
-    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
-}
+MAREY__ORDER(by_begin, struct marey__time_span, MAREY__UP(begin_ns))
 
 static void finish_spans(struct marey__spans *spans)
 {

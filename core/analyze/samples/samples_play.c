@@ -91,10 +91,7 @@ static bool add_turns(struct player *p, uint32_t process)
     return true;
 }
 
-static bool is_before(const void *a, const void *b)
-{
-    return ((const struct turn *)a)->at_ns < ((const struct turn *)b)->at_ns;
-}
+MAREY__ORDER_RUNS(is_before, struct turn, MAREY__UP(at_ns))
 
 /* The A entries of a block. False when one is damaged, or on out of memory. */
 static bool take_rounds(struct player *p, struct marey__payload_entry *entry, bool *failed)

@@ -30,13 +30,10 @@ static bool define(struct reading *r, struct marey__samples_numbers *numbers, ui
 {
     if (number == 0 || number > r->max_number)
         return false;
-    if (is == 0 || !marey__grow(&numbers->of, &numbers->cap, (size_t)number, sizeof *numbers->of)) {
+    if (is == 0 || !marey__extend(&numbers->of, &numbers->n, &numbers->cap, (size_t)number,
+                                  sizeof *numbers->of)) {
         r->taker.failed = true;
         return false;
-    }
-    if (numbers->n < number) {
-        memset(numbers->of + numbers->n, 0, ((size_t)number - numbers->n) * sizeof *numbers->of);
-        numbers->n = (size_t)number;
     }
     numbers->of[number - 1] = is;
     return true;
@@ -86,9 +83,8 @@ static bool take_thread(struct reading *r, const struct marey__payload_entry *e)
     struct marey__samples_source *const s = r->source;
     const uint32_t process = marey__samples_number(&s->processes, e->numbers[1]);
     const char *const name = marey__payload_text(&r->taker, e, 0);
-    if (process == 0 || r->taker.failed)
-        return false;
-    return define(r, &s->threads, e->numbers[0],
+    return process != 0 && !r->taker.failed &&
+           define(r, &s->threads, e->numbers[0],
                   marey__samples_thread(r->set->samples, process, (int64_t)e->numbers[2], name,
                                         e->numbers[3], e->numbers[4] != 0));
 }
@@ -101,11 +97,9 @@ static bool take_function(struct reading *r, const struct marey__payload_entry *
     const char *const name = marey__payload_text(&r->taker, e, 0),
                       *const file = marey__payload_text(&r->taker, e, 1),
                       *const module = marey__payload_text(&r->taker, e, 2);
-    if (r->taker.failed)
-        return false;
-    return define(
-        r, &s->functions, e->numbers[0],
-        marey__samples_function(r->set->samples, kind, name, file, module, to_u32(e->numbers[2])));
+    return !r->taker.failed && define(r, &s->functions, e->numbers[0],
+                                      marey__samples_function(r->set->samples, kind, name, file,
+                                                              module, to_u32(e->numbers[2])));
 }
 
 static bool take_locations(struct reading *r, struct marey__payload_entry *e)
@@ -171,13 +165,9 @@ static bool take_counts(struct reading *r, struct marey__payload_entry *e)
     if (e->numbers[0] > r->source->processes.n)
         return false;
     const size_t n = (size_t)e->numbers[0];
-    if (!marey__grow(&r->counts, &r->counts_cap, n, sizeof *r->counts)) {
+    if (!marey__extend(&r->counts, &r->n_counts, &r->counts_cap, n, sizeof *r->counts)) {
         r->taker.failed = true;
         return false;
-    }
-    if (r->n_counts < n) {
-        memset(r->counts + r->n_counts, 0, (n - r->n_counts) * sizeof *r->counts);
-        r->n_counts = n;
     }
     memcpy(&r->counts[n - 1], values, sizeof values);
     return true;

@@ -50,9 +50,11 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
 static bool sum_functions(struct slow *s)
 {
     const marey_samples *const samples = s->set->samples;
-    uint32_t *const seen =
+    uint32_t *const seen MAREY__FREED =
         marey__calloc((size_t)marey_samples_n_functions(samples) + 1, sizeof *seen);
-    for (uint32_t i = 1; seen != NULL && i <= marey_samples_n_stacks(samples); i++)
+    if (seen == NULL)
+        return false;
+    for (uint32_t i = 1; i <= marey_samples_n_stacks(samples); i++)
         for (uint32_t at = i; at != 0 && s->stacks[SLOW][i].n + s->stacks[OTHER][i].n != 0;
              at = marey_samples_get_stack(samples, at).parent) {
             const uint32_t location = marey_samples_get_stack(samples, at).location,
@@ -63,8 +65,7 @@ static bool sum_functions(struct slow *s)
             for (int kind = 0; kind < N_KINDS; kind++)
                 add(&s->functions[kind][function], s->stacks[kind][i].n, s->stacks[kind][i].ns);
         }
-    marey__free(seen);
-    return seen != NULL;
+    return true;
 }
 
 static double per_step(const struct slow *s, int kind, uint64_t ns)
@@ -110,50 +111,41 @@ static void find_function(const struct slow *s, struct marey__slow_function *out
     }
 }
 
-static bool make_arrays(struct slow *s)
+static void slow_fini(struct slow *s)
 {
-    const marey_samples *const samples = s->set->samples;
-    bool done = true;
     for (int kind = 0; kind < N_KINDS; kind++) {
-        s->spans[kind] = marey__calloc((size_t)s->n_processes + 1, sizeof *s->spans[kind]);
-        s->stacks[kind] =
-            marey__calloc((size_t)marey_samples_n_stacks(samples) + 1, sizeof *s->stacks[kind]);
-        s->functions[kind] = marey__calloc((size_t)marey_samples_n_functions(samples) + 1,
-                                           sizeof *s->functions[kind]);
-        done =
-            done && s->spans[kind] != NULL && s->stacks[kind] != NULL && s->functions[kind] != NULL;
+        for (uint32_t i = 0; s->spans[kind] != NULL && i <= s->n_processes; i++)
+            marey__spans_fini(&s->spans[kind][i]);
+        MAREY__FREE_ALL(s->spans[kind], s->stacks[kind], s->functions[kind]);
     }
-    return done;
-}
-
-static marey_status find(struct slow *s, struct marey__slow_function *out)
-{
-    const struct marey__spans_choice all = {.kind = MAREY__SPAN_ITERATION, .last = UINT64_MAX},
-                                     slow = {.kind = MAREY__SPAN_ITERATION, .is_slow = true};
-    struct marey__slow_found found, unused;
-    MAREY__TRY_MEMORY(make_arrays(s));
-    MAREY_TRY(marey__samples_join_spans(s->set, &slow, s->spans[SLOW], &found));
-    if (found.n_slow == 0 || found.is_by_rank || found.n_slow >= found.n_iterations)
-        return MAREY_OK; /* none stands out */
-    MAREY_TRY(marey__samples_join_spans(s->set, &all, s->spans[OTHER], &unused));
-    s->n_steps[SLOW] = found.n_slow;
-    s->n_steps[OTHER] = found.n_iterations - found.n_slow;
-    MAREY_TRY(marey__samples_visit(s->set, NULL, take_round, s));
-    MAREY__TRY_MEMORY(sum_functions(s));
-    find_function(s, out);
-    return MAREY_OK;
 }
 
 marey_status marey__samples_slow_function(struct marey__samples_set *set,
                                           struct marey__slow_function *out)
 {
-    struct slow s = {.set = set, .n_processes = marey_samples_n_processes(set->samples)};
+    const struct marey__spans_choice all = {.kind = MAREY__SPAN_ITERATION, .last = UINT64_MAX},
+                                     slow = {.kind = MAREY__SPAN_ITERATION, .is_slow = true};
+    const size_t n_stacks = (size_t)marey_samples_n_stacks(set->samples) + 1,
+                 n_functions = (size_t)marey_samples_n_functions(set->samples) + 1;
+    struct slow s MAREY__FINALLY(slow_fini) = {
+        .set = set, .n_processes = marey_samples_n_processes(set->samples)};
+    struct marey__slow_found found, unused;
     *out = (struct marey__slow_function){0};
-    const marey_status status = find(&s, out);
     for (int kind = 0; kind < N_KINDS; kind++) {
-        for (uint32_t i = 0; s.spans[kind] != NULL && i <= s.n_processes; i++)
-            marey__spans_fini(&s.spans[kind][i]);
-        MAREY__FREE_ALL(s.spans[kind], s.stacks[kind], s.functions[kind]);
+        s.spans[kind] = marey__calloc((size_t)s.n_processes + 1, sizeof *s.spans[kind]);
+        s.stacks[kind] = marey__calloc(n_stacks, sizeof *s.stacks[kind]);
+        s.functions[kind] = marey__calloc(n_functions, sizeof *s.functions[kind]);
+        MAREY__TRY_MEMORY(s.spans[kind] != NULL && s.stacks[kind] != NULL &&
+                          s.functions[kind] != NULL);
     }
-    return status;
+    MAREY_TRY(marey__samples_join_spans(set, &slow, s.spans[SLOW], &found));
+    if (found.n_slow == 0 || found.is_by_rank || found.n_slow >= found.n_iterations)
+        return MAREY_OK; /* none stands out */
+    MAREY_TRY(marey__samples_join_spans(set, &all, s.spans[OTHER], &unused));
+    s.n_steps[SLOW] = found.n_slow;
+    s.n_steps[OTHER] = found.n_iterations - found.n_slow;
+    MAREY_TRY(marey__samples_visit(set, NULL, take_round, &s));
+    MAREY__TRY_MEMORY(sum_functions(&s));
+    find_function(&s, out);
+    return MAREY_OK;
 }

@@ -39,19 +39,20 @@ static bool fold_stacks(struct marey__samples_report *report)
     marey_samples *const s = report->set.samples;
     const uint32_t n = marey_samples_n_stacks(s);
     sums->folds = marey__calloc((size_t)n + 1, sizeof *sums->folds);
-    uint8_t *const has_shown = marey__calloc((size_t)n + 1, sizeof *has_shown);
-    bool done = sums->folds != NULL && has_shown != NULL;
-    for (uint32_t i = 1; done && i <= n; i++) {
+    uint8_t *const has_shown MAREY__FREED = marey__calloc((size_t)n + 1, sizeof *has_shown);
+    if (sums->folds == NULL || has_shown == NULL)
+        return false;
+    for (uint32_t i = 1; i <= n; i++) {
         const struct marey_samples_stack k = marey_samples_get_stack(s, i);
         const bool is_one = is_shown(report, k.location);
         const uint32_t around = has_shown[k.parent] ? sums->folds[k.parent] : 0;
         has_shown[i] = is_one || has_shown[k.parent];
         sums->folds[i] =
             has_shown[i] && !is_one ? around : marey__samples_stack(s, around, k.location);
-        done = sums->folds[i] != 0;
+        if (sums->folds[i] == 0)
+            return false;
     }
-    marey__free(has_shown);
-    return done;
+    return true;
 }
 
 /* ---- cells ---- */
@@ -190,19 +191,12 @@ struct wait_time {
     uint64_t ns;
 };
 
-static int by_entity_and_wait(const void *a, const void *b)
-{
-    const struct wait_time *x = a, *y = b;
-    if (x->entity != y->entity)
-        return x->entity < y->entity ? -1 : 1;
-    return x->wait < y->wait ? -1 : x->wait > y->wait;
-}
+MAREY__ORDER(by_entity_and_wait, struct wait_time, MAREY__UP(entity) MAREY__UP(wait))
 
 static void find_waits(struct marey__samples_row *rows, struct wait_time *times, size_t n)
 {
-    if (n != 0)
-        qsort(times, n, sizeof *times, by_entity_and_wait);
     uint64_t most_ns = 0;
+    qsort(times, n, sizeof *times, by_entity_and_wait);
     for (size_t i = 0; i < n;) {
         const struct wait_time first = times[i];
         uint64_t ns = 0;
@@ -222,10 +216,13 @@ struct marey__samples_row *marey__samples_rows_of_cells(const struct marey__samp
                                                         const void *ctx, uint32_t n)
 {
     const struct marey__samples_sums *const sums = &report->sums;
-    struct marey__samples_row *rows = marey__calloc((size_t)n + 1, sizeof *rows);
-    struct wait_time *const times = marey__calloc(sums->n_cells + 1, sizeof *times);
+    struct wait_time *const times MAREY__FREED = marey__calloc(sums->n_cells + 1, sizeof *times);
+    struct marey__samples_row *const rows =
+        times != NULL ? marey__calloc((size_t)n + 1, sizeof *rows) : NULL;
     size_t n_times = 0;
-    for (size_t i = 0; rows != NULL && times != NULL && i < sums->n_cells; i++) {
+    if (rows == NULL)
+        return NULL;
+    for (size_t i = 0; i < sums->n_cells; i++) {
         const struct marey__samples_cell *const cell = &sums->cells[i];
         if (!cell->is_chosen)
             continue;
@@ -235,13 +232,7 @@ struct marey__samples_row *marey__samples_rows_of_cells(const struct marey__samp
         if (cell->wait != 0)
             times[n_times++] = (struct wait_time){of, cell->wait, cell->sum.ns};
     }
-    if (rows != NULL && times != NULL) {
-        find_waits(rows, times, n_times);
-    } else {
-        marey__free(rows);
-        rows = NULL;
-    }
-    marey__free(times);
+    find_waits(rows, times, n_times);
     return rows;
 }
 
@@ -324,17 +315,15 @@ static uint32_t innermost(const void *ctx, const struct marey__samples_report *r
 struct marey__samples_row *marey__samples_rows(const struct marey__samples_report *report,
                                                const struct marey__samples_entities *entities)
 {
-    struct tree tree = {0};
-    struct marey__samples_row *rows =
+    struct tree tree MAREY__FINALLY(tree_fini) = {0};
+    struct marey__samples_row *const rows =
         marey__samples_rows_of_cells(report, innermost, entities, entities->n);
-    if (rows != NULL && tree_init(&tree, report, entities->n)) {
-        for (uint32_t i = 1; i <= entities->n; i++)
-            rows[i].total_ns = 0;
-        add_totals(&tree, report, entities, rows);
-    } else {
+    if (rows == NULL || !tree_init(&tree, report, entities->n)) {
         marey__free(rows);
-        rows = NULL;
+        return NULL;
     }
-    tree_fini(&tree);
+    for (uint32_t i = 1; i <= entities->n; i++)
+        rows[i].total_ns = 0;
+    add_totals(&tree, report, entities, rows);
     return rows;
 }

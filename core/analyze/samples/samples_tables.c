@@ -68,21 +68,21 @@ static bool name_entities(struct making *m,
 {
     const marey_samples *const s = m->report->set.samples;
     const uint32_t n = marey_samples_n_functions(s);
-    uint32_t *const of_function = marey__calloc((size_t)n + 1, sizeof *of_function);
-    struct marey__buf text = {0};
-    bool done = of_function != NULL;
-    for (uint32_t i = 1; done && i <= n; i++) {
+    uint32_t *const of_function MAREY__FREED = marey__calloc((size_t)n + 1, sizeof *of_function);
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
+    if (of_function == NULL)
+        return false;
+    for (uint32_t i = 1; i <= n; i++) {
         text.len = 0;
         name(&text, marey_samples_get_function(s, i));
         const uint32_t number = marey__names_keep(&m->names, &m->texts, text.data, text.len);
-        done = !text.failed && number != MAREY__NO_NAME;
+        if (text.failed || number == MAREY__NO_NAME)
+            return false;
         of_function[i] = number + 1;
     }
-    for (uint32_t i = 1; done && i <= marey_samples_n_locations(s); i++)
+    for (uint32_t i = 1; i <= marey_samples_n_locations(s); i++)
         m->of_location[i] = of_function[marey_samples_get_location(s, i).function];
-    marey__buf_fini(&text);
-    marey__free(of_function);
-    return done;
+    return true;
 }
 
 static void name_file(struct marey__buf *text, const struct marey_samples_function *f)
@@ -124,10 +124,9 @@ static const char *kind_name(enum marey_frame_kind kind)
 
 static void put_module(marey_table *table, const struct marey_samples_function *f)
 {
-    struct marey__buf module = {0};
+    struct marey__buf module MAREY__FINALLY(marey__buf_fini) = {0};
     marey__samples_module(&module, f);
     marey_table_text(table, module.len != 0 ? module.data : "", module.len);
-    marey__buf_fini(&module);
 }
 
 /* False for a function that is filtered out. */
@@ -356,32 +355,22 @@ bool marey__samples_put_owners(struct marey__samples_report *report)
 {
     const marey_samples *const s = report->set.samples;
     const uint32_t n = marey_samples_n_processes(s);
-    uint32_t *const first = first_of_ranks(s);
-    struct marey__buf text = {0};
-    const bool done =
-        first != NULL &&
-        put_cells(report, MAREY__SAMPLES_STACKS, stack_of_cell, &text, marey_samples_n_stacks(s),
-                  put_stack) &&
-        !text.failed &&
-        put_cells(report, MAREY__SAMPLES_THREADS, thread_of_cell, NULL, marey_samples_n_threads(s),
-                  put_thread) &&
-        put_cells(report, MAREY__SAMPLES_PROCESSES, process_of_cell, NULL, n, put_process) &&
-        put_cells(report, MAREY__SAMPLES_RANKS, rank_of_cell, first, n, put_rank);
-    marey__buf_fini(&text);
-    marey__free(first);
-    return done;
+    uint32_t *const first MAREY__FREED = first_of_ranks(s);
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
+    return first != NULL &&
+           put_cells(report, MAREY__SAMPLES_STACKS, stack_of_cell, &text, marey_samples_n_stacks(s),
+                     put_stack) &&
+           !text.failed &&
+           put_cells(report, MAREY__SAMPLES_THREADS, thread_of_cell, NULL,
+                     marey_samples_n_threads(s), put_thread) &&
+           put_cells(report, MAREY__SAMPLES_PROCESSES, process_of_cell, NULL, n, put_process) &&
+           put_cells(report, MAREY__SAMPLES_RANKS, rank_of_cell, first, n, put_rank);
 }
 
 /* ---- groups of cells by a few numbers ---- */
 
-static int by_key(const void *a, const void *b)
-{
-    const struct marey__samples_group *x = a, *y = b;
-    for (size_t i = 0; i < 3; i++)
-        if (x->key[i] != y->key[i])
-            return x->key[i] < y->key[i] ? -1 : 1;
-    return 0;
-}
+MAREY__ORDER(by_key, struct marey__samples_group,
+             MAREY__UP(key[0]) MAREY__UP(key[1]) MAREY__UP(key[2]))
 
 size_t marey__samples_groups_add(struct marey__samples_group *groups, size_t n)
 {
@@ -414,10 +403,13 @@ bool marey__samples_put_waits(struct marey__samples_report *report)
 {
     const struct marey__samples_sums *const sums = &report->sums;
     marey_table *const table = report->tables[MAREY__SAMPLES_WAITS];
-    struct marey__samples_group *const groups = marey__calloc(sums->n_cells + 1, sizeof *groups);
+    struct marey__samples_group *const groups MAREY__FREED =
+        marey__calloc(sums->n_cells + 1, sizeof *groups);
     uint64_t whole_ns = 0;
     size_t n = 0;
-    for (size_t i = 0; groups != NULL && i < sums->n_cells; i++) {
+    if (groups == NULL)
+        return false;
+    for (size_t i = 0; i < sums->n_cells; i++) {
         const struct marey__samples_cell *const cell = &sums->cells[i];
         whole_ns += cell->sum.ns;
         const struct marey__samples_group group = {
@@ -427,11 +419,10 @@ bool marey__samples_put_waits(struct marey__samples_report *report)
         if (cell->wait != 0)
             groups[n++] = group;
     }
-    n = groups != NULL ? marey__samples_groups_add(groups, n) : 0;
+    n = marey__samples_groups_add(groups, n);
     for (size_t i = 0; i < n; i++)
         put_wait_row(table, report, &groups[i], whole_ns);
-    marey__free(groups);
-    return groups != NULL;
+    return true;
 }
 
 /* ---- the interpreter lock ---- */
@@ -462,24 +453,24 @@ bool marey__samples_put_gil(struct marey__samples_report *report)
     const struct marey__samples_sums *const sums = &report->sums;
     const marey_samples *const s = report->set.samples;
     const uint32_t n = marey_samples_n_threads(s);
-    struct holding *const by_thread = marey__calloc((size_t)n + 1, sizeof *by_thread),
-                          *const by_process = marey__calloc((size_t)marey_samples_n_processes(s) + 1,
-                                                            sizeof *by_process);
-    const bool done = by_thread != NULL && by_process != NULL;
-    for (size_t i = 0; done && i < sums->n_cells; i++) {
+    struct holding *const by_thread MAREY__FREED = marey__calloc((size_t)n + 1, sizeof *by_thread);
+    struct holding *const by_process MAREY__FREED =
+        marey__calloc((size_t)marey_samples_n_processes(s) + 1, sizeof *by_process);
+    if (by_thread == NULL || by_process == NULL)
+        return false;
+    for (size_t i = 0; i < sums->n_cells; i++) {
         struct holding *const of = &by_thread[sums->cells[i].thread];
         of->held_ns += sums->cells[i].sum.gil_ns;
         of->wants_ns += sums->cells[i].wants_ns;
         of->ns += sums->cells[i].sum.ns;
     }
-    for (uint32_t i = 1; done && i <= n; i++) {
+    for (uint32_t i = 1; i <= n; i++) {
         struct holding *const of = &by_process[marey_samples_get_thread(s, i)->process];
         of->ns = MAREY__MAX(of->ns, by_thread[i].ns);
     }
-    for (uint32_t i = 1; done && i <= n; i++)
+    for (uint32_t i = 1; i <= n; i++)
         if (by_thread[i].held_ns != 0 || by_thread[i].wants_ns != 0)
             put_holding(report, i, &by_thread[i],
                         &by_process[marey_samples_get_thread(s, i)->process]);
-    MAREY__FREE_ALL(by_thread, by_process);
-    return done;
+    return true;
 }

@@ -66,7 +66,7 @@ static marey_status put_table(struct marey__answer *answer, const struct marey__
 /* What a sampler says about itself, a line for each column that says something. */
 static void put_facts(struct marey_table *into, const marey_table *audit, size_t row)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t i = 0; i < marey_table_n_columns(audit); i++) {
         const struct marey_column *const column = marey_table_column(audit, i);
         const struct marey_cell cell = marey_table_cell(audit, row, i);
@@ -80,7 +80,6 @@ static void put_facts(struct marey_table *into, const marey_table *audit, size_t
         MAREY__PUT_ROW(into, STRING_N(column->name, strlen(column->name)),
                        STRING_N(text.len != 0 ? text.data : "", text.len));
     }
-    marey__buf_fini(&text);
 }
 
 static marey_status put_audit_table(struct marey__answer *answer)
@@ -89,21 +88,14 @@ static marey_status put_audit_table(struct marey__answer *answer)
                                                   {.name = "value", .type = MAREY_TYPE_TEXT}};
     const marey_table *const audit = answer->report->tables[MAREY__SAMPLES_AUDIT];
     for (size_t row = 0; row < marey_table_n_rows(audit); row++) {
-        marey_table *facts = NULL;
+        marey_table *facts MAREY__FINALLY(marey__table_end) = NULL;
         MAREY_TRY(marey__lines_end(&answer->lines));
-        marey_status status = marey_table_create("audit", columns, MAREY__COUNT_OF(columns), &facts);
-        if (status == MAREY_OK) {
-            put_facts(facts, audit, row);
-            status = marey_table_status(facts);
-        }
-        if (status == MAREY_OK) {
-            const struct marey__text_view view = {.table = facts,
-                                                  .options = answer->options->text,
-                                                  .n_rows = marey_table_n_rows(facts)};
-            status = marey__text_draw(&view, answer->lines.out);
-        }
-        marey_table_destroy(facts);
-        MAREY_TRY(status);
+        MAREY_TRY(marey_table_create("audit", columns, MAREY__COUNT_OF(columns), &facts));
+        put_facts(facts, audit, row);
+        MAREY_TRY(marey_table_status(facts));
+        const struct marey__text_view view = {
+            .table = facts, .options = answer->options->text, .n_rows = marey_table_n_rows(facts)};
+        MAREY_TRY(marey__text_draw(&view, answer->lines.out));
     }
     return MAREY_OK;
 }
@@ -127,9 +119,10 @@ static marey_status put_totals(struct marey__answer *answer)
     return marey__lines_end(&answer->lines);
 }
 
-static void put_percent(struct marey__buf *line, const marey_table *table, size_t row,
-                        const char *column)
+static void put_percent(struct marey__buf *line, const char *before, const marey_table *table,
+                        size_t row, const char *column)
 {
+    marey__buf_puts(line, before);
     const struct marey_cell cell = marey__cell_of(table, row, column);
     const double percent = cell.is_null ? 0 : 100 * cell.as.f64;
     marey__buf_printf(line, percent != 0 && percent < 0.095 ? "%.2g %%" : "%.1f %%", percent);
@@ -139,14 +132,11 @@ static void put_distance(struct marey__buf *line, const marey_table *audit, size
 {
     if (marey__cell_of(audit, row, "distance").is_null)
         return;
-    marey__buf_puts(line, "; functions differ from those of threads stopped by chance by ");
-    put_percent(line, audit, row, "distance");
-    marey__buf_puts(line, " (");
-    put_percent(line, audit, row, "distance_low");
-    marey__buf_puts(line, " to ");
-    put_percent(line, audit, row, "distance_high");
-    marey__buf_puts(line, "; equal ones would by ");
-    put_percent(line, audit, row, "distance_by_chance");
+    put_percent(line, "; functions differ from those of threads stopped by chance by ", audit, row,
+                "distance");
+    put_percent(line, " (", audit, row, "distance_low");
+    put_percent(line, " to ", audit, row, "distance_high");
+    put_percent(line, "; equal ones would by ", audit, row, "distance_by_chance");
     marey__buf_puts(line, ")");
 }
 
@@ -161,16 +151,11 @@ static void put_audit(struct marey__buf *line, const marey_table *audit, size_t 
         marey__buf_puts(line, " of ");
         marey__text_real(line, rate.as.f64);
     }
-    marey__buf_puts(line, achieved.is_null ? "" : " Hz, ");
-    put_percent(line, audit, row, "missed_share");
-    marey__buf_puts(line, " missed, ");
-    put_percent(line, audit, row, "rejected_share");
-    marey__buf_puts(line, " rejected, ");
-    put_percent(line, audit, row, "unstable_share");
-    marey__buf_puts(line, " unstable, ");
-    put_percent(line, audit, row, "exact_share");
-    marey__buf_puts(line, " exact; threads were stopped for ");
-    put_percent(line, audit, row, "cost_share");
+    put_percent(line, achieved.is_null ? "" : " Hz, ", audit, row, "missed_share");
+    put_percent(line, " missed, ", audit, row, "rejected_share");
+    put_percent(line, " rejected, ", audit, row, "unstable_share");
+    put_percent(line, " unstable, ", audit, row, "exact_share");
+    put_percent(line, " exact; threads were stopped for ", audit, row, "cost_share");
     marey__buf_puts(line, " of the time");
     const uint64_t longest = marey__cell_of(audit, row, "stop_max_ns").as.u64;
     if (longest != 0) {

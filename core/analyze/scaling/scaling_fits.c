@@ -357,9 +357,9 @@ marey_status marey__scaling_fit_series(const struct marey__scaling *scaling,
 {
     const size_t n = series->n, n_draws = scaling->options.n_resamples,
                  n_asked = marey__scaling_n_asked(scaling);
-    double *room = marey__calloc(4 * n + (3 + n_asked) * n_draws, sizeof *room);
-    bool done = room != NULL;
-    for (unsigned model = 0; done && model < MAREY__N_SCALING_MODELS; model++) {
+    double *const room MAREY__FREED = marey__calloc(4 * n + (3 + n_asked) * n_draws, sizeof *room);
+    MAREY__TRY_MEMORY(room != NULL);
+    for (unsigned model = 0; model < MAREY__N_SCALING_MODELS; model++) {
         double *draws = room + 4 * n;
         struct task task = {
             .scaling = scaling,
@@ -376,10 +376,8 @@ marey_status marey__scaling_fit_series(const struct marey__scaling *scaling,
             .forecast = draws + 3 * n_draws,
             .n_draws = n_draws,
         };
-        done = fit_model(&task);
+        MAREY__TRY_MEMORY(fit_model(&task));
     }
-    marey__free(room);
-    if (done)
-        weigh(&series->fits[MAREY__SCALING_AMDAHL], &series->fits[MAREY__SCALING_USL]);
-    return done ? MAREY_OK : marey__no_memory();
+    weigh(&series->fits[MAREY__SCALING_AMDAHL], &series->fits[MAREY__SCALING_USL]);
+    return MAREY_OK;
 }

@@ -405,7 +405,7 @@ static void note_series(const struct notes *notes)
 bool marey__scaling_put_notes(struct marey__scaling *scaling)
 {
     marey_table *table = scaling->tables[MAREY__SCALING_NOTES];
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t i = 0; i < scaling->n_series; i++) {
         const struct notes notes = {scaling, &scaling->series[i],
                                     &scaling->points[scaling->series[i].first], &text};
@@ -416,9 +416,7 @@ bool marey__scaling_put_notes(struct marey__scaling *scaling)
         marey_table_text(table, text.data + at, (size_t)(end - (text.data + at)));
         at = (size_t)(end - text.data) + 1;
     }
-    const bool done = !text.failed;
-    marey__buf_fini(&text);
     for (size_t i = 0; i < scaling->runs->n_notes; i++)
         marey__put_string(table, scaling->runs->notes[i]);
-    return done;
+    return !text.failed;
 }

@@ -387,15 +387,6 @@ static marey_status read_all(struct sources *sources)
 
 /* ---- putting together ---- */
 
-static marey_status take(struct marey__scaling_runs *runs, const struct marey__scaling_runs *from)
-{
-    for (size_t i = 0; i < from->n; i++)
-        MAREY_TRY(marey__scaling_runs_add(runs, &from->list[i]));
-    for (size_t i = 0; i < from->n_notes; i++)
-        MAREY_TRY(marey__scaling_runs_note(runs, from->notes[i]));
-    return MAREY_OK;
-}
-
 static marey_status take_all(struct marey__scaling_runs *runs, const struct sources *sources,
                              const char *path)
 {
@@ -411,7 +402,10 @@ static marey_status take_all(struct marey__scaling_runs *runs, const struct sour
                 MAREY_TRY(marey__scaling_read_note(&reading, "Left out: %s.", source->failure));
             continue;
         }
-        MAREY_TRY(take(runs, &source->runs));
+        for (size_t k = 0; k < source->runs.n; k++)
+            MAREY_TRY(marey__scaling_runs_add(runs, &source->runs.list[k]));
+        for (size_t k = 0; k < source->runs.n_notes; k++)
+            MAREY_TRY(marey__scaling_runs_note(runs, source->runs.notes[k]));
     }
     if (runs->n == n_before && sources->has_itwinai && sources->options->convert == NULL)
         return marey__fail(MAREY_EFORMAT,

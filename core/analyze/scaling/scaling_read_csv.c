@@ -127,7 +127,7 @@ static bool put_key(struct marey__buf *key, const struct marey__csv *csv, uint32
 static uint32_t find_run(struct marey__measurements *m, const struct marey__csv *csv,
                          uint32_t workers, uint32_t nodes, uint32_t repeat)
 {
-    struct marey__buf key = {0};
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
     const size_t n = m->run_keys.n;
     uint32_t number = MAREY__NO_NAME;
     if (put_key(&key, csv, workers, nodes, repeat) &&
@@ -141,7 +141,6 @@ static uint32_t find_run(struct marey__measurements *m, const struct marey__csv 
         run->strategy = run->experiment + strlen(run->experiment) + 1;
         run->name = run->strategy + strlen(run->strategy) + 1;
     }
-    marey__buf_fini(&key);
     return number;
 }
 

@@ -34,7 +34,7 @@ static bool take(struct marey__scaling_values *values, const double *list, size_
     *values = (struct marey__scaling_values){.median = NAN};
     if (list == NULL || n == 0)
         return true;
-    double *known = marey__calloc(2 * n, sizeof *known);
+    double *const known MAREY__FREED = marey__calloc(2 * n, sizeof *known);
     if (known == NULL)
         return false;
     size_t n_known = 0;
@@ -44,7 +44,6 @@ static bool take(struct marey__scaling_values *values, const double *list, size_
     }
     if (n_known != 0)
         fill(values, known, n_known, known + n);
-    marey__free(known);
     return true;
 }
 
@@ -72,33 +71,26 @@ static bool read_values(struct marey__scaling_member *member, bool with_first)
 /* ---- order ---- */
 
 /* By name as well, so that the order of reading does not matter. */
-static bool is_before(const void *a, const void *b)
-{
-    const struct marey__scaling_member *x = a, *y = b;
-    if (x->series != y->series)
-        return x->series < y->series;
-    if (x->run->workers != y->run->workers)
-        return x->run->workers < y->run->workers;
-    return strcmp(x->run->name, y->run->name) < 0;
-}
+MAREY__ORDER_RUNS(is_before, struct marey__scaling_member,
+                  MAREY__UP(series) MAREY__UP(run->workers)
+                      MAREY__UP_BY(strcmp(x->run->name, y->run->name), 0))
 
 /* Series are numbered in the order of their first run. */
 static bool number_series(struct marey__scaling *scaling, struct marey__names *names,
                           struct marey__arena *keys)
 {
-    struct marey__buf key = {0};
-    bool done = true;
-    for (size_t i = 0; done && i < scaling->n_members; i++) {
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
+    for (size_t i = 0; i < scaling->n_members; i++) {
         struct marey__scaling_member *member = &scaling->members[i];
         key.len = 0;
         marey__buf_put(&key, member->run->experiment, strlen(member->run->experiment) + 1);
         marey__buf_puts(&key, member->run->strategy);
         member->series =
             key.failed ? MAREY__NO_NAME : marey__names_keep(names, keys, key.data, key.len);
-        done = member->series != MAREY__NO_NAME;
+        if (member->series == MAREY__NO_NAME)
+            return false;
     }
-    marey__buf_fini(&key);
-    return done;
+    return true;
 }
 
 /* ---- means of a point ---- */

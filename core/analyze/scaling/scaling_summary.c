@@ -54,11 +54,9 @@ static const char *name_series(struct marey__scaling_list *list, size_t row, boo
                                        : "",
                       *const strategy = marey__cell_of(list->points, row, "strategy").as.text,
                       *const comma = *experiment != '\0' && *strategy != '\0' ? ", " : "";
-    struct marey__buf name = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_printf(&name, "%s%s%s", experiment, comma, strategy);
-    const char *text = name.failed ? NULL : marey__arena_text(&list->texts, name.data, name.len);
-    marey__buf_fini(&name);
-    return text;
+    return name.failed ? NULL : marey__arena_text(&list->texts, name.data, name.len);
 }
 
 struct marey__scaling_list *marey__scaling_list_create(const marey_table *points)

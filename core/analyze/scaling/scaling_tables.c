@@ -111,38 +111,10 @@ static const char *const model_names[MAREY__N_SCALING_MODELS] = {"amdahl", "usl"
 
 /* ---- cells ---- */
 
-static void put(marey_table *table, double value)
-{
-    marey__put_real(table, value, true);
-}
-
-static void put_three(marey_table *table, double value, double low, double high)
-{
-    put(table, value);
-    put(table, low);
-    put(table, high);
-}
-
-static void put_level(marey_table *table, const struct marey__scaling_level *level)
-{
-    put_three(table, level->value, level->low, level->high);
-}
-
-static void put_interval(marey_table *table, const struct marey__scaling_interval *interval)
-{
-    put_three(table, interval->value, interval->low, interval->high);
-}
-
-static void put_series(marey_table *table, const struct marey__scaling_series *series)
-{
-    MAREY__PUT_ROW(table, STRING(series->experiment), STRING(series->strategy));
-}
-
-static void put_nulls(marey_table *table, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        marey_table_null(table);
-}
+/* A level or an interval, each end that many times. */
+#define INTERVAL_OF(of, times)                                                                     \
+    FINITE((of)->value *(times)), FINITE((of)->low *(times)), FINITE((of)->high *(times))
+#define SERIES_OF(of) STRING((of)->experiment), STRING((of)->strategy)
 
 /* ---- points ---- */
 
@@ -154,45 +126,34 @@ static double samples_per_s(const struct marey__scaling_point *point)
                            : by_epoch;
 }
 
-static void put_energy(marey_table *table, const struct marey__scaling_point *point,
-                       const struct marey__scaling_point *baseline)
-{
-    const struct marey__scaling_level *joules = &point->levels[MAREY__SCALING_JOULES];
-    put_level(table, joules);
-    put(table, joules->value / point->numbers.samples_per_epoch);
-    put(table, baseline->levels[MAREY__SCALING_JOULES].value / joules->value * point->epoch_work);
-    put(table, joules->value * point->levels[MAREY__SCALING_EPOCH].value);
-}
-
 static void put_point(marey_table *table, const struct marey__scaling *scaling,
                       const struct marey__scaling_series *series,
                       const struct marey__scaling_point *point)
 {
     static const char *const kinds[] = {"strong", "weak", "mixed", "unknown"};
-    const struct marey__scaling_level *time = marey__scaling_time(series, point);
+    const struct marey__scaling_level *const
+        levels = point->levels,
+        *const time = marey__scaling_time(series, point), *const epoch = &levels[MAREY__SCALING_EPOCH],
+        *const joules = &levels[MAREY__SCALING_JOULES], *const speedup = &point->speedup;
+    const union marey__scaling_numbers *const of = &point->numbers;
+    const double baseline_joules = scaling->points[series->first].levels[MAREY__SCALING_JOULES].value;
     const bool is_step = series->measure == MAREY__SCALING_STEP;
-    put_series(table, series);
-    MAREY__PUT_ROW(table, U64(point->workers), KNOWN(point->nodes != 0, U64(point->nodes)),
-                   U64(time->n_runs), U64(point->levels[MAREY__SCALING_EPOCH].n_values),
-                   STRING(kinds[series->kind]));
-    put_level(table, time);
-    put_level(table, &point->levels[MAREY__SCALING_STEP]);
-    put(table, is_step ? point->numbers.batch / time->value : samples_per_s(point));
-    put_level(table, &point->speedup);
-    put(table, point->ideal);
-    put_three(table, point->speedup.value / point->ideal, point->speedup.low / point->ideal,
-              point->speedup.high / point->ideal);
-    put(table, point->karp_flatt);
-    for (size_t i = 0; i < MAREY__SCALING_PARTS; i++)
-        put(table, point->numbers.all[MAREY__SCALING_FIRST_PART + i]);
-    put_energy(table, point, &scaling->points[series->first]);
-    put(table, point->workers * time->value / 3600);
-    put(table, point->numbers.utilization);
-    put(table, point->numbers.computation_fraction);
-    put(table, point->numbers.computation_vs_communication);
-    put(table, time->n_runs > 1 ? time->spread : NAN);
-    MAREY__PUT_ROW(table, TRUTH(marey__scaling_disagrees(time)), STRING(is_step ? "step" : "epoch"));
-    put(table, is_step ? point->numbers.batch : point->numbers.samples_per_epoch);
+    MAREY__PUT_ROW(
+        table, SERIES_OF(series), U64(point->workers), KNOWN(point->nodes != 0, U64(point->nodes)),
+        U64(time->n_runs), U64(epoch->n_values), STRING(kinds[series->kind]), INTERVAL_OF(time, 1),
+        INTERVAL_OF(&levels[MAREY__SCALING_STEP], 1),
+        FINITE(is_step ? of->batch / time->value : samples_per_s(point)), INTERVAL_OF(speedup, 1),
+        FINITE(point->ideal), FINITE(speedup->value / point->ideal),
+        FINITE(speedup->low / point->ideal), FINITE(speedup->high / point->ideal),
+        FINITE(point->karp_flatt), FINITE(of->compute_s), FINITE(of->communication_s),
+        FINITE(of->memory_s), FINITE(of->idle_s), INTERVAL_OF(joules, 1),
+        FINITE(joules->value / of->samples_per_epoch),
+        FINITE(baseline_joules / joules->value * point->epoch_work),
+        FINITE(joules->value * epoch->value), FINITE(point->workers * time->value / 3600),
+        FINITE(of->utilization), FINITE(of->computation_fraction),
+        FINITE(of->computation_vs_communication), KNOWN(time->n_runs > 1, FINITE(time->spread)),
+        TRUTH(marey__scaling_disagrees(time)), STRING(is_step ? "step" : "epoch"),
+        FINITE(is_step ? of->batch : of->samples_per_epoch));
 }
 
 /* ---- fits ---- */
@@ -200,22 +161,19 @@ static void put_point(marey_table *table, const struct marey__scaling *scaling,
 static void put_fit(marey_table *table, const struct marey__scaling_series *series,
                     enum marey__scaling_model model)
 {
+    static const struct marey__scaling_interval unknown = {NAN, NAN, NAN};
     const struct marey__scaling_fit *fit = &series->fits[model];
-    put_series(table, series);
-    marey__put_string(table, model_names[model]);
-    if (model == MAREY__SCALING_AMDAHL) {
-        put_interval(table, &fit->serial);
-        put_nulls(table, 6);
-    } else {
-        put_nulls(table, 3);
-        put_interval(table, &fit->serial);
-        put_interval(table, &fit->coherency);
-    }
-    marey_table_u64(table, fit->n_points);
-    put(table, fit->residual);
-    put_interval(table, &fit->best);
-    marey__put_string(table, fit->reason != NULL ? fit->reason : "");
-    put(table, fit->is_fitted ? fit->curve.parallel_s + fit->curve.serial_s : NAN);
+    const bool is_amdahl = model == MAREY__SCALING_AMDAHL;
+    const struct marey__scaling_interval *const serial = is_amdahl ? &fit->serial : &unknown,
+                                                *const contention =
+                                                    is_amdahl ? &unknown : &fit->serial,
+                                                *const coherency =
+                                                    is_amdahl ? &unknown : &fit->coherency;
+    MAREY__PUT_ROW(table, SERIES_OF(series), STRING(model_names[model]), INTERVAL_OF(serial, 1),
+                   INTERVAL_OF(contention, 1), INTERVAL_OF(coherency, 1), U64(fit->n_points),
+                   FINITE(fit->residual), INTERVAL_OF(&fit->best, 1),
+                   STRING(fit->reason != NULL ? fit->reason : ""),
+                   KNOWN(fit->is_fitted, FINITE(fit->curve.parallel_s + fit->curve.serial_s)));
 }
 
 static void put_forecast(marey_table *table, const struct marey__scaling *scaling,
@@ -227,12 +185,9 @@ static void put_forecast(marey_table *table, const struct marey__scaling *scalin
         const double workers = marey__scaling_asked(scaling, series, i),
                      work = series->kind == MAREY__SCALING_WEAK ? workers / baseline->workers : 1,
                      speedup = marey__scaling_unit_s(series, baseline) / fit->forecast[i].value;
-        put_series(table, series);
-        MAREY__PUT_ROW(table, STRING(model_names[model]), U64((uint64_t)workers));
-        put_three(table, fit->forecast[i].value * work, fit->forecast[i].low * work,
-                  fit->forecast[i].high * work);
-        put(table, speedup * baseline->workers / workers);
-        put(table, speedup);
+        MAREY__PUT_ROW(table, SERIES_OF(series), STRING(model_names[model]), U64((uint64_t)workers),
+                       INTERVAL_OF(&fit->forecast[i], work),
+                       FINITE(speedup * baseline->workers / workers), FINITE(speedup));
     }
 }
 
@@ -254,10 +209,8 @@ static double energy_delay_of(const struct marey__scaling_series *series,
 static void put_best_row(marey_table *table, const struct marey__scaling_series *series,
                          const char *what, double workers, double value, bool is_measured)
 {
-    put_series(table, series);
-    MAREY__PUT_ROW(table, STRING(what), U64((uint64_t)workers));
-    put(table, value);
-    marey_table_bool(table, is_measured);
+    MAREY__PUT_ROW(table, SERIES_OF(series), STRING(what), U64((uint64_t)workers), FINITE(value),
+                   TRUTH(is_measured));
 }
 
 /* The point with the lowest value; no row for fewer than two. */
@@ -298,12 +251,11 @@ static void put_fitted_best(marey_table *table, const struct marey__scaling *sca
 static void put_run(marey_table *table, const struct marey__scaling_member *member)
 {
     const struct marey__scaling_run *run = member->run;
-    MAREY__PUT_ROW(table, STRING(run->experiment), STRING(run->strategy), U64(run->workers),
-                   STRING(run->name), U64(member->values[MAREY__SCALING_EPOCH].n));
-    put(table, member->values[MAREY__SCALING_EPOCH].median);
-    put(table, member->values[MAREY__SCALING_STEP].median);
-    put(table, run->numbers.joules);
-    marey_table_bool(table, run->is_partial != 0);
+    MAREY__PUT_ROW(table, SERIES_OF(run), U64(run->workers), STRING(run->name),
+                   U64(member->values[MAREY__SCALING_EPOCH].n),
+                   FINITE(member->values[MAREY__SCALING_EPOCH].median),
+                   FINITE(member->values[MAREY__SCALING_STEP].median), FINITE(run->numbers.joules),
+                   TRUTH(run->is_partial != 0));
 }
 
 static void put_all(struct marey__scaling *scaling, const struct marey__scaling_series *series)

@@ -235,27 +235,22 @@ static struct marey_column column_of(const struct drawn *column)
         [AS_REAL] = {MAREY_TYPE_F64, MAREY_UNIT_NONE},
         [AS_PERCENT] = {MAREY_TYPE_F64, MAREY_UNIT_NONE},
         [AS_YES] = {MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
-        [TO_SECONDS] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-        [TO_PERCENT] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
-        [TO_REAL] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
     };
-    return (struct marey_column){column->from, column->title, kinds[column->how].type,
-                                 kinds[column->how].unit};
+    const enum how how = column->high != NULL ? AS_TEXT : column->how; /* an interval is a text */
+    return (struct marey_column){column->from, column->title, kinds[how].type, kinds[how].unit};
 }
 
 /* ---- the table ---- */
 
-/* A section's table without empty columns and those too wide for `width` (0: any). `*out` is NULL without rows. */
+/* A section's table without empty columns and those too wide for `width` (0: any); none without columns. */
 static marey_status make_view(const marey_report *report, size_t section, uint32_t width,
                               marey_table **out)
 {
     const marey_table *from = marey_report_table(report, sections[section].table);
     const struct drawn *columns = sections[section].columns, *chosen[MOST_COLUMNS];
     struct marey_column made[MOST_COLUMNS];
-    struct marey__buf text = {0};
-    marey_table *table = NULL;
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     size_t n = 0;
-    *out = NULL;
     for (size_t i = 0; i < sections[section].n; i++)
         if (is_worth_a_column(from, &columns[i], width)) {
             chosen[n] = &columns[i];
@@ -263,17 +258,11 @@ static marey_status make_view(const marey_report *report, size_t section, uint32
         }
     if (n == 0)
         return MAREY_OK;
-    MAREY_TRY(marey_table_create(sections[section].table, made, n, &table));
+    MAREY_TRY(marey_table_create(sections[section].table, made, n, out));
     for (size_t row = 0; row < marey_table_n_rows(from); row++)
         for (size_t i = 0; i < n && is_worth_a_row(from, row, columns, sections[section].n); i++)
-            put_cell(table, &text, from, row, chosen[i]);
-    const marey_status status = text.failed ? marey__no_memory() : marey_table_status(table);
-    marey__buf_fini(&text);
-    if (status != MAREY_OK || marey_table_n_rows(table) == 0)
-        marey_table_destroy(table);
-    else
-        *out = table;
-    return status;
+            put_cell(*out, &text, from, row, chosen[i]);
+    return text.failed ? marey__no_memory() : marey_table_status(*out);
 }
 
 /* ---- all formats ---- */
@@ -299,8 +288,7 @@ static void put_summary(struct marey__answer *answer, size_t series, put_string 
     struct marey__buf summary = {0};
     marey__scaling_summary(&summary, answer->report, series);
     put(&answer->lines.line, summary.data, summary.failed ? 0 : summary.len);
-    answer->lines.line.failed |= summary.failed;
-    marey__buf_fini(&summary);
+    marey__buf_end(&summary, &answer->lines.line);
 }
 
 static void put_note(struct marey__answer *answer, size_t row, put_string *put)
@@ -317,12 +305,10 @@ static marey_status put_tables(struct marey__answer *answer, size_t n_sections, 
                                put_table *put)
 {
     for (size_t section = 0; section < n_sections; section++) {
-        marey_table *table = NULL;
+        marey_table *table MAREY__FINALLY(marey__table_end) = NULL;
         MAREY_TRY(make_view(answer->report, section, width, &table));
-        const marey_status status =
-            table != NULL ? put(answer, sections[section].heading, table) : MAREY_OK;
-        marey_table_destroy(table);
-        MAREY_TRY(status);
+        if (table != NULL && marey_table_n_rows(table) != 0)
+            MAREY_TRY(put(answer, sections[section].heading, table));
     }
     return MAREY_OK;
 }

@@ -56,7 +56,7 @@ static bool add_work(struct marey__gpu_merge *gpu, uint32_t name, struct marey__
 static bool add_lane(struct marey__gpu_merge *gpu, const struct marey__lane_walk *lane,
                      const uint32_t *names)
 {
-    struct marey__gpu_time *within = marey__calloc(lane->n_gpu, sizeof *within);
+    struct marey__gpu_time *const within MAREY__FREED = marey__calloc(lane->n_gpu, sizeof *within);
     if (within == NULL)
         return false;
     for (size_t i = lane->n_gpu; i-- > 1;) {
@@ -70,7 +70,6 @@ static bool add_lane(struct marey__gpu_merge *gpu, const struct marey__lane_walk
         range->count += node->is_outermost ? within[i].count : 0;
         range->total_ns += node->is_outermost ? within[i].ns : 0;
     }
-    marey__free(within);
     return true;
 }
 

@@ -13,26 +13,23 @@ const char *marey__work_kind_name(uint32_t kind)
     return kind < MAREY__COUNT_OF(names) && names[kind] != NULL ? names[kind] : "other";
 }
 
-static void put_work(marey_table *table, const struct marey__making *m,
-                     const struct marey__merged_work *work)
-{
-    const struct marey__sketch *calls = &work->calls;
-    MAREY__PUT_ROW(table, NAMED(m, work->name), STRING(marey__work_kind_name(work->kind)),
-                   U64(calls->count), U64(calls->sum),
-                   U64((calls->sum + calls->count / 2) / calls->count), U64(calls->min),
-                   U64(marey__sketch_quantile(calls, 0.5)), U64(marey__sketch_quantile(calls, 0.9)),
-                   U64(marey__sketch_quantile(calls, 0.99)), U64(calls->max),
-                   RATIO(calls->sum, marey__is_work(work->kind) ? m->merge->gpu.work_ns : 0),
-                   U64(work->n_streams), U64(work->n_devices), U64(work->n_processes));
-}
-
 /* What has no share, since it is no work, comes last. */
 void marey__fill_kernels(marey_table *table, const struct marey__making *m)
 {
     const struct marey__gpu_merge *gpu = &m->merge->gpu;
-    for (size_t i = 0; i < gpu->n_works; i++)
-        if (marey__is_wanted(m, gpu->works[i].name))
-            put_work(table, m, &gpu->works[i]);
+    for (size_t i = 0; i < gpu->n_works; i++) {
+        const struct marey__merged_work *const work = &gpu->works[i];
+        const struct marey__sketch *const calls = &work->calls;
+        if (!marey__is_wanted(m, work->name))
+            continue;
+        MAREY__PUT_ROW(
+            table, NAMED(m, work->name), STRING(marey__work_kind_name(work->kind)),
+            U64(calls->count), U64(calls->sum), U64((calls->sum + calls->count / 2) / calls->count),
+            U64(calls->min), U64(marey__sketch_quantile(calls, 0.5)),
+            U64(marey__sketch_quantile(calls, 0.9)), U64(marey__sketch_quantile(calls, 0.99)),
+            U64(calls->max), RATIO(calls->sum, marey__is_work(work->kind) ? gpu->work_ns : 0),
+            U64(work->n_streams), U64(work->n_devices), U64(work->n_processes));
+    }
     MAREY__SORT_BY(table, "-share", "-total_ns", "name", "kind");
 }
 

@@ -170,13 +170,7 @@ static const struct marey__long_part *find_longer(const struct typical *typical,
     return found;
 }
 
-static int longest_first(const void *a, const void *b)
-{
-    const struct marey__outlier_row *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return (x->number > y->number) - (x->number < y->number);
-}
+MAREY__ORDER(longest_first, struct marey__outlier_row, MAREY__DOWN(ns) MAREY__UP(number))
 
 static bool add_outliers(struct marey__iteration_merge *it, const struct marey__process_walk *walk,
                          uint32_t process, const uint32_t *names)

@@ -130,14 +130,6 @@ void marey__fill_iterations(marey_table *table, const struct marey__making *m)
 
 /* ---- ranks ---- */
 
-/* Null cells without other ranks to compare with. */
-static void put_slowest(marey_table *table, const struct marey__iteration_row *row)
-{
-    MAREY__PUT_ROW(table, KNOWN(row->n_compared != 0, U64(row->n_slowest)),
-                   RATIO(row->n_slowest, row->n_compared),
-                   KNOWN(row->n_slowest != 0, ROUNDED(row->behind_ns / (double)row->n_slowest)));
-}
-
 void marey__fill_iteration_ranks(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
@@ -151,8 +143,10 @@ void marey__fill_iteration_ranks(marey_table *table, const struct marey__making 
             KNOWN(row->sum_ns != 0, FINITE((double)row->n_counted * 1e9 / (double)row->sum_ns)),
             KNOWN(row->samples > 0, FINITE(row->samples)),
             KNOWN(row->samples > 0, FINITE(row->samples * 1e9 / (double)row->samples_ns)),
-            RATIO(row->data_ns, row->has_data ? row->data_whole_ns : 0));
-        put_slowest(table, row);
+            RATIO(row->data_ns, row->has_data ? row->data_whole_ns : 0),
+            /* null without other ranks to compare with */
+            KNOWN(row->n_compared != 0, U64(row->n_slowest)), RATIO(row->n_slowest, row->n_compared),
+            KNOWN(row->n_slowest != 0, ROUNDED(row->behind_ns / (double)row->n_slowest)));
     }
 }
 

@@ -101,15 +101,14 @@ static bool check_recording(marey_partial *partial, const struct marey__left_out
 {
     struct marey__merge *merge = &partial->merge;
     const size_t first = partial->warnings.n;
-    const struct marey_process **list = marey__calloc(merge->n_processes + left_out->n_measuring + 1,
-                                                      sizeof(struct marey_process *));
+    const struct marey_process **const list MAREY__FREED =
+        marey__calloc(merge->n_processes + left_out->n_measuring + 1, sizeof *list);
     if (list == NULL)
         return false;
     const size_t n = list_processes(merge, left_out, list);
     marey__logs_check(&(struct marey__checked_logs){list, n, (size_t)left_out->n_broken,
                                                     (size_t)left_out->n_empty},
                       &partial->warnings);
-    marey__free(list);
     return tell(merge, &partial->warnings, first, left_out->recording);
 }
 

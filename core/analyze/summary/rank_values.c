@@ -13,13 +13,7 @@
 #define LEAST_SIGMA 0.01 /* of the median: below, nobody cares */
 #define FAR 5            /* typical distances */
 
-static int by_ns(const void *a, const void *b)
-{
-    const struct marey__rank_value *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns > y->ns ? 1 : -1;
-    return (x->process > y->process) - (x->process < y->process);
-}
+MAREY__ORDER(by_ns, struct marey__rank_value, MAREY__UP(ns) MAREY__UP(process))
 
 /* Between the two in the middle where there is no middle one. */
 static double middle_of(const double *sorted, size_t n)
@@ -244,19 +238,16 @@ static void put_value(struct making *m, struct marey__rank_row *rank,
 static int heaviest_first(const void *a, const void *b, void *names)
 {
     const struct marey__rank_name *x = a, *y = b;
-    if (x->is_per_iteration != y->is_per_iteration)
-        return x->is_per_iteration ? -1 : 1;
-    if (x->median_ns != y->median_ns)
-        return x->median_ns < y->median_ns ? 1 : -1;
+    MAREY__DOWN(is_per_iteration)
+    MAREY__DOWN(median_ns)
     return marey__names_compare(names, x->name, y->name);
 }
 
 static bool sum_up_batch(struct making *m, struct batch *batch, size_t *n)
 {
     struct marey__ranks *ranks = m->ranks;
-    bool done = true;
     visit_rows(m, put_value, batch);
-    for (uint32_t i = batch->from; done && i < batch->to; i++) {
+    for (uint32_t i = batch->from; i < batch->to; i++) {
         const struct tally *tally = &m->tallies[i];
         const struct marey__name *text = &m->merge->names.names[i];
         struct marey__rank_value *values = batch->values + (tally->at - tally->n - batch->first);
@@ -267,9 +258,10 @@ static bool sum_up_batch(struct making *m, struct batch *batch, size_t *n)
                                           .is_per_iteration = tally->n_in_iterations != 0,
                                           .is_wait = marey__name_is_wait(text->text, text->len)};
         sum_up(name, values, tally->n, m->scratch);
-        done = keep_outliers(ranks, name, values);
+        if (!keep_outliers(ranks, name, values))
+            return false;
     }
-    return done;
+    return true;
 }
 
 /* `n_values` of all names, of which `values` has room for `room`, at least as many as there are ranks. */
@@ -303,17 +295,14 @@ static bool make_names(struct making *m)
     struct marey__ranks *ranks = m->ranks;
     const size_t n_values = count_names(m);
     const size_t room = MAREY__MAX(ranks->n_rows, n_values / MOST_BATCHES);
-    struct marey__rank_value *values = marey__calloc(room, sizeof *values);
+    struct marey__rank_value *const values MAREY__FREED = marey__calloc(room, sizeof *values);
     ranks->names = marey__calloc(ranks->n_names + 1, sizeof *ranks->names);
-    bool done = values != NULL && ranks->names != NULL;
-    for (size_t i = 0; done && i < ranks->n_rows; i++)
+    if (values == NULL || ranks->names == NULL)
+        return false;
+    for (size_t i = 0; i < ranks->n_rows; i++)
         values[i] = (struct marey__rank_value){ranks->rows[i].process, ranks->rows[i].ns};
-    if (done) {
-        sum_up(&ranks->whole, values, ranks->n_rows, m->scratch);
-        done = keep_outliers(ranks, &ranks->whole, values) && sum_up_names(m, n_values, values, room);
-    }
-    marey__free(values);
-    return done;
+    sum_up(&ranks->whole, values, ranks->n_rows, m->scratch);
+    return keep_outliers(ranks, &ranks->whole, values) && sum_up_names(m, n_values, values, room);
 }
 
 /* ---- what makes a rank slow, and how often it is ---- */
@@ -382,13 +371,7 @@ static void find_longer(struct making *m, struct marey__rank_row *rank,
     rank->longer_ns = extra;
 }
 
-static int slowest_first(const void *a, const void *b)
-{
-    const struct marey__rank_row *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return (x->process > y->process) - (x->process < y->process);
-}
+MAREY__ORDER(slowest_first, struct marey__rank_row, MAREY__DOWN(ns) MAREY__UP(process))
 
 /* ---- machines ---- */
 
@@ -402,13 +385,8 @@ static int by_host(const void *a, const void *b, void *merge)
     return order != 0 ? order : slowest_first(x, y);
 }
 
-static int slowest_host_first(const void *a, const void *b)
-{
-    const struct marey__rank_host *x = a, *y = b;
-    if (x->median_ns != y->median_ns)
-        return x->median_ns < y->median_ns ? 1 : -1;
-    return strcmp(x->host, y->host);
-}
+MAREY__ORDER(slowest_host_first, struct marey__rank_host,
+             MAREY__DOWN(median_ns) MAREY__UP_BY(strcmp(x->host, y->host), 0))
 
 /* The median of the ranks that are not among `sorted[from, to)`; of many hosts one changes nothing. */
 static double median_elsewhere(const struct making *m, struct marey__rank_row *const *sorted,
@@ -444,34 +422,32 @@ static void add_host(const struct making *m, struct marey__rank_row *const *sort
 static bool make_hosts(struct making *m)
 {
     struct marey__ranks *ranks = m->ranks;
-    struct marey__rank_row **sorted = marey__calloc(ranks->n_rows, sizeof(struct marey__rank_row *));
+    struct marey__rank_row **const sorted MAREY__FREED = marey__calloc(ranks->n_rows, sizeof *sorted);
     ranks->hosts = marey__calloc(ranks->n_rows, sizeof *ranks->hosts);
-    const bool done = sorted != NULL && ranks->hosts != NULL;
-    for (size_t i = 0; done && i < ranks->n_rows; i++)
+    if (sorted == NULL || ranks->hosts == NULL)
+        return false;
+    for (size_t i = 0; i < ranks->n_rows; i++)
         sorted[i] = &ranks->rows[i];
-    if (done)
-        qsort_r(sorted, ranks->n_rows, sizeof(struct marey__rank_row *), by_host, (void *)m->merge);
-    for (size_t from = 0, to = 0; done && from < ranks->n_rows; from = to) {
+    qsort_r(sorted, ranks->n_rows, sizeof *sorted, by_host, (void *)m->merge);
+    for (size_t from = 0, to = 0; from < ranks->n_rows; from = to) {
         const char *host = m->merge->processes[sorted[from]->process]->host;
         while (to < ranks->n_rows && strcmp(m->merge->processes[sorted[to]->process]->host, host) == 0)
             to++;
         add_host(m, sorted, from, to);
     }
-    if (done)
-        qsort(ranks->hosts, ranks->n_hosts, sizeof *ranks->hosts, slowest_host_first);
-    marey__free(sorted);
-    return done;
+    qsort(ranks->hosts, ranks->n_hosts, sizeof *ranks->hosts, slowest_host_first);
+    return true;
 }
 
 /* ---- the whole ---- */
 
 static bool has_several(const struct making *m)
 {
-    bool found = false;
-    for (size_t i = 1; !found && i < m->ranks->n_rows; i++)
-        found = marey__is_other_rank(m->merge->processes[m->ranks->rows[i].process],
-                                     m->merge->processes[m->ranks->rows[0].process]);
-    return found;
+    for (size_t i = 1; i < m->ranks->n_rows; i++)
+        if (marey__is_other_rank(m->merge->processes[m->ranks->rows[i].process],
+                                 m->merge->processes[m->ranks->rows[0].process]))
+            return true;
+    return false;
 }
 
 static bool make_all(struct making *m)
@@ -482,18 +458,16 @@ static bool make_all(struct making *m)
         m->ranks->n_rows = 0;
         return true;
     }
-    double *most = marey__calloc(2 * m->merge->n_processes, sizeof *most);
+    double *const most MAREY__FREED = marey__calloc(2 * m->merge->n_processes, sizeof *most);
     m->tallies = marey__calloc(m->merge->names.n + 1, sizeof *m->tallies);
-    const bool done = most != NULL && m->tallies != NULL && make_names(m);
-    if (done) {
-        struct excess excess = {most, most + m->merge->n_processes};
-        count_slow(m);
-        visit_rows(m, find_most, &excess);
-        visit_rows(m, find_longer, &excess);
-        qsort(m->ranks->rows, m->ranks->n_rows, sizeof *m->ranks->rows, slowest_first);
-    }
-    MAREY__FREE_ALL(most, m->tallies);
-    return done && make_hosts(m); /* the rows have moved: m->rows is no longer of use */
+    if (most == NULL || m->tallies == NULL || !make_names(m))
+        return false;
+    struct excess excess = {most, most + m->merge->n_processes};
+    count_slow(m);
+    visit_rows(m, find_most, &excess);
+    visit_rows(m, find_longer, &excess);
+    qsort(m->ranks->rows, m->ranks->n_rows, sizeof *m->ranks->rows, slowest_first);
+    return make_hosts(m); /* the rows have moved: m->rows is no longer of use */
 }
 
 bool marey__ranks_make(struct marey__ranks *ranks, const struct marey__merge *merge)
@@ -509,7 +483,7 @@ bool marey__ranks_make(struct marey__ranks *ranks, const struct marey__merge *me
     };
     const bool done = ranks->rows != NULL && m.iterations != NULL && m.rows != NULL &&
                       m.scratch != NULL && make_all(&m);
-    MAREY__FREE_ALL(m.iterations, m.rows, m.scratch);
+    MAREY__FREE_ALL(m.iterations, m.rows, m.scratch, m.tallies);
     return done;
 }
 

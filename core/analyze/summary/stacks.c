@@ -53,11 +53,9 @@ static uint32_t number_name(struct marey__stacks *stacks, const struct marey__na
 {
     if (stacks->options->clean == NULL)
         return marey__names_number(&stacks->names, name->text, name->len);
-    struct marey__buf clean = {0};
+    struct marey__buf clean MAREY__FINALLY(marey__buf_fini) = {0};
     stacks->options->clean(&clean, name->text, name->len);
-    const uint32_t number = number_text(stacks, &clean);
-    marey__buf_fini(&clean);
-    return number;
+    return number_text(stacks, &clean);
 }
 
 static bool map_names(struct adding *adding)
@@ -96,7 +94,7 @@ static uint32_t count_label(struct adding *adding, const struct marey__buf *labe
 static bool find_base(struct adding *adding, const struct marey_lane_info *lane, uint32_t *base)
 {
     struct marey__stacks *stacks = adding->stacks;
-    struct marey__buf label = {0};
+    struct marey__buf label MAREY__FINALLY(marey__buf_fini) = {0};
     *base = 0;
     if (stacks->options->label == NULL)
         return true;
@@ -106,7 +104,6 @@ static bool find_base(struct adding *adding, const struct marey_lane_info *lane,
     if (n > 1)
         marey__buf_printf(&label, " #%u", n);
     const uint32_t name = n != 0 ? number_text(stacks, &label) : MAREY__NO_NAME;
-    marey__buf_fini(&label);
     if (name == MAREY__NO_NAME)
         return false;
     *base = marey__tree_child(&stacks->tree, 0, name, name);
@@ -154,12 +151,9 @@ static bool add_nodes(struct adding *adding, const struct marey__tree *tree, uin
 /* Add the lane below `*base`; that of a thread's first lane is made here. */
 static bool add_lane(struct adding *adding, const struct marey__lane_walk *lane, uint32_t *base)
 {
-    uint32_t *map = marey__calloc(lane->tree.n, sizeof *map);
-    const bool done = map != NULL &&
-                      (lane->first != NULL || find_base(adding, lane->stack.info, base)) &&
-                      add_nodes(adding, &lane->tree, *base, map);
-    marey__free(map);
-    return done;
+    uint32_t *const map MAREY__FREED = marey__calloc(lane->tree.n, sizeof *map);
+    return map != NULL && (lane->first != NULL || find_base(adding, lane->stack.info, base)) &&
+           add_nodes(adding, &lane->tree, *base, map);
 }
 
 /* ---- processes ---- */

@@ -62,23 +62,14 @@ static void u32(struct archive *a, uint32_t *value)
     number(a, value, UINT64_C(1) << 32);
 }
 
-/* One of `n` of the bytes, whose numbers in the merge are at `numbers`, or begin at `first`. */
+/* One of `n` of the bytes, whose numbers in the merge are at `numbers`, or begin at `first`; or else MAREY__NO_NAME. */
 static void number_of(struct archive *a, uint32_t *value, size_t n, const uint32_t *numbers,
-                      uint32_t first)
+                      uint32_t first, bool may_be_none)
 {
-    number(a, value, reads(a) ? n : UINT32_MAX);
-    if (reads(a) && !has_failed(a))
-        *value = numbers != NULL ? numbers[*value] : first + *value;
-}
-
-/* The same, or MAREY__NO_NAME. */
-static void number_or_none(struct archive *a, uint32_t *value, size_t n, const uint32_t *numbers,
-                           uint32_t first)
-{
-    uint32_t above = *value + 1;
-    number(a, &above, reads(a) ? n + 1 : UINT32_MAX);
-    *value = above - 1;
-    if (reads(a) && !has_failed(a) && above != 0)
+    uint32_t above = *value + may_be_none;
+    number(a, &above, reads(a) ? n + may_be_none : UINT32_MAX);
+    *value = above - may_be_none;
+    if (reads(a) && !has_failed(a) && above >= may_be_none)
         *value = numbers != NULL ? numbers[*value] : first + *value;
 }
 
@@ -243,16 +234,14 @@ static size_t pack_value(struct archive *a, void *value, const struct field *fie
         text(a, value);
         return sizeof(const char *);
     case NAME:
-        number_of(a, value, a->n_names, a->names, 0);
-        break;
     case NAME_OR_NONE:
-        number_or_none(a, value, a->n_names, a->names, 0);
+        number_of(a, value, a->n_names, a->names, 0, field->kind == NAME_OR_NONE);
         break;
     case PROCESS:
-        number_of(a, value, a->n_processes, NULL, a->first_process);
+        number_of(a, value, a->n_processes, NULL, a->first_process, false);
         break;
     case ITERATION_ROW_OR_NONE:
-        number_or_none(a, value, a->n_rows, NULL, a->first_row);
+        number_of(a, value, a->n_rows, NULL, a->first_row, true);
         break;
     case LANE:
         row_lane(a, value);
@@ -514,8 +503,8 @@ static void node(struct archive *a, uint32_t i)
 {
     struct marey__tree *tree = &a->merge->tree;
     struct marey__node copy = !reads(a) ? tree->nodes[i] : (struct marey__node){0};
-    number_of(a, &copy.parent, i, a->nodes, 0);
-    number_of(a, &copy.name, a->n_names, a->names, 0);
+    number_of(a, &copy.parent, i, a->nodes, 0, false);
+    number_of(a, &copy.name, a->n_names, a->names, 0, false);
     u64(a, &copy.count);
     u64(a, &copy.total_ns);
     u64(a, &copy.self_ns);
@@ -625,7 +614,7 @@ static void works(struct archive *a)
         a->has_no_memory = true;
     for (size_t i = 0; i < n && !has_failed(a); i++) {
         uint32_t name = reads(a) ? 0 : gpu->works[i].name, kind = reads(a) ? 0 : gpu->works[i].kind;
-        number_of(a, &name, a->n_names, a->names, 0);
+        number_of(a, &name, a->n_names, a->names, 0, false);
         number(a, &kind, 256);
         if (has_failed(a))
             return;

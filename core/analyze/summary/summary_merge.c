@@ -126,8 +126,7 @@ static bool add_by_name(const struct adding *adding)
 static int heaviest_first(const void *a, const void *b, void *names)
 {
     const struct marey__name_row *x = a, *y = b;
-    if (x->total_ns != y->total_ns)
-        return x->total_ns < y->total_ns ? 1 : -1;
+    MAREY__DOWN(total_ns)
     return marey__names_compare(names, x->name, y->name);
 }
 
@@ -295,49 +294,38 @@ static bool add_open_async(const struct adding *adding)
 
 /* ---- the whole ---- */
 
-static int by_thread(const void *a, const void *b)
-{
-    const struct marey_lane_info *x = (*(struct marey__lane_walk *const *)a)->stack.info;
-    const struct marey_lane_info *y = (*(struct marey__lane_walk *const *)b)->stack.info;
-    if (x->tid != y->tid)
-        return x->tid < y->tid ? -1 : 1;
-    return (x->lane > y->lane) - (x->lane < y->lane);
-}
+MAREY__ORDER(by_thread, struct marey__lane_walk *const,
+             MAREY__UP_BY((*x)->stack.info->tid, (*y)->stack.info->tid)
+                 MAREY__UP_BY((*x)->stack.info->lane, (*y)->stack.info->lane))
 
 /*
  * A recorder has a lane for each thread, though two threads may have had one number, the one after the other. An
  * imported trace has further lanes for ranges of a thread that overlap.
  */
-static bool add_lanes_of(struct adding *adding, struct marey__lane_walk **lanes, size_t n)
-{
-    const bool is_imported = adding->walk->info->source[0] != '\0';
-    if (is_imported && n > 1)
-        qsort(lanes, n, sizeof *lanes, by_thread);
-    for (size_t i = 0; i < n; i++) {
-        const bool is_last = i + 1 == n || !is_imported ||
-                             lanes[i + 1]->stack.info->tid != lanes[i]->stack.info->tid;
-        sum_lane(adding, lanes[i]);
-        if (!marey__tree_join(&adding->merge->tree, &lanes[i]->tree, adding->names,
-                              adding->names[adding->walk->other]) ||
-            !add_open_ranges(adding, lanes[i]) || (is_last && !add_thread_rows(adding)))
-            return false;
-    }
-    return true;
-}
-
 static bool add_lanes(struct adding *adding)
 {
     const struct marey__process_walk *walk = adding->walk;
-    struct marey__lane_walk **lanes = marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
+    const bool is_imported = walk->info->source[0] != '\0';
+    struct marey__lane_walk **const lanes MAREY__FREED =
+        marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
     size_t n = 0;
     if (lanes == NULL)
         return false;
     for (size_t i = 0; i < walk->info->n_lanes; i++)
         if (walk->lanes[i] != NULL)
             lanes[n++] = walk->lanes[i];
-    const bool done = add_lanes_of(adding, lanes, n);
-    marey__free(lanes);
-    return done;
+    if (is_imported)
+        qsort(lanes, n, sizeof *lanes, by_thread);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_last = i + 1 == n || !is_imported ||
+                             lanes[i + 1]->stack.info->tid != lanes[i]->stack.info->tid;
+        sum_lane(adding, lanes[i]);
+        if (!marey__tree_join(&adding->merge->tree, &lanes[i]->tree, adding->names,
+                              adding->names[walk->other]) ||
+            !add_open_ranges(adding, lanes[i]) || (is_last && !add_thread_rows(adding)))
+            return false;
+    }
+    return true;
 }
 
 bool marey__merge_grow_processes(struct marey__merge *merge, size_t n)

@@ -6,18 +6,16 @@
 
 /* ---- sites ---- */
 
-static void put_site(marey_table *table, const struct marey_site_info *site)
-{
-    MAREY__PUT_ROW(table, STRING_N(site->name, site->name_len), STRING(site->category),
-                   STRING(site->domain), U64(site->color), STRING(site->file), U64(site->line));
-}
-
 void marey__fill_sites(marey_table *table, const struct marey__making *m)
 {
     const struct marey__site_rows *sites = &m->merge->sites;
-    for (size_t i = 0; i < sites->n; i++)
-        if (marey__name_matches(m->filter, sites->rows[i].info.name, sites->rows[i].info.name_len))
-            put_site(table, &sites->rows[i].info);
+    for (size_t i = 0; i < sites->n; i++) {
+        const struct marey_site_info *const site = &sites->rows[i].info;
+        if (marey__name_matches(m->filter, site->name, site->name_len))
+            MAREY__PUT_ROW(table, STRING_N(site->name, site->name_len), STRING(site->category),
+                           STRING(site->domain), U64(site->color), STRING(site->file),
+                           U64(site->line));
+    }
 }
 
 /* ---- warnings ---- */

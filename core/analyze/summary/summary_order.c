@@ -69,13 +69,12 @@ static bool place_rows(struct marey__merge *merge, const uint32_t *places)
 /* Put elements into that order. */
 static bool place(void *array, size_t n, size_t size, const uint32_t *order)
 {
-    char *const copy = marey__calloc(n, size);
+    char *const copy MAREY__FREED = marey__calloc(n, size);
     if (copy == NULL)
         return false;
     memcpy(copy, array, n * size);
     for (size_t i = 0; i < n; i++)
         memcpy((char *)array + i * size, copy + order[i] * size, size);
-    marey__free(copy);
     return true;
 }
 
@@ -98,16 +97,14 @@ static bool put_in_order(struct marey__merge *merge)
         is_in_order &= !marey__merge_is_before(merge, i, i - 1);
     if (is_in_order)
         return true;
-    uint32_t *order = marey__calloc(n, sizeof *order), *places = marey__calloc(n, sizeof *places);
-    bool done = order != NULL && places != NULL;
-    for (uint32_t i = 0; done && i < n; i++)
+    uint32_t *const order MAREY__FREED = marey__calloc(n, sizeof *order);
+    uint32_t *const places MAREY__FREED = marey__calloc(n, sizeof *places);
+    if (order == NULL || places == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
         order[i] = i;
-    if (done) {
-        qsort_r(order, n, sizeof *order, by_place, merge);
-        done = place_processes(merge, order, places);
-    }
-    MAREY__FREE_ALL(order, places);
-    return done;
+    qsort_r(order, n, sizeof *order, by_place, merge);
+    return place_processes(merge, order, places);
 }
 
 /* ---- counters ---- */
@@ -143,18 +140,10 @@ static bool add_counters(struct marey__merge *m)
 
 /* ---- sites, and what recordings say of themselves ---- */
 
-static bool is_site_before(const void *a, const void *b)
-{
-    const struct marey__site_row *x = a, *y = b;
-    return x->process != y->process ? x->process < y->process : x->id < y->id;
-}
+MAREY__ORDER_RUNS(is_site_before, struct marey__site_row, MAREY__UP(process) MAREY__UP(id))
 
 /* First what is about logs, then notes, of one recording after the other. */
-static bool is_note_before(const void *a, const void *b)
-{
-    const struct marey__note_row *x = a, *y = b;
-    return x->recording != y->recording ? x->recording < y->recording : x->is_note < y->is_note;
-}
+MAREY__ORDER_RUNS(is_note_before, struct marey__note_row, MAREY__UP(recording) MAREY__UP(is_note))
 
 static bool sort_notes(struct marey__merge *merge)
 {

@@ -34,11 +34,9 @@ static bool add_keyed(struct marey__merge *merge, const struct marey__site_row *
 
 bool marey__merge_add_site(struct marey__merge *merge, const struct marey__site_row *site)
 {
-    struct marey__buf key = {0};
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
     marey__site_key(&key, &site->info);
-    const bool done = !key.failed && add_keyed(merge, site, &key);
-    marey__buf_fini(&key);
-    return done;
+    return !key.failed && add_keyed(merge, site, &key);
 }
 
 /* Details of GPU work are sites for their place in the log, and no place in the program. */

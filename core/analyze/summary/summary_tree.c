@@ -9,13 +9,6 @@ static int heaviest_first(const struct marey__node *a, const struct marey__node 
     return marey__names_compare(&merge->names, a->name, b->name);
 }
 
-static void put_node(marey_table *table, const struct marey__making *m, const struct marey__node *node)
-{
-    MAREY__PUT_ROW(table, U64(node->depth - 1), NAMED(m, node->name), U64(node->count),
-                   U64(node->total_ns), U64(node->self_ns),
-                   RATIO(node->total_ns, m->cost->program_ns));
-}
-
 /* Nodes that were counted, pass the filter and are not too deep; those that lead to one come along. */
 static void choose_nodes(const struct marey__making *m, uint8_t *keep)
 {
@@ -36,7 +29,11 @@ void marey__fill_tree(marey_table *table, const struct marey__making *m)
         choose_nodes(m, keep);
         n = marey__tree_order(tree, keep, heaviest_first, m->merge, order);
     }
-    for (size_t i = 0; n != MAREY__NO_ORDER && i < n; i++)
-        put_node(table, m, &tree->nodes[order[i]]);
+    for (size_t i = 0; n != MAREY__NO_ORDER && i < n; i++) {
+        const struct marey__node *const node = &tree->nodes[order[i]];
+        MAREY__PUT_ROW(table, U64(node->depth - 1), NAMED(m, node->name), U64(node->count),
+                       U64(node->total_ns), U64(node->self_ns),
+                       RATIO(node->total_ns, m->cost->program_ns));
+    }
     *m->failed |= n == MAREY__NO_ORDER;
 }
