@@ -228,6 +228,15 @@ static inline bool marey__is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* The value of a hexadecimal digit, 16 for any other character. */
+static inline unsigned marey__hex_value(char c)
+{
+    const char lower = (char)(c | 0x20);
+    if (marey__is_digit(c))
+        return (unsigned)(c - '0');
+    return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a' + 10) : 16;
+}
+
 /* The last component of a path. */
 static inline const char *marey__base_name(const char *path)
 {
@@ -530,6 +539,7 @@ struct marey__names {
     struct marey__name *names;
     size_t n, cap;
     struct marey__index by_hash;
+    uint64_t seed; /* of the hashes: a random one for texts from files */
 };
 
 #define MAREY__NO_NAME UINT32_MAX

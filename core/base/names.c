@@ -13,12 +13,12 @@ static uint32_t find(const struct marey__names *names, const char *text, size_t 
 
 uint32_t marey__names_find(const struct marey__names *names, const char *text, size_t len)
 {
-    return find(names, text, len, (uint32_t)marey__hash_bytes(0, text, len));
+    return find(names, text, len, (uint32_t)marey__hash_bytes(names->seed, text, len));
 }
 
 uint32_t marey__names_number(struct marey__names *names, const char *text, size_t len)
 {
-    const uint32_t hash = (uint32_t)marey__hash_bytes(0, text, len);
+    const uint32_t hash = (uint32_t)marey__hash_bytes(names->seed, text, len);
     const uint32_t found = find(names, text, len, hash);
     if (found != MAREY__NO_NAME)
         return found;

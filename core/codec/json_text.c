@@ -11,14 +11,10 @@ static bool read_hex4(const char *p, const char *end, uint32_t *out)
         return false;
     *out = 0;
     for (int i = 0; i < 4; i++) {
-        const char c = p[i];
-        const int letter = (c | 0x20) - 'a';
-        if (c >= '0' && c <= '9')
-            *out = *out << 4 | (uint32_t)(c - '0');
-        else if (letter >= 0 && letter < 6)
-            *out = *out << 4 | (uint32_t)(letter + 10);
-        else
+        const unsigned digit = marey__hex_value(p[i]);
+        if (digit == 16)
             return false;
+        *out = *out << 4 | digit;
     }
     return true;
 }

@@ -54,7 +54,7 @@ HAS_SIZE(marey__merged_work, 120);
 HAS_SIZE(marey__gpu_range, 24);
 HAS_SIZE(marey__iteration_merge, 432);
 HAS_SIZE(marey__gpu_merge, 80);
-HAS_SIZE(marey__merge, 1056);
+HAS_SIZE(marey__merge, 1072);
 
 #define SPAN(type, first, last, kind)                                                              \
     {                                                                                              \

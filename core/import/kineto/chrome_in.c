@@ -91,7 +91,7 @@ static marey_status read_trace(struct marey__import *import)
     struct marey__chrome *chrome = marey__calloc(1, sizeof *chrome);
     MAREY__TRY_MEMORY(chrome != NULL);
     chrome->import = import;
-    chrome->seed = import->sink->seed;
+    chrome->seed = chrome->words.seed = import->sink->seed;
     chrome->file = (struct marey__kineto_file){.name = import->path,
                                                .header = &chrome->header,
                                                .put = put,

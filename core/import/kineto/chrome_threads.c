@@ -23,22 +23,10 @@ static void fail_memory(struct marey__chrome *chrome)
 
 static int64_t number_of_word(struct marey__chrome *chrome, const struct marey__chrome_value *word)
 {
-    const uint32_t hash = (uint32_t)marey__hash_bytes(chrome->seed, word->at, word->len);
-    uint32_t number;
-    for (size_t at = hash; (number = marey__index_next(&chrome->words_index, hash, &at)) != 0;) {
-        const struct marey__chrome_word *known = &chrome->words[number - 1];
-        if (known->len == word->len && memcmp(known->text, word->at, word->len) == 0)
-            return FIRST_WORD_NUMBER + (int64_t)number - 1;
-    }
-    const struct marey__chrome_word kept = {marey__arena_text(&chrome->texts, word->at, word->len),
-                                            word->len};
-    if (kept.text == NULL ||
-        !marey__index_put(&chrome->words_index, hash, (uint32_t)chrome->n_words + 1) ||
-        !MAREY__PUSH(chrome->words, chrome->n_words, chrome->words_cap, kept)) {
+    const uint32_t number = marey__names_keep(&chrome->words, &chrome->texts, word->at, word->len);
+    if (number == MAREY__NO_NAME)
         fail_memory(chrome);
-        return 0;
-    }
-    return FIRST_WORD_NUMBER + (int64_t)chrome->n_words - 1;
+    return number != MAREY__NO_NAME ? FIRST_WORD_NUMBER + (int64_t)number : 0;
 }
 
 /* The number of a pid or tid; `*is_there` false when it has none. */
@@ -55,11 +43,10 @@ static int64_t number_of(struct marey__chrome *chrome, const struct marey__chrom
     return 0;
 }
 
-static const struct marey__chrome_word *word_of_number(const struct marey__chrome *chrome,
-                                                       int64_t number)
+static const struct marey__name *word_of_number(const struct marey__chrome *chrome, int64_t number)
 {
     const int64_t i = number - FIRST_WORD_NUMBER;
-    return i >= 0 && (uint64_t)i < chrome->n_words ? &chrome->words[i] : NULL;
+    return i >= 0 && (uint64_t)i < chrome->words.n ? &chrome->words.names[i] : NULL;
 }
 
 /* ---- processes ---- */
@@ -148,7 +135,7 @@ bool marey__chrome_as_thread(struct marey__chrome *chrome, struct marey__chrome_
     if (thread->process == NULL)
         return false;
     thread->lane = marey__sink_thread(thread->process, thread->tid);
-    const struct marey__chrome_word *word = word_of_number(chrome, thread->tid);
+    const struct marey__name *word = word_of_number(chrome, thread->tid);
     if (word != NULL)
         marey__sink_name_lane(thread->process, thread->lane, word->text, word->len);
     return true;
@@ -244,7 +231,7 @@ static int32_t rank_of(int64_t number)
 static const char *name_of(const struct marey__chrome *chrome,
                            const struct marey__chrome_process *process)
 {
-    const struct marey__chrome_word *word = word_of_number(chrome, process->pid);
+    const struct marey__name *word = word_of_number(chrome, process->pid);
     if (process->name != NULL || process->labels != NULL)
         return process->name != NULL ? process->name : process->labels;
     return word != NULL ? word->text : NULL;
@@ -284,10 +271,10 @@ void marey__chrome_identify(struct marey__chrome *chrome)
 void marey__chrome_free_threads(struct marey__chrome *chrome)
 {
     marey__arena_fini(&chrome->texts);
-    MAREY__FREE_ALL(chrome->threads, chrome->processes, chrome->words);
+    MAREY__FREE_ALL(chrome->threads, chrome->processes);
     marey__index_fini(&chrome->threads_index);
     marey__index_fini(&chrome->processes_index);
-    marey__index_fini(&chrome->words_index);
+    marey__names_fini(&chrome->words);
 }
 
 /* ---- texts and sites ---- */
@@ -364,12 +351,9 @@ uint64_t marey__chrome_id(const struct marey__chrome_value *value)
     bool is_hex =
         value->len > 2 && value->len <= 18 && value->at[0] == '0' && (value->at[1] | 0x20) == 'x';
     for (; is_hex && i < value->len; i++) {
-        const char c = value->at[i];
-        const int digit = c >= '0' && c <= '9'                     ? c - '0'
-                          : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                                   : -1;
-        is_hex = digit >= 0;
-        hex = hex << 4 | (uint64_t)(digit & 15);
+        const unsigned digit = marey__hex_value(value->at[i]);
+        is_hex = digit < 16;
+        hex = hex << 4 | (digit & 15);
     }
     return is_hex ? hex : hash_of(0, value);
 }

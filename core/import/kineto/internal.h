@@ -158,12 +158,6 @@ struct marey__chrome_process {
     const char *name, *labels;
 };
 
-/* What represents a number: "pid": "Spans". */
-struct marey__chrome_word {
-    const char *text;
-    size_t len;
-};
-
 struct marey__chrome {
     struct marey__import *import;
     struct marey__kineto_file file;
@@ -176,10 +170,10 @@ struct marey__chrome {
     bool has_main_pid;
     struct marey__chrome_process *processes;
     struct marey__chrome_thread *threads;
-    struct marey__chrome_word *words;
-    size_t n_processes, processes_cap, n_threads, threads_cap, n_words, words_cap;
-    struct marey__index processes_index, threads_index, words_index;
-    size_t last_thread; /* that was asked for */
+    size_t n_processes, processes_cap, n_threads, threads_cap;
+    struct marey__index processes_index, threads_index;
+    struct marey__names words; /* that represent numbers: "pid": "Spans" */
+    size_t last_thread;        /* that was asked for */
     uint64_t seed;
     bool has_failed; /* no memory */
 
@@ -317,18 +311,6 @@ struct marey__torch_role {
 
 /* ---- the trace ---- */
 
-struct marey__torch_strings {
-    char *bytes;
-    size_t n_bytes, bytes_cap;
-    struct marey__torch_span {
-        uint64_t at;
-        uint32_t len;
-    } * spans; /* by id */
-    size_t n, spans_cap;
-    struct marey__index by_hash;
-    uint64_t seed;
-};
-
 struct marey__torch_trace {
     struct marey__torch_event *events; /* by thread, then begin, of equals the longer first, then order */
     size_t n_events, events_cap;
@@ -338,7 +320,7 @@ struct marey__torch_trace {
     size_t n_threads, threads_cap;
     struct marey__torch_role *roles; /* in the order of the file */
     size_t n_roles, roles_cap;
-    struct marey__torch_strings strings;
+    struct marey__names strings; /* by id; the texts are the header's */
 
     /* The keys around the events. -1: unknown. */
     struct marey__kineto_header header;
@@ -385,10 +367,10 @@ void marey__torch_free(struct marey__torch_trace *trace);
 static inline const char *marey__torch_text(const struct marey__torch_trace *trace,
                                             marey__torch_id id, size_t *len)
 {
-    const struct marey__torch_span *span = &trace->strings.spans[id];
+    const struct marey__name *string = &trace->strings.names[id];
     if (len != NULL)
-        *len = span->len;
-    return trace->strings.bytes + span->at;
+        *len = string->len;
+    return string->text;
 }
 /* The id of a text that is in the trace, else 0. */
 marey__torch_id marey__torch_find(const struct marey__torch_trace *trace, const char *text,
@@ -399,7 +381,7 @@ int64_t marey__torch_rank(const struct marey__torch_trace *trace);
 /* ---- inside the module ---- */
 
 /* The id of a text, made when new. Returns false on out of memory, or when there are too many. */
-bool marey__torch_intern(struct marey__torch_strings *strings, const char *text, size_t len,
+bool marey__torch_intern(struct marey__torch_trace *trace, const char *text, size_t len,
                          marey__torch_id *id);
 /* -1 for what is too large. */
 static inline int32_t marey__torch_small(int64_t number)

@@ -31,7 +31,7 @@ static marey__torch_id intern(struct marey__torch_reader *reader,
         text = reader->text.data;
         len = reader->text.len;
     }
-    if (!marey__torch_intern(&reader->trace->strings, text, len, &id))
+    if (!marey__torch_intern(reader->trace, text, len, &id))
         fail_memory(reader);
     return id;
 }

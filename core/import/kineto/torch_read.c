@@ -12,65 +12,23 @@ enum { MAX_STRINGS = 1 << 30, ROLE_FIELDS = 7 };
 
 /* ---- equal strings once: the stacks of a trace are most of its bytes, and few of them differ ---- */
 
-static bool strings_init(struct marey__torch_strings *strings)
-{
-    marey__torch_id empty;
-    strings->seed = marey__identity_random();
-    return marey__torch_intern(strings, "", 0, &empty);
-}
-
-static void strings_fini(struct marey__torch_strings *strings)
-{
-    MAREY__FREE_ALL(strings->bytes, strings->spans);
-    marey__index_fini(&strings->by_hash);
-}
-
-/* The id of the text plus 1; 0 when it has none. */
-static uint32_t find(const struct marey__torch_strings *strings, uint32_t hash, const char *text,
-                     size_t len)
-{
-    uint32_t number;
-    for (size_t at = hash; (number = marey__index_next(&strings->by_hash, hash, &at)) != 0;) {
-        const struct marey__torch_span *span = &strings->spans[number - 1];
-        if (span->len == len && memcmp(strings->bytes + span->at, text, len) == 0)
-            break;
-    }
-    return number;
-}
-
-/* The text at the end of the bytes, with a NUL after it. */
-static bool append(struct marey__torch_strings *strings, uint32_t hash, const char *text, size_t len)
-{
-    if (strings->n >= MAX_STRINGS || len >= UINT32_MAX ||
-        !marey__grow(&strings->spans, &strings->spans_cap, strings->n + 1, sizeof *strings->spans) ||
-        !marey__grow(&strings->bytes, &strings->bytes_cap, strings->n_bytes + len + 1, 1) ||
-        !marey__index_put(&strings->by_hash, hash, (uint32_t)strings->n + 1))
-        return false;
-    strings->spans[strings->n++] =
-        (struct marey__torch_span){.at = strings->n_bytes, .len = (uint32_t)len};
-    memcpy(strings->bytes + strings->n_bytes, text, len);
-    strings->bytes[strings->n_bytes + len] = '\0';
-    strings->n_bytes += len + 1;
-    return true;
-}
-
-bool marey__torch_intern(struct marey__torch_strings *strings, const char *text, size_t len,
+bool marey__torch_intern(struct marey__torch_trace *trace, const char *text, size_t len,
                          marey__torch_id *id)
 {
-    const uint32_t hash = (uint32_t)marey__hash_bytes(strings->seed, text, len);
-    const uint32_t number = find(strings, hash, text, len);
-    if (number == 0 && !append(strings, hash, text, len))
+    struct marey__names *const strings = &trace->strings;
+    const uint32_t number = strings->n < MAX_STRINGS
+                                ? marey__names_keep(strings, &trace->header.texts, text, len)
+                                : marey__names_find(strings, text, len);
+    if (number == MAREY__NO_NAME)
         return false;
-    *id = number != 0 ? number - 1 : (uint32_t)strings->n - 1;
+    *id = number;
     return true;
 }
 
 marey__torch_id marey__torch_find(const struct marey__torch_trace *trace, const char *text, size_t len)
 {
-    const struct marey__torch_strings *strings = &trace->strings;
-    const uint32_t hash = (uint32_t)marey__hash_bytes(strings->seed, text, len);
-    const uint32_t number = find(strings, hash, text, len);
-    return number != 0 ? number - 1 : 0;
+    const uint32_t number = marey__names_find(&trace->strings, text, len);
+    return number != MAREY__NO_NAME ? number : 0;
 }
 
 /* ---- the key "marey" of our own callback: ranks, steps and roles (docs/formats/torch-trace.md) ---- */
@@ -79,7 +37,7 @@ static marey__torch_id intern(struct marey__torch_reader *reader)
 {
     marey__torch_id id = 0;
     const struct marey__json *json = &reader->file.json;
-    if (!marey__torch_intern(&reader->trace->strings, json->text, json->text_len, &id))
+    if (!marey__torch_intern(reader->trace, json->text, json->text_len, &id))
         reader->has_failed = true;
     return id;
 }
@@ -290,7 +248,9 @@ static struct marey__torch_trace *create_trace(void)
     if (trace == NULL)
         return NULL;
     trace->marey_rank = trace->marey_world_size = -1;
-    if (strings_init(&trace->strings))
+    trace->strings.seed = marey__identity_random();
+    marey__torch_id empty;
+    if (marey__torch_intern(trace, "", 0, &empty))
         return trace;
     marey__torch_free(trace);
     return NULL;
@@ -359,7 +319,7 @@ void marey__torch_free(struct marey__torch_trace *trace)
     MAREY__FREE_ALL(trace->events, trace->memory, trace->threads);
     marey__kineto_header_fini(&trace->header);
     MAREY__FREE_ALL(trace->roles, trace->damage);
-    strings_fini(&trace->strings);
+    marey__names_fini(&trace->strings);
     marey__free(trace);
 }
 

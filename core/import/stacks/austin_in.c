@@ -216,22 +216,14 @@ static bool take_byte(struct marey__text *text, char c)
     return true;
 }
 
-static unsigned digit_of(char c)
-{
-    const char lower = (char)(c | 0x20);
-    if (c >= '0' && c <= '9')
-        return (unsigned)(c - '0');
-    return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a' + 10) : 16;
-}
-
 bool marey__austin_number(struct marey__text *text, unsigned base, int64_t *number)
 {
     uint64_t value = 0;
     size_t i = 0;
-    while (i < text->len && digit_of(text->at[i]) < base) {
+    while (i < text->len && marey__hex_value(text->at[i]) < base) {
         if (value > (INT64_MAX - 15) / 16)
             return false;
-        value = value * base + digit_of(text->at[i++]);
+        value = value * base + marey__hex_value(text->at[i++]);
     }
     *number = (int64_t)value;
     text->at += i;

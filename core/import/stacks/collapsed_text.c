@@ -164,13 +164,10 @@ static bool parse_id(const char *text, size_t len, int64_t *id)
     if (len == 0 || len > 18)
         return false;
     for (size_t i = is_hex ? 2 : 0; i < len; i++) {
-        const char c = text[i], lower = (char)(c | 0x20);
-        if (marey__is_digit(c))
-            number = number * (is_hex ? 16 : 10) + (uint64_t)(c - '0');
-        else if (is_hex && lower >= 'a' && lower <= 'f')
-            number = number * 16 + (uint64_t)(lower - 'a' + 10);
-        else
+        const unsigned base = is_hex ? 16 : 10, digit = marey__hex_value(text[i]);
+        if (digit >= base)
             return false;
+        number = number * base + digit;
     }
     *id = (int64_t)number;
     return true;

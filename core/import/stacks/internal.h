@@ -30,10 +30,10 @@ MAREY_WARN_UNUSED marey_status marey__read_lines(marey__byte_source *source,
                                                  marey__line_taker *take, void *ctx);
 
 struct marey__text_frame {
-    const char *text; /* the whole, where frames are known by it */
     const char *name, *file;
-    size_t text_len, name_len, file_len;
+    size_t name_len, file_len;
     uint32_t line;
+    uint32_t name_number; /* once they are named: equal for equal names */
 };
 
 struct marey__frames {
@@ -41,11 +41,11 @@ struct marey__frames {
     struct marey__text_frame *frames;
     size_t n, cap;
     uint64_t seed;
-    struct marey__index by_text;
-    bool names_decide; /* what has the same name is the same, wherever it is */
-    bool names_lines;  /* functions of one name and file differ by their lines */
-    bool *is_ambiguous; /* by frame, once they are named: the name alone would represent two functions */
-    uint32_t *sites; /* by frame, of the process at hand; 0: not asked for */
+    struct marey__names known; /* what each frame was made of, by its number; empty where all were added */
+    bool names_decide;         /* what has the same name is the same, wherever it is */
+    bool names_lines;          /* functions of one name and file differ by their lines */
+    bool *is_ambiguous;        /* by `name_number`: the name alone would represent two functions */
+    uint32_t *sites;           /* by frame, of the process at hand; 0: not asked for */
     const marey__sink_process *sites_of;
 };
 

@@ -65,14 +65,14 @@ marey_status marey__read_lines(marey__byte_source *source, marey__line_taker *ta
 void marey__frames_init(struct marey__frames *frames)
 {
     *frames = (struct marey__frames){.seed = marey__identity_random()};
+    frames->known.seed = frames->seed;
 }
 
 void marey__frames_fini(struct marey__frames *frames)
 {
     marey__arena_fini(&frames->texts);
-    marey__free(frames->frames);
-    marey__index_fini(&frames->by_text);
-    MAREY__FREE_ALL(frames->is_ambiguous, frames->sites);
+    marey__names_fini(&frames->known);
+    MAREY__FREE_ALL(frames->frames, frames->is_ambiguous, frames->sites);
     *frames = (struct marey__frames){0};
 }
 
@@ -112,13 +112,10 @@ static void take_place(struct marey__text_frame *frame, const char *text, size_t
     frame->line = (uint32_t)line;
 }
 
-static uint32_t add(struct marey__frames *frames, const struct marey__text_frame *frame)
+static bool make_room(struct marey__frames *frames)
 {
-    if (frames->n >= MAREY__NO_FRAME - 1 ||
-        !marey__grow(&frames->frames, &frames->cap, frames->n + 1, sizeof *frames->frames))
-        return MAREY__NO_FRAME;
-    frames->frames[frames->n] = *frame;
-    return (uint32_t)frames->n++;
+    return frames->n < MAREY__NO_FRAME - 1 &&
+           marey__grow(&frames->frames, &frames->cap, frames->n + 1, sizeof *frames->frames);
 }
 
 uint32_t marey__frames_add(struct marey__frames *frames, const struct marey__text_frame *frame)
@@ -126,54 +123,31 @@ uint32_t marey__frames_add(struct marey__frames *frames, const struct marey__tex
     struct marey__text_frame kept = *frame;
     kept.name = marey__arena_text(&frames->texts, frame->name, frame->name_len);
     kept.file = marey__arena_text(&frames->texts, frame->file, frame->file_len);
-    return kept.name != NULL && kept.file != NULL ? add(frames, &kept) : MAREY__NO_FRAME;
-}
-
-static uint32_t hash_of(const struct marey__frames *frames, const char *text, size_t len)
-{
-    return (uint32_t)marey__hash_bytes(frames->seed, text, len);
-}
-
-static bool is_same_text(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    return a_len == b_len && memcmp(a, b, a_len) == 0;
-}
-
-/* The frame with this text, or MAREY__NO_FRAME. */
-static uint32_t find(const struct marey__frames *frames, const char *text, size_t len)
-{
-    const uint32_t hash = hash_of(frames, text, len);
-    size_t at = hash;
-    for (uint32_t n; (n = marey__index_next(&frames->by_text, hash, &at)) != 0;) {
-        const struct marey__text_frame *frame = &frames->frames[n - 1];
-        if (is_same_text(frame->text, frame->text_len, text, len))
-            return n - 1;
-    }
-    return MAREY__NO_FRAME;
-}
-
-static uint32_t add_known(struct marey__frames *frames, const struct marey__text_frame *frame)
-{
-    const uint32_t hash = hash_of(frames, frame->text, frame->text_len), number = add(frames, frame);
-    if (number != MAREY__NO_FRAME && !marey__index_put(&frames->by_text, hash, number + 1))
+    if (kept.name == NULL || kept.file == NULL || !make_room(frames))
         return MAREY__NO_FRAME;
-    return number;
+    frames->frames[frames->n] = kept;
+    return (uint32_t)frames->n++;
+}
+
+/* The number of the frame that was made of this text; that of the next one, for which there is room, when none was. */
+static uint32_t number_of(struct marey__frames *frames, const char *text, size_t len)
+{
+    return make_room(frames) ? marey__names_keep(&frames->known, &frames->texts, text, len)
+                             : MAREY__NO_FRAME;
 }
 
 uint32_t marey__frames_of_text(struct marey__frames *frames, const char *text, size_t len)
 {
-    const uint32_t known = find(frames, text, len);
-    if (known != MAREY__NO_FRAME)
-        return known;
-    const char *kept = marey__arena_text(&frames->texts, text, len);
-    if (kept == NULL)
-        return MAREY__NO_FRAME;
+    const uint32_t number = number_of(frames, text, len);
+    if (number != frames->n)
+        return number;
+    const char *kept = frames->known.names[number].text;
     const size_t place = find_place(kept, len);
-    struct marey__text_frame frame = {
-        .text = kept, .text_len = len, .name = kept, .name_len = place, .file = ""};
+    struct marey__text_frame *frame = &frames->frames[frames->n++];
+    *frame = (struct marey__text_frame){.name = kept, .name_len = place, .file = ""};
     if (place < len)
-        take_place(&frame, kept + place + 2, len - place - 3);
-    return add_known(frames, &frame);
+        take_place(frame, kept + place + 2, len - place - 3);
+    return number;
 }
 
 /* The same texts and line give the same key, whose second half they then are. */
@@ -189,14 +163,12 @@ uint32_t marey__frames_of_function(struct marey__frames *frames, const struct ma
 {
     struct marey__buf key = {0};
     put_key(&key, frame);
-    uint32_t number = key.failed ? MAREY__NO_FRAME : find(frames, key.data, key.len);
-    if (number == MAREY__NO_FRAME && !key.failed) {
-        struct marey__text_frame kept = *frame;
-        kept.text = marey__arena_text(&frames->texts, key.data, key.len);
-        kept.text_len = key.len;
-        kept.file = kept.text + key.len - frame->file_len;
-        kept.name = kept.file - frame->name_len;
-        number = kept.text != NULL ? add_known(frames, &kept) : MAREY__NO_FRAME;
+    const uint32_t number = key.failed ? MAREY__NO_FRAME : number_of(frames, key.data, key.len);
+    if (number == frames->n) {
+        struct marey__text_frame *kept = &frames->frames[frames->n++];
+        *kept = *frame;
+        kept->file = frames->known.names[number].text + key.len - frame->file_len;
+        kept->name = kept->file - frame->name_len;
     }
     marey__buf_fini(&key);
     return number;
@@ -207,49 +179,38 @@ uint32_t marey__frames_of_function(struct marey__frames *frames, const struct ma
 static bool is_same_function(const struct marey__frames *frames, const struct marey__text_frame *a,
                              const struct marey__text_frame *b)
 {
-    return is_same_text(a->file, a->file_len, b->file, b->file_len) &&
+    return a->file_len == b->file_len && memcmp(a->file, b->file, a->file_len) == 0 &&
            (!frames->names_lines || a->line == b->line);
 }
 
-/*
- * All frames of one name meet at the first of them, which is in the index. One that is another function makes that name
- * ambiguous, for all of them: the marks of the first are copied to the others at the end.
- */
-static bool mark_ambiguous(struct marey__frames *frames, struct marey__index *by_name,
-                           uint32_t *firsts)
+/* All frames of one name meet at the first of them. One that is another function makes the name ambiguous. */
+static bool mark_ambiguous(struct marey__frames *frames, struct marey__names *names, uint32_t *firsts)
 {
     for (size_t i = 0; i < frames->n; i++) {
-        const struct marey__text_frame *frame = &frames->frames[i];
-        const uint32_t hash = (uint32_t)marey__hash_bytes(frames->seed, frame->name, frame->name_len);
-        size_t at = hash;
-        uint32_t n;
-        firsts[i] = (uint32_t)i;
-        while ((n = marey__index_next(by_name, hash, &at)) != 0) {
-            const struct marey__text_frame *first = &frames->frames[n - 1];
-            if (!is_same_text(first->name, first->name_len, frame->name, frame->name_len))
-                continue;
-            firsts[i] = n - 1;
-            frames->is_ambiguous[n - 1] |= !is_same_function(frames, first, frame);
-            break;
-        }
-        if (n == 0 && !marey__index_put(by_name, hash, (uint32_t)i + 1))
+        struct marey__text_frame *frame = &frames->frames[i];
+        const size_t n_before = names->n;
+        const uint32_t number = marey__names_number(names, frame->name, frame->name_len);
+        if (number == MAREY__NO_NAME)
             return false;
+        if (names->n > n_before)
+            firsts[number] = (uint32_t)i;
+        frame->name_number = number;
+        frames->is_ambiguous[number] |=
+            !is_same_function(frames, &frames->frames[firsts[number]], frame);
     }
-    for (size_t i = 0; i < frames->n; i++)
-        frames->is_ambiguous[i] = frames->is_ambiguous[firsts[i]];
     return true;
 }
 
 bool marey__frames_name(struct marey__frames *frames)
 {
-    struct marey__index by_name = {0};
+    struct marey__names names = {.seed = frames->seed};
     uint32_t *firsts = marey__calloc(frames->n + 1, sizeof *firsts);
     frames->is_ambiguous = marey__calloc(frames->n + 1, sizeof *frames->is_ambiguous);
     frames->sites = marey__calloc(frames->n + 1, sizeof *frames->sites);
     const bool done = firsts != NULL && frames->is_ambiguous != NULL && frames->sites != NULL &&
-                      (frames->names_decide || mark_ambiguous(frames, &by_name, firsts));
+                      (frames->names_decide || mark_ambiguous(frames, &names, firsts));
     marey__free(firsts);
-    marey__index_fini(&by_name);
+    marey__names_fini(&names);
     return done;
 }
 
@@ -292,7 +253,7 @@ uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *p
     if (frames->sites[number] != 0)
         return frames->sites[number];
     struct marey__buf name = {0};
-    const bool is_long = frames->is_ambiguous[number] && frame->file_len != 0;
+    const bool is_long = frames->is_ambiguous[frame->name_number] && frame->file_len != 0;
     if (is_long)
         put_long_name(frames, &name, frame);
     const struct marey__sink_site site = {.name = is_long ? name.data : frame->name,

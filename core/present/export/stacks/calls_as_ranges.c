@@ -61,14 +61,11 @@ static uint32_t find_frame(struct laying *l, const struct marey__call_node *node
     return number;
 }
 
-/* What a thread's calls are below, itself never laid out. */
+/* The path that a thread's calls are below, itself never laid out: of a number that is not a frame's. */
 static uint32_t find_root(struct laying *l, uint32_t thread)
 {
-    const struct marey__text_frame frame = {.name = "", .file = "", .line = thread};
-    if (l->roots[thread] == 0) {
-        const uint32_t number = marey__frames_add(&l->frames, &frame);
-        l->roots[thread] = number != MAREY__NO_FRAME ? marey__paths_child(&l->paths, 0, number) : 0;
-    }
+    if (l->roots[thread] == 0)
+        l->roots[thread] = marey__paths_child(&l->paths, 0, UINT32_MAX - 1 - thread);
     return l->roots[thread];
 }
 
@@ -77,7 +74,7 @@ static void name_lines(struct laying *l)
 {
     for (size_t i = 0; l->calls.from_samples && i < l->calls.n_functions; i++)
         if (l->frame_of[i] != 0 && strcmp(l->calls.functions[i].name, "<module>") == 0)
-            l->frames.is_ambiguous[l->frame_of[i] - 1] = true;
+            l->frames.is_ambiguous[l->frames.frames[l->frame_of[i] - 1].name_number] = true;
 }
 
 static bool make_paths(struct laying *l)
