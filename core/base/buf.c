@@ -182,7 +182,7 @@ void marey__utf8_put_char(struct marey__buf *buf, uint32_t c)
 
 size_t marey__utf8_copy(const char *text, size_t len, char *to, size_t cap)
 {
-    struct marey__buf valid = {0};
+    struct marey__buf valid MAREY__FINALLY(marey__buf_fini) = {0};
     size_t n = 0;
     marey__utf8_put(&valid, text, len);
     while (!valid.failed && n < valid.len) {
@@ -195,7 +195,6 @@ size_t marey__utf8_copy(const char *text, size_t len, char *to, size_t cap)
         memcpy(to, valid.data, n);
     if (cap > 0)
         to[n] = '\0';
-    marey__buf_fini(&valid);
     return n;
 }
 

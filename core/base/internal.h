@@ -108,9 +108,7 @@ MAREY_PRIVATE_API void marey__free_all(void *const *all, size_t n);
 /* Tests: the n-th allocation from now fails, and the ones after it succeed; 0 switches this off. */
 MAREY_PRIVATE_API void marey__alloc_fail_nth(uint64_t n);
 
-/*
- * Grow `*array` (n_cap elements of `size` bytes) so that `want` fit; false leaves it as it was. Doubles.
- */
+/* Grow `*array` (n_cap elements of `size` bytes) so that `want` fit; false leaves it as it was. Doubles. */
 MAREY_PRIVATE_API bool marey__grow(void *array, size_t *n_cap, size_t want, size_t size);
 /* The same, where `*n` becomes at least `want` and new elements are zero. */
 MAREY_PRIVATE_API bool marey__extend(void *array, size_t *n, size_t *n_cap, size_t want, size_t size);
@@ -194,9 +192,7 @@ MAREY_PRIVATE_API void marey__append(char *out, size_t size, size_t *len, const 
     MAREY_PRINTF(4, 5);
 /* The length of the well-formed UTF-8 sequence that `text` begins with, 0 when there is none; `len` at least 1. */
 MAREY_PRIVATE_API size_t marey__utf8_length(const char *text, size_t len);
-/*
- * Append `text` as valid UTF-8: each byte that is not part of a well-formed sequence becomes U+FFFD.
- */
+/* Append `text` as valid UTF-8: each byte that is not part of a well-formed sequence becomes U+FFFD. */
 MAREY_PRIVATE_API void marey__utf8_put(struct marey__buf *buf, const char *text, size_t len);
 /* The same into `to` with a NUL, cut at a character where it is too long for `cap` bytes. Returns the length. */
 MAREY_PRIVATE_API size_t marey__utf8_copy(const char *text, size_t len, char *to, size_t cap);
@@ -226,15 +222,6 @@ static inline bool marey__ends_with(const char *text, size_t len, const char *en
 static inline bool marey__is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-/* The value of a hexadecimal digit, 16 for any other character. */
-static inline unsigned marey__hex_value(char c)
-{
-    const char lower = (char)(c | 0x20);
-    if (marey__is_digit(c))
-        return (unsigned)(c - '0');
-    return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a' + 10) : 16;
 }
 
 /* The last component of a path. */
@@ -513,9 +500,7 @@ MAREY_PRIVATE_API uint32_t marey__index_number(struct marey__index *index, uint6
 
 /* ==== table ==== */
 
-/*
- * table: typed tables (marey/table.h), the texts in them, and the quantile sketch that statistics come from.
- */
+/* table: typed tables (marey/table.h), the texts in them, and the quantile sketch that statistics come from. */
 
 /* Memory that stays where it is until fini, such as copies of texts. A zeroed one is empty. */
 struct marey__arena {
@@ -539,7 +524,7 @@ struct marey__names {
     struct marey__name *names;
     size_t n, cap;
     struct marey__index by_hash;
-    uint64_t seed; /* of the hashes: a random one for texts from files */
+    uint64_t seed; /* a random one for texts from files */
 };
 
 #define MAREY__NO_NAME UINT32_MAX

@@ -162,9 +162,7 @@ static uint64_t value_at(const struct marey__sketch *sketch, uint64_t rank)
     return sketch->max;
 }
 
-/*
- * The nearest rank of `count` values, counted from 0: the median of three is the second, of four the second as well.
- */
+/* The nearest rank of `count` values, counted from 0: the median of three is the second, of four the second as well. */
 static uint64_t nearest_rank(uint64_t count, double q)
 {
     const double share = q > 0 ? q * (double)count : 0;

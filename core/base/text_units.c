@@ -131,10 +131,9 @@ void marey__text_in_unit(struct marey__buf *buf, double value, enum marey_unit u
 
 const char *marey_text_number(double value, enum marey_unit unit, char *into, size_t size)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__text_in_unit(&text, value, unit);
     snprintf(into, size, "%.*s", text.failed ? 0 : (int)text.len, text.data);
-    marey__buf_fini(&text);
     return into;
 }
 
@@ -175,7 +174,7 @@ static void put_cut(struct marey__buf *buf, const struct marey__buf *text, size_
 
 size_t marey__text_put(struct marey__buf *buf, const char *text, size_t len, size_t width)
 {
-    struct marey__buf escaped = {0};
+    struct marey__buf escaped MAREY__FINALLY(marey__buf_fini) = {0};
     /* Nobody reads a name of a megabyte: what cannot be shown needs no escaping either. */
     enum { LONGEST = 4096 };
     len = MAREY__MIN(len, (size_t)LONGEST);
@@ -193,7 +192,6 @@ size_t marey__text_put(struct marey__buf *buf, const char *text, size_t len, siz
     } else {
         marey__buf_put(buf, escaped.data, escaped.len);
     }
-    marey__buf_fini(&escaped);
     return full;
 }
 

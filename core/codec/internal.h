@@ -252,6 +252,15 @@ MAREY_WARN_UNUSED bool marey__decimal(const char *text, size_t len, int scale, i
 /* As a double, the nearest; NaN and Infinity are themselves. False for what is not a number. */
 MAREY_WARN_UNUSED bool marey__decimal_double(const char *text, size_t len, double *out);
 
+/* The value of a hexadecimal digit, 16 for any other character. */
+static inline unsigned marey__hex_value(char c)
+{
+    const char lower = (char)(c | 0x20);
+    if (marey__is_digit(c))
+        return (unsigned)(c - '0');
+    return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a' + 10) : 16;
+}
+
 /* CSV files with a line of column names: csv_reader.c. */
 
 enum { MAREY__CSV_FIELDS = 64, MAREY__CSV_COLUMNS = 32 };

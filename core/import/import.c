@@ -110,7 +110,7 @@ static marey_status check_target(const char *into)
 static marey_status save(const struct marey__log_store *store, const char *into)
 {
     char directory[PATH_MAX];
-    struct marey__buf command = {0};
+    struct marey__buf command MAREY__FINALLY(marey__buf_fini) = {0};
     size_t len = strlen(into);
     while (len > 1 && into[len - 1] == '/')
         len--;
@@ -123,7 +123,6 @@ static marey_status save(const struct marey__log_store *store, const char *into)
     marey__buf_put(&command, "", 1);
     marey_status status =
         marey_recording_create(directory, command.failed ? "marey import" : command.data);
-    marey__buf_fini(&command);
     if (status == MAREY_OK)
         status = marey__log_store_save(store, directory);
     if (status == MAREY_OK && rename(directory, into) != 0)
@@ -175,7 +174,7 @@ marey_status marey_import(const char *const *paths, size_t n, const char *into,
                           const struct marey_import_options *options,
                           struct marey_import_result *result)
 {
-    struct marey__import_files files = {0};
+    struct marey__import_files files MAREY__FINALLY(marey__import_files_fini) = {0};
     if (options == NULL)
         options = &defaults;
     if (into == NULL || into[0] == '\0')
@@ -189,7 +188,6 @@ marey_status marey_import(const char *const *paths, size_t n, const char *into,
         status = import_files(&files, into, options);
     if (status == MAREY_OK && result != NULL)
         fill_result(result, &files);
-    marey__import_files_fini(&files);
     return status;
 }
 
@@ -222,14 +220,11 @@ static marey_status read_temporary(struct marey__import_files *files, const char
 marey_status marey_open(const char *path, const struct marey_import_options *options,
                         marey_recording **out)
 {
-    struct marey__import_files files = {0};
+    struct marey__import_files files MAREY__FINALLY(marey__import_files_fini) = {0};
     if (options == NULL)
         options = &defaults;
     if (options->from == NULL && is_recording(path))
         return marey__recording_open(path, options->n_jobs, out);
-    marey_status status = marey__import_files_list(&files, &path, 1, options->from);
-    if (status == MAREY_OK)
-        status = read_temporary(&files, path, options, out);
-    marey__import_files_fini(&files);
-    return status;
+    MAREY_TRY(marey__import_files_list(&files, &path, 1, options->from));
+    return read_temporary(&files, path, options, out);
 }

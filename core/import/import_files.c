@@ -178,7 +178,7 @@ static marey_status fail_unknown(const struct marey__import_file *file, const ch
 {
     enum { SHOWN = 24 };
     const char *path = file->path, *damage = marey__bytes_damage(file->bytes);
-    struct marey__buf words = {0}, begin = {0};
+    MAREY__FINALLY(marey__buf_fini) struct marey__buf words = {0}, begin = {0};
     if (len == 0 && damage != NULL)
         return marey__fail(MAREY_EFORMAT, "%s", damage);
     if (len == 0)
@@ -192,8 +192,6 @@ static marey_status fail_unknown(const struct marey__import_file *file, const ch
                           "%s is not a file that marey knows: it starts with %.*s; known are "
                           "recordings, %.*s",
                           path, (int)begin.len, begin.data, (int)words.len, words.data);
-    marey__buf_fini(&words);
-    marey__buf_fini(&begin);
     return status;
 }
 
@@ -290,7 +288,7 @@ static marey_status add_entries(struct marey__import_files *files, const char *f
                                 const struct marey__import_format *format)
 {
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        struct marey__buf path = {0};
+        struct marey__buf path MAREY__FINALLY(marey__buf_fini) = {0};
         if (entry->d_name[0] == '.')
             continue;
         marey__buf_printf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
@@ -298,7 +296,6 @@ static marey_status add_entries(struct marey__import_files *files, const char *f
         marey__buf_put(&path, "", 1);
         const marey_status status =
             path.failed ? marey__no_memory() : add_entry(files, path.data, format);
-        marey__buf_fini(&path);
         MAREY_TRY(status);
     }
     return MAREY_OK;

@@ -1,6 +1,4 @@
-/*
- * marey_export: the registry of formats, and which of a recording's events, calls and samples a format gets.
- */
+/* marey_export: the registry of formats, and which of a recording's events, calls and samples a format gets. */
 #include "analyze/samples/internal.h"
 #include "present/export/internal.h"
 #include "present/export/stacks/internal.h"
@@ -131,7 +129,7 @@ static marey_status export_samples(marey_recording *const *recordings, size_t n,
                                    const struct marey_export_options *options, int fd)
 {
     const bool is_beside = format->has_samples_beside && !marey__samples_are_all(recordings, n);
-    marey_recording **const all = marey__calloc(n + 1, sizeof *all);
+    marey_recording **const all MAREY__FREED = marey__calloc(n + 1, sizeof *all);
     marey_recording *laid = NULL;
     MAREY__TRY_MEMORY(all != NULL);
     marey_status status = marey__samples_as_ranges(recordings, n, options->samples, is_beside, &laid);
@@ -142,7 +140,6 @@ static marey_status export_samples(marey_recording *const *recordings, size_t n,
                            : export_recordings(&laid, 1, format, options, fd);
         marey_recording_close(laid);
     }
-    marey__free(all);
     return status;
 }
 

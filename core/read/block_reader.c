@@ -15,9 +15,7 @@ enum { READ_AHEAD = 256 << 10 };
 void marey__block_reader_init(struct marey__block_reader *reader, int fd, const char *path,
                               uint64_t size)
 {
-    /*
-     * A hostile file may hold a header every 48 bytes, each asking for a checksum over megabytes.
-     */
+    /* A hostile file may hold a header every 48 bytes, each asking for a checksum over megabytes. */
     *reader = (struct marey__block_reader){
         .fd = fd,
         .path = path,

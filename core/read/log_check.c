@@ -93,7 +93,7 @@ static int by_joined_run(const void *a, const void *b)
 static int32_t *find_missing(const struct marey__run_rank *ranks, size_t n, int32_t world,
                              size_t *n_missing)
 {
-    uint8_t *has = marey__calloc((size_t)world, 1);
+    uint8_t *has MAREY__FREED = marey__calloc((size_t)world, 1);
     int32_t *missing = marey__calloc((size_t)world, sizeof *missing);
     *n_missing = 0;
     for (size_t i = 0; has != NULL && i < n; i++)
@@ -106,7 +106,6 @@ static int32_t *find_missing(const struct marey__run_rank *ranks, size_t n, int3
         marey__free(missing);
         missing = NULL;
     }
-    marey__free(has);
     return missing;
 }
 
@@ -129,7 +128,7 @@ static void check_world(const struct marey__run_rank *ranks, size_t n,
     if (world <= 1 || world > MAX_WORLD)
         return;
     size_t n_missing;
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     int32_t *missing = find_missing(ranks, n, world, &n_missing);
     warnings->failed |= missing == NULL;
     if (missing != NULL && n_missing != 0) {
@@ -148,7 +147,6 @@ static void check_world(const struct marey__run_rank *ranks, size_t n,
             "runs lie together, or the run was started anew with another number.",
             least, world);
     marey__free(missing);
-    marey__buf_fini(&text);
 }
 
 static void check_worlds(struct marey__run_rank *ranks, size_t n, struct marey__warnings *warnings)
@@ -185,7 +183,7 @@ static void check_versions(const struct marey__checked_logs *all, struct marey__
     }
     if (n_seen < 2)
         return;
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&text, "Logs were written by different versions of marey: ");
     for (size_t k = 0; k < n_seen; k++) {
         marey__buf_printf(&text, "%s%s (%zu log%s, %s%s)", k == 0 ? "" : ", ", seen[k].version,
@@ -194,12 +192,11 @@ static void check_versions(const struct marey__checked_logs *all, struct marey__
     }
     marey__buf_puts(&text, ". All of them are read; what measuring cost may differ between them.");
     warn_text(warnings, &text);
-    marey__buf_fini(&text);
 }
 
 static void check_running(const struct marey__checked_logs *all, struct marey__warnings *warnings)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     size_t n_running = 0, n_ranks = 0;
     int32_t *ranks = marey__calloc(all->n + 1, sizeof *ranks);
     warnings->failed |= ranks == NULL;
@@ -222,7 +219,6 @@ static void check_running(const struct marey__checked_logs *all, struct marey__w
         warn_text(warnings, &text);
     }
     marey__free(ranks);
-    marey__buf_fini(&text);
 }
 
 static void check_files(const struct marey__checked_logs *all, struct marey__warnings *warnings)
@@ -263,7 +259,7 @@ void marey__logs_check(const struct marey__checked_logs *all, struct marey__warn
 {
     size_t n;
     check_files(all, warnings);
-    struct marey__run_rank *ranks = list_ranks(all, &n);
+    struct marey__run_rank *ranks MAREY__FREED = list_ranks(all, &n);
     if (ranks == NULL) {
         warnings->failed = true;
         return;
@@ -276,5 +272,4 @@ void marey__logs_check(const struct marey__checked_logs *all, struct marey__warn
     marey__check_clocks(ranks, n, warnings);
     check_versions(all, warnings);
     check_running(all, warnings);
-    marey__free(ranks);
 }

@@ -50,7 +50,7 @@ static const char *gpus_of_host(const struct gpu_sources *sources, const char *h
 static bool find_devices(struct marey__log_file *log, const char *text, struct marey__node_gpu *gpus)
 {
     struct marey__visible_device devices[MAREY__MAX_GPUS];
-    struct marey__buf out = {0};
+    struct marey__buf out MAREY__FINALLY(marey__buf_fini) = {0};
     const size_t n_gpus = marey__node_gpus_parse(text, gpus, MAREY__MAX_GPUS);
     if (marey__visible_is_doubtful(log->visible, log->device_order, gpus, n_gpus))
         return true;
@@ -59,7 +59,6 @@ static bool find_devices(struct marey__log_file *log, const char *text, struct m
     const char *kept = out.failed ? NULL : marey__log_text(log->texts, out.data, out.len);
     if (kept != NULL)
         log->info.devices = kept;
-    marey__buf_fini(&out);
     return kept != NULL;
 }
 

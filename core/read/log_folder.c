@@ -84,13 +84,12 @@ static marey_status open_log(const struct opening *opening, struct marey__log_en
 /* What is wrong with one log is a warning as long as others can be read. */
 static void open_entry(struct opening *opening, struct marey__log_entry *entry)
 {
-    struct marey__buf path = {0};
+    struct marey__buf path MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_printf(&path, "%s/%s", opening->path, entry->name);
     marey__buf_put(&path, "", 1);
     entry->status = path.failed ? marey__no_memory() : open_log(opening, entry, path.data);
     if (entry->status == MAREY_EFORMAT || entry->status == MAREY_EIO)
         marey__warn_damage(&entry->warnings, "%s.", marey_last_error());
-    marey__buf_fini(&path);
 }
 
 static void work(void *ctx, bool may_tell)

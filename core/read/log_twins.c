@@ -131,7 +131,7 @@ static void tell_clock(const struct host_time *usual, const struct host_time *ho
     const bool is_later = host->begin_ns > usual->begin_ns;
     const uint64_t apart_ns =
         is_later ? host->begin_ns - usual->begin_ns : usual->begin_ns - host->begin_ns;
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__text_duration(&text, (double)apart_ns, NULL);
     marey__buf_put(&text, "", 1);
     warnings->failed |= text.failed;
@@ -143,7 +143,6 @@ static void tell_clock(const struct host_time *usual, const struct host_time *ho
             "ranks ran one after the other. Times within a rank hold; moments on different "
             "hosts cannot be compared until their clocks agree (chrony, NTP).",
             host->host, text.data, is_later ? "after" : "before", usual->host);
-    marey__buf_fini(&text);
 }
 
 /* The hosts of one run: those that do not overlap with the one in the middle. */
@@ -176,7 +175,7 @@ static void check_run(struct host_time *hosts, size_t n, struct marey__warnings 
 void marey__check_clocks(const struct marey__run_rank *ranks, size_t n,
                          struct marey__warnings *warnings)
 {
-    struct host_time *hosts = marey__calloc(n + 1, sizeof *hosts);
+    struct host_time *hosts MAREY__FREED = marey__calloc(n + 1, sizeof *hosts);
     if (hosts == NULL) {
         warnings->failed = true;
         return;
@@ -191,5 +190,4 @@ void marey__check_clocks(const struct marey__run_rank *ranks, size_t n,
         if (n_of_run > 1 && ranks[from].joined[0] != '\0')
             check_run(hosts, n_of_run, warnings);
     }
-    marey__free(hosts);
 }

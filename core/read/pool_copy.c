@@ -68,12 +68,11 @@ static bool find_pool(const char *path, uint64_t id, const struct marey__block_r
     const char *name = strrchr(path, '/');
     const char *folder_end = strrchr(log->path, '/');
     const size_t folder_len = folder_end == NULL ? 0 : (size_t)(folder_end - log->path) + 1;
-    struct marey__buf beside = {0};
+    struct marey__buf beside MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_put(&beside, log->path, folder_len);
     marey__buf_puts(&beside, name == NULL ? path : name + 1);
     marey__buf_put(&beside, "", 1);
     const bool found = !beside.failed && open_pool(beside.data, id, 0, pool, copy);
-    marey__buf_fini(&beside);
     return found ||
            (fstat(log->fd, &st) == 0 && open_pool(path, id, (uint64_t)st.st_ino, pool, copy));
 }

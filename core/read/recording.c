@@ -88,14 +88,11 @@ static marey_status open_directory(marey_recording *recording, const char *path,
         marey__warn(&recording->warnings,
                     "A process's last events could not be written to its log: %s.",
                     marey_last_error());
-    struct marey__log_folder folder = {.texts = &recording->texts};
-    marey_status status = marey__log_folder_open(&folder, path, n_jobs);
-    if (status == MAREY_OK)
-        status = take_logs(recording, &folder);
-    if (status == MAREY_OK)
-        status = expect_logs(recording, &folder, path);
-    marey__log_folder_fini(&folder);
-    return status;
+    struct marey__log_folder folder MAREY__FINALLY(marey__log_folder_fini) = {.texts =
+                                                                                  &recording->texts};
+    MAREY_TRY(marey__log_folder_open(&folder, path, n_jobs));
+    MAREY_TRY(take_logs(recording, &folder));
+    return expect_logs(recording, &folder, path);
 }
 
 /* ---- open and close ---- */
@@ -226,11 +223,11 @@ marey_status marey_recording_open_logs(const char *path, const char *const *name
 {
     marey_recording *recording = create(path, -1);
     MAREY__TRY_MEMORY(recording != NULL);
-    struct marey__log_folder folder = {.texts = &recording->texts};
+    struct marey__log_folder folder MAREY__FINALLY(marey__log_folder_fini) = {.texts =
+                                                                                  &recording->texts};
     marey_status status = marey__log_folder_open_some(&folder, path, names, n, n_jobs);
     if (status == MAREY_OK)
         status = take_logs(recording, &folder);
-    marey__log_folder_fini(&folder);
     if (status == MAREY_OK)
         status = put_in_order(recording);
     return hand_over(recording, status, out);

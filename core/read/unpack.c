@@ -46,9 +46,7 @@ static bool unpack_tail(const uint8_t *planes, uint64_t *words, size_t i, size_t
 
 #ifdef __SSE2__
 
-/*
- * Everything in registers: the loops below have constant bounds and must vanish, also without -O3.
- */
+/* Everything in registers: the loops below have constant bounds and must vanish, also without -O3. */
 #define UNROLL _Pragma("GCC unroll 8")
 
 /*

@@ -524,9 +524,7 @@ struct marey__table_definition {
 
 /* ==== tasks ==== */
 
-/*
- * tasks: the same for each of several things, such as the logs of processes, several at a time.
- */
+/* tasks: the same for each of several things, such as the logs of processes, several at a time. */
 
 /* Number `i`, from 0, on any thread. */
 typedef marey_status marey__task(void *ctx, size_t i);

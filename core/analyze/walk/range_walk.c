@@ -38,13 +38,12 @@ marey_status marey__range_walk_batch(void *ctx, const struct marey_batch *batch)
 marey_status marey__range_walk_init(struct marey__range_walk *walk)
 {
     const struct marey_process *process = walk->process;
-    struct marey__names names = {0};
+    struct marey__names names MAREY__FINALLY(marey__names_fini) = {0};
     walk->first_ns = UINT64_MAX;
     walk->last_ns = 0;
     walk->lanes = marey__calloc((size_t)process->n_lanes + 1, sizeof *walk->lanes);
     const bool done = walk->lanes != NULL &&
                       marey__replay_init(&walk->replay, walk->recording, process->index, &names);
-    marey__names_fini(&names);
     return done ? MAREY_OK : marey__no_memory();
 }
 

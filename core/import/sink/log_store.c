@@ -82,7 +82,7 @@ static marey_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_a
                                const char *name)
 {
     enum { BYTES = 256 << 10 };
-    char *bytes = marey__alloc(BYTES);
+    char *bytes MAREY__FREED = marey__alloc(BYTES);
     MAREY__TRY_MEMORY(bytes != NULL);
     marey_status status = MAREY_OK;
     for (uint64_t done = 0; done < size && status == MAREY_OK;) {
@@ -92,7 +92,6 @@ static marey_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_a
             status = marey__fail_errno("write %s", name);
         done += (uint64_t)MAREY__MAX(n, 0);
     }
-    marey__free(bytes);
     return status;
 }
 

@@ -9,14 +9,13 @@ static marey_status write_lane(struct marey__sink_log *log, struct marey__sink_t
 {
     const struct marey__lane_entry entry = {
         .tid = lane->of->tid, .kind = lane->of->kind, .name_len = (uint32_t)lane->of->name_len};
-    struct marey__buf bytes = {0};
+    struct marey__buf bytes MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_put(&bytes, &entry, sizeof entry);
     marey__buf_put(&bytes, lane->of->name, lane->of->name_len);
     struct marey__block block = {.type = MAREY__BLOCK_LANE, .lane = lane->number};
     const marey_status status = bytes.failed
                                     ? marey__no_memory()
                                     : marey__log_append(&log->log, &block, bytes.data, bytes.len);
-    marey__buf_fini(&bytes);
     lane->is_written = true;
     return status;
 }

@@ -52,11 +52,10 @@ bool marey__sink_sort_lane(struct marey__sink_lane *lane)
 {
     if (!lane->is_unsorted)
         return true;
-    struct marey__sink_entry *scratch = marey__alloc(lane->n * sizeof *scratch);
+    struct marey__sink_entry *scratch MAREY__FREED = marey__alloc(lane->n * sizeof *scratch);
     if (scratch == NULL)
         return false;
     marey__entries_sort(lane->entries, lane->n, scratch);
-    marey__free(scratch);
     lane->is_unsorted = false;
     return true;
 }

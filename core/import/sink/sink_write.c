@@ -33,7 +33,7 @@ static marey_status write_identity(struct marey__log *log, const marey__sink_pro
         {MAREY__KEY_TICK_HZ, "1000000000"},
         {MAREY__KEY_POOL, ""},
     };
-    struct marey__buf pairs = {0};
+    struct marey__buf pairs MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++)
         marey__texts_put(&pairs, texts[i].key, texts[i].value);
     marey__texts_printf(&pairs, MAREY__KEY_EVENTS, "%" PRIu64, process->n_events);
@@ -42,9 +42,7 @@ static marey_status write_identity(struct marey__log *log, const marey__sink_pro
         marey__texts_printf(&pairs, MAREY__KEY_PPID, "%" PRId64, process->ppid);
     marey__texts_printf(&pairs, MAREY__KEY_RANK, "%" PRId32, process->rank);
     marey__texts_printf(&pairs, MAREY__KEY_WORLD, "%" PRId32, process->world_size);
-    const marey_status status = marey__log_append_texts(log, MAREY__BLOCK_LOG, &pairs);
-    marey__buf_fini(&pairs);
-    return status;
+    return marey__log_append_texts(log, MAREY__BLOCK_LOG, &pairs);
 }
 
 /* One timestamp: ticks are nanoseconds of the trace's own clock, which is so far after what the log shall tell. */
@@ -85,7 +83,7 @@ struct losses {
 static marey_status write_end(struct marey__log *log, const marey__sink_process *process,
                               const struct losses *losses)
 {
-    struct marey__buf pairs = {0};
+    struct marey__buf pairs MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t i = 0; i < process->n_notes; i++)
         marey__texts_put(&pairs, MAREY__KEY_NOTE, process->notes[i]);
     put_count(&pairs, losses->n_orphans, "ends without a begin in the trace: left out.");
@@ -99,9 +97,7 @@ static marey_status write_end(struct marey__log *log, const marey__sink_process 
               "events have arguments of more than 32 KiB: left out.");
     put_count(&pairs, process->n_misplaced, "events of a GPU stream are not GPU activity: left out.");
     marey__texts_put(&pairs, MAREY__KEY_END, "stop");
-    const marey_status status = marey__log_append_texts(log, MAREY__BLOCK_END, &pairs);
-    marey__buf_fini(&pairs);
-    return status;
+    return marey__log_append_texts(log, MAREY__BLOCK_END, &pairs);
 }
 
 /* ---- lanes, by turns ---- */

@@ -243,7 +243,7 @@ static void put_notes(const struct reading *r, uint64_t unit_ns)
     const char *path = r->import->path;
     marey__sink_process *const first = r->processes[0].process;
     for (size_t i = 0; i < r->n_processes; i++) {
-        struct marey__buf unit = {0};
+        struct marey__buf unit MAREY__FINALLY(marey__buf_fini) = {0};
         marey__text_duration(&unit, (double)unit_ns, NULL);
         marey__buf_put(&unit, "", 1);
         if (!unit.failed)
@@ -251,7 +251,6 @@ static void put_notes(const struct reading *r, uint64_t unit_ns)
                 r->processes[i].process,
                 "%llu samples, taken as %s each, so that counts are samples; %s has no times",
                 (unsigned long long)r->processes[i].n_samples, unit.data, path);
-        marey__buf_fini(&unit);
     }
     if (r->is_difference)
         marey__sink_note(

@@ -90,7 +90,7 @@ static int by_weight(const void *a, const void *b, void *ctx)
 
 bool marey__paths_finish(struct marey__paths *paths)
 {
-    uint32_t *order = marey__calloc(paths->n, sizeof *order);
+    uint32_t *order MAREY__FREED = marey__calloc(paths->n, sizeof *order);
     if (order == NULL)
         return false;
     for (size_t i = paths->n; i-- > 0;) {
@@ -112,7 +112,6 @@ bool marey__paths_finish(struct marey__paths *paths)
         path->next = paths->paths[path->parent].first_child;
         paths->paths[path->parent].first_child = order[i];
     }
-    marey__free(order);
     return true;
 }
 

@@ -84,11 +84,9 @@ static bool keep_circles(struct marey__profile_making *m)
 {
     const struct marey__profile *p = m->profile;
     m->circles = marey__calloc(m->n_circles + 1, sizeof *m->circles);
-    bool *is_circle = marey__calloc(m->n_circles + 1, sizeof *is_circle);
-    if (m->circles == NULL || is_circle == NULL) {
-        marey__free(is_circle);
+    bool *is_circle MAREY__FREED = marey__calloc(m->n_circles + 1, sizeof *is_circle);
+    if (m->circles == NULL || is_circle == NULL)
         return false;
-    }
     for (size_t i = 0; i < p->n_edges; i++) {
         const uint32_t circle = m->functions[p->edges[i].caller].circle;
         m->edges[i].is_inner = circle == m->functions[p->edges[i].callee].circle;
@@ -97,7 +95,6 @@ static bool keep_circles(struct marey__profile_making *m)
     for (size_t i = 0; i < p->n_functions; i++)
         if (!is_circle[m->functions[i].circle])
             m->functions[i].circle = MAREY__NO_CIRCLE;
-    marey__free(is_circle);
     for (size_t i = 0; i < p->n_edges; i++) {
         const uint32_t caller = m->functions[p->edges[i].caller].circle;
         const uint32_t callee = m->functions[p->edges[i].callee].circle;

@@ -310,7 +310,7 @@ static void deal_out(struct marey__profile_making *m)
 
 static bool make_tree(struct marey__profile_making *m)
 {
-    double *sums = marey__calloc(m->profile->n_functions + 1, sizeof *sums);
+    double *sums MAREY__FREED = marey__calloc(m->profile->n_functions + 1, sizeof *sums);
     if (sums == NULL)
         return false;
     sort_edges(m);
@@ -320,7 +320,6 @@ static bool make_tree(struct marey__profile_making *m)
         find_shares(m, sums);
         done = add_roots(m) && force_all(m) && add_spare_roots(m);
     }
-    marey__free(sums);
     if (done)
         deal_out(m);
     return done;
@@ -349,7 +348,7 @@ static bool is_on_path(const struct marey__paths *paths, uint32_t path, uint32_t
 
 bool marey__profile_check(struct marey__profile *profile, const struct marey__paths *paths)
 {
-    double *totals = marey__calloc(profile->n_functions + 1, sizeof *totals);
+    double *totals MAREY__FREED = marey__calloc(profile->n_functions + 1, sizeof *totals);
     if (totals == NULL)
         return false;
     for (uint32_t path = 1; path < paths->n; path++)
@@ -363,6 +362,5 @@ bool marey__profile_check(struct marey__profile *profile, const struct marey__pa
             profile->most_off_ns = off_ns;
         }
     }
-    marey__free(totals);
     return true;
 }

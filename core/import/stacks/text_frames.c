@@ -161,7 +161,7 @@ static void put_key(struct marey__buf *key, const struct marey__text_frame *fram
 
 uint32_t marey__frames_of_function(struct marey__frames *frames, const struct marey__text_frame *frame)
 {
-    struct marey__buf key = {0};
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
     put_key(&key, frame);
     const uint32_t number = key.failed ? MAREY__NO_FRAME : number_of(frames, key.data, key.len);
     if (number == frames->n) {
@@ -170,7 +170,6 @@ uint32_t marey__frames_of_function(struct marey__frames *frames, const struct ma
         kept->file = frames->known.names[number].text + key.len - frame->file_len;
         kept->name = kept->file - frame->name_len;
     }
-    marey__buf_fini(&key);
     return number;
 }
 
@@ -203,14 +202,13 @@ static bool mark_ambiguous(struct marey__frames *frames, struct marey__names *na
 
 bool marey__frames_name(struct marey__frames *frames)
 {
-    struct marey__names names = {.seed = frames->seed};
+    struct marey__names names MAREY__FINALLY(marey__names_fini) = {.seed = frames->seed};
     uint32_t *firsts = marey__calloc(frames->n + 1, sizeof *firsts);
     frames->is_ambiguous = marey__calloc(frames->n + 1, sizeof *frames->is_ambiguous);
     frames->sites = marey__calloc(frames->n + 1, sizeof *frames->sites);
     const bool done = firsts != NULL && frames->is_ambiguous != NULL && frames->sites != NULL &&
                       (frames->names_decide || mark_ambiguous(frames, &names, firsts));
     marey__free(firsts);
-    marey__names_fini(&names);
     return done;
 }
 
@@ -252,7 +250,7 @@ uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *p
     }
     if (frames->sites[number] != 0)
         return frames->sites[number];
-    struct marey__buf name = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     const bool is_long = frames->is_ambiguous[frame->name_number] && frame->file_len != 0;
     if (is_long)
         put_long_name(frames, &name, frame);
@@ -264,6 +262,5 @@ uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *p
     frames->sites[number] = name.failed ? 0 : marey__sink_site(process, &site);
     if (name.failed)
         marey__sink_fail(process->sink, marey__no_memory());
-    marey__buf_fini(&name);
     return frames->sites[number];
 }

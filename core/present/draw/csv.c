@@ -87,7 +87,7 @@ static void put_row(const marey_table *table, size_t row, struct marey__buf *lin
 
 marey_status marey__csv_rows(const marey_table *table, size_t max_rows, FILE *out)
 {
-    struct marey__buf line = {0};
+    struct marey__buf line MAREY__FINALLY(marey__buf_fini) = {0};
     const size_t n_rows = MAREY__MIN(marey_table_n_rows(table), max_rows);
     put_header(table, &line);
     marey_status status = marey__buf_to_stream(&line, out);
@@ -95,7 +95,6 @@ marey_status marey__csv_rows(const marey_table *table, size_t max_rows, FILE *ou
         put_row(table, row, &line);
         status = marey__buf_to_stream(&line, out);
     }
-    marey__buf_fini(&line);
     return status;
 }
 
@@ -113,7 +112,7 @@ marey_status marey_present_csv(const marey_table *table, FILE *out)
 /* Whether the file of `size` bytes begins with this line of names. */
 static marey_status check_header(int fd, off_t size, const struct marey__buf *header, const char *path)
 {
-    struct marey__buf found = {0};
+    struct marey__buf found MAREY__FINALLY(marey__buf_fini) = {0};
     char *start = marey__buf_extend(&found, header->len);
     marey_status status = MAREY_OK;
     if (start == NULL || header->data == NULL)
@@ -122,7 +121,6 @@ static marey_status check_header(int fd, off_t size, const struct marey__buf *he
              memcmp(start, header->data, header->len) != 0)
         status = marey__fail(MAREY_EINVAL,
                              "%s has other columns; move it away or choose another folder", path);
-    marey__buf_fini(&found);
     return status;
 }
 
@@ -167,9 +165,8 @@ marey_status marey_append_csv(const marey_table *table, const char *path)
     const int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0)
         return marey__fail_errno("open %s", path);
-    struct marey__buf lines = {0};
+    struct marey__buf lines MAREY__FINALLY(marey__buf_fini) = {0};
     marey_status status = append(fd, table, path, &lines);
-    marey__buf_fini(&lines);
     if (close(fd) != 0 && status == MAREY_OK)
         status = marey__fail_errno("close %s", path);
     return status;

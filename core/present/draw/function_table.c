@@ -36,7 +36,7 @@ static bool is_hidden(const marey_table *table, const char *name, size_t n_rows)
 static void put_place(marey_table *into, const marey_table *table, size_t row, const char *which)
 {
     char file[32], line[32];
-    struct marey__buf text = {0}, label = {0};
+    MAREY__FINALLY(marey__buf_fini) struct marey__buf text = {0}, label = {0};
     const bool is_other = strcmp(which, "function") != 0;
     const int depth = marey_table_find(table, "depth"),
               signature = is_other ? -1 : marey_table_find(table, "signature");
@@ -56,8 +56,6 @@ static void put_place(marey_table *into, const marey_table *table, size_t row, c
                       marey__cell_of(table, row, line).as.u64, label.data != NULL ? label.data : "",
                       label.len);
     marey_table_text(into, text.data != NULL ? text.data : "", text.len);
-    marey__buf_fini(&text);
-    marey__buf_fini(&label);
 }
 
 static marey_status make(const struct marey__function_table *how, const marey_table *table,

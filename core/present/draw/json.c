@@ -129,10 +129,8 @@ static marey_status put_rows(struct marey__buf *line, const marey_table *table, 
 
 marey_status marey__json_rows(const marey_table *table, size_t n_rows, const char *indent, FILE *out)
 {
-    struct marey__buf line = {0};
-    const marey_status status = put_rows(&line, table, n_rows, indent, out);
-    marey__buf_fini(&line);
-    return status;
+    struct marey__buf line MAREY__FINALLY(marey__buf_fini) = {0};
+    return put_rows(&line, table, n_rows, indent, out);
 }
 
 marey_status marey__json_named_rows(struct marey__buf *line, const marey_table *table, FILE *out)
@@ -159,7 +157,7 @@ void marey__json_last_texts(struct marey__buf *line, const marey_table *table)
 marey_status marey__json_report(marey_table *const *tables, size_t n, const marey_table *notes,
                                 FILE *out)
 {
-    struct marey__buf line = {0};
+    struct marey__buf line MAREY__FINALLY(marey__buf_fini) = {0};
     marey_status status = MAREY_OK;
     marey__buf_puts(&line, "{\n");
     for (size_t i = 0; status == MAREY_OK && i < n; i++)
@@ -168,7 +166,6 @@ marey_status marey__json_report(marey_table *const *tables, size_t n, const mare
         marey__json_last_texts(&line, notes);
         status = marey__buf_to_stream(&line, out);
     }
-    marey__buf_fini(&line);
     if (status == MAREY_OK && fflush(out) != 0)
         status = marey__fail_errno("write the report");
     return status;
@@ -176,12 +173,10 @@ marey_status marey__json_report(marey_table *const *tables, size_t n, const mare
 
 marey_status marey_present_json(const marey_table *table, FILE *out)
 {
-    struct marey__buf end = {0};
+    struct marey__buf end MAREY__FINALLY(marey__buf_fini) = {0};
     MAREY_TRY(marey__json_rows(table, marey_table_n_rows(table), "", out));
     marey__buf_puts(&end, "\n");
-    const marey_status status = marey__buf_to_stream(&end, out);
-    marey__buf_fini(&end);
-    return status;
+    return marey__buf_to_stream(&end, out);
 }
 
 static marey_status put_tables(struct marey__buf *buf, const marey_table *const *tables, size_t n,
@@ -202,8 +197,6 @@ static marey_status put_tables(struct marey__buf *buf, const marey_table *const 
 
 marey_status marey_present_json_tables(const marey_table *const *tables, size_t n, FILE *out)
 {
-    struct marey__buf buf = {0};
-    const marey_status status = put_tables(&buf, tables, n, out);
-    marey__buf_fini(&buf);
-    return status;
+    struct marey__buf buf MAREY__FINALLY(marey__buf_fini) = {0};
+    return put_tables(&buf, tables, n, out);
 }

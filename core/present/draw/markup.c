@@ -102,11 +102,9 @@ void marey__html_table(struct marey__buf *html, const marey_table *table, size_t
 
 marey_status marey_present_html(const marey_table *table, size_t max_rows, FILE *out)
 {
-    struct marey__buf html = {0};
+    struct marey__buf html MAREY__FINALLY(marey__buf_fini) = {0};
     marey__html_table(&html, table, max_rows);
-    const marey_status status = marey__buf_to_stream(&html, out);
-    marey__buf_fini(&html);
-    return status;
+    return marey__buf_to_stream(&html, out);
 }
 
 /* ---- Markdown ---- */

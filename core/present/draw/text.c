@@ -144,9 +144,7 @@ static void leave_out(struct layout *layout, size_t i)
     layout->n--;
 }
 
-/*
- * Leave out the column that is missed least; false when only those are left that every table needs.
- */
+/* Leave out the column that is missed least; false when only those are left that every table needs. */
 static bool leave_one_out(struct layout *layout)
 {
     static const char *const expendable[] = {

@@ -41,7 +41,7 @@ static bool survey_lanes(struct marey__export *x, struct marey__chrome_export *c
 
 static bool survey(struct marey__export *x, struct marey__chrome_export *chrome)
 {
-    struct marey__pairs seen = {0};
+    struct marey__pairs seen MAREY__FINALLY(marey__pairs_fini) = {0};
     const struct marey_process *process;
     bool is_complete = true;
     uint32_t number = 0;
@@ -57,7 +57,6 @@ static bool survey(struct marey__export *x, struct marey__chrome_export *chrome)
             chrome->pids_are_devices = false;
         is_complete = !failed;
     }
-    marey__pairs_fini(&seen);
     return is_complete;
 }
 

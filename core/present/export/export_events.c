@@ -82,7 +82,7 @@ static const char *take_word(const char *at, struct marey__buf *word)
 
 void marey__export_program(struct marey__buf *buf, const char *command)
 {
-    struct marey__buf word = {0};
+    struct marey__buf word MAREY__FINALLY(marey__buf_fini) = {0};
     const char *rest = take_word(command, &word);
     const bool is_python = word.len > 0 && memmem(word.data, word.len, "python", 6) != NULL;
     if (is_python && *rest != '\0' && *rest != '-')
@@ -92,7 +92,6 @@ void marey__export_program(struct marey__buf *buf, const char *command)
         const char *name = slash != NULL ? slash + 1 : word.data;
         marey__utf8_put(buf, name, word.len - (size_t)(name - word.data));
     }
-    marey__buf_fini(&word);
 }
 
 void marey__export_process_name(const struct marey__export *x, struct marey__buf *buf)
@@ -326,7 +325,7 @@ static marey_status survey(struct marey__export *x, marey_recording *const *reco
     size_t n_processes = 0, k = 0;
     for (size_t r = 0; r < n; r++)
         n_processes += marey_recording_n_logs(recordings[r]);
-    uint64_t *pids = marey__calloc(n_processes + 1, sizeof *pids);
+    uint64_t *pids MAREY__FREED = marey__calloc(n_processes + 1, sizeof *pids);
     MAREY__TRY_MEMORY(pids != NULL);
 
     const char *host = NULL;
@@ -343,7 +342,6 @@ static marey_status survey(struct marey__export *x, marey_recording *const *reco
         }
     }
     x->has_own_ids = has_repeats(pids, k);
-    marey__free(pids);
 
     for (size_t r = 0; r < n; r++) {
         for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)

@@ -15,7 +15,7 @@ enum action { PREEXISTING = 1, CREATE = 2, DESTROY = 4 };
 
 static marey_status write_packed(const struct marey__buf *json, int fd)
 {
-    struct marey__buf packed = {.failed = json->failed};
+    struct marey__buf packed MAREY__FINALLY(marey__buf_fini) = {.failed = json->failed};
     if (!packed.failed)
         marey__gzip_pack(&packed, json->data, json->len);
     marey_status status = MAREY_OK;
@@ -23,7 +23,6 @@ static marey_status write_packed(const struct marey__buf *json, int fd)
         status = marey__no_memory();
     else if (!marey__write_all(fd, packed.data, packed.len))
         status = marey__fail_errno("write the memory timeline");
-    marey__buf_fini(&packed);
     return status;
 }
 
@@ -82,15 +81,13 @@ static void put_sizes(struct marey__buf *json, const struct marey__memory_timeli
 static marey_status write_json(const struct marey__memory_timeline *timeline, int fd)
 {
     const struct marey__memory_device *device = marey__memory_main_device(timeline);
-    struct marey__buf json = {0};
+    struct marey__buf json MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&json, "[[");
     put_times(&json, timeline, device);
     marey__buf_puts(&json, "], [");
     put_sizes(&json, timeline, device);
     marey__buf_puts(&json, "]]");
-    const marey_status status = write_packed(&json, fd);
-    marey__buf_fini(&json);
-    return status;
+    return write_packed(&json, fd);
 }
 
 /* ---- changes ---- */
@@ -111,16 +108,14 @@ static void put_change(struct marey__buf *json, const struct marey__memory_timel
 static marey_status write_raw(const struct marey__memory_timeline *timeline, int fd)
 {
     const struct marey__memory_device *device = marey__memory_main_device(timeline);
-    struct marey__buf json = {0};
+    struct marey__buf json MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&json, "[");
     for (size_t i = 0; i < device->n_changes; i++) {
         marey__buf_puts(&json, i == 0 ? "" : ", ");
         put_change(&json, timeline, &device->changes[i]);
     }
     marey__buf_puts(&json, "]");
-    const marey_status status = write_packed(&json, fd);
-    marey__buf_fini(&json);
-    return status;
+    return write_packed(&json, fd);
 }
 
 /* ---- the files of a timeline ---- */

@@ -152,7 +152,7 @@ static void pickle_int(struct writer *w, int64_t value)
 /* Bytes that are not UTF-8 become U+FFFD. */
 static void pickle_text(struct writer *w, const char *text, size_t len)
 {
-    struct marey__buf clean = {0};
+    struct marey__buf clean MAREY__FINALLY(marey__buf_fini) = {0};
     bool is_clean = true;
     for (size_t i = 0, n; i < len && is_clean; i += n)
         is_clean = (n = marey__utf8_length(text + i, len - i)) != 0;
@@ -169,7 +169,6 @@ static void pickle_text(struct writer *w, const char *text, size_t len)
         put_opcode(w, BINUNICODE, len, 4);
     if (len != 0)
         marey__out_put(&w->out, text, len);
-    marey__buf_fini(&clean);
 }
 
 /* Let the reader keep the value that was written last; returns its place for pickle_again. */
@@ -397,7 +396,7 @@ static marey_status put_segments(struct writer *w, size_t n_gpus)
     pickle_word(w, WORD_SEGMENTS);
     struct pickle_list list = pickle_list(w);
     for (size_t n = 0; nth_device(w->timeline, n_gpus, n, &device); n++) {
-        struct marey__memory_arenas arenas = {0};
+        struct marey__memory_arenas arenas MAREY__FINALLY(marey__memory_arenas_fini) = {0};
         marey_status status = MAREY_OK;
         if (device != NULL)
             status = marey__memory_arenas_init(&arenas, w->timeline,
@@ -406,7 +405,6 @@ static marey_status put_segments(struct writer *w, size_t n_gpus)
             pickle_item(w, &list);
             put_segment(w, &arenas, &arenas.arenas[i], (int64_t)n);
         }
-        marey__memory_arenas_fini(&arenas);
         MAREY_TRY(status);
     }
     pickle_list_end(w, &list);

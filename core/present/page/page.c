@@ -87,13 +87,11 @@ marey_status marey__page_head(int fd, const char *template, const char *title)
     MAREY_ASSERT(at != NULL);
     const char *behind = at + strlen(MAREY__PAGE_TITLE), *data = strstr(behind, MAREY__PAGE_DATA);
     MAREY_ASSERT(data != NULL);
-    struct marey__buf head = {0};
+    struct marey__buf head MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_put(&head, template, (size_t)(at - template));
     marey__xml_put(&head, title, strlen(title));
     marey__buf_put(&head, behind, (size_t)(data - behind));
-    const marey_status status = head.failed ? marey__no_memory() : put(fd, head.data, head.len);
-    marey__buf_fini(&head);
-    return status;
+    return head.failed ? marey__no_memory() : put(fd, head.data, head.len);
 }
 
 static marey_status put_tail(int fd, const char *template)
@@ -105,7 +103,7 @@ static marey_status put_tail(int fd, const char *template)
 static marey_status put_made(int fd, const char *title, marey__page_make *make, void *ctx)
 {
     struct marey__page_packer *packer = NULL;
-    struct marey__buf json = {0};
+    struct marey__buf json MAREY__FINALLY(marey__buf_fini) = {0};
     marey_status status = marey__page_packer_start(fd, 0, &packer);
     if (status == MAREY_OK)
         status = make(ctx, packer, title, &json);
@@ -113,7 +111,6 @@ static marey_status put_made(int fd, const char *title, marey__page_make *make, 
         status = json.failed ? marey__no_memory()
                              : marey__page_packer_put(packer, "index", json.data, json.len);
     marey__page_packer_free(packer);
-    marey__buf_fini(&json);
     return status;
 }
 
@@ -130,12 +127,9 @@ marey_status marey__page_put_all(int fd, const char *template, const char *title
 static marey_status put_json(struct marey__page *page, const char *name,
                              marey_status (*make)(const struct marey__page *, struct marey__buf *))
 {
-    struct marey__buf json = {0};
-    marey_status status = make(page, &json);
-    if (status == MAREY_OK)
-        status = marey__page_packer_put(page->packer, name, json.data, json.len);
-    marey__buf_fini(&json);
-    return status;
+    struct marey__buf json MAREY__FINALLY(marey__buf_fini) = {0};
+    MAREY_TRY(make(page, &json));
+    return marey__page_packer_put(page->packer, name, json.data, json.len);
 }
 
 static marey_status put_texts(struct marey__page *page)

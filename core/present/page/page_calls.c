@@ -72,13 +72,10 @@ static void put_nodes(struct marey__buf *block, const struct marey__calls *calls
 static marey_status put_tree(struct marey__page_packer *packer, const struct marey__calls *calls,
                              const char *name)
 {
-    struct marey__buf block = {0};
+    struct marey__buf block MAREY__FINALLY(marey__buf_fini) = {0};
     put_nodes(&block, calls);
-    const marey_status status = block.failed
-                                    ? marey__no_memory()
-                                    : marey__page_packer_put(packer, name, block.data, block.len);
-    marey__buf_fini(&block);
-    return status;
+    return block.failed ? marey__no_memory()
+                        : marey__page_packer_put(packer, name, block.data, block.len);
 }
 
 static marey_status put_block(struct marey__page_packer *packer, const struct marey__calls *calls,
@@ -297,7 +294,7 @@ static marey_status make_page(void *ctx, struct marey__page_packer *packer, cons
 /* "calls of b.marey against a.marey" */
 static marey_status write_page(struct call_page *page)
 {
-    struct marey__buf own = {0};
+    struct marey__buf own MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t s = 0; s < page->n_sides; s++)
         MAREY_TRY(read_side(&page->sides[s]));
     MAREY_TRY(marey_report_create("calls", page->sides[0].recordings, page->sides[0].n, NULL,
@@ -309,13 +306,10 @@ static marey_status write_page(struct call_page *page)
                                                               : "calls of ",
                           title_of(&page->sides[s]));
     marey__buf_put(&own, "", 1);
-    const marey_status status =
-        own.failed
-            ? marey__no_memory()
-            : marey__page_put_all(page->fd, marey__page_template,
-                                  page->title != NULL ? page->title : own.data, make_page, page);
-    marey__buf_fini(&own);
-    return status;
+    return own.failed
+               ? marey__no_memory()
+               : marey__page_put_all(page->fd, marey__page_template,
+                                     page->title != NULL ? page->title : own.data, make_page, page);
 }
 
 marey_status marey_page_calls(marey_recording *const *recordings, size_t n,

@@ -9,7 +9,7 @@ static marey_status make_index(void *ctx, struct marey__page_packer *packer, con
                                struct marey__buf *json)
 {
     const marey_report *const report = ctx;
-    struct marey__buf sentence = {0};
+    struct marey__buf sentence MAREY__FINALLY(marey__buf_fini) = {0};
     (void)packer;
     marey__compare_sentence(report, &sentence);
     marey__buf_put(&sentence, "", 1);
@@ -21,7 +21,6 @@ static marey_status make_index(void *ctx, struct marey__page_packer *packer, con
     for (size_t t = 0; t < MAREY__N_COMPARED; t++)
         marey__page_table(json, report->tables[t], MAX_ROWS);
     marey__page_close(json, "]}");
-    marey__buf_fini(&sentence);
     return MAREY_OK;
 }
 

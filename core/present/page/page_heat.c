@@ -427,7 +427,7 @@ static bool find_medians(const struct marey__heat *heat, size_t n_columns, float
     const bool is_sampled = heat->group > 1;
     const struct marey__heat_row *rows = is_sampled ? heat->sampled : heat->rows;
     const size_t n_rows = is_sampled ? heat->n_sampled : heat->n_rows;
-    float *values = marey__calloc(MAREY__MAX(n_rows, heat->n_rows) + 1, sizeof *values);
+    float *values MAREY__FREED = marey__calloc(MAREY__MAX(n_rows, heat->n_rows) + 1, sizeof *values);
     if (values == NULL)
         return false;
     for (size_t c = 0; c < n_columns; c++) {
@@ -441,7 +441,6 @@ static bool find_medians(const struct marey__heat *heat, size_t n_columns, float
         qsort(values, n, sizeof *values, by_number);
         medians[c] = n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
     }
-    marey__free(values);
     return true;
 }
 
@@ -549,7 +548,7 @@ marey_status marey__page_put_heat_block(struct marey__page *page)
         .iteration_width = width_of((size_t)1 << bin),
     };
     planes.n_cells = planes.n_rows * planes.n_columns;
-    float *medians = marey__calloc(planes.n_columns + 1, sizeof *medians);
+    float *medians MAREY__FREED = marey__calloc(planes.n_columns + 1, sizeof *medians);
     marey_status status = MAREY_ENOMEM;
     if (medians == NULL || !find_medians(heat, planes.n_columns, medians))
         status = marey__no_memory();
@@ -557,7 +556,6 @@ marey_status marey__page_put_heat_block(struct marey__page *page)
         status = put_planes(page, &planes, medians, bin);
     if (status == MAREY_OK)
         put_index(page, &planes, medians, first, bin);
-    marey__free(medians);
     return status;
 }
 

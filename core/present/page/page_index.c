@@ -165,7 +165,7 @@ static void put_processes(struct marey__buf *json, const struct marey__page *pag
 
 static void put_cost(struct marey__buf *json, const struct marey_cost *cost)
 {
-    struct marey__buf missing = {0};
+    struct marey__buf missing MAREY__FINALLY(marey__buf_fini) = {0};
     marey__cost_put_missing(&missing, cost);
     marey__script_printf(json,
                          "'cost':{'events':%" PRIu64 ",'low_ns':%" PRIu64 ",'high_ns':%" PRIu64
@@ -176,7 +176,6 @@ static void put_cost(struct marey__buf *json, const struct marey_cost *cost)
                          cost->log_bytes, cost->program_ns, cost->lost_events,
                          (uint64_t)cost->n_stopped + cost->n_cut, cost->lost_first_ns,
                          cost->lost_last_ns, missing.failed ? 0 : (int)missing.len, missing.data);
-    marey__buf_fini(&missing);
 }
 
 marey_status marey__page_index(const struct marey__page *page, struct marey__buf *json)
@@ -222,7 +221,7 @@ static bool put_process_sites(struct marey__buf *json, const struct marey__page_
                               struct marey__names *names, struct marey__buf *sites,
                               struct marey__arena *keys)
 {
-    struct marey__buf key = {0};
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
     bool ok = true;
     marey__buf_puts(sites, "[");
     for (uint32_t i = 0; ok && process->uses != NULL && i <= process->info->n_sites; i++) {
@@ -243,15 +242,14 @@ static bool put_process_sites(struct marey__buf *json, const struct marey__page_
         marey__buf_printf(sites, "%u,", number);
     }
     marey__page_close(sites, "],");
-    marey__buf_fini(&key);
     return ok;
 }
 
 marey_status marey__page_names(const struct marey__page *page, struct marey__buf *json)
 {
-    struct marey__names names = {0};
-    struct marey__buf sites = {0};
-    struct marey__arena keys = {0};
+    struct marey__names names MAREY__FINALLY(marey__names_fini) = {0};
+    struct marey__buf sites MAREY__FINALLY(marey__buf_fini) = {0};
+    struct marey__arena keys MAREY__FINALLY(marey__arena_fini) = {0};
     bool ok = true;
     marey__buf_puts(json, "{\"names\":[");
     for (size_t p = 0; ok && p < page->n_processes; p++)
@@ -261,8 +259,5 @@ marey_status marey__page_names(const struct marey__page *page, struct marey__buf
         marey__buf_put(json, sites.data, sites.len);
     marey__page_close(json, "]}");
     ok = ok && !json->failed && !sites.failed;
-    marey__names_fini(&names);
-    marey__buf_fini(&sites);
-    marey__arena_fini(&keys);
     return ok ? MAREY_OK : marey__no_memory();
 }

@@ -20,7 +20,7 @@ static marey_status make(struct marey__page *page, const struct marey__analysis 
                          marey_report **out)
 {
     const char *const filter = page->wants.filter;
-    struct marey__buf setting = {0};
+    struct marey__buf setting MAREY__FINALLY(marey__buf_fini) = {0};
     const char *settings[2] = {analysis->page_setting, NULL};
     if (filter != NULL && takes(analysis, "filter")) {
         marey__buf_printf(&setting, "filter=%s", filter);
@@ -32,7 +32,6 @@ static marey_status make(struct marey__page *page, const struct marey__analysis 
     const struct marey_report_options options = {.settings = settings, .n_jobs = page->wants.n_jobs};
     const marey_status status = marey_report_create(analysis->about.name, page->recordings,
                                                     page->n_recordings, &options, out);
-    marey__buf_fini(&setting);
     if (status == MAREY_OK && analysis->is_on_page != NULL && !analysis->is_on_page(*out)) {
         marey_report_destroy(*out);
         *out = NULL;

@@ -5,14 +5,13 @@
 
 static void put_process(struct marey__buf *line, const struct marey_samples_process *process)
 {
-    struct marey__buf python = {0};
+    struct marey__buf python MAREY__FINALLY(marey__buf_fini) = {0};
     marey__put_python_version(&python, process->python);
     marey__json_printf(line,
                        "{'pid': %" PRId64 ", 'ppid': %" PRId64
                        ", 'rank': %i, 'worker': %i, 'python': %.*s, 'command': %s}",
                        process->pid, process->ppid, process->rank, process->worker, (int)python.len,
                        python.data, process->command);
-    marey__buf_fini(&python);
 }
 
 static void put_thread(struct marey__buf *line, const struct marey__stack_member *member)
@@ -75,7 +74,7 @@ static void put_group(struct marey__buf *line, const struct marey_stack_groups *
 marey_status marey_stacks_json(const marey_stack_groups *groups, FILE *out)
 {
     const struct marey_sampler_stacks *stacks = groups->stacks;
-    struct marey__buf line = {0};
+    struct marey__buf line MAREY__FINALLY(marey__buf_fini) = {0};
     marey_status status = MAREY_OK;
     marey__buf_puts(&line, "{\n  \"processes\": [");
     for (size_t i = 0; i < stacks->n_rounds; i++) {
@@ -97,7 +96,6 @@ marey_status marey_stacks_json(const marey_stack_groups *groups, FILE *out)
     marey__buf_puts(&line, "]\n}\n");
     if (status == MAREY_OK)
         status = marey__buf_to_stream(&line, out);
-    marey__buf_fini(&line);
     if (status == MAREY_OK && fflush(out) != 0)
         status = marey__fail_errno("write the stacks");
     return status;

@@ -74,7 +74,7 @@ static void put_trace_time(struct marey__buf *buf, const struct marey__export *x
 
 static void put_manifest(struct marey__export *x, struct marey__tar *tar)
 {
-    struct marey__buf buf = {0};
+    struct marey__buf buf MAREY__FINALLY(marey__buf_fini) = {0};
     const struct marey_process *process;
     marey__buf_puts(&buf, "{\"perfetto_manifest\":{\"version\":1,\n");
     put_trace_time(&buf, x);
@@ -86,7 +86,6 @@ static void put_manifest(struct marey__export *x, struct marey__tar *tar)
         x->status = marey__no_memory();
     else
         marey__tar_put(tar, MANIFEST, mtime_of(marey__export_nth(x, 0)), buf.data, buf.len);
-    marey__buf_fini(&buf);
 }
 
 /* ---- the traces ---- */

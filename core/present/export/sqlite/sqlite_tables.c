@@ -244,7 +244,7 @@ void marey__db_put_span(struct marey__export *x, const struct marey__span *span)
 /* Create the table and prepare the statement that inserts into it; NULL on failure. Names of columns are our own. */
 static sqlite3_stmt *make_table(struct marey__db *db, const marey_table *table)
 {
-    struct marey__buf create = {0}, insert = {0};
+    MAREY__FINALLY(marey__buf_fini) struct marey__buf create = {0}, insert = {0};
     sqlite3_stmt *made = NULL;
     marey__buf_printf(&create, "CREATE TABLE energy_%s", marey_table_name(table));
     marey__buf_printf(&insert, "INSERT INTO energy_%s VALUES", marey_table_name(table));
@@ -259,8 +259,6 @@ static sqlite3_stmt *make_table(struct marey__db *db, const marey_table *table)
     else if (sqlite3_exec(db->sqlite, create.data, NULL, NULL, NULL) != SQLITE_OK ||
              sqlite3_prepare_v2(db->sqlite, insert.data, -1, &made, NULL) != SQLITE_OK)
         marey__db_fail(db);
-    marey__buf_fini(&create);
-    marey__buf_fini(&insert);
     return made;
 }
 
@@ -292,7 +290,7 @@ static void put_rows(struct marey__db *db, const marey_table *table)
 void marey__db_put_energy(const struct marey__export *x, struct marey__db *db)
 {
     const char *const filter = x->options->filter;
-    struct marey__buf setting = {0};
+    struct marey__buf setting MAREY__FINALLY(marey__buf_fini) = {0};
     marey_report *report = NULL;
     if (db->status != MAREY_OK || !marey_report_is_there("energy", x->recordings, x->n_recordings))
         return;
@@ -304,7 +302,6 @@ void marey__db_put_energy(const struct marey__export *x, struct marey__db *db)
         setting.failed
             ? marey__no_memory()
             : marey_report_create("energy", x->recordings, x->n_recordings, &wants, &report);
-    marey__buf_fini(&setting);
     if (status != MAREY_OK && status != MAREY_EFORMAT) /* counters without a reading are none */
         db->status = status;
     const marey_table *table;

@@ -45,7 +45,7 @@ static uint32_t find_frame(struct laying *l, const struct marey__call_node *node
     const struct marey__call_function *const function = &calls->functions[node->function];
     uint32_t *const known =
         &l->frame_of[node->signature != 0 ? calls->n_functions + node->signature : node->function];
-    struct marey__buf label = {0};
+    struct marey__buf label MAREY__FINALLY(marey__buf_fini) = {0};
     if (*known != 0)
         return *known - 1;
     marey__call_label(&label, calls, node->function, node->signature);
@@ -56,7 +56,6 @@ static uint32_t find_frame(struct laying *l, const struct marey__call_node *node
                                             .line = function->line};
     const uint32_t number =
         label.failed ? MAREY__NO_FRAME : marey__frames_of_function(&l->frames, &frame);
-    marey__buf_fini(&label);
     *known = number != MAREY__NO_FRAME ? number + 1 : 0;
     return number;
 }

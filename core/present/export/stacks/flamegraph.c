@@ -327,6 +327,7 @@ static void put_shape(struct marey__flame *f, const struct marey__flame_box *box
 
 static void put_box(struct marey__flame *f, const struct marey__flame_box *box)
 {
+    MAREY__FINALLY(marey__buf_fini)
     struct marey__buf name = {0}, time = {0}, details = {0}, label = {0};
     const double x = MAREY__FLAME_PAD + width_of(f, box->start_ns);
     const double width = box->row == 0 ? MAREY__FLAME_INNER : width_of(f, box->total_ns);
@@ -340,10 +341,6 @@ static void put_box(struct marey__flame *f, const struct marey__flame_box *box)
     put_escaped(&f->buf, &name);
     put_escaped(&f->buf, &details);
     put_shape(f, box, x, f->top + box->row * MAREY__FLAME_ROW, width, &label);
-    marey__buf_fini(&name);
-    marey__buf_fini(&time);
-    marey__buf_fini(&details);
-    marey__buf_fini(&label);
 }
 
 static void put_boxes(struct marey__flame *f)
@@ -399,7 +396,7 @@ static void put_totals(const struct marey__flame *f, struct marey__buf *text)
 
 static void put_header(struct marey__flame *f)
 {
-    struct marey__buf title = {0}, totals = {0};
+    MAREY__FINALLY(marey__buf_fini) struct marey__buf title = {0}, totals = {0};
     put_title(f, &title);
     put_totals(f, &totals);
     marey__buf_printf(&f->buf,
@@ -415,8 +412,6 @@ static void put_header(struct marey__flame *f)
     if (f->e.has_baseline)
         marey__flame_put_legend(f, MAREY__FLAME_HEADER);
     marey__buf_puts(&f->buf, "</g>\n");
-    marey__buf_fini(&title);
-    marey__buf_fini(&totals);
 }
 
 /* ---- footer ---- */
@@ -448,13 +443,12 @@ static void put_left_out(const struct marey__flame *f, struct marey__buf *text)
 
 static void put_footer(struct marey__flame *f, double y)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     put_left_out(f, &text);
     if (f->e.stacks.has_async)
         marey__buf_puts(&text, "Async ranges overlap and are not shown. ");
     marey__buf_printf(&text, "Made by marey %s.", marey_version());
     marey__flame_text(f, MAREY__FLAME_PAD, y, "f", &text);
-    marey__buf_fini(&text);
 }
 
 /* ---- the file ---- */
@@ -466,7 +460,7 @@ static const char *const hatching =
 
 static void put_start(struct marey__flame *f, double height)
 {
-    struct marey__buf title = {0};
+    struct marey__buf title MAREY__FINALLY(marey__buf_fini) = {0};
     put_title(f, &title);
     marey__buf_printf(&f->buf,
                       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -478,7 +472,6 @@ static void put_start(struct marey__flame *f, double height)
     if (f->n_gone != 0)
         marey__buf_puts(&f->buf, hatching);
     marey__buf_puts(&f->buf, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-    marey__buf_fini(&title);
 }
 
 /* The header comes last: the script keeps it in sight above boxes that scroll away below it. */

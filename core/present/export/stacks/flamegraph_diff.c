@@ -90,19 +90,17 @@ bool marey__flame_compare(struct marey__flame *f)
 
 static void put_boundary(struct marey__flame *f, double x, double y, uint64_t ns, char sign)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_put(&text, &sign, 1);
     marey__text_duration(&text, (double)ns, NULL);
     marey__flame_text(f, x, y, "m", &text);
-    marey__buf_fini(&text);
 }
 
 static void put_words(struct marey__flame *f, double x, double y, const char *kind, const char *words)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&text, words);
     marey__flame_text(f, x, y, kind, &text);
-    marey__buf_fini(&text);
 }
 
 /* Seven swatches in a row; below, the changes at which they meet. */
@@ -161,7 +159,7 @@ static void put_gone_row(struct marey__flame *f, uint32_t node, double y)
     enum { BAR = 120, TIME_AT = BAR + MAREY__FLAME_PAD + 8, PATH_AT = TIME_AT + 80 };
     const struct marey__stack_times *old = marey__stack_times_of(&f->e, MAREY__OLD, node);
     const uint64_t longest = marey__stack_times_of(&f->e, MAREY__OLD, f->gone[0])->total_ns;
-    struct marey__buf time = {0}, path = {0}, line = {0};
+    MAREY__FINALLY(marey__buf_fini) struct marey__buf time = {0}, path = {0}, line = {0};
     marey__text_duration(&time, (double)old->total_ns, NULL);
     put_path(f, &path, node);
     marey__buf_puts(&path, ", ");
@@ -176,33 +174,28 @@ static void put_gone_row(struct marey__flame *f, uint32_t node, double y)
                       MAREY__MAX((double)old->total_ns / (double)longest * BAR, 1.0));
     marey__flame_text(f, TIME_AT, y, "n", &time);
     marey__flame_text(f, PATH_AT, y, "n", &line);
-    marey__buf_fini(&time);
-    marey__buf_fini(&path);
-    marey__buf_fini(&line);
 }
 
 static void put_more(struct marey__flame *f, double y)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     uint64_t rest_ns = 0;
     for (size_t i = MOST_LISTED; i < f->n_gone; i++)
         rest_ns += marey__stack_times_of(&f->e, MAREY__OLD, f->gone[i])->total_ns;
     marey__buf_printf(&text, "and %zu more, together ", f->n_gone - MOST_LISTED);
     marey__text_duration(&text, (double)rest_ns, NULL);
     marey__flame_text(f, MAREY__FLAME_PAD, y, "n", &text);
-    marey__buf_fini(&text);
 }
 
 void marey__flame_put_gone(struct marey__flame *f, double y)
 {
     if (f->n_gone == 0)
         return;
-    struct marey__buf head = {0};
+    struct marey__buf head MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&head, "Only in ");
     marey__text_put(&head, f->titles[MAREY__OLD], strlen(f->titles[MAREY__OLD]), 60);
     marey__buf_puts(&head, ", with all that was called from there:");
     marey__flame_text(f, MAREY__FLAME_PAD, y + 20, "h", &head);
-    marey__buf_fini(&head);
     for (size_t i = 0; i < n_listed(f); i++)
         put_gone_row(f, f->gone[i], y + 20 + (double)(i + 1) * MAREY__FLAME_ROW);
     if (f->n_gone > MOST_LISTED)

@@ -21,7 +21,7 @@ static bool find_row(struct marey__function_rows *files, struct marey__names *ke
 {
     const struct marey__call_function *const function =
         &files->calls.functions[marey__entity_function(sums, &files->calls, entity)];
-    struct marey__buf key = {0};
+    struct marey__buf key MAREY__FINALLY(marey__buf_fini) = {0};
     marey__call_label(&key, &files->calls, marey__entity_function(sums, &files->calls, entity),
                       marey__entity_signature(sums, entity));
     marey__buf_put(&key, "", 1);
@@ -29,7 +29,6 @@ static bool find_row(struct marey__function_rows *files, struct marey__names *ke
     marey__buf_put(&key, &function->line, sizeof function->line);
     const char *const kept = key.failed ? NULL : marey__arena_text(&files->texts, key.data, key.len);
     const uint32_t number = kept != NULL ? marey__names_number(keys, kept, key.len) : MAREY__NO_NAME;
-    marey__buf_fini(&key);
     if (number == MAREY__NO_NAME)
         return false;
     if (number == files->n_rows)
@@ -42,7 +41,7 @@ static bool find_row(struct marey__function_rows *files, struct marey__names *ke
 static bool make_rows(struct marey__function_rows *files, const struct marey__call_sums *sums,
                       uint32_t *rows)
 {
-    struct marey__names keys = {0};
+    struct marey__names keys MAREY__FINALLY(marey__names_fini) = {0};
     bool done = true;
     for (uint32_t i = 0; done && i < sums->n_entities; i++)
         if (sums->entities[i].calls != 0 || sums->entities[i].self_ns != 0) {
@@ -50,7 +49,6 @@ static bool make_rows(struct marey__function_rows *files, const struct marey__ca
             if (done)
                 add_sum(&files->rows[rows[i]].sum, &sums->entities[i]);
         }
-    marey__names_fini(&keys);
     return done;
 }
 
@@ -90,7 +88,7 @@ marey_status marey__function_rows_init(struct marey__function_rows *files,
                                        const struct marey_export_options *options,
                                        enum marey__call_rows_order order)
 {
-    struct marey__call_sums sums = {0};
+    struct marey__call_sums sums MAREY__FINALLY(marey__call_sums_fini) = {0};
     *files = (struct marey__function_rows){0};
     MAREY_TRY(marey__calls_wanted(&files->calls, recordings, n, options, true));
     uint32_t *rows = NULL;
@@ -103,7 +101,6 @@ marey_status marey__function_rows_init(struct marey__function_rows *files,
     if (done)
         make_edges(files, &sums, rows, order);
     marey__free(rows);
-    marey__call_sums_fini(&sums);
     if (!done)
         marey__function_rows_fini(files);
     return done ? MAREY_OK : marey__no_memory();

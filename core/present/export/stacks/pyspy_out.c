@@ -129,13 +129,12 @@ MAREY__ORDER(by_count, struct line, MAREY__DOWN(n) MAREY__UP(owner) MAREY__UP(st
 
 static marey_status write_lines(struct writing *w)
 {
-    struct marey__buf text = {0};
+    struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     bool done = true;
     if (w->n_lines != 0)
         qsort(w->lines, w->n_lines, sizeof *w->lines, by_count);
     for (size_t i = 0; done && i < w->n_lines; i++)
         done = put_line(w, &text, &w->lines[i]);
-    marey__buf_fini(&text);
     return done ? MAREY_OK : marey__no_memory();
 }
 

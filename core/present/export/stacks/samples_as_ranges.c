@@ -73,7 +73,7 @@ static int64_t tid_of(const struct laying *l, uint32_t number, const struct mare
 static void name_lane(const struct laying *l, const struct thread *thread,
                       const struct marey_samples_thread *t)
 {
-    struct marey__buf name = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__buf_puts(&name, t->name[0] != '\0' ? t->name : "thread");
     if (t->interpreter != 0)
         marey__buf_printf(&name, " in interpreter %llu", (unsigned long long)t->interpreter);
@@ -81,7 +81,6 @@ static void name_lane(const struct laying *l, const struct thread *thread,
         marey__buf_puts(&name, ": samples");
     if (!name.failed)
         marey__sink_name_lane(thread->process, thread->lane, name.data, name.len);
-    marey__buf_fini(&name);
 }
 
 static bool meet_thread(struct laying *l, uint32_t number, struct thread *thread)

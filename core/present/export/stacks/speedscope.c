@@ -94,7 +94,7 @@ static void put_profile_name(struct marey__export *x, const struct marey__export
 {
     const struct marey_lane_info *info = lane->stack.info;
     const uint64_t n_left_out = ((const struct frames *)x->own)->n_left_out;
-    struct marey__buf name = {0};
+    struct marey__buf name MAREY__FINALLY(marey__buf_fini) = {0};
     marey__export_process_name(x, &name);
     if (!x->has_own_ids)
         marey__buf_printf(&name, ", pid %lld", (long long)x->process->pid);
@@ -109,7 +109,6 @@ static void put_profile_name(struct marey__export *x, const struct marey__export
         marey__buf_printf(&name, " (%llu overlapping left out)", (unsigned long long)n_left_out);
     buf->failed |= name.failed;
     marey__json_put(buf, name.data, name.len);
-    marey__buf_fini(&name);
 }
 
 static void open_profile(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns)

@@ -11,7 +11,7 @@ static void put_rank(struct marey__buf *buf, const struct marey_process *process
                      const struct marey_lane_info *lane)
 {
     (void)lane;
-    struct marey__buf program = {0};
+    struct marey__buf program MAREY__FINALLY(marey__buf_fini) = {0};
     marey__export_program(&program, process->command);
     if (process->rank >= 0)
         marey__buf_printf(buf, "rank %d", process->rank);
@@ -21,7 +21,6 @@ static void put_rank(struct marey__buf *buf, const struct marey_process *process
         marey__buf_puts(buf, "(no rank)");
     if (process->worker >= 0)
         marey__buf_printf(buf, " worker %d", process->worker);
-    marey__buf_fini(&program);
 }
 
 static void put_thread(struct marey__buf *buf, const struct marey_process *process,
@@ -77,7 +76,7 @@ int marey__stack_by_name(const struct marey__node *a, const struct marey__node *
 static marey_status put_in_order(struct marey__stack_export *e, marey__sibling_order *compare)
 {
     const struct marey__stacks *stacks = &e->stacks;
-    uint8_t *keep = marey__calloc(stacks->tree.n, sizeof *keep);
+    uint8_t *keep MAREY__FREED = marey__calloc(stacks->tree.n, sizeof *keep);
     e->order = marey__calloc(stacks->tree.n, sizeof *e->order);
     size_t n = MAREY__NO_ORDER;
     if (keep != NULL && e->order != NULL) {
@@ -86,7 +85,6 @@ static marey_status put_in_order(struct marey__stack_export *e, marey__sibling_o
                       stacks->times[MAREY__OLD][i].total_ns != 0;
         n = marey__tree_order(&stacks->tree, keep, compare, e, e->order);
     }
-    marey__free(keep);
     if (n == MAREY__NO_ORDER)
         return marey__no_memory();
     e->n = n;

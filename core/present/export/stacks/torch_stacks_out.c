@@ -39,7 +39,7 @@ static void put_entry(struct marey__buf *buf, const struct marey__torch_entry *e
 static marey_status put_lines(const struct marey__operators *operators, const struct line *lines,
                               size_t n, FILE *out)
 {
-    struct marey__buf buf = {0};
+    struct marey__buf buf MAREY__FINALLY(marey__buf_fini) = {0};
     marey_status status = MAREY_OK;
     for (size_t i = 0; status == MAREY_OK && i < n; i++) {
         const struct marey__torch_stack *stack = &operators->stacks[lines[i].stack];
@@ -51,7 +51,6 @@ static marey_status put_lines(const struct marey__operators *operators, const st
         marey__buf_puts(&buf, "\n");
         status = marey__buf_to_stream(&buf, out);
     }
-    marey__buf_fini(&buf);
     return status;
 }
 
@@ -78,15 +77,12 @@ static marey_status choose(const struct marey__operators *operators, const char 
 marey_status marey_operators_stacks(const marey_report *report, const char *metric, FILE *out)
 {
     const struct marey__operators *const operators = report->data;
-    struct line *lines = NULL;
+    struct line *lines MAREY__FREED = NULL;
     size_t n = 0;
     bool of_device;
     if (strcmp(report->analysis->about.name, "operators") != 0)
         return marey__fail(MAREY_EINVAL, "stacks are those of a report of operators");
     MAREY_TRY(choose(operators, metric, &of_device));
-    const marey_status status = collect(operators, of_device, &lines, &n)
-                                    ? put_lines(operators, lines, n, out)
-                                    : marey__no_memory();
-    marey__free(lines);
-    return status;
+    return collect(operators, of_device, &lines, &n) ? put_lines(operators, lines, n, out)
+                                                     : marey__no_memory();
 }
