@@ -102,22 +102,20 @@ static bool add(uintptr_t begin, uintptr_t end)
 
 bool marey__map_guard(const void *begin, size_t len)
 {
-    pthread_mutex_lock(&lock);
+    MAREY__HOLD(&lock);
     const bool is_added = add((uintptr_t)begin, (uintptr_t)begin + whole_pages(len));
     if (is_added)
         take_signal();
-    pthread_mutex_unlock(&lock);
     return is_added;
 }
 
 void marey__map_unguard(const void *begin)
 {
-    pthread_mutex_lock(&lock);
+    MAREY__HOLD(&lock);
     for (struct slots *list = &first; list != NULL; list = list->next)
         for (size_t i = 0; i < N_SLOTS; i++)
             if (list->slots[i].begin == (uintptr_t)begin)
                 atomic_store_explicit(&list->slots[i].begin, 0, memory_order_release);
-    pthread_mutex_unlock(&lock);
 }
 
 void *marey__map_file(int fd, size_t *len)

@@ -88,13 +88,12 @@ void marey__say_suppressed(void)
 
 void marey_set_sink(marey_sink *sink, void *ctx)
 {
-    pthread_mutex_lock(&lock);
+    MAREY__HOLD(&lock);
     user_sink = sink;
     user_ctx = ctx;
     n_said = 0;
     n_suppressed = 0;
     last_important = 0;
-    pthread_mutex_unlock(&lock);
 }
 
 void marey__say_after_fork(void)

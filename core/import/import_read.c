@@ -101,7 +101,7 @@ static marey_status read_into(struct reading *reading, marey__sink *sink)
 static marey_status write_out(struct reading *reading, marey__sink **sink)
 {
     struct jobs *jobs = reading->jobs;
-    pthread_mutex_lock(&jobs->lock);
+    MAREY__HOLD(&jobs->lock);
     const bool is_first = jobs->kept == NULL;
     if (is_first) {
         jobs->kept = *sink;
@@ -110,7 +110,6 @@ static marey_status write_out(struct reading *reading, marey__sink **sink)
         reading->is_kept = true;
         *sink = NULL;
     }
-    pthread_mutex_unlock(&jobs->lock);
     return is_first ? MAREY_OK : marey__sink_finish(*sink);
 }
 
@@ -144,12 +143,11 @@ static void note_failure(struct jobs *jobs, struct marey__import_file *file, mar
     if (status == MAREY_OK)
         return;
     snprintf(file->failure, sizeof file->failure, "%s", marey_last_error());
-    pthread_mutex_lock(&jobs->lock);
+    MAREY__HOLD(&jobs->lock);
     if (concerns_all && jobs->status == MAREY_OK) {
         jobs->status = status;
         memcpy(jobs->failure, file->failure, sizeof jobs->failure);
     }
-    pthread_mutex_unlock(&jobs->lock);
 }
 
 static void work_on(struct jobs *jobs, struct marey__import_file *file, bool may_tell)

@@ -94,8 +94,9 @@ static marey_status export_recordings(marey_recording *const *recordings, size_t
         .format = format, .options = options, .recordings = recordings, .n_recordings = n};
     MAREY_TRY(marey__out_init(&x.out, fd));
     const marey_status status = export_all(&x, recordings, n);
-    if (x.format->close != NULL)
-        x.format->close(&x);
+    if (x.own != NULL && format->close != NULL)
+        format->close(&x);
+    marey__free(x.own);
     marey__buf_fini(&x.texts);
     marey__out_fini(&x.out);
     return status;

@@ -79,10 +79,9 @@ const char *marey__log_text(struct marey__log_texts *texts, const char *text, si
 {
     if (len == 0)
         return "";
-    pthread_mutex_lock(&texts->lock);
+    MAREY__HOLD(&texts->lock);
     const uint32_t number = marey__names_keep(&texts->known, &texts->arena, text, len);
     const char *const kept = number != MAREY__NO_NAME ? texts->known.names[number].text : NULL;
-    pthread_mutex_unlock(&texts->lock);
     return kept;
 }
 
@@ -123,7 +122,7 @@ void marey__site_tables_share(struct marey__site_tables *tables, struct marey__s
 {
     if (*table == NULL)
         return;
-    pthread_mutex_lock(&tables->lock);
+    MAREY__HOLD(&tables->lock);
     size_t i = 0;
     while (i < tables->n && !are_equal(tables->known[i], *table))
         i++;
@@ -135,5 +134,4 @@ void marey__site_tables_share(struct marey__site_tables *tables, struct marey__s
         tables->known[tables->n++] = *table;
         (*table)->n_users++;
     }
-    pthread_mutex_unlock(&tables->lock);
 }

@@ -275,7 +275,9 @@ void marey__sink_reader_close(struct marey__sink_reader *reader);
 struct marey__sink_log {
     struct marey__log log;
     marey__packer *packer;
-    uint32_t n_lanes; /* numbers given so far */
+    uint32_t n_lanes;   /* numbers given so far */
+    uint64_t n_orphans; /* ends that had no begin */
+    uint64_t n_crowded; /* slices for which there was no lane left */
 };
 
 struct marey__sink_track {
@@ -312,8 +314,6 @@ MAREY_WARN_UNUSED marey_status marey__nest_put(struct marey__nest *nest,
 uint32_t marey__nest_n_blocks(const struct marey__nest *nest);
 /* End what is open, and write all. */
 MAREY_WARN_UNUSED marey_status marey__nest_finish(struct marey__nest *nest);
-/* Ends that had no begin; slices for which there was no lane left. */
-void marey__nest_losses(const struct marey__nest *nest, uint64_t *n_orphans, uint64_t *n_crowded);
 void marey__nest_destroy(struct marey__nest *nest);
 
 /* ---- sink_write.c ---- */

@@ -99,7 +99,7 @@ static marey_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_a
 static marey_status add_part(struct marey__log_store *store, const char *name, uint64_t size,
                              uint64_t *at)
 {
-    pthread_mutex_lock(&store->lock);
+    MAREY__HOLD(&store->lock);
     const char *const copy = marey__arena_text(&store->texts, name, strlen(name));
     const bool fits =
         copy != NULL &&
@@ -111,7 +111,6 @@ static marey_status add_part(struct marey__log_store *store, const char *name, u
         store->parts[store->n_parts++] = (struct marey__log_part){.at = *at, .size = size};
         store->size += size;
     }
-    pthread_mutex_unlock(&store->lock);
     return fits ? MAREY_OK : marey__no_memory();
 }
 

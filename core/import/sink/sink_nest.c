@@ -58,7 +58,6 @@ struct marey__nest {
     struct track *idle;       /* tracks from FEW_LANES on that are not busy */
     struct track *latest;     /* where a slice began last */
     uint64_t now_ns;          /* until when time is counted */
-    uint64_t n_orphans, n_crowded;
 };
 
 static struct track *add_track(struct marey__nest *nest)
@@ -106,12 +105,6 @@ void marey__nest_destroy(struct marey__nest *nest)
 uint32_t marey__nest_n_blocks(const struct marey__nest *nest)
 {
     return nest->tracks[0]->out.sequence;
-}
-
-void marey__nest_losses(const struct marey__nest *nest, uint64_t *n_orphans, uint64_t *n_crowded)
-{
-    *n_orphans = nest->n_orphans;
-    *n_crowded = nest->n_crowded;
 }
 
 /* ---- ends ---- */
@@ -289,7 +282,7 @@ static marey_status put_end(struct marey__nest *nest, uint64_t ns, uint32_t site
         for (size_t i = track->depth; i-- > stop;)
             if (track->stack[i].is_edge && (site == 0 || track->stack[i].site == site))
                 return end_at(nest, track, i, ns);
-    nest->n_orphans++;
+    nest->log->n_orphans++;
     return MAREY_OK;
 }
 
@@ -370,7 +363,7 @@ static marey_status push_aside(struct marey__nest *nest, const struct marey__sin
     if (track != NULL) {
         nest->idle = track->next_idle;
     } else if (nest->log->n_lanes >= MAREY__MAX_LANES) {
-        nest->n_crowded++;
+        nest->log->n_crowded++;
         return MAREY_OK;
     } else if ((track = add_track(nest)) == NULL) {
         return marey__no_memory();
@@ -404,24 +397,13 @@ static marey_status put_work(struct marey__nest *nest, const struct marey__sink_
     return MAREY_OK;
 }
 
-/* A point goes where the range around it is: that of the slice that began last, as long as that lasts. */
-static marey_status put_point(struct marey__nest *nest, const struct marey__sink_entry *entry,
-                              const uint64_t *extra)
+/* A point, or words about the whole process, in this track. */
+static marey_status put_point(struct marey__nest *nest, struct track *track,
+                              const struct marey__sink_entry *entry, const uint64_t *extra)
 {
-    struct track *track = nest->tracks[0];
-    if (nest->latest != NULL && nest->latest->depth != 0)
-        track = nest->latest;
     if (extra == NULL)
         return marey__track_word(nest->log, &track->out, entry->ns, entry->tag & 0xffffffu);
     return marey__track_records(nest->log, &track->out, entry->ns, 0, extra + 1, (size_t)extra[0]);
-}
-
-/* About the whole process: on the thread's own lane, after what ends with it. */
-static marey_status put_iteration(struct marey__nest *nest, const struct marey__sink_entry *entry,
-                                  const uint64_t *extra)
-{
-    return marey__track_records(nest->log, &nest->tracks[0]->out, entry->ns, 0, extra + 1,
-                                (size_t)extra[0]);
 }
 
 marey_status marey__nest_put(struct marey__nest *nest, const struct marey__sink_entry *entry,
@@ -431,7 +413,7 @@ marey_status marey__nest_put(struct marey__nest *nest, const struct marey__sink_
     MAREY_TRY(advance(nest, entry->ns, class == MAREY__CLASS_POINT));
     switch (class) {
     case MAREY__CLASS_ITERATION:
-        return put_iteration(nest, entry, extra);
+        return put_point(nest, nest->tracks[0], entry, extra); /* after what ends with it */
     case MAREY__CLASS_SLICE:
         return nest->of->kind == MAREY_LANE_GPU ? put_work(nest, entry, extra)
                                                 : put_slice(nest, entry, extra);
@@ -442,7 +424,9 @@ marey_status marey__nest_put(struct marey__nest *nest, const struct marey__sink_
     case MAREY__CLASS_POINT:
         break;
     }
-    return put_point(nest, entry, extra);
+    /* Where the range around it is: that of the slice that began last, as long as that lasts. */
+    const bool is_inside = nest->latest != NULL && nest->latest->depth != 0;
+    return put_point(nest, is_inside ? nest->latest : nest->tracks[0], entry, extra);
 }
 
 marey_status marey__nest_finish(struct marey__nest *nest)

@@ -76,18 +76,13 @@ static void put_count(struct marey__buf *pairs, uint64_t n, const char *words)
         marey__texts_printf(pairs, MAREY__KEY_NOTE, "%" PRIu64 " %s", n, words);
 }
 
-struct losses {
-    uint64_t n_orphans, n_crowded;
-};
-
-static marey_status write_end(struct marey__log *log, const marey__sink_process *process,
-                              const struct losses *losses)
+static marey_status write_end(struct marey__sink_log *log, const marey__sink_process *process)
 {
     struct marey__buf pairs MAREY__FINALLY(marey__buf_fini) = {0};
     for (size_t i = 0; i < process->n_notes; i++)
         marey__texts_put(&pairs, MAREY__KEY_NOTE, process->notes[i]);
-    put_count(&pairs, losses->n_orphans, "ends without a begin in the trace: left out.");
-    put_count(&pairs, losses->n_crowded, "ranges overlap more often than there are lanes: left out.");
+    put_count(&pairs, log->n_orphans, "ends without a begin in the trace: left out.");
+    put_count(&pairs, log->n_crowded, "ranges overlap more often than there are lanes: left out.");
     put_count(&pairs, process->n_other_names,
               "times a name came after the first million, and is called (other names).");
     put_count(&pairs, process->n_other_lanes,
@@ -97,7 +92,7 @@ static marey_status write_end(struct marey__log *log, const marey__sink_process 
               "events have arguments of more than 32 KiB: left out.");
     put_count(&pairs, process->n_misplaced, "events of a GPU stream are not GPU activity: left out.");
     marey__texts_put(&pairs, MAREY__KEY_END, "stop");
-    return marey__log_append_texts(log, MAREY__BLOCK_END, &pairs);
+    return marey__log_append_texts(&log->log, MAREY__BLOCK_END, &pairs);
 }
 
 /* ---- lanes, by turns ---- */
@@ -113,7 +108,6 @@ struct turns {
     struct turn *all;
     size_t n;
     struct marey__heap heap; /* the lane that is furthest back first */
-    struct losses losses;
 };
 
 static void count_written(marey__sink *sink)
@@ -142,13 +136,8 @@ static marey_status take_turn(struct turn *turn, bool *done)
     return marey__nest_finish(turn->nest);
 }
 
-static void close_turn(struct turns *turns, struct turn *turn)
+static void close_turn(struct turn *turn)
 {
-    uint64_t n_orphans = 0, n_crowded = 0;
-    if (turn->nest != NULL)
-        marey__nest_losses(turn->nest, &n_orphans, &n_crowded);
-    turns->losses.n_orphans += n_orphans;
-    turns->losses.n_crowded += n_crowded;
     marey__nest_destroy(turn->nest);
     turn->nest = NULL;
     marey__sink_reader_close(&turn->reader);
@@ -162,7 +151,7 @@ static marey_status take_turns(struct turns *turns)
         bool done;
         MAREY_TRY(take_turn(turn, &done));
         if (done) {
-            close_turn(turns, turn);
+            close_turn(turn);
             marey__heap_remove(&turns->heap, number);
         } else if (!marey__heap_put(&turns->heap, number, turn->next_ns)) {
             return marey__no_memory();
@@ -211,10 +200,10 @@ static marey_status write_log(struct marey__sink_log *log, marey__sink_process *
     struct turns turns = {.log = log, .all = marey__calloc(process->n_lanes, sizeof *turns.all)};
     const marey_status status = turns.all != NULL ? write_lanes(&turns, process) : marey__no_memory();
     for (size_t i = 0; i < turns.n; i++)
-        close_turn(&turns, &turns.all[i]);
+        close_turn(&turns.all[i]);
     marey__free(turns.all);
     marey__heap_fini(&turns.heap);
-    return status == MAREY_OK ? write_end(&log->log, process, &turns.losses) : status;
+    return status == MAREY_OK ? write_end(log, process) : status;
 }
 
 static void name_log(const marey__sink_process *process, char *name, size_t size)

@@ -10,16 +10,11 @@
 
 enum mode { WALL, CPU, MEMORY, FULL };
 
-struct process {
-    marey__sink_process *process;
-    int64_t pid;
-};
-
 struct thread {
     struct thread_key {
         int64_t pid, tid, interpreter;
     } key;
-    uint32_t process; /* which of the list */
+    marey__sink_process *process;
     uint32_t lane;
     uint64_t round;  /* in which it was last seen */
     uint64_t end_ns; /* up to which it was seen with what is open */
@@ -38,8 +33,6 @@ struct reading {
     enum mode mode;
     char version[16];
     uint64_t interval_us;
-    struct process *processes;
-    size_t n_processes, processes_cap;
     struct thread *threads;
     size_t n_threads, threads_cap;
     struct marey__index by_thread;
@@ -75,34 +68,20 @@ static bool take_meta(void *ctx, struct marey__text key, struct marey__text valu
 
 /* ---- threads ---- */
 
-static bool find_process(struct reading *r, int64_t pid, uint32_t *number)
-{
-    for (*number = 0; *number < r->n_processes; (*number)++)
-        if (r->processes[*number].pid == pid)
-            return true;
-    marey__sink_process *process = marey__sink_process_get(r->import->sink, (uint64_t)pid);
-    const struct marey__sink_identity identity = {.pid = pid, .rank = -1, .world_size = -1};
-    if (process == NULL)
-        return false;
-    marey__sink_identify(process, &identity);
-    return MAREY__PUSH(r->processes, r->n_processes, r->processes_cap,
-                       (struct process){process, pid});
-}
-
 static bool start_thread(struct reading *r, struct thread *thread)
 {
     const struct thread_key *key = &thread->key;
     thread->round = UINT64_MAX;
-    if (!find_process(r, key->pid, &thread->process))
+    thread->process = marey__sink_process_get(r->import->sink, (uint64_t)key->pid);
+    if (thread->process == NULL)
         return false;
-    marey__sink_process *in = r->processes[thread->process].process;
     /* A thread has a stack in each interpreter that it was ever in. */
-    thread->lane = marey__sink_thread(in, key->tid + (key->interpreter << 32));
+    thread->lane = marey__sink_thread(thread->process, key->tid + (key->interpreter << 32));
     if (key->interpreter != 0) {
         char name[48];
         const int len = snprintf(name, sizeof name, "%lld in interpreter %lld", (long long)key->tid,
                                  (long long)key->interpreter);
-        marey__sink_name_lane(in, thread->lane, name, (size_t)len);
+        marey__sink_name_lane(thread->process, thread->lane, name, (size_t)len);
     }
     return true;
 }
@@ -124,18 +103,17 @@ static struct thread *find_thread(struct reading *r, const struct marey__austin_
 /* End what is open from `depth` on, at `end_ns`. Of slices with equal times the outer one is put first. */
 static void close_from(struct reading *r, struct thread *thread, size_t depth, uint64_t end_ns)
 {
-    marey__sink_process *process = r->processes[thread->process].process;
     for (size_t i = depth; i < thread->depth; i++) {
         const struct open *open = &thread->open[i];
         const struct marey__sink_event event = {
             .kind = MAREY__SINK_SLICE,
             .lane = thread->lane,
-            .site = marey__frames_site(&r->frames, process, open->frame),
+            .site = marey__frames_site(&r->frames, thread->process, open->frame),
             .ns = open->begin_ns,
             .duration_ns = end_ns - open->begin_ns,
             .repeat = open->n_samples,
         };
-        marey__sink_put(process, &event);
+        marey__sink_put(thread->process, &event);
     }
     thread->depth = MAREY__MIN(thread->depth, depth);
 }
@@ -390,9 +368,9 @@ static void put_notes(const struct reading *r, bool is_bytes)
                                         "memory: bytes are shown as nanoseconds", "wall time"};
     const char *path = r->import->path;
     const struct marey__austin_mistakes *mistakes = &r->mistakes;
-    if (r->n_processes == 0)
+    marey__sink_process *first = marey__sink_process_at(r->import->sink, 0);
+    if (first == NULL)
         return;
-    marey__sink_process *first = r->processes[0].process;
     marey__sink_note(first, "%llu samples of austin %s, of %s, one each %g ms; %llu idle",
                      (unsigned long long)r->n_samples, r->version, modes[r->mode],
                      (double)r->interval_us / 1000, (unsigned long long)r->n_idle);
@@ -454,7 +432,7 @@ static marey_status read_austin(struct marey__import *import)
     for (size_t i = 0; i < r.n_threads; i++)
         marey__free(r.threads[i].open);
     marey__frames_fini(&r.frames);
-    MAREY__FREE_ALL(r.threads, r.stack, r.processes);
+    MAREY__FREE_ALL(r.threads, r.stack);
     marey__index_fini(&r.by_thread);
     return status;
 }

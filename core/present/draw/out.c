@@ -52,23 +52,21 @@ static int wait_until_idle(struct marey__writer *w)
 
 static int writer_put(struct marey__writer *w, const char *bytes, size_t len)
 {
-    pthread_mutex_lock(&w->lock);
+    MAREY__HOLD(&w->lock);
     const int error = wait_until_idle(w);
     if (error == 0) {
         w->bytes = bytes;
         w->len = len;
         pthread_cond_signal(&w->changed);
     }
-    pthread_mutex_unlock(&w->lock);
     return error;
 }
 
 static int writer_drain(struct marey__writer *w, int fd)
 {
-    pthread_mutex_lock(&w->lock);
+    MAREY__HOLD(&w->lock);
     const int error = wait_until_idle(w);
     w->fd = fd;
-    pthread_mutex_unlock(&w->lock);
     return error;
 }
 

@@ -81,8 +81,7 @@ const char *marey__chrome_color(uint32_t argb)
 static void on_start(struct marey__export *x)
 {
     struct marey__buf buf = {0};
-    if (!marey__chrome_create(x))
-        return;
+    marey__chrome_survey(x);
     marey__buf_printf(&buf,
                       "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"tool\":\"marey "
                       "%s\",\"origin_unix_ns\":\"%lld\","
@@ -494,12 +493,8 @@ static void on_process_done(struct marey__export *x)
 
 void marey__chrome_close(struct marey__export *x)
 {
-    struct marey__chrome_export *chrome = x->own;
-    if (chrome == NULL)
-        return;
-    marey__buf_fini(&chrome->text);
-    marey__pairs_fini(&chrome->gpus);
-    marey__free(chrome);
+    marey__buf_fini(&marey__chrome_of(x)->text);
+    marey__pairs_fini(&marey__chrome_of(x)->gpus);
 }
 
 const struct marey__export_format marey__export_chrome = {
@@ -514,6 +509,7 @@ const struct marey__export_format marey__export_chrome = {
             .takes = MAREY_EXPORT_FILTER,
         },
     .is_timeline = true,
+    .own_size = sizeof(struct marey__chrome_export),
     .start = on_start,
     .process = on_process,
     .batch = on_batch,

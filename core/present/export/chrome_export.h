@@ -68,8 +68,8 @@ void marey__chrome_args(struct marey__export *x, const struct marey__payload *pa
 /* The value of a counter or payload: what is not finite is a text. */
 char *marey__chrome_double(char *p, double value);
 
-/* Make x->own and check all processes. False on out of memory, with x->status set. */
-MAREY_WARN_UNUSED bool marey__chrome_create(struct marey__export *x);
+/* Check all processes. Out of memory goes to x->status. */
+void marey__chrome_survey(struct marey__export *x);
 /* What Kineto has at the head of a file, with a comma behind each. */
 void marey__chrome_kineto_head(const struct marey__export *x, struct marey__buf *buf);
 void marey__chrome_work(struct marey__export *x, struct marey__export_lane *lane,
@@ -83,7 +83,7 @@ void marey__chrome_launches(struct marey__export *x, const struct marey__export_
 /* ---- chrome.c ---- */
 
 void marey__chrome_finish(struct marey__export *x);
-/* Free what the format keeps in x->own, if it got that far. */
+/* Free what the format keeps in x->own. */
 void marey__chrome_close(struct marey__export *x);
 
 #endif

@@ -19,9 +19,11 @@ enum { FIRST_GPU_PID = 5000000, MAX_DEVICES = 1 << 16 };
 /* Not a process: the devices of all of them. */
 #define ANY_PROCESS (UINT32_MAX - 1)
 
-static bool survey_lanes(struct marey__export *x, struct marey__chrome_export *chrome,
-                         size_t recording, size_t process, uint32_t number, struct marey__pairs *seen)
+/* False on out of memory. */
+static bool survey_lanes(struct marey__export *x, size_t recording, size_t process, uint32_t number,
+                         struct marey__pairs *seen)
 {
+    struct marey__chrome_export *chrome = x->own;
     const marey_recording *of = x->recordings[recording];
     const struct marey_process *info = marey_recording_process(of, process);
     bool failed = false;
@@ -39,34 +41,26 @@ static bool survey_lanes(struct marey__export *x, struct marey__chrome_export *c
     return !failed;
 }
 
-static bool survey(struct marey__export *x, struct marey__chrome_export *chrome)
+void marey__chrome_survey(struct marey__export *x)
 {
     struct marey__pairs seen MAREY__FINALLY(marey__pairs_fini) = {0};
     const struct marey_process *process;
     bool is_complete = true;
     uint32_t number = 0;
-    chrome->pids_are_devices = true;
+    marey__chrome_of(x)->pids_are_devices = true;
     for (size_t r = 0; r < x->n_recordings; r++)
         for (size_t i = 0; is_complete && i < marey_recording_n_logs(x->recordings[r]); i++)
-            is_complete = survey_lanes(x, chrome, r, i, number++, &seen);
+            is_complete = survey_lanes(x, r, i, number++, &seen);
     for (uint32_t i = 0; is_complete && (process = marey__export_nth(x, i)) != NULL; i++) {
         const int64_t pid = x->has_own_ids ? (int64_t)i + 1 : process->pid;
         bool failed = false;
         if (pid >= 0 && pid < MAX_DEVICES &&
             !marey__pairs_add(&seen, ANY_PROCESS, (uint32_t)pid, &failed))
-            chrome->pids_are_devices = false;
+            marey__chrome_of(x)->pids_are_devices = false;
         is_complete = !failed;
     }
-    return is_complete;
-}
-
-bool marey__chrome_create(struct marey__export *x)
-{
-    x->own = marey__calloc(1, sizeof(struct marey__chrome_export));
-    if (x->own != NULL && survey(x, x->own))
-        return true;
-    x->status = marey__no_memory();
-    return false;
+    if (!is_complete)
+        x->status = marey__no_memory();
 }
 
 static int64_t gpu_pid(const struct marey__export *x, int32_t device)

@@ -522,6 +522,10 @@ marey_status marey__export_events(struct marey__export *x, marey_recording *cons
                                   size_t n)
 {
     MAREY_TRY(survey(x, recordings, n));
+    if (x->format->own_size != 0) {
+        x->own = marey__calloc(1, x->format->own_size);
+        MAREY__TRY_MEMORY(x->own != NULL);
+    }
     x->format->start(x);
     MAREY_TRY(x->status);
     for (size_t r = 0; r < n; r++) {

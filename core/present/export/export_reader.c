@@ -83,7 +83,7 @@ static void *reader_main(void *arg)
     struct reading *reading = arg;
     const marey_status status =
         marey__recording_visit_in_order(reading->recording, reading->process, put_batch, reading);
-    pthread_mutex_lock(&reading->lock);
+    MAREY__HOLD(&reading->lock);
     if (status == MAREY_OK)
         reading->n_filled++; /* the last one, which may be empty */
     else
@@ -91,7 +91,6 @@ static void *reader_main(void *arg)
     reading->status = status;
     reading->is_done = true;
     pthread_cond_signal(&reading->changed);
-    pthread_mutex_unlock(&reading->lock);
     return NULL;
 }
 
@@ -100,12 +99,11 @@ static void *reader_main(void *arg)
 /* The next parcel, or NULL when there is none any more. */
 static const struct parcel *take_parcel(struct reading *reading)
 {
-    pthread_mutex_lock(&reading->lock);
+    MAREY__HOLD(&reading->lock);
     while (reading->n_filled == reading->n_emptied && !reading->is_done)
         pthread_cond_wait(&reading->changed, &reading->lock);
     const bool is_there = reading->n_filled != reading->n_emptied;
     const struct parcel *parcel = &reading->parcels[reading->n_emptied % N_PARCELS];
-    pthread_mutex_unlock(&reading->lock);
     return is_there ? parcel : NULL;
 }
 

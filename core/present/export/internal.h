@@ -114,7 +114,7 @@ struct marey__export {
     const struct marey_export_options *options;
     marey_recording *const *recordings;
     size_t n_recordings;
-    void *own; /* the format's, for the whole export; its `close` frees it */
+    void *own; /* the format's, for the whole export: `own_size` bytes, all 0 at first */
     struct marey__out out;
     marey_status status; /* of what cannot fail loudly inside the walk: memory */
 
@@ -145,6 +145,7 @@ struct marey__export {
 
 struct marey__export_format {
     struct marey_export_format info; /* what help, docs and Python say about it */
+    size_t own_size;
     void (*start)(struct marey__export *x);
     /* Around the events of one process: process, lanes and skip are set. */
     marey_status (*process)(struct marey__export *x);
@@ -152,7 +153,7 @@ struct marey__export_format {
                           const struct marey_batch *batch);
     void (*process_done)(struct marey__export *x); /* all from here on may be NULL */
     void (*finish)(struct marey__export *x);
-    void (*close)(struct marey__export *x); /* at the end, also of an export that has failed */
+    void (*close)(struct marey__export *x); /* at the end, also of an export that has failed, before `own` goes */
     /* An iteration, epoch or phase of the process; where `is_open`, the process never ended it. */
     void (*span)(struct marey__export *x, const struct marey__span *span);
     /* Work of a stream, whose lane never comes to `batch`; in order of begin. */
@@ -169,7 +170,7 @@ struct marey__export_format {
                  const uint64_t *words);
     /* When set, lanes come one after the other, each in one piece, and this is called behind each. */
     void (*lane_done)(struct marey__export *x, struct marey__export_lane *lane);
-    /* When set, the format reads the recordings by itself and nothing above is called but `close`. */
+    /* When set, the format reads the recordings by itself and nothing above is called. */
     marey_status (*whole)(struct marey__export *x, marey_recording *const *recordings, size_t n);
     bool reads_profiles; /* `whole` reads calls and samples itself; for others they become ranges first */
     bool has_samples_beside; /* holds samples beside events, when samples are selected */

@@ -27,8 +27,7 @@ static struct marey__buf *text_of(const struct marey__export *x)
 static void on_start(struct marey__export *x)
 {
     struct marey__buf buf = {0};
-    if (!marey__chrome_create(x))
-        return;
+    marey__chrome_survey(x);
     marey__buf_puts(&buf, "{");
     marey__chrome_kineto_head(x, &buf);
     marey__buf_puts(
@@ -332,6 +331,7 @@ const struct marey__export_format marey__export_kineto = {
             .next = "as torch.profiler writes it; 'marey artifacts' makes tables of it",
             .takes = MAREY_EXPORT_FILTER | MAREY_EXPORT_WINDOW,
         },
+    .own_size = sizeof(struct marey__chrome_export),
     .start = on_start,
     .process = on_process,
     .batch = on_batch,

@@ -334,11 +334,9 @@ bool marey__heat_line_end(struct marey__heat_line *line)
     struct marey__heat *heat = line->heat;
     if (line->row.n == 0)
         return true;
-    pthread_mutex_lock(&heat->lock);
-    const bool done = name_cells(heat, line) && sample(heat, line) &&
-                      merge(&heat->rows[line->ordinal / heat->group], &line->row);
-    pthread_mutex_unlock(&heat->lock);
-    return done;
+    MAREY__HOLD(&heat->lock);
+    return name_cells(heat, line) && sample(heat, line) &&
+           merge(&heat->rows[line->ordinal / heat->group], &line->row);
 }
 
 /*

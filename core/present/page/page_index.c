@@ -233,9 +233,8 @@ static bool put_process_sites(struct marey__buf *json, const struct marey__page_
         }
         marey__site_key(&key, site);
         const size_t before = names->n;
-        const char *kept = key.failed ? NULL : marey__arena_text(keys, key.data, key.len);
         const uint32_t number =
-            kept == NULL ? MAREY__NO_NAME : marey__names_number(names, kept, key.len);
+            key.failed ? MAREY__NO_NAME : marey__names_keep(names, keys, key.data, key.len);
         ok = number != MAREY__NO_NAME;
         if (names->n != before)
             put_site(json, site);

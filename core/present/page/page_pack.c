@@ -50,12 +50,11 @@ struct marey__page_packer {
 
 static void fail(struct marey__page_packer *packer, marey_status status)
 {
-    pthread_mutex_lock(&packer->lock);
+    MAREY__HOLD(&packer->lock);
     if (packer->status == MAREY_OK) {
         packer->status = status;
         snprintf(packer->error, sizeof packer->error, "%s", marey_last_error());
     }
-    pthread_mutex_unlock(&packer->lock);
 }
 
 /* The status is spelled out so that analyzers know it. */
@@ -75,11 +74,9 @@ static marey_status write_block(struct marey__page_packer *packer, struct sectio
     marey__buf_puts(&s->text, "</script>\n");
     if (s->text.failed || s->packed.failed || s->raw.failed)
         return no_memory();
-    pthread_mutex_lock(&packer->writing);
+    MAREY__HOLD(&packer->writing);
     const bool ok = marey__write_all(packer->fd, s->text.data, s->text.len);
-    const marey_status status = ok ? MAREY_OK : marey__fail_errno("write the page");
-    pthread_mutex_unlock(&packer->writing);
-    return status;
+    return ok ? MAREY_OK : marey__fail_errno("write the page");
 }
 
 static bool end_plane(struct section *s)
@@ -245,7 +242,7 @@ static void free_section(struct section *s)
 /* The next chunk; NULL when none comes any more. */
 static struct marey__page_chunk *next_chunk(struct marey__page_packer *packer)
 {
-    pthread_mutex_lock(&packer->lock);
+    MAREY__HOLD(&packer->lock);
     while (packer->first == NULL && !packer->is_ending)
         pthread_cond_wait(&packer->has_chunks, &packer->lock);
     struct marey__page_chunk *chunk = packer->first;
@@ -255,7 +252,6 @@ static struct marey__page_chunk *next_chunk(struct marey__page_packer *packer)
         packer->n_queued--;
         pthread_cond_signal(&packer->has_room);
     }
-    pthread_mutex_unlock(&packer->lock);
     return chunk;
 }
 
@@ -285,7 +281,7 @@ void marey__page_packer_take(struct marey__page_packer *packer, struct marey__pa
             fail(packer, status);
         return;
     }
-    pthread_mutex_lock(&packer->lock);
+    MAREY__HOLD(&packer->lock);
     while (packer->n_queued >= QUEUED_MAX)
         pthread_cond_wait(&packer->has_room, &packer->lock);
     chunk->queued = NULL;
@@ -296,7 +292,6 @@ void marey__page_packer_take(struct marey__page_packer *packer, struct marey__pa
     packer->last = chunk;
     packer->n_queued++;
     pthread_cond_signal(&packer->has_chunks);
-    pthread_mutex_unlock(&packer->lock);
 }
 
 marey_status marey__page_packer_start(int fd, size_t n, struct marey__page_packer **out)

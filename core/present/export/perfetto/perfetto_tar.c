@@ -92,15 +92,9 @@ static void put_manifest(struct marey__export *x, struct marey__tar *tar)
 
 static void on_start(struct marey__export *x)
 {
-    struct marey__tar *tar = marey__calloc(1, sizeof *tar);
-    if (tar == NULL) {
-        x->status = marey__no_memory();
-        return;
-    }
-    x->own = tar;
-    x->status = marey__tar_init(tar, &x->out);
+    x->status = marey__tar_init(x->own, &x->out);
     if (x->status == MAREY_OK)
-        put_manifest(x, tar);
+        put_manifest(x, x->own);
 }
 
 static marey_status on_process(struct marey__export *x)
@@ -126,9 +120,7 @@ static void on_finish(struct marey__export *x)
 
 static void on_close(struct marey__export *x)
 {
-    if (x->own != NULL)
-        marey__tar_fini(x->own);
-    marey__free(x->own);
+    marey__tar_fini(x->own);
 }
 
 const struct marey__export_format marey__export_perfetto_tar = {
@@ -144,6 +136,7 @@ const struct marey__export_format marey__export_perfetto_tar = {
             .takes = MAREY_EXPORT_FILTER,
             .is_binary = true,
         },
+    .own_size = sizeof(struct marey__tar),
     .start = on_start,
     .process = on_process,
     .batch = marey__perfetto_batch,

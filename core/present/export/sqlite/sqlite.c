@@ -34,12 +34,7 @@ static bool is_left_out(const struct marey__export *x, uint32_t site)
 
 static void on_start(struct marey__export *x)
 {
-    struct marey__db *db = marey__calloc(1, sizeof *db);
-    if (db == NULL) {
-        x->status = marey__no_memory();
-        return;
-    }
-    x->own = db;
+    struct marey__db *db = db_of(x);
     x->status = marey__db_open(db, x->out.fd);
     if (x->status != MAREY_OK)
         return;
@@ -350,16 +345,13 @@ static void on_finish(struct marey__export *x)
 
 static void on_close(struct marey__export *x)
 {
-    struct marey__db *db = db_of(x);
-    if (db == NULL)
-        return;
-    forget_process(db); /* where something failed halfway */
-    marey__db_close(db);
-    marey__free(db);
+    forget_process(db_of(x)); /* where something failed halfway */
+    marey__db_close(db_of(x));
 }
 
 const struct marey__export_format marey__export_sqlite = {
     .info = {MAREY__SQLITE_INFO},
+    .own_size = sizeof(struct marey__db),
     .start = on_start,
     .process = on_process,
     .batch = on_batch,

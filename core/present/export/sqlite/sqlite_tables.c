@@ -176,12 +176,11 @@ static void put_site(struct marey__db *db, uint32_t id, uint32_t name_id,
 static uint32_t number_site(struct marey__db *db, const struct marey_site_info *site)
 {
     marey__site_key(&db->scratch, site);
-    const char *key =
-        db->scratch.failed ? NULL : marey__arena_text(&db->keys, db->scratch.data, db->scratch.len);
-    if (key == NULL)
-        return 0;
     const size_t n_before = db->site_keys.n;
-    const uint32_t number = marey__names_number(&db->site_keys, key, db->scratch.len);
+    const uint32_t number =
+        db->scratch.failed
+            ? MAREY__NO_NAME
+            : marey__names_keep(&db->site_keys, &db->keys, db->scratch.data, db->scratch.len);
     if (number == MAREY__NO_NAME || db->site_keys.n == n_before)
         return number + 1;
     const uint32_t name = marey__names_number(&db->names, site->name, site->name_len);

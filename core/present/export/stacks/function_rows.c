@@ -27,13 +27,15 @@ static bool find_row(struct marey__function_rows *files, struct marey__names *ke
     marey__buf_put(&key, "", 1);
     marey__buf_put(&key, function->file, strlen(function->file) + 1);
     marey__buf_put(&key, &function->line, sizeof function->line);
-    const char *const kept = key.failed ? NULL : marey__arena_text(&files->texts, key.data, key.len);
-    const uint32_t number = kept != NULL ? marey__names_number(keys, kept, key.len) : MAREY__NO_NAME;
+    const uint32_t number =
+        key.failed ? MAREY__NO_NAME : marey__names_keep(keys, &files->texts, key.data, key.len);
     if (number == MAREY__NO_NAME)
         return false;
-    if (number == files->n_rows)
+    if (number == files->n_rows) {
+        const char *const label = keys->names[number].text;
         files->rows[files->n_rows++] = (struct marey__call_row){
-            .label = kept, .file = kept + strlen(kept) + 1, .line = function->line};
+            .label = label, .file = label + strlen(label) + 1, .line = function->line};
+    }
     *row = number;
     return true;
 }

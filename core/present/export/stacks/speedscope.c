@@ -49,12 +49,10 @@ static uint32_t number_frame(struct frames *frames, const struct marey_site_info
     marey__buf_put(key, "", 1);
     marey__buf_puts(key, site->file);
     marey__buf_put(key, &site->line, sizeof site->line);
-    const char *text = key->failed ? NULL : marey__arena_text(&frames->texts, key->data, key->len);
-    if (text == NULL ||
-        !marey__grow(&frames->sites, &frames->cap, keys->n + 1, sizeof *frames->sites))
+    if (key->failed || !marey__grow(&frames->sites, &frames->cap, keys->n + 1, sizeof *frames->sites))
         return UINT32_MAX;
     const size_t n_before = keys->n;
-    const uint32_t number = marey__names_number(keys, text, key->len);
+    const uint32_t number = marey__names_keep(keys, &frames->texts, key->data, key->len);
     if (keys->n > n_before)
         frames->sites[number] = site;
     return number;
@@ -231,11 +229,6 @@ static void on_work(struct marey__export *x, struct marey__export_lane *lane,
 
 static void on_start(struct marey__export *x)
 {
-    x->own = marey__calloc(1, sizeof(struct frames));
-    if (x->own == NULL) {
-        no_memory(x);
-        return;
-    }
     struct marey__buf buf = {0};
     marey__buf_printf(&buf,
                       "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
@@ -247,17 +240,17 @@ static void on_start(struct marey__export *x)
 static marey_status on_process(struct marey__export *x)
 {
     x->sites = marey__calloc((size_t)x->process->n_sites + 1, sizeof(uint32_t));
-    return x->own == NULL || x->sites == NULL ? no_memory(x) : x->status;
+    return x->sites == NULL ? no_memory(x) : x->status;
 }
 
 static void on_finish(struct marey__export *x)
 {
     const struct frames *frames = x->own;
-    if (frames != NULL && frames->n_profiles == 0) /* speedscope wants to open one */
+    if (frames->n_profiles == 0) /* speedscope wants to open one */
         marey__out_puts(&x->out, "\n{\"type\":\"evented\",\"name\":\"no ranges\",\"unit\":"
                                  "\"nanoseconds\",\"startValue\":0,\"events\":[],\"endValue\":0}");
     marey__out_puts(&x->out, "\n],\"shared\":{\"frames\":[");
-    for (size_t i = 0; frames != NULL && i < frames->keys.n; i++) {
+    for (size_t i = 0; i < frames->keys.n; i++) {
         struct marey__buf buf = {0};
         marey__buf_puts(&buf, i == 0 ? "\n" : ",\n");
         put_frame(&buf, frames->sites[i]);
@@ -269,13 +262,10 @@ static void on_finish(struct marey__export *x)
 static void on_close(struct marey__export *x)
 {
     struct frames *frames = x->own;
-    if (frames == NULL)
-        return;
     marey__names_fini(&frames->keys);
     marey__arena_fini(&frames->texts);
     marey__free(frames->sites);
     marey__buf_fini(&frames->key);
-    marey__free(frames);
 }
 
 const struct marey__export_format marey__export_speedscope = {
@@ -292,6 +282,7 @@ const struct marey__export_format marey__export_speedscope = {
             .next = "open it at https://www.speedscope.app; it stays in your browser",
             .takes = MAREY_EXPORT_FILTER,
         },
+    .own_size = sizeof(struct frames),
     .start = on_start,
     .process = on_process,
     .batch = on_batch,
