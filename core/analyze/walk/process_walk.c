@@ -188,12 +188,9 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
     return marey__lane_walk_batch(walk, *lane, batch);
 }
 
-static bool lane_is_before(const void *a, const void *b)
-{
-    const struct marey_lane_info *x = (*(struct marey__lane_walk *const *)a)->stack.info,
-                                 *y = (*(struct marey__lane_walk *const *)b)->stack.info;
-    return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
-}
+MAREY__ORDER_RUNS(lane_is_before, struct marey__lane_walk *const,
+                  MAREY__UP_BY((*x)->stack.info->tid, (*y)->stack.info->tid)
+                      MAREY__UP_BY((*x)->stack.info->lane, (*y)->stack.info->lane))
 
 /* Logs of earlier versions do not have the self times of ranges that overlap others: count each nanosecond once. */
 static void clear_self_times(struct marey__lane_walk *lane)

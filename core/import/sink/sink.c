@@ -31,11 +31,6 @@ void marey__sink_fail(marey__sink *sink, marey_status status)
     snprintf(sink->failure, sizeof sink->failure, "%s", marey_last_error());
 }
 
-static void fail_memory(marey__sink *sink)
-{
-    marey__sink_fail(sink, marey__no_memory());
-}
-
 marey_status marey__sink_status(const marey__sink *sink)
 {
     return sink->status == MAREY_OK ? MAREY_OK : marey__fail(sink->status, "%s", sink->failure);
@@ -63,7 +58,7 @@ static marey__sink_process *make_process(marey__sink *sink, uint64_t key, uint32
                      sizeof(marey__sink_process *)) ||
         !marey__index_put(&sink->processes_index, hash, (uint32_t)sink->n_processes + 1)) {
         marey__free(process);
-        fail_memory(sink);
+        marey__sink_fail(sink, marey__no_memory());
         return NULL;
     }
     *process = (marey__sink_process){
@@ -107,7 +102,7 @@ static void set_text(marey__sink_process *process, const char **field, const cha
     if (copy != NULL)
         *field = copy;
     else if (text != NULL)
-        fail_memory(process->sink);
+        marey__sink_fail_memory(process);
 }
 
 void marey__sink_identify(marey__sink_process *process, const struct marey__sink_identity *identity)
@@ -143,20 +138,15 @@ void marey__sink_note(marey__sink_process *process, const char *fmt, ...)
         return;
     const char *const copy = marey__arena_text(&process->texts, text, strlen(text));
     if (copy == NULL || !MAREY__PUSH(process->notes, process->n_notes, process->notes_cap, copy))
-        fail_memory(process->sink);
+        marey__sink_fail_memory(process);
 }
 
 /* ---- destroy ---- */
 
-static void free_lane(struct marey__sink_lane *lane)
-{
-    MAREY__FREE_ALL(lane->entries, lane->parts);
-}
-
 static void free_process(marey__sink_process *process)
 {
     for (size_t i = 0; i < process->n_lanes; i++)
-        free_lane(&process->lanes[i]);
+        MAREY__FREE_ALL(process->lanes[i].entries, process->lanes[i].parts);
     marey__arena_fini(&process->texts);
     MAREY__FREE_ALL(process->notes, process->lanes);
     marey__index_fini(&process->lanes_index);

@@ -196,13 +196,7 @@ static bool add_all(struct reading *r, value top)
     return true;
 }
 
-static int by_both(const void *a, const void *b)
-{
-    const struct marey__profiled_edge *x = a, *y = b;
-    if (x->callee != y->callee)
-        return x->callee > y->callee ? 1 : -1;
-    return (x->caller > y->caller) - (x->caller < y->caller);
-}
+MAREY__ORDER(by_both, struct marey__profiled_edge, MAREY__UP(callee) MAREY__UP(caller))
 
 /* A key may be there twice in a file that Python did not write. */
 static void merge_edges(struct marey__profile *p)

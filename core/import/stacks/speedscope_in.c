@@ -49,11 +49,6 @@ static void put(struct reading *r, enum marey__sink_kind kind, uint32_t frame)
     marey__sink_put(r->process, &event);
 }
 
-static bool push(struct reading *r, uint32_t number)
-{
-    return MAREY__PUSH(r->stack, r->depth, r->stack_cap, number);
-}
-
 /* A number of the profile's unit as nanoseconds since the begin of the file; false when it is none, or out of bounds. */
 static bool take_ns(const struct reading *r, const struct marey__json *scan, int64_t *ns)
 {
@@ -131,7 +126,7 @@ static bool take_event(struct reading *r, const struct event *event)
     r->ns = MAREY__MAX(r->ns, (uint64_t)event->at_ns);
     if (event->type == 'O') {
         put(r, MAREY__SINK_BEGIN, event->frame);
-        return push(r, event->frame);
+        return MAREY__PUSH(r->stack, r->depth, r->stack_cap, event->frame);
     }
     r->n_bad += !close_frame(r, event->frame);
     return true;
@@ -164,11 +159,6 @@ static void end_events(struct reading *r)
 }
 
 /* ---- sampled ---- */
-
-static bool add_sample(struct reading *r, uint32_t path)
-{
-    return MAREY__PUSH(r->samples, r->n_samples, r->samples_cap, path);
-}
 
 /* A frame that says who was sampled; of processes within one another the innermost. */
 static void take_owner(struct reading *r, uint32_t number)
@@ -216,7 +206,8 @@ static marey_status read_samples(struct reading *r)
     enum marey__json_token token;
     uint32_t path;
     while ((token = marey__json_next(&r->scan)) == MAREY__JSON_ARRAY) {
-        MAREY__TRY_MEMORY(read_stack(r, &path) && add_sample(r, path));
+        MAREY__TRY_MEMORY(read_stack(r, &path) &&
+                          MAREY__PUSH(r->samples, r->n_samples, r->samples_cap, path));
         if (r->scan.mistake != NULL)
             return MAREY_OK;
     }

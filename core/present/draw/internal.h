@@ -69,6 +69,9 @@ void marey__json_last_texts(struct marey__buf *line, const marey_table *table);
 MAREY_WARN_UNUSED marey_status marey__json_report(marey_table *const *tables, size_t n,
                                                   const marey_table *notes, FILE *out);
 
+/* A cell's value; with `for_script` numbers beyond 2^53 are strings. */
+void marey__json_value(struct marey__buf *json, const struct marey_cell *cell, enum marey_type type,
+                       bool for_script);
 /* One cell's value; one row as an object. */
 void marey__json_cell(struct marey__buf *line, const marey_table *table, size_t row, size_t column);
 void marey__json_row(struct marey__buf *line, const marey_table *table, size_t row);

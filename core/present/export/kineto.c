@@ -17,11 +17,6 @@
 #include "codec/internal.h"
 #include "present/export/chrome_export.h"
 
-static struct marey__buf *text_of(const struct marey__export *x)
-{
-    return &marey__chrome_of(x)->text;
-}
-
 /* ---- head and names ---- */
 
 static void on_start(struct marey__export *x)

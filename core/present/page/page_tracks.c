@@ -129,12 +129,10 @@ static bool add_shared_text(struct marey__page_process *process, struct marey__p
         if (!has_room(process))
             return true;
         const size_t at = process->texts.len;
-        const char *const kept = marey__arena_text(&process->shared_keys, key, len);
-        if (kept == NULL || !marey__grow(&process->shared_texts, &process->shared_texts_cap,
-                                         process->shared.n + 1, sizeof *process->shared_texts))
-            return false;
-        number = marey__names_number(&process->shared, kept, len);
-        if (number == MAREY__NO_NAME)
+        number = marey__names_keep(&process->shared, &process->shared_keys, key, len);
+        if (number == MAREY__NO_NAME ||
+            !marey__grow(&process->shared_texts, &process->shared_texts_cap, process->shared.n,
+                         sizeof *process->shared_texts))
             return false;
         put(process, key);
         process->shared_texts[number] = (uint32_t)at;

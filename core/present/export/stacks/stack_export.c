@@ -67,10 +67,7 @@ static marey_status read_all(struct marey__stack_export *e, const struct marey_e
 int marey__stack_by_name(const struct marey__node *a, const struct marey__node *b, const void *ctx)
 {
     const struct marey__stack_export *e = ctx;
-    const struct marey__name *x = &e->stacks.names.names[a->name],
-                             *y = &e->stacks.names.names[b->name];
-    const int order = memcmp(x->text, y->text, MAREY__MIN(x->len, y->len));
-    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+    return marey__names_compare(&e->stacks.names, a->name, b->name);
 }
 
 static marey_status put_in_order(struct marey__stack_export *e, marey__sibling_order *compare)
