@@ -53,18 +53,9 @@ bool marey__is_rank(const struct marey_process *process)
 
 /* ---- runs ---- */
 
-static int by_run_and_rank(const void *a, const void *b)
-{
-    const struct marey__run_rank *x = a, *y = b;
-    const int order = strcmp(x->run, y->run);
-    if (order != 0)
-        return order;
-    if (x->process->rank != y->process->rank)
-        return x->process->rank > y->process->rank ? 1 : -1;
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns > y->begin_ns ? 1 : -1;
-    return strcmp(x->process->log_path, y->process->log_path);
-}
+MAREY__ORDER(by_run_and_rank, struct marey__run_rank,
+             MAREY__UP_BY(strcmp(x->run, y->run), 0) MAREY__UP(process->rank) MAREY__UP(begin_ns)
+                 MAREY__UP_BY(strcmp(x->process->log_path, y->process->log_path), 0))
 
 /* Runs that have only one rank become one run, whose id is empty. */
 static void join_single_runs(struct marey__run_rank *ranks, size_t n)
@@ -80,12 +71,8 @@ static void join_single_runs(struct marey__run_rank *ranks, size_t n)
     }
 }
 
-static int by_joined_run(const void *a, const void *b)
-{
-    const struct marey__run_rank *x = a, *y = b;
-    const int order = strcmp(x->joined, y->joined);
-    return order != 0 ? order : by_run_and_rank(a, b);
-}
+MAREY__ORDER(by_joined_run, struct marey__run_rank,
+             MAREY__UP_BY(strcmp(x->joined, y->joined), 0) MAREY__UP_BY(by_run_and_rank(x, y), 0))
 
 /* ---- ranks that are not there ---- */
 
@@ -94,18 +81,14 @@ static int32_t *find_missing(const struct marey__run_rank *ranks, size_t n, int3
                              size_t *n_missing)
 {
     uint8_t *has MAREY__FREED = marey__calloc((size_t)world, 1);
-    int32_t *missing = marey__calloc((size_t)world, sizeof *missing);
+    int32_t *missing = has != NULL ? marey__calloc((size_t)world, sizeof *missing) : NULL;
     *n_missing = 0;
-    for (size_t i = 0; has != NULL && i < n; i++)
+    for (size_t i = 0; missing != NULL && i < n; i++)
         if (ranks[i].process->rank < world)
             has[ranks[i].process->rank] = 1;
-    for (int32_t r = 0; has != NULL && missing != NULL && r < world; r++)
+    for (int32_t r = 0; missing != NULL && r < world; r++)
         if (has[r] == 0)
             missing[(*n_missing)++] = r;
-    if (has == NULL) {
-        marey__free(missing);
-        missing = NULL;
-    }
     return missing;
 }
 

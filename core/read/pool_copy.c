@@ -127,13 +127,7 @@ static marey_status copy_chunks(struct marey__pool_copy *copy, const struct pool
     return MAREY_OK;
 }
 
-static int by_lane_and_sequence(const void *a, const void *b)
-{
-    const struct marey__pool_chunk *x = a, *y = b;
-    if (x->lane != y->lane)
-        return x->lane > y->lane ? 1 : -1;
-    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
-}
+MAREY__ORDER(by_lane_and_sequence, struct marey__pool_chunk, MAREY__UP(lane) MAREY__UP(sequence))
 
 marey_status marey__pool_copy(struct marey__pool_copy *copy, const char *path, uint64_t id,
                               const struct marey__block_reader *log)

@@ -60,12 +60,6 @@ static void end_iteration(struct marey__progress *progress, uint64_t number, boo
     progress->phase.n_iterations++;
 }
 
-static void end_step(struct marey__progress *progress, uint64_t ns, struct marey__span *span)
-{
-    end_iteration(progress, progress->next_number, false, progress->step_samples, ns, span);
-    progress->step_samples = 0;
-}
-
 /* Whether a step ends by this hint. */
 static bool take_hint(struct marey__progress *progress, const uint64_t *words, uint64_t ns,
                       struct marey__span *span)
@@ -90,8 +84,10 @@ static bool take_hint(struct marey__progress *progress, const uint64_t *words, u
     default:
         break;
     }
-    if (ends)
-        end_step(progress, ns, span);
+    if (ends) {
+        end_iteration(progress, progress->next_number, false, progress->step_samples, ns, span);
+        progress->step_samples = 0;
+    }
     return ends;
 }
 

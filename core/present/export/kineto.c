@@ -162,14 +162,13 @@ static const char *find_value(const struct marey__payload *payload, const char *
 /* Arrays of numbers in an array, complete: anything else is left out. */
 static bool is_list(const char *text, size_t len)
 {
-    struct marey__json json;
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
     enum marey__json_token token;
     marey__json_init_text(&json, text, len, MAREY__JSON_STRICT);
     bool is_fine = marey__json_next(&json) == MAREY__JSON_ARRAY;
     while (is_fine && (token = marey__json_next(&json)) != MAREY__JSON_END)
         is_fine = token == MAREY__JSON_ARRAY || token == MAREY__JSON_ARRAY_END ||
                   token == MAREY__JSON_NUMBER;
-    marey__json_fini(&json);
     return is_fine;
 }
 
@@ -186,12 +185,6 @@ static void put_operator_args(struct marey__buf *buf, const struct marey__payloa
         marey__buf_puts(buf, ",\"Input Dims\":");
         marey__buf_put(buf, value, len);
     }
-}
-
-static void put_numbers(struct marey__buf *buf, uint64_t number)
-{
-    marey__buf_printf(buf, ",\"args\":{\"External id\":%llu,\"Record function id\":0,\"Ev Idx\":%llu",
-                      (unsigned long long)number, (unsigned long long)number - 1);
 }
 
 /* ---- ranges ---- */
@@ -238,7 +231,8 @@ static void put_args(struct marey__export *x, const struct event *event)
         return;
     }
     buf->len = 0;
-    put_numbers(buf, event->number);
+    marey__buf_printf(buf, ",\"args\":{\"External id\":%llu,\"Record function id\":0,\"Ev Idx\":%llu",
+                      (unsigned long long)event->number, (unsigned long long)event->number - 1);
     if (is_operator && event->payload->type == MAREY_PAYLOAD_TEXT)
         put_operator_args(buf, event->payload);
     marey__buf_puts(buf, "}");

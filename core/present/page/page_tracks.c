@@ -184,12 +184,6 @@ static bool add_work_details(struct marey__page_process *process, struct marey__
     return add_text(process, track, ns, site, at);
 }
 
-static bool add_launch(struct marey__page_process *process, struct marey__page_track *track,
-                       const uint64_t *words, uint64_t ns)
-{
-    return words[1] == 0 || add_event(process, &track->links, ns, words[1], 0);
-}
-
 static bool add_flow(struct marey__page_process *process, struct marey__page_track *track,
                      const uint64_t *words, uint64_t ns)
 {
@@ -468,7 +462,7 @@ static bool on_record(void *ctx, const struct marey__lane_walk *lane, const uint
     case MAREY_RECORD_COMMUNICATION:
         return add_about(process, lane, words);
     case MAREY_RECORD_LAUNCH:
-        return add_launch(process, track, words, ns);
+        return words[1] == 0 || add_event(process, &track->links, ns, words[1], 0);
     case MAREY_RECORD_FLOW:
         return add_flow(process, track, words, ns);
     default:
