@@ -17,7 +17,7 @@ enum { MAX_SPANS = 6, MAX_VERSIONS = 8 };
 /* ---- lists of ranks ---- */
 
 /* "3", "3 and 5", "3, 5 to 9 and 12 more"; `ranks` ascend, and none is there twice. */
-void marey__put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t n)
+static void put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t n)
 {
     size_t n_listed = 0;
     for (size_t i = 0, spans = 0; i < n && spans < MAX_SPANS; spans++) {
@@ -46,7 +46,8 @@ static void warn_text(struct marey__warnings *warnings, struct marey__buf *text)
     text->len = 0;
 }
 
-bool marey__is_rank(const struct marey_process *process)
+/* A process of the program that has a rank and loads no data for another. */
+static bool is_rank(const struct marey_process *process)
 {
     return process->rank >= 0 && process->worker < 0 && process->role[0] == '\0';
 }
@@ -112,11 +113,11 @@ static void check_world(const struct marey__run_rank *ranks, size_t n,
         return;
     size_t n_missing;
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
-    int32_t *missing = find_missing(ranks, n, world, &n_missing);
+    int32_t *missing MAREY__FREED = find_missing(ranks, n, world, &n_missing);
     warnings->failed |= missing == NULL;
     if (missing != NULL && n_missing != 0) {
         marey__buf_printf(&text, "Rank%s ", n_missing == 1 ? "" : "s");
-        marey__put_rank_list(&text, missing, n_missing);
+        put_rank_list(&text, missing, n_missing);
         marey__buf_printf(&text,
                           " of %d %s no log here: not recorded, without an event so far, or left "
                           "behind when logs were copied. Figures are of the other %zu.",
@@ -129,7 +130,6 @@ static void check_world(const struct marey__run_rank *ranks, size_t n,
             "Ranks of one run say that it has %d and that it has %d ranks: logs of different "
             "runs lie together, or the run was started anew with another number.",
             least, world);
-    marey__free(missing);
 }
 
 static void check_worlds(struct marey__run_rank *ranks, size_t n, struct marey__warnings *warnings)
@@ -181,27 +181,26 @@ static void check_running(const struct marey__checked_logs *all, struct marey__w
 {
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     size_t n_running = 0, n_ranks = 0;
-    int32_t *ranks = marey__calloc(all->n + 1, sizeof *ranks);
+    int32_t *ranks MAREY__FREED = marey__calloc(all->n + 1, sizeof *ranks);
     warnings->failed |= ranks == NULL;
     for (size_t i = 0; ranks != NULL && i < all->n; i++) {
         const struct marey_process *process = all->logs[i];
         if (strcmp(process->end, "running") != 0)
             continue;
         n_running++;
-        if (marey__is_rank(process) && (n_ranks == 0 || ranks[n_ranks - 1] != process->rank))
+        if (is_rank(process) && (n_ranks == 0 || ranks[n_ranks - 1] != process->rank))
             ranks[n_ranks++] = process->rank; /* logs are by rank */
     }
     if (n_running != 0 && all->n > 1) {
         marey__buf_printf(&text, "%zu of %zu processes still record", n_running, all->n);
         if (n_ranks != 0) {
             marey__buf_printf(&text, ", rank%s ", n_ranks == 1 ? "" : "s");
-            marey__put_rank_list(&text, ranks, n_ranks);
+            put_rank_list(&text, ranks, n_ranks);
         }
         marey__buf_puts(&text,
                         ": this is what they have written so far; read it again at the end.");
         warn_text(warnings, &text);
     }
-    marey__free(ranks);
 }
 
 static void check_files(const struct marey__checked_logs *all, struct marey__warnings *warnings)
@@ -226,7 +225,7 @@ static struct marey__run_rank *list_ranks(const struct marey__checked_logs *all,
     *n = 0;
     for (size_t i = 0; ranks != NULL && i < all->n; i++) {
         const struct marey_process *process = all->logs[i];
-        if (!marey__is_rank(process))
+        if (!is_rank(process))
             continue;
         const uint64_t begin = process->last_ns != 0
                                    ? process->first_ns + (uint64_t)process->mono_to_unix_ns

@@ -135,9 +135,8 @@ marey_status marey__pool_copy(struct marey__pool_copy *copy, const char *path, u
     struct pool_file pool;
     if (!find_pool(path, id, log, &pool, copy))
         return MAREY_OK;
-    struct marey__chunk_head *slot = marey__alloc(MAREY__CHUNK_BYTES);
+    struct marey__chunk_head *slot MAREY__FREED = marey__alloc(MAREY__CHUNK_BYTES);
     const marey_status status = slot == NULL ? marey__no_memory() : copy_chunks(copy, &pool, slot);
-    marey__free(slot);
     close(pool.fd);
     if (status == MAREY_OK && copy->n_chunks != 0)
         qsort(copy->chunks, copy->n_chunks, sizeof *copy->chunks, by_lane_and_sequence);

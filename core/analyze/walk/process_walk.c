@@ -204,7 +204,8 @@ static marey_status find_first_lanes(struct marey__process_walk *walk)
 {
     if (walk->info->source[0] == '\0')
         return MAREY_OK;
-    struct marey__lane_walk **lanes = marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
+    struct marey__lane_walk **lanes MAREY__FREED =
+        marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
     size_t n = 0;
     for (size_t i = 0; lanes != NULL && i < walk->info->n_lanes; i++)
         if (walk->lanes[i] != NULL)
@@ -215,7 +216,6 @@ static marey_status find_first_lanes(struct marey__process_walk *walk)
             lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
             clear_self_times(lanes[i]);
         }
-    marey__free(lanes);
     return done ? MAREY_OK : marey__no_memory();
 }
 

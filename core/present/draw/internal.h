@@ -318,9 +318,9 @@ struct marey__plot {
 
 /* Room for title, legend and titles of axes: sets where axes begin and end, and the size. Then the ticks of y are known. */
 void marey__plot_lay(struct marey__plot *frame, double plot_width, double below);
-/* From <svg> to the grid; `describe` writes the numbers for screen readers. */
+/* From <svg> to the grid; `describe` puts the numbers for screen readers. */
 void marey__plot_begin(struct marey__plot *frame,
-                       void (*describe)(void *ctx, struct marey__buf *svg), void *ctx);
+                       void (*describe)(void *ctx, struct marey__buf *text), void *ctx);
 void marey__plot_end(struct marey__plot *frame);
 /* A mark in the colour and shape of a series, with a tooltip where `tip` is not NULL. */
 void marey__plot_mark(struct marey__buf *svg, double x, double y, uint32_t shape, uint32_t color,

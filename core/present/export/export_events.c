@@ -380,7 +380,8 @@ static bool find_first_lanes(struct marey__export *x)
 {
     if (x->process->source[0] == '\0')
         return true;
-    struct marey__export_lane **lanes = marey__calloc((size_t)x->process->n_lanes + 1, sizeof *lanes);
+    struct marey__export_lane **lanes MAREY__FREED =
+        marey__calloc((size_t)x->process->n_lanes + 1, sizeof *lanes);
     size_t n = 0;
     for (uint32_t i = 0; lanes != NULL && i < x->process->n_lanes; i++)
         if (x->lanes[i].stack.info->kind == MAREY_LANE_THREAD)
@@ -389,7 +390,6 @@ static bool find_first_lanes(struct marey__export *x)
     for (size_t i = 1; done && i < n; i++)
         if (lanes[i]->stack.info->tid == lanes[i - 1]->stack.info->tid)
             lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
-    marey__free(lanes);
     return done;
 }
 

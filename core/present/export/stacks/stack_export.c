@@ -75,15 +75,12 @@ static marey_status put_in_order(struct marey__stack_export *e, marey__sibling_o
     const struct marey__stacks *stacks = &e->stacks;
     uint8_t *keep MAREY__FREED = marey__calloc(stacks->tree.n, sizeof *keep);
     e->order = marey__calloc(stacks->tree.n, sizeof *e->order);
-    size_t n = MAREY__NO_ORDER;
-    if (keep != NULL && e->order != NULL) {
-        for (size_t i = 1; i < stacks->tree.n; i++)
-            keep[i] = stacks->times[MAREY__NEW][i].total_ns != 0 ||
-                      stacks->times[MAREY__OLD][i].total_ns != 0;
-        n = marey__tree_order(&stacks->tree, keep, compare, e, e->order);
-    }
-    if (n == MAREY__NO_ORDER)
-        return marey__no_memory();
+    MAREY__TRY_MEMORY(keep != NULL && e->order != NULL);
+    for (size_t i = 1; i < stacks->tree.n; i++)
+        keep[i] = stacks->times[MAREY__NEW][i].total_ns != 0 ||
+                  stacks->times[MAREY__OLD][i].total_ns != 0;
+    const size_t n = marey__tree_order(&stacks->tree, keep, compare, e, e->order);
+    MAREY__TRY_MEMORY(n != MAREY__NO_ORDER);
     e->n = n;
     return MAREY_OK;
 }
