@@ -4,8 +4,6 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/internal.h"

@@ -1,6 +1,5 @@
 /* Symbols of ELF files of 64 bits in this machine's byte order. The bytes are trusted in nothing. */
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

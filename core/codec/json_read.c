@@ -7,7 +7,6 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "codec/internal.h"
 #include "codec/json_chars.h"

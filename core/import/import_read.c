@@ -6,12 +6,8 @@
  * all were read, the first sink that is full is written last.
  */
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "import/internal.h"
-#include "import/sink/internal.h"
 #include "record/internal.h"
 
 /* A file while it is read, and while its sink is written. */

@@ -6,7 +6,6 @@
  * multiple of eight bytes.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "read/internal.h"
 

@@ -17,9 +17,6 @@
 #ifndef MAREY_READ_INTERNAL_H
 #define MAREY_READ_INTERNAL_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "base/internal.h"
 #include "record/log_format.h"
 #include <marey/recording.h>

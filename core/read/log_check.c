@@ -7,8 +7,6 @@
  * are taken for parts of one.
  */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "read/internal.h"
 

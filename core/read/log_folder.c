@@ -6,7 +6,6 @@
  * always gives the same answer.
  */
 #include <dirent.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "read/internal.h"

@@ -6,8 +6,6 @@
  * twin), or two processes that take themselves for the same rank (side by side).
  */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "read/internal.h"
 

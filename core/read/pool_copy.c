@@ -8,7 +8,6 @@
  * words are in the log by then.
  */
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

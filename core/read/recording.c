@@ -1,5 +1,4 @@
 /* A recording: the logs of a directory in order, or one log, and what is doubtful about them. */
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,4 @@
 /* The call tree: an array of nodes, parents first, and a map from (parent, name) to node. */
-#include <string.h>
-
 #include "analyze/walk/internal.h"
 
 bool marey__tree_init(struct marey__tree *tree)

@@ -505,17 +505,6 @@ struct marey__range_walk {
 /* Visit the process in order. The caller sets the first four members. */
 MAREY_WARN_UNUSED marey_status marey__range_walk(struct marey__range_walk *walk);
 
-/* A table that is to be made: marey_table_create() takes the three. */
-struct marey__table_definition {
-    const char *name;
-    const struct marey_column *columns;
-    size_t n;
-};
-#define DEFINED(name, columns)                                                                     \
-    {                                                                                              \
-        name, columns, MAREY__COUNT_OF(columns)                                                    \
-    }
-
 /* ==== tasks ==== */
 
 /* tasks: the same for each of several things, such as the logs of processes, several at a time. */

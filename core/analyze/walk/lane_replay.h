@@ -33,8 +33,6 @@
 #ifndef MAREY_LANE_REPLAY_H
 #define MAREY_LANE_REPLAY_H
 
-#include <string.h>
-
 #include "base/internal.h"
 #include <marey/recording.h>
 

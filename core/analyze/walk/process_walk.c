@@ -1,6 +1,4 @@
 /* One process: its names, its lanes, and the records that are not ranges of a stack. */
-#include <string.h>
-
 #include "analyze/walk/internal.h"
 #include "read/internal.h"
 

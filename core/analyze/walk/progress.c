@@ -10,8 +10,6 @@
  * Where nobody counts iterations, they are the steps that hints show by the log's plan (switchboard/steps.c). The first
  * begins with the first request for a batch.
  */
-#include <string.h>
-
 #include "analyze/walk/internal.h"
 
 void marey__progress_init(struct marey__progress *progress, const struct marey_process *process,

@@ -6,7 +6,6 @@
  * wrong ends the reading.
  */
 #include <inttypes.h>
-#include <stddef.h>
 
 #include "codec/json_chars.h"
 #include "import/kineto/internal.h"

@@ -1,10 +1,5 @@
 /* A torch trace in memory: its strings, the key "marey", reading from the first byte to the last, the public functions. */
-#include <string.h>
-
-#include "base/internal.h"
-#include "codec/internal.h"
 #include "import/kineto/internal.h"
-#include "import/sink/internal.h"
 #include "record/internal.h"
 #include <marey/torch_trace.h>
 

@@ -3,8 +3,6 @@
  * what does not fit into the budget (sink_spill.c): an event that comes last may be the first.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "import/sink/internal.h"
 

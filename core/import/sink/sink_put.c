@@ -1,6 +1,4 @@
 /* Events to entries: 24 bytes each, and ready words for what a range or a mark does not have. */
-#include <string.h>
-
 #include "import/sink/internal.h"
 
 /* ---- extras ---- */

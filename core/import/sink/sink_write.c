@@ -4,8 +4,6 @@
  * together in order of time does not jump about in it.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "import/sink/internal.h"
 

@@ -13,8 +13,6 @@
  * Keys are addresses in the process that was sampled: one may come to mean something else, and two processes may have the
  * same. A sample ends where the next begins.
  */
-#include <string.h>
-
 #include "import/stacks/internal.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_DEPTH = 1 << 20, VERSIONS = 3 };

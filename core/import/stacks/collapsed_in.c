@@ -7,9 +7,6 @@
  * A process frame makes a process, the innermost of several; a thread frame makes a thread. Samples have no times: each
  * counts as 10 ms, py-spy's default, and ranges represent as many calls as they have samples.
  */
-#include <string.h>
-
-#include "codec/internal.h"
 #include "import/stacks/internal.h"
 
 enum {

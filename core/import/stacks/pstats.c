@@ -9,9 +9,7 @@
  * which are laid one after the other.
  */
 #include <math.h>
-#include <string.h>
 
-#include "codec/internal.h"
 #include "import/stacks/internal.h"
 
 enum { MAX_BYTES = 256 << 20, MAX_FOLLOWED = 1 << 18 };

@@ -3,9 +3,7 @@
  * profile goes: numbers, texts, tuples and dicts. Nothing is ever called: a pickle that makes objects is refused.
  */
 #include <math.h>
-#include <string.h>
 
-#include "codec/internal.h"
 #include "import/stacks/internal.h"
 
 enum {

@@ -10,8 +10,6 @@
  * Times in any unit of time are exact to the nanosecond. Where the unit is none, numbers are
  * samples of 10 ms; bytes are shown as nanoseconds.
  */
-#include <string.h>
-
 #include "import/stacks/internal.h"
 
 struct reading {

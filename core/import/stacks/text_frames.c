@@ -1,6 +1,4 @@
 /* Text files of stacks: their lines; frames as strings, as functions and as sites. */
-#include <string.h>
-
 #include "import/stacks/internal.h"
 
 enum { MAX_LINE = 16 << 20 };

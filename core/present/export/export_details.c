@@ -11,7 +11,6 @@
 
 #include "codec/internal.h"
 #include "present/export/export_walk.h"
-#include "present/export/internal.h"
 
 enum {
     MAX_RECORDS = 1 << 14, /* words kept for one range; a damaged file may say a million things of it */

@@ -7,7 +7,6 @@
  */
 #include <inttypes.h>
 
-#include "codec/internal.h"
 #include "present/memory/internal.h"
 
 /* As torch numbers actions. Changes of a tensor's version are not in a trace. */
