@@ -5,7 +5,6 @@
  *     window              at                          end
  *     | consumed          | "name": "aten::ad         "" (quotes added here, then padding)
  */
-#include <inttypes.h>
 #include <math.h>
 
 #include "codec/internal.h"

@@ -5,8 +5,6 @@
  * A file that cannot be read is reported in the recording as long as others can. For that, and for what is only known when
  * all were read, the first sink that is full is written last.
  */
-#include <inttypes.h>
-
 #include "import/internal.h"
 #include "record/internal.h"
 

@@ -6,8 +6,6 @@
  * Logs of one run have one run id. Who starts each rank by itself may give each an id of its own: runs of a single rank
  * are taken for parts of one.
  */
-#include <inttypes.h>
-
 #include "read/internal.h"
 
 enum { MAX_SPANS = 6, MAX_VERSIONS = 8 };

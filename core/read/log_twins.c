@@ -5,8 +5,6 @@
  * (the one after the other), a process that the rank itself started and that took its rank over with the environment (no
  * twin), or two processes that take themselves for the same rank (side by side).
  */
-#include <inttypes.h>
-
 #include "read/internal.h"
 
 enum { MAX_TOLD = 5 };

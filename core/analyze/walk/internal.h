@@ -359,8 +359,6 @@ struct marey__lane_walk {
     bool is_blind;  /* its next words are missing */
 };
 
-struct marey__process_walk;
-
 /*
  * Somebody who wants to know of single events while the walk adds them up, so that they are read once for both. Each
  * returns false on out of memory, which ends the walk; each but `call` may be NULL.

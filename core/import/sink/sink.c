@@ -2,8 +2,6 @@
  * What an importer talks to: processes, sites, lanes and events, in any order. Nothing is written before the end, but
  * what does not fit into the budget (sink_spill.c): an event that comes last may be the first.
  */
-#include <inttypes.h>
-
 #include "import/sink/internal.h"
 
 /* ---- the sink ---- */

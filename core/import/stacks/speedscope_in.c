@@ -257,7 +257,29 @@ static bool change_to(struct reading *r, uint32_t path)
     return true;
 }
 
-static marey_status open_lane(struct reading *r, size_t number);
+/* The thread of a profile, once it is known whose it is. */
+static marey_status open_lane(struct reading *r, size_t number)
+{
+    const bool is_named = r->pid >= 0;
+    r->process =
+        marey__sink_process_get(r->import->sink, is_named ? (uint64_t)r->pid : r->import->number);
+    if (r->process == NULL)
+        return marey__sink_status(r->import->sink);
+    r->first = r->first != NULL ? r->first : r->process;
+    if (is_named) {
+        char *command = marey__strndup(r->command.at, r->command.len);
+        const struct marey__sink_identity identity = {
+            .pid = r->pid, .ppid = r->ppid, .rank = -1, .world_size = -1, .command = command};
+        marey__sink_identify(r->process, &identity);
+        marey__free(command);
+        MAREY__TRY_MEMORY(command != NULL);
+    }
+    const char *name = r->thread.len != 0 ? r->thread.at : r->profile->name;
+    r->lane = marey__sink_thread(r->process, r->tid >= 0 ? r->tid : (int64_t)number + 1);
+    marey__sink_name_lane(r->process, r->lane, name,
+                          r->thread.len != 0 ? r->thread.len : strlen(name));
+    return MAREY_OK;
+}
 
 static marey_status lay_samples(struct reading *r, size_t number)
 {
@@ -296,30 +318,6 @@ static marey_status read_keys(struct reading *r)
         else if (!marey__json_skip(&r->scan))
             return MAREY_OK;
     }
-    return MAREY_OK;
-}
-
-/* The thread of a profile, once it is known whose it is. */
-static marey_status open_lane(struct reading *r, size_t number)
-{
-    const bool is_named = r->pid >= 0;
-    r->process =
-        marey__sink_process_get(r->import->sink, is_named ? (uint64_t)r->pid : r->import->number);
-    if (r->process == NULL)
-        return marey__sink_status(r->import->sink);
-    r->first = r->first != NULL ? r->first : r->process;
-    if (is_named) {
-        char *command = marey__strndup(r->command.at, r->command.len);
-        const struct marey__sink_identity identity = {
-            .pid = r->pid, .ppid = r->ppid, .rank = -1, .world_size = -1, .command = command};
-        marey__sink_identify(r->process, &identity);
-        marey__free(command);
-        MAREY__TRY_MEMORY(command != NULL);
-    }
-    const char *name = r->thread.len != 0 ? r->thread.at : r->profile->name;
-    r->lane = marey__sink_thread(r->process, r->tid >= 0 ? r->tid : (int64_t)number + 1);
-    marey__sink_name_lane(r->process, r->lane, name,
-                          r->thread.len != 0 ? r->thread.len : strlen(name));
     return MAREY_OK;
 }
 

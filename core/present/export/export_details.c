@@ -6,7 +6,6 @@
  *
  * Everything is whole words, so that records can be read where they lie.
  */
-#include <inttypes.h>
 #include <math.h>
 
 #include "codec/internal.h"

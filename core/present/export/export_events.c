@@ -6,8 +6,6 @@
 #include "present/export/export_walk.h"
 #include "read/internal.h"
 
-#include <inttypes.h>
-
 bool marey__export_lane_has_room(struct marey__export *x, struct marey__export_lane *lane)
 {
     bool failed;

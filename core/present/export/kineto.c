@@ -197,16 +197,12 @@ struct event {
     uint64_t number, around; /* its own, and that of the operator around it */
 };
 
-static bool is_step(const struct marey_site_info *site, const struct marey__payload *payload)
-{
-    return is_category(site, "step") &&
-           (payload->type == MAREY_PAYLOAD_I64 || payload->type == MAREY_PAYLOAD_U64);
-}
-
 static void put_name(struct marey__export *x, const struct event *event)
 {
     const struct marey_site_info *const site = marey__export_site(x, event->site);
-    if (!is_step(site, event->payload)) {
+    const bool is_step = is_category(site, "step") && (event->payload->type == MAREY_PAYLOAD_I64 ||
+                                                       event->payload->type == MAREY_PAYLOAD_U64);
+    if (!is_step) {
         marey__chrome_open_tail(x, event->site);
         marey__out_puts(&x->out, site->category[0] == '\0' ? ",\"cat\":\"user_annotation\"" : "");
         return;

@@ -1,6 +1,4 @@
 /* JSON of the page: values, and tables as columns of cells. */
-#include <inttypes.h>
-
 #include "present/page/internal.h"
 
 void marey__page_open(struct marey__buf *json, const char *key, const char *bracket)

@@ -3,8 +3,6 @@
  * when it ends. Within a row begins are then in order: what ends later at the same depth was on the stack above the
  * earlier one, or began after it.
  */
-#include <inttypes.h>
-
 #include "present/export/export_walk.h"
 #include "present/page/internal.h"
 
