@@ -64,7 +64,6 @@ bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t
     for (int i = 0; i < n && *pids != NULL; i++)
         if (!parse_pid(args[i], &(*pids)[i]))
             return cli_refuse(
-                "'%s' is not a process id; 'marey top' lists the processes that run Python",
-                args[i]);
+                "'%s' is not a process id; 'marey top' lists the processes that run Python", args[i]);
     return *pids != NULL || cli_refuse("out of memory");
 }

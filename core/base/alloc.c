@@ -1,6 +1,4 @@
 /* All of core's memory comes through here, so that a test can make any one allocation fail. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "base/internal.h"

@@ -1,6 +1,4 @@
 /* Texts and other memory in blocks that never move. */
-#include <string.h>
-
 #include "base/internal.h"
 
 enum { FIRST_BYTES = 480, MOST_BYTES = 16 << 10 };

@@ -1,7 +1,5 @@
 /* A growing byte buffer, and the three ways text leaves us: as UTF-8, as JSON and escaped for a terminal. */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/internal.h"

@@ -1,7 +1,4 @@
 /* CRC-32C by the processor's instruction where it has one, else by tables of eight bytes at a time. */
-#include <pthread.h>
-#include <string.h>
-
 #include "base/internal.h"
 
 static uint32_t tables[8][256];

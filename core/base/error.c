@@ -1,8 +1,5 @@
 /* The last error of each thread, and the names of statuses. */
 #include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/internal.h"
 

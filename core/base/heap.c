@@ -1,6 +1,4 @@
 /* Numbers by a key, the lowest first; a number may get another key at any time. */
-#include <string.h>
-
 #include "base/internal.h"
 
 static void place(struct marey__heap *heap, size_t at, struct marey__heap_item item)

@@ -14,12 +14,12 @@
 #ifndef MAREY_BASE_INTERNAL_H
 #define MAREY_BASE_INTERNAL_H
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,7 @@
  * The list is read in the handler: slots are filled and emptied under the lock, and their memory is never freed.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

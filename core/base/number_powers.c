@@ -3,8 +3,6 @@
  * a positive n by multiplying, the others by dividing 2^960 again and again, which loses nothing, because
  * floor(floor(x / 5) / 5) is floor(x / 25).
  */
-#include <pthread.h>
-
 #include "base/number_shortest.h"
 
 enum {

@@ -1,6 +1,5 @@
 /* Digits as text. Eight of them at a time in one register, so that there is no loop with a branch for each. */
 #include <assert.h>
-#include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif

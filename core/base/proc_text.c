@@ -3,9 +3,6 @@
  * odd. Every function takes a text and its length and never looks beyond.
  */
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/internal.h"

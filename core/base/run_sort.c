@@ -2,8 +2,6 @@
  * A merge sort over the runs that are there already. Streams of a device and threads of a process are each in order, so
  * that a few runs are all there is, and merging them costs the logarithm of their number; any other input is sorted too.
  */
-#include <string.h>
-
 #include "base/internal.h"
 
 struct sort {

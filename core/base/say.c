@@ -1,8 +1,4 @@
 /* Sentences to the user: each different one once, to stderr or to the host's own sink. */
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/internal.h"

@@ -2,8 +2,6 @@
  * The slow half of the quantile sketch: making pages, merging, reading quantiles. See
  * table_internal.h.
  */
-#include <string.h>
-
 #include "base/internal.h"
 
 static void free_pages(uint64_t **pages)

@@ -2,8 +2,6 @@
  * A table keeps each column in an array: eight bytes a cell, and a byte that says whether it is null. A text lies behind
  * its length. Texts never move, so that a lent one stays valid while rows are added; rows of equal texts share one.
  */
-#include <string.h>
-
 #include "base/internal.h"
 
 union value {

@@ -3,7 +3,6 @@
  * them too.
  */
 #include <math.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/internal.h"

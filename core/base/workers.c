@@ -1,5 +1,4 @@
 /* Several threads over one list of tasks. */
-#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,6 +1,4 @@
 /* Base64: 3 bytes become 4 letters, two letters at a time from a table. */
-#include <string.h>
-
 #include "codec/internal.h"
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

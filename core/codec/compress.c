@@ -1,6 +1,5 @@
 /* Whole streams of the formats of zlib (RFC 1950) and gzip (RFC 1952) in memory, and files as gzip. */
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

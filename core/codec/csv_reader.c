@@ -3,7 +3,6 @@
  * holds one row.
  */
 #include <math.h>
-#include <string.h>
 
 #include "codec/internal.h"
 

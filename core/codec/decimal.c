@@ -8,10 +8,7 @@
  * billion, subnormal numbers, more than 19 digits) goes to strtod.
  */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/internal.h"
 #include "codec/internal.h"
 
 enum { MAX_DIGITS = 19 }; /* any so many fit into 64 bits */

@@ -6,8 +6,6 @@
  * unused, and symbols are shortened until none is left, those first that rounding has hurt most. It comes within a
  * hundredth of Huffman's own lengths and needs no sorting.
  */
-#include <string.h>
-
 #include "codec/internal.h"
 
 enum {

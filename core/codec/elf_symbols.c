@@ -1,6 +1,5 @@
 /* Symbols of ELF files of 64 bits in this machine's byte order. The bytes are trusted in nothing. */
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,26 +21,29 @@ const void *marey__elf_part(const struct marey__elf *elf, uint64_t at, uint64_t 
     return at <= elf->len && len <= elf->len - at ? elf->bytes + at : NULL;
 }
 
+/* Copy head `i` of a table of `n`, each of `size` bytes. */
+static bool copy_head(const struct marey__elf *elf, uint64_t table, uint64_t i, uint64_t n,
+                      size_t size, void *out)
+{
+    const void *const found =
+        i < n && table <= elf->len ? marey__elf_part(elf, table + i * size, size) : NULL;
+    if (found != NULL)
+        memcpy(out, found, size);
+    return found != NULL;
+}
+
 bool marey__elf_section_head(const struct marey__elf *elf, uint64_t i, Elf64_Shdr *out)
 {
     const Elf64_Ehdr *const head = &elf->head;
-    if (i >= head->e_shnum || head->e_shentsize != sizeof *out || head->e_shoff > elf->len)
-        return false;
-    const void *const found = marey__elf_part(elf, head->e_shoff + i * sizeof *out, sizeof *out);
-    if (found != NULL)
-        memcpy(out, found, sizeof *out);
-    return found != NULL;
+    return head->e_shentsize == sizeof *out &&
+           copy_head(elf, head->e_shoff, i, head->e_shnum, sizeof *out, out);
 }
 
 bool marey__elf_segment_head(const struct marey__elf *elf, uint64_t i, Elf64_Phdr *out)
 {
     const Elf64_Ehdr *const head = &elf->head;
-    if (i >= head->e_phnum || head->e_phentsize != sizeof *out || head->e_phoff > elf->len)
-        return false;
-    const void *const found = marey__elf_part(elf, head->e_phoff + i * sizeof *out, sizeof *out);
-    if (found != NULL)
-        memcpy(out, found, sizeof *out);
-    return found != NULL;
+    return head->e_phentsize == sizeof *out &&
+           copy_head(elf, head->e_phoff, i, head->e_phnum, sizeof *out, out);
 }
 
 const uint8_t *marey__elf_named(const struct marey__elf *elf, const char *name, size_t *len)
@@ -64,11 +66,7 @@ const uint8_t *marey__elf_named(const struct marey__elf *elf, const char *name, 
     return NULL;
 }
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct marey__elf_symbol *x = a, *y = b;
-    return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
+MAREY__ORDER(by_begin, struct marey__elf_symbol, MAREY__UP(begin))
 
 /* The functions of one table of symbols. */
 static bool take_table(const struct marey__elf *elf, const Elf64_Shdr *table,

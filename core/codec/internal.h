@@ -15,7 +15,6 @@
 #define MAREY_CODEC_INTERNAL_H
 
 #include <elf.h>
-#include <string.h>
 
 #include "base/internal.h"
 

@@ -5,9 +5,7 @@
  *     window              at                          end
  *     | consumed          | "name": "aten::ad         "" (quotes added here, then padding)
  */
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "codec/internal.h"
 #include "codec/json_chars.h"

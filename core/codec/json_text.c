@@ -1,6 +1,4 @@
 /* Escapes of JSON strings. */
-#include <string.h>
-
 #include "codec/internal.h"
 
 enum { REPLACEMENT = 0xfffd };

@@ -2,12 +2,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/internal.h"
 #include "import/internal.h"
 #include "read/internal.h"
 #include "record/internal.h"

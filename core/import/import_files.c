@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "import/internal.h"

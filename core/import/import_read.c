@@ -5,13 +5,7 @@
  * A file that cannot be read is reported in the recording as long as others can. For that, and for what is only known when
  * all were read, the first sink that is full is written last.
  */
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "import/internal.h"
-#include "import/sink/internal.h"
 #include "record/internal.h"
 
 /* A file while it is read, and while its sink is written. */

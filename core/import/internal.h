@@ -23,8 +23,6 @@ bool marey__import_knows(const char *path);
 
 /* ---- importers: each reads one file ---- */
 
-struct marey__byte_source; /* codec/ */
-
 /* What an importer works on. */
 struct marey__import {
     marey__sink *sink;

@@ -5,9 +5,6 @@
  * gives a short read instead of a signal. After damage the next whole block is looked for at every
  * multiple of eight bytes.
  */
-#include <inttypes.h>
-#include <string.h>
-
 #include "read/internal.h"
 
 enum { READ_AHEAD = 256 << 10 };

@@ -14,13 +14,7 @@ __extension__ typedef unsigned __int128 u128;
 #define MULT_MAX ((UINT64_C(1) << 40) * 1000000)
 #define MULT_MIN (UINT64_C(1) << 32)
 
-static int by_tick(const void *a, const void *b)
-{
-    const struct marey__clock_entry *x = a, *y = b;
-    if (x->tick != y->tick)
-        return x->tick > y->tick ? 1 : -1;
-    return (x->monotonic_ns > y->monotonic_ns) - (x->monotonic_ns < y->monotonic_ns);
-}
+MAREY__ORDER(by_tick, struct marey__clock_entry, MAREY__UP(tick) MAREY__UP(monotonic_ns))
 
 /* The slope from `from` to `to`, or 0 when there is none that makes sense. */
 static uint64_t slope(const struct marey__clock_entry *from, const struct marey__clock_entry *to)

@@ -17,9 +17,6 @@
 #ifndef MAREY_READ_INTERNAL_H
 #define MAREY_READ_INTERNAL_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "base/internal.h"
 #include "record/log_format.h"
 #include <marey/recording.h>
@@ -563,11 +560,6 @@ struct marey__run_rank {
     const char *joined; /* the same; "" for a run with only this rank */
     uint64_t begin_ns, end_ns;
 };
-
-/* A process of the program that has a rank and loads no data for another. */
-bool marey__is_rank(const struct marey_process *process);
-/* "3, 5 to 9 and 12 more"; `ranks` ascend. */
-void marey__put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t n);
 
 /* log_twins.c: ranks that are there more than once; by run, rank and begin. */
 void marey__check_twins(const struct marey__run_rank *ranks, size_t n,

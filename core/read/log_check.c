@@ -6,10 +6,6 @@
  * Logs of one run have one run id. Who starts each rank by itself may give each an id of its own: runs of a single rank
  * are taken for parts of one.
  */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/internal.h"
 
 enum { MAX_SPANS = 6, MAX_VERSIONS = 8 };
@@ -17,7 +13,7 @@ enum { MAX_SPANS = 6, MAX_VERSIONS = 8 };
 /* ---- lists of ranks ---- */
 
 /* "3", "3 and 5", "3, 5 to 9 and 12 more"; `ranks` ascend, and none is there twice. */
-void marey__put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t n)
+static void put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t n)
 {
     size_t n_listed = 0;
     for (size_t i = 0, spans = 0; i < n && spans < MAX_SPANS; spans++) {
@@ -46,25 +42,17 @@ static void warn_text(struct marey__warnings *warnings, struct marey__buf *text)
     text->len = 0;
 }
 
-bool marey__is_rank(const struct marey_process *process)
+/* A process of the program that has a rank and loads no data for another. */
+static bool is_rank(const struct marey_process *process)
 {
     return process->rank >= 0 && process->worker < 0 && process->role[0] == '\0';
 }
 
 /* ---- runs ---- */
 
-static int by_run_and_rank(const void *a, const void *b)
-{
-    const struct marey__run_rank *x = a, *y = b;
-    const int order = strcmp(x->run, y->run);
-    if (order != 0)
-        return order;
-    if (x->process->rank != y->process->rank)
-        return x->process->rank > y->process->rank ? 1 : -1;
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns > y->begin_ns ? 1 : -1;
-    return strcmp(x->process->log_path, y->process->log_path);
-}
+MAREY__ORDER(by_run_and_rank, struct marey__run_rank,
+             MAREY__UP_BY(strcmp(x->run, y->run), 0) MAREY__UP(process->rank) MAREY__UP(begin_ns)
+                 MAREY__UP_BY(strcmp(x->process->log_path, y->process->log_path), 0))
 
 /* Runs that have only one rank become one run, whose id is empty. */
 static void join_single_runs(struct marey__run_rank *ranks, size_t n)
@@ -80,12 +68,8 @@ static void join_single_runs(struct marey__run_rank *ranks, size_t n)
     }
 }
 
-static int by_joined_run(const void *a, const void *b)
-{
-    const struct marey__run_rank *x = a, *y = b;
-    const int order = strcmp(x->joined, y->joined);
-    return order != 0 ? order : by_run_and_rank(a, b);
-}
+MAREY__ORDER(by_joined_run, struct marey__run_rank,
+             MAREY__UP_BY(strcmp(x->joined, y->joined), 0) MAREY__UP_BY(by_run_and_rank(x, y), 0))
 
 /* ---- ranks that are not there ---- */
 
@@ -94,18 +78,14 @@ static int32_t *find_missing(const struct marey__run_rank *ranks, size_t n, int3
                              size_t *n_missing)
 {
     uint8_t *has MAREY__FREED = marey__calloc((size_t)world, 1);
-    int32_t *missing = marey__calloc((size_t)world, sizeof *missing);
+    int32_t *missing = has != NULL ? marey__calloc((size_t)world, sizeof *missing) : NULL;
     *n_missing = 0;
-    for (size_t i = 0; has != NULL && i < n; i++)
+    for (size_t i = 0; missing != NULL && i < n; i++)
         if (ranks[i].process->rank < world)
             has[ranks[i].process->rank] = 1;
-    for (int32_t r = 0; has != NULL && missing != NULL && r < world; r++)
+    for (int32_t r = 0; missing != NULL && r < world; r++)
         if (has[r] == 0)
             missing[(*n_missing)++] = r;
-    if (has == NULL) {
-        marey__free(missing);
-        missing = NULL;
-    }
     return missing;
 }
 
@@ -129,11 +109,11 @@ static void check_world(const struct marey__run_rank *ranks, size_t n,
         return;
     size_t n_missing;
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
-    int32_t *missing = find_missing(ranks, n, world, &n_missing);
+    int32_t *missing MAREY__FREED = find_missing(ranks, n, world, &n_missing);
     warnings->failed |= missing == NULL;
     if (missing != NULL && n_missing != 0) {
         marey__buf_printf(&text, "Rank%s ", n_missing == 1 ? "" : "s");
-        marey__put_rank_list(&text, missing, n_missing);
+        put_rank_list(&text, missing, n_missing);
         marey__buf_printf(&text,
                           " of %d %s no log here: not recorded, without an event so far, or left "
                           "behind when logs were copied. Figures are of the other %zu.",
@@ -146,7 +126,6 @@ static void check_world(const struct marey__run_rank *ranks, size_t n,
             "Ranks of one run say that it has %d and that it has %d ranks: logs of different "
             "runs lie together, or the run was started anew with another number.",
             least, world);
-    marey__free(missing);
 }
 
 static void check_worlds(struct marey__run_rank *ranks, size_t n, struct marey__warnings *warnings)
@@ -198,27 +177,26 @@ static void check_running(const struct marey__checked_logs *all, struct marey__w
 {
     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
     size_t n_running = 0, n_ranks = 0;
-    int32_t *ranks = marey__calloc(all->n + 1, sizeof *ranks);
+    int32_t *ranks MAREY__FREED = marey__calloc(all->n + 1, sizeof *ranks);
     warnings->failed |= ranks == NULL;
     for (size_t i = 0; ranks != NULL && i < all->n; i++) {
         const struct marey_process *process = all->logs[i];
         if (strcmp(process->end, "running") != 0)
             continue;
         n_running++;
-        if (marey__is_rank(process) && (n_ranks == 0 || ranks[n_ranks - 1] != process->rank))
+        if (is_rank(process) && (n_ranks == 0 || ranks[n_ranks - 1] != process->rank))
             ranks[n_ranks++] = process->rank; /* logs are by rank */
     }
     if (n_running != 0 && all->n > 1) {
         marey__buf_printf(&text, "%zu of %zu processes still record", n_running, all->n);
         if (n_ranks != 0) {
             marey__buf_printf(&text, ", rank%s ", n_ranks == 1 ? "" : "s");
-            marey__put_rank_list(&text, ranks, n_ranks);
+            put_rank_list(&text, ranks, n_ranks);
         }
         marey__buf_puts(&text,
                         ": this is what they have written so far; read it again at the end.");
         warn_text(warnings, &text);
     }
-    marey__free(ranks);
 }
 
 static void check_files(const struct marey__checked_logs *all, struct marey__warnings *warnings)
@@ -243,7 +221,7 @@ static struct marey__run_rank *list_ranks(const struct marey__checked_logs *all,
     *n = 0;
     for (size_t i = 0; ranks != NULL && i < all->n; i++) {
         const struct marey_process *process = all->logs[i];
-        if (!marey__is_rank(process))
+        if (!is_rank(process))
             continue;
         const uint64_t begin = process->last_ns != 0
                                    ? process->first_ns + (uint64_t)process->mono_to_unix_ns

@@ -2,8 +2,6 @@
  * What the blocks of a log say: texts about the process, sites, lanes, clocks, loss; words are
  * counted.
  */
-#include <string.h>
-
 #include "read/internal.h"
 
 /* ---- key/value texts ---- */

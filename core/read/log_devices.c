@@ -2,8 +2,6 @@
  * Which GPUs each process may use. A process that measures energy knows the GPUs of its machine; the others only say what
  * CUDA_VISIBLE_DEVICES was, since asking the driver would cost each of them a tenth of a second.
  */
-#include <string.h>
-
 #include "instrument/energy/internal.h"
 #include "read/internal.h"
 

@@ -2,8 +2,6 @@
  * Blocks CALLS and SAMPLES of a log: where they are, and their payload of entries, each a tag, numbers and texts. Whether
  * the numbers in them are valid is checked in analyze/calls/calls_read.c and analyze/samples/samples_read.c.
  */
-#include <string.h>
-
 #include <zstd.h>
 
 #include "read/internal.h"

@@ -6,7 +6,6 @@
  * always gives the same answer.
  */
 #include <dirent.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "read/internal.h"
@@ -26,11 +25,7 @@ static bool is_log_name(const char *name)
     return len > 5 && (strcmp(name + len - 5, ".klog") == 0 || strcmp(name + len - 5, ".krun") == 0);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct marey__log_entry *)a)->name,
-                  ((const struct marey__log_entry *)b)->name);
-}
+MAREY__ORDER(by_name, struct marey__log_entry, MAREY__UP_BY(strcmp(x->name, y->name), 0))
 
 static bool add_name(struct marey__log_folder *folder, const char *name)
 {

@@ -2,8 +2,6 @@
  * Decoded events that are kept in memory: a page, or a breakdown, visits the events of a process once for each analysis.
  * The first visit unpacks them and keeps its batches; the others get the same batches and do not touch the log.
  */
-#include <string.h>
-
 #include "read/internal.h"
 
 struct marey__kept_events {

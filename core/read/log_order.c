@@ -13,8 +13,6 @@
  *   lane 1   ──────────────words─────────|   ^
  *                     ^             ^    ^   these are the moments up to which all are handed on, one after the other
  */
-#include <stdlib.h>
-
 #include "read/internal.h"
 
 #define MAX_HELD_WORDS (UINT64_C(64) << 20)

@@ -5,10 +5,6 @@
  * (the one after the other), a process that the rank itself started and that took its rank over with the environment (no
  * twin), or two processes that take themselves for the same rank (side by side).
  */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/internal.h"
 
 enum { MAX_TOLD = 5 };
@@ -94,18 +90,10 @@ struct host_time {
     uint64_t begin_ns, end_ns;
 };
 
-static int by_host(const void *a, const void *b)
-{
-    return strcmp(((const struct host_time *)a)->host, ((const struct host_time *)b)->host);
-}
+MAREY__ORDER(by_host, struct host_time, MAREY__UP_BY(strcmp(x->host, y->host), 0))
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct host_time *x = a, *y = b;
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns > y->begin_ns ? 1 : -1;
-    return strcmp(x->host, y->host);
-}
+MAREY__ORDER(by_begin, struct host_time,
+             MAREY__UP(begin_ns) MAREY__UP_BY(strcmp(x->host, y->host), 0))
 
 /* One for each host, by when they begin; how many. */
 static size_t join_hosts(struct host_time *hosts, size_t n)

@@ -8,7 +8,6 @@
  * words are in the log by then.
  */
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -127,13 +126,7 @@ static marey_status copy_chunks(struct marey__pool_copy *copy, const struct pool
     return MAREY_OK;
 }
 
-static int by_lane_and_sequence(const void *a, const void *b)
-{
-    const struct marey__pool_chunk *x = a, *y = b;
-    if (x->lane != y->lane)
-        return x->lane > y->lane ? 1 : -1;
-    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
-}
+MAREY__ORDER(by_lane_and_sequence, struct marey__pool_chunk, MAREY__UP(lane) MAREY__UP(sequence))
 
 marey_status marey__pool_copy(struct marey__pool_copy *copy, const char *path, uint64_t id,
                               const struct marey__block_reader *log)
@@ -141,9 +134,8 @@ marey_status marey__pool_copy(struct marey__pool_copy *copy, const char *path, u
     struct pool_file pool;
     if (!find_pool(path, id, log, &pool, copy))
         return MAREY_OK;
-    struct marey__chunk_head *slot = marey__alloc(MAREY__CHUNK_BYTES);
+    struct marey__chunk_head *slot MAREY__FREED = marey__alloc(MAREY__CHUNK_BYTES);
     const marey_status status = slot == NULL ? marey__no_memory() : copy_chunks(copy, &pool, slot);
-    marey__free(slot);
     close(pool.fd);
     if (status == MAREY_OK && copy->n_chunks != 0)
         qsort(copy->chunks, copy->n_chunks, sizeof *copy->chunks, by_lane_and_sequence);

@@ -1,5 +1,4 @@
 /* A recording: the logs of a directory in order, or one log, and what is doubtful about them. */
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,7 +158,8 @@ static marey_status put_in_order(marey_recording *recording)
 static marey_status check_logs(marey_recording *recording)
 {
     const size_t n = recording->n_logs;
-    const struct marey_process **processes = marey__calloc(n + 1, sizeof(struct marey_process *));
+    const struct marey_process **processes MAREY__FREED =
+        marey__calloc(n + 1, sizeof(struct marey_process *));
     for (size_t i = 0; processes != NULL && i < n; i++)
         processes[i] = &recording->logs[i]->info;
     if (processes != NULL)
@@ -167,7 +167,6 @@ static marey_status check_logs(marey_recording *recording)
             &(struct marey__checked_logs){processes, n, recording->n_broken, recording->n_empty},
             &recording->warnings);
     const bool has_failed = processes == NULL || recording->warnings.failed;
-    marey__free(processes);
     return has_failed ? marey__no_memory() : MAREY_OK;
 }
 

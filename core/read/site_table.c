@@ -2,8 +2,6 @@
  * The sites of a process by id. Ranks of one program mostly have the same ones under the same ids, so the logs of a folder
  * share their tables: what is kept of a rank then does not grow with the names of the program.
  */
-#include <string.h>
-
 #include "read/internal.h"
 
 struct marey__site_table *marey__site_table_make(struct marey__site_table **table)

@@ -2,9 +2,6 @@
  * Arrays with holes, and warnings. A number in a damaged file costs a page, not everything below
  * it.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "read/internal.h"
 
 /* Few, and fewer in the first page: most processes have one thread, and there may be thousands of processes. */

@@ -9,8 +9,6 @@
  * modulo 2^64, that is modulo 2^40 in those bits, as the writer's differences do; so any words come
  * back as they went in, payloads too.
  */
-#include <string.h>
-
 #include <zstd.h>
 
 #include "read/internal.h"

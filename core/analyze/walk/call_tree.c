@@ -1,6 +1,4 @@
 /* The call tree: an array of nodes, parents first, and a map from (parent, name) to node. */
-#include <string.h>
-
 #include "analyze/walk/internal.h"
 
 bool marey__tree_init(struct marey__tree *tree)
@@ -104,19 +102,17 @@ size_t marey__tree_order(const struct marey__tree *tree, uint8_t *keep,
                          marey__sibling_order *compare, const void *ctx, uint32_t *order)
 {
     struct ordering by = {tree, compare, ctx};
-    uint32_t *sorted = marey__calloc(tree->n, sizeof *sorted);
-    uint32_t *next = marey__calloc(tree->n, sizeof *next);
+    uint32_t *sorted MAREY__FREED = marey__calloc(tree->n, sizeof *sorted);
+    uint32_t *next MAREY__FREED = marey__calloc(tree->n, sizeof *next);
     size_t n = 0;
+    if (sorted == NULL || next == NULL)
+        return MAREY__NO_ORDER;
     for (size_t i = tree->n; i-- > 1;)
         keep[tree->nodes[i].parent] |= keep[i];
-    const bool has_memory = sorted != NULL && next != NULL;
-    for (size_t i = 1; has_memory && i < tree->n; i++)
+    for (size_t i = 1; i < tree->n; i++)
         if (keep[i])
             sorted[n++] = (uint32_t)i;
-    if (has_memory) {
-        qsort_r(sorted, n, sizeof *sorted, by_parent_and_place, &by);
-        visit_in_order(tree, sorted, n, next, order);
-    }
-    MAREY__FREE_ALL(sorted, next);
-    return has_memory ? n : MAREY__NO_ORDER;
+    qsort_r(sorted, n, sizeof *sorted, by_parent_and_place, &by);
+    visit_in_order(tree, sorted, n, next, order);
+    return n;
 }

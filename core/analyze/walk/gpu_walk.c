@@ -7,8 +7,6 @@
  * Streams and threads come in any order, so whichever comes first waits in one table for the other. Work that waits is
  * a sum, and a launch stays, since a graph that is launched once is many pieces of work. The table grows with launches.
  */
-#include <string.h>
-
 #include "analyze/walk/internal.h"
 
 void marey__gpu_walk_init(struct marey__process_walk *walk)

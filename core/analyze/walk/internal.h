@@ -359,8 +359,6 @@ struct marey__lane_walk {
     bool is_blind;  /* its next words are missing */
 };
 
-struct marey__process_walk;
-
 /*
  * Somebody who wants to know of single events while the walk adds them up, so that they are read once for both. Each
  * returns false on out of memory, which ends the walk; each but `call` may be NULL.
@@ -502,25 +500,8 @@ struct marey__range_walk {
     struct marey__replay replay;
     uint64_t first_ns, last_ns; /* of all words so far; without any UINT64_MAX and 0 */
 };
-/* The caller sets the first four members. Fini accepts a partially initialized one. */
-MAREY_WARN_UNUSED marey_status marey__range_walk_init(struct marey__range_walk *walk);
-/* A visitor of a recording, `ctx` the walk. */
-MAREY_WARN_UNUSED marey_status marey__range_walk_batch(void *ctx, const struct marey_batch *batch);
-MAREY_WARN_UNUSED marey_status marey__range_walk_finish(struct marey__range_walk *walk);
-void marey__range_walk_fini(struct marey__range_walk *walk);
-/* All of these, and a visit of the process in order. */
+/* Visit the process in order. The caller sets the first four members. */
 MAREY_WARN_UNUSED marey_status marey__range_walk(struct marey__range_walk *walk);
-
-/* A table that is to be made: marey_table_create() takes the three. */
-struct marey__table_definition {
-    const char *name;
-    const struct marey_column *columns;
-    size_t n;
-};
-#define DEFINED(name, columns)                                                                     \
-    {                                                                                              \
-        name, columns, MAREY__COUNT_OF(columns)                                                    \
-    }
 
 /* ==== tasks ==== */
 

@@ -9,8 +9,6 @@
  * of programs repeat themselves, so that each node remembers which one came next when its range last began and when it
  * last ended. Mostly that is the one that comes now, and then the tree need not be searched.
  */
-#include <string.h>
-
 #include "analyze/walk/internal.h"
 
 struct machine {

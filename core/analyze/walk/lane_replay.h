@@ -33,8 +33,6 @@
 #ifndef MAREY_LANE_REPLAY_H
 #define MAREY_LANE_REPLAY_H
 
-#include <string.h>
-
 #include "base/internal.h"
 #include <marey/recording.h>
 
@@ -170,13 +168,23 @@ MAREY__INLINE bool marey__replay_pop(struct marey__lane_stack *stack, uint64_t n
     return visitor->end == NULL || visitor->end(ctx, stack, &stack->open[stack->n_open], ns, how);
 }
 
+/* Ranges end, from the innermost, until `n_left` are open. */
+MAREY__INLINE bool marey__replay_pop_to(struct marey__lane_stack *stack, size_t n_left, uint64_t ns,
+                                        enum marey__ending how,
+                                        const struct marey__lane_visitor *visitor, void *ctx)
+{
+    while (stack->n_open > n_left)
+        if (!marey__replay_pop(stack, ns, how, visitor, ctx))
+            return false;
+    return true;
+}
+
 /* All open ranges end at the last timestamp of the lane. */
 MAREY__INLINE bool marey__replay_cut(struct marey__lane_stack *stack,
                                      const struct marey__lane_visitor *visitor, void *ctx)
 {
-    while (stack->n_open > 0)
-        if (!marey__replay_pop(stack, stack->last_ns, MAREY__CUT, visitor, ctx))
-            return false;
+    if (!marey__replay_pop_to(stack, 0, stack->last_ns, MAREY__CUT, visitor, ctx))
+        return false;
     stack->n_too_deep = 0;
     stack->repeat = 0;
     return true;
@@ -193,10 +201,8 @@ MAREY__INLINE bool marey__replay_unwind(struct marey__replay *replay,
         return true;
     }
     replay->n_unwound += stack->n_open - 1 - at;
-    while (stack->n_open > at + 1)
-        if (!marey__replay_pop(stack, ns, MAREY__UNWOUND, visitor, ctx))
-            return false;
-    return marey__replay_pop(stack, ns, MAREY__ENDED, visitor, ctx);
+    return marey__replay_pop_to(stack, at + 1, ns, MAREY__UNWOUND, visitor, ctx) &&
+           marey__replay_pop(stack, ns, MAREY__ENDED, visitor, ctx);
 }
 
 MAREY__INLINE bool marey__replay_end(struct marey__replay *replay, struct marey__lane_stack *stack,
@@ -214,16 +220,6 @@ MAREY__INLINE bool marey__replay_end(struct marey__replay *replay, struct marey_
     if (MAREY_LIKELY(site == 0 || stack->open[stack->n_open - 1].site == site))
         return marey__replay_pop(stack, ns, MAREY__ENDED, visitor, ctx);
     return marey__replay_unwind(replay, stack, site, ns, visitor, ctx);
-}
-
-/* Those above `depth` end, from the innermost, and will begin again. */
-MAREY__INLINE bool marey__replay_split(struct marey__lane_stack *stack, size_t depth, uint64_t ns,
-                                       const struct marey__lane_visitor *visitor, void *ctx)
-{
-    while (stack->n_open > depth + 1)
-        if (!marey__replay_pop(stack, ns, MAREY__SPLIT, visitor, ctx))
-            return false;
-    return true;
 }
 
 MAREY__INLINE bool marey__replay_resume(struct marey__lane_stack *stack, size_t n, uint64_t ns,
@@ -245,7 +241,8 @@ MAREY__INLINE bool marey__replay_take_out(struct marey__lane_stack *stack, size_
     const size_t n = stack->n_open;
     struct marey__frame *const open = stack->open;
     const uint64_t shared_ns = ns - MAREY__MIN(open[depth + 1].start_ns, ns);
-    if (visitor->must_nest && !marey__replay_split(stack, depth, ns, visitor, ctx))
+    if (visitor->must_nest && /* those above will begin again */
+        !marey__replay_pop_to(stack, depth + 1, ns, MAREY__SPLIT, visitor, ctx))
         return false;
     if (visitor->take_out != NULL && !visitor->take_out(ctx, stack, depth, shared_ns, false))
         return false;

@@ -29,11 +29,6 @@ HOT uint32_t find_node(struct marey__process_walk *walk, struct marey__lane_walk
     return node;
 }
 
-static inline bool is_folded(const struct marey__node *node)
-{
-    return node->depth > MAREY__TREE_DEPTH;
-}
-
 static bool tap_record(struct marey__process_walk *walk, const struct marey__lane_walk *lane,
                        const uint64_t *words, uint64_t ns)
 {
@@ -95,7 +90,7 @@ HOT bool on_end(void *ctx, struct marey__lane_stack *stack, const struct marey__
                          duration - MAREY__MIN(frame->children_ns, duration));
     if (MAREY_UNLIKELY(walk->tap != NULL) && !walk->tap->call(walk->tap_ctx, lane, frame, ns))
         return false;
-    if (MAREY_UNLIKELY(is_folded(node)) && --node->n_active != 0)
+    if (MAREY_UNLIKELY(node->depth > MAREY__TREE_DEPTH) && --node->n_active != 0)
         return add_call(walk, frame, node, duration);
     node->total_ns += duration;
     if (node->is_outermost)

@@ -1,6 +1,4 @@
 /* One process: its names, its lanes, and the records that are not ranges of a stack. */
-#include <string.h>
-
 #include "analyze/walk/internal.h"
 #include "read/internal.h"
 
@@ -188,12 +186,9 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
     return marey__lane_walk_batch(walk, *lane, batch);
 }
 
-static bool lane_is_before(const void *a, const void *b)
-{
-    const struct marey_lane_info *x = (*(struct marey__lane_walk *const *)a)->stack.info,
-                                 *y = (*(struct marey__lane_walk *const *)b)->stack.info;
-    return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
-}
+MAREY__ORDER_RUNS(lane_is_before, struct marey__lane_walk *const,
+                  MAREY__UP_BY((*x)->stack.info->tid, (*y)->stack.info->tid)
+                      MAREY__UP_BY((*x)->stack.info->lane, (*y)->stack.info->lane))
 
 /* Logs of earlier versions do not have the self times of ranges that overlap others: count each nanosecond once. */
 static void clear_self_times(struct marey__lane_walk *lane)
@@ -207,7 +202,8 @@ static marey_status find_first_lanes(struct marey__process_walk *walk)
 {
     if (walk->info->source[0] == '\0')
         return MAREY_OK;
-    struct marey__lane_walk **lanes = marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
+    struct marey__lane_walk **lanes MAREY__FREED =
+        marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
     size_t n = 0;
     for (size_t i = 0; lanes != NULL && i < walk->info->n_lanes; i++)
         if (walk->lanes[i] != NULL)
@@ -218,7 +214,6 @@ static marey_status find_first_lanes(struct marey__process_walk *walk)
             lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
             clear_self_times(lanes[i]);
         }
-    marey__free(lanes);
     return done ? MAREY_OK : marey__no_memory();
 }
 

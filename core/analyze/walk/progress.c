@@ -10,8 +10,6 @@
  * Where nobody counts iterations, they are the steps that hints show by the log's plan (switchboard/steps.c). The first
  * begins with the first request for a batch.
  */
-#include <string.h>
-
 #include "analyze/walk/internal.h"
 
 void marey__progress_init(struct marey__progress *progress, const struct marey_process *process,
@@ -60,12 +58,6 @@ static void end_iteration(struct marey__progress *progress, uint64_t number, boo
     progress->phase.n_iterations++;
 }
 
-static void end_step(struct marey__progress *progress, uint64_t ns, struct marey__span *span)
-{
-    end_iteration(progress, progress->next_number, false, progress->step_samples, ns, span);
-    progress->step_samples = 0;
-}
-
 /* Whether a step ends by this hint. */
 static bool take_hint(struct marey__progress *progress, const uint64_t *words, uint64_t ns,
                       struct marey__span *span)
@@ -90,8 +82,10 @@ static bool take_hint(struct marey__progress *progress, const uint64_t *words, u
     default:
         break;
     }
-    if (ends)
-        end_step(progress, ns, span);
+    if (ends) {
+        end_iteration(progress, progress->next_number, false, progress->step_samples, ns, span);
+        progress->step_samples = 0;
+    }
     return ends;
 }
 

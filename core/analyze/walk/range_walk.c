@@ -16,7 +16,7 @@ static bool take_stream(struct marey__range_walk *walk, struct marey__lane_stack
     return true;
 }
 
-marey_status marey__range_walk_batch(void *ctx, const struct marey_batch *batch)
+static marey_status take_batch(void *ctx, const struct marey_batch *batch)
 {
     struct marey__range_walk *walk = ctx;
     struct marey__lane_stack *stack = &walk->lanes[batch->lane->lane];
@@ -35,43 +35,28 @@ marey_status marey__range_walk_batch(void *ctx, const struct marey_batch *batch)
     return MAREY_OK;
 }
 
-marey_status marey__range_walk_init(struct marey__range_walk *walk)
+static marey_status walk_all(struct marey__range_walk *walk)
 {
     const struct marey_process *process = walk->process;
     struct marey__names names MAREY__FINALLY(marey__names_fini) = {0};
     walk->first_ns = UINT64_MAX;
     walk->last_ns = 0;
     walk->lanes = marey__calloc((size_t)process->n_lanes + 1, sizeof *walk->lanes);
-    const bool done = walk->lanes != NULL &&
-                      marey__replay_init(&walk->replay, walk->recording, process->index, &names);
-    return done ? MAREY_OK : marey__no_memory();
-}
-
-marey_status marey__range_walk_finish(struct marey__range_walk *walk)
-{
-    for (size_t i = 0; i < walk->process->n_lanes; i++)
-        if (!marey__replay_cut(&walk->lanes[i], walk->visitor, walk->ctx))
-            return marey__no_memory();
+    MAREY__TRY_MEMORY(walk->lanes != NULL &&
+                      marey__replay_init(&walk->replay, walk->recording, process->index, &names));
+    MAREY_TRY(marey__recording_visit_in_order(walk->recording, process->index, take_batch, walk));
+    for (size_t i = 0; i < process->n_lanes; i++)
+        MAREY__TRY_MEMORY(marey__replay_cut(&walk->lanes[i], walk->visitor, walk->ctx));
     return MAREY_OK;
 }
 
-void marey__range_walk_fini(struct marey__range_walk *walk)
+marey_status marey__range_walk(struct marey__range_walk *walk)
 {
+    const marey_status status = walk_all(walk);
     for (size_t i = 0; walk->lanes != NULL && i < walk->process->n_lanes; i++)
         marey__stack_fini(&walk->lanes[i]);
     MAREY__FREE_ALL(walk->lanes, walk->replay.site_names);
     walk->lanes = NULL;
     walk->replay.site_names = NULL;
-}
-
-marey_status marey__range_walk(struct marey__range_walk *walk)
-{
-    marey_status status = marey__range_walk_init(walk);
-    if (status == MAREY_OK)
-        status = marey__recording_visit_in_order(walk->recording, walk->process->index,
-                                                 marey__range_walk_batch, walk);
-    if (status == MAREY_OK)
-        status = marey__range_walk_finish(walk);
-    marey__range_walk_fini(walk);
     return status;
 }

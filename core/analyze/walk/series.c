@@ -1,8 +1,6 @@
 /* Times by range and iteration, as arrays. See series.h. */
 #include "analyze/walk/internal.h"
 
-#include <string.h>
-
 struct column {
     float *ns;
     size_t n, cap; /* values so far; those of later iterations are zero */

@@ -1,6 +1,5 @@
 /* What names and sites mean: the filter on names, waits, what makes a site one. */
 #include <fnmatch.h>
-#include <string.h>
 
 #include "analyze/walk/internal.h"
 

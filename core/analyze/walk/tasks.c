@@ -1,7 +1,4 @@
 /* Tasks, taken one after the other by as many threads as there may be. */
-#include <pthread.h>
-#include <string.h>
-
 #include "analyze/walk/internal.h"
 
 struct running {

@@ -4,8 +4,6 @@
  *
  * A key that comes twice counts by its last value.
  */
-#include <string.h>
-
 #include "codec/json_chars.h"
 #include "import/kineto/internal.h"
 

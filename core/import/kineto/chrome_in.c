@@ -1,8 +1,4 @@
 /* Kineto and Chrome traces, viztracer's among them, to the sink. What comes before damage stays, and is noted. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "codec/json_chars.h"
 #include "import/kineto/internal.h"
 

@@ -7,8 +7,6 @@
  *
  * Flows between a launch and its work (ac2g) are left out: both carry the same correlation.
  */
-#include <string.h>
-
 #include "import/kineto/internal.h"
 
 /* ---- slices ---- */

@@ -5,9 +5,6 @@
  * Kineto writes one process. The work of its GPUs stands under pids that are numbers of devices, and what it says of
  * itself under words; all of that belongs to that process.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "import/kineto/internal.h"
 
 /* Words represent numbers from here on, beyond the pids that Linux gives. */

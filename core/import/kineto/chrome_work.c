@@ -1,6 +1,4 @@
 /* Work of GPUs, and what is reported of communication, by the device or by the host. */
-#include <string.h>
-
 #include "import/kineto/internal.h"
 
 /* ---- communication ---- */

@@ -356,7 +356,6 @@ MAREY_WARN_UNUSED marey_status marey__torch_read_memory(const char *name, const 
                                                         const struct marey__torch_options *options,
                                                         struct marey__torch_trace **out);
 /* And of bytes that are read once, in pieces of any size. */
-struct marey__byte_source;
 MAREY_WARN_UNUSED marey_status marey__torch_read_bytes(const char *name,
                                                        struct marey__byte_source *bytes,
                                                        const struct marey__torch_options *options,

@@ -5,9 +5,6 @@
  * An array only may miss its end: programs that die leave it so, and the format allows it. Anything else that is cut or
  * wrong ends the reading.
  */
-#include <inttypes.h>
-#include <stddef.h>
-
 #include "codec/json_chars.h"
 #include "import/kineto/internal.h"
 

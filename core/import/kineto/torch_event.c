@@ -1,6 +1,4 @@
 /* One event to a row: its kind by the category, its times, and those of its arguments that operators are known by. */
-#include <string.h>
-
 #include "import/kineto/internal.h"
 
 /* Times and durations beyond this are none; sums of a few of them stay within 63 bits. */

@@ -1,10 +1,5 @@
 /* A torch trace in memory: its strings, the key "marey", reading from the first byte to the last, the public functions. */
-#include <string.h>
-
-#include "base/internal.h"
-#include "codec/internal.h"
 #include "import/kineto/internal.h"
-#include "import/sink/internal.h"
 #include "record/internal.h"
 #include <marey/torch_trace.h>
 
@@ -189,21 +184,10 @@ static uint64_t count_rows(const struct marey__torch_trace *trace)
 
 /* ---- order: a trace is a few long runs that are in order already: operators, python functions, kernels ---- */
 
-static bool event_before(const void *a, const void *b)
-{
-    const struct marey__torch_event *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread;
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns < y->begin_ns;
-    return x->end_ns != y->end_ns ? x->end_ns > y->end_ns : x->order < y->order;
-}
+MAREY__ORDER_RUNS(event_before, struct marey__torch_event,
+                  MAREY__UP(thread) MAREY__UP(begin_ns) MAREY__DOWN(end_ns) MAREY__UP(order))
 
-static bool memory_before(const void *a, const void *b)
-{
-    const struct marey__torch_memory *x = a, *y = b;
-    return x->ns != y->ns ? x->ns < y->ns : x->order < y->order;
-}
+MAREY__ORDER_RUNS(memory_before, struct marey__torch_memory, MAREY__UP(ns) MAREY__UP(order))
 
 /* Put rows in order and note where each thread's begin. Returns false on out of memory. */
 static bool sort_rows(struct marey__torch_trace *trace)

@@ -121,7 +121,6 @@ marey__sink_process *marey__sink_process_with_events(const marey__sink *sink);
 /* ---- log_store.c: the logs of one recording in the making ---- */
 
 /* For several sinks in several threads. They lie in a file without a name, in `folder` (lent; NULL: that of temporary files) where that can be had. */
-struct marey__log_store;
 MAREY_WARN_UNUSED marey_status marey__log_store_open(const char *folder,
                                                      struct marey__log_store **out);
 /* The logs as a recording called `name`, which keeps the file; the store is then only to be closed. */

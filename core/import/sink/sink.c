@@ -2,10 +2,6 @@
  * What an importer talks to: processes, sites, lanes and events, in any order. Nothing is written before the end, but
  * what does not fit into the budget (sink_spill.c): an event that comes last may be the first.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "import/sink/internal.h"
 
 /* ---- the sink ---- */
@@ -29,11 +25,6 @@ void marey__sink_fail(marey__sink *sink, marey_status status)
         return;
     sink->status = status;
     snprintf(sink->failure, sizeof sink->failure, "%s", marey_last_error());
-}
-
-static void fail_memory(marey__sink *sink)
-{
-    marey__sink_fail(sink, marey__no_memory());
 }
 
 marey_status marey__sink_status(const marey__sink *sink)
@@ -63,7 +54,7 @@ static marey__sink_process *make_process(marey__sink *sink, uint64_t key, uint32
                      sizeof(marey__sink_process *)) ||
         !marey__index_put(&sink->processes_index, hash, (uint32_t)sink->n_processes + 1)) {
         marey__free(process);
-        fail_memory(sink);
+        marey__sink_fail(sink, marey__no_memory());
         return NULL;
     }
     *process = (marey__sink_process){
@@ -107,7 +98,7 @@ static void set_text(marey__sink_process *process, const char **field, const cha
     if (copy != NULL)
         *field = copy;
     else if (text != NULL)
-        fail_memory(process->sink);
+        marey__sink_fail_memory(process);
 }
 
 void marey__sink_identify(marey__sink_process *process, const struct marey__sink_identity *identity)
@@ -143,20 +134,15 @@ void marey__sink_note(marey__sink_process *process, const char *fmt, ...)
         return;
     const char *const copy = marey__arena_text(&process->texts, text, strlen(text));
     if (copy == NULL || !MAREY__PUSH(process->notes, process->n_notes, process->notes_cap, copy))
-        fail_memory(process->sink);
+        marey__sink_fail_memory(process);
 }
 
 /* ---- destroy ---- */
 
-static void free_lane(struct marey__sink_lane *lane)
-{
-    MAREY__FREE_ALL(lane->entries, lane->parts);
-}
-
 static void free_process(marey__sink_process *process)
 {
     for (size_t i = 0; i < process->n_lanes; i++)
-        free_lane(&process->lanes[i]);
+        MAREY__FREE_ALL(process->lanes[i].entries, process->lanes[i].parts);
     marey__arena_fini(&process->texts);
     MAREY__FREE_ALL(process->notes, process->lanes);
     marey__index_fini(&process->lanes_index);

@@ -1,6 +1,4 @@
 /* Words of one lane into blocks of the log. The lane is reported to the log before its first. */
-#include <string.h>
-
 #include "import/sink/internal.h"
 
 #define TICKS_END (UINT64_C(1) << 40)

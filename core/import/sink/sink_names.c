@@ -1,6 +1,4 @@
 /* Sites and lanes of a process: numbers for names, found by hash. */
-#include <string.h>
-
 #include "import/sink/internal.h"
 
 /* ---- sites ---- */

@@ -14,8 +14,6 @@
  * COVERED holds the self time that a range loses to ranges of other lanes. Of the innermost ranges of all lanes, the
  * time belongs to the one that ends first: above, C has the time after A only.
  */
-#include <string.h>
-
 #include "import/sink/internal.h"
 
 enum {

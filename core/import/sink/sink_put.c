@@ -1,12 +1,5 @@
 /* Events to entries: 24 bytes each, and ready words for what a range or a mark does not have. */
-#include <string.h>
-
 #include "import/sink/internal.h"
-
-static uint32_t tag_of(enum marey__sink_class class, enum marey_kind kind, uint32_t site)
-{
-    return (uint32_t) class << 24 | marey__tag(kind, site);
-}
 
 /* ---- extras ---- */
 
@@ -122,41 +115,48 @@ static void add_entry(marey__sink_process *process, uint32_t number,
     }
 }
 
+static uint64_t duration_of(const struct marey__sink_event *event)
+{
+    return MAREY__MIN(event->duration_ns, UINT64_MAX - event->ns);
+}
+
+/* The word of an event, or the records that it has instead. */
+static void put_entry(const struct marey__sink_event *event, const struct extra *extra, uint64_t ns,
+                      uint64_t duration, enum marey__sink_class class, enum marey_kind kind)
+{
+    const uint32_t site = kind == MAREY_KIND_RECORD ? 0 : event->site;
+    const struct marey__sink_entry entry = {.ns = ns,
+                                            .duration = duration,
+                                            .tag = (uint32_t) class << 24 | marey__tag(kind, site),
+                                            .extra = (uint32_t)extra->start};
+    add_entry(extra->process, event->lane, &entry);
+}
+
 static void put_slice(marey__sink_process *process, const struct marey__sink_event *event)
 {
     struct extra extra = {.process = process};
     const uint64_t repeat = event->repeat != MAREY__SINK_NO_CALL ? event->repeat : 0;
-    const uint64_t correlation = event->correlation;
     if (event->repeat > 1)
         add_record_of(&extra, MAREY_RECORD_REPEAT, &repeat, 1);
-    if (correlation != 0)
-        add_record_of(&extra, MAREY_RECORD_LAUNCH, &correlation, 1);
+    if (event->correlation != 0)
+        add_record_of(&extra, MAREY_RECORD_LAUNCH, &event->correlation, 1);
     add_details(&extra, event);
-    const bool is_slice = event->kind == MAREY__SINK_SLICE || event->kind == MAREY__SINK_GPU;
-    const enum marey__sink_class class = is_slice ? MAREY__CLASS_SLICE : MAREY__CLASS_EDGE;
-    const struct marey__sink_entry entry = {
-        .ns = event->ns,
-        .duration = is_slice ? MAREY__MIN(event->duration_ns, UINT64_MAX - event->ns) : 0,
-        .tag = tag_of(class, MAREY_KIND_BEGIN, event->site),
-        .extra = (uint32_t)extra.start};
-    add_entry(process, event->lane, &entry);
+    if (event->kind == MAREY__SINK_BEGIN)
+        put_entry(event, &extra, event->ns, 0, MAREY__CLASS_EDGE, MAREY_KIND_BEGIN);
+    else
+        put_entry(event, &extra, event->ns, duration_of(event), MAREY__CLASS_SLICE, MAREY_KIND_BEGIN);
 }
 
 static void put_gpu(marey__sink_process *process, const struct marey__sink_event *event)
 {
     struct extra extra = {.process = process};
-    const uint64_t duration = MAREY__MIN(event->duration_ns, UINT64_MAX - event->ns);
     const enum marey_work_kind kind =
         event->kind == MAREY__SINK_GPU ? event->work_kind : MAREY_WORK_ANNOTATION;
     const uint64_t words[] = {(event->site & 0xfffffu) | (uint64_t)((unsigned)kind & 0xffu) << 20,
-                              duration, event->correlation, event->bytes};
+                              duration_of(event), event->correlation, event->bytes};
     add_record_of(&extra, MAREY_RECORD_GPU, words, MAREY__COUNT_OF(words));
     add_details(&extra, event);
-    const struct marey__sink_entry entry = {.ns = event->ns,
-                                            .duration = duration,
-                                            .tag = tag_of(MAREY__CLASS_SLICE, MAREY_KIND_RECORD, 0),
-                                            .extra = (uint32_t)extra.start};
-    add_entry(process, event->lane, &entry);
+    put_entry(event, &extra, event->ns, words[1], MAREY__CLASS_SLICE, MAREY_KIND_RECORD);
 }
 
 static void put_record(marey__sink_process *process, const struct marey__sink_event *event,
@@ -164,42 +164,21 @@ static void put_record(marey__sink_process *process, const struct marey__sink_ev
 {
     struct extra extra = {.process = process};
     add_record_of(&extra, type, words, n);
-    const struct marey__sink_entry entry = {.ns = event->ns,
-                                            .tag = tag_of(MAREY__CLASS_POINT, MAREY_KIND_RECORD, 0),
-                                            .extra = (uint32_t)extra.start};
-    add_entry(process, event->lane, &entry);
+    put_entry(event, &extra, event->ns, 0, MAREY__CLASS_POINT, MAREY_KIND_RECORD);
 }
 
 /* Its begin and its end; among those of one timestamp, one iteration ends before the next begins. */
 static void put_iteration(marey__sink_process *process, const struct marey__sink_event *event)
 {
     const uint64_t end_words[] = {event->id, 0, 0};
-    for (unsigned is_end = 0; is_end < 2; is_end++) {
-        struct extra extra = {.process = process};
-        if (is_end)
-            add_record_of(&extra, MAREY_RECORD_ITERATION, end_words, 3);
-        else
-            add_record_of(&extra, MAREY_RECORD_ITERATION_BEGIN, &event->id, 1);
-        const struct marey__sink_entry entry = {
-            .ns = is_end ? event->ns + MAREY__MIN(event->duration_ns, UINT64_MAX - event->ns)
-                         : event->ns,
-            .duration = event->id * 2 + is_end,
-            .tag = tag_of(MAREY__CLASS_ITERATION, MAREY_KIND_RECORD, 0),
-            .extra = (uint32_t)extra.start};
-        add_entry(process, event->lane, &entry);
-    }
+    struct extra begin = {.process = process}, end = {.process = process};
+    add_record_of(&begin, MAREY_RECORD_ITERATION_BEGIN, &event->id, 1);
+    put_entry(event, &begin, event->ns, event->id * 2, MAREY__CLASS_ITERATION, MAREY_KIND_RECORD);
+    add_record_of(&end, MAREY_RECORD_ITERATION, end_words, 3);
+    put_entry(event, &end, event->ns + duration_of(event), event->id * 2 + 1,
+              MAREY__CLASS_ITERATION, MAREY_KIND_RECORD);
     process->n_events--; /* it is one event, in two entries */
     process->sink->n_events--;
-}
-
-static void put_word(marey__sink_process *process, const struct marey__sink_event *event)
-{
-    const bool is_mark = event->kind == MAREY__SINK_MARK;
-    const struct marey__sink_entry entry = {
-        .ns = event->ns,
-        .tag = is_mark ? tag_of(MAREY__CLASS_POINT, MAREY_KIND_MARK, event->site)
-                       : tag_of(MAREY__CLASS_EDGE, MAREY_KIND_END, event->site)};
-    add_entry(process, event->lane, &entry);
 }
 
 /* Streams have work and flows; a range there is the time of some work. */
@@ -216,6 +195,7 @@ static void put_on_stream(marey__sink_process *process, const struct marey__sink
 
 static void put_on_thread(marey__sink_process *process, const struct marey__sink_event *event)
 {
+    const struct extra none = {.process = process};
     uint64_t words[] = {event->site & 0xfffffu, event->id, (uint64_t)event->flow_end};
     switch (event->kind) {
     case MAREY__SINK_SLICE:
@@ -224,8 +204,10 @@ static void put_on_thread(marey__sink_process *process, const struct marey__sink
         put_slice(process, event);
         break;
     case MAREY__SINK_END:
+        put_entry(event, &none, event->ns, 0, MAREY__CLASS_EDGE, MAREY_KIND_END);
+        break;
     case MAREY__SINK_MARK:
-        put_word(process, event);
+        put_entry(event, &none, event->ns, 0, MAREY__CLASS_POINT, MAREY_KIND_MARK);
         break;
     case MAREY__SINK_COUNTER:
         memcpy(&words[1], &event->value, sizeof event->value);

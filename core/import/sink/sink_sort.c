@@ -3,8 +3,6 @@
  * each kind of event), or each range right after those inside it. Runs are found as they stand, short ones are made
  * longer by insertion, and neighbours are merged when the left one is less than twice as long as the right one.
  */
-#include <string.h>
-
 #include "import/sink/internal.h"
 
 enum { MIN_RUN = 24, MOST_RUNS = 80 };

@@ -2,7 +2,6 @@
  * What does not fit: sorted by lane and time into a file without a name, as often as need be, and read back from all
  * these parts at once, in order. An entry there is followed by its extra words.
  */
-#include <string.h>
 #include <unistd.h>
 
 #include "import/sink/internal.h"

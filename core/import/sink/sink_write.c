@@ -3,10 +3,6 @@
  * in time first. So blocks lie in the file about as a recorder would have written them, and whoever reads all lanes
  * together in order of time does not jump about in it.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "import/sink/internal.h"
 
 /* ---- texts ---- */

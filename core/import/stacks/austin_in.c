@@ -3,9 +3,6 @@
  * after the other: where a thread comes a second time, the next round begins, as much later as the last one was long. So
  * its files have an order in time, though no times, and a thread's stack is a range for as long as it stays the same.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "import/stacks/internal.h"
 
 enum mode { WALL, CPU, MEMORY, FULL };

@@ -13,8 +13,6 @@
  * Keys are addresses in the process that was sampled: one may come to mean something else, and two processes may have the
  * same. A sample ends where the next begins.
  */
-#include <string.h>
-
 #include "import/stacks/internal.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_DEPTH = 1 << 20, VERSIONS = 3 };
@@ -295,15 +293,9 @@ static bool take_metric(struct reading *r, enum event event)
     return true;
 }
 
-static bool take_string(struct reading *r)
-{
-    int64_t key;
-    return take_number(r, &key) && take_text(r, &r->first) && define_text(r, (uint64_t)key);
-}
-
 static bool take_event(struct reading *r, uint8_t event)
 {
-    int64_t ignored;
+    int64_t number;
     switch (event) {
     case META:
         return take_meta(r);
@@ -326,9 +318,9 @@ static bool take_event(struct reading *r, uint8_t event)
     case MEMORY:
         return take_metric(r, event);
     case STRING:
-        return take_string(r);
+        return take_number(r, &number) && take_text(r, &r->first) && define_text(r, (uint64_t)number);
     case STRING_REFERENCE: /* stands by itself nowhere */
-        return take_number(r, &ignored);
+        return take_number(r, &number);
     default:
         return stop(r, "an event is of no known kind");
     }

@@ -7,9 +7,6 @@
  * A process frame makes a process, the innermost of several; a thread frame makes a thread. Samples have no times: each
  * counts as 10 ms, py-spy's default, and ranges represent as many calls as they have samples.
  */
-#include <string.h>
-
-#include "codec/internal.h"
 #include "import/stacks/internal.h"
 
 enum {
@@ -112,12 +109,6 @@ static bool find_process(struct reading *r, const struct owner *owner, uint32_t 
     return process != NULL && identify(process, owner);
 }
 
-/* Frames count from 0 and stay below; what a thread's paths begin with must be none of them. */
-static uint32_t root_frame(size_t thread)
-{
-    return UINT32_MAX - 1 - (uint32_t)thread;
-}
-
 /* py-spy does not know a thread's name in each sample. */
 static void name_thread(struct reading *r, const struct owner *owner)
 {
@@ -134,7 +125,8 @@ static void name_thread(struct reading *r, const struct owner *owner)
 
 static bool start_thread(struct reading *r, struct thread *thread, const struct owner *owner)
 {
-    thread->root = marey__paths_child(&r->paths, 0, root_frame(r->last));
+    /* Frames count from 0 and stay below; what a thread's paths begin with must be none of them. */
+    thread->root = marey__paths_child(&r->paths, 0, UINT32_MAX - 1 - (uint32_t)r->last);
     if (thread->root == 0 || !find_process(r, owner, &thread->process))
         return false;
     const int64_t tid = owner->tid >= 0 ? owner->tid : MAREY__MAX(owner->pid, 0);

@@ -3,8 +3,6 @@
  * it ends at a semicolon; but py-spy puts the command line of a process into its own frame, in quotes that are not
  * escaped, and a command line has semicolons and quotes like any text.
  */
-#include <string.h>
-
 #include "import/stacks/internal.h"
 
 static bool is_blank(char c)

@@ -15,8 +15,6 @@
 #ifndef MAREY_IMPORT_STACKS_INTERNAL_H
 #define MAREY_IMPORT_STACKS_INTERNAL_H
 
-#include <string.h>
-
 #include "base/internal.h"
 #include "codec/internal.h"
 #include "import/internal.h"

@@ -9,9 +9,7 @@
  * which are laid one after the other.
  */
 #include <math.h>
-#include <string.h>
 
-#include "codec/internal.h"
 #include "import/stacks/internal.h"
 
 enum { MAX_BYTES = 256 << 20, MAX_FOLLOWED = 1 << 18 };
@@ -196,13 +194,7 @@ static bool add_all(struct reading *r, value top)
     return true;
 }
 
-static int by_both(const void *a, const void *b)
-{
-    const struct marey__profiled_edge *x = a, *y = b;
-    if (x->callee != y->callee)
-        return x->callee > y->callee ? 1 : -1;
-    return (x->caller > y->caller) - (x->caller < y->caller);
-}
+MAREY__ORDER(by_both, struct marey__profiled_edge, MAREY__UP(callee) MAREY__UP(caller))
 
 /* A key may be there twice in a file that Python did not write. */
 static void merge_edges(struct marey__profile *p)

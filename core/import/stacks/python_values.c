@@ -3,9 +3,7 @@
  * profile goes: numbers, texts, tuples and dicts. Nothing is ever called: a pickle that makes objects is refused.
  */
 #include <math.h>
-#include <string.h>
 
-#include "codec/internal.h"
 #include "import/stacks/internal.h"
 
 enum {
@@ -251,21 +249,24 @@ static bool memo_put_numbered(struct machine *m, unsigned n_bytes)
 
 /* ---- opcodes of pickle ---- */
 
-static bool push_bool(struct machine *m, bool value)
+static bool push_mark(struct machine *m)
 {
-    return push(m, (struct marey__python_value){.type = MAREY__PYTHON_BOOL, .as.number = value});
+    if (m->n_marks == MAX_MARKS)
+        return fail(m, "it is nested too deep");
+    m->marks[m->n_marks++] = m->n;
+    return true;
 }
 
-static bool push_plain(struct machine *m, uint8_t opcode, bool *is_known)
+static bool run_opcode(struct machine *m, uint8_t opcode)
 {
     uint64_t number;
-    *is_known = true;
     switch (opcode) {
     case 'N':
         return push(m, (struct marey__python_value){.type = MAREY__PYTHON_NONE});
     case 0x88:
     case 0x89:
-        return push_bool(m, opcode == 0x88);
+        return push(m, (struct marey__python_value){.type = MAREY__PYTHON_BOOL,
+                                                    .as.number = opcode == 0x88});
     case 'J':
         return take_number(m, 4, &number) && push_whole(m, (int32_t)(uint32_t)number);
     case 'K':
@@ -286,24 +287,6 @@ static bool push_plain(struct machine *m, uint8_t opcode, bool *is_known)
     case 'C': /* bytes: not kept */
     case 'B':
         return push_text(m, opcode == 'C' ? 1 : 4, false);
-    default:
-        *is_known = false;
-        return true;
-    }
-}
-
-static bool push_mark(struct machine *m)
-{
-    if (m->n_marks == MAX_MARKS)
-        return fail(m, "it is nested too deep");
-    m->marks[m->n_marks++] = m->n;
-    return true;
-}
-
-static bool do_structure(struct machine *m, uint8_t opcode)
-{
-    uint64_t number;
-    switch (opcode) {
     case 0x95: /* FRAME: how far one might read ahead */
         return take_number(m, 8, &number);
     case '(':
@@ -353,7 +336,6 @@ static bool run_pickle(struct machine *m)
         return fail(m, "it is not a pickle of protocol 2 to 5");
     for (;;) {
         const uint8_t *const opcode = take(m, 1);
-        bool is_known;
         if (opcode == NULL)
             return false;
         if (*opcode == '.') {
@@ -362,7 +344,7 @@ static bool run_pickle(struct machine *m)
             m->pickle->top = m->stack[0];
             return true;
         }
-        if (!push_plain(m, *opcode, &is_known) || (!is_known && !do_structure(m, *opcode)))
+        if (!run_opcode(m, *opcode))
             return false;
     }
 }

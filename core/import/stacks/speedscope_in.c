@@ -10,8 +10,6 @@
  * Times in any unit of time are exact to the nanosecond. Where the unit is none, numbers are
  * samples of 10 ms; bytes are shown as nanoseconds.
  */
-#include <string.h>
-
 #include "import/stacks/internal.h"
 
 struct reading {
@@ -47,11 +45,6 @@ static void put(struct reading *r, enum marey__sink_kind kind, uint32_t frame)
         .ns = r->ns,
     };
     marey__sink_put(r->process, &event);
-}
-
-static bool push(struct reading *r, uint32_t number)
-{
-    return MAREY__PUSH(r->stack, r->depth, r->stack_cap, number);
 }
 
 /* A number of the profile's unit as nanoseconds since the begin of the file; false when it is none, or out of bounds. */
@@ -131,7 +124,7 @@ static bool take_event(struct reading *r, const struct event *event)
     r->ns = MAREY__MAX(r->ns, (uint64_t)event->at_ns);
     if (event->type == 'O') {
         put(r, MAREY__SINK_BEGIN, event->frame);
-        return push(r, event->frame);
+        return MAREY__PUSH(r->stack, r->depth, r->stack_cap, event->frame);
     }
     r->n_bad += !close_frame(r, event->frame);
     return true;
@@ -164,11 +157,6 @@ static void end_events(struct reading *r)
 }
 
 /* ---- sampled ---- */
-
-static bool add_sample(struct reading *r, uint32_t path)
-{
-    return MAREY__PUSH(r->samples, r->n_samples, r->samples_cap, path);
-}
 
 /* A frame that says who was sampled; of processes within one another the innermost. */
 static void take_owner(struct reading *r, uint32_t number)
@@ -216,7 +204,8 @@ static marey_status read_samples(struct reading *r)
     enum marey__json_token token;
     uint32_t path;
     while ((token = marey__json_next(&r->scan)) == MAREY__JSON_ARRAY) {
-        MAREY__TRY_MEMORY(read_stack(r, &path) && add_sample(r, path));
+        MAREY__TRY_MEMORY(read_stack(r, &path) &&
+                          MAREY__PUSH(r->samples, r->n_samples, r->samples_cap, path));
         if (r->scan.mistake != NULL)
             return MAREY_OK;
     }
@@ -268,7 +257,29 @@ static bool change_to(struct reading *r, uint32_t path)
     return true;
 }
 
-static marey_status open_lane(struct reading *r, size_t number);
+/* The thread of a profile, once it is known whose it is. */
+static marey_status open_lane(struct reading *r, size_t number)
+{
+    const bool is_named = r->pid >= 0;
+    r->process =
+        marey__sink_process_get(r->import->sink, is_named ? (uint64_t)r->pid : r->import->number);
+    if (r->process == NULL)
+        return marey__sink_status(r->import->sink);
+    r->first = r->first != NULL ? r->first : r->process;
+    if (is_named) {
+        char *command = marey__strndup(r->command.at, r->command.len);
+        const struct marey__sink_identity identity = {
+            .pid = r->pid, .ppid = r->ppid, .rank = -1, .world_size = -1, .command = command};
+        marey__sink_identify(r->process, &identity);
+        marey__free(command);
+        MAREY__TRY_MEMORY(command != NULL);
+    }
+    const char *name = r->thread.len != 0 ? r->thread.at : r->profile->name;
+    r->lane = marey__sink_thread(r->process, r->tid >= 0 ? r->tid : (int64_t)number + 1);
+    marey__sink_name_lane(r->process, r->lane, name,
+                          r->thread.len != 0 ? r->thread.len : strlen(name));
+    return MAREY_OK;
+}
 
 static marey_status lay_samples(struct reading *r, size_t number)
 {
@@ -307,30 +318,6 @@ static marey_status read_keys(struct reading *r)
         else if (!marey__json_skip(&r->scan))
             return MAREY_OK;
     }
-    return MAREY_OK;
-}
-
-/* The thread of a profile, once it is known whose it is. */
-static marey_status open_lane(struct reading *r, size_t number)
-{
-    const bool is_named = r->pid >= 0;
-    r->process =
-        marey__sink_process_get(r->import->sink, is_named ? (uint64_t)r->pid : r->import->number);
-    if (r->process == NULL)
-        return marey__sink_status(r->import->sink);
-    r->first = r->first != NULL ? r->first : r->process;
-    if (is_named) {
-        char *command = marey__strndup(r->command.at, r->command.len);
-        const struct marey__sink_identity identity = {
-            .pid = r->pid, .ppid = r->ppid, .rank = -1, .world_size = -1, .command = command};
-        marey__sink_identify(r->process, &identity);
-        marey__free(command);
-        MAREY__TRY_MEMORY(command != NULL);
-    }
-    const char *name = r->thread.len != 0 ? r->thread.at : r->profile->name;
-    r->lane = marey__sink_thread(r->process, r->tid >= 0 ? r->tid : (int64_t)number + 1);
-    marey__sink_name_lane(r->process, r->lane, name,
-                          r->thread.len != 0 ? r->thread.len : strlen(name));
     return MAREY_OK;
 }
 

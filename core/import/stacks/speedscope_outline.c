@@ -1,5 +1,4 @@
 /* The first reading of a file of speedscope: frames, and what profiles say about themselves. */
-#include "base/internal.h"
 #include "import/stacks/internal.h"
 
 struct outlining {

@@ -1,6 +1,4 @@
 /* Text files of stacks: their lines; frames as strings, as functions and as sites. */
-#include <string.h>
-
 #include "import/stacks/internal.h"
 
 enum { MAX_LINE = 16 << 20 };
@@ -203,13 +201,11 @@ static bool mark_ambiguous(struct marey__frames *frames, struct marey__names *na
 bool marey__frames_name(struct marey__frames *frames)
 {
     struct marey__names names MAREY__FINALLY(marey__names_fini) = {.seed = frames->seed};
-    uint32_t *firsts = marey__calloc(frames->n + 1, sizeof *firsts);
+    uint32_t *firsts MAREY__FREED = marey__calloc(frames->n + 1, sizeof *firsts);
     frames->is_ambiguous = marey__calloc(frames->n + 1, sizeof *frames->is_ambiguous);
     frames->sites = marey__calloc(frames->n + 1, sizeof *frames->sites);
-    const bool done = firsts != NULL && frames->is_ambiguous != NULL && frames->sites != NULL &&
-                      (frames->names_decide || mark_ambiguous(frames, &names, firsts));
-    marey__free(firsts);
-    return done;
+    return firsts != NULL && frames->is_ambiguous != NULL && frames->sites != NULL &&
+           (frames->names_decide || mark_ambiguous(frames, &names, firsts));
 }
 
 /* What of a path reports where a module is: all after the folder that packages, or Python's own modules, are in. */

@@ -298,9 +298,9 @@ static void put_y_axis(const struct marey__plot *frame)
 }
 
 void marey__plot_begin(struct marey__plot *frame,
-                       void (*describe)(void *ctx, struct marey__buf *svg), void *ctx)
+                       void (*describe)(void *ctx, struct marey__buf *text), void *ctx)
 {
-    struct marey__buf *svg = frame->svg;
+    struct marey__buf *svg = frame->svg, about = {0};
     const char *id = frame->words->id;
     marey__buf_printf(
         svg,
@@ -310,7 +310,10 @@ void marey__plot_begin(struct marey__plot *frame,
         id, id, frame->width, frame->height, frame->width, frame->height, id);
     put_escaped(svg, frame->words->title);
     marey__buf_printf(svg, "</title>\n<desc id=\"%s-about\">", id);
-    describe(ctx, svg);
+    marey__buf_printf(&about, "%s against %s.", frame->words->y_title, frame->words->x_title);
+    describe(ctx, &about);
+    marey__xml_put(svg, about.data, about.len);
+    marey__buf_end(&about, svg);
     marey__buf_puts(svg, "</desc>\n");
     if (frame->words->has_style)
         marey__buf_printf(svg, "<style>%s</style>\n", marey__chart_css);

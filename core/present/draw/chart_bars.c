@@ -220,16 +220,12 @@ static void describe_bar(struct marey__buf *text, const struct marey__bars *bars
     marey__buf_puts(text, ".");
 }
 
-static void describe(void *ctx, struct marey__buf *svg)
+static void describe(void *ctx, struct marey__buf *text)
 {
     const struct marey__bars *bars = ctx;
-    struct marey__buf text = {0};
-    marey__buf_printf(&text, "%s against %s.", bars->words.y_title, bars->words.x_title);
     for (size_t g = 0; g < bars->n_groups; g++)
         for (size_t s = 0; s < bars->n_series; s++)
-            describe_bar(&text, bars, g, s);
-    marey__xml_put(svg, text.data, text.len);
-    marey__buf_end(&text, svg);
+            describe_bar(text, bars, g, s);
 }
 
 bool marey__chart_bars(const struct marey__bars *bars, struct marey__buf *svg)

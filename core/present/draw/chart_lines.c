@@ -184,28 +184,24 @@ static void put_series(const struct marey__chart *chart, struct marey__plot *fra
 
 /* ---- words ---- */
 
-static void describe(void *ctx, struct marey__buf *svg)
+static void describe(void *ctx, struct marey__buf *text)
 {
     const struct marey__chart *chart = ctx;
-    struct marey__buf text = {0};
     char x[24], y[24];
-    marey__buf_printf(&text, "%s against %s.", chart->words.y_title, chart->words.x_title);
     for (size_t s = 0; s < chart->n_series; s++) {
         const struct marey__chart_series *series = &chart->series[s];
         size_t n = 0;
         for (size_t i = 0; !series->is_ideal && i < series->n && n < MOST_DESCRIBED; i++) {
             if (!is_drawn(chart, &series->points[i]))
                 continue;
-            marey__buf_printf(&text, "%s%s %s: %s", n == 0 ? " " : ", ",
+            marey__buf_printf(text, "%s%s %s: %s", n == 0 ? " " : ", ",
                               n == 0 && series->name != NULL ? series->name : "",
                               marey__axis_number(series->points[i].x, x),
                               marey__axis_number(series->points[i].y, y));
             n++;
         }
-        marey__buf_puts(&text, n != 0 ? "." : "");
+        marey__buf_puts(text, n != 0 ? "." : "");
     }
-    marey__xml_put(svg, text.data, text.len);
-    marey__buf_end(&text, svg);
 }
 
 enum { MOST_ENTRIES = 64 };

@@ -1,6 +1,4 @@
 /* Tables as a terminal shows them: numbers first, without columns that say nothing, then places made of several columns. */
-#include <inttypes.h>
-
 #include "present/draw/internal.h"
 
 void marey__table_copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column)

@@ -69,6 +69,9 @@ void marey__json_last_texts(struct marey__buf *line, const marey_table *table);
 MAREY_WARN_UNUSED marey_status marey__json_report(marey_table *const *tables, size_t n,
                                                   const marey_table *notes, FILE *out);
 
+/* A cell's value; with `for_script` numbers beyond 2^53 are strings. */
+void marey__json_value(struct marey__buf *json, const struct marey_cell *cell, enum marey_type type,
+                       bool for_script);
 /* One cell's value; one row as an object. */
 void marey__json_cell(struct marey__buf *line, const marey_table *table, size_t row, size_t column);
 void marey__json_row(struct marey__buf *line, const marey_table *table, size_t row);
@@ -315,9 +318,9 @@ struct marey__plot {
 
 /* Room for title, legend and titles of axes: sets where axes begin and end, and the size. Then the ticks of y are known. */
 void marey__plot_lay(struct marey__plot *frame, double plot_width, double below);
-/* From <svg> to the grid; `describe` writes the numbers for screen readers. */
+/* From <svg> to the grid; `describe` puts the numbers for screen readers. */
 void marey__plot_begin(struct marey__plot *frame,
-                       void (*describe)(void *ctx, struct marey__buf *svg), void *ctx);
+                       void (*describe)(void *ctx, struct marey__buf *text), void *ctx);
 void marey__plot_end(struct marey__plot *frame);
 /* A mark in the colour and shape of a series, with a tooltip where `tip` is not NULL. */
 void marey__plot_mark(struct marey__buf *svg, double x, double y, uint32_t shape, uint32_t color,

@@ -3,6 +3,9 @@
 
 /* ---- patterns ---- */
 
+/* JavaScript has no whole numbers beyond. */
+#define MOST_OF_SCRIPT (UINT64_C(1) << 53)
+
 /* The text of a number, a string where it is beyond `most`. */
 static void put_whole(struct marey__buf *json, bool is_negative, uint64_t size, uint64_t most)
 {
@@ -72,32 +75,35 @@ void marey__script_printf(struct marey__buf *json, const char *pattern, ...)
 {
     va_list args;
     va_start(args, pattern);
-    put_pattern(json, pattern, UINT64_C(1) << 53, &args);
+    put_pattern(json, pattern, MOST_OF_SCRIPT, &args);
     va_end(args);
 }
 
 /* ---- tables ---- */
 
-static void put_value(struct marey__buf *line, const struct marey_cell *cell, enum marey_type type)
+void marey__json_value(struct marey__buf *json, const struct marey_cell *cell, enum marey_type type,
+                       bool for_script)
 {
+    const uint64_t most = for_script ? MOST_OF_SCRIPT : UINT64_MAX;
+    const int64_t whole = cell->as.i64;
     if (cell->is_null)
-        marey__buf_puts(line, "null");
+        marey__buf_puts(json, "null");
     else if (type == MAREY_TYPE_TEXT)
-        marey__json_put(line, cell->as.text, cell->len);
+        marey__json_put(json, cell->as.text, cell->len);
     else if (type == MAREY_TYPE_BOOL)
-        marey__buf_puts(line, cell->as.u64 != 0 ? "true" : "false");
-    else if (type == MAREY_TYPE_I64)
-        marey__buf_put_i64(line, cell->as.i64);
+        marey__buf_puts(json, cell->as.u64 != 0 ? "true" : "false");
     else if (type == MAREY_TYPE_F64)
-        marey__json_put_f64(line, cell->as.f64);
+        marey__json_put_f64(json, cell->as.f64);
+    else if (type == MAREY_TYPE_I64)
+        put_whole(json, whole < 0, whole < 0 ? 0 - (uint64_t)whole : (uint64_t)whole, most);
     else
-        marey__buf_put_u64(line, cell->as.u64);
+        put_whole(json, false, cell->as.u64, most);
 }
 
 void marey__json_cell(struct marey__buf *line, const marey_table *table, size_t row, size_t column)
 {
     const struct marey_cell cell = marey_table_cell(table, row, column);
-    put_value(line, &cell, marey_table_column(table, column)->type);
+    marey__json_value(line, &cell, marey_table_column(table, column)->type, false);
 }
 
 void marey__json_row(struct marey__buf *line, const marey_table *table, size_t row)

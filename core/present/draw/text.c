@@ -75,11 +75,6 @@ static void put_number(struct marey__buf *buf, const struct marey_cell *cell,
         marey__buf_puts(buf, " ");
 }
 
-static size_t widest_of(const struct marey__text_view *view)
-{
-    return view->widest_text != 0 ? view->widest_text : (size_t)WIDEST_TEXT;
-}
-
 static size_t step_of(const struct marey__text_view *view)
 {
     return view->step != 0 ? view->step : 1;
@@ -99,8 +94,10 @@ static size_t format_cell(struct layout *layout, size_t row, const struct drawn_
         indent = limit != 0 && indent > limit / 2 ? limit / 2 : indent;
         for (size_t i = 0; i < indent; i++)
             marey__buf_puts(buf, " ");
-        return indent + marey__text_put(buf, cell.as.text, cell.len,
-                                        limit == 0 ? widest_of(layout->view) : limit - indent);
+        const size_t widest =
+            layout->view->widest_text != 0 ? layout->view->widest_text : WIDEST_TEXT;
+        return indent +
+               marey__text_put(buf, cell.as.text, cell.len, limit == 0 ? widest : limit - indent);
     } else {
         put_number(buf, &cell, c->info, layout->view->options.unit);
     }

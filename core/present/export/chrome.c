@@ -10,8 +10,6 @@
  */
 #include "present/export/chrome_export.h"
 
-#include <inttypes.h>
-
 /*
  * Tails up to here are copied by a fixed number of moves; x->texts has as many bytes more than it
  * needs.

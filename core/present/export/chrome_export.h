@@ -22,6 +22,11 @@ static inline struct marey__chrome_export *marey__chrome_of(const struct marey__
     return x->own;
 }
 
+static inline struct marey__buf *text_of(const struct marey__export *x)
+{
+    return &marey__chrome_of(x)->text;
+}
+
 /* The start of an object up to its time. */
 #define HEAD_ROOM 96
 struct lane_head {

@@ -182,11 +182,6 @@ void marey__chrome_flow(struct marey__export *x, struct marey__export_lane *lane
  * under the names that Kineto gives to it.
  */
 
-static struct marey__buf *text_of(const struct marey__export *x)
-{
-    return &marey__chrome_of(x)->text;
-}
-
 /* `,"KEY":`, without the comma where it is the first. */
 static void put_key(struct marey__buf *buf, const char *key)
 {

@@ -91,6 +91,16 @@ static void put_start(struct marey__export *x, const struct marey__export_lane *
     marey__out_put(&x->out, text->text, text->len);
 }
 
+/* The same of a line that is of no thread. */
+static void put_start_of_none(struct marey__export *x, const char *kind)
+{
+    struct marey__buf line = {0};
+    marey__buf_puts(&line, kind);
+    put_process(x, &line);
+    marey__buf_puts(&line, ",,");
+    marey__export_put_last(x, &line);
+}
+
 static void put_site(struct marey__export *x, uint32_t site)
 {
     const struct marey__site_text text = marey__site_text(x, site);
@@ -246,17 +256,6 @@ MAREY__EXPORT_BATCH(open_lane);
 
 /* ---- streams and flows ---- */
 
-/* A line of a stream up to its name and category. */
-static void put_stream_start(struct marey__export *x, const char *kind, uint32_t site)
-{
-    struct marey__buf line = {0};
-    marey__buf_puts(&line, kind);
-    put_process(x, &line);
-    marey__buf_puts(&line, ",,");
-    marey__export_put_last(x, &line);
-    put_site(x, site);
-}
-
 static void put_stream(struct marey__export *x, const struct marey_lane_info *lane)
 {
     char *p = marey__out_room(&x->out);
@@ -276,14 +275,10 @@ static void on_flow(struct marey__export *x, struct marey__export_lane *lane, ui
     const struct marey_site_info *site = marey__export_site(x, marey_record_site(words[1]));
     const bool is_stream = lane->stack.info->kind == MAREY_LANE_GPU;
     struct marey__buf line = {0};
-    marey__buf_puts(&line, "flow");
-    if (is_stream) {
-        put_process(x, &line);
-        marey__buf_puts(&line, ",,");
-    } else {
-        const struct lane_text *text = lane->own;
-        marey__buf_put(&line, text->text, text->len);
-    }
+    if (is_stream)
+        put_start_of_none(x, "flow");
+    else
+        put_start(x, lane, "flow");
     marey__csv_put(&line, site->name, site->name_len);
     marey__buf_printf(&line, ",%s,", words[3] < MAREY__COUNT_OF(ends) ? ends[words[3]] : "");
     marey__export_put_last(x, &line);
@@ -300,7 +295,8 @@ static void on_work(struct marey__export *x, struct marey__export_lane *lane,
     struct marey__details details;
     const uint64_t *record;
     marey__work_details_of(x, work, &details);
-    put_stream_start(x, marey__work_kind_name(work->kind), work->site);
+    put_start_of_none(x, marey__work_kind_name(work->kind));
+    put_site(x, work->site);
     put_times(x, work->ns, work->duration_ns, no_depth);
     put_value(x, &work->payload, &details);
     put_stream(x, lane->stack.info);
@@ -320,9 +316,7 @@ static void on_span(struct marey__export *x, const struct marey__span *span)
     static const char *const kinds[] = {"iteration", "epoch", "phase"};
     const bool is_phase = span->kind == MAREY__SPAN_PHASE;
     struct marey__buf line = {0};
-    marey__buf_puts(&line, kinds[span->kind]);
-    put_process(x, &line);
-    marey__buf_puts(&line, ",,");
+    put_start_of_none(x, kinds[span->kind]);
     if (is_phase) {
         const struct marey_site_info *site = marey__export_site(x, span->site);
         marey__csv_put(&line, site->name, site->name_len);

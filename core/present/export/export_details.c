@@ -6,12 +6,10 @@
  *
  * Everything is whole words, so that records can be read where they lie.
  */
-#include <inttypes.h>
 #include <math.h>
 
 #include "codec/internal.h"
 #include "present/export/export_walk.h"
-#include "present/export/internal.h"
 
 enum {
     MAX_RECORDS = 1 << 14, /* words kept for one range; a damaged file may say a million things of it */
@@ -46,12 +44,6 @@ uint32_t marey__export_lane_keep(struct marey__export *x, struct marey__export_l
     return place_of(x, lane, at);
 }
 
-static size_t size_of_entry(const struct marey__payload *payload)
-{
-    return sizeof *payload + marey__whole_words(payload->len) +
-           payload->n_words * sizeof payload->records[0];
-}
-
 /* Make an entry of `size` bytes the last one: that of the range, or an empty one where it has none. */
 static void move_to_end(struct marey__export *x, struct marey__export_lane *lane,
                         struct marey__frame *range, size_t size)
@@ -74,7 +66,8 @@ void marey__export_lane_note(struct marey__export *x, struct marey__export_lane 
     struct marey__payload payload = marey__open_payload(lane, range);
     if (payload.n_words + len > MAX_RECORDS || lane->payloads.len >= UINT32_MAX / 2)
         return;
-    const size_t size = size_of_entry(&payload);
+    const size_t size = sizeof payload + marey__whole_words(payload.len) +
+                        payload.n_words * sizeof payload.records[0];
     /* One that is not the last has that of a range behind it that was taken out of the middle. */
     if (range->payload == 0 || range->payload - 1 + size != lane->payloads.len)
         move_to_end(x, lane, range, size);
@@ -139,7 +132,7 @@ static uint32_t bit_of(const struct marey__json *json, const char *const *keys, 
 bool marey__arguments_look(const char *text, size_t len, const char *const *keys, size_t n,
                            uint32_t *found)
 {
-    struct marey__json json;
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
     marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
     enum marey__json_token token = marey__json_next(&json);
     bool is_sound = token == MAREY__JSON_OBJECT;
@@ -149,7 +142,6 @@ bool marey__arguments_look(const char *text, size_t len, const char *const *keys
             *found |= bit_of(&json, keys, n);
         is_sound = token != MAREY__JSON_MISTAKE && json.depth <= MAX_DEPTH;
     }
-    marey__json_fini(&json);
     return is_sound;
 }
 
@@ -163,7 +155,7 @@ static bool has_wild_numbers(const char *text, size_t len)
 static void put_quoted(struct marey__buf *buf, const char *text, size_t len, const char *from,
                        const char *to)
 {
-    struct marey__json json;
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
     enum marey__json_token token;
     marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
     while ((token = marey__json_next(&json)) != MAREY__JSON_END && token != MAREY__JSON_MISTAKE) {
@@ -178,7 +170,6 @@ static void put_quoted(struct marey__buf *buf, const char *text, size_t len, con
         from = end;
     }
     marey__utf8_put(buf, from, (size_t)(to - from));
-    marey__json_fini(&json);
 }
 
 bool marey__arguments_put(struct marey__buf *buf, const char *text, size_t len)

@@ -6,8 +6,6 @@
 #include "present/export/export_walk.h"
 #include "read/internal.h"
 
-#include <inttypes.h>
-
 bool marey__export_lane_has_room(struct marey__export *x, struct marey__export_lane *lane)
 {
     bool failed;
@@ -380,7 +378,8 @@ static bool find_first_lanes(struct marey__export *x)
 {
     if (x->process->source[0] == '\0')
         return true;
-    struct marey__export_lane **lanes = marey__calloc((size_t)x->process->n_lanes + 1, sizeof *lanes);
+    struct marey__export_lane **lanes MAREY__FREED =
+        marey__calloc((size_t)x->process->n_lanes + 1, sizeof *lanes);
     size_t n = 0;
     for (uint32_t i = 0; lanes != NULL && i < x->process->n_lanes; i++)
         if (x->lanes[i].stack.info->kind == MAREY_LANE_THREAD)
@@ -389,7 +388,6 @@ static bool find_first_lanes(struct marey__export *x)
     for (size_t i = 1; done && i < n; i++)
         if (lanes[i]->stack.info->tid == lanes[i - 1]->stack.info->tid)
             lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
-    marey__free(lanes);
     return done;
 }
 

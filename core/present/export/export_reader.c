@@ -55,20 +55,17 @@ static bool hand_over(struct reading *reading)
     return is_wanted;
 }
 
-static bool has_room(const struct parcel *parcel, size_t n_words)
-{
-    return parcel->n_batches == 0 ||
-           (parcel->n_batches < PARCEL_BATCHES && parcel->n_words + n_words <= PARCEL_WORDS);
-}
-
 static marey_status put_batch(void *ctx, const struct marey_batch *batch)
 {
     struct reading *reading = ctx;
     if (batch->n == 0)
         return MAREY_OK; /* a gap reported early; the next batch reports it again */
-    if (!has_room(parcel_in_hand(reading), batch->n) && !hand_over(reading))
-        return MAREY_EINVAL; /* ends the visit; nobody asks for it any more */
     struct parcel *parcel = parcel_in_hand(reading);
+    const bool has_room = parcel->n_batches == 0 || (parcel->n_batches < PARCEL_BATCHES &&
+                                                     parcel->n_words + batch->n <= PARCEL_WORDS);
+    if (!has_room && !hand_over(reading))
+        return MAREY_EINVAL; /* ends the visit; nobody asks for it any more */
+    parcel = parcel_in_hand(reading);
     const size_t n_words = parcel->n_words + batch->n;
     MAREY__TRY_MEMORY(
         marey__grow(&parcel->words, &parcel->cap_words, n_words, sizeof parcel->words[0]));

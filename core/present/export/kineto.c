@@ -17,11 +17,6 @@
 #include "codec/internal.h"
 #include "present/export/chrome_export.h"
 
-static struct marey__buf *text_of(const struct marey__export *x)
-{
-    return &marey__chrome_of(x)->text;
-}
-
 /* ---- head and names ---- */
 
 static void on_start(struct marey__export *x)
@@ -167,14 +162,13 @@ static const char *find_value(const struct marey__payload *payload, const char *
 /* Arrays of numbers in an array, complete: anything else is left out. */
 static bool is_list(const char *text, size_t len)
 {
-    struct marey__json json;
+    struct marey__json json MAREY__FINALLY(marey__json_fini);
     enum marey__json_token token;
     marey__json_init_text(&json, text, len, MAREY__JSON_STRICT);
     bool is_fine = marey__json_next(&json) == MAREY__JSON_ARRAY;
     while (is_fine && (token = marey__json_next(&json)) != MAREY__JSON_END)
         is_fine = token == MAREY__JSON_ARRAY || token == MAREY__JSON_ARRAY_END ||
                   token == MAREY__JSON_NUMBER;
-    marey__json_fini(&json);
     return is_fine;
 }
 
@@ -193,12 +187,6 @@ static void put_operator_args(struct marey__buf *buf, const struct marey__payloa
     }
 }
 
-static void put_numbers(struct marey__buf *buf, uint64_t number)
-{
-    marey__buf_printf(buf, ",\"args\":{\"External id\":%llu,\"Record function id\":0,\"Ev Idx\":%llu",
-                      (unsigned long long)number, (unsigned long long)number - 1);
-}
-
 /* ---- ranges ---- */
 
 /* A range as it is written. */
@@ -209,16 +197,12 @@ struct event {
     uint64_t number, around; /* its own, and that of the operator around it */
 };
 
-static bool is_step(const struct marey_site_info *site, const struct marey__payload *payload)
-{
-    return is_category(site, "step") &&
-           (payload->type == MAREY_PAYLOAD_I64 || payload->type == MAREY_PAYLOAD_U64);
-}
-
 static void put_name(struct marey__export *x, const struct event *event)
 {
     const struct marey_site_info *const site = marey__export_site(x, event->site);
-    if (!is_step(site, event->payload)) {
+    const bool is_step = is_category(site, "step") && (event->payload->type == MAREY_PAYLOAD_I64 ||
+                                                       event->payload->type == MAREY_PAYLOAD_U64);
+    if (!is_step) {
         marey__chrome_open_tail(x, event->site);
         marey__out_puts(&x->out, site->category[0] == '\0' ? ",\"cat\":\"user_annotation\"" : "");
         return;
@@ -243,7 +227,8 @@ static void put_args(struct marey__export *x, const struct event *event)
         return;
     }
     buf->len = 0;
-    put_numbers(buf, event->number);
+    marey__buf_printf(buf, ",\"args\":{\"External id\":%llu,\"Record function id\":0,\"Ev Idx\":%llu",
+                      (unsigned long long)event->number, (unsigned long long)event->number - 1);
     if (is_operator && event->payload->type == MAREY_PAYLOAD_TEXT)
         put_operator_args(buf, event->payload);
     marey__buf_puts(buf, "}");

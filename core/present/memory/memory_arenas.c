@@ -75,22 +75,21 @@ static void keep_block(struct marey__memory_arenas *arenas,
 static bool find_live(struct marey__memory_arenas *arenas,
                       const struct marey__memory_timeline *timeline, uint32_t device)
 {
-    struct sorted_block *sorted = marey__calloc(timeline->n_blocks + 1, sizeof *sorted);
+    struct sorted_block *sorted MAREY__FREED = marey__calloc(timeline->n_blocks + 1, sizeof *sorted);
     arenas->live = marey__calloc(timeline->n_blocks + 1, sizeof *arenas->live);
     size_t n = 0;
-    const bool ok = sorted != NULL && arenas->live != NULL;
-    for (uint32_t i = 0; ok && i < timeline->n_blocks; i++) {
+    if (sorted == NULL || arenas->live == NULL)
+        return false;
+    for (uint32_t i = 0; i < timeline->n_blocks; i++) {
         const struct marey__memory_block *block = &timeline->blocks[i];
         if (block->device == device && marey__memory_is_shown(block) &&
             block->freed_ns == MAREY__MEMORY_NEVER)
             sorted[n++] = (struct sorted_block){block->address, i};
     }
-    if (ok)
-        qsort(sorted, n, sizeof *sorted, by_place);
-    for (size_t i = 0; ok && i < n; i++)
+    qsort(sorted, n, sizeof *sorted, by_place);
+    for (size_t i = 0; i < n; i++)
         keep_block(arenas, timeline, sorted[i].block);
-    marey__free(sorted);
-    return ok;
+    return true;
 }
 
 static void share_out(struct marey__memory_arenas *arenas,
@@ -115,12 +114,10 @@ marey_status marey__memory_arenas_init(struct marey__memory_arenas *arenas,
                                        const struct marey__memory_timeline *timeline, uint32_t device)
 {
     *arenas = (struct marey__memory_arenas){0};
-    struct range *ranges = marey__calloc(timeline->n_blocks + 1, sizeof *ranges);
-    const bool ok = ranges != NULL &&
-                    join_ranges(arenas, ranges, list_ranges(timeline, device, ranges)) &&
-                    find_live(arenas, timeline, device);
-    marey__free(ranges);
-    MAREY__TRY_MEMORY(ok);
+    struct range *ranges MAREY__FREED = marey__calloc(timeline->n_blocks + 1, sizeof *ranges);
+    MAREY__TRY_MEMORY(ranges != NULL &&
+                      join_ranges(arenas, ranges, list_ranges(timeline, device, ranges)) &&
+                      find_live(arenas, timeline, device));
     share_out(arenas, timeline);
     return MAREY_OK;
 }

@@ -5,9 +5,6 @@
  *   [times, sizes]                           microseconds, and for each 0 and the bytes of the eight categories
  *   [time, action, signed bytes, category]   of each change; nanoseconds, -1 for blocks that were there before
  */
-#include <inttypes.h>
-
-#include "codec/internal.h"
 #include "present/memory/internal.h"
 
 /* As torch numbers actions. Changes of a tensor's version are not in a trace. */

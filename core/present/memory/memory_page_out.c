@@ -2,8 +2,6 @@
  * The page of a memory timeline: the template that viewer/src/memory.ts is built into, with all blocks of all devices. It
  * adds up and draws them itself, so that it can show live memory at any time. docs/formats/page.md has the bytes.
  */
-#include <inttypes.h>
-
 #include "present/memory/internal.h"
 #include "present/page/internal.h"
 

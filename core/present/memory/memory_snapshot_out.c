@@ -290,28 +290,22 @@ static void put_origin(struct writer *w, const struct marey__memory_block *block
 
 /* ---- segments ---- */
 
-static void put_hole(struct writer *w, struct pickle_list *list, uint64_t begin, uint64_t end)
+/* What lies from `begin` to `end`: a block, or nothing, where `block` is NULL. */
+static void put_block(struct writer *w, struct pickle_list *list, uint64_t begin, uint64_t end,
+                      const struct marey__memory_block *block)
 {
-    if (begin == end)
+    if (begin == end && block == NULL)
         return;
     pickle_item(w, list);
     pickle_dict(w);
     put_number(w, WORD_ADDRESS, (int64_t)begin);
     put_number(w, WORD_SIZE, (int64_t)(end - begin));
-    put_number(w, WORD_REQUESTED_SIZE, 0);
-    put_word(w, WORD_STATE, WORD_INACTIVE);
-    put_frames(w, 0);
-    pickle_dict_end(w);
-}
-
-static void put_block(struct writer *w, const struct marey__memory_block *block)
-{
-    pickle_dict(w);
-    put_number(w, WORD_ADDRESS, (int64_t)block->address);
-    put_number(w, WORD_SIZE, block->bytes);
-    put_number(w, WORD_REQUESTED_SIZE, block->bytes);
-    put_word(w, WORD_STATE, WORD_ACTIVE_ALLOCATED);
-    put_origin(w, block);
+    put_number(w, WORD_REQUESTED_SIZE, block != NULL ? block->bytes : 0);
+    put_word(w, WORD_STATE, block != NULL ? WORD_ACTIVE_ALLOCATED : WORD_INACTIVE);
+    if (block != NULL)
+        put_origin(w, block);
+    else
+        put_frames(w, 0);
     pickle_dict_end(w);
 }
 
@@ -324,12 +318,11 @@ static void put_blocks(struct writer *w, const struct marey__memory_arenas *aren
     for (size_t i = 0; i < arena->n_live; i++) {
         const struct marey__memory_block *block =
             &w->timeline->blocks[arenas->live[arena->first_live + i]];
-        put_hole(w, &list, at, block->address);
-        pickle_item(w, &list);
-        put_block(w, block);
+        put_block(w, &list, at, block->address, NULL);
         at = block->address + (uint64_t)block->bytes;
+        put_block(w, &list, block->address, at, block);
     }
-    put_hole(w, &list, at, arena->end);
+    put_block(w, &list, at, arena->end, NULL);
     pickle_list_end(w, &list);
 }
 

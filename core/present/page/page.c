@@ -9,11 +9,6 @@
 
 /* ---- the time axis ---- */
 
-static int64_t shift_of(const struct marey__page *page, const struct marey_process *process)
-{
-    return page->is_wall_clock ? process->mono_to_unix_ns : 0;
-}
-
 struct place {
     marey_recording *recording;
     size_t process;
@@ -54,7 +49,7 @@ static void survey(struct marey__page *page)
                                       marey__page_nth_process(page, i)->host) != 0;
     for (size_t i = 0; i < page->n_processes; i++) {
         const struct marey_process *process = marey__page_nth_process(page, i);
-        const uint64_t shift = (uint64_t)shift_of(page, process);
+        const uint64_t shift = page->is_wall_clock ? (uint64_t)process->mono_to_unix_ns : 0;
         if (process->last_ns == 0)
             continue;
         if (!has_origin || process->first_ns + shift < page->origin_ns) {

@@ -3,8 +3,6 @@
  * be a million of them. The report page has them where calls were profiled; marey_page_calls() makes a page of only them,
  * and holds them against others where there are any. docs/formats/page.md has the bytes.
  */
-#include <inttypes.h>
-
 #include "analyze/calls/internal.h"
 #include "analyze/samples/internal.h"
 #include "present/page/internal.h"

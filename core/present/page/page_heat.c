@@ -8,7 +8,6 @@
  * A map has room for some million cells. Where there are more iterations or ranks, a cell represents several of them and
  * keeps the longest, so that outliers do not vanish. docs/formats/page.md has the bytes.
  */
-#include <inttypes.h>
 #include <math.h>
 
 #include "present/page/internal.h"

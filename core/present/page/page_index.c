@@ -2,8 +2,6 @@
  * The index of the page, JSON: what was recorded, the tables of the summary, and where the events of each track lie. The
  * names that sites stand for are a text of their own, since there may be a million of them.
  */
-#include <inttypes.h>
-
 #include "present/page/internal.h"
 
 /* ---- tracks ---- */

@@ -1,6 +1,4 @@
 /* JSON of the page: values, and tables as columns of cells. */
-#include <inttypes.h>
-
 #include "present/page/internal.h"
 
 void marey__page_open(struct marey__buf *json, const char *key, const char *bracket)
@@ -62,23 +60,6 @@ static void put_columns(struct marey__buf *json, const marey_table *table)
     marey__page_close(json, "],");
 }
 
-static void put_cell(struct marey__buf *json, const struct marey_cell *cell, enum marey_type type)
-{
-    if (cell->is_null)
-        marey__buf_puts(json, "null");
-    else if (type == MAREY_TYPE_TEXT)
-        marey__json_put(json, cell->as.text, cell->len);
-    else if (type == MAREY_TYPE_I64)
-        marey__script_printf(json, "%" PRId64, cell->as.i64);
-    else if (type == MAREY_TYPE_F64)
-        marey__json_put_f64(json, cell->as.f64);
-    else if (type == MAREY_TYPE_BOOL)
-        marey__buf_puts(json, cell->as.u64 != 0 ? "true" : "false");
-    else
-        marey__script_printf(json, "%" PRIu64, cell->as.u64);
-    marey__buf_puts(json, ",");
-}
-
 /* Of numbers of nanoseconds in all rows, for what is worked out from columns that are not whole. */
 static void put_sums(struct marey__buf *json, const marey_table *table)
 {
@@ -103,7 +84,8 @@ static void put_cells(struct marey__buf *json, const marey_table *table, size_t 
         marey__buf_puts(json, "[");
         for (size_t row = 0; row < n_rows; row++) {
             const struct marey_cell cell = marey_table_cell(table, row, c);
-            put_cell(json, &cell, type);
+            marey__json_value(json, &cell, type, true);
+            marey__buf_puts(json, ",");
         }
         marey__page_close(json, "],");
     }

@@ -64,9 +64,8 @@ void marey__page_put_reports(const struct marey__page *page, bool as_lists, stru
         const marey_report *const report = page->reports[i];
         if (report == NULL || (report->analysis->page_key != NULL) != as_lists)
             continue;
-        if (as_lists) {
+        if (as_lists)
             marey__page_open(json, report->analysis->page_key, "[");
-        }
         put_tables(report, json);
         if (as_lists)
             marey__page_close(json, "],");

@@ -3,8 +3,6 @@
  * when it ends. Within a row begins are then in order: what ends later at the same depth was on the stack above the
  * earlier one, or began after it.
  */
-#include <inttypes.h>
-
 #include "present/export/export_walk.h"
 #include "present/page/internal.h"
 
@@ -129,12 +127,10 @@ static bool add_shared_text(struct marey__page_process *process, struct marey__p
         if (!has_room(process))
             return true;
         const size_t at = process->texts.len;
-        const char *const kept = marey__arena_text(&process->shared_keys, key, len);
-        if (kept == NULL || !marey__grow(&process->shared_texts, &process->shared_texts_cap,
-                                         process->shared.n + 1, sizeof *process->shared_texts))
-            return false;
-        number = marey__names_number(&process->shared, kept, len);
-        if (number == MAREY__NO_NAME)
+        number = marey__names_keep(&process->shared, &process->shared_keys, key, len);
+        if (number == MAREY__NO_NAME ||
+            !marey__grow(&process->shared_texts, &process->shared_texts_cap, process->shared.n,
+                         sizeof *process->shared_texts))
             return false;
         put(process, key);
         process->shared_texts[number] = (uint32_t)at;
@@ -184,12 +180,6 @@ static bool add_work_details(struct marey__page_process *process, struct marey__
     marey__buf_printf(&process->texts, "{\"kind\":\"%s\",\"bytes\":%" PRIu64 "}",
                       kinds[kind < MAREY__COUNT_OF(kinds) ? kind : 0], bytes);
     return add_text(process, track, ns, site, at);
-}
-
-static bool add_launch(struct marey__page_process *process, struct marey__page_track *track,
-                       const uint64_t *words, uint64_t ns)
-{
-    return words[1] == 0 || add_event(process, &track->links, ns, words[1], 0);
 }
 
 static bool add_flow(struct marey__page_process *process, struct marey__page_track *track,
@@ -470,7 +460,7 @@ static bool on_record(void *ctx, const struct marey__lane_walk *lane, const uint
     case MAREY_RECORD_COMMUNICATION:
         return add_about(process, lane, words);
     case MAREY_RECORD_LAUNCH:
-        return add_launch(process, track, words, ns);
+        return words[1] == 0 || add_event(process, &track->links, ns, words[1], 0);
     case MAREY_RECORD_FLOW:
         return add_flow(process, track, words, ns);
     default:

@@ -3,7 +3,6 @@
  * row stands for these, with their number and their time. So widths in the flame graph still add up.
  */
 #include <assert.h>
-#include <inttypes.h>
 
 #include "present/page/internal.h"
 

@@ -1,6 +1,4 @@
 /* The stacks of many threads as one JSON object. */
-#include <inttypes.h>
-
 #include "present/text/internal.h"
 
 static void put_process(struct marey__buf *line, const struct marey_samples_process *process)

@@ -10,8 +10,6 @@
  *       step (train.py:39)
  *       ... 1 outer frame as the majority has it
  */
-#include <inttypes.h>
-
 #include "present/text/internal.h"
 #include "sampler/loop/internal.h"
 

@@ -12,8 +12,6 @@
  *
  * Samples have no counts: theirs are 0, and a comment says so.
  */
-#include <inttypes.h>
-
 #include "present/export/stacks/internal.h"
 
 struct dump {

@@ -95,13 +95,11 @@ static marey_status write_lines(struct marey__export *x, const struct marey__sta
     size_t deepest = 0;
     for (size_t i = 0; i < e->n; i++)
         deepest = MAREY__MAX(deepest, (size_t)e->stacks.tree.nodes[e->order[i]].depth);
-    size_t *ends = marey__calloc(deepest + 1, sizeof *ends);
+    size_t *ends MAREY__FREED = marey__calloc(deepest + 1, sizeof *ends);
     struct marey__buf path MAREY__FINALLY(marey__buf_fini) = {0};
-    if (ends != NULL)
-        put_lines(x, e, &path, ends);
-    const bool has_memory = ends != NULL && !path.failed;
-    marey__free(ends);
-    return has_memory ? MAREY_OK : marey__no_memory();
+    MAREY__TRY_MEMORY(ends != NULL);
+    put_lines(x, e, &path, ends);
+    return path.failed ? marey__no_memory() : MAREY_OK;
 }
 
 static marey_status on_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)

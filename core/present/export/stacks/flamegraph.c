@@ -128,12 +128,10 @@ static bool place_all(struct marey__flame *f)
     uint32_t deepest = 0;
     for (size_t i = 0; i < f->e.n; i++)
         deepest = MAREY__MAX(deepest, f->e.stacks.tree.nodes[f->e.order[i]].depth);
-    uint64_t *next = marey__calloc((size_t)deepest + 2, sizeof *next);
+    uint64_t *next MAREY__FREED = marey__calloc((size_t)deepest + 2, sizeof *next);
     const struct marey__flame_box whole = {.total_ns = marey__flame_total(f, MAREY__NEW)};
     f->n_rows = 1;
-    const bool done = next != NULL && add_box(f, &whole) && place_boxes(f, next);
-    marey__free(next);
-    return done;
+    return next != NULL && add_box(f, &whole) && place_boxes(f, next);
 }
 
 /* ---- colours ---- */

@@ -67,10 +67,7 @@ static marey_status read_all(struct marey__stack_export *e, const struct marey_e
 int marey__stack_by_name(const struct marey__node *a, const struct marey__node *b, const void *ctx)
 {
     const struct marey__stack_export *e = ctx;
-    const struct marey__name *x = &e->stacks.names.names[a->name],
-                             *y = &e->stacks.names.names[b->name];
-    const int order = memcmp(x->text, y->text, MAREY__MIN(x->len, y->len));
-    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+    return marey__names_compare(&e->stacks.names, a->name, b->name);
 }
 
 static marey_status put_in_order(struct marey__stack_export *e, marey__sibling_order *compare)
@@ -78,15 +75,12 @@ static marey_status put_in_order(struct marey__stack_export *e, marey__sibling_o
     const struct marey__stacks *stacks = &e->stacks;
     uint8_t *keep MAREY__FREED = marey__calloc(stacks->tree.n, sizeof *keep);
     e->order = marey__calloc(stacks->tree.n, sizeof *e->order);
-    size_t n = MAREY__NO_ORDER;
-    if (keep != NULL && e->order != NULL) {
-        for (size_t i = 1; i < stacks->tree.n; i++)
-            keep[i] = stacks->times[MAREY__NEW][i].total_ns != 0 ||
-                      stacks->times[MAREY__OLD][i].total_ns != 0;
-        n = marey__tree_order(&stacks->tree, keep, compare, e, e->order);
-    }
-    if (n == MAREY__NO_ORDER)
-        return marey__no_memory();
+    MAREY__TRY_MEMORY(keep != NULL && e->order != NULL);
+    for (size_t i = 1; i < stacks->tree.n; i++)
+        keep[i] = stacks->times[MAREY__NEW][i].total_ns != 0 ||
+                  stacks->times[MAREY__OLD][i].total_ns != 0;
+    const size_t n = marey__tree_order(&stacks->tree, keep, compare, e, e->order);
+    MAREY__TRY_MEMORY(n != MAREY__NO_ORDER);
     e->n = n;
     return MAREY_OK;
 }
