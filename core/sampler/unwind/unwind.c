@@ -161,7 +161,7 @@ static bool is_same(struct marey__unwind *unwind, const struct marey__remote_map
     return program->inode == map->inode;
 }
 
-/* Put a program together from its mapped parts: the kernel's library, or a deleted file. Written parts and symbols are missing. */
+/* Put a program together from its mapped parts: the kernel's library, or a deleted file. It has no symbols. */
 static struct marey__program *copy_memory(struct marey__unwind *unwind,
                                           const struct marey__remote_map *map)
 {
