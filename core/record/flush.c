@@ -169,11 +169,7 @@ static bool join_within(int timeout_ms)
 {
     if (timeout_ms < 0)
         return pthread_join(flush.thread, NULL) == 0;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)timeout_ms * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = marey__clock_after(CLOCK_REALTIME, (uint64_t)timeout_ms * 1000000);
     return pthread_timedjoin_np(flush.thread, NULL, &until) == 0;
 }
 

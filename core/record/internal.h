@@ -52,6 +52,12 @@ static inline uint64_t marey__clock_ns(clockid_t clock)
     clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
+/* What `clock` shows `ns` from now, for the functions of pthread that wait until a time. */
+static inline struct timespec marey__clock_after(clockid_t clock, uint64_t ns)
+{
+    const uint64_t until = marey__clock_ns(clock) + ns;
+    return (struct timespec){(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+}
 
 static inline uint64_t marey__clock_ticks_of(bool is_tsc)
 {
@@ -216,7 +222,7 @@ static inline marey__entry marey__stack_remove(struct marey__stack *stack, size_
 /* Take the topmost entry of `id`, else of its name; for 0 the topmost. 0 when there is none: it began before anybody looked. */
 marey__entry marey__stack_take(marey_id id);
 
-/* Call `visit` for each thread with open ranges: `depth` of them, the outermost `n` in `stack`. Locks are held: no begin, no end. */
+/* Call `visit` for each thread with open ranges: `depth` of them, the outermost `n` in `stack`. Locks are held. */
 typedef void marey__stack_visitor(void *ctx, int64_t tid, const marey_id *stack, size_t n,
                                   size_t depth);
 void marey__stacks_visit(marey__stack_visitor *visit, void *ctx);
@@ -398,7 +404,7 @@ struct marey__pool {
 /* Make the pool of a log, in zeroed or retired storage; `note` gets a sentence when it could not be made safe against kill -9. */
 marey_status marey__pool_create(struct marey__pool *pool, const struct marey__settings *s,
                                 const struct marey__log *log, struct marey__buf *note);
-/* Allocate chunks unless `enough` are free. False at the budget, on a full file system, or when another thread takes too long. */
+/* Allocate chunks unless `enough` are free. False at the budget, on a full disk, or if another thread takes too long. */
 bool marey__pool_grow(struct marey__pool *pool, uint32_t enough);
 bool marey__pool_can_grow(const struct marey__pool *pool);
 struct marey__chunk_head *marey__pool_chunk(const struct marey__pool *pool, uint32_t number);

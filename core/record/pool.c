@@ -166,8 +166,7 @@ static bool lock_to_grow(struct marey__pool *pool)
     enum { PATIENCE_NS = 100000000 };
     if (pthread_mutex_trylock(&pool->grow_lock) == 0)
         return true;
-    const uint64_t until = marey__clock_ns(CLOCK_REALTIME) + PATIENCE_NS;
-    const struct timespec deadline = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
+    const struct timespec deadline = marey__clock_after(CLOCK_REALTIME, PATIENCE_NS);
     return pthread_mutex_timedlock(&pool->grow_lock, &deadline) == 0;
 }
 

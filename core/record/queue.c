@@ -22,7 +22,7 @@ void marey__queue_fini(struct marey__queue *q)
     *q = (struct marey__queue){0};
 }
 
-/* Take the next ticket of `counter` whose cell is at its turn: the ticket to fill it, one past that to take. NULL: no cell is. */
+/* Take the next ticket of `counter` whose cell is at its turn: the ticket to fill it, one more to take. NULL: none. */
 static struct marey__queue_cell *take_cell(struct marey__queue *q, uint32_t *counter, uint32_t past,
                                            uint32_t *ticket)
 {

@@ -129,7 +129,7 @@ struct marey__iteration_subscriber {
     void (*step)(uint64_t n);
 };
 
-/* False when the small fixed table is full; adds nobody twice. `subscriber` is lent for good. An unknown iteration begins now. */
+/* False when the small table is full; adds nobody twice. `subscriber` is lent for good. An iteration begins now if none has. */
 bool marey__iteration_subscribe(const struct marey__iteration_subscriber *subscriber);
 void marey__iteration_unsubscribe(const struct marey__iteration_subscriber *subscriber);
 

@@ -1,7 +1,4 @@
-/*
- * Tensors of a GPU: cloned there when they are added (core/instrument/cuda/gpu_copy.c), brought to the host by a thread of ours in the
- * order in which they came. Until that is done the item is in transit, and readers of its data wait.
- */
+/* Tensors of a GPU: cloned there when added, brought to the host in order by a thread of ours. Readers wait until then. */
 #include "instrument/cuda/internal.h"
 #include "instrument/dump/internal.h"
 

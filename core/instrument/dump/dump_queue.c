@@ -191,20 +191,10 @@ static void write_and_report(struct marey__dump_step *step)
 
 /* ---- threads ---- */
 
-struct timespec marey__dump_after(uint64_t patience_ns)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    const uint64_t ns = (uint64_t)until.tv_nsec + patience_ns;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    return until;
-}
-
 /* Wait until `*what` is not NULL; false: nothing came for a while, and the thread shall end. The lock is held. */
 static bool wait_for(pthread_cond_t *cond, void *const *what)
 {
-    const struct timespec until = marey__dump_after(idle_ns);
+    const struct timespec until = marey__clock_after(CLOCK_REALTIME, idle_ns);
     int error = 0;
     while (*what == NULL && !dump->should_end && error != ETIMEDOUT)
         error = pthread_cond_timedwait(cond, &dump->lock, &until);
@@ -356,7 +346,7 @@ bool marey__dump_drain(uint64_t patience_ns)
     uint64_t seen = 0, since = marey__clock_ns(CLOCK_MONOTONIC);
     MAREY__HOLD(&dump->lock);
     while (dump->first != NULL || dump->n_writing > 0) {
-        const struct timespec until = marey__dump_after(1000000000);
+        const struct timespec until = marey__clock_after(CLOCK_REALTIME, 1000000000);
         pthread_cond_timedwait(&dump->done, &dump->lock, &until);
         const uint64_t progress = __atomic_load_n(&dump->n_progress, __ATOMIC_RELAXED);
         const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
@@ -371,7 +361,7 @@ bool marey__dump_drain(uint64_t patience_ns)
 
 void marey__dump_end_threads(uint64_t patience_ns)
 {
-    const struct timespec until = marey__dump_after(patience_ns);
+    const struct timespec until = marey__clock_after(CLOCK_REALTIME, patience_ns);
     int error = 0;
     dump->should_end = true;
     pthread_cond_broadcast(&dump->work);

@@ -272,7 +272,7 @@ static bool has_switch_lock; /* the thread that forks; stored under dump.lock */
 /* Idle threads end, so that the child misses none and Python does not warn. A disable may take long: do not wait for it. */
 static void before_fork(void)
 {
-    const struct timespec until = marey__dump_after(fork_patience_ns);
+    const struct timespec until = marey__clock_after(CLOCK_REALTIME, fork_patience_ns);
     const bool has_lock = pthread_mutex_timedlock(&switch_lock, &until) == 0;
     pthread_mutex_lock(&dump->place_lock);
     pthread_mutex_lock(&dump->lock);

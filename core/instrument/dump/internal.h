@@ -379,8 +379,6 @@ extern struct marey__dump_worker marey__dump_gpu_worker, marey__dump_measure_wor
 bool marey__dump_worker_add(struct marey__dump_worker *worker, struct marey__dump_item *item);
 /* In the child, which has neither the thread nor the items. */
 void marey__dump_worker_after_fork(struct marey__dump_worker *worker);
-/* So long from now, for waits. */
-struct timespec marey__dump_after(uint64_t patience_ns);
 /* Let threads without work end, and wait so long for it. The lock is held. */
 void marey__dump_end_threads(uint64_t patience_ns);
 /* Wait until nothing is queued or being written; with `patience_ns` not 0, at most so long after the last thing that

@@ -97,11 +97,7 @@ static void *poll_main(void *arg)
     prctl(PR_SET_NAME, "marey-gpu");
     pthread_mutex_lock(&poll.lock);
     while (!poll.should_end) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += POLL_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        const struct timespec until = marey__clock_after(CLOCK_MONOTONIC, POLL_MS * 1000000);
         pthread_cond_timedwait(&poll.bell, &poll.lock, &until);
         if (poll.should_end)
             break;

@@ -1,4 +1,4 @@
-/* CUDA calls on the host, as ranges of the calling thread. Calls that only query (cudaGetDevice, ten per kernel) are left out. */
+/* CUDA calls on the host, as ranges of the calling thread. Mere queries (cudaGetDevice) are left out. */
 #include <ctype.h>
 #include <string.h>
 #include <unistd.h>

@@ -221,14 +221,12 @@ void marey__gpu_put_traced(bool is_traced)
  */
 static void finalize(const struct marey__cupti *cupti)
 {
-    if (__atomic_load_n(&gpu->has_graphs, __ATOMIC_RELAXED)) {
-        cupti->unsubscribe(gpu->subscriber);
+    const bool has_graphs = __atomic_load_n(&gpu->has_graphs, __ATOMIC_RELAXED);
+    if (!has_graphs && marey__gpu_finalize_in_call(cupti, gpu->subscriber))
         return;
-    }
-    if (!marey__gpu_finalize_in_call(cupti, gpu->subscriber)) {
-        cupti->unsubscribe(gpu->subscriber);
+    cupti->unsubscribe(gpu->subscriber);
+    if (!has_graphs)
         cupti->finalize();
-    }
 }
 
 /* Work that other threads launch meanwhile need not end; whose tracing it is knows the context. */

@@ -281,7 +281,7 @@ void marey__gpu_cost_record(void);
 /* ---- gpu_orders.c: what a thread does; the lock is held. False: no thread could be started, and marey_gpu_settle() does it ---- */
 /* Have CUPTI taken. */
 bool marey__gpu_order_start(bool is_kept);
-/* Report nothing from now on and give CUPTI back. Work launched before is kept, numbered below `*bound`. Drops a pending start. */
+/* Report no more and give CUPTI back. Work launched before has numbers below `*bound` and is kept. Drops a pending start. */
 bool marey__gpu_order_stop(uint64_t *bound);
 void marey__gpu_order_drop(void);
 /* In a forked child: there is no thread, and what it had to do is the parent's. False: there was nothing. */

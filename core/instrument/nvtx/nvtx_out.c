@@ -1,7 +1,4 @@
-/*
- * Ranges to an NVTX tool. What NVTX wants to know of a site (its domain's handle, the handle of its registered name, a
- * category's number) is asked once and kept in a table by id; an event then fills one struct and calls the tool.
- */
+/* Ranges to an NVTX tool. Handles of domains, names and categories are asked once per site and kept in a table by id. */
 #include <pthread.h>
 #include <string.h>
 

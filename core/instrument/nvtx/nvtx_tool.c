@@ -1,7 +1,4 @@
-/*
- * Is there an NVTX tool? A sign of one (an environment variable, a preloaded library) is enough to expect it; the first
- * range starts it. NVTX itself would look once, at its first call, and never again: so it is not called before.
- */
+/* Is there an NVTX tool? A sign of one is enough: the first range starts it. NVTX itself looks only at its first call. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

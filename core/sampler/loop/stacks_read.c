@@ -1,7 +1,4 @@
-/*
- * The stacks of all threads of many processes, once: processes side by side, each by a thread with its own context.
- * Names go into one store under a lock, which is held for microseconds.
- */
+/* The stacks of all threads of many processes, once: side by side, a thread and a context each, names into one store. */
 #include "sampler/loop/internal.h"
 
 enum { PATIENCE_NS = 900000000 /* nothing else is to be done meanwhile */ };

@@ -99,18 +99,42 @@ void marey__thread_plan(struct marey__sampler_context *context, struct marey__ta
                    MAREY__MAX(places->reach, places->reach_before) + SLACK);
 }
 
+enum {
+    MAX_LATE_STILL =
+        1024, /* frames read one by one while a thread is stopped: some milliseconds at worst */
+    MAX_LATE = 8192,
+    MAX_COROUTINES = 16,
+    MAX_STEPS = 32,
+    CALLEE_BYTES = 1024,
+};
+
+/* A walk under way. */
+struct walker {
+    struct marey__sampler_context *context;
+    struct marey__target *target;
+    struct marey__places *places;
+    size_t chunk, heap; /* where the last frame was found */
+    size_t n_late, max_late;
+    bool is_torn;
+    bool is_cut;     /* it ended at a limit of ours */
+    bool is_partial; /* the chain ended, but not where a thread's stack does */
+    uint64_t around; /* 3.11 and 3.12: the cframe of the evaluation loop around the innermost; 0: none */
+    uint32_t n_run;                                          /* Python frames since the last shim */
+    struct marey__walk_coroutine coroutines[MAX_COROUTINES]; /* the outermost ones, where there are more */
+    size_t n_coroutines;
+};
+
 /* ---- what was not where it used to be ---- */
 
 /* Read `n_bytes` at `at` now. */
-static size_t read_late(struct marey__sampler_context *context, struct marey__target *target,
-                        uint64_t at, size_t n_bytes, bool *is_torn)
+static size_t read_late(const struct walker *w, uint64_t at, size_t n_bytes, bool *is_torn)
 {
-    struct marey__batch *batch = &context->batch;
+    struct marey__batch *batch = &w->context->batch;
     const size_t index = marey__batch_add(batch, at, n_bytes);
     if (index == MAREY__BATCH_NONE)
         return index;
     *is_torn = true;
-    marey__batch_read(batch, target->remote, index);
+    marey__batch_read(batch, w->target->remote, index);
     return marey__batch_at(batch, index) != NULL ? index : MAREY__BATCH_NONE;
 }
 
@@ -138,25 +162,24 @@ static void expect_cframe(struct marey__places *places, uint64_t at)
         (struct marey__place){.at = at, .copy = MAREY__BATCH_NONE};
 }
 
-static const uint8_t *find_cframe(struct marey__sampler_context *context,
-                                  struct marey__target *target, struct marey__places *places,
-                                  uint64_t at, bool *is_torn)
+static const uint8_t *find_cframe(struct walker *w, uint64_t at)
 {
+    struct marey__places *places = w->places;
     for (size_t i = 0; i < places->n_cframes; i++) {
-        const uint8_t *copy = marey__batch_at(&context->batch, places->cframes[i].copy);
+        const uint8_t *copy = marey__batch_at(&w->context->batch, places->cframes[i].copy);
         if (places->cframes[i].at == at && copy != NULL)
             return copy;
     }
     struct marey__place *place = keep(places->cframes, &places->n_cframes, MAREY__CFRAMES, at);
-    place->copy = read_late(context, target, at, target->layout->cframe.size, is_torn);
-    return marey__batch_at(&context->batch, place->copy);
+    place->copy = read_late(w, at, w->target->layout->cframe.size, &w->is_torn);
+    return marey__batch_at(&w->context->batch, place->copy);
 }
 
-static const uint8_t *find_stray(struct marey__sampler_context *context, struct marey__target *target,
-                                 struct marey__places *places, uint64_t at, bool *is_torn)
+static const uint8_t *find_stray(struct walker *w, uint64_t at, bool *is_torn)
 {
+    struct marey__places *places = w->places;
     for (size_t i = 0; i < places->n_strays; i++) {
-        const uint8_t *copy = marey__batch_at(&context->batch, places->strays[i].copy);
+        const uint8_t *copy = marey__batch_at(&w->context->batch, places->strays[i].copy);
         if (places->strays[i].at != at || copy == NULL)
             continue;
         places->strays[i].used = places->n_reads;
@@ -164,19 +187,18 @@ static const uint8_t *find_stray(struct marey__sampler_context *context, struct 
     }
     struct marey__place *place = keep(places->strays, &places->n_strays, MAREY__STRAYS, at);
     place->used = places->n_reads;
-    place->copy = read_late(context, target, at, target->layout->frame.size, is_torn);
-    return marey__batch_at(&context->batch, place->copy);
+    place->copy = read_late(w, at, w->target->layout->frame.size, is_torn);
+    return marey__batch_at(&w->context->batch, place->copy);
 }
 
 /* The chunk at `at` among those of last time, whose copy holds `n_used` bytes (0: as many as its header says). */
-static bool find_chunk(struct marey__sampler_context *context, struct marey__target *target,
-                       const struct marey__places *places, size_t n_before, size_t *hint,
+static bool find_chunk(const struct walker *w, size_t n_before, size_t *hint,
                        struct marey__chunk *chunk)
 {
-    const struct marey__remote_layout *layout = target->layout;
+    const struct marey__remote_layout *layout = w->target->layout;
     for (size_t k = 0; k < n_before; k++) {
-        const struct marey__chunk *before = &places->chunks_before[(*hint + k) % n_before];
-        const uint8_t *copy = marey__batch_at(&context->batch, before->copy);
+        const struct marey__chunk *before = &w->places->chunks_before[(*hint + k) % n_before];
+        const uint8_t *copy = marey__batch_at(&w->context->batch, before->copy);
         if (before->at != chunk->at || copy == NULL)
             continue;
         *hint = *hint + k + 1;
@@ -190,13 +212,12 @@ static bool find_chunk(struct marey__sampler_context *context, struct marey__tar
     return false;
 }
 
-static bool read_chunk(struct marey__sampler_context *context, struct marey__target *target,
-                       struct marey__chunk *chunk, bool *is_torn)
+static bool read_chunk(struct walker *w, struct marey__chunk *chunk)
 {
-    const struct marey__remote_layout *layout = target->layout;
+    const struct marey__remote_layout *layout = w->target->layout;
     uint8_t header[64];
     if (layout->chunk.data > sizeof header ||
-        !marey__remote_read(target->remote, chunk->at, header, layout->chunk.data))
+        !marey__remote_read(w->target->remote, chunk->at, header, layout->chunk.data))
         return false;
     chunk->size = marey__remote_u64(header, layout->chunk.size);
     if (chunk->n_used == 0)
@@ -205,14 +226,14 @@ static bool read_chunk(struct marey__sampler_context *context, struct marey__tar
         chunk->n_used < layout->chunk.data)
         return false;
     chunk->n_copied = MAREY__MIN(chunk->n_used + SLACK, chunk->size);
-    chunk->copy = read_late(context, target, chunk->at, chunk->n_copied, is_torn);
+    chunk->copy = read_late(w, chunk->at, chunk->n_copied, &w->is_torn);
     return chunk->copy != MAREY__BATCH_NONE;
 }
 
-static bool refresh_chunks(struct marey__sampler_context *context, struct marey__target *target,
-                           struct marey__places *places, const uint8_t *state, bool *is_torn)
+static bool refresh_chunks(struct walker *w, const uint8_t *state)
 {
-    const struct marey__remote_layout *layout = target->layout;
+    const struct marey__remote_layout *layout = w->target->layout;
+    struct marey__places *places = w->places;
     uint64_t at = marey__remote_u64(state, layout->thread.datastack_chunk);
     const uint64_t top = marey__remote_u64(state, layout->thread.datastack_top);
     struct marey__chunk *before = places->chunks;
@@ -229,12 +250,11 @@ static bool refresh_chunks(struct marey__sampler_context *context, struct marey_
         struct marey__chunk chunk = {.at = at, .n_used = n_used};
         if (places->n_chunks == MAX_CHUNKS ||
             !marey__grow(&places->chunks, &places->chunks_cap, places->n_chunks + 1, sizeof chunk) ||
-            (!find_chunk(context, target, places, n_before, &hint, &chunk) &&
-             !read_chunk(context, target, &chunk, is_torn)))
+            (!find_chunk(w, n_before, &hint, &chunk) && !read_chunk(w, &chunk)))
             return false;
         places->chunks[places->n_chunks++] = chunk;
-        const uint64_t next =
-            marey__remote_u64(marey__batch_at(&context->batch, chunk.copy), layout->chunk.previous);
+        const uint64_t next = marey__remote_u64(marey__batch_at(&w->context->batch, chunk.copy),
+                                                layout->chunk.previous);
         if (next == at)
             return false;
         at = next;
@@ -248,31 +268,6 @@ static bool refresh_chunks(struct marey__sampler_context *context, struct marey_
 }
 
 /* ---- from copies to frames ---- */
-
-enum {
-    MAX_LATE_STILL =
-        1024, /* frames read one by one while a thread is stopped: some milliseconds at worst */
-    MAX_LATE = 8192,
-    MAX_COROUTINES = 16,
-    MAX_STEPS = 32,
-    CALLEE_BYTES = 1024,
-};
-
-/* A walk under way. */
-struct walker {
-    struct marey__sampler_context *context;
-    struct marey__target *target;
-    struct marey__places *places;
-    size_t chunk, heap; /* where the last frame was found */
-    size_t n_late, max_late;
-    bool is_torn;
-    bool is_cut;     /* it ended at a limit of ours */
-    bool is_partial; /* the chain ended, but not where a thread's stack does */
-    uint64_t around; /* 3.11 and 3.12: the cframe of the evaluation loop around the innermost; 0: none */
-    uint32_t n_run;                                          /* Python frames since the last shim */
-    struct marey__walk_coroutine coroutines[MAX_COROUTINES]; /* the outermost ones, where there are more */
-    size_t n_coroutines;
-};
 
 static const uint8_t *find_in_chunks(struct walker *w, uint64_t at)
 {
@@ -329,7 +324,7 @@ static const uint8_t *find_frame(struct walker *w, uint64_t at)
     w->is_cut = w->n_late == w->max_late;
     if (w->is_cut)
         return NULL;
-    frame = find_stray(w->context, w->target, w->places, at, &is_torn);
+    frame = find_stray(w, at, &is_torn);
     w->n_late += is_torn;
     w->is_torn = w->is_torn || is_torn;
     return frame;
@@ -437,9 +432,7 @@ static bool walk_from(struct walker *w, uint64_t at)
 static bool walk_from_cframe(struct walker *w, uint64_t at, uint64_t *innermost)
 {
     const struct marey__remote_layout *layout = w->target->layout;
-    bool is_torn = false;
-    const uint8_t *cframe = find_cframe(w->context, w->target, w->places, at, &is_torn);
-    w->is_torn = w->is_torn || is_torn;
+    const uint8_t *cframe = find_cframe(w, at);
     if (cframe == NULL)
         return false;
     *innermost = marey__remote_u64(cframe, layout->cframe.current_frame);
@@ -584,16 +577,13 @@ static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *inn
     const struct marey__remote_layout *layout = w->target->layout;
     *innermost = marey__remote_u64(state, layout->thread.frame);
     if (layout->cframe.current_frame != MAREY__REMOTE_ABSENT && *innermost != 0) {
-        bool is_torn = false;
-        const uint8_t *cframe = find_cframe(w->context, w->target, w->places, *innermost, &is_torn);
-        w->is_torn = w->is_torn || is_torn;
+        const uint8_t *cframe = find_cframe(w, *innermost);
         if (cframe == NULL)
             return false;
         *innermost = marey__remote_u64(cframe, layout->cframe.current_frame);
         w->around = marey__remote_u64(cframe, layout->cframe.previous);
     }
-    return layout->thread.datastack_chunk == MAREY__REMOTE_ABSENT ||
-           refresh_chunks(w->context, w->target, w->places, state, &w->is_torn);
+    return layout->thread.datastack_chunk == MAREY__REMOTE_ABSENT || refresh_chunks(w, state);
 }
 
 enum marey__walked marey__thread_walk(struct marey__sampler_context *context,

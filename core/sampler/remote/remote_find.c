@@ -158,7 +158,7 @@ static bool search_files(struct marey__remote *remote, const struct marey__remot
 
 marey_status marey__remote_find(struct marey__remote *remote, struct marey__remote_found *out)
 {
-    struct marey__remote_maps maps;
+    struct marey__remote_maps maps MAREY__FINALLY(marey__remote_maps_fini) = {0};
     MAREY_TRY(marey__remote_maps_read(remote->process.pid, &maps));
     read_program_path(remote->process.pid, maps.program, sizeof maps.program);
     bool is_found = search_files(remote, &maps, out);
@@ -173,7 +173,6 @@ marey_status marey__remote_find(struct marey__remote *remote, struct marey__remo
         if (!is_found && out->version != 0 && out->version < MAREY__REMOTE_OLDEST)
             too_old = out->version;
     }
-    marey__remote_maps_fini(&maps);
     if (!is_found && too_old != 0)
         return marey__remote_fail_too_old(remote, too_old);
     return is_found ? MAREY_OK
@@ -185,7 +184,7 @@ marey_status marey__remote_find(struct marey__remote *remote, struct marey__remo
 
 uint64_t marey__remote_find_asyncio(struct marey__remote *remote)
 {
-    struct marey__remote_maps maps;
+    struct marey__remote_maps maps MAREY__FINALLY(marey__remote_maps_fini) = {0};
     struct file file;
     uint64_t at = 0, first;
     if (marey__remote_maps_read(remote->process.pid, &maps) != MAREY_OK)
@@ -204,6 +203,5 @@ uint64_t marey__remote_find_asyncio(struct marey__remote *remote)
             at = section_of(&file, map->begin - first, ".AsyncioDebug");
         marey__unmap_file(file.bytes, file.len);
     }
-    marey__remote_maps_fini(&maps);
     return at;
 }

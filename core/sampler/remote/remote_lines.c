@@ -1,7 +1,4 @@
-/*
- * Line tables, in the formats of 3.10 and of 3.11 and later. Each is decoded once into runs of equal lines, so that a
- * lookup is a binary search. A truncated or invalid table gives the lines up to the fault.
- */
+/* Line tables of 3.10 and of 3.11 and later, each decoded once into runs of equal lines. Invalid ones end at the fault. */
 #include "sampler/remote/internal.h"
 
 struct cursor {

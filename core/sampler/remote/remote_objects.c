@@ -122,9 +122,9 @@ static size_t find_key(struct marey__remote *remote, const struct marey__remote_
 {
     const struct marey__remote_layout *const layout = &remote->layout;
     const size_t len = strlen(name), n_bytes = layout->unicode.ascii_size + len + 1;
-    uint8_t(*const heads)[KEY_HEAD] = marey__calloc(n, KEY_HEAD);
+    uint8_t(*const heads)[KEY_HEAD] MAREY__FREED = marey__calloc(n, KEY_HEAD);
     struct marey__remote_span spans[AT_ONCE];
-    size_t found = n, which[AT_ONCE], n_spans = 0;
+    size_t which[AT_ONCE], n_spans = 0;
     for (size_t i = 0; heads != NULL && n_bytes <= KEY_HEAD && i < n; i++)
         if (entries[i].key != 0) {
             which[n_spans] = i;
@@ -135,13 +135,10 @@ static size_t find_key(struct marey__remote *remote, const struct marey__remote_
     for (size_t s = 0; s < n_spans; s++) {
         const uint8_t *const head = heads[which[s]];
         if (marey__remote_u64(head, layout->unicode.length) == len &&
-            memcmp(head + layout->unicode.ascii_size, name, len + 1) == 0) {
-            found = which[s];
-            break;
-        }
+            memcmp(head + layout->unicode.ascii_size, name, len + 1) == 0)
+            return which[s];
     }
-    marey__free(heads);
-    return found;
+    return n;
 }
 
 /* The number of the key `name` among `keys`, and its value there; false when there is none. */

@@ -1,7 +1,4 @@
-/*
- * Python's str objects as UTF-8. A string has one, two or four bytes for each character, in the object itself or, of those
- * made by old interfaces, elsewhere. Half a surrogate pair, which UTF-8 cannot say, becomes U+FFFD.
- */
+/* Python's str objects as UTF-8: one, two or four bytes per character, in the object or elsewhere. Half a surrogate is U+FFFD. */
 #include "sampler/remote/internal.h"
 
 enum { HEADER_MAX = 320, AT_ONCE = 200 };

@@ -146,22 +146,16 @@ static bool is_same(struct marey__unwind *unwind, const struct marey__remote_map
                     const struct marey__program *program)
 {
     uint8_t page[4096];
-    for (const struct marey__remote_map *first = map;; first--) {
-        if (!is_part(map, first))
-            break;
-        if (first->offset == 0) {
-            const size_t n = MAREY__MIN(sizeof page, program->len);
-            return unwind->source.memory(unwind->source.self, first->begin, page, n)
-                       ? memcmp(page, program->bytes, n) == 0
-                       : program->inode == map->inode;
-        }
-        if (first == unwind->maps.maps)
-            break;
-    }
-    return program->inode == map->inode;
+    const struct marey__remote_map *first = map;
+    while (first->offset != 0 && first > unwind->maps.maps && is_part(map, first - 1))
+        first--;
+    const size_t n = MAREY__MIN(sizeof page, program->len);
+    return first->offset == 0 && unwind->source.memory(unwind->source.self, first->begin, page, n)
+               ? memcmp(page, program->bytes, n) == 0
+               : program->inode == map->inode;
 }
 
-/* Put a program together from its mapped parts: the kernel's library, or a deleted file. Written parts and symbols are missing. */
+/* Put a program together from its mapped parts: the kernel's library, or a deleted file. It has no symbols. */
 static struct marey__program *copy_memory(struct marey__unwind *unwind,
                                           const struct marey__remote_map *map)
 {

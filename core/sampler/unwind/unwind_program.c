@@ -1,7 +1,4 @@
-/*
- * Program files of the target: where their segments lie, what identifies them, where functions begin, which rules hold.
- * One list serves all processes of a sampler. Files are mapped, not read: of half a gigabyte of libtorch a few pages count.
- */
+/* Program files of the target: segments, ids, functions, rules. One list for all processes; mapped, as few pages count. */
 #include <sys/mman.h>
 #include <sys/stat.h>
 

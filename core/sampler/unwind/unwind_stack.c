@@ -66,7 +66,7 @@ static uint64_t goes_to(const uint8_t *code, uint64_t address)
 #endif
 }
 
-/* Whether `pc` may be a return address. `from`, unless NULL: a direct call must be one of this function; stacks hold leftovers. */
+/* Whether `pc` may be a return address. A direct call must be of `from`, unless NULL, as stacks hold leftovers. */
 static bool is_behind_call(struct marey__unwind *unwind, uint64_t pc,
                            const struct marey__native_symbol *from)
 {

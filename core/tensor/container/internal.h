@@ -53,7 +53,7 @@ MAREY_PRIVATE_API void marey__path_fini(struct marey__path *path);
 MAREY_PRIVATE_API int marey__hex_digit(char c);
 
 enum { MAREY__FILE_NAME_MAX = 180 };
-/* A file name for a value: not empty, hidden or with a slash, at most MAREY__FILE_NAME_MAX bytes and the suffix; ~: shortened. */
+/* A file name for a value: not empty, hidden or with a slash, at most MAREY__FILE_NAME_MAX bytes and `suffix`. */
 MAREY_PRIVATE_API void marey__file_name_put(struct marey__buf *out, const char *name, size_t len,
                                             const char *suffix);
 /* The begin of the names of a step's files: "step-00000012.rank-3"; rank -1: none, pid 0: none. */

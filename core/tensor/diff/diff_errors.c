@@ -1,7 +1,4 @@
-/*
- * The errors of a comparison inside a run: of each tensor the elements that differ most. They are found in chunks, of which
- * those without an error, or without one that is large enough, are not searched element by element.
- */
+/* The errors of a comparison inside a run: the elements that differ most, found in the chunks that may have larger ones. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

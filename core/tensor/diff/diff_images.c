@@ -1,7 +1,4 @@
-/*
- * Images that wait in the dumper. Of an earlier one nothing is there but pixels, so those of the new one are drawn as its
- * files would have them. A batch is one value in a manifest, and a list of them in ACCV-Lab's JSON.
- */
+/* Images waiting in the dumper. Earlier ones are only pixels, so new ones are drawn. A batch is one value, or a list in JSON. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,15 +46,11 @@ static marey_status compare_batch(struct marey__waiting *w, const marey_images *
     const size_t n = marey_images_count(images);
     const struct marey_image *const first = marey_images_get(images, 0);
     const size_t size = marey__image_bytes(first);
-    if (n == 1) {
-        set_current(w, first, first->samples, 1);
-        return marey__diff_compare_waiting(w, reference);
-    }
-    char *const all MAREY__FREED = marey__alloc(n * size);
-    MAREY__TRY_MEMORY(all != NULL);
-    for (size_t i = 0; i < n; i++)
+    char *const all MAREY__FREED = n > 1 ? marey__alloc(n * size) : NULL;
+    MAREY__TRY_MEMORY(n == 1 || all != NULL);
+    for (size_t i = 0; n > 1 && i < n; i++)
         memcpy(all + i * size, marey_images_get(images, i)->samples, size);
-    set_current(w, first, all, n);
+    set_current(w, first, n > 1 ? all : first->samples, n);
     return marey__diff_compare_waiting(w, reference);
 }
 

@@ -1,4 +1,4 @@
-/* Values waiting in the dumper against a step of an earlier dump. Each is lent for one call: paired by path, compared at once. */
+/* Values waiting in the dumper against a step of an earlier dump. Each is lent for one call, and compared in it. */
 #include <string.h>
 
 #include "tensor/diff/internal.h"

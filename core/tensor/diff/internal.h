@@ -63,7 +63,7 @@ struct marey_diff_options {
 struct marey__diff_side {
     const struct marey_dumped_value *values;
     size_t n;
-    /* A value's numbers, row-major; any thread for different values. With a lent `file` they may stay there, for a comparison. */
+    /* A value's numbers, row-major; any thread for different values. With a lent `file` they may stay in it. */
     marey_status (*open)(const struct marey__diff_side *side, size_t value,
                          struct marey__tensor_file *file, struct marey_tensor *out);
     /* Give them back; NULL: they stay. */

@@ -1,7 +1,4 @@
-/*
- * Files in memory, whole or in part. They are read, not mapped: a file that is cut while it is mapped ends the program by
- * SIGBUS. An empty page follows a text, so that its reader finds a zero where it ends.
- */
+/* Files in memory. They are read, not mapped: one that is cut would end the program by SIGBUS. A text has zeros after it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -156,9 +156,8 @@ MAREY_WARN_UNUSED marey_status marey__step_shape(struct marey__dumpfile_step *st
 void marey__step_inside(struct marey__dumpfile_step *step, size_t i, uint64_t at);
 /* Forget the numbers of value `i` that were read for it; marey_dumps_get() reads them again. */
 void marey__place_drop(struct marey__value_place *place);
-/* Give the last value one more file. MAREY_ENOMEM. */
-MAREY_WARN_UNUSED marey_status marey__step_files(struct marey__dumpfile_step *step,
-                                                 char *const *paths, size_t n);
+/* Give the last value its file. MAREY_ENOMEM. */
+MAREY_WARN_UNUSED marey_status marey__step_file(struct marey__dumpfile_step *step, const char *path);
 /* Forget values and numbers. */
 void marey__step_release(struct marey__dumpfile_step *step);
 void marey__step_fini(struct marey__dumpfile_step *step);

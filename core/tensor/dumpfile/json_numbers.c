@@ -1,7 +1,4 @@
-/*
- * Nested lists of numbers as one tensor. The type is not in the file: integers as long as there are only such, else
- * doubles; what was read as integers by then is turned into doubles, to which it would have been rounded anyway.
- */
+/* Nested lists of numbers as one tensor: integers as long as there are only such, else doubles, also those read before. */
 #include <math.h>
 #include <string.h>
 

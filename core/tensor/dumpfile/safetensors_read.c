@@ -1,7 +1,4 @@
-/*
- * The header of a safetensors file, with the rules that the reference reader keeps: at most 100 MB, no name twice, and the
- * tensors follow each other without holes, from the first byte of the data to the last of the file.
- */
+/* The header of a safetensors file, by the reference reader's rules: at most 100 MB, unique names, tensors without holes. */
 #include <inttypes.h>
 #include <string.h>
 

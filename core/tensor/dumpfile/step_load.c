@@ -123,7 +123,7 @@ static marey_status load_json(struct marey_dumps *dumps, struct marey__dumpfile_
 {
     char folder[PATH_MAX];
     const char *const slash = strrchr(step->path, '/');
-    const char *const name = slash != NULL ? slash + 1 : step->path;
+    const char *const name = marey__base_name(step->path);
     MAREY_TRY(path_of(folder, sizeof folder, slash != NULL ? step->path : ".", ""));
     if (slash != NULL)
         folder[slash == step->path ? 1 : slash - step->path] = '\0';
@@ -139,7 +139,7 @@ static marey_status load_file(struct marey__dumpfile_step *step, enum marey_dump
     static const struct marey_dump_part root = {.key = "data", .key_len = 4};
     MAREY_TRY(marey__step_add(step, MAREY_DUMP_TENSORS, &root, 1, NULL));
     marey__step_last(step)->type = type;
-    MAREY_TRY(marey__step_files(step, &step->path, 1));
+    MAREY_TRY(marey__step_file(step, step->path));
     return marey__value_look(step);
 }
 

@@ -90,17 +90,14 @@ void marey__place_drop(struct marey__value_place *place)
     place->is_read = false;
 }
 
-marey_status marey__step_files(struct marey__dumpfile_step *step, char *const *paths, size_t n)
+marey_status marey__step_file(struct marey__dumpfile_step *step, const char *path)
 {
     struct marey_dumped_value *const value = marey__step_last(step);
-    const char **const files = marey__arena_take(&step->memory, n * sizeof *files, 16);
-    MAREY__TRY_MEMORY(files != NULL);
-    for (size_t i = 0; i < n; i++) {
-        files[i] = marey__arena_text(&step->memory, paths[i], strlen(paths[i]));
-        MAREY__TRY_MEMORY(files[i] != NULL);
-    }
+    const char **const files = marey__arena_take(&step->memory, sizeof *files, 16);
+    MAREY__TRY_MEMORY(files != NULL &&
+                      (*files = marey__arena_text(&step->memory, path, strlen(path))) != NULL);
     value->files = files;
-    value->n_files = n;
+    value->n_files = 1;
     return MAREY_OK;
 }
 

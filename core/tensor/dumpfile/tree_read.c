@@ -93,10 +93,9 @@ static bool take_text(struct tree_reader *r)
         return false;
     struct marey_dumped_value *const value = marey__step_last(r->step);
     if (is_side_file(r, path, sizeof path)) {
-        char *const paths[] = {path};
         value->type = type_by_suffix(r->json.text);
         value->kind = value->type == MAREY_DUMP_PICKLE ? MAREY_DUMP_BYTES : MAREY_DUMP_TENSOR;
-        return is_ok(r, marey__step_files(r->step, paths, 1)) && look(r);
+        return is_ok(r, marey__step_file(r->step, path)) && look(r);
     }
     value->kind = MAREY_DUMP_TEXT;
     value->text_len = r->json.text_len;

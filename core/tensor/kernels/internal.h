@@ -95,7 +95,7 @@ MAREY_PRIVATE_API void marey__tensor_view_of(const struct marey_tensor *tensor,
 MAREY_PRIVATE_API const void *marey__tensor_view_block(const struct marey__tensor_view *view,
                                                        uint64_t first, size_t n, void *room);
 
-/* a - b of element `i`, rounded to long double once, of one or two parts; returns how many. Both on the host, of equal sizes. */
+/* a - b of element `i`, rounded to long double once; returns how many parts. Both on the host, of equal sizes. */
 MAREY_PRIVATE_API unsigned marey__tensor_difference(const struct marey_tensor *a,
                                                     const struct marey_tensor *b, uint64_t i,
                                                     long double out[2]);
@@ -114,7 +114,7 @@ void marey__widen(enum marey_dtype part, const void *from, size_t n, float *to);
 /* Parts of any type as float64, rounded where they are integers beyond 2^53. */
 MAREY_PRIVATE_API void marey__widen_to_double(enum marey_dtype part, const void *from, size_t n,
                                               double *to);
-/* Their bits, shifted by marey__pattern_shift() so that the sign is on top: the magnitude below it counts the type's numbers. */
+/* Their bits, shifted by marey__pattern_shift(): the sign on top, and a magnitude that counts the type's numbers. */
 void marey__patterns(enum marey_dtype part, const void *from, size_t n, uint32_t *to);
 unsigned marey__pattern_shift(enum marey_dtype part);
 /* Round to a float type of less than 32 bits, to nearest and even, as torch does; its bits. */
@@ -185,7 +185,7 @@ enum marey__sum {
     MAREY__N_SUMS
 };
 
-/* The result for a block of finite numbers whose squares are neither too large nor too small. Elements of two parts count once. */
+/* The result for a block of finite numbers whose squares fit. Elements of two parts count once. */
 struct marey__block_diff {
     uint32_t n_wrong, n_unequal;
     bool beats_rel; /* somewhere the relative difference may be larger than rel_so_far */
