@@ -1,12 +1,12 @@
-"""Start recording in a Python program that knows nothing of marey.
+"""Start recording in an unmodified Python program.
 
 `marey run` puts this folder first in PYTHONPATH, so that the interpreter imports this file as `sitecustomize` while it
-starts. It steps aside, lets the sitecustomize that would have been imported have its turn, and loads the extension
-marey._native: that brings libmarey in, which sees $MAREY and starts recording. The package `marey` itself is not
+starts. It removes itself from the path, imports the sitecustomize that it hides, if any, and loads the extension
+marey._native: that loads libmarey, which reads $MAREY and starts recording. The package `marey` itself is not
 imported, so that the program finds sys.modules as it would without us.
 
-Whatever goes wrong here, the program runs as if this file were not there. This file serves every Python 3 that a
-program may bring along, also ones too old for marey, and stays clear of newer syntax for that.
+On any error here, the program runs as if this file did not exist. This file must work with every Python 3 that a
+program may use, even ones too old for marey, so it avoids newer syntax.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""marey: where does the time of a training program go?
+"""marey: a low-overhead profiler for training programs.
 
     import marey
 

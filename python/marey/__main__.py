@@ -1,4 +1,4 @@
-"""`python -m marey` is the command line; with a script, or -m and a module, it profiles that."""
+"""`python -m marey` is the command line; with a script, or -m and a module, it profiles them."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A dumped tensor as an array of numpy, without a copy."""
+"""A dumped tensor as a numpy array, without a copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ML_DTYPES = {
 
 
 def as_array(tensor: DumpedTensor) -> Any:
-    """The numbers as a numpy array not to be written to; bfloat16 and 8-bit floats by ml_dtypes, or as_torch() without.
+    """Return a read-only numpy array; bfloat16 and 8-bit floats need ml_dtypes, without it use as_torch().
 
     Complex numbers of 16-bit halves get a last axis of 2; packed 4-bit numbers are bytes.
     """
@@ -38,7 +38,7 @@ def as_array(tensor: DumpedTensor) -> Any:
 
 
 def as_torch(tensor: DumpedTensor) -> Any:
-    """The numbers as a tensor of torch, copied, because torch has no tensors that are not written to."""
+    """Return the numbers as a torch tensor, copied, because torch has no read-only tensors."""
     import torch
 
     # Bytes first: torch takes each of its types from them.

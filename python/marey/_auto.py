@@ -1,11 +1,11 @@
-"""Training steps and phases of a program that knows nothing of marey: the hooks of auto mode.
+"""Training steps and phases of an unmodified program: the hooks of auto mode.
 
 The hooks go into torch and its trainers as soon as these are imported; a program without torch has one for garbage
 collections. They send hints, from which steps are derived: an optimizer updated, the loop asks for a batch, a batch
 was delivered. They also enter and leave the phases of a step.
 
-A hook changes no result, raises nothing of its own, and does nothing where torch.compile traces it. Phases and hints
-are those of one thread, the one that trains.
+A hook changes no result, raises no exceptions, and does nothing while torch.compile traces it. Phases and hints are
+recorded for one thread, the one that trains.
 
 `marey run` loads this file and its parts, _auto_*.py, without the package around them, so they import nothing of it.
 """
@@ -40,7 +40,7 @@ depth_of_phases: Function = _native.phase_depth
 
 
 class State:
-    """Where the thread that trains is. Other threads only read it."""
+    """The state of the training thread. Other threads only read it."""
 
     __slots__ = (
         *("backward", "compiling", "fetching", "forward", "is_firm", "stepped_inside", "stepping", "trainer"),
@@ -233,7 +233,7 @@ _PHASES = (
 
 
 def part(name: str) -> ModuleType:
-    """Load one of our files, which are beside this one; the first torch module to be imported needs it."""
+    """Load another file of this folder; it is needed when the first torch module is imported."""
     whole = f"marey.{name}"
     if whole not in sys.modules:
         from importlib import _bootstrap
@@ -274,7 +274,7 @@ _skipped: set[CodeType] = set()
 
 
 def _skip_frames() -> None:
-    """Let torch.compile leave frames of ours alone: they run as they are. What wrappers call is compiled as before."""
+    """Let torch.compile skip marey's frames: they run uncompiled. Functions they call are compiled as before."""
     torch_frames = sys.modules.get("torch._dynamo.eval_frame")
     if not hasattr(torch_frames, "skip_code"):
         return

@@ -1,4 +1,4 @@
-"""Tell GPU tracing of CUDA graphs: captures, and that there are any.
+"""Report CUDA graphs to GPU tracing: captures, and that there are any.
 
 CUDA forbids most calls of other threads while a graph is captured, so tracing neither starts nor stops then. And once
 there are graphs, CUPTI stays initialized: initialized anew it breaks their launches (CUDA 11 to 13).

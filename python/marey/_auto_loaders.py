@@ -102,7 +102,7 @@ def _next(original: Function) -> Function:
 
 
 def _iter(original: Function) -> Function:
-    """What happens before the first batch, such as starting workers, is waiting for data, too. It is no batch."""
+    """Work before the first batch, such as starting workers, also counts as waiting for data, but not as a batch."""
 
     @functools.wraps(original)
     def iter_(self: Any) -> Any:

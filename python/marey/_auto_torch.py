@@ -69,7 +69,7 @@ def _stepping(original: Function) -> Function:
 
 
 def _counts() -> bool:
-    """Whether a step is an update of its own. One inside a backward, of one parameter as a rule, is not."""
+    """Whether a step counts as an update. A step inside a backward, usually of one parameter, does not."""
     if not _trains_firmly():
         if _auto.is_of_autograd(_auto.get_ident()) and not _state.stepping:
             _state.stepped_inside = True

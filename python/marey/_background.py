@@ -1,9 +1,9 @@
-"""Work beside the program: commands of marey, one after the other, in a process that outlives it.
+"""Background work: marey commands, one after the other, in a process that outlives the program.
 
 The process is a shell, started before there is work, because starting one takes a millisecond and the training waits
-for it. An order is a line in a file that is nowhere but in memory, and a byte in a pipe that says there is one more.
-Neither waits for the shell, however far behind it is. Both stay when the program is gone, and the shell runs in
-its own session: neither Ctrl-C nor a closed terminal nor a `kill -9` of the program stops a command that was queued.
+for it. An order is a line in an in-memory file, and a byte in a pipe to announce it. Writing them never waits for the
+shell. Both outlive the program, and the shell runs in its own session: neither Ctrl-C nor a closed terminal nor a `kill
+-9` of the program stops a queued command.
 
 Commands whose input is still being written are queued: a thread waits for the input, so that the training does not.
 """
@@ -73,7 +73,7 @@ class _BackgroundShell:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is ours and alive."""
+        """Whether this process owns it and it is alive."""
         return self.owner == os.getpid() and self.shell.poll() is None
 
     @property

@@ -23,9 +23,9 @@ Call = Callable[[Logger], object]
 
 
 class _Queue(Generic[Entry]):
-    """A queue that forgets the oldest when it is full, and knows how many these were.
+    """A queue that drops the oldest entries when it is full, and counts them.
 
-    put() is for any thread, take() for one. Entries are numbered: what was not taken in between was forgotten.
+    put() is for any thread, take() for one. Entries are numbered, so gaps are dropped entries.
     """
 
     def __init__(self, limit: int) -> None:
@@ -55,11 +55,11 @@ class _Queue(Generic[Entry]):
 class Batched:
     """Loggers fed by a thread: `with Batched([CSVLogger("logs")]) as log: log.log_metrics({"loss": 0.5}, step=1)`.
 
-    Making one waits for the loggers to open: packages are imported and stores are made before training begins, and not
-    beside its first steps. After that no call waits. What has come is handed over every `interval_s` seconds. At most
-    `limit` calls wait; then the oldest are dropped, and close() says how many. A logger that fails gives one warning
-    and gets nothing more; the others go on. close(), or the end of the program, hands over the rest and waits for it,
-    but no longer than `patience_s`. In a forked child every call does nothing.
+    The constructor waits for the loggers to open: packages are imported and stores are created before training begins,
+    not during its first steps. After that no call waits. Queued calls are passed on every `interval_s` seconds. At most
+    `limit` calls are queued; then the oldest are dropped, and close() reports how many. A logger that fails causes one
+    warning and receives nothing more; the others continue. close(), or the end of the program, passes on the rest and
+    waits for it, but no longer than `patience_s`. In a forked child, calls do nothing.
     """
 
     def __init__(
@@ -86,23 +86,23 @@ class Batched:
     # ---- for the thread that trains ----
 
     def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
-        """Hand over numbers; they are copied, and stamped with the time of this call."""
+        """Log numbers; they are copied, with the time of this call."""
         if self._takes():
             self._points.put(Point(time.time_ns(), step, dict(metrics)))
 
     def log_params(self, params: Mapping[str, object]) -> None:
-        """Hand over what the run was set to."""
+        """Log the settings of the run."""
         if self._takes():
             given = dict(params)
             self._calls.put(lambda logger: logger.log_params(given))
 
     def log_artifact(self, path: Path, name: Optional[str] = None) -> None:
-        """Hand over a file, which has to stay until it was taken; flush() waits for that."""
+        """Log a file, which must exist until it is processed; flush() waits for that."""
         if self._takes():
             self._calls.put(lambda logger: logger.log_artifact(path, name))
 
     def flush(self) -> bool:
-        """Wait until the loggers have all that was handed over; False when that took too long."""
+        """Wait until the loggers have received everything; False on timeout."""
         if not self._takes():
             return True
         done = threading.Event()
@@ -111,7 +111,7 @@ class Batched:
         return done.wait(self._patience_s)
 
     def close(self) -> None:
-        """Hand over the rest, close the loggers, and say what was dropped."""
+        """Pass on the rest, close the loggers, and report dropped calls."""
         if not self._takes():
             return
         self._is_closed = True
@@ -128,7 +128,7 @@ class Batched:
 
     @property
     def dropped(self) -> int:
-        """How many calls were dropped so far."""
+        """The number of dropped calls so far."""
         return self._points.dropped + self._calls.dropped
 
     @property

@@ -1,4 +1,4 @@
-"""Computation, communication, other: what devices did in each nanosecond, as `marey breakdown` prints it."""
+"""Computation, communication, other: the activity of devices in each nanosecond, as `marey breakdown` prints it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def breakdown(
     window: Optional[str] = None,
     legacy: bool = False,
 ) -> Breakdown:
-    """Break recordings, traces of PyTorch's profiler, or folders of them down into what their devices did.
+    """Break down recordings, PyTorch profiler traces, or folders of them, by the activity of their devices.
 
     Several paths are several ranks. `by` adds a table: "step", "range", "stream" or "process-group". `rules` is a file
     of rules that come before marey's own. `window` is what the summary is of: "gpu_span" (the default) or "steps".

@@ -1,4 +1,4 @@
-"""`python -m marey script.py args` and `-m module args`: what `python -m cProfile` does, on all threads."""
+"""`python -m marey script.py args` and `-m module args`: like `python -m cProfile`, on all threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line. It is written in C; this hands over to it."""
+"""The command line. It is written in C; this module executes it."""
 
 from __future__ import annotations
 

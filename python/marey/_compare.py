@@ -1,4 +1,4 @@
-"""Is B faster than A, by how much, how surely? Recordings and stats as `marey compare` does it, and two callables."""
+"""Is B faster than A, and by how much? For recordings and stats, as in `marey compare`, and for callables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAMPLE_NS = 200_000
 class Comparison(Table):
     """The regions of marey.compare(): name, a_ns, b_ns, change_percent, low_percent, high_percent, verdict, and more.
 
-    The heaviest change for the whole iteration comes first. Prints as `marey compare` does.
+    The largest effect on the whole iteration comes first. Prints like `marey compare`.
     """
 
     def __init__(self, native: _tools.Report) -> None:
@@ -37,22 +37,22 @@ class Comparison(Table):
 
     @property
     def iteration(self) -> Optional[Row]:
-        """The row of the whole iteration; None where the runs count no iterations."""
+        """The row of the whole iteration; None if the runs have no iterations."""
         return next(iter(self.report["iteration"]), None)
 
     @property
     def program(self) -> Table:
-        """Wall and CPU time of the programs, where `marey run` waited for them: `(wall time)`, `(CPU time)`."""
+        """Wall and CPU time of the programs, if they ran under `marey run`: `(wall time)`, `(CPU time)`."""
         return self.report["program"]
 
     @property
     def functions(self) -> Table:
-        """Self times of functions, where both sides were sampled or have call profiles; the heaviest change first."""
+        """Self times of functions, if both sides were sampled or have call profiles; the largest change first."""
         return self.report["functions"]
 
     @property
     def only(self) -> Table:
-        """Regions that only one side has, and functions that take 1 % of its program or more."""
+        """Regions that are only on one side, and functions that take at least 1 % of its program."""
         return self.report["only"]
 
     @property
@@ -62,7 +62,7 @@ class Comparison(Table):
 
     @property
     def warnings(self) -> list[str]:
-        """What to think of when reading it: machines that differ, single runs, sides that did not run in turns."""
+        """Caveats: different machines, single runs, runs that did not alternate."""
         return list(self.report["warnings"]["text"])
 
     def to_markdown(self) -> str:
@@ -102,9 +102,9 @@ def compare(
     """Compare recordings, traces of other tools (see marey.import_trace()) or files of stats, region by region.
 
     Each side is a path or several, which are repeats; so are the runs that `marey run --repeat` puts into one
-    recording. `filter` keeps the regions that match. An interval with 0 in it that lies within `smallest_percent` is
-    "same", a wider one is "unsure". `skip` leaves out that many iterations at the begin of each run, besides marked
-    warm-up. Functions are without idle processes and imports at start-up, unless `idle` or `startup` is given.
+    recording. `filter` keeps the matching regions. An interval that contains 0 and lies within `smallest_percent` is
+    "same", a wider one is "unsure". `skip` excludes that many iterations at the start of each run, in addition to
+    marked warm-up. Functions exclude idle processes and imports at start-up, unless `idle` or `startup` is given.
     """
     from marey import _tools
 
@@ -130,7 +130,7 @@ def _paths(paths: Paths) -> list[bytes]:
 
 
 class FunctionComparison:
-    """The answer of marey.compare_functions(): g against f. Prints as a sentence.
+    """The result of marey.compare_functions(): g compared with f. Prints as a sentence.
 
     `verdict` is "faster", "slower", "same" (no difference shown) or "unsure"; `change_percent` with `low_percent` and
     `high_percent`, its 95 % interval; `a_ns` and `b_ns` medians of one call; `times_a` and `times_b` each round's.
@@ -173,11 +173,11 @@ def compare_functions(
     smallest_percent: float = 1.0,
     sync: Optional[Callable[[], object]] = None,
 ) -> FunctionComparison:
-    """Run two callables in turns (f g, g f, f g, ...) and decide whether `g` is faster than `f`.
+    """Run two callables alternately (f g, g f, f g, ...) and decide whether `g` is faster than `f`.
 
-    `setup` runs before each call and is not timed. Short calls are timed several at once where there is no `setup`.
-    `sync` runs at the end of each timed part: torch.cuda.synchronize for work on a GPU. It goes on for `seconds`, or
-    until the interval is narrow, which is looked at after 32 rounds, 64, 128 and so on. Garbage collection waits.
+    `setup` runs before each call and is not timed. Without `setup`, several short calls are timed together. `sync` runs
+    at the end of each timed part: torch.cuda.synchronize for work on a GPU. It runs for `seconds`, or until the
+    interval is narrow, which is checked after 32 rounds, 64, 128 and so on. Garbage collection is deferred.
     """
     if not seconds > 0:
         raise ValueError(f"seconds is a time above 0, and not {seconds!r}")

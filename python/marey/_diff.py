@@ -1,4 +1,4 @@
-"""Did the numbers change, and where first? Two dumps as `marey diff` compares them, and a function run twice."""
+"""Did the numbers change, and where first? Comparing two dumps, as `marey diff` does, and two calls of a function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # see _start.py
 
 
 class Diff:
-    """The answer of marey.diff(). Prints as `marey diff` does.
+    """The result of marey.diff(). Prints like `marey diff`.
 
     `same` is true when nothing differs, `partial` when something could not be compared. `first` is the first
     difference in the order of execution, a dict with step, rank, phase, seq, path, status, index, a, b, bits_a, bits_b
@@ -34,7 +34,7 @@ class Diff:
 
     @property
     def first(self) -> Optional[dict[str, Any]]:
-        """Where the two differ first; `index` is a tuple, `a` and `b` are numbers where they are some."""
+        """The first difference; `index` is a tuple, `a` and `b` are numbers if the values are."""
         first: Optional[dict[str, Any]] = self._load()["first"]
         if first is not None and first["index"] is not None:
             first = {**first, "index": tuple(first["index"])}
@@ -62,7 +62,7 @@ class Diff:
 
     @property
     def warnings(self) -> list[str]:
-        """What to know of the comparison: types that changed, values that could not be compared."""
+        """Notes on the comparison: changed types, values that could not be compared."""
         return list(self.report["warnings"]["text"])
 
     def to_json(self) -> str:
@@ -111,13 +111,12 @@ def diff(
     """Compare dump `a`, the new one, with dump `b`, the reference: directories or files, in any format.
 
     Two numbers agree when |a - b| <= atol + rtol * |b|, or when they are at most `ulp` representable numbers apart.
-    Without any of the three it is what torch.testing.assert_close allows for the type. `tolerances` has others by
-    patterns of paths: {"*.grad": 1e-4, "*norm*": (0, 1e-3)}; the last that matches counts. `noise` is a second run of
-    the reference: differences up to `noise_factor` times as large as between the two are ignored. With `ranks` the
-    ranks of `a` are compared with the lowest one. With `merge_ranks` the ranks of one side are put together, to be
-    compared with the only one of the other: pieces along the axis that is cut, copies, and by adding what matches a
-    pattern of `partial`.
-    A tensor whose dtype changed differs, unless `allow_dtype`; its numbers are compared in a type that holds both.
+    Without any of the three, the tolerance is that of torch.testing.assert_close for the type. `tolerances` sets others
+    by path pattern: {"*.grad": 1e-4, "*norm*": (0, 1e-3)}; the last match wins. `noise` is a second run of the
+    reference: differences up to `noise_factor` times as large as between the two are ignored. With `ranks` the ranks of
+    `a` are compared with the lowest one. With `merge_ranks` the ranks of one side are merged, to be compared with the
+    only one of the other: shards are concatenated, replicas kept, and tensors that match a pattern of `partial` summed.
+    A tensor whose dtype changed differs, unless `allow_dtype`; its numbers are compared in a type that represents both.
     """
     from marey import _tools
 
@@ -170,12 +169,12 @@ def check_deterministic(
     values: bool = False,
     **kwargs: Any,
 ) -> Diff:
-    """Call `fn(*args, **kwargs)` several times and check whether it gives the same bits each time.
+    """Call `fn(*args, **kwargs)` several times and check whether the results are bitwise equal.
 
-    What it returns is compared (tensors, arrays, numbers, nested in dicts and lists), and what it adds to
-    marey.TensorDumper, which must be off before. Digests are kept; with `values` all numbers are, so that the Diff
-    shows how much they differ. `seed` is given to random, numpy and torch before each run, as far as they are
-    imported. Returns the Diff of the first run that differs, or that of the last.
+    Compares the return values (tensors, arrays, numbers, nested in dicts and lists) and the values that it adds to
+    marey.TensorDumper, which must be off before. Digests are kept; with `values` all numbers are kept, so that the Diff
+    shows how much they differ. `seed` seeds random, numpy and torch before each run, if they are imported. Returns the
+    Diff of the first run that differs, or that of the last.
     """
     import tempfile
 

@@ -24,7 +24,7 @@ class Findings(Table):
 
     @property
     def can_record(self) -> bool:
-        """Whether a recording could be made in the directory asked about."""
+        """Whether a recording could be made in the directory."""
         return self._can_record
 
     def __repr__(self) -> str:
@@ -34,11 +34,11 @@ class Findings(Table):
 def doctor(
     path: Optional[Union[str, os.PathLike[str]]] = None, *, measure: bool = False, wait: float = 1.0
 ) -> Findings:
-    """Look at what can be measured here, how finely, at what cost, and what is missing.
+    """Check what can be measured here, at what resolution and cost, and what is missing.
 
-    `path` is where recordings shall go, by default the current directory; a small one is made there and removed.
+    `path` is the directory for recordings, by default the current directory; a small one is made there and removed.
     `measure` also writes up to 64 MiB and reports the speed. `wait` is how many seconds libraries and interpreters, all
-    together, may take to answer. An open recording goes on undisturbed.
+    together, may take to answer. An open recording is not affected.
     """
     from marey import _tools
 

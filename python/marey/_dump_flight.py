@@ -1,4 +1,4 @@
-"""The flight recorder's last chance: an exception that nobody catches writes what it keeps."""
+"""The flight recorder's hook for uncaught exceptions, which writes the steps it keeps."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:  # see _start.py
 
 
 class _Watch:
-    """The hook that was there before ours; None while ours is not in place."""
+    """The previous hook; None while marey's is not installed."""
 
     before: Any = None
 
 
 def watch() -> None:
-    """Put our hook in front of sys.excepthook."""
+    """Install the hook in front of sys.excepthook."""
     if _Watch.before is None:
         _Watch.before = sys.excepthook
         sys.excepthook = _hook
 
 
 def unwatch() -> None:
-    """Take it away, unless another one has been put in front of it: then it only passes on."""
+    """Remove it, unless another hook was installed in front of it: then it only calls the previous one."""
     if _Watch.before is not None and sys.excepthook is _hook:
         sys.excepthook = _Watch.before
         _Watch.before = None

@@ -1,4 +1,4 @@
-"""Single values of a dump: which are tensors, which are texts and numbers, and how odd ones are read."""
+"""Single values of a dump: which are tensors, which are strings and numbers, and how unusual ones are read."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _WIDER = {
 
 
 def numpy_array(array: Any) -> Any:
-    """Make an array of numpy one that can be read as it lies in memory; None for what holds no numbers."""
+    """Convert a numpy array to one that can be read directly from memory; None if it holds no numbers."""
     numpy = sys.modules["numpy"]
     kind = array.dtype.kind
     if kind in "mM":  # times: counts of their unit
@@ -110,7 +110,7 @@ def _float_text(value: float) -> bytes:
 
 
 def _odd_literal(value: Any) -> Optional[tuple[int, bytes]]:
-    """Scalars of numpy by their Python value, names of types and devices, ranges and paths as texts."""
+    """Scalars of numpy as Python values; names of types and devices, ranges and paths as strings."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         if value.dtype.kind in "biufSU":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # see _start.py
 
 
 class DumpHandle:
-    """Hooks that are in place; remove() takes them away, as leaving a `with` block does."""
+    """Installed hooks; remove() removes them, and so does leaving a `with` block."""
 
     def __init__(self) -> None:
         """Hold no hooks yet."""

@@ -83,7 +83,7 @@ EMPTY_DICT, EMPTY_LIST = object(), object()
 
 
 def _converter(data: Any) -> Optional[Callable[[Any], Any]]:
-    """What turns it into something else: a user's converter, or one of ours for records and ragged batches."""
+    """The converter for it: a user's, or marey's own for records and ragged batches."""
     kind = type(data)
     found = state.converters.get(kind)
     if leaves.is_torch(data) and found is None and not state.base_converters:  # most of what there is

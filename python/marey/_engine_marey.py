@@ -1,15 +1,15 @@
-"""The engine that records by itself: operators, shapes, annotations, phases and steps, and GPU work by CUPTI.
+"""The engine "marey": records operators, shapes, annotations, phases, steps, and GPU activity through CUPTI.
 
-What torch.profiler collects, and turns into a trace when it stops, goes into a recording here: a few dozen bytes for
-each operator. Nothing has to be done at a window's end: a process beside reads the recording while training goes on,
-and makes the trace and the tables of it. Between windows no operators are recorded.
+The data that torch.profiler collects, and converts to a trace when it stops, goes into a recording here: a few dozen
+bytes per operator. Nothing has to be done at the end of a window: a background process reads the recording while
+training continues, and makes the trace and the tables from it. Between windows no operators are recorded.
 
-A recording takes some 5 ms to begin, GPU tracing some 10, and as long as the GPU has work to end. So threads do all of
-that: they begin with the warm-up, and the window's trace is ordered when GPU tracing has ended. A window whose warm-up
-was too short for that waits at its beginning, and has a note of it.
+A recording takes about 5 ms to start, GPU tracing about 10, and stopping it takes until the GPU is idle. So threads do
+that: they start with the warm-up, and the trace of a window is ordered when GPU tracing has stopped. A window with too
+short a warm-up waits at its start, and has a note about it.
 
-A recording that is open is used. Else the engine has its own, `marey_engine.marey` in the output directory, from its
-first window until it is gone.
+If a recording is open, it is used. Otherwise the engine has its own, `marey_engine.marey` in the output directory, from
+its first window until it is closed.
 """
 
 from __future__ import annotations

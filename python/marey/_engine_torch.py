@@ -68,7 +68,7 @@ class TorchEngine:
     # ---- as the driver asks ----
 
     def prepare(self) -> None:
-        """Get torch's profiler ready, and the process that works beside."""
+        """Prepare torch's profiler, and the background process."""
         if torch.autograd._profiler_enabled():
             raise _native.StateError("another profiler of torch is on, and torch has room for one; end that one first")
         _background.ready()
@@ -129,7 +129,7 @@ class TorchEngine:
         _background.run(["artifacts", trace, "-o", window.folder, *options])
 
     def discard(self) -> None:
-        """Forget what was recorded, in whatever state."""
+        """Discard the recorded data, in any state."""
         _phases.annotate(None)
         profile, self._profile = self._profile, None
         state, self._state = self._state, ""

@@ -49,13 +49,12 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
     """The phases of a Trainer as ranges: `Trainer(..., callbacks=[marey.hf.Callback("run.marey")])`.
 
     data, forward, backward, optimizer, evaluate, checkpoint and logging are ranges; each optimizer step is an
-    iteration, with its samples, and each epoch an epoch. With `path`, training is recorded into that directory;
-    without, or where a recording is open already (`marey run`, marey.start()), into the one that is open. Without any
-    it does nothing.
+    iteration, with its samples, and each epoch an epoch. With `path`, training is recorded into that directory; if a
+    recording is already open (`marey run`, marey.start()), into that one. Without either it does nothing.
 
     `modules=True` adds a range for each module of the model, named by its path.
 
-    The Trainer and its model are as they were when training ends, by an exception too.
+    When training ends, also by an exception, the Trainer and its model are restored.
     """
 
     def __init__(self, path: Optional[Path] = None, modules: bool = False) -> None:
@@ -101,7 +100,7 @@ class Callback(TrainerCallback):  # type: ignore[misc]  # mypy is not shown tran
         self._begin_optimizer()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Put everything back; end the recording if it is ours."""
+        """Restore everything; end the recording if this callback started it."""
         self._end()
 
     def _is_called_by(self, trainer: Any) -> bool:

@@ -1,4 +1,4 @@
-"""marey.hf.ProfCallback: a few steps of a Hugging Face Trainer, recorded in all detail.
+"""marey.hf.ProfCallback: a few steps of a Hugging Face Trainer, recorded in full detail.
 
     on_train_begin            the driver starts at step 0, also of a training that is resumed
     on_step_end               one step of the driver: an optimizer step, whatever is accumulated for it
@@ -41,24 +41,22 @@ _DEFAULT_SCHEDULE = {"wait_steps": 4, "warmup_steps": 4, "active_steps": 1, "num
 
 
 class ProfCallback(TrainerCallback):  # type: ignore[misc]  # where transformers is not installed it is Any
-    """Records some steps of a Trainer and saves what they did, in `output_dir/iteration_N`, for each rank.
+    """Profiles some steps of a Trainer and saves the results in `output_dir/iteration_N`, for each rank.
 
         trainer = Trainer(..., callbacks=[ProfCallback(output_dir="profiler_output")])
 
-    Parameters and defaults are those of edd_utils' ProfCallback; skip_first, triggers and engine are further ones.
+    Parameters and defaults are those of edd_utils' ProfCallback; skip_first, triggers and engine are additional.
 
     cpu, cuda: what is recorded; both False means both.
     profile_memory: allocations; with_stack and record_shapes are then on as well.
     with_stack, record_shapes, with_flops: as in torch.profiler. FLOPs come from shapes: unless given, with_flops is
         what record_shapes is, and with_flops=True records shapes in any case.
     wait_steps, warmup_steps, active_steps, num_cycles: the schedule, by optimizer steps; 4, 4, 1, 1 where not given.
-    output_dir: "profiler_output" where not given.
-    export_memory_timeline, export_stacks, export_key_averages: what is made besides the trace.
-    enable_nsight_systems: run by `nsys profile`, give it ranges and save nothing; else do nothing, and say how.
-    nsight_systems_output_file: the file named in that advice.
-    skip_first: steps before the first cycle.
-    triggers: what opens further windows of warmup_steps and active_steps: see marey.hf.SlowStep, OnSignal, OnFile,
-    When.
+    output_dir: "profiler_output" where not given. export_memory_timeline, export_stacks, export_key_averages: what is
+    made besides the trace. enable_nsight_systems: run by `nsys profile`, give it ranges and save nothing; else do
+    nothing, and say how. nsight_systems_output_file: the file named in that advice. skip_first: steps before the first
+    cycle. triggers: events that open further windows of warmup_steps and active_steps: see marey.hf.SlowStep, OnSignal,
+    OnFile, When.
         Without wait_steps and num_cycles only they open windows.
     engine: "torch" for torch.profiler, "marey" for marey's own recording.
 

@@ -15,13 +15,12 @@ if TYPE_CHECKING:  # see _start.py
 
 
 def import_trace(paths: Union[Path, Sequence[Path]], into: Path, *, format: Optional[str] = None) -> Recording:
-    """Read files of other tools into the new recording `into`, and open that.
+    """Read files of other tools into the new recording `into`, and open it.
 
-    Known are traces of torch.profiler (Kineto) and other Chrome traces, viztracer's among them, py-spy's raw and other
-    collapsed stacks, files of austin and speedscope, and pstats; each may be packed by gzip. Several files, or a
-    folder of them, are the ranks of one run. `format` says what they are where they do not tell themselves: "kineto",
-    "speedscope", "pstats", "austin" or "collapsed". marey.load() reads such files as well, without leaving a recording
-    behind.
+    Supported are traces of torch.profiler (Kineto) and other Chrome traces, including viztracer's, py-spy's raw and
+    other collapsed stacks, files of austin and speedscope, and pstats; all may be gzipped. Several files, or a folder
+    of them, are the ranks of one run. `format` sets the format if it cannot be detected: "kineto", "speedscope",
+    "pstats", "austin" or "collapsed". marey.load() reads such files as well, without writing a recording.
     """
     from marey import _tools
     from marey._recording import Recording

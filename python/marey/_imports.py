@@ -1,4 +1,4 @@
-"""Do something to a module of others as soon as it is imported, without importing it.
+"""Call a function with a module as soon as it is imported, without importing it.
 
 `marey run` loads this file without the package around it, so it imports nothing of the package.
 """
@@ -63,7 +63,7 @@ _finder = _Finder()
 
 
 def when_imported(name: str, function: Function) -> None:
-    """Call `function` with the module: now if it is there, else when it has been imported. Once for each call."""
+    """Call `function` with the module: now if it is imported, else when it has been imported. Once for each call."""
     module = sys.modules.get(name)
     spec = getattr(module, "__spec__", None)
     if module is not None and not getattr(spec, "_initializing", False):

@@ -1,4 +1,4 @@
-"""Iterations, epochs and phases: how far the program is, for the recording and for the stopwatch.
+"""Iterations, epochs and phases: the progress of the program, for the recording and for the stopwatch.
 
 There is one count of iterations in a process. The first driver to finish one owns it; a second driver is warned,
 once, and counts nothing.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # see _start.py
     Batch = TypeVar("Batch")
 
     class Progress(TypedDict):
-        """What marey.progress() gives."""
+        """The result of marey.progress()."""
 
         iterations: int
         warmup: int
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # see _start.py
         driver: Optional[str]
 
     class EpochTimes(TypedDict):
-        """What the last epoch was made of; the phases and `none_ns` add up to its duration."""
+        """Times of the last epoch; the phases and `none_ns` add up to its duration."""
 
         number: int
         duration_ns: int
@@ -40,15 +40,15 @@ if TYPE_CHECKING:  # see _start.py
 class iteration:
     """One iteration: `with marey.iteration(samples=32):`.
 
-    It counts when the block is through. A block that raises is not an iteration: it is in no count and in no
-    distribution. A call without `with` counts nothing, and warns once.
+    It counts when the block ends. A block that raises is not an iteration and is not counted anywhere. A call without
+    `with` counts nothing, and warns once.
     """
 
     __slots__ = ("_entered", "_samples")
     _warned = False
 
     def __init__(self, samples: Optional[float] = None) -> None:
-        """Make one; `samples` is how many it works on, for the throughput."""
+        """`samples` is the number of samples in the iteration, for the throughput."""
         self._samples = samples
         self._entered = False
 
@@ -88,7 +88,7 @@ class step(iteration):
 
 
 def finish_iteration(samples: Optional[float] = None) -> bool:
-    """End an iteration that began where the one before ended: one call at the end of the loop's body.
+    """End an iteration that began when the previous one ended: one call at the end of the loop body.
 
     Return whether it counts; it does not when another driver (a Stopwatch, a callback) counts.
     """
@@ -102,11 +102,11 @@ def iterations(
 ) -> Iterable[Batch]:
     """Make each pass of a loop an iteration: `for batch in marey.iterations(loader, samples=len, data="data"):`.
 
-    `samples` is how many a batch has, a number or a function of the batch. `data` names a range around the wait for
-    each batch, so that a report can show its share. len() is the loader's.
+    `samples` is the number of samples per batch, or a function of the batch. `data` names a range around the wait for
+    each batch, so that a report can show its share. len() is that of the loader.
 
-    An iteration lasts from the request for the next batch to the end of the loop's body. One that the loop
-    leaves by `break` or by an exception is not counted.
+    An iteration lasts from the request for the next batch to the end of the loop body. An iteration that is left by
+    `break` or an exception is not counted.
     """
     return _Iterations(batches, samples, data)
 
@@ -137,9 +137,9 @@ class _Iterations:
 
 
 class epoch:
-    """An epoch begins: `with marey.epoch():`, or a plain call at its top, which ends the one before.
+    """Begin an epoch: `with marey.epoch():`, or a plain call, which also ends the previous one.
 
-    Epochs do not nest. They count from 0; `number` says where a training goes on that was resumed.
+    Epochs do not nest. They count from 0; for a resumed training, `number` is the first epoch.
     """
 
     __slots__ = ()
@@ -165,9 +165,9 @@ class epoch:
 
 
 class phase:
-    """A phase begins: `with marey.phase("evaluate"):`, or a plain call; None ends the one that is open.
+    """Begin a phase: `with marey.phase("evaluate"):`, or a plain call; None ends the open one.
 
-    There is one phase at a time. At the end of the block the phase goes on that was there before.
+    There is one phase at a time. At the end of the block the previous phase continues.
     """
 
     __slots__ = ("_before",)

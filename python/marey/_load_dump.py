@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # see _start.py
 class Dump(Mapping[str, "Any"]):
     """The values of one step of one rank, by name: dump["layer0.out"]. `steps` lists the others, step() opens one.
 
-    A tensor is a numpy array, not to be written to; bfloat16 and 8-bit floats come by ml_dtypes, or without it as a
-    tensor of torch. Other values are what they were: str, int, float, bool, None, {} and [].
+    A tensor is a read-only numpy array; bfloat16 and 8-bit floats need ml_dtypes, and without it are torch tensors.
+    Other values keep their type: str, int, float, bool, None, {} and [].
     """
 
     def __init__(self, dumps: _tools.Dumps, place: int, tree: str, allow_pickle: bool) -> None:
@@ -42,7 +42,7 @@ class Dump(Mapping[str, "Any"]):
 
     @property
     def steps(self) -> list[tuple[int, Optional[int]]]:
-        """The number and the rank of each step that there is."""
+        """The number and the rank of each step."""
         listed = (self._dumps.step(i) for i in range(len(self._dumps)))
         return [(step["step"], step["rank"]) for step in listed]
 
@@ -53,7 +53,7 @@ class Dump(Mapping[str, "Any"]):
 
     @property
     def notes(self) -> list[str]:
-        """What was found damaged or left out so far."""
+        """Damaged or omitted data found so far."""
         return self._dumps.notes()
 
     def step(self, number: int, rank: Optional[int] = None) -> Dump:
@@ -65,7 +65,7 @@ class Dump(Mapping[str, "Any"]):
         return dict(self._about) if name is None else dict(self._find(name)[1])
 
     def torch(self, name: str) -> Any:
-        """Give a tensor as one of torch, copied."""
+        """Return a tensor as a torch tensor, copied."""
         from marey._arrays import as_torch
 
         return as_torch(self._dumps.get(self._place, self._find(name)[0]))
@@ -146,8 +146,8 @@ def load_dump(
 ) -> Dump:
     """Open a dump, of either layout, or one file of tensors; `load_dump(path)["layer0.out"]` is an array.
 
-    Without `step` it is the last one, without `rank` the lowest. Each value is read when it is asked for. Pickles may
-    run any code: `allow_pickle` says you trust them.
+    By default, opens the last step and the lowest rank. Each value is read on first access. Pickles may run any code:
+    set `allow_pickle` only if you trust them.
     """
     from marey import _tools
 

@@ -1,4 +1,4 @@
-"""Metrics as plain files: what every spreadsheet reads, and what needs no package.
+"""Metrics as CSV files, which every spreadsheet reads and which need no package.
 
 The lines are written by C; see marey_append_csv() in <marey/report.h>.
 """
@@ -18,16 +18,16 @@ ARTIFACTS = (("unix_ns", "integer"), ("rank", "integer"), ("name", "text"), ("pa
 
 
 class CSVLogger:
-    """`FOLDER/metrics.csv`, one line for each number; `params.csv` and `artifacts.csv` where there are any.
+    """`FOLDER/metrics.csv`, one line per number; `params.csv` and `artifacts.csv` if there are any.
 
     With several ranks each has its own files, `rankR_metrics.csv` and so on, because not every file system of a
-    cluster lets two machines append to one file. Whatever is there already stays: a run that goes on appends.
+    cluster lets two machines append to one file. Existing lines are kept: a resumed run appends.
     """
 
     def __init__(
         self, folder: Path = "marey_logs", *, rank: Optional[int] = None, world_size: Optional[int] = None
     ) -> None:
-        """Log into a folder, which is made with the first line."""
+        """Log into a folder, which is created with the first line."""
         self._folder = os.fspath(folder)
         self._rank, n_ranks = place(rank, world_size)
         self._prefix = f"rank{self._rank}_" if n_ranks > 1 else ""
@@ -56,12 +56,12 @@ class CSVLogger:
         self.log_points([Point(time.time_ns(), step, metrics)])
 
     def log_params(self, params: Mapping[str, object]) -> None:
-        """Write what the run was set to."""
+        """Write the settings of the run."""
         now = time.time_ns()
         self._append("params", PARAMS, [(now, self._rank, str(name), str(value)) for name, value in params.items()])
 
     def log_artifact(self, path: Path, name: Optional[str] = None) -> None:
-        """Write where the file is; it is not copied."""
+        """Write the path of the file; it is not copied."""
         self._append("artifacts", ARTIFACTS, [(time.time_ns(), self._rank, name, os.path.abspath(path))])
 
     def close(self) -> None:

@@ -4,8 +4,8 @@
         worker_0 (main)         params strategy, global_rank, global_world_size; metrics; artifacts
         worker_1                ...
 
-Ranks send each other nothing for this. Rank 0 marks the training run with a tag that says which job it is; the others
-look for it, in the loggers' thread.
+This needs no communication between ranks. Rank 0 marks the training run with a tag that identifies the job; the others
+search for it, in the loggers' thread.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 class MLflowLogger:
     """Params, metrics and artifacts in an MLflow store: files, SQLite or a server.
 
-    `tracking_uri` is the store; without it MLflow's own choice, which MLFLOW_TRACKING_URI makes. `run_name` names the
-    training run, and must be the same on all ranks. `parent_run_id` puts the worker's run below a run that is there
-    already. `strategy` is a param that scaling reports group by. `tags` go to the worker's run.
+    `tracking_uri` is the store; by default MLflow's own choice, set by MLFLOW_TRACKING_URI. `run_name` names the
+    training run, and must be the same on all ranks. `parent_run_id` puts the worker's run below an existing run.
+    `strategy` is a param by which scaling reports group runs. `tags` are set on the worker's run.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class MLflowLogger:
         self.log_points([Point(time.time_ns(), step, metrics)])
 
     def log_params(self, params: Mapping[str, object]) -> None:
-        """Send what the run was set to."""
+        """Send the settings of the run."""
         from mlflow.entities import Param
 
         run_id = self._begin()  # which logs what the run is known by
@@ -127,7 +127,7 @@ class MLflowLogger:
                 self._client.log_batch(run_id, params=given[i : i + PARAMS_IN_A_BATCH])
 
     def log_artifact(self, path: Path, name: Optional[str] = None) -> None:
-        """Send a file, or a folder with all that is in it."""
+        """Send a file, or a folder with its contents."""
         run_id = self._begin()
         send = self._client.log_artifacts if os.path.isdir(path) else self._client.log_artifact
         send(run_id, os.fspath(path), name)

@@ -1,4 +1,4 @@
-"""Metrics for TensorBoard, by the writer of the package tensorboard itself; torch is not needed."""
+"""Metrics for TensorBoard, written with the package tensorboard; torch is not needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from marey._needs import need
 
 
 class TensorBoardLogger:
-    """Event files below `folder`: metrics as scalars, params for the tab HPARAMS, artifacts as texts that say where.
+    """Event files below `folder`: metrics as scalars, params for the tab HPARAMS, artifacts as text with their path.
 
     With several ranks each is a separate run, `FOLDER/worker_R`.
     """
@@ -47,7 +47,7 @@ class TensorBoardLogger:
         self.log_points([Point(time.time_ns(), step, metrics)])
 
     def log_params(self, params: Mapping[str, object]) -> None:
-        """Write what the run was set to."""
+        """Write the settings of the run."""
         from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 
         plain = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in params.items()}
@@ -55,7 +55,7 @@ class TensorBoardLogger:
         self._writer.flush()
 
     def log_artifact(self, path: Path, name: Optional[str] = None) -> None:
-        """Write where the file is; event files hold no files."""
+        """Write the path of the file; event files cannot contain files."""
         from tensorboard.plugins.text.summary_v2 import text_pb
 
         tag = "/".join(part for part in ("artifacts", name, os.path.basename(path)) if part)

@@ -1,4 +1,4 @@
-"""What the loggers share: what one is, what it is given, and who is asking."""
+"""Shared by the loggers: the protocol of a logger, its data points, and the run it belongs to."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Logger(Protocol):
-    """What a logger can do. Each call comes from one and the same thread, which is not the one that trains.
+    """The methods of a logger. All calls come from one thread, which is not the training thread.
 
-    A logger may have two more methods. `open()` is called once, before anything else, and may take its time.
-    `log_points(points)` is then called instead of log_metrics(), with all that has come since the last time.
+    A logger may have two more methods. `open()` is called once, before anything else, and may be slow.
+    `log_points(points)` is then called instead of log_metrics(), with all points since the last call.
     """
 
     def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
-        """Numbers of one step, or of one epoch, by their names."""
+        """Numbers of one step, or of one epoch, by name."""
 
     def log_params(self, params: Mapping[str, object]) -> None:
-        """What the run was set to; each name once."""
+        """Settings of the run; each name once."""
 
     def log_artifact(self, path: Path, name: Optional[str] = None) -> None:
         """A file that the run has made; `name` is the folder to show it in."""
@@ -35,7 +35,7 @@ class Logger(Protocol):
 
 
 class Point(NamedTuple):
-    """What log_metrics() was given, and when."""
+    """The arguments of log_metrics(), and its time."""
 
     unix_ns: int
     step: int

@@ -1,4 +1,4 @@
-"""marey.TrainingMonitor: a training run as a whole, by four switches.
+"""marey.TrainingMonitor: a whole training run, with four switches.
 
     monitor = marey.TrainingMonitor(enable_torch_profiling=True)
     with monitor:
@@ -8,7 +8,7 @@
                     loss = model(batch)
                 ...
 
-Every rank writes into one recording, OUTPUT_DIR/RUN_NAME.marey. At the end rank 0 prints what it comes to.
+Every rank writes into one recording, OUTPUT_DIR/RUN_NAME.marey. At the end rank 0 prints a summary.
 """
 
 from __future__ import annotations
@@ -54,20 +54,19 @@ _nothing = _Nothing()
 
 
 class TrainingMonitor:
-    """Measures a training run: epoch times, computation and communication, energy. `with` it, or decorate train().
+    """Measures a training run: epoch times, computation and communication, energy. For `with`, or to decorate train().
 
     `enable_torch_profiling` records a few steps of each epoch with torch.profiler and reports computation,
     communication and other of each rank. `store_torch_profiling_traces` keeps the traces in
-    OUTPUT_DIR/RUN_NAME/torch-traces.
-    `measure_gpu_data` measures energy and utilization of the GPUs. `measure_epoch_time` times epochs and phases.
-    Without any switch the monitor does nothing at all. `torch_profiling` and `store_torch_traces` are spellings of the
-    first two.
+    OUTPUT_DIR/RUN_NAME/torch-traces. `measure_gpu_data` measures energy and utilization of the GPUs.
+    `measure_epoch_time` times epochs and phases. Without any switch the monitor does nothing. `torch_profiling` and
+    `store_torch_traces` are aliases of the first two.
 
-    `profiling_wait_epochs` and `profiling_warmup_epochs` go by before the first trace, `profiling_steps` of each epoch
-    are recorded, in `profiling_active_epochs` epochs or, without it, in all that are left. `run_name` names the files;
-    ranks of one job agree on it by themselves. `loggers` are objects of marey.loggers or names: "csv", "mlflow",
-    "tensorboard"; None for none. MAREY_MONITOR in the environment has the last word. Keys of a trainer's block in a
-    configuration file are passed over.
+    `profiling_wait_epochs` and `profiling_warmup_epochs` pass before the first trace, `profiling_steps` of each epoch
+    are recorded, in `profiling_active_epochs` epochs or, by default, in all remaining ones. `run_name` names the files;
+    ranks of one job derive the same name. `loggers` are objects of marey.loggers or names: "csv", "mlflow",
+    "tensorboard"; None for none. MAREY_MONITOR in the environment overrides all settings. Other keys of a trainer's
+    block in a configuration file are ignored.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class TrainingMonitor:
         print_summary: bool = True,
         **others: Any,
     ) -> None:
-        """Say what is to be measured; nothing happens before `with`. ValueError says what cannot be."""
+        """Configure the measurement; nothing happens before `with`. Raises ValueError for invalid settings."""
         given: dict[str, Any] = {
             "enable_torch_profiling": enable_torch_profiling,
             "store_torch_profiling_traces": store_torch_profiling_traces,
@@ -128,7 +127,7 @@ class TrainingMonitor:
 
     @classmethod
     def from_config(cls, config: Config, key: str = "training_step", **overrides: Any) -> TrainingMonitor:
-        """Make one from a block of a configuration: a YAML file or a mapping. `overrides` win.
+        """Create a monitor from a block of a configuration: a YAML file or a mapping. `overrides` take precedence.
 
         `key` is the name of the block, at any depth, or its path: "training_pipeline.steps.1". The path of a
         pipeline selects the trainer in it. Without `key`, the block is "training_step" or else the only trainer. The
@@ -152,7 +151,7 @@ class TrainingMonitor:
         return os.path.join(self.settings["output_dir"], self.run_name or "run")
 
     def start(self) -> None:
-        """Begin; `with` calls it. Does nothing when all switches are off."""
+        """Begin; called by `with`. Does nothing if all switches are off."""
         if self.is_running:
             raise _native.StateError("this TrainingMonitor runs already: stop() comes first")
         if not any(self.settings[name] for name in settings_of.SWITCHES):
@@ -216,7 +215,7 @@ class TrainingMonitor:
         )
 
     def stop(self) -> None:
-        """End the run; `with` calls it. Rank 0 prints what it comes to."""
+        """End the run; called by `with`. Rank 0 prints the summary."""
         self._stop(None)
 
     def _stop(self, error: Optional[BaseException]) -> None:
@@ -272,9 +271,9 @@ class TrainingMonitor:
         return self.measures_epochs and phases.lead(self)
 
     def epochs(self, n: Union[int, Iterable[int]], start: int = 0) -> Iterator[int]:
-        """Give the numbers of epochs, `start` to n - 1, and time each: `for epoch in monitor.epochs(10):`.
+        """Iterate over epoch numbers, `start` to n - 1, and time each epoch: `for epoch in monitor.epochs(10):`.
 
-        `start` is where a resumed training goes on. An iterable gives its own numbers.
+        `start` is the first epoch of a resumed training. An iterable provides its own numbers.
         """
         for number in range(start, n) if isinstance(n, int) else n:
             self.set_epoch(number)
@@ -282,7 +281,7 @@ class TrainingMonitor:
             self._end_epoch()
 
     def set_epoch(self, number: int) -> None:
-        """Begin epoch `number`, and end the one before: for loops of others, which call this at its top."""
+        """Begin epoch `number`, and end the previous one: for loops that call this at the start of an epoch."""
         if not self.is_running:
             return
         self._end_epoch()
@@ -308,10 +307,10 @@ class TrainingMonitor:
                 self._logs_epochs = True
 
     def batches(self, loader: Iterable[Batch], samples: Samples = None) -> Iterator[Batch]:
-        """Give the batches of a loader; each is an iteration, and the wait for it the phase "data".
+        """Iterate over the batches of a loader; each is an iteration, and the wait for it is the phase "data".
 
-        `samples` is how many a batch has, a number or a function of the batch; by default the first length of its first
-        tensor. In the phase "evaluate" batches do not count as iterations: their time belongs to the evaluation.
+        `samples` is the number of samples per batch, or a function of the batch; by default the first dimension of its
+        first tensor. In the phase "evaluate" batches do not count as iterations: their time belongs to the evaluation.
         """
         if not self.is_running or phases.now == "evaluate":
             yield from loader
@@ -333,7 +332,7 @@ class TrainingMonitor:
             self._finish_step(_samples(batch, samples) if leads else None)
 
     def step(self, samples: Optional[float] = None) -> None:
-        """End an iteration, in loops that do not go by batches()."""
+        """End an iteration, in loops that do not use batches()."""
         if self.is_running:
             self._steps_are_told = True
             self._finish_step(samples)
@@ -352,7 +351,7 @@ class TrainingMonitor:
     def phase(self, name: str) -> AbstractContextManager[None]:
         """Mark a phase of the training step: `with monitor.phase("forward"):`.
 
-        There are data, forward, backward, optimizer, evaluate, checkpoint and logging. What they leave is "other".
+        Phases are data, forward, backward, optimizer, evaluate, checkpoint and logging. The remaining time is "other".
         """
         block = phases(name)  # checks the name in any case
         return block if self._leads() or self._annotates() else _nothing
@@ -361,7 +360,7 @@ class TrainingMonitor:
         return self.is_running and self._traces is not None and not self.settings["measure_epoch_time"]
 
     def log_metrics(self, metrics: dict[str, float], step: int) -> None:
-        """Give numbers of your own to the loggers; returns at once."""
+        """Send your own numbers to the loggers; returns immediately."""
         if self._log is not None and self.is_running:
             self._log.log_metrics(metrics, step)
 
@@ -378,7 +377,7 @@ class TrainingMonitor:
         return load(self.recording)
 
     def report(self) -> str:
-        """Give the text that is printed at the end: epochs, computation and communication, energy."""
+        """Return the summary that is printed at the end: epochs, computation and communication, energy."""
         from marey import _monitor_run
 
         return _monitor_run.report(self)

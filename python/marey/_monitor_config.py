@@ -1,6 +1,6 @@
-"""The block of a trainer in a configuration file: YAML as itwinai has it, or a mapping.
+"""The block of a trainer in a configuration file: itwinai's YAML, or a mapping.
 
-Files of itwinai hold pipelines, whose steps are named or listed; a step is `{_target_: CLASS, ...}`, in older files
+Files of itwinai contain pipelines, whose steps are named or listed; a step is `{_target_: CLASS, ...}`, in older files
 `{class_path: CLASS, init_args: {...}}`. Values may be OmegaConf interpolations, `${name}`.
 """
 
@@ -46,7 +46,7 @@ def read_block(config: Config, key: str) -> dict[str, Any]:
 
 
 def _of_trainer(block: dict[str, Any]) -> dict[str, Any]:
-    """Return our settings from a trainer's block; the other settings are the trainer's."""
+    """Return marey's settings from a trainer's block; the other settings are the trainer's."""
     ours = {name: value for name, value in block.items() if name in KEYS or name in SPELLINGS}
     check_others({name: value for name, value in block.items() if name not in ours}, warns=False)
     if ours.get("strategy") == "None" or not isinstance(ours.get("strategy"), str):

@@ -7,8 +7,8 @@
         @marey.measure_gpu_utilization
         def train(self): ...
 
-The trainer's attributes are the settings of marey.TrainingMonitor; where it has none, a decorator switches on what it
-is named for. Both together are one monitor. An epoch begins with each call of the trainer's set_epoch(), with or
+The trainer's attributes are the settings of marey.TrainingMonitor; without them, a decorator enables the switch it is
+named after. Both together share one monitor. An epoch begins with each call of the trainer's set_epoch(), with or
 without a number, or of its `profiler.step()`; in other loops, marey.current_monitor() is there to call.
 """
 

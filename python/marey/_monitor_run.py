@@ -1,7 +1,7 @@
-"""The two ends of a monitored run: who this process is and where it writes; what is reported at the end.
+"""Start and end of a monitored run: rank, run name and output; the report at the end.
 
-Ranks send one another nothing. They derive a common name from what their launcher passed to all of them. At the end
-each leaves an empty file as a mark, and rank 0 waits for those a few seconds at most.
+Ranks do not communicate. They derive a common name from the variables of their launcher. At the end each writes an
+empty file as a mark, and rank 0 waits for these files for a few seconds at most.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _mark(monitor: TrainingMonitor) -> None:
 
 
 def _wait(monitor: TrainingMonitor, patience_s: float) -> list[int]:
-    """Wait for the marks of other ranks, and remove them. Which had not come?"""
+    """Wait for the marks of other ranks, and remove them. Returns the missing ranks."""
     missing = list(range(1, monitor._world_size))
     deadline = time.monotonic() + patience_s
     while missing:
@@ -249,7 +249,7 @@ def _log_energy(monitor: TrainingMonitor, log: Batched) -> None:
 
 
 def report(monitor: TrainingMonitor) -> str:
-    """What the run comes to, a part for each switch."""
+    """The summary of the run, one part per switch."""
     parts = [_epochs(monitor), monitor._computation, _energy(monitor), _files(monitor)]
     return "\n".join(part for part in parts if part)
 

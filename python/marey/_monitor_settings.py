@@ -1,4 +1,4 @@
-"""The settings of a TrainingMonitor: four switches and a few words, as arguments or from the environment.
+"""The settings of a TrainingMonitor: four switches and other parameters, as arguments or from the environment.
 
 itwinai has two spellings for two of the switches, one in its code and one in its overview; both work here.
 """
@@ -33,7 +33,7 @@ _OF_TRAINERS = frozenset(
 
 
 def spelled(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Give keys their first spelling. ValueError where both are there and say different things."""
+    """Replace aliases of keys. ValueError if both spellings are given with different values."""
     found: dict[str, Any] = {}
     for key, value in given.items():
         name = SPELLINGS.get(key, key)
@@ -47,7 +47,7 @@ def spelled(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check(settings: Mapping[str, Any]) -> None:
-    """Say what cannot be: ValueError with one sentence."""
+    """Raise ValueError for settings that contradict each other."""
     for name in SWITCHES:
         if name in settings and not isinstance(settings[name], bool):
             raise ValueError(f"{name} is True or False, and not {settings[name]!r}")
@@ -69,7 +69,7 @@ def check(settings: Mapping[str, Any]) -> None:
 
 
 def check_others(others: Mapping[str, Any], *, warns: bool = True) -> None:
-    """Check keys that are not ours: a likely misspelling is an error, one that trainers do not have a warning."""
+    """Check other keys: a likely misspelling is an error, a key that trainers do not have is a warning."""
     import difflib
 
     strange = [key for key in others if key not in _OF_TRAINERS]
@@ -90,7 +90,7 @@ def check_others(others: Mapping[str, Any], *, warns: bool = True) -> None:
 
 
 def from_environment() -> dict[str, Any]:
-    """Read MAREY_MONITOR: words by commas, "torch_profiling,measure_gpu_data=0,run_name=a"; "0" or "off": all off."""
+    """Read MAREY_MONITOR: comma-separated, "torch_profiling,measure_gpu_data=0,run_name=a"; "0" or "off": all off."""
     text = os.environ.get(VARIABLE, "").strip()
     if text in ("", "1", "on"):
         return {}

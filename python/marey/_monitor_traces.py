@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TraceEngine(TorchEngine):
-    """torch.profiler with the settings of itwinai, which keeps the plain trace and makes nothing else of it."""
+    """torch.profiler with the settings of itwinai, keeping only the plain trace."""
 
     def __init__(self, folder: str) -> None:
         """Keep traces in `folder`."""

@@ -1,4 +1,4 @@
-"""Packages that parts of marey need and that may be missing: one sentence says which one, and how to get it."""
+"""Optional dependencies: error messages that name a missing package, and how to install it."""
 
 from __future__ import annotations
 

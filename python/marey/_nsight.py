@@ -1,7 +1,7 @@
 """Working under Nsight Systems: whether it is there, the engine that sends it ranges, and advice.
 
-Under nsys a profiler of one's own would fight for CUPTI and record everything twice. So the engine writes nothing: it
-gives NVTX ranges for steps, phases, modules and operators, and starts and stops the capture at the schedule's edges,
+Under nsys, another profiler would compete for CUPTI and record everything twice. So the engine writes no files: it
+emits NVTX ranges for steps, phases, modules and operators, and starts and stops the capture according to the schedule,
 for `nsys profile --capture-range=cudaProfilerApi`.
 """
 
@@ -33,7 +33,7 @@ _TOOLS = ("nsight", "nsys", "toolsinjection", "libcuda-injection")
 
 
 def tool_here(environment: Mapping[str, str] = os.environ) -> Optional[str]:
-    """Name the sign that one of NVIDIA's profilers runs this program; None when there is none."""
+    """Return the evidence that one of NVIDIA's profilers runs this program, or None."""
     for name in _MARKS:
         if environment.get(name):
             return name
@@ -103,10 +103,10 @@ class NsightEngine:
         self.discard()
 
     def save(self, window: Window) -> None:
-        """Nothing is ours to save."""
+        """Do nothing: the tool saves its own data."""
 
     def discard(self) -> None:
-        """Stop whatever is on."""
+        """Stop the capture and the ranges."""
         _phases.annotate(None)
         if self._modules is not None:
             self._modules.remove()

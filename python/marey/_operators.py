@@ -1,7 +1,7 @@
 """Operators of PyTorch as ranges of the recording, without torch.profiler.
 
-PyTorch runs callbacks at the begin and at the end of each operator; python/ext/torch_observer.c is such a callback.
-Where the inputs of an operator lie is learned once, from operators of known shapes.
+PyTorch runs callbacks at the start and at the end of each operator; python/ext/torch_observer.c is such a callback. The
+location of an operator's inputs in memory is learned once, from operators with known shapes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Operators:
-    """Records operators between start() and stop(), of all threads. MareyError where this PyTorch does not allow it."""
+    """Records operators between start() and stop(), on all threads. MareyError if this PyTorch is not supported."""
 
     def __init__(self, shapes: bool = True) -> None:
         import torch

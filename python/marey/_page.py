@@ -1,4 +1,4 @@
-"""Report pages: files to look at, and what a notebook shows of them."""
+"""Report pages, as files and in notebooks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ HEIGHT = 640
 
 
 class Page:
-    """A report page. Made by Recording.page() and Comparison.page(); a notebook shows it where it is the last value.
+    """A report page. Made by Recording.page() and Comparison.page(); a notebook shows it as the last value of a cell.
 
-    `html` is the whole file, which needs nothing else; `save(path)` writes it.
+    `html` is the whole self-contained file; `save(path)` writes it.
     """
 
     def __init__(self, html: str) -> None:

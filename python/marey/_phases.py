@@ -5,9 +5,9 @@
     with phases("forward"):
         loss = model(batch)
 
-Entering a phase makes it the recording's phase and begins a range of the category "phase" with that name; leaving it
-brings back what was there before. While a window of torch's profiler records, it is a `marey:NAME` annotation of
-torch's trace as well. Without a recording and without a window a phase is a test of the enable word.
+Entering a phase makes it the recording's phase and begins a range of category "phase" with that name; leaving it
+restores the previous phase. While a window of torch's profiler records, it is a `marey:NAME` annotation of torch's
+trace as well. Without a recording and without a window a phase is a test of the enable word.
 
 Phases are the program's, not a thread's: they are for the thread that trains.
 """

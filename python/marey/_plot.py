@@ -24,14 +24,14 @@ def plot(
     path: Optional[Path] = None,
     open_browser: Optional[bool] = None,
 ) -> Page:
-    """Show calls as boxes within boxes: paths, functions, what they were called with, and what changed.
+    """Show calls as nested boxes: call paths, functions, their arguments, and changes.
 
-    `p` is a marey.Profile, a recording or what marey.load() gives of one, or a profile of cProfile: its file, the
-    cProfile.Profile or the pstats.Stats. `other` is one more of these, which `p` is held against: an earlier run.
+    `p` is a marey.Profile, a recording or the result of marey.load(), or a profile of cProfile: its file, the
+    cProfile.Profile or the pstats.Stats. `other` is another of these, with which `p` is compared: an earlier run.
 
-    A notebook shows the page where it is a cell's last value, and writes a file only if `path` names one. Elsewhere
-    the page is written to `path` ("marey-calls.html" in the current directory, over what is there) and stays. It is
-    opened in a browser where there is a display, else its path is printed; `open_browser` True or False decides that.
+    A notebook shows the page as the last value of a cell, and writes a file only if `path` is given. Elsewhere the page
+    is written to `path` ("marey-calls.html" in the current directory, which is overwritten). It is opened in a browser
+    if there is a display, else its path is printed; `open_browser` True or False overrides that.
     """
     import contextlib
 

@@ -1,4 +1,4 @@
-"""Recordings as tables. The reader itself is loaded with the first recording: a program that records does without."""
+"""Recordings as tables. The reader library is loaded with the first recording, not in programs that only record."""
 
 from __future__ import annotations
 
@@ -83,23 +83,21 @@ def load(
     data: Optional[str] = None,
     process: Union[str, int, None] = None,
 ) -> Recording:
-    """Open a recording, or several that are read as one (ranks, repeats).
+    """Open a recording, or several that are merged (ranks, repeats).
 
-    Each may be a file of another tool, or a folder of such files, instead: see marey.import_trace().
-    `filter` keeps the names that match a pattern as the shell's; a plain word matches anywhere. `max_depth` hides
-    ranges that are nested deeper, which count all the same; 0 shows all. `data` names the range in which
-    an iteration waits for its data.
-    `process` keeps some processes: a PID, "worker" (of a data loader), "worker0", "main" (all others), or a part of
-    a command.
+    Each may instead be a file of another tool, or a folder of such files: see marey.import_trace(). `filter` keeps the
+    names that match a shell pattern; a plain word matches anywhere. `max_depth` hides ranges that are nested deeper,
+    which still count; 0 shows all. `data` names the range in which an iteration waits for its data. `process` keeps
+    some processes: a PID, "worker" (of a data loader), "worker0", "main" (all others), or a part of a command.
     """
     return Recording(path, filter=filter, max_depth=max_depth, data=data, process=process)
 
 
 def memory_report(path: Path, *, stacks: int = 0) -> dict[str, Table]:
-    """Give the tables of Recording.memory() for a file about memory, by their names.
+    """Return the tables of Recording.memory() for a memory snapshot or trace, by name.
 
     A snapshot of torch's CUDA allocator (a pickle, from torch.cuda.memory._dump_snapshot), or a trace of torch.profiler
-    with profile_memory=True. `stacks` is how many of them at most; 0: 20.
+    with profile_memory=True. `stacks` is their maximum number; 0: 20.
     """
     from marey import _tools
 
@@ -108,9 +106,9 @@ def memory_report(path: Path, *, stacks: int = 0) -> dict[str, Table]:
 
 
 class Recording:
-    """One recording, or several read as one. Made by marey.load(path).
+    """One recording, or several that are merged. Made by marey.load(path).
 
-    The events are read when the first table is asked for; memory grows with names and threads, not with events.
+    Events are read when the first table is accessed; memory grows with names and threads, not with events.
     """
 
     def __init__(
@@ -136,7 +134,7 @@ class Recording:
         self._settings: dict[str, Setting] = {"filter": filter, "depth": max_depth or None, "data": data}
 
     def table(self, name: str) -> Table:
-        """Give a table by its name; the properties below are the names."""
+        """Return a table by name; the properties below are the names."""
         return self._ranges()[name]
 
     def _ranges(self, sort: Optional[str] = None) -> Report:
@@ -149,7 +147,7 @@ class Recording:
 
     @property
     def tree(self) -> Table:
-        """One row per path of names, depth first, the heaviest child first."""
+        """One row per path of names, depth first, children by decreasing time."""
         return self.table("tree")
 
     @property
@@ -169,27 +167,27 @@ class Recording:
 
     @property
     def rank_times(self) -> Table:
-        """One row per rank, the slowest first: against the median, how often it is slow, and in which range."""
+        """One row per rank, the slowest first: difference from the median, how often it is slow, and in which range."""
         return self.table("rank_times")
 
     @property
     def rank_outliers(self) -> Table:
-        """One row per rank and name that is far from the other ranks, the largest difference first."""
+        """One row per rank and name that is an outlier among ranks, the largest difference first."""
         return self.table("rank_outliers")
 
     @property
     def rank_hosts(self) -> Table:
-        """One row per machine, the slowest first, against the ranks elsewhere; empty where there is one machine."""
+        """One row per machine, the slowest first, compared with the other machines; empty for a single machine."""
         return self.table("rank_hosts")
 
     @property
     def processes(self) -> Table:
-        """One row per process: what it was, when it ran, what measuring it cost, how it ended."""
+        """One row per process: command, times, cost of measuring, how it ended."""
         return self.table("processes")
 
     @property
     def async_ranges(self) -> Table:
-        """As ranges, for those that may end on another thread."""
+        """Like ranges, for async ranges, which may end on another thread."""
         return self.table("async")
 
     @property
@@ -199,27 +197,27 @@ class Recording:
 
     @property
     def marks(self) -> Table:
-        """One row per mark: how often."""
+        """One row per mark, with its count."""
         return self.table("marks")
 
     @property
     def iterations(self) -> Table:
-        """The whole iteration, then one row per name: its time in an iteration, warm-up left out."""
+        """The whole iteration, then one row per name: its time per iteration, without warm-up."""
         return self.table("iterations")
 
     @property
     def iteration_ranks(self) -> Table:
-        """One row per process with iterations: how long, how many, how often it was the slowest."""
+        """One row per process with iterations: duration, count, how often it was the slowest."""
         return self.table("iteration_ranks")
 
     @property
     def throughput(self) -> Table:
-        """One row: iterations and samples in a second, the share of waiting for data."""
+        """One row: iterations and samples per second, the share of waiting for data."""
         return self.table("throughput")
 
     @property
     def phases(self) -> Table:
-        """One row per phase: how often, how long, iterations, share of the steady part, or of the run without steps."""
+        """One row per phase: count, duration, iterations, share of the steady part, or of the run without steps."""
         return self.table("phases")
 
     @property
@@ -229,17 +227,17 @@ class Recording:
 
     @property
     def outliers(self) -> Table:
-        """The longest iterations that are out of the ordinary, and what was longer in them."""
+        """Outlier iterations, and the range that took longer in them."""
         return self.table("outliers")
 
     @property
     def kernels(self) -> Table:
-        """One row per name and kind of GPU work: count, total, mean, quantiles, share of all work, streams, devices."""
+        """One row per name and kind of GPU activity: count, total, mean, quantiles, share, streams, devices."""
         return self.table("kernels")
 
     @property
     def copies(self) -> Table:
-        """One row per name of a copy or memory set on a GPU: direction, bytes, times, bytes in a second."""
+        """One row per name of a GPU copy or memset: direction, bytes, times, bytes per second."""
         return self.table("copies")
 
     @property
@@ -248,43 +246,42 @@ class Recording:
         return self.table("gpu_ranges")
 
     def epochs(self, by: str = "epoch", *, first: bool = False) -> Table:
-        """Give the times of epochs.
+        """Return the times of epochs.
 
         By "epoch": one row each, with the time of the slowest rank. By "rank": one row for each epoch and rank, with
         its phases; these and `other_ns` add up to its duration. "average": over epochs, first the slowest rank of
-        each, then rank by rank. "phase": over epochs and ranks. "note": what there is to know about the figures.
+        each, then rank by rank. "phase": over epochs and ranks. "note": notes on the figures.
 
-        The first epoch of each process is not part of averages, unless `first` is set. MareyError when the program
-        marked no epochs.
+        The first epoch of each process is not part of averages, unless `first` is set. MareyError if the program marked
+        no epochs.
         """
         return self._report("epochs", first=first).by(by)
 
     def epoch_report(self, *, first: bool = False) -> str:
-        """Give the same for people: how long an epoch takes, who is slowest, and the tables without single ranks."""
+        """Return the same as text: the time of an epoch, the slowest rank, and the tables without single ranks."""
         return self._report("epochs", first=first).text(short=True)
 
     def energy(self, by: str = "run", *, group: int = 0, co2: float = 0.0, pue: float = 1.0) -> Table:
-        """Give joules, watts and utilization.
+        """Return joules, watts and utilization.
 
         By "run", "epoch", "iteration", "range", "phase", "device", "rank" or "node". "repeat" is mean and interval over
-        runs, "note" what there is to know about the figures. `plus_minus_j` is how sure a figure is; a window too short
-        to say has None. Iterations come in groups of `group`; 0: as many as are long enough. `co2`, grams for a kWh,
-        and `pue`, what the building takes for each watt, fill `co2_g`.
+        runs, "note" notes on the figures. `plus_minus_j` is the uncertainty; it is None for windows that are too short.
+        Iterations are in groups of `group`; 0: as many as are long enough. `co2`, grams per kWh, and `pue`, the PUE of
+        the data center, fill `co2_g`.
 
-        MareyError when no energy was recorded.
+        MareyError if no energy was recorded.
         """
         return self._report("energy", group=group, co2=co2, pue=pue, filter=self._filter).by(by)
 
     def memory(self, table: MemoryTable = "pools", *, stacks: int = 0) -> Table:
-        """Give a table of what was allocated, as `marey report --memory` shows it.
+        """Return a table of memory use, as in `marey report --memory`.
 
-        "pools": the peak of each process or device, and its source. "phases": the highest in each.
-        "categories", "modules", "stacks": what was alive at the peak. "growth": what becomes more with each iteration,
-        and whether that looks like a leak. "fragmentation", "resident" (every reading), "live" (what was alive
-        over time), "notes". `stacks` is how many of them at most; 0: 20. Of CUDA snapshots and of torch's traces
-        marey.memory_report() gives the same.
+        "pools": the peak of each process or device, and its source. "phases": the maximum in each phase. "categories",
+        "modules", "stacks": live memory at the peak. "growth": what grows with each iteration, and whether that looks
+        like a leak. "fragmentation", "resident" (every reading), "live" (live memory over time), "notes". `stacks` is
+        their maximum number; 0: 20. For CUDA snapshots and torch traces, use marey.memory_report().
 
-        MareyError when nothing about memory was recorded.
+        MareyError if no memory data was recorded.
         """
         return self._report("memory", filter=self._filter, limit=stacks or None)[table]
 
@@ -299,17 +296,17 @@ class Recording:
         subtract: bool = False,
         startup: bool = False,
     ) -> Table:
-        """Give a table of what a call profiler counted, as `marey report --calls` shows it.
+        """Return a table of the call profile, as in `marey report --calls`.
 
-        "function": a row for each, as cProfile counts. "signature": a row for each function and the arguments it was
-        called with. "shape": functions with several of those, and the time for each element. "path": the exact paths,
-        depth first. "thread", "total" (one row), "note". `callers` or `callees`, a name or a pattern, give who called
-        that or whom it called instead, with `by="signature"` one row per argument signature. `filter` selects functions
-        by name. `subtract` removes the cost of measuring from the times. Imports at module level are left out
-        unless `startup` is given.
+        "function": one row per function, counted as in cProfile. "signature": one row per function and argument
+        signature. "shape": functions with several signatures, and the time per element. "path": the exact call paths,
+        depth first. "thread", "total" (one row), "note". `callers` or `callees`, a name or a pattern, return the
+        callers or callees of that function instead, with `by="signature"` one row per argument signature. `filter`
+        selects functions by name. `subtract` removes the cost of measuring from the times. Imports at module level are
+        excluded unless `startup` is given.
 
-        Of a recording that has no calls these are its samples, which have times and no counts (None), or its ranges, as
-        of an imported profile. MareyError without any.
+        For a recording without calls, the table has its samples, with times and no counts (None), or its ranges, as for
+        an imported profile. MareyError without any of these.
         """
         report = self._report(
             "calls",
@@ -333,14 +330,15 @@ class Recording:
         filter: Optional[str] = None,
         **chosen: Union[str, int, bool, None],
     ) -> Table:
-        """Give a table of what a sampler saw, as `marey report --samples` shows it.
+        """Return a table of stack samples, as in `marey report --samples`.
 
-        A row for each "function", "line", "file", "module", "thread", "process", "rank", "stack" or "wait"; "contact"
-        has where `library` is entered, and from where; "gil" who held the interpreter lock; "audit" how sure it all
-        is. `native` makes functions of native frames, whose time is otherwise that of the Python frame around them.
-        Rows are by `sort` ("self", "total", "samples", "name"), and only those whose name matches `filter`.
+        One row per "function", "line", "file", "module", "thread", "process", "rank", "stack" or "wait"; "contact" has
+        the functions where `library` is entered, and their callers; "gil" the holders of the interpreter lock; "audit"
+        the quality of the samples. `native` shows native frames as functions; by default their time counts for the
+        Python frame around them. Rows are sorted by `sort` ("self", "total", "samples", "name"), and filtered by
+        `filter`.
 
-        Which samples count is said by `mode` ("wall", "cpu", "gil", "exception"), `idle` (all threads, all the time),
+        These arguments select samples: `mode` ("wall", "cpu", "gil", "exception"), `idle` (all threads, all the time),
         `range`, `iterations` ("slow", "10..20"), `epochs`, `phase`, `thread`, `rank` and `process` (a PID, "main",
         "worker", "worker0", a part of a command). Imports at start-up count with `startup=True`.
         """
@@ -352,28 +350,28 @@ class Recording:
         return report.by(by)
 
     def gpu(self, table: GpuTable = "kernels") -> Table:
-        """Give a table of what GPUs did, as `marey report --gpu` shows it.
+        """Return a table of GPU activity, as in `marey report --gpu`.
 
-        "devices": how long each was busy, and waited for the host. "kernels": work by name; "shapes": kernels by name,
-        grid and block; "copies": bytes and bandwidth; "streams". "ranges": what was launched in each range, its GPU
-        time, how long launching took and how long work waited. "launch_bound": where GPUs wait for the host, and what
-        to do about it. "iterations": the same by iteration. "gaps": the longest times without work. "warnings".
+        "devices": how long each was busy, and waited for the host. "kernels": activity by name; "shapes": kernels by
+        name, grid and block; "copies": bytes and bandwidth; "streams". "ranges": activity launched in each range, its
+        GPU time, launch time and queue time. "launch_bound": where GPUs wait for the host, with advice. "iterations":
+        the same by iteration. "gaps": the longest idle gaps. "warnings".
         """
         return self._report("gpu", filter=self._filter)[table]
 
     @property
     def workers(self) -> Table:
-        """One row per worker of a data loader: its rank and number, batches, how long it was busy, the share."""
+        """One row per data loader worker: its rank and number, batches, busy time, its share."""
         return self.table("workers")
 
     @property
     def open(self) -> Table:
-        """Ranges that had begun and not ended."""
+        """Ranges that began and did not end."""
         return self.table("open")
 
     @property
     def sites(self) -> Table:
-        """One row per call site: name, category, colour, where it stands."""
+        """One row per call site: name, category, colour, source location."""
         return self.table("sites")
 
     @property
@@ -388,7 +386,7 @@ class Recording:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about what is missing or doubtful in the files."""
+        """Messages about missing or doubtful data in the files."""
         return self._native.warnings()
 
     def _report(self, analysis: str, **settings: Setting) -> Report:
@@ -414,10 +412,10 @@ class Recording:
         ) -> str: ...
 
     def report(self, tables: Union[str, Iterable[str], None] = None, **settings: Any) -> Union[str, Report]:
-        """Give the report of an analysis: tables, notes, cost and text. `settings` are its options, as `first=True`.
+        """Return the report of an analysis: tables, notes, cost and text. `settings` are options: `first=True`.
 
-        docs/reference/analyses.md lists the names. Without one, the text of `marey report`: what ran, the tables
-        asked for, loss and cost; `gpu` adds what `marey report --gpu` shows.
+        docs/reference/analyses.md lists the names. Without a name, returns the text of `marey report`: processes, the
+        requested tables, loss and cost; `gpu` adds the tables of `marey report --gpu`.
         """
         if isinstance(tables, str):
             return self._report(tables, **{**(self._settings if tables == "ranges" else {}), **settings})
@@ -445,7 +443,7 @@ class Recording:
         limit: int = 0,
         gpu: bool = False,
     ) -> str:
-        """Give the text of `marey report --json`."""
+        """Return the text of `marey report --json`."""
         return self._ranges(sort)._native.write("json", _names(tables), limit, 0, False, self._section(gpu))
 
     def export(
@@ -460,10 +458,9 @@ class Recording:
     ) -> None:
         """Write a file for another tool, in one of the formats that `marey.export_formats()` lists.
 
-        Formats that add up the time of each path take `by` ("thread" or "rank"), which makes that the outermost
-        frame, and `baseline`, another recording, which shows what changed since. `calls` exports what a call
-        profiler counted instead of ranges. `samples` exports what a sampler saw: True, or a selection as in
-        samples(), {"iterations": "slow"}.
+        Formats that sum the time of each path take `by` ("thread" or "rank"), which becomes the outermost frame, and
+        `baseline`, another recording to compare with. `calls` exports the call profile instead of ranges. `samples`
+        exports stack samples: True, or a selection as in samples(), {"iterations": "slow"}.
         """
         from marey import _tools
         from marey._replace import replacing
@@ -482,20 +479,20 @@ class Recording:
     def to_html(self, path: Path, *, title: Optional[str] = None, max_ranges: int = 0) -> None:
         """Write the page of `marey report --html`: overview, timeline, iterations, flame graph, tables in one file.
 
-        Of more than `max_ranges` (0: ten million) short ones are drawn as one with their neighbours.
+        Beyond `max_ranges` (0: ten million), short ranges are merged with their neighbours.
         """
         from marey._page import write_page
 
         write_page(path, lambda fd: self._native.page(fd, title, max_ranges, settings_of(self._settings)))
 
     def page(self, *, title: Optional[str] = None, max_ranges: int = 0) -> Page:
-        """Give the same page for a notebook, which shows it below the cell."""
+        """Return the same page for a notebook, which shows it below the cell."""
         from marey._page import make_page
 
         return make_page(lambda fd: self._native.page(fd, title, max_ranges, settings_of(self._settings)))
 
     def _repr_html_(self) -> str:
-        """Show in a notebook what took the time. The names come from the measured program, so everything is escaped."""
+        """Show the ranges in a notebook. The names come from the measured program, so everything is escaped."""
         import html
 
         table = self.ranges._native.write("html", 0, None, 20)

@@ -1,4 +1,4 @@
-"""Files that a user names: an old one stays as it is until the new one is complete."""
+"""Atomic replacement of output files: an old file is kept until the new one is complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 @contextlib.contextmanager
 def replacing(path: Path, mode: str = "w", **how: Any) -> Iterator[IO[Any]]:
-    """Open a file as open() does. What is written takes the place of `path` when the block ends without an exception.
+    """Open a file like open(). The new content replaces `path` when the block ends without an exception.
 
     Links are followed and permissions kept. Pipes and devices are written to directly.
     """
@@ -50,7 +50,7 @@ def replacing(path: Path, mode: str = "w", **how: Any) -> Iterator[IO[Any]]:
 
 
 def _is_ours(path: str, old: os.stat_result) -> bool:
-    """Whether another file may take its name: not where it has several, another owner or a folder we may not change."""
+    """Whether the file may be replaced: not with several links, another owner, or in a read-only folder."""
     return old.st_nlink == 1 and old.st_uid == os.geteuid() and os.access(os.path.dirname(path), os.W_OK)
 
 

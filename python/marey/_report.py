@@ -1,4 +1,4 @@
-"""Reports of analyses: tables by name, notes, what measuring cost, and the text that the command line prints."""
+"""Reports of analyses: tables by name, notes, the cost of measuring, and the text that the command line prints."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:  # see _start.py
 
 
 class Report:
-    """What an analysis found.
+    """The result of an analysis.
 
-    `report["ranks"]` is a table, `report.by("rank")` the same by its word, str(report) the text.
+    `report["ranks"]` is a table, `report.by("rank")` the same by its `--by` name, str(report) the text.
     """
 
     def __init__(self, name: str, native: _tools.Report) -> None:
@@ -38,7 +38,7 @@ class Report:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about the figures."""
+        """Notes on the figures."""
         return self._native.notes()
 
     @property
@@ -47,25 +47,25 @@ class Report:
         return self._native.cost()
 
     def by(self, word: str) -> Table:
-        """Give the table that the option --by of the command line selects."""
+        """Return the table that the option --by of the command line selects."""
         if word not in self._by:
             raise ValueError(f"{self.name} has no table by {word!r}; choose one of {', '.join(self._by)}")
         return self._tables[self._by[word]]
 
     def text(self, table: Optional[str] = None, *, limit: int = 0, width: int = 0, short: bool = False) -> str:
-        """Give what the command line prints: all of it, or one table; `limit` rows of each, 0 for all."""
+        """Return the text that the command line prints: all of it, or one table; `limit` rows of each, 0 for all."""
         return self._native.write("text", table, limit, width, short, None)
 
     def json(self) -> str:
-        """Give all tables and notes as a JSON object."""
+        """Return all tables and notes as a JSON object."""
         return self._native.write("json", None, 0, 0, False, None)
 
     def csv(self, table: Optional[str] = None) -> str:
-        """Give a table as CSV."""
+        """Return a table as CSV."""
         return self._native.write("csv", table, 0, 0, False, None)
 
     def markdown(self, table: Optional[str] = None) -> str:
-        """Give the tables, or one of them, as Markdown."""
+        """Return the tables, or one of them, as Markdown."""
         return self._native.write("markdown", table, 0, 0, False, None)
 
     def __getitem__(self, table: str) -> Table:

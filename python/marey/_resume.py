@@ -1,8 +1,8 @@
-"""Ranges over functions that stop and go on: generators, coroutines, async generators.
+"""Ranges over functions that suspend and resume: generators, coroutines, async generators.
 
-A generator runs between a resume and the next yield, on the thread that resumes it; each such stretch is one range. A
-coroutine waits while other tasks run, so the whole of it is one async range, which is on no thread's stack; an async
-generator has one for each item it is asked for.
+A generator runs between a resume and the next yield, on the thread that resumes it; each such run is one range. A
+coroutine waits while other tasks run, so the whole coroutine is one async range, which is on no thread's stack; an
+async generator has one for each requested item.
 
 Each wrapper is of the same kind as what it wraps, so that inspect and asyncio still recognize it.
 """

@@ -1,7 +1,7 @@
-"""What storages of tensors are for: parameters, gradients, the optimizer's state, inputs.
+"""Roles of tensor storages: parameters, gradients, optimizer state, inputs.
 
 The memory timeline is drawn by category. torch's trace has allocations by address without their purpose, so
-the addresses are noted while a window is recorded, where the trainer has them at hand.
+the addresses are recorded during a window, while the trainer has access to the tensors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does it scale, how far, and why not further: runs with different numbers of workers, as `marey scale` reports it."""
+"""Scaling of runs with different numbers of workers, as in `marey scale`."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ class Scaling(Report):
 
     @property
     def summary(self) -> list[str]:
-        """Whether it scales, how far and why it stops: a text for each series."""
+        """Whether it scales, how far, and what limits it: one string per series."""
         import json
 
         return list(json.loads(self.to_json())["summary"])
 
     @property
     def points(self) -> Table:
-        """A row for each series and number of workers: time_s, speedup, efficiency with intervals, and more."""
+        """One row per series and number of workers: time_s, speedup, efficiency with intervals, and more."""
         return self._tables["points"]
 
     @property
     def fits(self) -> Table:
-        """What Amdahl's law and the universal scalability law make of each series."""
+        """Fits of Amdahl's law and the universal scalability law, for each series."""
         return self._tables["fits"]
 
     @property
     def forecast(self) -> Table:
-        """What these say of other numbers of workers."""
+        """Forecasts of these laws for other numbers of workers."""
         return self._tables["forecast"]
 
     @property
@@ -60,7 +60,7 @@ class Scaling(Report):
 
     @property
     def runs(self) -> Table:
-        """A row for each run that was read."""
+        """One row per run."""
         return self._tables["runs"]
 
     def to_json(self) -> str:
@@ -72,11 +72,11 @@ class Scaling(Report):
         return self.markdown()
 
     def to_html(self, path: Path) -> None:
-        """Write the page of `marey scale --html`: pictures and tables in one file, which needs nothing else."""
+        """Write the page of `marey scale --html`: charts and tables in one self-contained file."""
         self.page().save(path)
 
     def page(self) -> Page:
-        """Give the same page for a notebook, which shows it below the cell."""
+        """Return the same page for a notebook, which shows it below the cell."""
         from marey._page import Page
 
         return Page(self._native.write("html", None, 0, 0, False, None))
@@ -108,9 +108,9 @@ def scale(
 
     Each of `runs` is a recording, a folder of recordings or of traces, a CSV of measurements, or a folder of itwinai's
     CSV files; or a tuple of the series' name and such a path, and of a name that a CSV has in notes. `experiment`,
-    `strategy` and `workers` are taken instead of what the data say.
-    `measure` is "epoch" or "step", `kind` "strong" or "weak"; the data decide by default. `with_first` counts first
-    epochs too, which are warm-up otherwise. `forecast` are numbers of workers to forecast.
+    `strategy` and `workers` override the data. `measure` is "epoch" or "step", `kind` "strong" or "weak"; by default
+    derived from the data. `with_first` includes first epochs, which are warm-up otherwise. `forecast` are numbers of
+    workers to forecast.
     """
     from marey import _tools
 

@@ -1,7 +1,7 @@
-"""When to record: the schedule of torch.profiler, to the letter, and what each change of state asks for.
+"""When to record: exactly the schedule of torch.profiler, and the actions for each change of state.
 
-A schedule says for each step whether nothing is wanted, the profiler is to warm up, to record, or to record and to save
-at the end of the step. `transition` says what is to be done between two steps, and when the training ends.
+A schedule returns for each step whether to do nothing, to warm up, to record, or to record and save at the end of the
+step. `transition` returns the actions between two steps, and when the training ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Action(enum.Enum):
-    """What a step is. The numbers are those of torch.profiler.ProfilerAction."""
+    """The action of a step. The numbers are those of torch.profiler.ProfilerAction."""
 
     NONE = 0
     WARMUP = 1
@@ -39,9 +39,9 @@ class Do(enum.Enum):
 
 
 class Schedule:
-    """`wait` steps of nothing, `warmup` to warm up, `active` that are recorded; `repeat` times, 0 without end.
+    """`wait` idle steps, `warmup` steps, `active` recorded steps; `repeat` times, or forever if 0.
 
-    The first `skip_first` steps are nothing. With `skip_first_wait` the first cycle has no wait.
+    The first `skip_first` steps are skipped. With `skip_first_wait` the first cycle has no wait.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Schedule:
         skip_first: int = 0,
         skip_first_wait: int = 0,
     ) -> None:
-        """Make one; ValueError says which number does not fit."""
+        """ValueError if a number is invalid."""
         for name, value, least in (
             ("wait", wait, 0),
             ("warmup", warmup, 0),

@@ -1,4 +1,4 @@
-"""What functions are called with: the texts of signatures, and functions of the user that make them."""
+"""Call signatures: their levels, their strings, and the user's formatters."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def level_of(signatures: Union[bool, str]) -> int:
 def register(type: type, formatter: Optional[Callable[[Any], str]]) -> None:
     """Describe values of a type and its subclasses by a function of the value that returns a str.
 
-    It is called for each such argument of each call that is profiled, so it should be quick. What it calls is not
-    profiled. When it raises, a message is printed once, and the value appears as the name of its type. None removes it.
+    It is called for each such argument of each profiled call, so it should be fast. Its callees are not profiled. If it
+    raises, a message is printed once, and the value appears as the name of its type. None removes it.
     """
     _native.register(type, formatter)
 
@@ -37,7 +37,7 @@ def signature(
     signature_level: Union[bool, str] = True,
     **kwargs: Any,
 ) -> str:
-    """How a call of a function would be named in a profile, without calling it.
+    """Return the signature of a call, as in a profile, without making the call.
 
     >>> marey.profiler.signature(dot, a, b)
     'dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))'

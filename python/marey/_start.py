@@ -1,4 +1,4 @@
-"""Start and stop, with Python's manners: options by keyword, children that record as well, one place to find files."""
+"""Start and stop from Python: options by keyword, recording of child processes, folders of headers and libraries."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
     """Begin a recording in the directory `path` (default: $MAREY, else "run.marey").
 
     Options are those of MAREY_OPTIONS, listed by marey.options_help(): `marey.start(pool="64MiB", check=True)`. Keys
-    with a dot are given as `**{"stopwatch.warmup": 5}`; `dump_dir` means "dump.dir". Sizes are bytes or texts like
+    with a dot are passed as `**{"stopwatch.warmup": 5}`; `dump_dir` means "dump.dir". Sizes are bytes or strings like
     "64MiB". `calls=True` records calls of Python functions; `calls_modules` (names of modules), `calls_signatures`,
-    `calls_builtins` and `calls_memory` mean "calls.modules" and so on. An option that does not exist or
-    fit raises ValueError, a recording that is open already MareyError.
+    `calls_builtins` and `calls_memory` mean "calls.modules" and so on. An unknown option or an invalid value raises
+    ValueError, a recording that is already open MareyError.
 
     Processes started from here on record into the same directory, until stop(). Under `marey run`, or with MAREY set,
-    the first start() joins the recording that is on already, and neither `path` nor the options count.
+    the first start() joins the recording that is already on, and ignores `path` and the options.
     """
     text = _options_text({_option_key(key): value for key, value in options.items()})
     joins = _native.enabled()
@@ -39,7 +39,7 @@ def start(path: Optional[Union[str, os.PathLike[str]]] = None, **options: Option
 
 
 def _watch() -> None:
-    """Do what there is to do to torch, as soon as it is there."""
+    """Set up the hooks for torch, as soon as it is imported."""
     from marey import _loader_workers
 
     _loader_workers.watch()
@@ -64,7 +64,7 @@ def stop() -> None:
 
 
 def reset() -> None:
-    """Stop, and forget options and nesting stacks, as if nothing had been started. Ranges made before stay valid."""
+    """Stop, and discard options and nesting stacks, as if nothing had been started. Range objects stay valid."""
     _leave_environment()
     _native.reset()
 
@@ -93,12 +93,12 @@ def options_help() -> str:
 
 
 def get_include() -> str:
-    """The directory of the C headers, for extensions that use ranges of their own."""
+    """The directory of the C headers, for extensions with their own ranges."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
 
 
 def get_library_dir() -> str:
-    """The directory of the libmarey this process uses, to link with: the one and only copy."""
+    """The directory of the libmarey of this process, to link with: it must be the only copy."""
     return os.path.dirname(os.path.abspath(_native.library_path()))
 
 

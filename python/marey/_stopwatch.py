@@ -1,4 +1,4 @@
-"""What comes of a Stopwatch: its report, its results as tables and files, and those of all ranks together."""
+"""Results of a Stopwatch: its report, tables and files, and the merged results of all ranks."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _put(text: str, path: Optional[Path]) -> Optional[str]:
 
 
 def print_eval_times(file: Optional[Writer] = None) -> None:
-    """Print the report to `file`, by default sys.stdout. Nothing while the stopwatch is off."""
+    """Print the report to `file`, by default sys.stdout. Does nothing while the stopwatch is off."""
     stopwatch = _native.Stopwatch()
     if stopwatch.is_enabled:
         write_report(stopwatch.report(), file)
@@ -143,11 +143,11 @@ def _one(table: str) -> Table:
 
 
 def gather(group: Any = None, dst: Optional[int] = 0) -> Optional[StopwatchStats]:
-    """Merge the results of all ranks; they come back on rank `dst`, on every rank when it is None.
+    """Merge the results of all ranks; they are returned on rank `dst`, or on every rank if it is None.
 
-    `group` is a process group of torch.distributed or a communicator of mpi4py. Without one, torch.distributed is taken
-    when it is initialized, else mpi4py's COMM_WORLD when MPI runs. The table `ranks` has the least, mean and largest
-    time per iteration over the ranks and names the slowest rank.
+    `group` is a process group of torch.distributed or a communicator of mpi4py. By default, torch.distributed is used
+    if it is initialized, else mpi4py's COMM_WORLD if MPI runs. The table `ranks` has the minimum, mean and maximum time
+    per iteration over the ranks, and the slowest rank.
     """
     from marey import _tools
 
@@ -163,7 +163,7 @@ if TYPE_CHECKING:
 
 
 def _exchange(group: Any) -> Exchange:
-    """Find how ranks speak to one another here."""
+    """Find how ranks communicate here."""
     if hasattr(group, "allgather") and hasattr(group, "Get_rank"):
         return lambda pack, dst: _by_mpi(group, pack, dst)
     torch_distributed = sys.modules.get("torch.distributed")

@@ -24,11 +24,11 @@ class Table:
     """Rows and named columns.
 
     `table["total_ns"]` is a column as a list; iterating gives rows as dicts, and `table.row(name="forward")` finds one.
-    Printing shows times in units that fit; the values themselves are in the unit that `units` names.
+    Printing shows times in readable units; the values themselves have the unit in `units`.
     """
 
     def __init__(self, native: _tools.Table, tree: Optional[str] = None) -> None:
-        """Wrap a table of the reader; `tree` is a column to draw indented by depth."""
+        """Wrap a table of the reader; `tree` is a column to print indented by depth."""
         self._native = native
         self._tree = tree
         described = native.columns
@@ -66,7 +66,7 @@ class Table:
         return self._cells[column]
 
     def row(self, **cells: Cell) -> Row:
-        """Give the first row whose cells are these: `recording.ranges.row(name="forward")`."""
+        """Return the first row with these cells: `recording.ranges.row(name="forward")`."""
         for row in self:
             if all(row[column] == value for column, value in cells.items()):
                 return row
@@ -74,7 +74,7 @@ class Table:
         raise KeyError(f"no row with {wanted} in table {self.name}")
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Give the table as a pandas.DataFrame; needs pandas."""
+        """Return the table as a pandas.DataFrame; needs pandas."""
         import pandas
 
         return pandas.DataFrame({name: self[name] for name in self._columns}, columns=self._columns)
@@ -91,7 +91,7 @@ class Table:
         return None
 
     def to_json(self) -> str:
-        """Give the table as a JSON list of objects."""
+        """Return the table as a JSON list of objects."""
         return self._native.write("json", 0, None, 0)
 
     def __repr__(self) -> str:

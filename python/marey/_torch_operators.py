@@ -1,4 +1,4 @@
-"""Operators of a trace of torch.profiler, as `marey artifacts` has them."""
+"""The operator table of a torch.profiler trace, as in `marey artifacts`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:  # see _start.py
 def operators(
     path: Union[str, os.PathLike[str]], *, sort: Optional[str] = None, by_name: bool = False, stack_depth: int = 5
 ) -> Table:
-    """Add calls of a trace of torch.profiler up by operator, input shapes and stack, as torch's key_averages() does.
+    """Sum the calls in a torch.profiler trace by operator, input shapes and stack, like torch's key_averages().
 
-    `by_name` takes all calls of a name as one. `stack_depth` is how many stack entries distinguish calls. `sort`
-    is a key of torch: "self_cpu_time_total", "cuda_time_total", "count" and so on; by default self time on the device,
-    or on the CPU where there was none. No torch is needed. Times are whole nanoseconds.
+    `by_name` merges all calls of the same name. `stack_depth` is the number of stack entries that distinguish calls.
+    `sort` is a key of torch: "self_cpu_time_total", "cuda_time_total", "count" and so on; by default self time on the
+    device, or on the CPU if there is no device. torch is not needed. Times are whole nanoseconds.
     """
     from marey import _tools
 

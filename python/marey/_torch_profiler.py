@@ -1,8 +1,8 @@
-"""Let torch.profiler have CUPTI while it runs: CUPTI serves one tool in a process.
+"""Release CUPTI to torch.profiler while it runs: CUPTI serves one tool per process.
 
-torch's profiler (Kineto) takes CUPTI with the first profile of a process. If it cannot have it then, all its profiles
-stay without GPU work, so marey's tracing steps aside first. Kineto keeps CUPTI when a profile is over, unless
-TEARDOWN_CUPTI=1 is in the environment; then tracing goes on.
+torch's profiler (Kineto) acquires CUPTI with the first profile of a process. If that fails, none of its profiles has
+GPU activity, so marey's tracing releases CUPTI first. Kineto keeps CUPTI when a profile is over, unless
+TEARDOWN_CUPTI=1 is in the environment; then tracing continues.
 
 Each profile of torch calls _prepare_profiler and _disable_profiler of torch.autograd.profiler; emit_nvtx and emit_itt
 do not prepare, and use no CUPTI. Those two are wrapped, as soon as torch is imported and once tracing is wanted.
@@ -32,7 +32,7 @@ _RETRY_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
 def _gives_back() -> bool:
-    """Whether torch gives CUPTI back. torch itself may set this, where giving it back would be dangerous."""
+    """Whether torch releases CUPTI. torch itself may set this, if releasing it would be unsafe."""
     return os.environ.get("TEARDOWN_CUPTI", "0") not in ("", "0")
 
 
@@ -116,7 +116,7 @@ def _disabling(original: Function) -> Function:
 
 
 def _wrap(module: ModuleType) -> None:
-    """Once; a torch without these functions has no profiler to step aside for."""
+    """Wrap once; a torch without these functions has no profiler that needs CUPTI."""
     names = {"_prepare_profiler": _preparing, "_disable_profiler": _disabling}
     if all(hasattr(module, name) for name in names) and not hasattr(module, "_marey_takes_turns"):
         for name, wrapper in names.items():
@@ -125,5 +125,5 @@ def _wrap(module: ModuleType) -> None:
 
 
 def watch() -> None:
-    """Take turns with torch.profiler from now on, or once torch is imported."""
+    """Share CUPTI with torch.profiler from now on, or once torch is imported."""
     sys.modules["marey._imports"].when_imported(_MODULE, _wrap)

@@ -1,4 +1,4 @@
-"""What the callbacks of trainers share: a recording of their own, functions wrapped and put back, sizes of batches."""
+"""Shared by the callbacks of trainers: their own recording, wrapping and restoring functions, batch sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ABSENT = object()
 
 
 class OwnRecording:
-    """The recording that a callback begins and ends, where it was given a path and none is open."""
+    """The recording that a callback starts and ends, if it has a path and no recording is open."""
 
     def __init__(self, path: Optional[Path]) -> None:
         self._path = path
@@ -40,13 +40,13 @@ class OwnRecording:
 
 
 def tell_rank(rank: int, world_size: int) -> None:
-    """Say which rank this is, unless there is but one, or somebody said so before."""
+    """Set the rank of this process, unless there is only one, or it is already set."""
     if world_size > 1 and _native.rank()[0] < 0:
         _native.set_rank(rank, world_size)
 
 
 class Patches:
-    """Methods of single objects, wrapped, and put back as they were."""
+    """Methods of single objects, wrapped and later restored."""
 
     def __init__(self) -> None:
         self._undo: list[tuple[Any, str, Any, Any]] = []
@@ -66,7 +66,7 @@ class Patches:
         return True
 
     def undo(self) -> None:
-        """Put all back, the last one first. What somebody else wrapped since stays: it calls ours, which is quiet."""
+        """Restore all, the last one first. Later wrappers by others stay and call marey's, which does nothing."""
         while self._undo:
             owner, name, wrapped, before = self._undo.pop()
             if vars(owner).get(name) is not wrapped:
@@ -85,7 +85,7 @@ def _function(call: Function) -> Function:
 
 
 def batch_size(batch: Any) -> int:
-    """How many samples a batch has: the first length of the first tensor in it; 0 when nobody knows."""
+    """The number of samples in a batch: the first dimension of its first tensor; 0 if unknown."""
     shape = getattr(batch, "shape", None)
     if shape is not None:
         return int(shape[0]) if len(shape) > 0 else 0

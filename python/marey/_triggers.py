@@ -1,8 +1,8 @@
-"""What opens a window besides the schedule: a slow step, a signal, a file, a condition of one's own.
+"""Triggers that open a window in addition to the schedule: a slow step, a signal, a file, a custom condition.
 
     ProfCallback(triggers=[SlowStep(2.0), OnSignal(signal.SIGUSR1), OnFile("profile.now"), When(lambda state: ...)])
 
-A trigger is asked after each step. One that cannot work says why in a sentence, and is left out.
+Triggers are checked after each step. One that cannot work prints a message, and is ignored.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
         """Asked after each step whether it wants a window."""
 
         def begin(self) -> Optional[str]:
-            """Get ready for a training. A sentence says why that cannot be."""
+            """Prepare for a training. Returns a message if the trigger cannot work."""
 
         def check(self, seconds: float, state: Any) -> Optional[str]:
-            """Say why a window is wanted, after a step that took `seconds`; None when none is."""
+            """Return why a window is wanted, after a step that took `seconds`, or None."""
 
         def end(self) -> None:
             """Leave everything as it was before begin()."""
@@ -120,7 +120,7 @@ class OnSignal:
 
 
 class OnFile:
-    """A file that is made or touched: `touch FILE`. It stays, so that all ranks see it."""
+    """A file that is created or touched: `touch FILE`. It is not deleted, so that all ranks see it."""
 
     def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
         """Look at this file."""
@@ -153,7 +153,7 @@ class OnFile:
 
 
 class When:
-    """A function of the trainer's state that says yes, or says why; at most `limit` times."""
+    """A function of the trainer's state that returns True, or a reason; at most `limit` times."""
 
     def __init__(self, predicate: Callable[[Any], object], limit: int = 3) -> None:
         """Ask this function."""
@@ -212,7 +212,7 @@ class Triggers:
         return bool(self._triggers)
 
     def check(self, seconds: float, state: Any) -> Optional[str]:
-        """Ask all of them; the first that wants a window says why."""
+        """Check all of them; returns the reason of the first that wants a window."""
         found = None
         for trigger in list(self._triggers):
             try:

@@ -1,4 +1,4 @@
-"""Windows of a training that are recorded: what an engine does, what a window is, and who drives both.
+"""Recorded windows of a training: engines, windows, and the driver of both.
 
     driver = Driver(Schedule(4, 4, 1, 1), engine, output_dir="profiler_output", selection={"averages"})
     driver.start()
@@ -7,8 +7,8 @@
         driver.step()
     driver.stop()
 
-The driver counts steps, asks the schedule, and has the engine do what torch.profiler would do at the same place. It
-runs on the thread that trains. What goes wrong there is a sentence, and the training goes on.
+The driver counts steps, queries the schedule, and has the engine do what torch.profiler would do at the same point. It
+runs on the training thread. Errors are printed as messages, and the training continues.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from typing import Any, Optional, Protocol, Union
 
     class Engine(Protocol):
-        """What records. Each call comes from the thread that trains, in the order of `_schedule.transition`."""
+        """A recording engine. All calls come from the training thread, in the order of `_schedule.transition`."""
 
         def prepare(self) -> None:
-            """Get ready: what takes long at a beginning is to be done here."""
+            """Prepare: slow initialization belongs here."""
 
         def start(self) -> None:
             """Record from here on."""
 
         def stop(self, window: Window) -> None:
-            """Record no more; `window` is all known by now. The engine adds to `engine_ns` what others took of it."""
+            """Stop recording; `window` is complete by now. The engine adds the time taken by others to `engine_ns`."""
 
         def save(self, window: Window) -> None:
-            """Hand what was recorded to a process beside, and come back at once. OSError: this window is lost."""
+            """Pass the recorded data to a background process, and return immediately. OSError: this window is lost."""
 
         def discard(self) -> None:
-            """Forget what was recorded."""
+            """Discard the recorded data."""
 
         def step_begin(self, step: int) -> None:
             """A step begins that is recorded, counted from 0."""
@@ -83,7 +83,7 @@ class Window:
 
     @property
     def folder(self) -> str:
-        """Where its artifacts are."""
+        """The folder of its artifacts."""
         name = f"iteration_{self.step_num}"
         return os.path.join(self.output_dir, name if self.run == 1 else f"{name}.{self.run}")
 
@@ -127,10 +127,10 @@ def say(sentence: str) -> None:
 
 
 def next_run(output_dir: str) -> int:
-    """Say which run into this directory begins: the first, or one after all that left windows there.
+    """Return the number of this run into the directory: the first, or one after all that left windows there.
 
-    Nothing of an earlier run is overwritten so. Ranks need not ask each other: a window ends after a step of all ranks,
-    and each rank looks before its own first one.
+    This way, no earlier run is overwritten. Ranks do not need to communicate: a window ends after a step of all ranks,
+    and each rank checks before its own first window.
     """
     try:
         names = os.listdir(output_dir)
@@ -160,10 +160,10 @@ class Driver:
         selection: Collection[str] = (),
         on_saved: Optional[Callable[[Window], None]] = None,
     ) -> None:
-        """Make one that has not started. `on_saved` is called for each saved window."""
+        """`on_saved` is called for each saved window."""
         self.schedule = schedule
         self.engine = engine
-        self.output_dir = os.path.abspath(output_dir)  # for the process beside, which does not follow a chdir()
+        self.output_dir = os.path.abspath(output_dir)  # for the background process, which does not follow a chdir()
         self.selection = frozenset(selection)
         self.on_saved = on_saved
         self.step_num = 0
@@ -196,7 +196,7 @@ class Driver:
         self._go_on(self._opened.popleft() if self._opened else self.schedule(self.step_num))
 
     def stop(self, why: Optional[str] = None) -> None:
-        """There are no more steps. A window that is open is saved and marked; `why` says how it came to that."""
+        """End the steps. An open window is saved and marked; `why` is the reason."""
         if not self.is_running:
             return
         if self.window is not None:
@@ -215,7 +215,7 @@ class Driver:
     def open(self, why: str, warmup: int, active: int) -> bool:
         """Open a window with the next step: `warmup` steps, then `active` ones.
 
-        False where the schedule opens one itself before that one were over, or one is open.
+        False if the schedule opens a window before this one would be over, or if one is open.
         """
         following = range(self.step_num + 1, self.step_num + 1 + warmup + active)
         if not self.is_running or self.action is not Action.NONE or self._opened:
@@ -311,7 +311,7 @@ class Driver:
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        """Nothing the profiler does may end a training."""
+        """Stop after an error: the profiler must never end a training."""
         if not self.is_running:
             return
         self.is_running = False

@@ -12,10 +12,9 @@
                 optimizer.step()
                 optimizer.zero_grad()
 
-What is prepared is watched: waiting for batches of loaders is "data", calls of models are "forward" ("evaluate" for a
-model in eval mode), accelerator.backward() is "backward", steps of optimizers and clipping of gradients are
-"optimizer", save_state() is "checkpoint", log() "logging". Each step of an optimizer is an iteration; marey.epoch()
-tells of epochs.
+Prepared objects are instrumented: waiting for batches of loaders is "data", calls of models are "forward" ("evaluate"
+for a model in eval mode), accelerator.backward() is "backward", optimizer steps and gradient clipping are "optimizer",
+save_state() is "checkpoint", log() is "logging". Each optimizer step is an iteration; use marey.epoch() for epochs.
 """
 
 from __future__ import annotations
@@ -46,10 +45,9 @@ DRIVER = "marey.accelerate"
 
 
 def trace(accelerator: Accelerator, path: Optional[Path] = None) -> Tracing:
-    """Make phases of what `accelerator` has prepared and will prepare, until undo() or the end of a `with` block.
+    """Record phases of all objects that `accelerator` prepares, until undo() or the end of a `with` block.
 
-    With `path` it is recorded into that directory; without, or where a recording is open already, into the one that is
-    open.
+    With `path`, records into that directory; if a recording is already open, into that one.
     """
     if not isinstance(accelerator, Accelerator):
         raise TypeError(f"trace() takes an Accelerator, not {type(accelerator).__name__}")
@@ -57,7 +55,7 @@ def trace(accelerator: Accelerator, path: Optional[Path] = None) -> Tracing:
 
 
 class Tracing:
-    """What trace() gives."""
+    """The result of trace()."""
 
     def __init__(self, accelerator: Accelerator, path: Optional[Path] = None) -> None:
         """Begin."""
@@ -85,7 +83,7 @@ class Tracing:
         self._watch_prepared()
 
     def undo(self) -> None:
-        """Have everything as it was; end the recording if it is ours. It may be so already."""
+        """Restore everything; end the recording if trace() started it. May be called twice."""
         if not self._is_on:
             return
         self._is_on = False
@@ -98,7 +96,7 @@ class Tracing:
         self._recording.end()
 
     def __enter__(self) -> Tracing:
-        """Be undone at the end of the block."""
+        """Undo at the end of the block."""
         return self
 
     def __exit__(

@@ -1,16 +1,16 @@
-"""What the GPU does: kernels, copies, memsets and the CUDA calls that cause them, in the recording.
+"""GPU tracing: kernels, copies, memsets and the CUDA calls that launch them, in the recording.
 
     marey.start("run.marey", gpu=True)        # all of the run; or `marey run --gpu -- python train.py`
 
     marey.gpu.start(wait=5, warmup=1, active=3, repeat=2)     # by iterations, see marey.iteration()
     marey.gpu.stop()
 
-    marey.gpu.start(later=True)               # come back at once: a thread takes CUPTI, some milliseconds
-    marey.gpu.stop(later=True)                # and gives it back, when the GPU has done what it was given
+    marey.gpu.start(later=True)               # returns immediately: a thread acquires CUPTI in some milliseconds
+    marey.gpu.stop(later=True)                # and releases it, when the GPU is idle
 
-Work is on a track of its stream, and joined with the range that launched it. Nothing of CUDA is linked: the CUPTI that
-the process has is used, or one that is found. CUPTI serves one tool at a time. torch.profiler goes first: while it
-runs, tracing pauses by itself.
+Activity is on a track of its stream, and linked to the range that launched it. CUDA is not linked: the CUPTI of the
+process is used, or one that is found. CUPTI serves one tool at a time. torch.profiler takes precedence: while it runs,
+tracing pauses.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["counts", "is_on", "is_settled", "paused", "settle", "start", "stop"]
 def start(wait: int = 0, warmup: int = 0, active: int = 0, repeat: int = 0, *, later: bool = False) -> None:
     """Trace from now on, or by iterations.
 
-    With `active`, `wait` iterations are left out, in the next `warmup` tracing is on and its records are thrown away,
-    and `active` ones are kept; and again, `repeat` times in all, 0 for ever. A process without CUDA so far is traced
-    once it initializes CUDA. Where CUPTI is missing, too old or taken, MareyError says so; StateError when
-    tracing is on already, or no recording is open.
+    With `active`, `wait` iterations are skipped, the next `warmup` iterations are traced and their records discarded,
+    and `active` ones are kept; this repeats `repeat` times, or forever if 0. If the process has not used CUDA yet,
+    tracing starts once it initializes CUDA. MareyError if CUPTI is missing, too old or in use; StateError if tracing is
+    already on, or no recording is open.
 
-    With `later` a thread takes CUPTI, and GPU activity is recorded from then on; settle() waits for that. Where
-    CUPTI cannot be had, tracing is then off, and the sentence is said and noted in the recording.
+    With `later` a thread acquires CUPTI, and GPU activity is recorded from then on; settle() waits for that. If CUPTI
+    is not available, tracing is off, and a message is printed and added to the recording.
     """
     for name, value in (("wait", wait), ("warmup", warmup), ("active", active), ("repeat", repeat)):
         if not 0 <= value < 1 << 32:
@@ -46,10 +46,10 @@ def start(wait: int = 0, warmup: int = 0, active: int = 0, repeat: int = 0, *, l
 
 
 def stop(*, later: bool = False) -> None:
-    """Wait for the current device, take what is there, and give CUPTI back. Without tracing, do nothing.
+    """Wait for the current device, collect the records, and release CUPTI. Without tracing, do nothing.
 
-    With `later` a thread does so. Calls of CUDA from now on are not recorded, nor is the work that they launch; what
-    was launched before is, also if it runs later. marey.stop() and the end of the process wait for it.
+    With `later` a thread does so. CUDA calls from now on are not recorded, nor is the activity that they launch;
+    activity launched before is recorded, even if it runs later. marey.stop() and the end of the process wait for it.
     """
     if later:
         _native.gpu_stop_later()
@@ -58,25 +58,25 @@ def stop(*, later: bool = False) -> None:
 
 
 def settle() -> None:
-    """Wait until what was asked for with `later` is done."""
+    """Wait until all starts and stops with `later` are done."""
     _native.gpu_settle()
 
 
 def is_settled() -> bool:
-    """Whether nothing that was asked for with `later` is under way."""
+    """Whether all starts and stops with `later` are done."""
     return _native.gpu_is_settled()
 
 
 def is_on() -> bool:
-    """Whether tracing is on, also in a pause and in iterations that its schedule leaves out."""
+    """Whether tracing is on, including pauses and iterations that its schedule skips."""
     return _native.gpu_is_on()
 
 
 def counts() -> dict[str, int]:
-    """How much was traced in this process so far, and how much is missing.
+    """Return the number of traced and missing records of this process so far.
 
     The keys are kernels, copies, sets, syncs, memory_operations, calls; dropped are records that CUPTI had no room for,
-    incomplete is work that had not ended when it was asked for, lost is what the recording had no room for.
+    incomplete is activity that had not ended when it was queried, lost are records that the recording had no room for.
     """
     return _native.gpu_counts()
 
@@ -84,7 +84,7 @@ def counts() -> dict[str, int]:
 class paused:
     """Let another tool use CUPTI in a `with` block, and resume afterwards.
 
-    When that tool keeps CUPTI, tracing stays off, and a RuntimeWarning says so.
+    If that tool keeps CUPTI, tracing stays off, with a RuntimeWarning.
     """
 
     def __enter__(self) -> None:

@@ -4,7 +4,7 @@
 
     trainer = Trainer(model, arguments, train_dataset=data, callbacks=[ProfCallback(output_dir="profiler_output")])
 
-ProfCallback records a few steps in all detail; Callback records every step and its phases. SlowStep,
+ProfCallback records a few steps in full detail; Callback records every step and its phases. SlowStep,
 OnSignal, OnFile and When are triggers of a ProfCallback.
 """
 

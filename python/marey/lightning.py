@@ -1,14 +1,14 @@
-"""Lightning's training as ranges: the phases of each step by a callback, all of its actions by a profiler.
+"""Ranges for Lightning: a callback records the phases of each step, a profiler records all actions.
 
     from marey.lightning import Callback
 
     trainer = Trainer(callbacks=[Callback("run.marey")])
 
-Both serve `lightning` and `pytorch_lightning`. Both write into the recording that is open, or into one of their own
-where they are given a path. They can be used together.
+Both work with `lightning` and `pytorch_lightning`. Both write into the open recording, or into their own if they are
+given a path. They can be used together.
 
-Lightning's hooks mark batches, backward passes and validation. For the rest, methods of
-the trainer and of its strategy are wrapped while it fits, and put back when it ends, after an exception too.
+Lightning's hooks mark batches, backward passes and validation. For the rest, methods of the trainer and of its strategy
+are wrapped during the fit, and restored at its end, also after an exception.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _PACKAGES = _packages()
 class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[misc]
     """The phases of a Trainer as ranges: data, forward, backward, optimizer, evaluate, checkpoint, logging.
 
-    Each optimizer step is an iteration, with its samples, and each epoch an epoch. With `path`, what the trainer does
-    is recorded into that directory; without, or where a recording is open already, into the one that is open. Without
-    any it does nothing. `modules=True` adds a range for each module of the model, named by its path.
+    Each optimizer step is an iteration, with its samples, and each epoch an epoch. With `path`, training is recorded
+    into that directory; if a recording is already open, into that one. Without either it does nothing. `modules=True`
+    adds a range for each module of the model, named by its path.
 
-    With manual optimization, what training_step does besides backward passes and optimizer steps is "forward".
+    With manual optimization, everything in training_step outside backward passes and optimizer steps is "forward".
     """
 
     def __init__(self, path: Optional[Path] = None, modules: bool = False) -> None:
@@ -82,7 +82,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
     # ---- from beginning to end ----
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Begin, whatever the trainer is to do."""
+        """Begin, for any task of the trainer."""
         self._end()
         if not phases.lead(self):
             return
@@ -107,7 +107,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
             self._modules = ModuleRanges(pl_module)
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Put everything back; end the recording if it is ours."""
+        """Restore everything; end the recording if this callback started it."""
         self._end()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
@@ -187,7 +187,7 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
             phases.unwind(depth)
 
     def _enter(self, name: str) -> None:
-        """Begin a phase that may lie within training_step, whose own then pauses."""
+        """Begin a phase that may be nested in training_step, whose own phase then pauses."""
         if self._in_forward:
             phases.leave()
         phases.enter(name)
@@ -253,8 +253,8 @@ class Callback(*(package.Callback for package in _PACKAGES)):  # type: ignore[mi
 class Profiler(*(package.profilers.Profiler for package in _PACKAGES)):  # type: ignore[misc]
     """Lightning's actions as ranges of the category "lightning": `Trainer(profiler=Profiler("run.marey"))`.
 
-    Actions are what Lightning calls a hook of a callback or of the model, fetching a batch, an epoch. With `path` they
-    are recorded into that directory; without, or where a recording is open already, into the one that is open.
+    Lightning's actions are hooks of callbacks or of the model, fetching a batch, an epoch. With `path` they are
+    recorded into that directory; if a recording is already open, into that one.
     """
 
     def __init__(self, path: Optional[Path] = None) -> None:
@@ -286,6 +286,6 @@ class Profiler(*(package.profilers.Profiler for package in _PACKAGES)):  # type:
         return ""
 
     def teardown(self, stage: Optional[str]) -> None:
-        """End the recording if it is ours."""
+        """End the recording if this profiler started it."""
         super().teardown(stage=stage)
         self._recording.end()

@@ -1,4 +1,4 @@
-"""Where the numbers of a training go: files of CSV, MLflow, TensorBoard, or what you bring.
+"""Loggers for training metrics: CSV, MLflow, TensorBoard, or your own.
 
     from marey.loggers import Batched, CSVLogger, MLflowLogger
 
@@ -39,8 +39,8 @@ def by_name(
 ) -> list[Logger]:
     """Return loggers for names ("csv", "mlflow", "tensorboard", also "csv,mlflow"); loggers are kept.
 
-    A logger with a method fill_in() gets what it was not given: run_name, strategy, rank, world_size. Files go below
-    `folder`; MLflow keeps to the store that MLFLOW_TRACKING_URI or mlflow.set_tracking_uri() names.
+    A logger with a method fill_in() receives missing settings: run_name, strategy, rank, world_size. Files go below
+    `folder`; MLflow uses the store set by MLFLOW_TRACKING_URI or mlflow.set_tracking_uri().
     """
     if isinstance(wanted, str):
         wanted = [name.strip() for name in wanted.split(",") if name.strip()]

@@ -10,7 +10,7 @@
         ...
         numba_nvtx.range_pop()
 
-They are ordinary ranges: they go to the recording when one is open, and to an NVTX tool when one listens. A handle is
+They are ordinary ranges: they go to the open recording, and to an NVTX tool if there is one. A handle is
 derived from its name only, so a function that Numba caches on disk (cache=True) works in the next process too, once
 that process registers the name. Without Numba the three functions work in plain Python.
 """

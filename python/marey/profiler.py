@@ -1,4 +1,4 @@
-"""Call profiles: which function was called from where, how often and for how long, on all threads.
+"""Call profiles: the number of calls and the time of each function, by caller, on all threads.
 
     import marey
 
@@ -6,8 +6,8 @@
         main()
     p.print_stats("cumulative")
 
-A Profile has the methods of cProfile.Profile and its table, split by what functions were called with; it sees every
-thread, and keeps exact paths of calls, which plot(p) draws and `marey report --calls` reads. Stats is pstats.Stats.
+A Profile has the methods of cProfile.Profile and its table, split by the arguments of functions; it profiles all
+threads, and keeps exact call paths, which plot(p) draws and `marey report --calls` reads. Stats is pstats.Stats.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def __getattr__(name: str) -> Any:
 class Profile(_native.Profiler):
     """Count calls between enable() and disable(), on all threads.
 
-    `timer` is a function that returns the time: a float of seconds, or with `timeunit` an int of so many seconds each.
-    `cpu` takes the processor time of each thread. Without `subcalls` there are no callers in the table, without
-    `builtins` no functions written in C. `modules` are names of modules or packages: functions of others are not
-    counted, and cost nothing from Python 3.12 on. `memory` is a budget in bytes (default 64 MiB).
+    `timer` is a function that returns the time: a float of seconds, or an int in units of `timeunit` seconds. `cpu`
+    measures the CPU time of each thread. Without `subcalls` the table has no callers, without `builtins` no functions
+    written in C. `modules` are names of modules or packages: functions of others are not counted, and cost nothing from
+    Python 3.12 on. `memory` is a budget in bytes (default 64 MiB).
 
     `signatures` selects how much of a call's arguments makes a separate row: False or "none", "types", "dtype", "shape"
-    (True), "layout"; `depth` how far lists and dicts are looked into (2), `most` how many signatures a function may
-    have before shapes become ranges (64), `requires_grad` whether a tensor's signature has it.
-    Without signatures the table is cProfile's.
+    (True), "layout"; `depth` limits nested lists and dicts (2), `most` is the number of signatures a function may have
+    before shapes become ranges (64), `requires_grad` includes that flag in signatures of tensors. Without signatures
+    the table is cProfile's.
     """
 
     stats: dict[tuple[str, int, str], tuple[int, int, float, float, dict[tuple[str, int, str], Any]]]
@@ -84,7 +84,7 @@ class Profile(_native.Profiler):
         pstats.Stats(self).strip_dirs().sort_stats(*keys).print_stats()  # type: ignore[arg-type]
 
     def dump_stats(self, file: Union[str, os.PathLike[str]]) -> None:
-        """Write a file for pstats, snakeviz and their like."""
+        """Write a file for pstats, snakeviz and similar tools."""
         import marshal
 
         from marey._replace import replacing
@@ -99,7 +99,7 @@ class Profile(_native.Profiler):
         self.snapshot_stats()
 
     def snapshot_stats(self) -> None:
-        """Make the dictionary `stats` of what has ended so far."""
+        """Make the dictionary `stats` from the calls that have ended so far."""
         self.stats = self._stats()
 
     def save(self, file: Union[str, os.PathLike[str]]) -> None:
@@ -110,13 +110,13 @@ class Profile(_native.Profiler):
             self._write(out)
 
     def run(self, cmd: str) -> Profile:
-        """Profile a text of Python as a program would run it."""
+        """Profile Python code, run in the namespace of __main__."""
         import __main__
 
         return self.runctx(cmd, __main__.__dict__, __main__.__dict__)
 
     def runctx(self, cmd: str, globals: dict[str, Any], locals: dict[str, Any]) -> Profile:
-        """Profile a text of Python with these names."""
+        """Profile Python code, run with these namespaces."""
         self.enable()
         try:
             exec(cmd, globals, locals)
@@ -125,7 +125,7 @@ class Profile(_native.Profiler):
         return self
 
     def runcall(self, func: Callable[..., R], /, *args: Any, **kw: Any) -> R:
-        """Profile one call, and return what it returns."""
+        """Profile one call, and return its result."""
         self.enable()
         try:
             return func(*args, **kw)
@@ -133,7 +133,7 @@ class Profile(_native.Profiler):
             self.disable()
 
     def __call__(self, func: Callable[..., R]) -> Callable[..., R]:
-        """Decorate a function: its calls are profiled, and added up."""
+        """Decorate a function: its calls are profiled, and summed."""
         from functools import wraps
 
         @wraps(func)
@@ -157,7 +157,7 @@ class Profile(_native.Profiler):
 
 
 def run(statement: str, filename: Optional[str] = None, sort: Sort = -1) -> None:
-    """Run a text of Python and print its table, or write it into `filename` for pstats."""
+    """Run Python code and print its table, or write it into `filename` for pstats."""
     import __main__
 
     runctx(statement, __main__.__dict__, __main__.__dict__, filename, sort)

@@ -3,8 +3,8 @@
     def test_layer(golden_dump):
         golden_dump({"out": layer(x)}, atol=1e-6)
 
-`pytest --golden-update` writes the golden dumps, beside the test in golden/; commit them. Without it they are compared
-as marey.diff() does, and the first difference is the failure's text.
+`pytest --golden-update` writes the golden dumps into golden/ next to the test; commit them. Without it, the values are
+compared as in marey.diff(), and the failure shows the first difference.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class GoldenDump:
-    """What `golden_dump` is: call it with data, or use running() around code that uses marey.TensorDumper."""
+    """The fixture `golden_dump`: call it with data, or use running() around code that uses marey.TensorDumper."""
 
     def __init__(self, directory: Path, scratch: Path, update: bool) -> None:
-        """Have a test's golden dumps in `directory`, new ones in `scratch` first."""
+        """Golden dumps of a test are in `directory`, new ones are written to `scratch` first."""
         self.directory = directory
         self.update = update
         self._scratch = scratch
 
     def __call__(self, data: Any, name: str = "dump", **tolerances: Any) -> None:
-        """Compare `data`, tensors nested as they may be, with the golden dump `name`.
+        """Compare `data`, possibly nested tensors, with the golden dump `name`.
 
         Tolerances are those of marey.diff(): atol, rtol, ulp, bitwise, equal_nan, tolerances and so on.
         """
@@ -52,7 +52,7 @@ class GoldenDump:
 
     @contextmanager
     def running(self, name: str = "dump", **tolerances: Any) -> Iterator[Any]:
-        """Have marey.TensorDumper on in the block, and compare all that was added to it, step by step."""
+        """Enable marey.TensorDumper for the block, and compare all values added to it, step by step."""
         from marey._diff import recording_to
 
         fresh = self._scratch / name
@@ -84,5 +84,5 @@ def golden_dump(request: pytest.FixtureRequest, tmp_path: Path) -> GoldenDump:
 
 
 def _as_file(name: str) -> str:
-    """Give a test's name as a file has it; parameters may be anything."""
+    """Return a file name for a test; its parameters may be any string."""
     return re.sub(r"[^A-Za-z0-9_.=,+-]", "_", name).lstrip(".")

@@ -1,4 +1,4 @@
-"""What ranks of a torch.distributed job send to one another, as ranges of the category "communication".
+"""Communication of torch.distributed, as ranges of category "communication".
 
     import marey.torch
 
@@ -6,14 +6,14 @@
     model = DistributedDataParallel(model)
     marey.torch.trace_ddp(model)
 
-Each call of torch.distributed becomes a range that says how many bytes this rank gave and got, with which group or
-peer, and the how manieth of its group it is, so that `marey breakdown` finds the same operation on all ranks. With
-`async_op=True` the wait() is such a range too, and the operation itself an async range from its start to its end.
+Each call of torch.distributed becomes a range with the number of bytes that this rank sent and received, the group or
+peer, and the sequence number in the group, so that `marey breakdown` can match the operation on all ranks. With
+`async_op=True` the wait() is such a range too, and the operation itself is an async range from its start to its end.
 
-The backward pass of DistributedDataParallel reduces gradients in C++, which no wrapper of functions sees: trace_ddp()
-records that.
+The backward pass of DistributedDataParallel reduces gradients in C++, where function calls cannot be wrapped:
+trace_ddp() records that.
 
-Nothing is added to what is sent, and results stay as they are. Off, a call costs a microsecond more than without.
+Messages and results are unchanged. While recording is off, a traced call costs one microsecond more.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Group:
         self.id = _native.communication_group(*self.key)
 
     def next(self) -> int:
-        """The number of the next operation of all; it goes on when the group is made anew."""
+        """The number of the next operation; it continues when the group is created again."""
         number = _counts.get(self.key, 0)
         _counts[self.key] = number + 1
         return number
@@ -103,7 +103,7 @@ _groups: weakref.WeakKeyDictionary[Any, _Group] = weakref.WeakKeyDictionary()
 
 
 def _group_of(group: Any) -> Optional[_Group]:
-    """None where nothing is known: before init_process_group(), or for a group that this rank is not in."""
+    """None if unknown: before init_process_group(), or for a group without this rank."""
     if group is None:
         if not dist.is_initialized():
             return None
@@ -137,7 +137,7 @@ class _Call:
         self.is_for_all = is_for_all
 
     def bytes_of(self, group: _Group, arguments: _Arguments, peer: int) -> tuple[int, int]:
-        """How much this rank gives and gets."""
+        """The bytes that this rank sends and receives."""
         given, got = _bytes(arguments.get(self.given)), _bytes(arguments.get(self.got))
         is_root = peer == group.rank
         if self.what == "broadcast":
@@ -147,7 +147,7 @@ class _Call:
         return given, got
 
     def peer_of(self, group: _Group, arguments: _Arguments) -> int:
-        """The rank it is sent to or comes from, as the world numbers them; -1 for none."""
+        """The rank of the peer in the world, or -1."""
         peer = arguments.get(self.peer)
         in_group = arguments.get("group_" + self.peer)
         if peer is None and in_group is not None:
@@ -157,7 +157,7 @@ class _Call:
         return int(peer)
 
     def describe(self, group: _Group, arguments: _Arguments) -> tuple[int, int, int]:
-        """Bytes given and got, and the peer. Of arguments that make no sense torch will say so."""
+        """Bytes sent and received, and the peer. Invalid arguments are left for torch to report."""
         try:
             peer = self.peer_of(group, arguments)
             return (*self.bytes_of(group, arguments, peer), peer)
@@ -280,7 +280,7 @@ def _speaking() -> Iterator[None]:
 
 
 def _traced(name: str, call: _Call, original: Function) -> Function:
-    """`original` with a range around it that says what it does."""
+    """`original` with a range around it that describes the operation."""
     names = {parameter: i for i, parameter in enumerate(inspect.signature(original).parameters)}
     range_, flying = _range(f"dist.{name}"), _range(f"dist.{name} (in flight)")
 
@@ -355,7 +355,7 @@ class _Patch:
 
 
 def _patch_modules(traced: dict[Function, Function]) -> Iterator[_Patch]:
-    """Wherever a module has one of the functions, by whatever name: `from torch.distributed import all_reduce`."""
+    """Patch all modules that have one of the functions, under any name: `from torch.distributed import all_reduce`."""
     by_id = {id(original): function for original, function in traced.items()}
     for module in list(sys.modules.values()):
         for name, value in list(getattr(module, "__dict__", {}).items()):
@@ -379,10 +379,10 @@ _tracings: set[Tracing] = set()  # not yet undone
 
 
 class Tracing:
-    """What trace_distributed() gives: undo() ends it, and so does the end of a `with` block."""
+    """The result of trace_distributed(): undo() ends the tracing, and so does the end of a `with` block."""
 
     def undo(self) -> None:
-        """Let torch.distributed be as it was, once all who asked for tracing have undone it."""
+        """Restore torch.distributed, once all tracings are undone."""
         _tracings.discard(self)
         if not _tracings:
             for patch in reversed(_patches):
@@ -402,10 +402,10 @@ class Tracing:
 
 
 def trace_distributed() -> Tracing:
-    """Make a range of each call of torch.distributed, from here on and in all modules that are loaded.
+    """Record each call of torch.distributed as a range, from here on and in all loaded modules.
 
-    Whether anything is recorded then is up to the recording: it may begin later, and end earlier. Called again, nothing
-    is wrapped twice.
+    Ranges are only recorded while a recording is open, which may begin later and end earlier. A second call wraps
+    nothing twice.
     """
     if not dist.is_available():
         raise _native.MareyError("this torch was built without torch.distributed, so there is nothing to trace")
@@ -433,7 +433,7 @@ class _Reductions:
         self.started: list[tuple[int, Any, _Flight]] = []
 
     def reduce(self, bucket: Any) -> Any:
-        """What DistributedDataParallel calls when the gradients of a bucket are there."""
+        """Called by DistributedDataParallel when the gradients of a bucket are ready."""
         group = _group_of(self.group)
         if group is None:
             return self.hook(self.state, bucket)
@@ -469,9 +469,9 @@ class _Reductions:
 def trace_ddp(model: Any, hook: Optional[Function] = None, state: Any = None) -> None:
     """Record how a DistributedDataParallel reduces its gradients.
 
-    There is a range for each bucket where its reduction starts, an async range while it goes on, and a range where the
-    backward pass waits for it at its end. It is the model's communication hook, of which there can be one; `hook` with
-    its `state` is called in it, by default torch's own all-reduce, which does what a model without a hook does.
+    Each bucket has a range where its reduction starts, an async range while it runs, and a range where the backward
+    pass waits for it at its end. This uses the model's communication hook, of which there can be only one; `hook` with
+    its `state` is called in it, by default torch's own all-reduce, which is equivalent to a model without a hook.
     """
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 

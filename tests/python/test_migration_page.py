@@ -29,7 +29,7 @@ def sections() -> dict[str, str]:
 def test_each_tool_has_a_table_of_names(tool):
     found = [text for title, text in sections().items() if title.startswith(tool)]
     assert found
-    assert all(re.search(r"^\|.*\| here \|", text, re.MULTILINE) or "| type |" in text for text in found)
+    assert all(re.search(r"^\|.*\| here \|", text, re.MULTILINE) or "| command |" in text for text in found)
 
 
 def test_links_to_sections_are_of_sections():
