@@ -1,8 +1,8 @@
-"""The phases of a loop with accelerate, which knows nothing of it.
+"""The phases of an unmodified loop with accelerate.
 
     python examples/accelerate_loop.py [RUN.marey]
 
-Batches, forward, backward and optimizer are told apart for what is prepared within the block.
+Batches, forward, backward and optimizer steps are recorded for objects prepared within the block.
 """
 
 import sys

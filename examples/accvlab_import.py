@@ -1,8 +1,8 @@
-"""The three helpers of ACCV-Lab's optim_test_tools, by one changed import.
+"""The three helpers of ACCV-Lab's optim_test_tools, with one changed import.
 
     python examples/accvlab_import.py [FOLDER]
 
-Dumps are then written in that package's layout, which its own readers know.
+Dumps are then written in that package's layout, so its own readers can read them.
 """
 
 import sys

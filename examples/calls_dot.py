@@ -4,8 +4,8 @@
     marey run --calls=__main__ -o dot.marey -- python examples/calls_dot.py
     marey report dot.marey --calls --by shape
 
-A profile of functions says that `dot` takes the time. With signatures it says for which arguments, and what each
-element of them costs.
+A function profile shows that `dot` takes the time. With signatures it shows for which arguments, and the time per
+element.
 """
 
 from __future__ import annotations

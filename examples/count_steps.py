@@ -1,8 +1,8 @@
-"""Iterations, epochs and phases of a plain loop, and what a report makes of them.
+"""Iterations, epochs and phases of a plain loop, and their report.
 
     python examples/count_steps.py [RUN.marey]
 
-One count for the whole program: the stopwatch, the dumper, GPU windows and reports all go by it.
+There is one count for the whole program: the stopwatch, the dumper, GPU windows and reports all use it.
 """
 
 import sys

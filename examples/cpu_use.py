@@ -1,8 +1,8 @@
-"""Averages of a loop with the processors that its parts use, by the stopwatch; no recording is needed.
+"""Averages of a loop with the CPU usage of its parts, by the stopwatch; no recording is needed.
 
     python examples/cpu_use.py
 
-The first line is the answer; the report follows. `decode` works all the time, `wait` does not: its CPU use tells.
+The first line is the result; the report follows. `decode` works all the time, `wait` does not: see its CPU usage.
 """
 
 import time

@@ -3,9 +3,9 @@
     marey run -o ddp.marey -- torchrun --nproc-per-node 2 examples/ddp_gloo.py
     marey breakdown ddp.marey
 
-Two lines make the communication seen: trace_distributed() for what the program calls itself, trace_ddp() for the
-gradients, which DistributedDataParallel reduces on its own. `--slow RANK` gives one rank twice the work, and the
-breakdown shows who waits for it.
+Two lines record the communication: trace_distributed() for the program's own calls, trace_ddp() for the gradients,
+which DistributedDataParallel reduces in C++. `--slow RANK` gives one rank twice the work, and the breakdown shows which
+rank waits for it.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python examples/energy_epochs.py [RUN.marey]
 
-Two epochs on the GPU where PyTorch finds one, else on the CPU. Where nothing can measure energy, the program says why
-and goes on: measuring is never a reason for a training to fail.
+Two epochs on the GPU if PyTorch finds one, else on the CPU. If energy cannot be measured, the program prints why and
+continues: measuring never makes a training fail.
 """
 
 import sys

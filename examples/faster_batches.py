@@ -4,7 +4,7 @@
     marey run --repeat 5 -o slices.marey -- python examples/faster_batches.py slices
     marey compare loader.marey slices.marey
 
-The data lies in memory as one tensor. "loader" takes it through a DataLoader, which picks 64 samples one by one and
+The data is in memory as one tensor. "loader" uses a DataLoader, which picks 64 samples one by one and
 stacks them; "slices" shuffles the indices and takes 64 rows at once. The rest of the loop is the same.
 """
 

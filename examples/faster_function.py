@@ -1,8 +1,8 @@
-"""Is one function faster than another, and is one run faster than the run before?
+"""Is one function faster than another, and is one run faster than the previous one?
 
     python examples/faster_function.py [SECONDS]
 
-Two callables in turns, with an interval and a verdict; then two recordings by the same method, as `marey compare` does.
+Two alternating callables, with an interval and a verdict; then two recordings, by the same method as `marey compare`.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Find the first difference: a small model is trained twice, once with a layer norm that somebody wrote anew.
+"""Find the first difference: a small model is trained twice, once with a rewritten layer norm.
 
     python examples/first_difference.py reference DIR      as it was
     python examples/first_difference.py new DIR            with one norm replaced

@@ -1,8 +1,8 @@
-"""GPU work of some iterations only, by the program itself; and room for another tool that wants CUPTI.
+"""GPU tracing of selected iterations, started by the program itself; and a pause for another tool that needs CUPTI.
 
     python examples/gpu_window.py [RUN.marey]
 
-Where CUPTI or a GPU is missing, the first call says so in a sentence, and the loop goes on unmeasured.
+If CUPTI or a GPU is missing, the first call reports it, and the loop runs unmeasured.
 """
 
 import sys

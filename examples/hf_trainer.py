@@ -1,10 +1,10 @@
-"""Profile a training by Hugging Face's Trainer: every step a little, a few steps in all detail.
+"""Profile a training with Hugging Face's Trainer: phases of every step, a few steps in full detail.
 
     python examples/hf_trainer.py [FOLDER]
 
 A tiny model with random weights learns a rule of numbers; nothing is downloaded. marey.hf.Callback records the phases
-of every step into FOLDER/train.marey. marey.hf.ProfCallback records one step of them with its operators, memory and
-stacks, and what it makes of them is in FOLDER/profiler_output, beside the training.
+of every step into FOLDER/train.marey. marey.hf.ProfCallback records one of them with its operators, memory and stacks,
+and writes its files into FOLDER/profiler_output, in the background.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Detail when something happens: windows that a slow step, a signal, a file or the trainer's state opens.
+"""Profiling windows opened by a slow step, a signal, a file or the trainer's state.
 
     python examples/hf_triggers.py [FOLDER]
 
-Here the state does, at step 5; while a training of yours runs, `kill -USR1 PID` or `touch FOLDER/profile.now` do. Files
-are those of a window of the schedule (hf_trainer.py).
+Here the state opens one, at step 5; in your own training, use `kill -USR1 PID` or `touch FOLDER/profile.now`. The files
+are the same as for a window of the schedule (hf_trainer.py).
 """
 
 import sys

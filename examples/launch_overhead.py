@@ -1,11 +1,11 @@
-"""Is it the GPU that is slow, or launching on it? The same network operator by operator, and as a CUDA graph.
+"""Are the kernels slow, or their launches? The same network operator by operator, and as a CUDA graph.
 
     marey run --gpu -o launches.marey -- python examples/launch_overhead.py
     marey report launches.marey --gpu
 
 The network has many small layers: each kernel takes a few microseconds, less than the host needs to launch the next.
-The report says so (`eager` is launch-bound), and what a graph makes of it. Without a GPU there is nothing to launch.
-Then a trace that PyTorch's profiler made on one is shown instead.
+The report shows that `eager` is launch-bound, and the effect of a graph. Without a GPU, it shows a trace of PyTorch's
+profiler from a GPU instead.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""A loop that forgets to forget: each step keeps a copy of its batch in a history that nobody reads.
+"""A loop with a leak: each step keeps a copy of its batch in a history that is never read.
 
 Run it with `marey run --memory -o leak.marey -- python leak.py`; then `marey report --memory leak.marey` names
-remember(), and by how much what it keeps grows each step.
+remember(), and its growth per step.
 """
 
 import sys

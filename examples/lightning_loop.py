@@ -2,8 +2,8 @@
 
     python examples/lightning_loop.py [RUN.marey [--actions]]
 
-One callback makes ranges of the phases of each step; the loop knows nothing of it. Two workers load the data, and the
-report tells how busy they were. With `--actions` what Lightning itself does has ranges as well.
+One callback records the phases of each step as ranges; the loop is unchanged. Two workers load the data, and the report
+shows how busy they were. With `--actions`, Lightning's own actions are ranges as well.
 """
 
 import logging

@@ -1,8 +1,8 @@
-"""What can be measured here, what this marey is, and a program that lets others look at it.
+"""What can be measured here, the version of marey, and a program that lets samplers attach to it.
 
     python examples/look_around.py
 
-Nothing is recorded: `marey doctor` says the same, and more, in a terminal.
+Nothing is recorded: `marey doctor` prints the same, and more, in a terminal.
 """
 
 import marey

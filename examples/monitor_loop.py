@@ -1,10 +1,10 @@
-"""A plain training loop, monitored: how long an epoch takes, in what, and what computes.
+"""A plain training loop, monitored: the time of an epoch by phase, and computation and communication.
 
     python examples/monitor_loop.py              one process
     torchrun --standalone --nproc-per-node 2 examples/monitor_loop.py
 
-Files go below monitor-runs/. At the end rank 0 prints what the run comes to, and
-`marey report monitor-runs/NAME.marey --epochs` shows it again.
+Files go below monitor-runs/. At the end rank 0 prints a summary, and `marey report monitor-runs/NAME.marey --epochs`
+shows it again.
 """
 
 import os

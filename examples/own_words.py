@@ -1,4 +1,4 @@
-"""The parts of a program in its own words: ranges, marks, counters; a recording made and read in one program.
+"""Ranges, marks and counters with your own names; a recording written and read in one program.
 
     python examples/own_words.py [RUN.marey]
 

@@ -1,4 +1,4 @@
-"""What a trace of torch.profiler says: operators, computation and communication, memory; and the same as a recording.
+"""Reading a trace of torch.profiler: operators, computation and communication, memory; and the same as a recording.
 
     python examples/read_trace.py [TRACE.json]
 

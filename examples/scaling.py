@@ -1,11 +1,11 @@
-"""Does a training scale? One rank and two, twice each, and what `marey scale` says of them.
+"""Does a training scale? One rank and two, twice each, analysed by `marey scale`.
 
     python examples/scaling.py [FOLDER]
     marey scale FOLDER --html scaling.html
 
-Each run trains the same small network by DistributedDataParallel and gloo, with the same samples in an epoch however
-many ranks there are: strong scaling. Its ranks record into one directory, which is one run; runs with as many ranks
-are repeats.
+Each run trains the same small network with DistributedDataParallel and gloo, with the same number of samples per epoch
+for any number of ranks: strong scaling. The ranks of a run record into one directory; runs with the same number of
+ranks are repeats.
 """
 
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Calls by what functions were called with: types of your own, one value's signature, a picture to walk through.
+"""Calls by argument signature: your own types, the signature of one value, an interactive chart.
 
     python examples/signed_calls.py [FOLDER]          leaves calls.html and calls.marey there
 

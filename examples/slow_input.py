@@ -1,4 +1,4 @@
-"""A training whose input is slow, and nobody told a profiler about it: no line of this program knows marey.
+"""A training with slow input, in a program without marey.
 
 Run it with `marey run --sample -o slow.marey -- python slow_input.py`; then `marey report slow.marey --samples` names
 augment(), and the line in it. Or start it plainly with a number of seconds and look at it: `marey top PID`.

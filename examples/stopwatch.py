@@ -1,4 +1,4 @@
-"""A stopwatch that several parts of a program share, as if each were in a file of its own.
+"""A stopwatch shared by several parts of a program, as if each were in a separate file.
 
     python examples/stopwatch.py
 

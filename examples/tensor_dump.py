@@ -2,10 +2,10 @@
 """Dumps what a small detector computes, and compares a later run with it.
 
     python tensor_dump.py dumps              writes dumps/0, dumps/1 and dumps/2, then stops
-    python tensor_dump.py dumps --compare    the same numbers again? says where not, and ends with status 1
+    python tensor_dump.py dumps --compare    checks for the same numbers; prints differences and ends with status 1
     python tensor_dump.py dumps --compare --bug 1     a wrong normalisation from step 1 on
 
-A program written for ACCV-Lab's TensorDumper: one line is another, the import.
+A program written for ACCV-Lab's TensorDumper: only the import differs.
 """
 
 from __future__ import annotations

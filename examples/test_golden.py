@@ -1,4 +1,4 @@
-"""Numbers that must not change, in a test: a golden dump, and a function that must give the same twice.
+"""Tests for numbers that must not change: a golden dump, and a function that must be deterministic.
 
     pytest examples/test_golden.py --golden-update      writes golden/ beside this file, to be committed
     pytest examples/test_golden.py                      fails where a number is another one, and says which first

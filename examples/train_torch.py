@@ -3,9 +3,9 @@
     marey run -o run.marey -- python examples/train_torch.py
     marey report run.marey
 
-The task is made up on the spot: noisy pictures of stripes, and the network tells in which of sixteen directions they
-run. Run without `marey run` the script does the same; a range then costs a few nanoseconds. Arguments
-are the number of epochs (3) and of pictures (6400).
+The task is synthetic: noisy images of stripes, and the network classifies their direction, one of sixteen. Run without
+`marey run` the script does the same; a range then costs a few nanoseconds. Arguments are the number of epochs (3) and
+of pictures (6400).
 """
 
 import math

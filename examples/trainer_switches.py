@@ -1,8 +1,8 @@
-"""A trainer whose attributes are its switches, as itwinai's TorchTrainer has them, with two decorators.
+"""A trainer whose attributes are its switches, like itwinai's TorchTrainer, with two decorators.
 
     python examples/trainer_switches.py [FOLDER]
 
-`measure_epoch_time` and `measure_gpu_data` are read when train() is called. Where there is no GPU one sentence says so.
+`measure_epoch_time` and `measure_gpu_data` are read when train() is called. Without a GPU, a message says so.
 """
 
 import sys

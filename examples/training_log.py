@@ -1,8 +1,8 @@
-"""Numbers of a training into files and trackers, without making the training wait.
+"""Training metrics in files and trackers, without making the training wait.
 
-    python examples/training_log.py [FOLDER]          CSV, and TensorBoard and MLflow where they are installed
+    python examples/training_log.py [FOLDER]          CSV, and TensorBoard and MLflow if installed
 
-A logger is any object with these methods; one that fails gives a warning, and the others go on.
+A logger is any object with these methods; if one fails, there is a warning, and the others continue.
 """
 
 import importlib.util
