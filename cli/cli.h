@@ -182,7 +182,7 @@ int cli_status(marey_status status);
 
 /* ---- behind the name of a local variable: what becomes of it at the end of the block ---- */
 
-#define CLI_FINALLY(function) __attribute__((cleanup(function)))
+#define CLI_FINALLY(function) __attribute__((cleanup(function), unused))
 #define CLI_FREED CLI_FINALLY(cli_free)
 static inline void cli_free(const void *pointer)
 {

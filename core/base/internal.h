@@ -79,7 +79,7 @@ MAREY_PRIVATE_API void marey__free(void *p);
  * Behind the name of a local variable: `function` gets its address at the end of the block, whichever way that is left. So
  *     struct marey__buf text MAREY__FINALLY(marey__buf_fini) = {0};
  */
-#define MAREY__FINALLY(function) __attribute__((cleanup(function)))
+#define MAREY__FINALLY(function) __attribute__((cleanup(function), unused))
 /* The same of a pointer from marey__alloc. What has become somebody else's is set to NULL before. */
 #define MAREY__FREED MAREY__FINALLY(marey__free_at)
 static inline void marey__free_at(const void *pointer)
@@ -90,8 +90,7 @@ static inline void marey__free_at(const void *pointer)
 }
 /* Hold a mutex up to the end of the block, one in each. */
 #define MAREY__HOLD(mutex)                                                                         \
-    pthread_mutex_t *const held_ __attribute__((unused)) MAREY__FINALLY(marey__let_go) =           \
-        marey__take_hold(mutex)
+    pthread_mutex_t *const held_ MAREY__FINALLY(marey__let_go) = marey__take_hold(mutex)
 static inline pthread_mutex_t *marey__take_hold(pthread_mutex_t *mutex)
 {
     pthread_mutex_lock(mutex);
