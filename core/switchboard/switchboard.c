@@ -212,8 +212,7 @@ const char *marey_recording_path(void)
 }
 
 /* Hold the recording's lock up to the end of the block, with this thread's lane set aside. */
-#define HOLD_RECORD()                                                                              \
-    struct marey__lane *const lane_ __attribute__((unused)) MAREY__FINALLY(leave) = enter()
+#define HOLD_RECORD() struct marey__lane *const lane_ MAREY__FINALLY(leave) = enter()
 static struct marey__lane *enter(void)
 {
     struct marey__lane *const lane = marey__lane_set_aside();
