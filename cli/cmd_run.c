@@ -71,11 +71,15 @@ static bool is_auto(void)
            !given.mpi && !given.energy && !given.memory && !given.nvtx;
 }
 
+static bool has_gpu(void)
+{
+    return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
 /* Windows of GPU activity are part of that where CUDA may be used, and no other tool waits for it. */
 static bool has_gpu_windows(void)
 {
-    return is_auto() && cli_env("CUDA_INJECTION64_PATH") == NULL &&
-           (access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0);
+    return has_gpu() && is_auto() && cli_env("CUDA_INJECTION64_PATH") == NULL;
 }
 
 static uint64_t n_sampled; /* of all repeats */
@@ -356,13 +360,17 @@ static int run_sampled(const char *recording, char **program, struct run_end *en
     return error;
 }
 
-/* As run_child, with energy measured beside where the options ask for it. */
+/*
+ * As run_child, with energy measured as well where the options ask for it. By default power, utilization, clocks and
+ * throttling of GPUs are read once a second, unless the program ends at once: opening NVML takes a while.
+ */
 static int run_measured(const char *recording, const char *how, char **program, struct run_end *end)
 {
     wants_energy = marey_energy_asked(how) != 0;
-    if (!wants_energy)
+    if (!wants_energy && !(is_auto() && has_gpu()))
         return run_sampled(recording, program, end);
-    cli_status(marey_energy_start(recording, how));
+    cli_status(
+        marey_energy_start(recording, wants_energy ? how : "energy=1,energy.hz=1,energy.after=2"));
     const int error = run_sampled(recording, program, end);
     marey_energy_stop();
     return error;

@@ -588,3 +588,16 @@ def test_a_program_that_measures_by_itself_stands_by(marey, nvml, emit, tmp_path
     done = marey("run", "--energy", "-o", "run.marey", emit, 2, env=env)
     assert done.returncode == 0
     assert [line.split()[1] for line in (tmp_path / "calls").read_text().splitlines()].count("Init") == 1
+
+
+def test_measuring_may_begin_later(marey, nvml, counters):
+    command = [sys.executable, "-c", "import time; time.sleep(2.5)"]
+    for after, has_values in ((1, True), (60, False)):
+        options = f"energy=1,energy.after={after}"
+        recording = f"after{after}.marey"
+        started = time.monotonic()
+        done = marey("run", "-q", "--options", options, "-o", recording, *command, env=nvml("gpus 1"))
+        assert done.returncode == 0 and time.monotonic() - started < 30
+        assert bool(counters(recording)) == has_values
+    spans = [values[-1][0] - values[0][0] for values in counters("after1.marey").values() if len(values) > 1]
+    assert spans and max(spans) < 1.9e9

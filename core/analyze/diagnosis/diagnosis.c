@@ -112,7 +112,7 @@ static void make_verdict(struct marey__diagnosis *d)
             MAREY__MAX(t->end_ns - t->start_ns, f->by_kind[MAREY__FACT_STARTUP].ns);
         marey__append(text, size, &len, "No training steps were found in a run of %s.",
                       time_text(run_ns, a));
-        if (f->by_kind[MAREY__FACT_STARTUP].ns != 0)
+        if ((double)f->by_kind[MAREY__FACT_STARTUP].ns > 0.05 * (double)run_ns)
             marey__append(text, size, &len, " Imports took %s.",
                           time_text(f->by_kind[MAREY__FACT_STARTUP].ns, a));
         return;

@@ -27,7 +27,10 @@ static marey_status put_finding(struct marey__lines *lines, const struct marey__
     marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD), f->claim,
                       marey__style(lines, PLAIN));
     if (!f->is_risk)
-        marey__buf_printf(&lines->line, "  at most %.*fx faster", f->at_most < 1.1 ? 2 : 1,
+        marey__buf_printf(&lines->line, "  at most %.*fx faster",
+                          f->at_most < 1.1  ? 2
+                          : f->at_most < 10 ? 1
+                                            : 0,
                           fmin(f->at_most, 100));
     MAREY_TRY(marey__lines_end(lines));
     if (f->detail[0] != '\0')

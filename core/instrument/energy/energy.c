@@ -177,6 +177,17 @@ static void measure(struct marey__energy_session *s)
 }
 
 /* Ask once a second, as the measuring process may end. At first even after the program's end, for the shortest ones. */
+static void wait_to_begin(struct marey__energy_session *s)
+{
+    const struct marey__energy_settings *const settings =
+        marey__settings_of(&s->settings, &marey__energy_instrument);
+    const uint64_t begin_ns = marey__energy_now_ns() + settings->after_s * MAREY__SECOND_NS;
+    uint32_t heard;
+    while (heard = __atomic_load_n(&bell, __ATOMIC_ACQUIRE),
+           !should_end(s) && marey__energy_now_ns() < begin_ns)
+        wait_until(&bell, heard, begin_ns);
+}
+
 static bool wait_for_turn(struct marey__energy_session *s)
 {
     for (;;) {
@@ -222,7 +233,8 @@ static void *energy_main(void *arg)
     struct marey__energy_session *s = arg;
     prctl(PR_SET_NAME, "marey-energy");
     my_session = s;
-    if (wait_for_turn(s) && open_recording(s))
+    wait_to_begin(s);
+    if (!should_end(s) && wait_for_turn(s) && open_recording(s))
         measure(s);
     marey__energy_lock_release(&s->lock);
     pthread_mutex_lock(&s->voice);
@@ -353,6 +365,8 @@ static const struct marey__option options[] = {
     {"energy.hz", "N", "50, 20 without samples", "power readings per second, 1 to 100",
      MAREY__OPTION_COUNT, MAREY__OPTION_FIELD(struct marey__energy_settings, hz), .least = 1,
      .most = 100},
+    {"energy.after", "SECONDS", "0", "begins so long after the start of the program",
+     MAREY__OPTION_COUNT, MAREY__OPTION_FIELD(struct marey__energy_settings, after_s), .most = 86400},
 };
 
 static bool is_wanted(const void *settings)

@@ -348,6 +348,7 @@ void marey__energy_stop_at_exit(void);
 struct marey__energy_settings {
     bool is_wanted;
     uint64_t hz; /* power readings per second; 0: the default */
+    uint64_t after_s;
 };
 extern const struct marey__instrument marey__energy_instrument;
 
