@@ -120,15 +120,23 @@ static void make_verdict(struct marey__diagnosis *d)
     uint64_t n_all = 0;
     for (size_t i = 0; i < f->n_trainers; i++)
         n_all = MAREY__MAX(n_all, f->trainers[i].n_steps);
+    /* Where the CPU runs ahead of a device, most steps are short, and the median says nothing. */
+    const bool is_skewed = f->mean_ns > f->median_ns + f->median_ns / 5;
     marey__append(text, size, &len, "%" PRIu64 " training step%s%s: %s/step", n_all,
                   n_all == 1 ? "" : "s", f->n_trainers > 1 ? " per rank" : "",
-                  time_text(f->median_ns, a));
+                  time_text(is_skewed ? f->mean_ns : f->median_ns, a));
+    if (is_skewed)
+        marey__append(text, size, &len, " on average (median %s)", time_text(f->median_ns, a));
     if (f->samples_per_s > 0)
         marey__append(text, size, &len, ", %s samples/s",
                       marey_text_number(f->samples_per_s, MAREY_UNIT_NONE, b, sizeof b));
     marey__append(text, size, &len, ".");
     put_shares(f, text, size, &len);
     put_device(&f->device, text, size, &len);
+    if (f->device.is_untypical)
+        marey__append(
+            text, size, &len,
+            " What the GPU does is unknown: the few steps that were traced are not typical.");
     marey__append(text, size, &len, " Start-up took %s.", time_text(f->startup_ns, a));
 }
 

@@ -29,9 +29,10 @@ static void put_steps(struct marey__buf *b, const struct marey__facts *f)
         marey__buf_puts(b, "\"steps\":null,\"startup_ns\":null,");
         return;
     }
-    marey__buf_printf(
-        b, "\"steps\":{\"n\":%" PRIu64 ",\"warmup\":%" PRIu64 ",\"median_ns\":%" PRIu64 ",",
-        f->n_steps, f->n_warmup, f->median_ns);
+    marey__buf_printf(b,
+                      "\"steps\":{\"n\":%" PRIu64 ",\"warmup\":%" PRIu64 ",\"median_ns\":%" PRIu64
+                      ",\"mean_ns\":%" PRIu64 ",",
+                      f->n_steps, f->n_warmup, f->median_ns, f->mean_ns);
     put_real(b, "samples_per_s", f->samples_per_s, f->samples_per_s > 0);
     marey__buf_puts(b, ",");
     put_text(b, "detected_by", f->detected_by);

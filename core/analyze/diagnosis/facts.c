@@ -71,15 +71,16 @@ static const char *detected_by(const struct marey_process *info)
 static void add_trainer(struct marey__facts *facts, const struct marey__trainer *t)
 {
     double samples = 0;
-    uint64_t known_ns = 0;
+    uint64_t known_ns = 0, all_ns = 0;
     for (size_t i = t->n_warmup; i < t->n_steps; i++) {
         const struct marey__fact_step *const step = &t->steps[i];
-        facts->steady_ns += length_of(step);
+        all_ns += length_of(step);
         for (int p = 0; p < MAREY__FACT_PHASES; p++)
             facts->phase_ns[p] += step->phase_ns[p];
         samples += step->samples;
         known_ns += step->samples > 0 ? length_of(step) : 0;
     }
+    facts->steady_ns += all_ns;
     if (known_ns != 0)
         facts->samples_per_s += samples * 1e9 / (double)known_ns;
     const uint64_t startup_ns =
@@ -89,6 +90,7 @@ static void add_trainer(struct marey__facts *facts, const struct marey__trainer 
         return;
     facts->median_ns = t->median_ns;
     facts->n_steps = t->n_steps - t->n_warmup;
+    facts->mean_ns = all_ns / facts->n_steps;
     facts->n_warmup = t->n_warmup;
     facts->detected_by = detected_by(t->info);
 }

@@ -395,6 +395,33 @@ static marey_status read_trainer(struct marey__facts *facts, struct marey__train
     return status;
 }
 
+/*
+ * The CPU may run ahead of a device for many steps, and then wait until the queue has room. A window that has only the
+ * short steps says nothing about the device; neither does one that has only the wait. Time in which nothing is trained
+ * does not count.
+ */
+static void drop_untypical(struct marey__facts *facts)
+{
+    static const enum marey__fact_phase rare[] = {MAREY__FACT_EVALUATION, MAREY__FACT_CHECKPOINT,
+                                                  MAREY__FACT_LOGGING};
+    const double most = 1.5; /* between the mean of traced steps and that of all */
+    struct marey__fact_device *const d = &facts->device;
+    double all_ns = (double)facts->steady_ns, traced_ns = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < MAREY__COUNT_OF(rare); i++)
+        all_ns -= (double)facts->phase_ns[rare[i]];
+    for (size_t i = 0; i < facts->n_trainers; i++)
+        n += facts->trainers[i].n_steps - facts->trainers[i].n_warmup;
+    for (size_t i = 0; i < d->n_steps; i++)
+        traced_ns += (double)d->steps[i].ns;
+    const double ratio = traced_ns / (double)d->n_steps / (all_ns / (double)n);
+    if (d->n_steps == 0 || (ratio < most && ratio > 1 / most))
+        return;
+    d->is_untypical = true;
+    d->n_steps = 0;
+    d->traced_ns = 0;
+}
+
 marey_status marey__facts_read_device(struct marey__facts *facts)
 {
     struct marey__rules rules = {0};
@@ -404,6 +431,7 @@ marey_status marey__facts_read_device(struct marey__facts *facts)
             status = read_trainer(facts, &facts->trainers[i],
                                   &(struct marey__work_options){.rules = &rules});
     marey__rules_fini(&rules);
+    drop_untypical(facts);
     return status;
 }
 

@@ -96,6 +96,7 @@ struct marey__fact_device {
     uint64_t traced_ns, computing_ns, communication_ns, copy_ns, idle_ns;
     struct marey__traced_step *steps;
     size_t n_steps, steps_cap;
+    bool is_untypical; /* what was traced is not like the other steps, and is left out */
 };
 
 struct marey__fact_sum {
@@ -113,7 +114,7 @@ struct marey__facts {
     struct marey__fact_sum by_kind[MAREY__FACT_KINDS];
     uint32_t n_stacks;
     uint64_t run_ns;                                  /* from the first start to the last end */
-    uint64_t n_steps, n_warmup, median_ns;            /* of the trainer with the longest median */
+    uint64_t n_steps, n_warmup, median_ns, mean_ns;   /* of the trainer with the longest median */
     uint64_t steady_ns, phase_ns[MAREY__FACT_PHASES]; /* summed over steps that count */
     double samples_per_s;                             /* summed over trainers; 0: unknown */
     uint64_t startup_ns;
