@@ -176,18 +176,22 @@ static void measure(struct marey__energy_session *s)
     marey__energy_sources_close(s);
 }
 
-/* Ask once a second, as the measuring process may end. At first even after the program's end, for the shortest ones. */
-static void wait_to_begin(struct marey__energy_session *s)
+/* Returns false where the program ends before; without energy.after, the shortest one is measured. */
+static bool wait_to_begin(struct marey__energy_session *s)
 {
     const struct marey__energy_settings *const settings =
         marey__settings_of(&s->settings, &marey__energy_instrument);
     const uint64_t begin_ns = marey__energy_now_ns() + settings->after_s * MAREY__SECOND_NS;
-    uint32_t heard;
-    while (heard = __atomic_load_n(&bell, __ATOMIC_ACQUIRE),
-           !should_end(s) && marey__energy_now_ns() < begin_ns)
+    while (marey__energy_now_ns() < begin_ns) {
+        const uint32_t heard = __atomic_load_n(&bell, __ATOMIC_ACQUIRE);
+        if (should_end(s))
+            return false;
         wait_until(&bell, heard, begin_ns);
+    }
+    return true;
 }
 
+/* Ask once a second, as the measuring process may end. At first even after the program's end, for the shortest ones. */
 static bool wait_for_turn(struct marey__energy_session *s)
 {
     for (;;) {
@@ -233,8 +237,7 @@ static void *energy_main(void *arg)
     struct marey__energy_session *s = arg;
     prctl(PR_SET_NAME, "marey-energy");
     my_session = s;
-    wait_to_begin(s);
-    if (!should_end(s) && wait_for_turn(s) && open_recording(s))
+    if (wait_to_begin(s) && wait_for_turn(s) && open_recording(s))
         measure(s);
     marey__energy_lock_release(&s->lock);
     pthread_mutex_lock(&s->voice);
