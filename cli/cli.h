@@ -107,7 +107,8 @@ struct cli_command {
     const char *brief; /* one line in `marey --help` */
     const char *about; /* paragraphs in its own help */
     const char *terms; /* the title of a list in its help: "Formats"; NULL: none */
-    bool (*term)(size_t i, struct cli_term *term); /* entry `i` of that list; false past the last */
+    bool (*term)(size_t i,
+                 struct cli_term *term); /* entry `i` of that list, or of what its argument can be; false past the last */
     void (*prepare)(void); /* completes the table of options, before anything reads it; NULL: it is complete */
     const struct cli_option *options;
     size_t n_options;
@@ -126,8 +127,8 @@ extern struct cli_command cli_command_breakdown, cli_command_report, cli_command
     cli_command_compare, cli_command_diff;
 extern const struct cli_command cli_command_run, cli_command_attach, cli_command_top,
     cli_command_stacks, cli_command_watch, cli_command_export, cli_command_artifacts,
-    cli_command_import, cli_command_dump, cli_command_doctor, cli_command_completion,
-    cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
+    cli_command_import, cli_command_dump, cli_command_doctor, cli_command_explain,
+    cli_command_completion, cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
     cli_command_generate_scalability_report;
 
 /* What SIGPIPE was set to when we were started; `marey run` gives it to its program. In main.c. */
@@ -179,6 +180,9 @@ int cli_status(marey_status status);
         if (status_ != CLI_FINE)                                                                   \
             return status_;                                                                        \
     } while (0)
+
+/* The page of a finding, whose id has `len` bytes; NULL, with a sentence that lists the ids. In cmd_explain.c. */
+const struct marey_finding_page *cli_find_page(const char *id, size_t len);
 
 /* ---- behind the name of a local variable: what becomes of it at the end of the block ---- */
 

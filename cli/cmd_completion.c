@@ -112,6 +112,11 @@ static void offer_arguments(const struct cli_command *command)
         puts("recordings ");
     } else if (memmem(usage, len, "FILE", strlen("FILE")) != NULL) {
         puts("files ");
+    } else if (command->term != NULL) {
+        struct cli_term term;
+        puts("words ");
+        for (size_t i = 0; command->term(i, &term); i++)
+            offer("", term.word, term.meaning);
     }
 }
 

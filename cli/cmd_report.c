@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "report_gates.h"
 #include "report_mpi.h"
 #include "report_options.h"
 
@@ -19,6 +20,7 @@ static struct {
     bool json, csv, markdown, all, per_iteration;
     const char *unit, *color, *output, *html, *table, *strategy, *itwinai, *process;
     uint32_t limit, jobs;
+    struct report_gates gates;
 } given = {.color = "auto", .limit = NOT_GIVEN};
 
 static const struct cli_option options[] = {
@@ -38,7 +40,8 @@ static const struct cli_option options[] = {
     CLI_UNIT_OPTION(&given.unit),
     {"json", 0, CLI_FLAG, NULL, &given.json, "an object: ranges, lost_events, cost, and more"},
     {"csv", 0, CLI_FLAG, NULL, &given.csv, "one table as CSV, times in nanoseconds"},
-    {"markdown", 0, CLI_FLAG, NULL, &given.markdown, "one table as Markdown, for a pull request"},
+    {"markdown", 0, CLI_FLAG, NULL, &given.markdown,
+     "the diagnosis and one table as Markdown, for a pull request"},
     {"table", 0, CLI_TEXT, "NAME", &given.table,
      "which: ranges, tree, processes, ... as --json calls them;\n"
      "docs/reference/analyses.md lists those of --gpu, --samples and\n"
@@ -46,6 +49,12 @@ static const struct cli_option options[] = {
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
+    {"fail-on", 0, CLI_TEXT, "ID[,ID...]", &given.gates.ids,
+     "exit with 1 when the diagnosis has one of these findings;\n"
+     "'marey explain' lists them"},
+    {"fail-if-compute-below", 0, CLI_TEXT, "PERCENT", &given.gates.compute,
+     "exit with 1 when the GPU computes for less than this share of\n"
+     "each step: '60' or '60%'"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output, "write there (default: -, standard output)"},
     CLI_COLOR_OPTION(&given.color),
     {"jobs", 'j', CLI_COUNT, "N", &given.jobs,
@@ -88,8 +97,9 @@ static uint32_t limit_wanted(void)
 /* What to print a report of. */
 struct input {
     const struct cli_recordings *recordings;
-    marey_report *made; /* by several processes; NULL: not yet */
-    int n_files;        /* files of other tools, instead of recordings */
+    marey_report *made;            /* by several processes; NULL: not yet */
+    const marey_report *diagnosis; /* of the gates; NULL: none are given */
+    int n_files;                   /* files of other tools, instead of recordings */
     char **files;
     bool is_itwinai; /* files of GPU power and epoch times, which Python reads */
 };
@@ -126,16 +136,22 @@ static int print_rest(const struct cli_recordings *recordings, FILE *out)
     return CLI_FINE;
 }
 
+static const char diagnosis_name[] = "diagnosis";
+
+static marey_status make_diagnosis(const struct cli_recordings *recordings, marey_report **out)
+{
+    return marey_report_create(diagnosis_name, recordings->list, recordings->n, NULL, out);
+}
+
 /* The diagnosis comes first where there is one and nothing else was asked for. */
 static marey_status make_lead(const struct input *input, marey_report **lead)
 {
-    static const char name[] = "diagnosis";
     const struct cli_recordings *const recordings = input->recordings;
     if (!choice.is_plain || given.table != NULL || input->n_files != 0 || recordings->n == 0 ||
-        !marey_report_is_there(name, recordings->list, recordings->n))
+        input->diagnosis != NULL ||
+        !marey_report_is_there(diagnosis_name, recordings->list, recordings->n))
         return MAREY_OK;
-    const marey_status status =
-        marey_report_create(name, recordings->list, recordings->n, NULL, lead);
+    const marey_status status = make_diagnosis(recordings, lead);
     return status == MAREY_EFORMAT ? MAREY_OK : status; /* a sampler's log may have no process */
 }
 
@@ -184,7 +200,11 @@ static int print_report(const struct input *input, FILE *out)
     if (status == MAREY_OK)
         status = make_lead(input, &lead);
     if (status == MAREY_OK)
-        status = write_report(made, section, lead, out);
+        status = write_report(made, section,
+                              choice.is_plain && given.table == NULL && input->diagnosis != NULL
+                                  ? input->diagnosis
+                                  : lead,
+                              out);
     if (input->made == NULL)
         marey_report_destroy(made);
     CLI_TRY(cli_status(status));
@@ -247,6 +267,17 @@ static marey_status write_page(void *ctx, int fd)
     return status;
 }
 
+/* The gates, when all went well so far. `diagnosis` is made where it is NULL. */
+static int judge(const struct cli_recordings *recordings, const marey_report *diagnosis, int status)
+{
+    marey_report *made CLI_FINALLY(cli_destroy_report) = NULL;
+    if (status != CLI_FINE || !report_gates_are_given(&given.gates))
+        return status;
+    if (diagnosis == NULL)
+        CLI_TRY(cli_status(make_diagnosis(recordings, &made)));
+    return report_gates_judge(&given.gates, diagnosis != NULL ? diagnosis : made);
+}
+
 static int make_page(int n_args, char **args)
 {
     struct cli_recordings recordings CLI_FINALLY(cli_close) = {0};
@@ -256,7 +287,7 @@ static int make_page(int n_args, char **args)
     if (!cli_open(&recordings, args, n_args) || !cli_select_process(&recordings, given.process))
         return CLI_BAD;
     const int status = cli_write_file(given.html, write_page, &recordings, CLI_PAGE_NEXT);
-    return cli_report_damage(&recordings, status);
+    return judge(&recordings, NULL, cli_report_damage(&recordings, status));
 }
 
 /* Of recordings without a process, as of samplers only, the one that has something to say; NULL: the ranges. */
@@ -287,6 +318,7 @@ static const char *made_alone(void)
 {
     return given.process != NULL                     ? "--process"
            : given.html != NULL                      ? "--html"
+           : report_gates_are_given(&given.gates)    ? "--fail-on"
            : choice.analysis != marey_analysis_at(0) ? choice.analysis->name
            : choice.section != NULL                  ? choice.section->name
            : given.per_iteration                     ? "--per-iteration"
@@ -352,7 +384,7 @@ static bool check_options(int n_args)
     else if (!is_default && given.html != NULL)
         cli_say("--%s excludes --per-iteration and --html", choice.analysis->name);
     else
-        return true;
+        return report_gates_check(&given.gates);
     return false;
 }
 
@@ -368,11 +400,16 @@ static int report_recordings(int n_args, char **args)
         choice.is_plain && !given.per_iteration && given.table == NULL
             ? instead_of_ranges(&recordings)
             : NULL;
-    int status = CLI_BAD;
-    if (other == NULL || report_options_turn_on(other->name, &choice))
-        status =
-            cli_report_damage(&recordings, report_to(&(struct input){.recordings = &recordings}));
-    return flush_for_launcher(status);
+    marey_report *diagnosis CLI_FINALLY(cli_destroy_report) = NULL;
+    int status = CLI_FINE;
+    if (report_gates_are_given(&given.gates))
+        status = cli_status(make_diagnosis(&recordings, &diagnosis));
+    if (status == CLI_FINE && other != NULL && !report_options_turn_on(other->name, &choice))
+        status = CLI_BAD;
+    if (status == CLI_FINE)
+        status = cli_report_damage(&recordings, report_to(&(struct input){.recordings = &recordings,
+                                                                          .diagnosis = diagnosis}));
+    return flush_for_launcher(judge(&recordings, diagnosis, status));
 }
 
 static int report(int n_args, char **args)
@@ -399,7 +436,10 @@ static int report(int n_args, char **args)
     if (given.html != NULL)
         return make_page(n_args, args);
     const bool is_itwinai = report_options_is_on("energy") && cli_is_csv(args[0]);
-    if (is_itwinai || marey_report_is_file(choice.analysis->name, args[0]))
+    const bool is_file = is_itwinai || marey_report_is_file(choice.analysis->name, args[0]);
+    if (is_file && report_gates_are_given(&given.gates))
+        return cli_fail("--fail-on and --fail-if-compute-below need a recording of 'marey run'");
+    if (is_file)
         return report_to(&(struct input){.recordings = &(struct cli_recordings){0},
                                          .n_files = n_args,
                                          .files = args,
@@ -424,6 +464,9 @@ struct cli_command cli_command_report = {
         "  marey report train.marey --html train.html   a page with everything\n"
         "  marey report trace.json.gz --tree            a trace of torch.profiler\n"
         "  marey report train.marey --json | jq '.ranges[0]'\n"
+        "  marey report train.marey --fail-on input-bound,sync-bound   for CI\n"
         "  mpirun -n 8 marey report train.marey         thousands of logs, read by eight processes",
+    .exits = "0 fine, 1 a gate failed: --fail-on or --fail-if-compute-below,\n"
+             "2 wrong usage or input.",
     .run = report,
 };

@@ -17,6 +17,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_stacks,
     &cli_command_watch,
     &cli_command_report,
+    &cli_command_explain,
     &cli_command_export,
     &cli_command_compare,
     &cli_command_breakdown,

@@ -172,13 +172,17 @@ marey_status marey_report_write(const marey_report *report, const char *format,
     static const struct marey__report_format formats[] = {
         {"text", put_text}, {"json", put_json}, {"markdown", put_markdown}, {0}};
     struct marey_write_options wants = options != NULL ? *options : (struct marey_write_options){0};
-    const bool is_csv = strcmp(format, "csv") == 0;
+    const bool is_csv = strcmp(format, "csv") == 0, is_markdown = strcmp(format, "markdown") == 0;
     const struct marey__report_format *own = report->analysis->formats, *known = formats;
     while (own != NULL && own->name != NULL && strcmp(own->name, format) != 0)
         own++;
+    if (is_markdown && wants.lead != NULL) {
+        MAREY_TRY(marey_report_write(wants.lead, format, NULL, out));
+        fputc('\n', out);
+    }
     if (own != NULL && own->name != NULL)
         return write(report, &wants, out, own->put);
-    const bool is_one = is_csv || (wants.is_short && strcmp(format, "markdown") == 0);
+    const bool is_one = is_csv || (wants.is_short && is_markdown);
     if (wants.table == NULL)
         wants.table = report->table;
     if (wants.table == NULL && is_one)

@@ -194,6 +194,15 @@ MAREY_API int marey_report_is_damaged(const marey_report *report);
 /* Measurement overhead in the recorded programs. */
 MAREY_API void marey_report_cost(const marey_report *report, struct marey_cost *out);
 
+/* The page of a finding of "diagnosis": what it means, how to fix it, when it is wrong. All strings are static. */
+struct marey_finding_page {
+    const char *id;    /* "input-bound" */
+    const char *brief; /* one line */
+    const char *text;  /* Markdown: docs/findings/ID.md */
+};
+/* Page number `i`, by id; NULL after the last. */
+MAREY_API const struct marey_finding_page *marey_finding_page_at(size_t i);
+
 /* Options to write a report; zero: default. */
 struct marey_write_options {
     struct marey_text_options text;

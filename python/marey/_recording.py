@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # see _start.py
     from typing import Any, Literal, Optional, Union, overload
 
     from marey import _tools
+    from marey._diagnosis import Diagnosis
     from marey._page import Page
     from marey._report import Setting
 
@@ -358,6 +359,17 @@ class Recording:
         the same by iteration. "gaps": the longest idle gaps. "warnings".
         """
         return self._report("gpu", filter=self._filter)[table]
+
+    def diagnosis(self) -> Diagnosis:
+        """Return why the program is slow: steps, shares and findings, as "diagnosis" of `marey report --json`.
+
+        docs/formats/diagnosis.md describes the keys. `marey.load(path).diagnosis()["findings"]` is a list, the most
+        important finding first.
+        """
+        import json
+
+        found: Diagnosis = json.loads(self._report("diagnosis").json())
+        return found
 
     @property
     def workers(self) -> Table:

@@ -114,7 +114,7 @@ def test_bash_offers_every_command(script, commands, folder, environment):
 @pytest.mark.parametrize(
     "typed, becomes",
     [
-        ("marey exp", "marey export "),
+        ("marey expo", "marey export "),
         ("marey report --uni", "marey report --unit "),
         ("marey report --unit=n", "marey report --unit=ns "),
         ("marey report sec", "marey report second\\ run.marey/"),

@@ -15,7 +15,7 @@ def test_without_a_command_the_overview_is_shown(marey, expected):
 
 
 COMMANDS = ["run", "report", "export", "compare", "breakdown", "artifacts", "import", "diff", "dump", "doctor"]
-COMMANDS += ["completion", "attach", "top", "stacks", "watch", "scale"]
+COMMANDS += ["completion", "attach", "top", "stacks", "watch", "scale", "explain"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -80,6 +80,8 @@ MISTAKES = {
     "split-chrome": ["export", "x.marey", "--to", "chrome", "--split"],
     "append-and-force": ["run", "--only", "ranges", "--append", "--force", "true"],
     "missing-recording": ["report", "x.marey"],
+    "explain-two": ["explain", "input-bound", "sync-bound"],
+    "wrong-gate": ["report", "x.marey", "--fail-if-compute-below", "most"],
 }
 
 

@@ -79,28 +79,23 @@ static void put_shares(const struct marey__facts *facts, char *text, size_t size
         marey__append(text, size, len, ".");
 }
 
-static void put_device(const struct marey__fact_device *d, char *text, size_t size, size_t *len)
+/* Rows of the table: what, and its share. */
+static void put_device(const marey_table *device, char *text, size_t size, size_t *len)
 {
-    const struct {
-        const char *name;
-        uint64_t ns;
-    } parts[] = {{"compute", d->computing_ns},
-                 {"communication", d->communication_ns},
-                 {"copies", d->copy_ns},
-                 {"idle", d->idle_ns}};
     const char *before = " GPU: ";
-    for (size_t i = 0; d->traced_ns != 0 && i < MAREY__COUNT_OF(parts); i++) {
-        const double share = (double)parts[i].ns / (double)d->traced_ns;
+    for (size_t i = 0; i < marey_table_n_rows(device); i++) {
+        const double share = marey_table_cell(device, i, 1).as.f64;
         if (share < 0.005)
             continue;
-        marey__append(text, size, len, "%s%s %.0f %%", before, parts[i].name, share * 100);
+        marey__append(text, size, len, "%s%s %.0f %%", before,
+                      marey_table_cell(device, i, 0).as.text, share * 100);
         before = ", ";
     }
-    if (d->traced_ns != 0)
+    if (marey_table_n_rows(device) != 0)
         marey__append(text, size, len, ".");
 }
 
-static void make_verdict(struct marey__diagnosis *d)
+static void make_verdict(struct marey__diagnosis *d, const marey_table *device)
 {
     const struct marey__facts *const f = &d->facts;
     char *const text = d->verdict, a[32], b[32];
@@ -132,7 +127,7 @@ static void make_verdict(struct marey__diagnosis *d)
                       marey_text_number(f->samples_per_s, MAREY_UNIT_NONE, b, sizeof b));
     marey__append(text, size, &len, ".");
     put_shares(f, text, size, &len);
-    put_device(&f->device, text, size, &len);
+    put_device(device, text, size, &len);
     if (f->device.is_untypical)
         marey__append(
             text, size, &len,
@@ -160,6 +155,8 @@ static const struct marey_column step_columns[] = {TEXT("phase"), NS("per_step_n
                                                    SHARE("share", "of step")};
 static const struct marey_column startup_columns[] = {TEXT("what"), NS("ns", "time"),
                                                       SHARE("share", "of start-up")};
+static const struct marey_column device_columns[] = {TEXT("what"),
+                                                     SHARE("share", "of traced steps")};
 static const struct marey_table_definition tables[MAREY__DIAGNOSIS_TABLES] = {
     [MAREY__FINDINGS_TABLE] = {"findings", finding_columns, MAREY__COUNT_OF(finding_columns), NULL,
                                "what slows the program down"},
@@ -168,6 +165,8 @@ static const struct marey_table_definition tables[MAREY__DIAGNOSIS_TABLES] = {
     [MAREY__STARTUP_TABLE] =
         {"startup", startup_columns, MAREY__COUNT_OF(startup_columns), NULL,
          "what the program does before its steps count; without steps, what it imports"},
+    [MAREY__DEVICE_TABLE] = {"device", device_columns, MAREY__COUNT_OF(device_columns), NULL,
+                             "what GPUs do in the training steps that were traced"},
 };
 
 static void put_finding(marey_table *table, const struct marey__facts *facts,
@@ -204,6 +203,17 @@ static void put_step(marey_table *table, const struct marey__facts *facts)
     }
 }
 
+static void put_device_rows(marey_table *table, const struct marey__fact_device *d)
+{
+    const double whole = (double)d->traced_ns;
+    if (d->traced_ns == 0)
+        return;
+    MAREY__PUT_ROW(table, STRING("compute"), F64((double)d->computing_ns / whole));
+    MAREY__PUT_ROW(table, STRING("communication"), F64((double)d->communication_ns / whole));
+    MAREY__PUT_ROW(table, STRING("copies"), F64((double)d->copy_ns / whole));
+    MAREY__PUT_ROW(table, STRING("idle"), F64((double)d->idle_ns / whole));
+}
+
 /* ---- the entry ---- */
 
 static void destroy(void *data)
@@ -223,7 +233,8 @@ static marey_status make(marey_report *report, const struct marey__request *requ
         return marey__report_missing(report);
     report->cost = d->facts.cost;
     ask_rules(d);
-    make_verdict(d);
+    put_device_rows(report->tables[MAREY__DEVICE_TABLE], &d->facts.device);
+    make_verdict(d, report->tables[MAREY__DEVICE_TABLE]);
     for (size_t i = 0; i < d->n_findings; i++)
         put_finding(report->tables[MAREY__FINDINGS_TABLE], &d->facts, &d->findings[i]);
     put_step(report->tables[MAREY__STEP_TABLE], &d->facts);
@@ -243,6 +254,8 @@ static bool is_there(marey_recording *const *recordings, size_t n, const marey_r
     return false;
 }
 
+static const struct marey__report_format formats[] = {{"markdown", marey__diagnosis_markdown}, {0}};
+
 extern const struct marey__analysis marey__analysis_diagnosis;
 const struct marey__analysis marey__analysis_diagnosis = {
     .about = {.name = "diagnosis",
@@ -257,5 +270,16 @@ const struct marey__analysis marey__analysis_diagnosis = {
     .destroy = destroy,
     .text = marey__diagnosis_text,
     .json = marey__diagnosis_json,
+    .formats = formats,
     .is_there = is_there,
 };
+
+extern const struct marey_finding_page marey__finding_pages[];
+
+const struct marey_finding_page *marey_finding_page_at(size_t i)
+{
+    size_t n = 0;
+    while (marey__finding_pages[n].id != NULL)
+        n++;
+    return i < n ? &marey__finding_pages[i] : NULL;
+}

@@ -5,20 +5,29 @@
 #include "analyze/diagnosis/internal.h"
 #include "present/draw/internal.h"
 
-static marey_status put_place(struct marey__lines *lines, const struct marey__facts *facts,
-                              const struct marey__finding *f)
+void marey__finding_put_place(struct marey__buf *line, const struct marey__facts *facts,
+                              const struct marey__finding *f, const char *bold, const char *plain)
 {
     const struct marey_samples_function *const function =
         marey_samples_get_function(facts->set.samples, f->place.function);
-    marey__buf_puts(&lines->line, "     ");
     if (f->place.function != 0)
-        marey__buf_printf(&lines->line, "%s%s (%s:%u)%s is %.0f %% ", marey__style(lines, BOLD),
-                          function->name, marey__base_name(function->file), f->place.line,
-                          marey__style(lines, PLAIN), f->place.share * 100);
+        marey__buf_printf(line, "%s%s (%s:%u)%s is %.0f %% ", bold, function->name,
+                          marey__base_name(function->file), f->place.line, plain,
+                          f->place.share * 100);
     else
-        marey__buf_puts(&lines->line, "No function is half ");
-    marey__buf_puts(&lines->line, f->detail);
-    return marey__lines_end(lines);
+        marey__buf_puts(line, "No function is half ");
+    marey__buf_puts(line, f->detail);
+}
+
+void marey__finding_put_gain(struct marey__buf *line, const struct marey__finding *f,
+                             const char *before, const char *after)
+{
+    if (!f->is_risk)
+        marey__buf_printf(line, "%s%.*f%s", before,
+                          f->at_most < 1.1  ? 2
+                          : f->at_most < 10 ? 1
+                                            : 0,
+                          fmin(f->at_most, 100), after);
 }
 
 static marey_status put_finding(struct marey__lines *lines, const struct marey__diagnosis *d, size_t i)
@@ -26,15 +35,14 @@ static marey_status put_finding(struct marey__lines *lines, const struct marey__
     const struct marey__finding *const f = &d->findings[i];
     marey__buf_printf(&lines->line, "  %zu  %s%s%s", i + 1, marey__style(lines, BOLD), f->claim,
                       marey__style(lines, PLAIN));
-    if (!f->is_risk)
-        marey__buf_printf(&lines->line, "  at most %.*fx faster",
-                          f->at_most < 1.1  ? 2
-                          : f->at_most < 10 ? 1
-                                            : 0,
-                          fmin(f->at_most, 100));
+    marey__finding_put_gain(&lines->line, f, "  at most ", "x faster");
     MAREY_TRY(marey__lines_end(lines));
-    if (f->detail[0] != '\0')
-        MAREY_TRY(put_place(lines, &d->facts, f));
+    if (f->detail[0] != '\0') {
+        marey__buf_puts(&lines->line, "     ");
+        marey__finding_put_place(&lines->line, &d->facts, f, marey__style(lines, BOLD),
+                                 marey__style(lines, PLAIN));
+        MAREY_TRY(marey__lines_end(lines));
+    }
     marey__buf_printf(&lines->line, "     %s", f->action);
     return marey__lines_end(lines);
 }

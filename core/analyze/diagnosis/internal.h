@@ -6,7 +6,7 @@
  *                 ── facts.c ── warm-up, medians, start-up; which line of the user's code a set of samples is in
  *                 ── startup.c ── what a program does before its steps count
  *                 ── finding_*.c ── one rule each: when it fires, what it claims
- *                 ── diagnosis.c ── sorts and limits them; the verdict; tables ── diagnosis_text.c, diagnosis_json.c
+ *                 ── diagnosis.c ── sorts and limits them; the verdict; tables ── diagnosis_text.c, _json.c, _markdown.c
  *
  * Input: recordings of `marey run`. Output: a report of two tables, text, and the JSON of docs/formats/diagnosis.md. A
  * finding claims only time that a program waits for ("exposed"); each nanosecond belongs to one finding. What is unknown
@@ -183,7 +183,13 @@ MAREY_WARN_UNUSED bool marey__facts_put_startup(const struct marey__facts *facts
 /* ---- findings ---- */
 
 /* The tables of the report. */
-enum { MAREY__FINDINGS_TABLE, MAREY__STEP_TABLE, MAREY__STARTUP_TABLE, MAREY__DIAGNOSIS_TABLES };
+enum {
+    MAREY__FINDINGS_TABLE,
+    MAREY__STEP_TABLE,
+    MAREY__STARTUP_TABLE,
+    MAREY__DEVICE_TABLE,
+    MAREY__DIAGNOSIS_TABLES
+};
 
 enum { MAREY__MAX_FINDINGS = 5, MAREY__FINDING_TEXT = 400 };
 
@@ -223,5 +229,11 @@ struct marey__diagnosis {
 struct marey__answer;
 marey_status marey__diagnosis_text(struct marey__answer *answer);
 marey_status marey__diagnosis_json(struct marey__answer *answer);
+marey_status marey__diagnosis_markdown(struct marey__answer *answer);
+/* diagnosis_text.c: "augment (data.py:26) is 71 % of loading"; the factor of a gain, nothing of a risk. */
+void marey__finding_put_place(struct marey__buf *line, const struct marey__facts *facts,
+                              const struct marey__finding *f, const char *bold, const char *plain);
+void marey__finding_put_gain(struct marey__buf *line, const struct marey__finding *f,
+                             const char *before, const char *after);
 
 #endif

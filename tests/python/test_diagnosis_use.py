@@ -1,0 +1,120 @@
+"""Where the diagnosis is used: gates for CI, Markdown, Python, pages of findings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import marey
+
+ROOT = Path(__file__).parent.parent.parent
+COMMAND = Path(os.environ["MAREY_BUILD"], "cli", "marey")
+TRACE = ROOT / "tests" / "data" / "kineto" / "sampled_rank-0.json.gz"  # of a GPU that computes for 17 % of a step
+
+HOT = """
+import time
+
+def score_all(n):
+    total = 0
+    for i in range(n):
+        total += i * i % 7
+    return total
+
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    score_all(20_000)
+"""
+
+
+def command(*args: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *args], capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture(scope="module")
+def hot(tmp_path_factory) -> Path:
+    """A recording with one finding, hot-function."""
+    folder = tmp_path_factory.mktemp("hot")
+    (folder / "hot.py").write_text(HOT)
+    subprocess.run([COMMAND, "run", "-o", "hot.marey", sys.executable, "hot.py"], cwd=folder, timeout=120, check=True)
+    return folder / "hot.marey"
+
+
+def test_a_finding_fails_its_gate_with_1_after_the_report(hot):
+    done = command("report", hot, "--fail-on", "input-bound,hot-function")
+    assert done.returncode == 1 and done.stdout.startswith("No training steps were found")
+    assert re.fullmatch(r"marey: --fail-on hot-function: Hot function: Python code of .*\n", done.stderr)
+    assert command("report", hot, "--fail-on", "input-bound,sync-bound").returncode == 0
+    page = hot.parent / "page.html"
+    assert command("report", hot, "--fail-on", "hot-function", "--html", page).returncode == 1 and page.exists()
+
+
+def test_the_gate_does_not_change_what_is_printed(hot):
+    for options in ([], ["--json"], ["--samples"], ["--markdown"], ["--diagnosis", "--json"]):
+        plain, gated = command("report", hot, *options), command("report", hot, *options, "--fail-on", "hot-function")
+        assert (plain.returncode, gated.returncode) == (0, 1)
+        assert plain.stdout == gated.stdout
+
+
+def test_an_unknown_finding_is_refused_with_the_list(hot):
+    done = command("report", hot, "--fail-on", "input-bound,hot")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("marey: there is no finding 'hot'; there are ") and "hot-function" in done.stderr
+    assert command("report", hot, "--fail-on", "").returncode == 2
+
+
+def test_the_compute_share_has_a_gate():
+    assert command("report", TRACE, "--fail-if-compute-below", "15%").returncode == 0
+    done = command("report", TRACE, "--fail-if-compute-below", "60%")
+    assert done.returncode == 1
+    assert done.stderr == "marey: --fail-if-compute-below 60%: the GPU computes 16.7 % of each step\n"
+
+
+def test_an_unknown_compute_share_fails_and_is_called_unknown(hot):
+    done = command("report", hot, "--fail-if-compute-below", "60")
+    assert done.returncode == 2 and "the compute share is unknown" in done.stderr
+
+
+def test_markdown_has_the_diagnosis_first(hot):
+    text = command("report", hot, "--diagnosis", "--markdown").stdout
+    lines = text.splitlines()
+    assert lines[0].startswith("No training steps were found in a run of")
+    assert re.fullmatch(r"1\. \*\*Hot function: .*\*\* At most \d+x faster\.", lines[2]), text
+    assert lines[3].startswith("   - score\\_all (hot.py:7) is ")
+    assert lines[4].endswith("More: `marey explain hot-function`")
+    assert command("report", hot, "--markdown").stdout.startswith(text)
+
+
+def test_python_has_the_diagnosis_as_data(hot):
+    diagnosis = marey.load(hot).diagnosis()
+    assert diagnosis == json.loads(command("report", hot, "--json").stdout)["diagnosis"]
+    assert diagnosis["findings"][0]["where"][0]["function"] == "score_all"
+
+
+def test_each_rule_has_a_page_and_each_page_a_rule():
+    rules = {path.stem.removeprefix("finding_").replace("_", "-"): path.read_text() for path in
+             (ROOT / "core" / "analyze" / "diagnosis").glob("finding_*.c")}  # fmt: skip
+    pages = {path.stem: path.read_text() for path in (ROOT / "docs" / "findings").glob("*.md")}
+    assert sorted(rules) == sorted(pages)
+    for name, source in rules.items():
+        assert f'"{name}"' in source, name
+    listed = dict(line.split(maxsplit=1) for line in command("explain").stdout.splitlines())
+    guide = (ROOT / "docs" / "guide" / "diagnosis.md").read_text()
+    for name, page in pages.items():
+        assert page.startswith(f"# {name}: {listed[name]}\n")
+        assert command("explain", name).stdout == page
+        assert page.count("```") >= 4, name  # a figure and code
+        assert re.findall("^## (.*)$", page, re.MULTILINE) == ["Fix", "When it is wrong"], name
+        assert "# before" in page and "# after" in page, name
+        assert f"(../findings/{name}.md)" in guide, name
+
+
+def test_an_unknown_page_is_refused_with_the_list():
+    done = command("explain", "input")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("marey: there is no finding 'input'; there are ")
