@@ -1,9 +1,8 @@
 /*
- * One block after the other, each checked against its checksum, through a window of the file.
+ * Reads blocks one after another through a window of the file and checks each checksum.
  *
- * The file is read with pread rather than mapped: a file that somebody cuts off meanwhile then
- * gives a short read instead of a signal. After damage the next whole block is looked for at every
- * multiple of eight bytes.
+ * Uses pread instead of mmap, so that a file truncated meanwhile gives a short read instead of a
+ * signal. After damage, searches for the next intact block at every multiple of eight bytes.
  */
 #include "read/internal.h"
 
@@ -12,7 +11,10 @@ enum { READ_AHEAD = 256 << 10 };
 void marey__block_reader_init(struct marey__block_reader *reader, int fd, const char *path,
                               uint64_t size)
 {
-    /* A hostile file may hold a header every 48 bytes, each asking for a checksum over megabytes. */
+    /*
+     * Limits the cost of a hostile file with a header every 48 bytes, each requiring a checksum
+     * over megabytes.
+     */
     *reader = (struct marey__block_reader){
         .fd = fd,
         .path = path,
@@ -38,11 +40,11 @@ static marey_status fill_window(struct marey__block_reader *reader, uint64_t off
     if (n < 0)
         return marey__fail_errno("read %s at byte %" PRIu64, reader->path, offset);
     if (reader->window_len < len)
-        reader->size = offset + reader->window_len; /* it was cut off since it was opened */
+        reader->size = offset + reader->window_len; /* truncated since it was opened */
     return MAREY_OK;
 }
 
-/* Lend `len` bytes from `offset` on; NULL in `*bytes` when the file ends before. */
+/* Return `len` bytes at `offset`, owned by the reader; `*bytes` is NULL if the file ends before. */
 static marey_status view(struct marey__block_reader *reader, uint64_t offset, size_t len,
                          const char **bytes)
 {
@@ -69,8 +71,8 @@ static uint32_t block_checksum(const struct marey__block *block, const char *pac
 }
 
 /*
- * Look at the block at `offset`. `*reason` is NULL when it is whole, else says in a few words what
- * is wrong.
+ * Check the block at `offset`. `*reason` is NULL if it is intact, else a short description of the
+ * damage.
  */
 static marey_status check_block(struct marey__block_reader *reader, uint64_t offset,
                                 struct marey__block *block, const uint8_t **packed,
@@ -101,7 +103,7 @@ static marey_status check_block(struct marey__block_reader *reader, uint64_t off
     return MAREY_OK;
 }
 
-/* Whether a whole block begins at `offset`; what the check costs is taken from the allowance. */
+/* Whether an intact block begins at `offset`. The bytes read are subtracted from resync_left. */
 static marey_status is_whole(struct marey__block_reader *reader, uint64_t offset, bool *whole)
 {
     struct marey__block block = {0};
@@ -115,7 +117,7 @@ static marey_status is_whole(struct marey__block_reader *reader, uint64_t offset
     return MAREY_OK;
 }
 
-/* Find the first whole block behind `*offset`; the end of the file when there is none. */
+/* Find the first intact block after `*offset`, or the end of the file. */
 static marey_status resynchronise(struct marey__block_reader *reader, uint64_t *offset)
 {
     uint64_t at = (*offset | 7) + 1;

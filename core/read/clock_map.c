@@ -1,22 +1,23 @@
 /*
- * Ticks to nanoseconds, piecewise linear between the moments at which a process read all its
- * clocks.
+ * Ticks to nanoseconds, piecewise linear between the clock samples of a process.
  *
- * A slope is rounded down, so that a segment never reaches past the moment where the next one
- * begins: time then never runs backwards from one segment to the next, whatever rounding does
- * within them.
+ * Slopes are rounded down, so that a segment never reaches past the start of the next one: time
+ * never runs backwards from one segment to the next.
  */
 #include "read/internal.h"
 
 __extension__ typedef unsigned __int128 u128;
 
-/* Slopes outside these are damage: a thousand ticks a second, and some hundred for a nanosecond. */
+/*
+ * Slopes outside these limits are damage: less than about 1000 ticks per second or more than 256
+ * per nanosecond.
+ */
 #define MULT_MAX ((UINT64_C(1) << 40) * 1000000)
 #define MULT_MIN (UINT64_C(1) << 32)
 
 MAREY__ORDER(by_tick, struct marey__clock_entry, MAREY__UP(tick) MAREY__UP(monotonic_ns))
 
-/* The slope from `from` to `to`, or 0 when there is none that makes sense. */
+/* The slope from `from` to `to`, or 0 if it is outside the limits. */
 static uint64_t slope(const struct marey__clock_entry *from, const struct marey__clock_entry *to)
 {
     if (to->tick <= from->tick || to->monotonic_ns <= from->monotonic_ns)
@@ -45,7 +46,7 @@ marey_status marey__clock_map_build(struct marey__clock_map *map,
     for (size_t i = 1; i < n; i++) {
         const uint64_t mult = slope(from, &moments[i]);
         if (mult == 0)
-            continue; /* a reading that makes no sense is left out, the segment goes on */
+            continue; /* an implausible sample is skipped and the segment continues */
         map->segments[map->n++] = (struct marey__clock_segment){from->tick, from->monotonic_ns, mult};
         from = &moments[i];
     }
@@ -69,7 +70,7 @@ void marey__clock_map_fini(struct marey__clock_map *map)
 
 size_t marey__clock_map_find(const struct marey__clock_map *map, uint64_t tick)
 {
-    size_t at; /* the first segment after the one that `tick` is in */
+    size_t at; /* the segment after the one that contains `tick` */
     MAREY__BISECT(at, 1, map->n, map->segments[at].tick <= tick);
     return at - 1;
 }
@@ -87,7 +88,10 @@ double marey__clock_map_ns_per_tick(const struct marey__clock_map *map)
     if (map->n == 0)
         return 1;
     const struct marey__clock_segment *first = &map->segments[0], *last = &map->segments[map->n - 1];
-    /* Over the whole log: a single segment may be a second long, and its ends are known to some 50 ns. */
+    /*
+     * Over the whole log: a segment may be only a second long, and its ends are uncertain by about
+     * 50 ns.
+     */
     if (last->tick > first->tick && last->base_ns > first->base_ns)
         return (double)(last->base_ns - first->base_ns) / (double)(last->tick - first->tick);
     return (double)first->mult / (double)(UINT64_C(1) << 40);

@@ -1,17 +1,17 @@
 /*
- * Words of one block to batches: records are checked, and each batch lies on one segment of the
- * clock.
+ * Splits the words of a block into batches. Records are checked, and each batch lies on one segment
+ * of the clock.
  *
- * Nearly every block is one batch: nothing in it is a record and the clock's slope does not change,
- * and then no word is looked at here at all. A block with records is walked once.
+ * Nearly every block is one batch: it has no records and the clock's slope does not change, so its
+ * words are not inspected here. A block with records is walked once.
  */
 #include "read/internal.h"
 
 /*
- * Hand on words [from, to) of the run, on clock segment `segment`; `last` is the last that is no
- * part of a record.
+ * Pass words [from, to) of the run, on clock segment `segment`, to the visitor; `last` is the last
+ * one outside a record.
  */
-static marey_status hand_on(const struct marey__run *run, size_t from, size_t to, size_t last,
+static marey_status deliver(const struct marey__run *run, size_t from, size_t to, size_t last,
                             size_t segment)
 {
     if (from == to)
@@ -31,8 +31,8 @@ static marey_status hand_on(const struct marey__run *run, size_t from, size_t to
         .ns_mult = s->mult,
     };
     /*
-     * Rounding may put a batch's first word a nanosecond before the last of the batch before; time
-     * stands still then.
+     * Rounding may put a batch's first word a nanosecond before the last of the previous batch;
+     * clamp it to that time.
      */
     const uint64_t first_ns = marey_batch_ns(&batch, batch.words[0]);
     if (first_ns < run->state->last_ns && run->state->last_ns - first_ns <= 2)
@@ -51,10 +51,7 @@ static uint64_t end_of_segment(const struct marey__clock_map *clock, size_t i, u
     return end > base ? end - base : 0;
 }
 
-/*
- * Whether a record of a known type has the words it needs. Unknown types pass: who does not know
- * them skips them.
- */
+/* Whether a record of a known type has all its words. Unknown types pass: readers skip them. */
 static bool is_sound_record(const uint64_t *words, size_t n)
 {
     static const uint8_t needed[] = {
@@ -90,7 +87,7 @@ static bool is_sound_record(const uint64_t *words, size_t n)
     return payload == 0 || length >= 3;
 }
 
-/* Where plain words before `ticks` end, from `i` on. */
+/* Index of the first word from `i` on that is a record or not before `ticks`. */
 static size_t skip_plain(const struct marey__run *run, size_t i, uint64_t ticks)
 {
     const uint64_t *const words = run->words;
@@ -100,7 +97,7 @@ static size_t skip_plain(const struct marey__run *run, size_t i, uint64_t ticks)
     return i;
 }
 
-/* Cut a run into batches at clock segments and at records that are unsound. */
+/* Split a run into batches at clock segments and at invalid records. */
 static marey_status walk_run(const struct marey__run *run)
 {
     const struct marey__clock_map *clock = &run->log->clock;
@@ -117,7 +114,7 @@ static marey_status walk_run(const struct marey__run *run)
         }
         const uint64_t ticks = marey_word_ticks(words[i]);
         if (ticks >= end) {
-            MAREY_TRY(hand_on(run, from, i, last, segment));
+            MAREY_TRY(deliver(run, from, i, last, segment));
             from = i;
             segment = marey__clock_map_find(clock, run->base_tick + ticks);
             end = end_of_segment(clock, segment, run->base_tick);
@@ -132,16 +129,16 @@ static marey_status walk_run(const struct marey__run *run)
             i += length;
             continue;
         }
-        MAREY_TRY(hand_on(run, from, i, last, segment));
+        MAREY_TRY(deliver(run, from, i, last, segment));
         /*
-         * One that runs over the end takes the rest with it: nothing says where the next word
+         * A record longer than the run invalidates the rest: nothing marks where the next word
          * begins.
          */
         i = length == 0 || length > run->n - i ? run->n : i + length;
         from = i;
         run->state->gap = 1;
     }
-    return hand_on(run, from, run->n < i ? run->n : i, last, segment);
+    return deliver(run, from, run->n < i ? run->n : i, last, segment);
 }
 
 marey_status marey__run_hand_on(const struct marey__run *run, bool may_have_records)
@@ -153,6 +150,6 @@ marey_status marey__run_hand_on(const struct marey__run *run, bool may_have_reco
     const bool is_one =
         marey_word_ticks(run->words[last]) < end_of_segment(clock, segment, run->base_tick);
     if (MAREY_LIKELY(is_one && !may_have_records))
-        return hand_on(run, 0, run->n, last, segment);
+        return deliver(run, 0, run->n, last, segment);
     return walk_run(run);
 }

@@ -1,10 +1,9 @@
 /*
- * What is odd about the logs of a directory together: ranks that are missing, there twice or started anew, hosts whose
- * clocks disagree, versions, processes that still record. Each is a sentence that names who it is about; of many, a few
- * and how many more.
+ * Checks the logs of a directory together: missing, duplicate and restarted ranks, hosts whose clocks disagree,
+ * versions, processes that still record. Each warning names the ranks concerned, or the first few and how many more.
  *
- * Logs of one run have one run id. Who starts each rank by itself may give each an id of its own: runs of a single rank
- * are taken for parts of one.
+ * Logs of one run have one run id. A launcher that starts each rank separately may give each its own id, so runs of a
+ * single rank are treated as parts of one run.
  */
 #include "read/internal.h"
 
@@ -12,7 +11,7 @@ enum { MAX_SPANS = 6, MAX_VERSIONS = 8 };
 
 /* ---- lists of ranks ---- */
 
-/* "3", "3 and 5", "3, 5 to 9 and 12 more"; `ranks` ascend, and none is there twice. */
+/* "3", "3 and 5", "3, 5 to 9 and 12 more"; `ranks` are ascending and unique. */
 static void put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t n)
 {
     size_t n_listed = 0;
@@ -31,7 +30,7 @@ static void put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t 
         marey__buf_printf(text, " and %zu more", n - n_listed);
 }
 
-/* A buffer as a sentence of the recording. */
+/* Add the buffer as a warning of the recording. */
 static void warn_text(struct marey__warnings *warnings, struct marey__buf *text)
 {
     marey__buf_put(text, "", 1);
@@ -42,7 +41,7 @@ static void warn_text(struct marey__warnings *warnings, struct marey__buf *text)
     text->len = 0;
 }
 
-/* A process of the program that has a rank and loads no data for another. */
+/* A process of the program with a rank that is not a DataLoader worker of another. */
 static bool is_rank(const struct marey_process *process)
 {
     return process->rank >= 0 && process->worker < 0 && process->role[0] == '\0';
@@ -54,7 +53,7 @@ MAREY__ORDER(by_run_and_rank, struct marey__run_rank,
              MAREY__UP_BY(strcmp(x->run, y->run), 0) MAREY__UP(process->rank) MAREY__UP(begin_ns)
                  MAREY__UP_BY(strcmp(x->process->log_path, y->process->log_path), 0))
 
-/* Runs that have only one rank become one run, whose id is empty. */
+/* Joins runs of a single rank into one run, whose id is empty. */
 static void join_single_runs(struct marey__run_rank *ranks, size_t n)
 {
     for (size_t from = 0, to = 0; from < n; from = to) {
@@ -71,9 +70,9 @@ static void join_single_runs(struct marey__run_rank *ranks, size_t n)
 MAREY__ORDER(by_joined_run, struct marey__run_rank,
              MAREY__UP_BY(strcmp(x->joined, y->joined), 0) MAREY__UP_BY(by_run_and_rank(x, y), 0))
 
-/* ---- ranks that are not there ---- */
+/* ---- missing ranks ---- */
 
-/* The ranks below `world` that no log of `ranks` has. NULL on out of memory. */
+/* The ranks below `world` without a log in `ranks`. NULL on out of memory. */
 static int32_t *find_missing(const struct marey__run_rank *ranks, size_t n, int32_t world,
                              size_t *n_missing)
 {
@@ -90,8 +89,8 @@ static int32_t *find_missing(const struct marey__run_rank *ranks, size_t n, int3
 }
 
 /*
- * Ranks of one run; a world of more than some millions is a number that means nothing. Of traces a few of many ranks are
- * usual, and whoever imported them knows.
+ * Ranks of one run; a world size above some millions is damage. Imported traces often cover only a few ranks, so
+ * missing ones are not reported.
  */
 static void check_world(const struct marey__run_rank *ranks, size_t n,
                         struct marey__warnings *warnings)
@@ -137,7 +136,7 @@ static void check_worlds(struct marey__run_rank *ranks, size_t n, struct marey__
     }
 }
 
-/* ---- versions, and who still records ---- */
+/* ---- versions, and processes that still record ---- */
 
 static void check_versions(const struct marey__checked_logs *all, struct marey__warnings *warnings)
 {
@@ -213,7 +212,7 @@ static void check_files(const struct marey__checked_logs *all, struct marey__war
                     "about to be written, or its process ended before it wrote anything");
 }
 
-/* ---- the whole ---- */
+/* ---- all checks ---- */
 
 static struct marey__run_rank *list_ranks(const struct marey__checked_logs *all, size_t *n)
 {

@@ -1,6 +1,6 @@
 /*
- * What the blocks of a log say: texts about the process, sites, lanes, clocks, loss; words are
- * counted.
+ * Interprets the blocks of a log: texts about the process, sites, lanes, clocks, losses. Words are
+ * only counted.
  */
 #include "read/internal.h"
 
@@ -96,7 +96,7 @@ static bool set_field(struct marey__log_file *log, const struct field *field, co
     return true;
 }
 
-/* Texts that are kept for the reader itself. False: this is none of them. */
+/* Texts that only the reader uses. Returns false for any other key. */
 static bool take_reader_text(struct marey__log_scan *scan, const char *key, size_t key_len,
                              const char *value, size_t len)
 {
@@ -165,10 +165,7 @@ static bool take_pairs(struct marey__log_scan *scan, const char *at, size_t len)
 static bool take_site(struct marey__log_scan *scan, const struct marey__site_entry *entry,
                       const char *texts)
 {
-    /*
-     * Sites are numbered from 1 and all of them are written, so a number cannot exceed the file's
-     * size.
-     */
+    /* Sites are numbered from 1 and all are written, so a number cannot exceed the file's size. */
     if (entry->id == 0 || entry->id >= MAREY__MAX_SITES || entry->id > scan->reader.size)
         return true;
     struct marey__site_table *sites = marey__site_table_make(&scan->log->sites);
@@ -198,7 +195,7 @@ static bool take_sites(struct marey__log_scan *scan, const char *at, size_t len)
     return true;
 }
 
-/* The lane, made when new; NULL on out of memory. `number` is below MAREY__MAX_LANES. */
+/* The lane, created if needed; NULL on out of memory. `number` is below MAREY__MAX_LANES. */
 static struct marey__log_lane *make_lane(struct marey__log_scan *scan, uint32_t number)
 {
     struct marey__log_file *log = scan->log;
@@ -285,7 +282,7 @@ bool marey__log_count_words(struct marey__log_scan *scan, const struct marey__pi
     return true;
 }
 
-/* The reader is after the block. */
+/* Called with the reader after the block. */
 static bool count_block(struct marey__log_scan *scan, const struct marey__block *block)
 {
     const struct marey__piece piece = {
@@ -320,7 +317,7 @@ static bool take_loss(struct marey__log_scan *scan, const char *at, size_t len)
 
 /* ---- blocks ---- */
 
-/* Remember where the block is. Returns false on out of memory. */
+/* Store the block's offset. Returns false on out of memory. */
 static bool note_payload(struct marey__log_scan *scan, enum marey__payload_kind payload,
                          const struct marey__block *block)
 {

@@ -1,11 +1,11 @@
 /*
- * Which GPUs each process may use. A process that measures energy knows the GPUs of its machine; the others only say what
- * CUDA_VISIBLE_DEVICES was, since asking the driver would cost each of them a tenth of a second.
+ * Finds the GPUs that each process may use. A process that measures energy lists the GPUs of its machine; the others
+ * record only CUDA_VISIBLE_DEVICES, because querying the driver would cost each of them a tenth of a second.
  */
 #include "instrument/energy/internal.h"
 #include "read/internal.h"
 
-/* The logs that say which GPUs their machine has, by host; of one host the first. */
+/* The logs that list their machine's GPUs, the first of each host. */
 struct gpu_sources {
     struct marey__log_file **logs;
     size_t n;

@@ -1,6 +1,6 @@
 /*
- * Blocks CALLS and SAMPLES of a log: where they are, and their payload of entries, each a tag, numbers and texts. Whether
- * the numbers in them are valid is checked in analyze/calls/calls_read.c and analyze/samples/samples_read.c.
+ * Blocks CALLS and SAMPLES of a log: where they are, and their payload of entries, each a tag, numbers and texts.
+ * analyze/calls/calls_read.c and analyze/samples/samples_read.c check the numbers.
  */
 #include <zstd.h>
 
@@ -150,7 +150,7 @@ const char *marey__payload_text(struct marey__payload_taker *taker,
     return text != NULL ? text : "";
 }
 
-/* Returns false when something in it is damaged. */
+/* Returns false if anything in the block is damaged. */
 static bool take_block(struct marey__payload_taker *taker, enum marey__payload_kind payload,
                        const void *at, const void *end)
 {

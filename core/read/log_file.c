@@ -1,12 +1,10 @@
 /*
- * Pass 1 over a log: everything but the words. Blocks of words are only counted and put on the
- * clock, so this runs at the speed of reading and check-summing; what is kept grows with names and
- * threads.
+ * Pass 1 over a log: everything but the words. Blocks of words are only counted and used for the clock, so this runs at
+ * the speed of reading and checksumming; memory grows only with names and threads.
  *
- * A log without an END block belongs to a process that still runs, or died where nobody could finalize
- * it. Its latest words are in the pool. Chunks go from the pool to the log, so the pool is copied
- * first and the log read to its end after that: nothing falls between the two, and what comes twice
- * is known by its (lane, sequence).
+ * A log without an END block belongs to a process that still runs, or that died where no other process could finalize
+ * the log. Its last words are in the pool. Chunks move from the pool to the log, so the pool is copied first and the
+ * log then read to its end: no chunk is missed, and duplicates are recognized by (lane, sequence).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +14,7 @@
 
 #include "read/internal.h"
 
-/* Read blocks up to the end of the file as it is now. */
+/* Read blocks up to the current end of the file. */
 static marey_status take_blocks(struct marey__log_scan *scan)
 {
     struct stat st;
@@ -40,7 +38,7 @@ static marey_status take_blocks(struct marey__log_scan *scan)
     }
 }
 
-/* ---- the pool of a log that nobody has finalized ---- */
+/* ---- the pool of a log that is not finalized ---- */
 
 static marey_status take_pool(struct marey__log_scan *scan)
 {
@@ -80,7 +78,7 @@ static marey_status count_pool(struct marey__log_scan *scan)
     return MAREY_OK;
 }
 
-/* The owner of a log holds a lock on it for as long as it lives. */
+/* The owner of a log holds a lock on it while it lives. */
 static bool owner_lives(int fd)
 {
     if (flock(fd, LOCK_SH | LOCK_NB) != 0)
@@ -89,9 +87,9 @@ static bool owner_lives(int fd)
     return false;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole log ---- */
 
-static void tell_damage(const struct marey__log_scan *scan)
+static void warn_of_damage(const struct marey__log_scan *scan)
 {
     const char *path = scan->reader.path;
     const uint64_t size = scan->reader.size, at = scan->reader.offset;
@@ -108,7 +106,7 @@ static void tell_damage(const struct marey__log_scan *scan)
         marey__warn(scan->warnings, "%s has no clock readings; its times may be wrong.", path);
     if (strcmp(scan->log->info.end, "running") == 0)
         return;
-    /* Half a block at the end of an unfinalized log is a write that was cut short; its words are still in the pool. */
+    /* A partial block at the end of an unfinalized log is an interrupted write; its words are still in the pool. */
     if (!scan->has_end && scan->log->pool.is_found)
         return;
     if (scan->reader.torn != NULL && at < size)
@@ -124,7 +122,7 @@ static void tell_damage(const struct marey__log_scan *scan)
                            path);
 }
 
-/* How a process ended whose log does not say. */
+/* Infer how a process ended whose log does not record it. */
 static const char *guess_end(const struct marey__log_scan *scan)
 {
     if (owner_lives(scan->reader.fd))
@@ -132,7 +130,7 @@ static const char *guess_end(const struct marey__log_scan *scan)
     return scan->log->pool.is_broken ? "write failed" : "unclosed";
 }
 
-/* What is missing from a log that could not be written to its end, and since when. */
+/* Note why writing the log stopped, and when. */
 static void note_failure(struct marey__log_scan *scan)
 {
     const struct marey__log_file *log = scan->log;
@@ -159,7 +157,10 @@ static bool is_cut(const struct marey__log_scan *scan)
     return !scan->has_end && !scan->log->pool.is_found && strcmp(scan->log->info.end, "running") != 0;
 }
 
-/* There may be thousands of logs. One with a single lane is visited from its begin to its end. */
+/*
+ * Saves memory, as there may be thousands of logs. A log with a single lane is visited sequentially and needs no
+ * pieces.
+ */
 static void trim_pieces(struct marey__log_file *log)
 {
     const size_t n = log->info.n_lanes > 1 ? log->n_pieces : 0;
@@ -234,14 +235,14 @@ static marey_status scan_log(struct marey__log_scan *scan)
     if (!scan->has_end)
         scan->log->info.end = guess_end(scan);
     MAREY_TRY(count_pool(scan));
-    tell_damage(scan);
+    warn_of_damage(scan);
     return finish_info(scan);
 }
 
 static marey_status open_file(const char *path, int *out, uint64_t *size)
 {
-    const int fd =
-        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* or a named pipe would keep us for ever */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC |
+                                  O_NONBLOCK); /* O_NONBLOCK: opening a named pipe must not wait */
     if (fd < 0)
         return marey__fail_errno("open %s", path);
     struct stat st;
@@ -254,7 +255,7 @@ static marey_status open_file(const char *path, int *out, uint64_t *size)
     return MAREY_OK;
 }
 
-/* Pass 1 over `reader`'s bytes; what is of `log` besides is set. */
+/* Pass 1 over `reader`'s bytes; the other members of `log` are set. */
 static marey_status scan_bytes(struct marey__log_file *log, int fd, const char *path, uint64_t size,
                                size_t most_kept, struct marey__warnings *warnings)
 {
@@ -293,7 +294,7 @@ static void init(struct marey__log_file *log, struct marey__log_texts *texts, in
 
 size_t marey__log_file_most_kept(size_t n)
 {
-    /* Logs of a job with many ranks are read again: memory for each rank counts there. */
+    /* The logs of a job with many ranks are read again from disk, to limit memory per rank. */
     enum { MOST_LOGS = 64, MOST_BYTES = 32 << 20 };
     return n == 0 || n > MOST_LOGS ? 0 : MOST_BYTES / n;
 }

@@ -1,9 +1,8 @@
 /*
- * The logs of a folder, opened several at a time: there may be one for each rank of a large job, and where files are
- * behind a network it is waiting that takes the time.
+ * Opens the logs of a folder in parallel: a large job has one per rank, and on a network file system latency dominates.
  *
- * Each log has its warnings to itself while it is read. They are handed on in the order of names, so that the same folder
- * always gives the same answer.
+ * Each log collects its own warnings while it is read. They are merged in the order of names, so that the output does
+ * not depend on timing.
  */
 #include <dirent.h>
 #include <sys/stat.h>
@@ -76,7 +75,7 @@ static marey_status open_log(const struct opening *opening, struct marey__log_en
     return MAREY_OK;
 }
 
-/* What is wrong with one log is a warning as long as others can be read. */
+/* A problem in one log is a warning if others can be read. */
 static void open_entry(struct opening *opening, struct marey__log_entry *entry)
 {
     struct marey__buf path MAREY__FINALLY(marey__buf_fini) = {0};

@@ -1,6 +1,6 @@
 /*
- * Decoded events that are kept in memory: a page, or a breakdown, visits the events of a process once for each analysis.
- * The first visit unpacks them and keeps its batches; the others get the same batches and do not touch the log.
+ * Keeps decoded events in memory: the page and the breakdown visit the events of a process once per analysis. The first
+ * visit decodes and keeps the batches; later visits get the same batches without reading the log.
  */
 #include "read/internal.h"
 
@@ -13,7 +13,7 @@ struct marey__kept_events {
 
 struct keeping {
     struct marey__kept_events *kept;
-    bool is_full; /* or out of memory: kept events are dropped at the end */
+    bool is_full; /* or out of memory: the events kept so far are dropped at the end */
     marey_visitor *visitor;
     void *ctx;
 };
@@ -51,7 +51,7 @@ static marey_status visit_kept(const struct marey__kept_events *kept, marey_visi
     return MAREY_OK;
 }
 
-/* Room for the words of the log; NULL on out of memory. */
+/* Allocate space for the words of the log; NULL on out of memory. */
 static struct marey__kept_events *make_kept(const struct marey__log_file *log)
 {
     struct marey__kept_events *kept = marey__calloc(1, sizeof *kept);
@@ -65,7 +65,7 @@ static struct marey__kept_events *make_kept(const struct marey__log_file *log)
     return NULL;
 }
 
-/* Take `bytes` from the budget. False when it does not have as many. */
+/* Subtract `bytes` from the budget. Returns false if it has less. */
 static bool take_bytes(_Atomic uint64_t *budget, uint64_t bytes)
 {
     uint64_t left = atomic_load_explicit(budget, memory_order_relaxed);
@@ -79,7 +79,7 @@ static bool take_bytes(_Atomic uint64_t *budget, uint64_t bytes)
 marey_status marey__log_file_visit_kept(struct marey__log_file *log, _Atomic uint64_t *budget,
                                         marey_visitor *visitor, void *ctx)
 {
-    /* Acquire: meets the release below, so that the batches are complete. */
+    /* Acquire: pairs with the release below, so that the batches are complete. */
     const struct marey__kept_events *kept = atomic_load_explicit(&log->kept, memory_order_acquire);
     if (kept != NULL)
         return visit_kept(kept, visitor, ctx);

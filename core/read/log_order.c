@@ -2,34 +2,34 @@
  * Pass 2 over a log, all lanes together: iterations, epochs and phases are recorded on one thread and hold for all, so
  * code that joins them with the other threads' events needs them in order of time.
  *
- * A log has blocks as they were filled; a thread with few events is written long after the others. So each lane has a
- * cursor of its own with one block unpacked. Events themselves need no order among lanes, which would cost a comparison
- * for each: words are handed on in stretches that end at a record of the whole process, or where a lane's
- * block ends and what follows is not known yet. A lane is looked at from its first moment on, so that programs with many
- * short threads hold the blocks of a few. Two heaps find the lane whose stretch ends first, and those that have words
- * before that: there may be a hundred thousand.
+ * A log has blocks in the order in which they were filled; a thread with few events is written long after the others. So
+ * each lane has a cursor with one decoded block. The events between lanes need no order, which would cost a comparison
+ * each: words are delivered in stretches that end at a record of the whole process, or at the end of a lane's block, after
+ * which nothing is known yet. A cursor is opened when its lane starts, so that programs with many short threads hold few
+ * blocks. There may be a hundred thousand lanes, so two heaps find the lane whose stretch ends first and those with words
+ * before that.
  *
  *   lane 0   ──words──I──words──────I──words──|         I: an iteration ends
  *   lane 1   ──────────────words─────────|   ^
- *                     ^             ^    ^   these are the moments up to which all are handed on, one after the other
+ *                     ^             ^    ^   all lanes are delivered up to these times, one after another
  */
 #include "read/internal.h"
 
 #define MAX_HELD_WORDS (UINT64_C(64) << 20)
-#define NO_PIECE UINT32_MAX /* 0 - 1: no number of a piece */
+#define NO_PIECE UINT32_MAX /* 0 - 1: not a piece */
 
 struct cursor {
     struct marey__lane_state state;
     const struct marey_lane_info *info;
     uint32_t next_piece;
-    uint64_t *words; /* of one piece, that its batches lie in */
+    uint64_t *words; /* of one piece; its batches point into it */
     size_t words_cap;
-    struct marey_batch *batches; /* the one at hand without what was handed on */
+    struct marey_batch *batches; /* the current one without the words already delivered */
     size_t n_batches, batches_cap, at;
     bool has_records;
-    size_t stop; /* words of the batch at hand up to its first record about the process, that included; 0: none */
-    uint64_t limit_ns; /* of that record, or of the last word */
-    uint64_t next_ns;  /* of the first word of the batch at hand */
+    size_t stop; /* words of the current batch up to and including its first record about the process; 0: none */
+    uint64_t limit_ns; /* time of that record, or of the last word */
+    uint64_t next_ns;  /* time of the first word of the current batch */
     uint32_t number;   /* among the starts */
 };
 
@@ -41,13 +41,13 @@ struct order {
     struct marey__unpacker unpacker;
     uint32_t *starts; /* each lane's first piece, by time */
     size_t n_starts, n_started;
-    struct cursor **cursors; /* by number; NULL: has not begun, or has ended */
+    struct cursor **cursors; /* by number; NULL: not begun, or ended */
     struct marey__heap by_limit, by_next;
 };
 
 /* ---- a piece ---- */
 
-/* The words of a block that was seen whole before; `*run` has none when the file has changed since. */
+/* Decode the words of a block that was intact in pass 1; `*run` is empty if the file has changed since. */
 static marey_status read_block(struct order *order, struct cursor *cursor,
                                const struct marey__piece *piece, struct marey__run *run)
 {
@@ -86,7 +86,7 @@ static marey_status keep_batch(void *ctx, const struct marey_batch *batch)
     return MAREY_OK;
 }
 
-/* The lane's next piece becomes the batches at hand. One that cannot be read leaves none, and a gap. */
+/* Load the lane's next piece as the current batches. An unreadable piece leaves none, and a gap. */
 static marey_status take_piece(struct order *order, struct cursor *cursor)
 {
     const struct marey__piece *piece = &order->log->pieces[cursor->next_piece];
@@ -98,7 +98,7 @@ static marey_status take_piece(struct order *order, struct cursor *cursor)
     int gap;
     if (marey__sequence_is_new(piece->sequence, &cursor->state.next_sequence, &gap))
         cursor->state.gap |= gap;
-    cursor->next_piece = piece->next - 1; /* NO_PIECE behind the last */
+    cursor->next_piece = piece->next - 1; /* NO_PIECE after the last */
     cursor->n_batches = cursor->at = 0;
     if (piece->is_in_pool)
         read_chunk(order, cursor, piece, &run);
@@ -124,7 +124,7 @@ static size_t step_of(uint64_t word)
     return marey_word_kind(word) == MAREY_KIND_RECORD ? marey_record_length(word) : 1;
 }
 
-/* Up to where the batch at hand may be handed on while nothing is known of other lanes. */
+/* How far the current batch may be delivered without looking at other lanes. */
 static void find_limit(struct cursor *cursor)
 {
     const struct marey_batch *batch = &cursor->batches[cursor->at];
@@ -142,7 +142,7 @@ static void find_limit(struct cursor *cursor)
     cursor->next_ns = marey_batch_ns(batch, batch->words[0]);
 }
 
-static marey_status tell_gap(const struct order *order, const struct cursor *cursor)
+static marey_status report_gap(const struct order *order, const struct cursor *cursor)
 {
     static const uint64_t none;
     const struct marey_batch batch = {.words = &none,
@@ -153,7 +153,7 @@ static marey_status tell_gap(const struct order *order, const struct cursor *cur
     return order->visitor(order->ctx, &batch);
 }
 
-/* Have a batch at hand, the next one or the next piece's first; `*done` when the lane has no more. */
+/* Advance to the next batch, from the next piece if needed; sets `*done` at the end of the lane. */
 static marey_status next_batch(struct order *order, struct cursor *cursor, bool *done)
 {
     cursor->at++;
@@ -161,18 +161,18 @@ static marey_status next_batch(struct order *order, struct cursor *cursor, bool 
     while (cursor->at >= cursor->n_batches) {
         if (cursor->next_piece == NO_PIECE) {
             *done = true;
-            return order->log->info.lost_events != 0 ? tell_gap(order, cursor) : MAREY_OK;
+            return order->log->info.lost_events != 0 ? report_gap(order, cursor) : MAREY_OK;
         }
         MAREY_TRY(take_piece(order, cursor));
     }
     find_limit(cursor);
     const struct marey_batch *batch = &cursor->batches[cursor->at];
     if (batch->gap || is_record_of(batch->words[0], MAREY_RECORD_GAP, MAREY_RECORD_GAP))
-        return tell_gap(order, cursor);
+        return report_gap(order, cursor);
     return MAREY_OK;
 }
 
-/* How many words of the batch at hand lie before `ns`. */
+/* How many words of the current batch are before `ns`. */
 static size_t count_before(const struct cursor *cursor, uint64_t ns)
 {
     const struct marey_batch *batch = &cursor->batches[cursor->at];
@@ -186,8 +186,8 @@ static size_t count_before(const struct cursor *cursor, uint64_t ns)
     return n;
 }
 
-/* Hand on the first `n` words of the batch at hand. */
-static marey_status hand_on(struct order *order, struct cursor *cursor, size_t n, bool *done)
+/* Deliver the first `n` words of the current batch. */
+static marey_status deliver(struct order *order, struct cursor *cursor, size_t n, bool *done)
 {
     *done = false;
     if (n == 0)
@@ -218,17 +218,17 @@ static void free_cursor(struct cursor *cursor)
     MAREY__FREE_ALL(cursor->words, cursor->batches, cursor);
 }
 
-/* Its keys have changed. Returns false on out of memory, which only a new one needs. */
+/* Update the cursor's heap keys. Returns false on out of memory, which is possible only for a new cursor. */
 static bool sort_in(struct order *order, const struct cursor *cursor)
 {
     return marey__heap_put(&order->by_limit, cursor->number, cursor->limit_ns) &&
            marey__heap_put(&order->by_next, cursor->number, cursor->next_ns);
 }
 
-static marey_status hand_on_from(struct order *order, struct cursor *cursor, size_t n)
+static marey_status deliver_from(struct order *order, struct cursor *cursor, size_t n)
 {
     bool done;
-    MAREY_TRY(hand_on(order, cursor, n, &done));
+    MAREY_TRY(deliver(order, cursor, n, &done));
     if (!done)
         return sort_in(order, cursor) ? MAREY_OK : marey__no_memory();
     marey__heap_remove(&order->by_limit, cursor->number);
@@ -238,8 +238,8 @@ static marey_status hand_on_from(struct order *order, struct cursor *cursor, siz
     return MAREY_OK;
 }
 
-/* Hand on what all others have before the earliest limit, then that lane's words up to it. */
-static marey_status hand_on_stretch(struct order *order)
+/* Deliver the words of all other lanes before the earliest limit, then that lane's words up to it. */
+static marey_status deliver_stretch(struct order *order)
 {
     const uint64_t limit_ns = order->by_limit.items[0].key;
     struct cursor *const earliest = order->cursors[order->by_limit.items[0].number];
@@ -247,15 +247,15 @@ static marey_status hand_on_stretch(struct order *order)
     MAREY__TRY_MEMORY(sort_in(order, earliest));
     while (order->by_next.items[0].key < limit_ns) {
         struct cursor *next = order->cursors[order->by_next.items[0].number];
-        MAREY_TRY(hand_on_from(order, next, count_before(next, limit_ns)));
+        MAREY_TRY(deliver_from(order, next, count_before(next, limit_ns)));
     }
-    return hand_on_from(order, earliest,
+    return deliver_from(order, earliest,
                         earliest->stop != 0 ? earliest->stop : earliest->batches[earliest->at].n);
 }
 
-/* ---- beginnings ---- */
+/* ---- starts of lanes ---- */
 
-/* When the lane of this first piece begins; at once when what came before it is missing. */
+/* When the lane of this first piece starts; 0 (at once) if earlier pieces are missing. */
 static uint64_t start_tick(const struct marey__piece *piece)
 {
     return piece->sequence != 0 ? 0 : piece->first_tick;
@@ -289,7 +289,7 @@ static marey_status start_lane(struct order *order)
     return sort_in(order, cursor) ? MAREY_OK : marey__no_memory();
 }
 
-/* Begin the lanes that have words before the next stretch ends. */
+/* Start the lanes that have words before the next stretch ends. */
 static marey_status start_lanes(struct order *order)
 {
     while (order->n_started < order->n_starts) {
@@ -324,11 +324,11 @@ static marey_status visit(struct order *order)
         MAREY_TRY(start_lanes(order));
         if (order->by_limit.n == 0)
             return MAREY_OK;
-        MAREY_TRY(hand_on_stretch(order));
+        MAREY_TRY(deliver_stretch(order));
     }
 }
 
-/* Whether one block of each lane could be too much to hold. */
+/* Whether one block per lane could need too much memory. */
 static bool is_too_large(const struct marey__log_file *log)
 {
     uint64_t largest = 0;

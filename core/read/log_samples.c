@@ -15,7 +15,7 @@ static bool skip_numbers(const uint8_t **at, const uint8_t *end, uint64_t n)
     return true;
 }
 
-/* The columns of an A: times, weights, changes. */
+/* The columns of an A entry: times, weights, changes. */
 static bool skip_rounds(const uint8_t **at, const uint8_t *end)
 {
     uint64_t n, values = 0;
@@ -52,7 +52,7 @@ static bool skip_list(const uint8_t **at, const uint8_t *end, const struct marey
 enum marey__entry_step marey__samples_next(const void **from, const void *end,
                                            struct marey__payload_entry *entry)
 {
-    /* The lists of L, K, A and O are read by those who need them. */
+    /* The lists of L, K, A and O are parsed by their users. */
     static const char *const fields[128] = {
         ['M'] = "nnnnnnnt", ['T'] = "nnnnnt", ['F'] = "nnnttt", ['L'] = "nn",
         ['K'] = "nn",       ['O'] = "nn",     ['A'] = "nn",
@@ -84,7 +84,7 @@ static bool take_u32(struct marey__payload_entry *entry, uint32_t *number)
     return true;
 }
 
-/* Times do not run over 2^62. */
+/* Times are limited to 2^62. */
 static bool take_times(struct marey__payload_entry *e, struct marey__samples_rounds *rounds)
 {
     const uint64_t shift = e->numbers[1];
@@ -101,7 +101,7 @@ static bool take_times(struct marey__payload_entry *e, struct marey__samples_rou
     return true;
 }
 
-/* A weight holds from its round on, up to the next one. */
+/* A weight holds from its round up to the next weight. */
 static bool take_weights(struct marey__payload_entry *e, struct marey__samples_rounds *rounds)
 {
     uint64_t n, at = 0, step, weight = 0, next;

@@ -1,13 +1,13 @@
 /*
  * Ranks that a run has more than once, and hosts whose clocks disagree.
  *
- * Two logs of a rank in one run are: one log that was copied (the same process), a rank that ended and was started anew
- * (the one after the other), a process that the rank itself started and that took its rank over with the environment (no
- * twin), or two processes that take themselves for the same rank (side by side).
+ * Two logs of a rank in one run can be: copies of one log (the same process), a rank that was restarted (one after the
+ * other), a process that the rank started and that inherited its rank through the environment (not a duplicate), or two
+ * processes with the same rank by mistake (at the same time).
  */
 #include "read/internal.h"
 
-enum { MAX_TOLD = 5 };
+enum { MAX_LISTED = 5 };
 
 enum twin { TWIN_NONE, TWIN_COPY, TWIN_RESTART, TWIN_BESIDE };
 
@@ -17,7 +17,7 @@ static bool is_same_process(const struct marey_process *a, const struct marey_pr
            a->start_unix_ns == b->start_unix_ns;
 }
 
-/* Both of one rank and run; `a` begins first. */
+/* Both have the same rank and run; `a` starts first. */
 static enum twin compare(const struct marey__run_rank *a, const struct marey__run_rank *b)
 {
     if (is_same_process(a->process, b->process))
@@ -27,7 +27,7 @@ static enum twin compare(const struct marey__run_rank *a, const struct marey__ru
         return TWIN_NONE;
     if (b->begin_ns >= a->end_ns)
         return TWIN_RESTART;
-    /* What began later and ended before is likely started by it, unless both are of one launcher. */
+    /* A process within the other's lifetime was likely started by it, unless both have the same parent. */
     const bool is_within = b->end_ns <= a->end_ns && a->process->ppid != b->process->ppid;
     return is_same_host && is_within ? TWIN_NONE : TWIN_BESIDE;
 }
@@ -37,7 +37,7 @@ static const char *file_of(const struct marey_process *process)
     return marey__base_name(process->log_path);
 }
 
-static void tell_twin(const struct marey__run_rank *a, const struct marey__run_rank *b,
+static void warn_twin(const struct marey__run_rank *a, const struct marey__run_rank *b,
                       enum twin twin, struct marey__warnings *warnings)
 {
     const struct marey_process *x = a->process, *y = b->process;
@@ -74,12 +74,12 @@ void marey__check_twins(const struct marey__run_rank *ranks, size_t n,
         if (a->process->rank != b->process->rank || a->run[0] == '\0' || strcmp(a->run, b->run) != 0)
             continue;
         const enum twin twin = compare(a, b);
-        if (twin != TWIN_NONE && n_found[twin]++ < MAX_TOLD)
-            tell_twin(a, b, twin, warnings);
+        if (twin != TWIN_NONE && n_found[twin]++ < MAX_LISTED)
+            warn_twin(a, b, twin, warnings);
     }
     for (enum twin twin = TWIN_COPY; twin <= TWIN_BESIDE; twin++)
-        if (n_found[twin] > MAX_TOLD)
-            marey__warn(warnings, "%zu more ranks %s.", n_found[twin] - MAX_TOLD, words[twin]);
+        if (n_found[twin] > MAX_LISTED)
+            marey__warn(warnings, "%zu more ranks %s.", n_found[twin] - MAX_LISTED, words[twin]);
 }
 
 /* ---- clocks ---- */
@@ -95,7 +95,7 @@ MAREY__ORDER(by_host, struct host_time, MAREY__UP_BY(strcmp(x->host, y->host), 0
 MAREY__ORDER(by_begin, struct host_time,
              MAREY__UP(begin_ns) MAREY__UP_BY(strcmp(x->host, y->host), 0))
 
-/* One for each host, by when they begin; how many. */
+/* Merge to one entry per host, sorted by start; returns how many. */
 static size_t join_hosts(struct host_time *hosts, size_t n)
 {
     size_t n_hosts = 0;
@@ -113,7 +113,7 @@ static size_t join_hosts(struct host_time *hosts, size_t n)
     return n_hosts;
 }
 
-static void tell_clock(const struct host_time *usual, const struct host_time *host,
+static void warn_clock(const struct host_time *usual, const struct host_time *host,
                        struct marey__warnings *warnings)
 {
     const bool is_later = host->begin_ns > usual->begin_ns;
@@ -133,13 +133,13 @@ static void tell_clock(const struct host_time *usual, const struct host_time *ho
             host->host, text.data, is_later ? "after" : "before", usual->host);
 }
 
-/* The hosts of one run: those that do not overlap with the one in the middle. */
+/* Warn about hosts of one run that do not overlap with the majority. */
 static void check_run(struct host_time *hosts, size_t n, struct marey__warnings *warnings)
 {
-    const uint64_t least_ns = 1000000000; /* a rank may start so much later than another has ended */
+    const uint64_t least_ns = 1000000000; /* a rank may start this long after another has ended */
     const size_t n_hosts = join_hosts(hosts, n);
     size_t n_found = 0;
-    /* The one that runs at the same time as most. */
+    /* The host that overlaps with most others. */
     size_t usual = n_hosts / 2, most = 0;
     for (size_t i = 0; i < n_hosts; i++) {
         size_t n_beside = 0;
@@ -153,11 +153,11 @@ static void check_run(struct host_time *hosts, size_t n, struct marey__warnings 
     for (size_t i = 0; i < n_hosts; i++) {
         const bool is_apart = hosts[i].begin_ns > hosts[usual].end_ns + least_ns ||
                               hosts[usual].begin_ns > hosts[i].end_ns + least_ns;
-        if (is_apart && n_found++ < MAX_TOLD)
-            tell_clock(&hosts[usual], &hosts[i], warnings);
+        if (is_apart && n_found++ < MAX_LISTED)
+            warn_clock(&hosts[usual], &hosts[i], warnings);
     }
-    if (n_found > MAX_TOLD)
-        marey__warn(warnings, "The clocks of %zu more hosts differ.", n_found - MAX_TOLD);
+    if (n_found > MAX_LISTED)
+        marey__warn(warnings, "The clocks of %zu more hosts differ.", n_found - MAX_LISTED);
 }
 
 void marey__check_clocks(const struct marey__run_rank *ranks, size_t n,
@@ -174,7 +174,7 @@ void marey__check_clocks(const struct marey__run_rank *ranks, size_t n,
             if (ranks[to].process->last_ns != 0)
                 hosts[n_of_run++] = (struct host_time){ranks[to].process->host, ranks[to].begin_ns,
                                                        ranks[to].end_ns};
-        /* Runs of one rank each may well have come one after the other. */
+        /* Runs of one rank each may be separate runs, one after another. */
         if (n_of_run > 1 && ranks[from].joined[0] != '\0')
             check_run(hosts, n_of_run, warnings);
     }

@@ -1,7 +1,6 @@
 /*
- * Pass 2 over a log: words, block by block as they were written, or those of one lane. Each is
- * unpacked and handed on in batches (log_batches.c). Who needs all threads together in order of time
- * has log_order.c.
+ * Pass 2 over a log: decodes words block by block in the order written, or those of one lane, and
+ * passes them on in batches (log_batches.c). log_order.c delivers all threads in order of time.
  */
 #include "read/internal.h"
 
@@ -17,7 +16,7 @@ struct visit {
 
 /* ---- blocks and chunks ---- */
 
-/* The lane of `number` when `sequence` is new there; else NULL, or on `*status`. */
+/* The lane of `number` if `sequence` is new there; else NULL, with the reason in `*status`. */
 static struct marey__lane_state *enter_lane(struct visit *visit, uint32_t number, uint32_t sequence,
                                             const struct marey_lane_info **info, marey_status *status)
 {
@@ -58,7 +57,7 @@ static marey_status visit_block(struct visit *visit, const struct marey__block *
         return status;
     bool may_have_records;
     if (!marey__unpack_block(&visit->unpacker, block, packed, visit->words, &may_have_records)) {
-        run.state->gap = 1; /* its checksum was right, so this was written wrongly */
+        run.state->gap = 1; /* its checksum is valid, so it was written incorrectly */
         return MAREY_OK;
     }
     return marey__run_hand_on(&run, may_have_records);
@@ -96,7 +95,7 @@ static marey_status visit_blocks(struct visit *visit)
     return MAREY_OK;
 }
 
-/* The block of a piece, unless the file has changed since it was seen. */
+/* Visit the block of a piece, unless the file has changed since pass 1. */
 static marey_status visit_piece(struct visit *visit, const struct marey__piece *piece)
 {
     struct marey__block block;
@@ -121,7 +120,7 @@ static marey_status visit_pieces(struct visit *visit, uint32_t number)
     return MAREY_OK;
 }
 
-/* All of it, or with a piece those of its lane from that one on. */
+/* Visit the whole log, or with a piece only its lane from there on. */
 static marey_status visit_log(const struct marey__log_file *log, uint32_t first_piece,
                               marey_visitor *visitor, void *ctx)
 {

@@ -1,11 +1,9 @@
 /*
- * The chunks of a pool whose owner still runs, or died where nobody may write: copied into memory
- * as they are now.
+ * Copies the chunks of a pool into memory whose owner still runs, or died where the log cannot be finalized.
  *
- * The owner goes on writing meanwhile. A chunk's words end at the first zero word and a record's
- * header is stored last, so whatever is copied up to there is whole. A chunk that went back and was
- * taken again while it was copied is known by its head, which is read before and after; its former
- * words are in the log by then.
+ * The owner may write meanwhile. A chunk's words end at the first zero word, and a record's header is stored last, so
+ * everything copied up to there is complete. The head, read before and after copying, shows whether a chunk was
+ * recycled meanwhile; its former words are in the log by then.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,7 +12,7 @@
 #include "read/internal.h"
 #include "record/internal.h"
 
-/* A pool is at most what somebody asked for as a memory budget; beyond this we look no further. */
+/* A pool is at most the memory budget in the options; a larger file is not searched further. */
 #define MAX_POOL_BYTES (UINT64_C(4) << 30)
 
 struct pool_file {
@@ -57,8 +55,8 @@ static bool open_pool(const char *path, uint64_t id, uint64_t inode, struct pool
 }
 
 /*
- * A pool lies beside the log, also when the recording has been moved or copied, or else where the log says; there it must
- * not be that of a log of which this one is a copy, as it goes on without it.
+ * The pool is beside the log, even if the recording was moved or copied, or else at the path in the log. In the second
+ * case the log must not be a copy, because the pool belongs to the original, which continues without it.
  */
 static bool find_pool(const char *path, uint64_t id, const struct marey__block_reader *log,
                       struct pool_file *pool, struct marey__pool_copy *copy)

@@ -1,4 +1,4 @@
-/* A recording: the logs of a directory in order, or one log, and what is doubtful about them. */
+/* A recording: the logs of a directory in order, or one log, and warnings about them. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -6,22 +6,22 @@
 
 struct marey_recording {
     const char *name;
-    int fd; /* that all logs lie in; -1: each has its file */
+    int fd; /* of the file that contains all logs; -1: each has its own file */
     struct marey__log_texts texts;
     struct marey__log_file **logs; /* by rank, then start */
     size_t n_logs, logs_cap;
-    struct marey__log_file **runs; /* programs that were waited for; kept apart, they have no events */
+    struct marey__log_file **runs; /* programs that marey waited for; kept separately, because they have no events */
     size_t n_runs, runs_cap;
-    size_t n_processes; /* of the program; the logs behind are of processes that measured them */
-    size_t n_broken, n_empty;     /* files of the directory that gave no log */
-    bool is_part;                 /* what the logs hold is another recording's */
-    uint32_t n_keeping;           /* how many want the events of visits kept */
+    size_t n_processes; /* of the program; logs after these are of processes that measured it */
+    size_t n_broken, n_empty;     /* files of the directory without a usable log */
+    bool is_part;                 /* the logs belong to another recording */
+    uint32_t n_keeping;           /* number of keep_events calls not yet undone */
     _Atomic uint64_t keep_budget; /* bytes that may still be kept */
     struct marey__warnings warnings;
-    size_t n_of_logs; /* warnings of these come first; what measuring processes left comes after */
+    size_t n_of_logs; /* warnings about logs, which come first; notes of measuring processes follow */
 };
 
-/* A log by its path, or, with a part, of the recording's file. */
+/* Add a log by its path, or, with a part, from the recording's file. */
 static marey_status add_log(marey_recording *recording, const char *path,
                             const struct marey__log_part *part)
 {
@@ -46,7 +46,7 @@ static marey_status add_log(marey_recording *recording, const char *path,
 
 /* ---- directories ---- */
 
-/* What the folder has, in its order. */
+/* Add the folder's logs, in its order. */
 static marey_status take_logs(marey_recording *recording, struct marey__log_folder *folder)
 {
     MAREY__TRY_MEMORY(
@@ -72,7 +72,7 @@ static marey_status expect_logs(const marey_recording *recording,
 {
     if (recording->n_logs + recording->n_runs != 0)
         return MAREY_OK;
-    if (recording->n_broken != 0) /* a copy: the sentence lies in what is about to be freed */
+    if (recording->n_broken != 0) /* a copy: the message is in memory about to be freed */
         return marey__fail(MAREY_EFORMAT, "%s has no log that can be read: %s", path,
                            recording->warnings.n != 0 ? recording->warnings.sentences[0] : "");
     if (!folder->has_meta)
@@ -126,7 +126,10 @@ static const char *name_of(struct marey__log_texts *texts, const char *path)
     return marey__log_text(texts, path + start, len - start);
 }
 
-/* What a process that measured others left as notes is about the recording: no table has a line for that process. */
+/*
+ * Notes of a process that measured others become warnings of the recording, because no table has a row for that
+ * process.
+ */
 static void warn_by_notes(marey_recording *recording, const char *note)
 {
     for (size_t len; note[0] != '\0'; note += len + (note[len] == '\n')) {
@@ -154,7 +157,7 @@ static marey_status put_in_order(marey_recording *recording)
     return MAREY_OK;
 }
 
-/* What is odd about the logs of a directory together. */
+/* Check the logs of a directory together. */
 static marey_status check_logs(marey_recording *recording)
 {
     const size_t n = recording->n_logs;
@@ -195,7 +198,7 @@ static marey_recording *create(const char *path, int fd)
     return NULL;
 }
 
-/* The recording to `*out`, or closed where it could not be opened. */
+/* Set `*out`, or close the recording if opening failed. */
 static marey_status hand_over(marey_recording *recording, marey_status status, marey_recording **out)
 {
     if (status != MAREY_OK)
@@ -244,11 +247,11 @@ marey_status marey__recording_open_parts(const char *name, int fd,
     if (status == MAREY_OK)
         status = put_in_order(recording);
     if (status != MAREY_OK)
-        recording->fd = -1; /* still the caller's */
+        recording->fd = -1; /* still owned by the caller */
     return hand_over(recording, status, out);
 }
 
-/* A log of the whole once more, under its number in the part. */
+/* Share a log of the whole, under its number in the part. */
 static bool share_log(marey_recording *part, const struct marey__log_file *log, const char *run_id)
 {
     struct marey__log_file *copy = marey__alloc(sizeof *copy);
@@ -303,7 +306,7 @@ void marey_recording_close(marey_recording *recording)
     marey__free(recording);
 }
 
-/* ---- looking at it ---- */
+/* ---- access ---- */
 
 const char *marey_recording_name(const marey_recording *recording)
 {

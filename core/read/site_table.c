@@ -1,6 +1,6 @@
 /*
- * The sites of a process by id. Ranks of one program mostly have the same ones under the same ids, so the logs of a folder
- * share their tables: what is kept of a rank then does not grow with the names of the program.
+ * The sites of a process by id. Ranks of one program mostly have the same sites under the same ids, so the logs of a
+ * folder share tables, and memory per rank does not grow with the number of names.
  */
 #include "read/internal.h"
 
@@ -37,7 +37,7 @@ bool marey__site_table_add(struct marey__site_table *table, const struct marey__
     if (site == NULL)
         return false;
     if (site->name != NULL)
-        return true; /* a site is said again after a fork; the first saying holds */
+        return true; /* a site is written again after a fork; the first entry is kept */
     const uint32_t lengths[4] = {entry->name_len, entry->category_len, entry->domain_len,
                                  entry->file_len};
     const char *kept[4];
@@ -58,7 +58,7 @@ bool marey__site_table_add(struct marey__site_table *table, const struct marey__
     return true;
 }
 
-/* ---- what several logs have ---- */
+/* ---- sharing between logs ---- */
 
 void marey__log_texts_init(struct marey__log_texts *texts)
 {
@@ -87,7 +87,7 @@ static bool are_equal_sites(const struct marey_site_info *a, const struct marey_
 {
     if (a == NULL || b == NULL)
         return a == b;
-    /* A name may hold any bytes; the other texts end at their first NUL for their readers. */
+    /* A name may contain any bytes; readers end the other texts at their first NUL. */
     return a->name_len == b->name_len && a->line == b->line && a->color == b->color &&
            memcmp(a->name, b->name, a->name_len) == 0 && strcmp(a->category, b->category) == 0 &&
            strcmp(a->domain, b->domain) == 0 && strcmp(a->file, b->file) == 0;

@@ -1,10 +1,7 @@
-/*
- * Arrays with holes, and warnings. A number in a damaged file costs a page, not everything below
- * it.
- */
+/* Sparse arrays, and warnings. A large index in a damaged file costs one page, not everything below it. */
 #include "read/internal.h"
 
-/* Few, and fewer in the first page: most processes have one thread, and there may be thousands of processes. */
+/* Small pages, and a smaller first one: most processes have one thread, and there may be thousands of processes. */
 enum { PAGE_ELEMENTS = 8, FIRST_ELEMENTS = 2, FIRST = PAGE_ELEMENTS - FIRST_ELEMENTS };
 
 void *marey__sparse_get(const struct marey__sparse *sparse, size_t i, size_t size)
@@ -43,7 +40,7 @@ void marey__sparse_fini(struct marey__sparse *sparse)
     *sparse = (struct marey__sparse){0};
 }
 
-enum { MAX_WARNINGS = 1000 }; /* a file of rubbish would have no end of them */
+enum { MAX_WARNINGS = 1000 }; /* a garbage file could produce any number */
 
 static void keep(struct marey__warnings *warnings, const char *fmt, va_list args)
 {

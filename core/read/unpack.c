@@ -5,9 +5,9 @@
  *
  *      bits 63..40  kind and id  |  bits 39..0  ticks since the word before
  *
- * which, turned left by 24, is a word whose upper 40 bits only want to be summed up. The sum runs
- * modulo 2^64, that is modulo 2^40 in those bits, as the writer's differences do; so any words come
- * back as they went in, payloads too.
+ * which, rotated left by 24, is a word whose upper 40 bits only need a running sum. The sum is
+ * modulo 2^64, that is modulo 2^40 in those bits, like the writer's differences. So all words,
+ * including payloads, are restored exactly.
  */
 #include <zstd.h>
 
@@ -26,7 +26,7 @@ static uint64_t rotate_left_24(uint64_t x)
     return x << 24 | x >> 40;
 }
 
-/* One word at a time, from word `i` on, with the sum so far. */
+/* One word at a time, from word `i` on; `sum` is the running sum so far. */
 static bool unpack_tail(const uint8_t *planes, uint64_t *words, size_t i, size_t n, uint64_t sum)
 {
     bool has_records = false;
@@ -44,7 +44,10 @@ static bool unpack_tail(const uint8_t *planes, uint64_t *words, size_t i, size_t
 
 #ifdef __SSE2__
 
-/* Everything in registers: the loops below have constant bounds and must vanish, also without -O3. */
+/*
+ * Everything in registers: the loops below have constant bounds and must be unrolled, also without
+ * -O3.
+ */
 #define UNROLL _Pragma("GCC unroll 8")
 
 /*
