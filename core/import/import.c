@@ -1,4 +1,4 @@
-/* Files of others as recordings: into a directory that stays, or into a temporary one that is read at once. */
+/* Imports files of other tools into recordings: into a directory, or into a temporary one that is read at once. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static bool ends_with(const char *text, const char *end)
     return marey__ends_with(text, strlen(text), end);
 }
 
-/* Others write a meta.json too; ours says what it is in its first line. */
+/* Other tools write a meta.json too; ours identifies itself in its first line. */
 static bool is_our_meta(int dir_fd)
 {
     char text[128] = "";
@@ -45,7 +45,7 @@ static bool is_recording_folder(const char *path)
 {
     DIR *dir = opendir(path);
     if (dir == NULL)
-        return true; /* what is wrong, the reader reports */
+        return true; /* the reader reports what is wrong */
     bool is_ours = is_our_meta(dirfd(dir));
     for (const struct dirent *entry; !is_ours && (entry = readdir(dir)) != NULL;)
         is_ours = ends_with(entry->d_name, ".klog") || ends_with(entry->d_name, ".krun");
@@ -76,7 +76,7 @@ static bool is_recording(const char *path)
 
 /* ---- into a directory ---- */
 
-/* Remove the directory and the files in it: one that we made ourselves. */
+/* Remove a directory created here, with its files. */
 static void remove_directory(const char *path)
 {
     DIR *dir = opendir(path);
@@ -103,7 +103,7 @@ static marey_status check_target(const char *into)
                                 "%s is there already and not empty; choose another name", into);
 }
 
-/* Written beside its place first: what has the name is whole. */
+/* Write to a temporary name beside the target, then rename: a directory of the final name is always complete. */
 static marey_status save(const struct marey__log_store *store, const char *into)
 {
     char directory[PATH_MAX];
@@ -129,7 +129,7 @@ static marey_status save(const struct marey__log_store *store, const char *into)
     return status;
 }
 
-/* The folder that `into` lies in, in `out` of PATH_MAX bytes. */
+/* The parent folder of `into`, in `out` of PATH_MAX bytes. */
 static void parent_of(const char *into, char *out)
 {
     size_t len = strlen(into);
@@ -140,7 +140,7 @@ static void parent_of(const char *into, char *out)
     snprintf(out, PATH_MAX, "%.*s", len == 0 ? 1 : (int)len, len == 0 ? "." : into);
 }
 
-/* The logs lie beside their place before they are saved, so that the disk they go to is the one that must have room. */
+/* The logs are written beside the target before they are saved, so that they use space on the right disk. */
 static marey_status import_files(struct marey__import_files *files, const char *into,
                                  const struct marey_import_options *options)
 {
@@ -188,7 +188,7 @@ marey_status marey_import(const char *const *paths, size_t n, const char *into,
     return status;
 }
 
-/* ---- open whatever it is ---- */
+/* ---- open a recording or a foreign file ---- */
 
 bool marey__import_knows(const char *path)
 {

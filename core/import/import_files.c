@@ -1,7 +1,7 @@
 /*
- * Which files, of which format, of which rank. A folder gives the files in it that are of one format, that of most of
- * them, but collapsed stacks only where there is nothing else: beside traces there may be notes, and nearly any text is a
- * list of stacks.
+ * Chooses the files, their format and their ranks. A folder contributes the files of one format, the most frequent one.
+ * Collapsed stacks count only where there is no other format: a folder of traces may also hold notes, and nearly any
+ * text is a valid list of stacks.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -46,7 +46,7 @@ static marey_status find_format(const char *name, const struct marey__import_for
 
 /* ---- ranks by name ---- */
 
-/* The number at `text`, or -1 when there is none or one that is not a rank. */
+/* The number at `text`, or -1 if it is missing or not a rank. */
 static int32_t rank_at(const char *text, const char **end)
 {
     enum { MOST = 1000000 };
@@ -74,7 +74,7 @@ static int32_t rank_by_word(const char *name, const char *word)
     return rank;
 }
 
-/* The length of one of `extensions`, ".trace .json", that ends at `end`, in a name of more bytes than it; 0: none does. */
+/* Length of the one of `extensions` (".trace .json") that ends at `end`, in a name longer than it; 0: none. */
 static size_t extension_at(const char *name, const char *end, const char *extensions)
 {
     for (const char *at = extensions; *at != '\0'; at += strspn(at, " ")) {
@@ -86,7 +86,7 @@ static size_t extension_at(const char *name, const char *end, const char *extens
     return 0;
 }
 
-/* Where the extensions of a name begin. */
+/* Where the extensions of a name start. */
 static const char *find_endings(const char *name)
 {
     const char *end = name + strlen(name);
@@ -99,7 +99,7 @@ static const char *find_endings(const char *name)
     return end;
 }
 
-/* "trace_3.json.gz": a number before the endings, short enough not to be a date or a process. */
+/* "trace_3.json.gz": a number before the extensions, too short to be a date or a pid. */
 static int32_t rank_before_endings(const char *name)
 {
     enum { MOST = 9999 };
@@ -121,7 +121,7 @@ int32_t marey__import_rank_of_name(const char *path, bool is_one_of_several)
     return rank < 0 && is_one_of_several ? rank_before_endings(name) : rank;
 }
 
-/* "node1_4711" of "node1_4711.1700000000000.pt.trace.json", as torch names its files; 0: the name has no such time. */
+/* Length of "node1_4711" in "node1_4711.1700000000000.pt.trace.json", torch's file names; 0: no such timestamp. */
 static size_t worker_len(const char *name)
 {
     enum { LEAST_DIGITS = 10 };
@@ -138,7 +138,7 @@ static bool are_of_one_worker(const char *path, const char *other)
     return len != 0 && len == worker_len(other_name) && memcmp(name, other_name, len) == 0;
 }
 
-/* Number files in their order; those that one worker wrote one after the other are of one rank. */
+/* Number files in order; successive files of one worker are of one rank. */
 static void number_files(struct marey__import_files *files)
 {
     int32_t rank = 0;
@@ -172,7 +172,7 @@ static marey_status add_file(struct marey__import_files *files, struct marey__im
     return MAREY_OK;
 }
 
-/* The sentence about a file that is none: how it begins, and what is known. */
+/* The error for an unknown file: its first bytes, and the known formats. */
 static marey_status fail_unknown(const struct marey__import_file *file, const char *bytes, size_t len)
 {
     enum { SHOWN = 24 };
@@ -194,7 +194,7 @@ static marey_status fail_unknown(const struct marey__import_file *file, const ch
     return status;
 }
 
-/* Find out the format of the file, NULL for none. A pipe stays open. */
+/* Detect the format of the file, NULL for none. A pipe stays open. */
 static marey_status look_into(struct marey__import_file *file, const char **bytes, size_t *len)
 {
     MAREY_TRY(marey__bytes_open(file->path, &file->bytes));
@@ -236,7 +236,7 @@ static int by_name(const void *a, const void *b)
     return strverscmp(x->path, y->path);
 }
 
-/* One entry of a folder, when it is a file of a format. Others are nobody's business. */
+/* Add an entry of a folder if it is a file of a known format; ignore others. */
 static marey_status add_entry(struct marey__import_files *files, const char *path,
                               const struct marey__import_format *wanted)
 {
@@ -264,7 +264,7 @@ static size_t count_of(const struct marey__import_files *files, size_t start,
     return n;
 }
 
-/* Keep those from `start` on that are of the format that most of them have; the last format only without any other. */
+/* From `start` on, keep only files of the most frequent format; the last format only if there is no other. */
 static void keep_one_format(struct marey__import_files *files, size_t start)
 {
     const struct marey__import_format *kept = NULL;

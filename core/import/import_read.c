@@ -1,20 +1,20 @@
 /*
- * Files into logs, several at a time. Each file has its own sink, as ranks of several machines may have one process
- * id; each sink has its share of the memory.
+ * Reads files into logs, several in parallel. Each file has its own sink, because ranks of several machines may have
+ * the same pid; the sinks share the memory budget.
  *
- * A file that cannot be read is reported in the recording as long as others can. For that, and for what is only known when
- * all were read, the first sink that is full is written last.
+ * A file that cannot be read is noted in the recording if others can. The sink that gets these and other final notes is
+ * therefore written last.
  */
 #include "import/internal.h"
 #include "record/internal.h"
 
-/* A file while it is read, and while its sink is written. */
+/* A file while it is read and its sink is written. */
 struct reading {
     struct jobs *jobs;
     struct marey__import_file *file;
-    marey__byte_source *bytes; /* NULL: all were read */
+    marey__byte_source *bytes; /* NULL: fully read */
     bool may_tell;
-    bool is_kept; /* it is written later */
+    bool is_kept; /* written later */
 };
 
 struct jobs {
@@ -24,17 +24,17 @@ struct jobs {
     char run_id[32];
     uint64_t memory_bytes; /* for each sink */
     uint64_t total_size;
-    size_t next;          /* file; taken by any thread with an atomic add */
-    pthread_mutex_t lock; /* guards what follows */
-    marey__sink *kept;    /* to be written last; its process 0 gets the notes */
+    size_t next;          /* next file; threads take it with an atomic add */
+    pthread_mutex_t lock; /* guards the members below */
+    marey__sink *kept;    /* written last; its process 0 gets the notes */
     struct reading kept_reading;
-    marey_status status; /* of something that concerns all: memory, the disk */
+    marey_status status; /* of failures that concern all files: memory, the disk */
     char failure[512];
 };
 
 /* ---- progress ---- */
 
-/* What reading the file is of all the work; the rest is writing. */
+/* Reading a file is this share of the work; the rest is writing. */
 static const double reading_part = 0.85;
 
 static void set_share(struct reading *reading, double share)
@@ -59,7 +59,7 @@ static void tick(void *ctx, double written)
 
 /* ---- one file ---- */
 
-/* The rank that the file itself says goes before that of its name. */
+/* The rank recorded in the file takes precedence over the one in its name. */
 static void set_ranks(const marey__sink *sink, struct marey__import_file *file)
 {
     const struct marey__sink_identity named = {.pid = -1, .rank = file->named_rank, .world_size = -1};
@@ -91,7 +91,7 @@ static marey_status read_into(struct reading *reading, marey__sink *sink)
     return MAREY_OK;
 }
 
-/* Keep the first one for last, which is written by the thread that called us; write any other. */
+/* Keep the first sink, which the calling thread writes last; write any other. */
 static marey_status write_out(struct reading *reading, marey__sink **sink)
 {
     struct jobs *jobs = reading->jobs;
@@ -177,7 +177,7 @@ static void work(void *ctx, bool may_tell)
 
 /* ---- all ---- */
 
-/* Of the files that were read, those of `rank`: how many, and the first two. */
+/* The number of files read of `rank`, and the names of the first two. */
 static size_t find_rank(const struct marey__import_files *files, int32_t rank, const char *names[2])
 {
     size_t n = 0;
@@ -202,7 +202,7 @@ static void note_ranks(const struct marey__import_files *files, marey__sink_proc
         const size_t n =
             files->all[i].status == MAREY_OK && rank >= 0 ? find_rank(files, rank, names) : 0;
         if (n < 2 || names[0] != marey__base_name(files->all[i].path))
-            continue; /* told with the first of them */
+            continue; /* noted with the first of them */
         if (n == 2)
             marey__sink_note(process, "%s and %s are both of rank %" PRId32 ".", names[0], names[1],
                              rank);
@@ -243,7 +243,7 @@ marey_status marey__import_files_read(struct marey__import_files *files,
     snprintf(jobs.run_id, sizeof jobs.run_id, "%016" PRIx64, marey__identity_random());
     for (size_t i = 0; i < files->n; i++)
         jobs.total_size += files->all[i].size;
-    /* One more than there are threads: the one that waits until the end. */
+    /* One more than there are threads, for the sink that is kept to the end. */
     const size_t n_sinks = marey__work_crew(options->n_jobs, files->n) + (files->n > 1);
     jobs.memory_bytes = MAREY__MAX(memory / n_sinks, UINT64_C(1));
     pthread_mutex_init(&jobs.lock, NULL);

@@ -4,7 +4,10 @@
 
 #include "report/internal.h"
 
-/* A text COUNT LOW_PS HIGH_PS, as record_cost() writes it; a damaged log may say anything. */
+/*
+ * Add a text "COUNT LOW_PS HIGH_PS" as written by record_cost(); a damaged log may contain
+ * anything.
+ */
 static void add_cost_part(struct marey_cost_part *part, const char *text)
 {
     unsigned long long n, low_ps, high_ps;
@@ -34,14 +37,14 @@ void marey__cost_add(struct marey_cost *cost, const struct marey_process *proces
     const uint64_t first = process->first_ns;
     cost->events += process->n_events;
     const double in_program_ns = (double)process->n_events * process->event_cost_ns;
-    if (in_program_ns > 0 && in_program_ns < 0x1p63) /* a damaged log may say anything */
+    if (in_program_ns > 0 && in_program_ns < 0x1p63) /* a damaged log may contain anything */
         cost->in_program_ns += (uint64_t)in_program_ns;
     cost->flush_cpu_ns += process->flush_cpu_ns;
     cost->log_bytes += process->log_bytes;
     cost->program_ns += process->last_ns > first ? process->last_ns - first : process->open_ns;
     if (process->lost_events == 0)
         return;
-    /* A flight recorder loses what came before the first event that it kept. */
+    /* A flight recorder loses everything before the first event that it kept. */
     const uint64_t start =
         process->n_events != 0 ? MAREY__MIN(first, process->lost_first_ns) : process->lost_first_ns;
     const uint64_t lost_first = process->lost_first_ns - start;

@@ -14,7 +14,7 @@ static const struct {
     [MAREY_COST_MEMORY] = {"memory", "allocation", "memory profiling"},
 };
 
-/* One value where both are printed alike, else two. */
+/* One value if both print alike, else two. */
 static void put_between(struct marey__buf *line, double low, double high,
                         void (*put)(struct marey__buf *, double))
 {

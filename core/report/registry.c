@@ -1,4 +1,4 @@
-/* Every analysis that makes a report, in the order of help. An analysis is one line here and its folder. */
+/* Every analysis that makes a report, in the order of help. An analysis needs one line here and its folder. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A report: made by the analysis of its name, owner of the tables. */
+/* A report: created by the analysis of its name; owns the tables. */
 #include <string.h>
 
 #include "report/internal.h"
@@ -6,7 +6,7 @@
 
 /* ---- making ---- */
 
-/* An analysis whose columns depend on the recording creates those tables itself. */
+/* An analysis whose columns depend on the recording creates its tables itself. */
 static marey_status create_tables(marey_report *report)
 {
     const struct marey_analysis *const about = &report->analysis->about;

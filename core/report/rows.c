@@ -1,4 +1,4 @@
-/* Cells and rows that the tables of many analyses have. */
+/* Cells and rows common to the tables of many analyses. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -58,7 +58,7 @@ static marey_status check_choice(const struct marey_setting *known, const char *
                        value != NULL ? value : "");
 }
 
-/* The setting "by" of an analysis without its own takes the words of the tables. */
+/* Without a setting "by" in the entry, the `by` names of its tables are the values. */
 static marey_status check_by(const struct marey_analysis *about, const char *value)
 {
     struct marey__buf words MAREY__FINALLY(marey__buf_fini) = {0};

@@ -1,4 +1,4 @@
-/* The order of rows that --sort asks for. */
+/* Sorts rows for --sort. */
 #include <string.h>
 
 #include "report/internal.h"

@@ -1,4 +1,4 @@
-/* A report in each format. Text of its own has an analysis that says more than its tables; the rest is drawn from them. */
+/* A report in each format. An analysis may have its own text; other tables are drawn as they are. */
 #include <string.h>
 
 #include "present/draw/internal.h"
@@ -112,7 +112,7 @@ static marey_status unknown_table(const marey_report *report, const char *name, 
                        about->name, names.failed ? "others" : names.data);
 }
 
-/* Tables after the notes are for other presenters. */
+/* Omits tables after the notes, which other presenters use. */
 static marey_status put_json(struct marey__answer *answer)
 {
     const marey_report *const report = answer->report;
@@ -125,7 +125,7 @@ static marey_status put_json(struct marey__answer *answer)
     return marey__json_report(report->tables, n, notes, answer->lines.out);
 }
 
-/* One table: the first that settings ask for, unless the options name one. */
+/* One table: the first that settings select, unless the options name one. */
 static marey_status put_csv(const marey_report *report, const struct marey_write_options *options,
                             const char *name, FILE *out)
 {

@@ -1,15 +1,15 @@
 /*
- * One event of a Chrome trace. Its keys come in any order; a value is noted where it lies and looked at later, when it is
- * known what the event is. Whatever is nested is stepped over, the arguments of most events for good.
+ * Parses one event of a Chrome trace. Keys come in any order, so a value's position is noted first and interpreted once
+ * the kind of event is known. Nested values are skipped; the arguments of most events are never read.
  *
- * A key that comes twice counts by its last value.
+ * If a key is duplicated, its last value counts.
  */
 #include "codec/json_chars.h"
 #include "import/kineto/internal.h"
 
 /* ---- values ---- */
 
-/* The value at `p`; after it, or NULL when it is cut. */
+/* Parse the value at `p`. Returns the position after it, or NULL if it is truncated. */
 static inline const char *take_value(const char *p, const char *end, struct marey__chrome_value *value)
 {
     const char *begin = p;
@@ -36,7 +36,7 @@ static inline const char *take_value(const char *p, const char *end, struct mare
     return p + (value->kind == MAREY__CHROME_STRING);
 }
 
-/* Behind a key: the colon and the blanks around it. NULL: there is none. */
+/* After a key: skip the colon and surrounding whitespace. NULL if there is none. */
 static inline const char *skip_colon(const char *p)
 {
     if (MAREY_LIKELY(p[0] == ':' && p[1] == ' '))
@@ -47,7 +47,7 @@ static inline const char *skip_colon(const char *p)
 
 /* ---- keys of an event ---- */
 
-/* The first letters of a key with the quote after them, as one number. */
+/* The letters of a key and its closing quote, as one number. */
 #define LETTERS_2(a, b) ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)'"' << 16)
 #define LETTERS_3(a, b, c)                                                                         \
     ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)'"' << 24)
@@ -76,7 +76,7 @@ static inline uint64_t load_letters(const char *p)
     return word;
 }
 
-/* Where the value of the key between two quotes at `p` goes; NULL: nowhere. `*len` is the key's. */
+/* The field for the value of the key whose opening quote is at `p`; NULL: none. `*len` is the key's length. */
 static inline struct marey__chrome_value *find_key(struct marey__chrome_event *event, const char *p,
                                                    const char *end, size_t *len)
 {
@@ -149,7 +149,7 @@ enum marey__chrome_result marey__chrome_parse(struct marey__chrome_event *event,
     return MAREY__CHROME_WHOLE;
 }
 
-/* ---- looking into values ---- */
+/* ---- interpreting values ---- */
 
 const char *marey__chrome_next_key(const char *p, const char *end, struct marey__chrome_value *key,
                                    struct marey__chrome_value *value)
@@ -178,9 +178,9 @@ bool marey__chrome_integer(const struct marey__chrome_value *value, int64_t *out
     return is_number(value) && marey__decimal(value->at, value->len, 0, out);
 }
 
-/* ---- the arguments that matter ---- */
+/* ---- known arguments ---- */
 
-/* Where each key goes, by the length of its name. */
+/* The field for each key, indexed by the length of its name. */
 struct known_key {
     const char *name;
     size_t offset;

@@ -1,4 +1,4 @@
-/* Kineto and Chrome traces, viztracer's among them, to the sink. What comes before damage stays, and is noted. */
+/* Kineto and Chrome traces, including viztracer's, to the sink. Events before damage are kept, with a note. */
 #include "codec/json_chars.h"
 #include "import/kineto/internal.h"
 
@@ -104,9 +104,9 @@ static marey_status read_trace(struct marey__import *import)
     return status;
 }
 
-/* ---- which files ---- */
+/* ---- detection ---- */
 
-/* An object that has one of these among its first bytes, or a list whose first entry is an object with a phase. */
+/* An object with one of these keys among its first bytes, or a list whose first entry is an object with a phase. */
 static bool looks_like(const char *bytes, size_t len)
 {
     static const char *const keys[] = {"\"traceEvents\"",         "\"schemaVersion\"",

@@ -1,11 +1,11 @@
 /*
- * What becomes of an event, by its phase and its category.
+ * Converts an event by its phase and category.
  *
- *   X       a slice; GPU work where the category says so; of the category Trace a mark: how long Kineto recorded
- *   B E     a begin and an end            i I R n   marks; Kineto's [memory] is counters
+ *   X       a slice; GPU work by its category; a mark for the category Trace: how long Kineto recorded
+ *   B E     begin and end                 i I R n   marks; Kineto's [memory] is counters
  *   C       a counter for each argument   b e       async ranges        s t f   flows        M   names
  *
- * Flows between a launch and its work (ac2g) are left out: both carry the same correlation.
+ * Flows between a launch and its work (ac2g) are skipped: both carry the same correlation.
  */
 #include "import/kineto/internal.h"
 
@@ -48,7 +48,7 @@ static void put_bound_flow(struct marey__chrome *chrome, marey__sink_process *pr
     marey__sink_put(process, &flow);
 }
 
-/* What torch calls its communication on the host. */
+/* torch's name for its communication on the host. */
 static bool is_communication(const struct marey__chrome_value *name)
 {
     static const char *const names[] = {
@@ -113,7 +113,7 @@ static uint64_t duration_of(struct marey__chrome *chrome)
     return (uint64_t)ns;
 }
 
-/* Work of a GPU by its category, of today and of years ago; 0: none. */
+/* The kind of GPU work of a category, in current and old traces; 0: none. */
 static enum marey_work_kind work_kind_of(const struct marey__chrome_value *category)
 {
     static const struct {
@@ -128,7 +128,7 @@ static enum marey_work_kind work_kind_of(const struct marey__chrome_value *categ
         {"Memset", MAREY_WORK_SET},
         {"gpu_user_annotation", MAREY_WORK_ANNOTATION},
         {"cuda_sync", MAREY_WORK_SYNC},
-        {"gpu_memory", MAREY_WORK_MEMORY}, /* as our own exports call it */
+        {"gpu_memory", MAREY_WORK_MEMORY}, /* as in our own exports */
     };
     if (category->len < 6 || strchr("kKgMc", category->at[0]) == NULL)
         return 0;
@@ -185,7 +185,7 @@ static void put_value(struct marey__chrome *chrome, struct marey__sink_event *ou
     marey__sink_put(thread->process, out);
 }
 
-/* One counter for each argument, called by both names; by the first alone where there is one value and no more. */
+/* One counter per argument, named after both; after the first only if there is a single argument. */
 static void put_counters(struct marey__chrome *chrome, struct marey__sink_event *out)
 {
     const struct marey__chrome_event *event = &chrome->file.event;
@@ -209,7 +209,7 @@ static void put_counters(struct marey__chrome *chrome, struct marey__sink_event 
     }
 }
 
-/* The allocator's totals after each allocation, of the host or of a device. */
+/* The allocator's totals after each allocation, of the host or a device. */
 static void put_memory(struct marey__chrome *chrome, struct marey__sink_event *out)
 {
     struct marey__chrome_args args;
@@ -251,7 +251,7 @@ static void take_metadata(struct marey__chrome *chrome)
         marey__chrome_name_thread(chrome, name.at, name.len);
 }
 
-/* ---- all of them ---- */
+/* ---- all events ---- */
 
 static void put_flow(struct marey__chrome *chrome, struct marey__sink_event *out, char phase)
 {

@@ -1,13 +1,13 @@
 /*
- * Who an event is of. A file has pids and tids, numbers or words, with names that may come before or after their first
- * event, or without any; only what has events becomes a process or a lane.
+ * Assigns events to processes and threads. Pids and tids are numbers or words; their names may come before or after
+ * their first event, or not at all. Only those with events become a process or a lane.
  *
- * Kineto writes one process. The work of its GPUs stands under pids that are numbers of devices, and what it says of
- * itself under words; all of that belongs to that process.
+ * Kineto writes one process. Its GPU work has device numbers as pids, and its own metadata has words; all of these
+ * belong to that process.
  */
 #include "import/kineto/internal.h"
 
-/* Words represent numbers from here on, beyond the pids that Linux gives. */
+/* Words get numbers from here on, above Linux's pids. */
 enum { FIRST_WORD_NUMBER = 1 << 30 };
 
 static void fail_memory(struct marey__chrome *chrome)
@@ -26,7 +26,7 @@ static int64_t number_of_word(struct marey__chrome *chrome, const struct marey__
     return number != MAREY__NO_NAME ? FIRST_WORD_NUMBER + (int64_t)number : 0;
 }
 
-/* The number of a pid or tid; `*is_there` false when it has none. */
+/* The number of a pid or tid; `*is_there` is false if it has none. */
 static int64_t number_of(struct marey__chrome *chrome, const struct marey__chrome_value *value,
                          bool *is_there)
 {
@@ -58,7 +58,7 @@ static struct marey__chrome_process *find_process(struct marey__chrome *chrome, 
     return number != 0 ? &chrome->processes[number - 1] : NULL;
 }
 
-/* The process of the file that everything belongs to which has none of its own. */
+/* The process for everything that has none. */
 static marey__sink_process *main_process(struct marey__chrome *chrome)
 {
     if (chrome->main == NULL) {
@@ -192,7 +192,7 @@ static void name_lanes(struct marey__chrome *chrome)
     }
 }
 
-/* Whether some stream has the events of device `i`, which has a name. */
+/* Whether a stream has events of device `i`, which has a name. */
 static bool has_work(const struct marey__chrome *chrome, size_t i)
 {
     for (size_t j = 0; chrome->header.devices[i].name != NULL && j < chrome->n_threads; j++)
@@ -202,7 +202,7 @@ static bool has_work(const struct marey__chrome *chrome, size_t i)
     return false;
 }
 
-/* The names of the devices that worked, each once; NULL: none is known. */
+/* The names of the devices with work, each once; NULL: none is known. */
 static const char *name_devices(struct marey__chrome *chrome)
 {
     const struct marey__kineto_device *devices = chrome->header.devices;
@@ -288,7 +288,7 @@ struct marey__chrome_value marey__chrome_text(struct marey__chrome *chrome,
         .at = chrome->text.data, .len = (uint32_t)chrome->text.len, .kind = MAREY__CHROME_STRING};
 }
 
-/* viztracer's "function (file:line)": its parts. A path may hold brackets, a function's name does not. */
+/* Split viztracer's "function (file:line)". A path may contain parentheses, a function's name does not. */
 static void split_location(struct marey__sink_site *site)
 {
     const char *open = memmem(site->name, site->name_len, " (", 2),
@@ -331,7 +331,7 @@ uint32_t marey__chrome_site(struct marey__chrome *chrome, marey__sink_process *p
     return marey__chrome_site_named(chrome, process, name.at, name.len);
 }
 
-/* ---- numbers that represent something ---- */
+/* ---- numbers from texts ---- */
 
 static uint64_t hash_of(uint64_t seed, const struct marey__chrome_value *value)
 {

@@ -1,9 +1,9 @@
-/* Work of GPUs, and what is reported of communication, by the device or by the host. */
+/* GPU work, and communication recorded by the device or by the host. */
 #include "import/kineto/internal.h"
 
 /* ---- communication ---- */
 
-/* What torch, NCCL and MPI call a collective, with letters alone and in lower case; the first that is found counts. */
+/* Names of collectives in torch, NCCL and MPI, reduced to lower-case letters; the first match counts. */
 static const struct {
     const char *part;
     enum marey_collective what;
@@ -37,7 +37,7 @@ static enum marey_collective collective_of(const struct marey__chrome_value *nam
     return MAREY_COLLECTIVE_OTHER;
 }
 
-/* Bytes of an element of one of torch's types, as it is called; 0: not known. */
+/* Element size in bytes of a torch type; 0: unknown. */
 static uint64_t type_size(const struct marey__chrome_value *type)
 {
     static const struct {
@@ -76,7 +76,7 @@ static int32_t rank_of(const struct marey__chrome_value *value)
     return marey__chrome_integer(value, &rank) && rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1;
 }
 
-/* The group as a site: its name, the ranks in it as its domain, what it is for as its category. */
+/* The process group as a site: its name, its ranks as the domain, its purpose as the category. */
 static uint32_t group_of(marey__sink_process *process, const struct marey__chrome_args *args)
 {
     if (args->group_name.kind == MAREY__CHROME_NONE)
@@ -90,7 +90,7 @@ static uint32_t group_of(marey__sink_process *process, const struct marey__chrom
     return marey__sink_site(process, &site);
 }
 
-/* Of arguments with a "Collective name", on kernels and on record_param_comms. */
+/* From arguments with a "Collective name", of kernels and of record_param_comms. */
 static void describe(marey__sink_process *process, const struct marey__chrome_args *args,
                      struct marey_communication *out)
 {
@@ -111,7 +111,7 @@ static void describe(marey__sink_process *process, const struct marey__chrome_ar
         out->peer = rank_of(&args->source);
 }
 
-/* The one type of a list of them; with others beside it, or without any, it has no length. */
+/* The single type in a list of types; of length 0 if there are several or none. */
 static struct marey__chrome_value only_type(const struct marey__chrome_value *list)
 {
     struct marey__chrome_value type = {0};
@@ -125,7 +125,7 @@ static struct marey__chrome_value only_type(const struct marey__chrome_value *li
     return type;
 }
 
-/* Of "Input Dims" [[3, 4]] and "Input type" ["float"]: one tensor, or nothing is known. */
+/* From "Input Dims" [[3, 4]] and "Input type" ["float"]: known only for a single tensor. */
 static uint64_t input_bytes(const struct marey__chrome_args *args)
 {
     const struct marey__chrome_value *dims = &args->input_dims, type = only_type(&args->input_types);
@@ -155,7 +155,7 @@ bool marey__chrome_communication(marey__sink_process *process, const struct mare
         describe(process, args, out);
         return true;
     }
-    /* Without a GPU the annotation is the collective itself: "gloo:all_reduce". */
+    /* Without a GPU, the annotation is the collective itself: "gloo:all_reduce". */
     static const char *const backends[] = {"gloo:", "mpi:", "ucc:"};
     for (size_t i = 0; name != NULL && i < MAREY__COUNT_OF(backends); i++)
         if (marey__chrome_begins(name, backends[i])) {
@@ -168,7 +168,7 @@ bool marey__chrome_communication(marey__sink_process *process, const struct mare
     return false;
 }
 
-/* ---- work ---- */
+/* ---- GPU work ---- */
 
 void marey__chrome_put_work(struct marey__chrome *chrome, struct marey__sink_event *out,
                             enum marey_work_kind kind)

@@ -1,12 +1,12 @@
 /*
- * kineto: Kineto and Chrome traces: JSON objects, one per event, in a list that may be gigabytes long.
+ * kineto: Kineto and Chrome traces: a list of JSON objects, one per event, that may be gigabytes long.
  *
- *   kineto_file.c      the file: header and the loop over its events, for both consumers
- *   chrome_event.c     one event: where its values are; the arguments that matter
+ *   kineto_file.c      the file: header and the loop over its events, for both readers
+ *   chrome_event.c     one event: positions of its values; known arguments
  *   chrome_in.c, chrome_put.c, chrome_work.c, chrome_threads.c   events to the sink
  *   torch_*.c          a torch.profiler trace in memory: operators, kernels, allocations with shapes and stacks
  *
- * Input: a file, plain or gzip. Output: events through the sink, or rows of a torch trace: some 100 bytes per event
+ * Input: a file, plain or gzip. Output: events through the sink, or rows of a torch trace: about 100 bytes per event
  * and each different string once, because operators need shapes, stacks and allocations in any order.
  */
 #ifndef MAREY_IMPORT_KINETO_INTERNAL_H
@@ -19,14 +19,14 @@
 /* ---- chrome_event.c ---- */
 
 enum marey__chrome_kind {
-    MAREY__CHROME_NONE, /* not there */
+    MAREY__CHROME_NONE, /* missing */
     MAREY__CHROME_STRING,
     MAREY__CHROME_NUMBER,
     MAREY__CHROME_NESTED, /* an object or a list */
     MAREY__CHROME_OTHER,  /* true, null, NaN */
 };
 
-/* A value as it is in the window: of a string what is between its quotes. Lent until the window moves. */
+/* A value in the window; of a string, the bytes between its quotes. Valid until the window moves. */
 struct marey__chrome_value {
     const char *at;
     uint32_t len;
@@ -34,7 +34,7 @@ struct marey__chrome_value {
     bool has_escapes;
 };
 
-/* The keys of an event. */
+/* The values of an event's keys. */
 struct marey__chrome_event {
     struct marey__chrome_value phase, category, name, pid, tid, ts, dur, id, id2, bind_id, flow_in,
         flow_out, args;
@@ -43,16 +43,16 @@ struct marey__chrome_event {
 enum marey__chrome_result { MAREY__CHROME_WHOLE, MAREY__CHROME_CUT, MAREY__CHROME_MISTAKE };
 
 /*
- * Read the event whose brace is at `p`. `*next` is after it, or where the mistake is that `*mistake` names. CUT: it
- * goes on after `end`, where what marey__json guarantees must stand.
+ * Parse the event whose brace is at `p`. `*next` is the position after it, or of the error described by `*mistake`.
+ * CUT: the event continues after `end`, where the sentinel bytes guaranteed by marey__json must be.
  */
 enum marey__chrome_result marey__chrome_parse(struct marey__chrome_event *event, const char *p,
                                               const char *end, const char **next,
                                               const char **mistake);
 
 /*
- * Behind the brace of an object of a whole event, or after a value of it: the next key and its value. NULL at the end,
- * else after the value.
+ * Iterate over the keys of an object within a complete event: `p` is after its brace or after a value. Returns the
+ * position after the value, or NULL at the end.
  */
 const char *marey__chrome_next_key(const char *p, const char *end, struct marey__chrome_value *key,
                                    struct marey__chrome_value *value);
@@ -69,7 +69,7 @@ static inline bool marey__chrome_ends(const struct marey__chrome_value *value, c
 {
     return marey__ends_with(value->at, value->len, text);
 }
-/* Microseconds as nanoseconds; a number, also one in quotes. False: there is none. */
+/* Microseconds as nanoseconds, from a number or a quoted number. Returns false if there is none. */
 bool marey__chrome_ns(const struct marey__chrome_value *value, int64_t *ns);
 bool marey__chrome_integer(const struct marey__chrome_value *value, int64_t *out);
 
@@ -80,7 +80,7 @@ struct marey__chrome_args {
     struct marey__chrome_value input_dims, input_types;
     struct marey__chrome_value name, labels;                                /* of metadata */
     struct marey__chrome_value device_type, device_id, allocated, reserved; /* of [memory] */
-    struct marey__chrome_value address, signed_bytes;                       /* of it too */
+    struct marey__chrome_value address, signed_bytes;                       /* of [memory], too */
     struct marey__chrome_value external_id, sequence_number, forward_thread, stack, concrete_inputs;
 };
 
@@ -94,28 +94,31 @@ struct marey__kineto_device {
     const char *name; /* NULL: unknown */
 };
 
-/* The keys around the events. */
+/* The keys beside the events. */
 struct marey__kineto_header {
-    int64_t base_ns;            /* added to the times of the file; 0: unknown */
-    int64_t rank, world_size;   /* by torch.distributed; -1: unknown */
+    int64_t base_ns;            /* added to all times of the file; 0: unknown */
+    int64_t rank, world_size;   /* from torch.distributed; -1: unknown */
     const char *backend, *host; /* NULL: unknown */
     struct marey__kineto_device *devices;
     size_t n_devices, devices_cap;
     struct marey__arena texts;
     bool has_shapes, has_stacks, has_memory, has_flops; /* the options of the profiler */
-    bool has_list;                                      /* an array of events */
-    bool is_kineto; /* some key is Kineto's, so the file has one process, whatever the pids are */
+    bool has_list;                                      /* has an array of events */
+    bool is_kineto;     /* has a key of Kineto's, so the file is one process, whatever its pids */
     bool has_overflown; /* viztracer's buffer was full */
 };
 void marey__kineto_header_fini(struct marey__kineto_header *header);
 
-/* A key of a JSON object, and the field of a struct that its value goes to: an int64_t (-1: not a number), bool or text. */
+/* A key of a JSON object, and the struct member for its value: an int64_t (-1: not a number), bool or text. */
 struct marey__kineto_field {
     const char *key; /* NULL after the last */
     enum { MAREY__KINETO_INTEGER, MAREY__KINETO_FLAG, MAREY__KINETO_TEXT } type;
     size_t offset;
 };
-/* Read the value of the key just read into its field of `into`; false when no field has the key. Texts lie in `texts`. */
+/*
+ * Read the value of the last key into its member of `into`; false if no field has this key. Texts are stored in
+ * `texts`.
+ */
 bool marey__kineto_read_field(struct marey__json *json, const struct marey__kineto_field *fields,
                               struct marey__arena *texts, void *into);
 
@@ -123,26 +126,26 @@ struct marey__kineto_file {
     const char *name; /* in messages */
     struct marey__json json;
     struct marey__kineto_header *header;
-    struct marey__chrome_event event; /* the one that put() takes */
+    struct marey__chrome_event event; /* the current event, for put() */
     bool (*put)(void *ctx);           /* false: stop */
     bool (*wants_more)(void *ctx);    /* called before more bytes are read; false: stop */
-    bool (*read_key)(void *ctx); /* a key that is not in the header; false: skip it. NULL: skip all */
+    bool (*read_key)(void *ctx); /* reads a key that is not in the header; false: skip it. NULL: skip all */
     void *ctx;
     uint64_t n_no_events; /* entries of the array that are not objects */
 };
 
 /*
- * Read all of `bytes`. `name`, `header` (zeroed), `put`, `wants_more`, `read_key` and `ctx` are set. MAREY_EIO, MAREY_ENOMEM;
- * whatever is wrong with the text is in `json`.
+ * Read all of `bytes`. The caller sets `name`, `header` (zeroed), `put`, `wants_more`, `read_key` and `ctx`. Fails with
+ * MAREY_EIO or MAREY_ENOMEM; `json` has errors of the text.
  */
 MAREY_WARN_UNUSED marey_status marey__kineto_file_read(struct marey__kineto_file *file,
                                                        struct marey__byte_source *bytes);
-/* Append the sentence about a file that is cut off or damaged; nothing where it is complete. */
+/* Append a description of a truncated or damaged file; nothing if it is complete. */
 void marey__kineto_file_damage(const struct marey__kineto_file *file, struct marey__buf *out);
 
 /* ---- chrome_threads.c ---- */
 
-/* A thread, or a stream, of the file; known by its name before it has events. */
+/* A thread or stream of the file; may be named before it has events. */
 struct marey__chrome_thread {
     int64_t pid, tid;             /* the key */
     marey__sink_process *process; /* NULL: no event of a thread yet */
@@ -151,7 +154,7 @@ struct marey__chrome_thread {
     size_t name_len;
 };
 
-/* A process of the file, known by its name before it has events. */
+/* A process of the file; may be named before it has events. */
 struct marey__chrome_process {
     int64_t pid;                  /* the key */
     marey__sink_process *process; /* NULL: no event yet */
@@ -162,20 +165,20 @@ struct marey__chrome {
     struct marey__import *import;
     struct marey__kineto_file file;
     struct marey__kineto_header header;
-    struct marey_communication communication; /* of the event being put */
+    struct marey_communication communication; /* of the current event */
 
     /* Processes, threads and words by their hash. */
-    marey__sink_process *main; /* of GPU work, and of the pid that comes first; NULL: no event yet */
+    marey__sink_process *main; /* has the GPU work and the pid that comes first; NULL: no event yet */
     int64_t main_pid;
     bool has_main_pid;
     struct marey__chrome_process *processes;
     struct marey__chrome_thread *threads;
     size_t n_processes, processes_cap, n_threads, threads_cap;
     struct marey__index processes_index, threads_index;
-    struct marey__names words; /* that represent numbers: "pid": "Spans" */
-    size_t last_thread;        /* that was asked for */
+    struct marey__names words; /* words with assigned numbers: "pid": "Spans" */
+    size_t last_thread;        /* looked up last */
     uint64_t seed;
-    bool has_failed; /* no memory */
+    bool has_failed; /* out of memory */
 
     struct marey__arena texts; /* of processes, threads and words */
     struct marey__buf text;    /* an unescaped name */
@@ -185,35 +188,35 @@ struct marey__chrome {
         n_without_value, n_phases[256];
 };
 
-/* The thread of an event; NULL on out of memory. Made when new. */
+/* The thread of an event, created if needed; NULL on out of memory. */
 struct marey__chrome_thread *marey__chrome_thread(struct marey__chrome *chrome,
                                                   const struct marey__chrome_value *pid,
                                                   const struct marey__chrome_value *tid);
-/* As a thread that has events; as a stream of the main process. Returns false on out of memory. */
+/* Give it a thread's lane, or a stream's lane of the main process. Returns false on out of memory. */
 bool marey__chrome_as_thread(struct marey__chrome *chrome, struct marey__chrome_thread *thread);
 bool marey__chrome_as_stream(struct marey__chrome *chrome, struct marey__chrome_thread *thread);
-/* The thread called `pid` and `tid`, for streams. */
+/* The thread of `pid` and `tid`, for streams. */
 struct marey__chrome_thread *marey__chrome_thread_of(struct marey__chrome *chrome, int64_t pid,
                                                      int64_t tid);
-/* Metadata: names. */
+/* Names from metadata events. */
 void marey__chrome_name_thread(struct marey__chrome *chrome, const char *name, size_t len);
-/* By its labels, where `is_label`, in case it has no name. */
+/* `is_label`: the labels, used if the process has no name. */
 void marey__chrome_name_process(struct marey__chrome *chrome, const char *name, size_t len,
                                 bool is_label);
-/* Tell the sink all names, ranks, times and devices that are known by now. */
+/* Pass all names, ranks, times and devices known so far to the sink. */
 void marey__chrome_identify(struct marey__chrome *chrome);
 void marey__chrome_free_threads(struct marey__chrome *chrome);
 
-/* A text without escapes, lent until the next call. */
+/* The text without escapes, valid until the next call. */
 struct marey__chrome_value marey__chrome_text(struct marey__chrome *chrome,
                                               const struct marey__chrome_value *value);
-/* A site of the event's category, with its name or another. */
+/* A site with the event's category, and its name or another one. */
 uint32_t marey__chrome_site(struct marey__chrome *chrome, marey__sink_process *process);
 uint32_t marey__chrome_site_named(const struct marey__chrome *chrome, marey__sink_process *process,
                                   const char *name, size_t len);
-/* The id of a flow: a number, also in hexadecimal, or any text by its hash. */
+/* The id of a flow: a number, also hexadecimal, or the hash of any other text. */
 uint64_t marey__chrome_id(const struct marey__chrome_value *value);
-/* An async range is known by its category, its name and its id, which may count within its process alone. */
+/* The identity of an async range: category, name and id, whose scope may be its process. */
 uint64_t marey__chrome_async_id(const struct marey__chrome_event *event);
 
 /* ---- chrome_put.c ---- */
@@ -225,7 +228,7 @@ void marey__chrome_put(struct marey__chrome *chrome);
 void marey__chrome_put_work(struct marey__chrome *chrome, struct marey__sink_event *out,
                             enum marey_work_kind kind);
 /*
- * What `args` tell of a collective, or the `name` of a range on the host (NULL: it is not one); false when there is none.
+ * Read the collective described by `args`, or by `name`, the name of a host range (NULL if not one); false if none.
  * `group` is a site of `process`.
  */
 bool marey__chrome_communication(marey__sink_process *process, const struct marey__chrome_value *name,
@@ -243,8 +246,8 @@ enum marey__torch_kind {
     MAREY__TORCH_KERNEL,     /* from here on by devices: the thread is a stream */
     MAREY__TORCH_MEMCPY,
     MAREY__TORCH_MEMSET,
-    MAREY__TORCH_SYNC,           /* cuda_sync */
-    MAREY__TORCH_GPU_ANNOTATION, /* an annotation's work on a stream, from its first to its last kernel */
+    MAREY__TORCH_SYNC, /* cuda_sync */
+    MAREY__TORCH_GPU_ANNOTATION, /* the extent of an annotation's work on a stream, from its first to its last kernel */
     MAREY__TORCH_N_KINDS,
 };
 
@@ -256,23 +259,23 @@ static inline bool marey__torch_on_device(unsigned kind)
     return kind >= MAREY__TORCH_KERNEL;
 }
 
-/* A text of the trace: marey__torch_text(). Equal texts have equal ids; 0 is the empty one, and "not there". */
+/* A text of the trace: see marey__torch_text(). Equal texts have equal ids; 0 is the empty text, or a missing one. */
 typedef uint32_t marey__torch_id;
 
-/* Something with a begin and an end. Texts that are lists in the trace are kept as the JSON they were. */
+/* An event with begin and end. Lists in the trace are kept as JSON text. */
 struct marey__torch_event {
     int64_t begin_ns, end_ns; /* Unix time */
-    int64_t external_id; /* "External id": of operators their own, of calls and kernels the operator's; -1: none */
-    int64_t correlation; /* of a call and of what it launched; -1: none */
-    int64_t sequence; /* "Sequence number" that a forward and a backward operator share; -1: none */
-    int64_t forward_thread; /* "Fwd thread id": not 0 for backward operators; torch's own number of a thread */
+    int64_t external_id; /* "External id": an operator's own id; of calls and kernels the operator's; -1: none */
+    int64_t correlation; /* of a call and the work it launched; -1: none */
+    int64_t sequence; /* "Sequence number", shared by a forward and a backward operator; -1: none */
+    int64_t forward_thread; /* "Fwd thread id": torch's number of a thread, not 0 for backward operators */
     marey__torch_id name;
     marey__torch_id stack;    /* "Call stack": `file.py(line): function;...`, the leaf first */
     marey__torch_id shapes;   /* "Input Dims": [[4, 3], [], [[2, 2], [3]]] */
     marey__torch_id types;    /* "Input type": ["float", "Scalar", ""] */
     marey__torch_id concrete; /* "Concrete Inputs": ["", "[1, 1]", "False"] */
     uint32_t thread;          /* of marey__torch_trace.threads */
-    uint32_t order;           /* the how manieth event of the file: who came first of equals */
+    uint32_t order;           /* index of the event in the file; orders events with equal times */
     uint8_t kind;             /* enum marey__torch_kind */
 };
 
@@ -281,19 +284,19 @@ struct marey__torch_memory {
     int64_t ns; /* Unix time */
     uint64_t address;
     int64_t bytes;                           /* negative: released */
-    int64_t total_allocated, total_reserved; /* of the device, after it; 0 where it is not reported */
-    int32_t device_type, device_id; /* as torch numbers them: 0 CPU, 1 CUDA, ...; -1 for the CPU's */
+    int64_t total_allocated, total_reserved; /* of the device, afterwards; 0 if not recorded */
+    int32_t device_type, device_id; /* torch's numbering: 0 CPU, 1 CUDA, ...; -1 for the CPU's */
     marey__torch_id stack;
     uint32_t thread, order;
 };
 
 struct marey__torch_thread {
-    int64_t pid, tid; /* of a stream: device and stream. Words ("Spans") are their hash, negative */
-    marey__torch_id name; /* 0: it has none */
+    int64_t pid, tid; /* of a stream: device and stream. Words ("Spans") become negative hashes */
+    marey__torch_id name; /* 0: none */
     size_t begin, end;    /* its events, from `begin` to before `end` */
 };
 
-/* What the storage at an address was at an instant, told by our own callback. */
+/* The role of the storage at an address at one time, recorded by our own callback. */
 enum marey__torch_role_kind {
     MAREY__TORCH_PARAMETER,
     MAREY__TORCH_GRADIENT,
@@ -312,7 +315,7 @@ struct marey__torch_role {
 /* ---- the trace ---- */
 
 struct marey__torch_trace {
-    struct marey__torch_event *events; /* by thread, then begin, of equals the longer first, then order */
+    struct marey__torch_event *events; /* by thread, then begin, then longer first, then order */
     size_t n_events, events_cap;
     struct marey__torch_memory *memory; /* by time, then order; of all threads */
     size_t n_memory, memory_cap;
@@ -322,47 +325,47 @@ struct marey__torch_trace {
     size_t n_roles, roles_cap;
     struct marey__names strings; /* by id; the texts are the header's */
 
-    /* The keys around the events. -1: unknown. */
+    /* The keys beside the events. -1: unknown. */
     struct marey__kineto_header header;
-    int64_t marey_rank, marey_world_size; /* by marey's own callback */
-    bool is_partial;                      /* the window was cut short, and why: */
+    int64_t marey_rank, marey_world_size; /* from marey's own callback */
+    bool is_partial;                      /* the window was truncated, and why: */
     marey__torch_id why;
     bool has_xpu;                             /* the device is Intel's */
     uint64_t n_bytes;                         /* decompressed */
-    uint64_t n_by_kind[MAREY__TORCH_N_KINDS]; /* in the file, also of kinds that are left out */
-    uint64_t n_without_time;                  /* events that are left out for it */
-    char *damage; /* a sentence when the file is cut off or damaged, and its begin was read; NULL: it is whole */
+    uint64_t n_by_kind[MAREY__TORCH_N_KINDS]; /* in the file, including skipped kinds */
+    uint64_t n_without_time;                  /* events skipped for lack of a time */
+    char *damage; /* a sentence if the file is truncated or damaged after its start; NULL: complete */
 };
 
 struct marey__torch_options {
-    uint32_t kinds; /* MAREY__TORCH_BIT()s of the events to keep; 0: all. Counts are of all */
+    uint32_t kinds; /* MAREY__TORCH_BIT()s of the events to keep; 0: all. Counts include all */
     bool without_memory,
-        without_arguments; /* leave out [memory]; shapes, types, concrete inputs and stacks */
+        without_arguments; /* skip [memory], shapes, types, concrete inputs and stacks */
     void (*progress)(void *ctx, double share);
     void *progress_ctx;
 };
 
 /*
- * Read the trace at `path`; `options` may be NULL. MAREY_EFORMAT: it is not a such trace, or has no event that can be
- * read; MAREY_EIO, MAREY_ENOMEM. A file that is cut off or damaged after its first events is read that far, see
+ * Read the trace at `path`; `options` may be NULL. MAREY_EFORMAT: not such a trace, or no readable event; also
+ * MAREY_EIO, MAREY_ENOMEM. A file that is truncated or damaged after its first events is read up to there; see
  * `damage`.
  */
 MAREY_WARN_UNUSED marey_status marey__torch_read(const char *path,
                                                  const struct marey__torch_options *options,
                                                  struct marey__torch_trace **out);
-/* The same of bytes in memory, called `name` in sentences. */
+/* The same for bytes in memory; messages call them `name`. */
 MAREY_WARN_UNUSED marey_status marey__torch_read_memory(const char *name, const void *bytes,
                                                         size_t len,
                                                         const struct marey__torch_options *options,
                                                         struct marey__torch_trace **out);
-/* And of bytes that are read once, in pieces of any size. */
+/* The same for a stream of bytes, in pieces of any size. */
 MAREY_WARN_UNUSED marey_status marey__torch_read_bytes(const char *name,
                                                        struct marey__byte_source *bytes,
                                                        const struct marey__torch_options *options,
                                                        struct marey__torch_trace **out);
 void marey__torch_free(struct marey__torch_trace *trace);
 
-/* A text, lent while the trace lives, with a NUL after it that is not counted. */
+/* A text, valid while the trace lives, NUL-terminated. */
 static inline const char *marey__torch_text(const struct marey__torch_trace *trace,
                                             marey__torch_id id, size_t *len)
 {
@@ -371,37 +374,37 @@ static inline const char *marey__torch_text(const struct marey__torch_trace *tra
         *len = string->len;
     return string->text;
 }
-/* The id of a text that is in the trace, else 0. */
+/* The id of a text of the trace, or 0. */
 marey__torch_id marey__torch_find(const struct marey__torch_trace *trace, const char *text,
                                   size_t len);
-/* The rank: what marey put there, else torch.distributed's, else 0. */
+/* The rank: marey's own, else torch.distributed's, else 0. */
 int64_t marey__torch_rank(const struct marey__torch_trace *trace);
 
-/* ---- inside the module ---- */
+/* ---- internal to the module ---- */
 
-/* The id of a text, made when new. Returns false on out of memory, or when there are too many. */
+/* The id of a text, created if needed. Returns false on out of memory or too many texts. */
 bool marey__torch_intern(struct marey__torch_trace *trace, const char *text, size_t len,
                          marey__torch_id *id);
-/* -1 for what is too large. */
+/* -1 for values that are too large. */
 static inline int32_t marey__torch_small(int64_t number)
 {
     return number >= INT32_MIN && number <= INT32_MAX ? (int32_t)number : -1;
 }
 
-/* What the files of the reader share while a trace is read. */
+/* State of reading a trace, shared by the reader's files. */
 
 struct marey__torch_reader {
     struct marey__torch_trace *trace;
     struct marey__torch_options options; /* `kinds` is never 0 */
     struct marey__kineto_file file;
-    uint32_t n_events;    /* of the file so far: `order` */
-    uint32_t last_thread; /* that was asked for */
+    uint32_t n_events;    /* read so far: `order` */
+    uint32_t last_thread; /* looked up last */
     struct marey__index threads;
     struct marey__buf text; /* an unescaped text */
-    bool has_failed;        /* no memory */
+    bool has_failed;        /* out of memory */
 };
 
-/* torch_event.c: the event to a row of the trace, where it is of a kind that is wanted. */
+/* torch_event.c: add the event as a row if its kind is selected. */
 void marey__torch_put_event(struct marey__torch_reader *reader);
 
 #endif

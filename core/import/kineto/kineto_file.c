@@ -1,9 +1,9 @@
 /*
- * A trace from its first byte to its last: an object with an array "traceEvents", or that array only. The keys around the
- * events are read by tokens, in any order; the events are parsed in place, in the window.
+ * Reads a trace from start to end: an object with an array "traceEvents", or only that array. The keys beside the
+ * events are read by tokens, in any order; events are parsed in place, in the window.
  *
- * An array only may miss its end: programs that die leave it so, and the format allows it. Anything else that is cut or
- * wrong ends the reading.
+ * Only a bare array may lack its end: programs that die leave it so, and the format allows it. Anything else that is
+ * truncated or invalid ends the reading.
  */
 #include "codec/json_chars.h"
 #include "import/kineto/internal.h"
@@ -17,7 +17,7 @@ static bool refill(struct marey__kineto_file *file)
     return file->wants_more(file->ctx) && marey__json_refill(&file->json);
 }
 
-/* An entry of the array that is not an object. */
+/* Skip an entry of the array that is not an object. */
 static bool skip_entry(struct marey__kineto_file *file)
 {
     file->n_no_events++;
@@ -25,7 +25,7 @@ static bool skip_entry(struct marey__kineto_file *file)
     return marey__json_skip_from(&file->json, token) && token != MAREY__JSON_END;
 }
 
-/* The event at the window's start. False: stop. */
+/* Read the event at the window's start. Returns false to stop. */
 static bool read_event(struct marey__kineto_file *file)
 {
     struct marey__json *json = &file->json;
@@ -47,7 +47,7 @@ static bool read_event(struct marey__kineto_file *file)
     }
 }
 
-/* After the bracket that opens the array: up to the one that closes it. */
+/* From the bracket that opens the array up to the one that closes it. */
 static void read_events(struct marey__kineto_file *file)
 {
     struct marey__json *json = &file->json;
@@ -65,7 +65,7 @@ static void read_events(struct marey__kineto_file *file)
     }
 }
 
-/* ---- the keys around them ---- */
+/* ---- the keys beside the events ---- */
 
 static void read_text(struct marey__json *json, struct marey__arena *texts, const char **field)
 {
@@ -95,7 +95,7 @@ bool marey__kineto_read_field(struct marey__json *json, const struct marey__kine
     return true;
 }
 
-/* After the brace of an object: these fields; others are skipped. */
+/* After the brace of an object: read these fields, skip others. */
 static void read_fields(struct marey__json *json, const struct marey__kineto_field *fields,
                         struct marey__arena *texts, void *into)
 {

@@ -1,7 +1,7 @@
-/* One event to a row: its kind by the category, its times, and those of its arguments that operators are known by. */
+/* Converts one event to a row: its kind from the category, its times, and the arguments that analyses use. */
 #include "import/kineto/internal.h"
 
-/* Times and durations beyond this are none; sums of a few of them stay within 63 bits. */
+/* Larger times and durations are invalid; sums of a few of them fit in 63 bits. */
 static const int64_t MAX_NS = INT64_C(1) << 61;
 
 /* ---- texts ---- */
@@ -42,7 +42,7 @@ static int64_t integer_or(const struct marey__chrome_value *value, int64_t other
 
 /* ---- threads ---- */
 
-/* The event's thread, made when new; 0 on out of memory. */
+/* The event's thread, created if needed; 0 on out of memory. */
 static uint32_t thread_of(struct marey__torch_reader *reader)
 {
     struct marey__torch_trace *trace = reader->trace;
@@ -60,7 +60,7 @@ static uint32_t thread_of(struct marey__torch_reader *reader)
 
 /* ---- kinds ---- */
 
-/* The kind of an event by its category; MAREY__TORCH_N_KINDS: it is none of ours. */
+/* The kind of an event by its category; MAREY__TORCH_N_KINDS if unknown. */
 static unsigned kind_of(struct marey__torch_trace *trace, const struct marey__chrome_value *category)
 {
     static const struct {
@@ -97,7 +97,7 @@ static unsigned kind_of(struct marey__torch_trace *trace, const struct marey__ch
 
 /* ---- rows ---- */
 
-/* Nanoseconds of a time or a duration; false: there is none. */
+/* Nanoseconds of a time or duration; false if there is none. */
 static bool read_ns(const struct marey__chrome_value *value, int64_t *ns)
 {
     return marey__chrome_ns(value, ns) && *ns > -MAX_NS && *ns < MAX_NS;

@@ -1,11 +1,11 @@
-/* A torch trace in memory: its strings, the key "marey", reading from the first byte to the last, the public functions. */
+/* A torch trace in memory: its strings, the key "marey", the whole read, the public functions. */
 #include "import/kineto/internal.h"
 #include "record/internal.h"
 #include <marey/torch_trace.h>
 
 enum { MAX_STRINGS = 1 << 30, ROLE_FIELDS = 7 };
 
-/* ---- equal strings once: the stacks of a trace are most of its bytes, and few of them differ ---- */
+/* ---- each string is stored once: stacks are most of a trace's bytes, and few of them differ ---- */
 
 bool marey__torch_intern(struct marey__torch_trace *trace, const char *text, size_t len,
                          marey__torch_id *id)
@@ -53,7 +53,7 @@ static bool find_role(const struct marey__json *json, uint8_t *kind)
     return false;
 }
 
-/* ["parameter", address, bytes, device type, device id, Unix ns, "name"]; what is longer is of a later version. */
+/* ["parameter", address, bytes, device type, device id, Unix ns, "name"]; later versions may append elements. */
 static void read_role(struct marey__torch_reader *reader)
 {
     struct marey__torch_trace *trace = reader->trace;
@@ -150,7 +150,7 @@ static bool put(void *ctx)
     return !reader->has_failed;
 }
 
-/* A sentence when the file is not complete, else NULL. False on out of memory. */
+/* Set `*damage` to a sentence if the file is incomplete, else NULL. Returns false on out of memory. */
 static bool find_damage(struct marey__torch_reader *reader, char **damage)
 {
     struct marey__buf *text = &reader->text;
@@ -160,7 +160,7 @@ static bool find_damage(struct marey__torch_reader *reader, char **damage)
     return !text->failed && (text->len == 0 || *damage != NULL);
 }
 
-/* Times as Unix times; the key that they count from may follow the events. */
+/* Convert to Unix times; the key with their base may come after the events. */
 static void add_base(struct marey__torch_trace *trace)
 {
     const int64_t base = trace->header.base_ns;
@@ -182,14 +182,14 @@ static uint64_t count_rows(const struct marey__torch_trace *trace)
     return n;
 }
 
-/* ---- order: a trace is a few long runs that are in order already: operators, python functions, kernels ---- */
+/* ---- order: a trace consists of a few long sorted runs: operators, python functions, kernels ---- */
 
 MAREY__ORDER_RUNS(event_before, struct marey__torch_event,
                   MAREY__UP(thread) MAREY__UP(begin_ns) MAREY__DOWN(end_ns) MAREY__UP(order))
 
 MAREY__ORDER_RUNS(memory_before, struct marey__torch_memory, MAREY__UP(ns) MAREY__UP(order))
 
-/* Put rows in order and note where each thread's begin. Returns false on out of memory. */
+/* Sort rows and set where each thread's begin. Returns false on out of memory. */
 static bool sort_rows(struct marey__torch_trace *trace)
 {
     if (!marey__sort_runs(trace->events, trace->n_events, sizeof *trace->events, event_before) ||

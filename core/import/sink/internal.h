@@ -1,13 +1,13 @@
 /*
- * sink: events of an importer, in any order, to the logs of a recording.
+ * sink: turns events of an importer, in any order, into the logs of a recording.
  *
  *   sink.c, sink_put.c, sink_names.c   processes, lanes, sites and events as an importer finds them
- *   sink_sort.c, sink_spill.c          order within a memory budget; runs on disk when there are too many
- *   sink_nest.c, sink_blocks.c, sink_write.c   slices with durations to begins and ends, then to blocks of the log
+ *   sink_sort.c, sink_spill.c          sorting within a memory budget; sorted runs on disk if there are too many events
+ *   sink_nest.c, sink_blocks.c, sink_write.c   slices to begins and ends, then to blocks of the log
  *   log_store.c                        where the logs go: a directory or temporary files
  *
- * Input: what an importer finds in a foreign file, in the order of that file. Output: logs that a reader can
- * stream. Knows no foreign format.
+ * Input: events of a foreign file, in its order. Output: logs that a reader can
+ * stream. Does not know foreign formats.
  */
 #ifndef MAREY_IMPORT_SINK_INTERNAL_H
 #define MAREY_IMPORT_SINK_INTERNAL_H
@@ -24,48 +24,48 @@ typedef struct marey__sink marey__sink;
 
 struct marey__log_store;
 
-/* How a sink is made; texts are lent until it goes. */
+/* Options of a sink; strings are borrowed while it lives. */
 struct marey__sink_options {
-    struct marey__log_store *store; /* where the logs go */
-    uint64_t memory_bytes;          /* to hold and sort events in; 0: 256 MiB */
-    /* Of each process that is not said to have others; NULL: "". */
+    struct marey__log_store *store; /* destination of the logs */
+    uint64_t memory_bytes;          /* budget for holding and sorting events; 0: 256 MiB */
+    /* Defaults for each process; NULL: "". */
     const char *command, *source, *run_id;
-    /* Called now and then while events come, with `written` 0, and while they are written, 0..1. NULL: not. */
+    /* Called regularly: while events arrive with `written` 0, and while they are written with 0..1. NULL: none. */
     void (*tick)(void *ctx, double written);
     void *tick_ctx;
 };
 
-/* One thread at a time. MAREY_ENOMEM. */
+/* Use from one thread at a time. Fails with MAREY_ENOMEM. */
 MAREY_WARN_UNUSED marey_status marey__sink_create(const struct marey__sink_options *options,
                                                   marey__sink **out);
-/* Sort what came and write the logs, once; nothing may be put afterwards. What failed before is returned first. */
+/* Sort the events and write the logs, once; no event may follow. Returns an earlier failure, if any. */
 MAREY_WARN_UNUSED marey_status marey__sink_finish(marey__sink *sink);
 void marey__sink_destroy(marey__sink *sink);
 
-/* One process of the recording to be: its log. Lent by the sink until it goes. */
+/* One process of the future recording: its log. Owned by the sink. */
 typedef struct marey__sink_process marey__sink_process;
 
-/* What is known of a process when it is first met; texts are copied, NULL or -1 where unknown. */
+/* Identity of a process; strings are copied, NULL or -1 where unknown. */
 struct marey__sink_identity {
-    int64_t pid, ppid; /* a parent of 0 is unknown, too */
+    int64_t pid, ppid; /* ppid 0 also means unknown */
     int32_t rank, world_size;
     const char *command, *host, *source, *backend, *gpu, *run_id;
 };
 
 /*
- * The process that the file calls `key` (several of one recording: a pid, the number of a file), made when new. NULL
+ * The process that the file calls `key` (a pid, or the number of a file if there are several), created if needed. NULL
  * on out of memory.
  */
 marey__sink_process *marey__sink_process_get(marey__sink *sink, uint64_t key);
-/* Say who it is; fields that are NULL, or negative, keep what they were. */
+/* Set its identity; NULL or negative fields keep their value. */
 void marey__sink_identify(marey__sink_process *process, const struct marey__sink_identity *identity);
 /*
- * A sentence for people about this process, shown by every report; each different one once. What could not be read of a
- * damaged file is reported here: the answer is given from the rest.
+ * A sentence about this process that every report shows; equal ones once. Also notes what could not be read of a
+ * damaged file.
  */
 void marey__sink_note(marey__sink_process *process, const char *fmt, ...) MAREY_PRINTF(2, 3);
 
-/* A site's id, for good. Texts need not end in a NUL; NULL for none. Equal texts give equal ids. */
+/* A site's id, which never changes. Strings need no NUL; NULL for none. Equal strings give equal ids. */
 struct marey__sink_site {
     const char *name, *category, *domain, *file;
     size_t name_len, category_len, domain_len, file_len;
@@ -73,16 +73,16 @@ struct marey__sink_site {
 };
 uint32_t marey__sink_site(marey__sink_process *process, const struct marey__sink_site *site);
 
-/* The number of a thread's lane, or of a stream's, for marey__sink_put; a name may come later, and is copied. */
+/* The number of a thread's or stream's lane, for marey__sink_put; the name may come later, and is copied. */
 uint32_t marey__sink_thread(marey__sink_process *process, int64_t tid);
 uint32_t marey__sink_stream(marey__sink_process *process, int32_t device, uint32_t stream);
 void marey__sink_name_lane(marey__sink_process *process, uint32_t lane, const char *name, size_t len);
 
-/* Besides these two, times are nanoseconds of one clock for all files of one machine: since 1970 where known. */
+/* Except for these two, times are nanoseconds of one clock for all files of one machine: since 1970 where known. */
 enum marey__sink_kind {
-    MAREY__SINK_SLICE, /* a range, whole; those of a thread may overlap: what does not nest gets a further lane */
-    MAREY__SINK_BEGIN, /* its begin and end apart, in the order of the file where times are equal */
-    MAREY__SINK_END,   /* `site` 0: what was begun last */
+    MAREY__SINK_SLICE, /* a complete range; a thread's may overlap: ranges that do not nest go to another lane */
+    MAREY__SINK_BEGIN, /* separate begin and end, in file order where times are equal */
+    MAREY__SINK_END,   /* `site` 0: ends the range begun last */
     MAREY__SINK_MARK,
     MAREY__SINK_COUNTER, /* `value` */
     MAREY__SINK_GPU,  /* of a stream's lane: `work_kind`, `duration_ns`, `correlation`, `bytes` */
@@ -101,42 +101,46 @@ struct marey__sink_event {
     uint64_t correlation; /* of GPU work, or of a slice that launched it; 0: none */
     uint64_t id;          /* of a flow or async range; the number of an iteration */
     uint64_t bytes;       /* of GPU work */
-    uint64_t repeat; /* calls that a slice represents; 0 and 1: one; MAREY__SINK_NO_CALL: of calls counted elsewhere */
+    uint64_t repeat; /* calls that a slice represents; 0 and 1: one; MAREY__SINK_NO_CALL: calls counted elsewhere */
     double value; /* of a counter */
     enum marey_work_kind work_kind;
     enum marey_flow_end flow_end;
-    const struct marey_communication *communication; /* of a slice or GPU work; NULL: none. `group` a sink's site */
-    const char *arguments; /* of a slice or GPU work: a JSON object as it is in the file; NULL: none */
+    const struct marey_communication
+        *communication;    /* of a slice or GPU work; NULL: none. `group` is a site of the sink */
+    const char *arguments; /* of a slice or GPU work: a JSON object as in the file; NULL: none */
     size_t arguments_len;
 };
 
-/* Take one event. A failure (memory, a full disk) is kept: marey__sink_status reports, and later events are ignored. */
+/* Add one event. After a failure (memory, a full disk), marey__sink_status returns it and later events are ignored. */
 void marey__sink_put(marey__sink_process *process, const struct marey__sink_event *event);
 MAREY_WARN_UNUSED marey_status marey__sink_status(const marey__sink *sink);
-/* Processes so far, in the order in which they came; NULL past the last. */
+/* Processes in the order in which they were added; NULL past the last. */
 marey__sink_process *marey__sink_process_at(const marey__sink *sink, size_t i);
-/* The first that has events, that is the first that gets a log; NULL: none. */
+/* The first one with events, which gets the first log; NULL: none. */
 marey__sink_process *marey__sink_process_with_events(const marey__sink *sink);
 
-/* ---- log_store.c: the logs of one recording in the making ---- */
+/* ---- log_store.c: the logs of a recording being created ---- */
 
-/* For several sinks in several threads. They lie in a file without a name, in `folder` (lent; NULL: that of temporary files) where that can be had. */
+/*
+ * For several sinks in several threads. Uses an unnamed file in `folder` (borrowed; NULL: that of temporary files) if
+ * possible.
+ */
 MAREY_WARN_UNUSED marey_status marey__log_store_open(const char *folder,
                                                      struct marey__log_store **out);
-/* The logs as a recording called `name`, which keeps the file; the store is then only to be closed. */
+/* Open the logs as a recording called `name`, which takes over the file; the store can then only be closed. */
 MAREY_WARN_UNUSED marey_status marey__log_store_read(struct marey__log_store *store,
                                                      const char *name, marey_recording **out);
-/* Write them into the directory, a file each. On failure some may be there. */
+/* Write each log to a file in the directory. On failure some may remain there. */
 MAREY_WARN_UNUSED marey_status marey__log_store_save(const struct marey__log_store *store,
                                                      const char *directory);
 void marey__log_store_close(struct marey__log_store *store);
 
 /* ---- entries ---- */
 
-/* What comes first where times are equal; then longer slices, lower iterations, and the order of the file. */
+/* Order of entries with equal times; within a class, longer slices and lower iterations come first, then file order. */
 enum marey__sink_class {
     MAREY__CLASS_ITERATION,
-    MAREY__CLASS_EDGE, /* a begin or an end by itself */
+    MAREY__CLASS_EDGE, /* a separate begin or end */
     MAREY__CLASS_SLICE,
     MAREY__CLASS_POINT, /* after the slices that begin with it: a flow belongs to the range around it */
 };
@@ -144,9 +148,9 @@ enum marey__sink_class {
 /* A tag: bits 0 to 19 the site, 20 to 23 the kind of its word, 24 and 25 the class. */
 struct marey__sink_entry {
     uint64_t ns;
-    uint64_t duration; /* of an iteration's two ends: a number that puts them in order */
+    uint64_t duration; /* of an iteration's two ends: a number that orders them */
     uint32_t tag;
-    uint32_t extra; /* where in `extras`: how many words, then whole records whose ticks are 0. 0: nothing */
+    uint32_t extra; /* offset in `extras`: number of words, then complete records whose ticks are 0. 0: none */
 };
 
 static inline uint32_t marey__entry_class(const struct marey__sink_entry *entry)
@@ -167,13 +171,13 @@ static inline bool marey__entry_is_before(const struct marey__sink_entry *a,
     return class == MAREY__CLASS_ITERATION && a->duration < b->duration;
 }
 
-/* Stable. `scratch` has room for `n`. */
+/* Stable. `scratch` has space for `n`. */
 void marey__entries_sort(struct marey__sink_entry *entries, size_t n,
                          struct marey__sink_entry *scratch);
 
-/* ---- what the sink holds ---- */
+/* ---- contents of the sink ---- */
 
-/* One lane's share of what was once written to the spill file, in order. */
+/* One lane's section of a sorted run in the spill file. */
 struct marey__sink_part {
     uint64_t at, end;
 };
@@ -196,24 +200,25 @@ struct marey__sink_process {
     int64_t pid, ppid;
     int32_t rank, world_size;
     struct marey__arena texts;                                    /* of the process and its lanes */
-    const char *command, *host, *source, *backend, *gpu, *run_id; /* NULL: not said */
+    const char *command, *host, *source, *backend, *gpu, *run_id; /* NULL: unknown */
     const char **notes;
     size_t n_notes, notes_cap;
     struct marey__sink_lane *lanes;
     size_t n_lanes, lanes_cap;
-    uint32_t last_lane; /* that was asked for */
+    uint32_t last_lane; /* looked up last */
     struct marey__index lanes_index;
-    struct marey__buf sites;   /* as blocks of sites have them, from id 1 on */
+    struct marey__buf sites;   /* encoded as in blocks of sites, from id 1 on */
     uint64_t *site_offsets;    /* by id */
-    size_t n_sites, sites_cap; /* the last id */
+    size_t n_sites, sites_cap; /* n_sites is the last id */
     struct marey__index sites_index;
     uint64_t *extras;
     size_t n_extras, extras_cap;
     uint64_t n_events;
     uint64_t first_ns;
-    uint64_t shift_ns;  /* to add to all times; some files have it at their end */
-    int64_t to_unix_ns; /* to add to that for Unix time, where times are on another clock */
-    uint64_t n_other_names, n_other_lanes, n_long_arguments, n_misplaced; /* told when it is written */
+    uint64_t shift_ns;  /* added to all times; some files have it at their end */
+    int64_t to_unix_ns; /* added to that for Unix time, if times are on another clock */
+    uint64_t n_other_names, n_other_lanes, n_long_arguments,
+        n_misplaced; /* noted when it is written */
 };
 
 struct marey__sink {
@@ -224,18 +229,18 @@ struct marey__sink {
     marey__sink_process **processes;
     size_t n_processes, processes_cap;
     struct marey__index processes_index;
-    marey__sink_process *last; /* that was asked for */
-    int spill_fd;              /* -1: nothing was spilled */
+    marey__sink_process *last; /* looked up last */
+    int spill_fd;              /* -1: nothing spilled */
     uint64_t spill_size;
     uint64_t n_events; /* of all processes */
     marey_status status;
-    char failure[512]; /* its sentence */
+    char failure[512]; /* the error message */
 };
 
-/* Events between two ticks. */
+/* Events between two calls of tick(). */
 enum { MAREY__TICK_EVENTS = 1 << 14 };
 
-/* Remember the first failure with the sentence that was just left. */
+/* Keep the first failure, with its current error message. */
 void marey__sink_fail(marey__sink *sink, marey_status status);
 static inline void marey__sink_fail_memory(marey__sink_process *process)
 {
@@ -244,28 +249,32 @@ static inline void marey__sink_fail_memory(marey__sink_process *process)
 
 /* ---- sink_spill.c ---- */
 
-/* Sort all that is held and write it to the spill file. */
+/* Sort all held events and write them to the spill file. */
 MAREY_WARN_UNUSED marey_status marey__sink_spill(marey__sink *sink);
 /* Sort a lane's array in place. Returns false on out of memory. */
 bool marey__sink_sort_lane(struct marey__sink_lane *lane);
 void marey__sink_close_spill(marey__sink *sink);
 
-/* A lane's entries in order, from its parts and its array. */
+/* A lane's entries in order, merged from its parts and its array. */
 struct marey__sink_reader {
     const marey__sink_process *process;
     const struct marey__sink_lane *lane;
-    struct marey__part_reader *parts, *from; /* `from`: the part that was peeked at; NULL: the array */
-    size_t next;                             /* of the array */
+    struct marey__part_reader *parts,
+        *from;   /* `from`: the part of the peeked entry; NULL: the array */
+    size_t next; /* of the array */
 };
-/* A lane's array is sorted. `buffer_bytes` is for each part. */
+/* The lane's array must be sorted. `buffer_bytes` is per part. */
 MAREY_WARN_UNUSED marey_status marey__sink_reader_open(struct marey__sink_reader *reader,
                                                        const marey__sink_process *process,
                                                        const struct marey__sink_lane *lane,
                                                        size_t buffer_bytes);
-/* The next entry without taking it, and its extra words (how many, then they), lent until taken; NULL: none is left. */
+/*
+ * The next entry without consuming it, and its extra words (their number, then the words), valid until taken; NULL at
+ * the end.
+ */
 const struct marey__sink_entry *marey__sink_reader_peek(struct marey__sink_reader *reader,
                                                         const uint64_t **extra);
-/* Take what was peeked at. */
+/* Consume the peeked entry. */
 MAREY_WARN_UNUSED marey_status marey__sink_reader_take(struct marey__sink_reader *reader);
 void marey__sink_reader_close(struct marey__sink_reader *reader);
 
@@ -274,34 +283,34 @@ void marey__sink_reader_close(struct marey__sink_reader *reader);
 struct marey__sink_log {
     struct marey__log log;
     marey__packer *packer;
-    uint32_t n_lanes;   /* numbers given so far */
-    uint64_t n_orphans; /* ends that had no begin */
-    uint64_t n_crowded; /* slices for which there was no lane left */
+    uint32_t n_lanes;   /* assigned so far */
+    uint64_t n_orphans; /* ends without a begin */
+    uint64_t n_crowded; /* slices without a free lane */
 };
 
 struct marey__sink_track {
-    const struct marey__sink_lane *of; /* whose tid and name it has */
+    const struct marey__sink_lane *of; /* source of its tid and name */
     uint32_t number, sequence;
     bool is_written;
     uint64_t *words;
     size_t n_words, words_cap;
-    uint64_t base_ns, last_ns, end_ns; /* of the block; `end_ns` is where the longest GPU work ends */
+    uint64_t base_ns, last_ns, end_ns; /* of the block; `end_ns` is the latest end of its GPU work */
 };
-/* Words for one event at `ns`, all in one block: a plain word, or whole records whose ticks are filled in. */
+/* Write the words of one event at `ns` into one block: a plain word, or complete records whose ticks are filled in. */
 MAREY_WARN_UNUSED marey_status marey__track_word(struct marey__sink_log *log,
                                                  struct marey__sink_track *lane, uint64_t ns,
                                                  uint32_t tag);
-/* A begin when `tag` is not 0, with its records: those of type REPEAT stand before it, the others after. */
+/* A begin if `tag` is not 0, with its records: those of type REPEAT come before it, the others after. */
 MAREY_WARN_UNUSED marey_status marey__track_records(struct marey__sink_log *log,
                                                     struct marey__sink_track *lane, uint64_t ns,
                                                     uint32_t tag, const uint64_t *records, size_t n);
 MAREY_WARN_UNUSED marey_status marey__track_flush(struct marey__sink_log *log,
                                                   struct marey__sink_track *lane);
 
-/* The most words of the records of one event, so that they and its begin fit into a block. */
+/* Maximum number of record words of an event, so that they fit into a block with its begin. */
 enum { MAREY__EXTRA_WORDS_MAX = MAREY__CHUNK_WORDS - 1 };
 
-/* ---- sink_nest.c: entries of a lane to words of one or several ---- */
+/* ---- sink_nest.c: entries of a lane to words of one or more lanes ---- */
 
 struct marey__nest;
 marey_status marey__nest_create(struct marey__sink_log *log, const struct marey__sink_lane *of,
@@ -309,9 +318,9 @@ marey_status marey__nest_create(struct marey__sink_log *log, const struct marey_
 MAREY_WARN_UNUSED marey_status marey__nest_put(struct marey__nest *nest,
                                                const struct marey__sink_entry *entry,
                                                const uint64_t *extra);
-/* Blocks of the lane itself written so far. */
+/* Blocks written so far for the lane itself. */
 uint32_t marey__nest_n_blocks(const struct marey__nest *nest);
-/* End what is open, and write all. */
+/* End open ranges and write everything. */
 MAREY_WARN_UNUSED marey_status marey__nest_finish(struct marey__nest *nest);
 void marey__nest_destroy(struct marey__nest *nest);
 
@@ -321,7 +330,7 @@ MAREY_WARN_UNUSED marey_status marey__sink_write(marey__sink *sink, marey__sink_
 
 /* ---- log_store.c ---- */
 
-/* A new log to be written; `end` takes it into the store as the file `name`, or throws it away when `status` is bad. */
+/* Start a new log; `end` adds it to the store as the file `name`, or discards it if `status` is a failure. */
 MAREY_WARN_UNUSED marey_status marey__log_store_begin(struct marey__log_store *store,
                                                       struct marey__log *log);
 MAREY_WARN_UNUSED marey_status marey__log_store_end(struct marey__log_store *store, const char *name,

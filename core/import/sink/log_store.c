@@ -1,8 +1,8 @@
 /*
- * The logs of one recording in the making: one file without a name, of which nothing is left whatever becomes of this
- * process. It is read as it is, or its logs become files of a directory once all are there. Each log is written to a file
- * of its own first, as its length is not known and other threads write others, and then copied after those that are
- * there: a log is a small part of what its trace was.
+ * The logs of a recording being created, in one unnamed file, so that nothing is left behind however this process ends.
+ * It is read directly, or its logs become files of a directory once all are complete. Each log is first written to a
+ * file of its own, because its length is unknown and other threads write others, and then appended to the common file.
+ * A log is much smaller than its trace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +11,12 @@
 #include "import/sink/internal.h"
 
 struct marey__log_store {
-    const char *folder;   /* for files without a name, lent; NULL: where temporary files go */
-    pthread_mutex_t lock; /* guards what follows */
+    const char *folder;   /* for unnamed files, borrowed; NULL: the folder of temporary files */
+    pthread_mutex_t lock; /* guards the members below */
     int fd;
     uint64_t size;
     struct marey__log_part *parts;
-    const char **names; /* of the parts as files */
+    const char **names; /* file names of the parts */
     struct marey__arena texts;
     size_t n_parts, parts_cap, names_cap;
 };
@@ -75,7 +75,7 @@ static bool write_all_at(int fd, const char *bytes, size_t n, uint64_t at)
     return true;
 }
 
-/* Copy `size` bytes from `from_at` of one file to `to_at` of another, which is called `name`. */
+/* Copy `size` bytes from `from_at` of one file to `to_at` of another, called `name` in messages. */
 static marey_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size,
                                const char *name)
 {
@@ -93,7 +93,7 @@ static marey_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_a
     return status;
 }
 
-/* Each log has its place before it is copied, so that several are copied at a time. */
+/* Space is reserved before copying, so that several threads copy in parallel. */
 static marey_status add_part(struct marey__log_store *store, const char *name, uint64_t size,
                              uint64_t *at)
 {
@@ -131,7 +131,7 @@ marey_status marey__log_store_read(struct marey__log_store *store, const char *n
                                    marey_recording **out)
 {
     MAREY_TRY(marey__recording_open_parts(name, store->fd, store->parts, store->n_parts, out));
-    store->fd = -1; /* the recording's now */
+    store->fd = -1; /* now owned by the recording */
     return MAREY_OK;
 }
 

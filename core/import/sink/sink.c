@@ -1,6 +1,6 @@
 /*
- * What an importer talks to: processes, sites, lanes and events, in any order. Nothing is written before the end, but
- * what does not fit into the budget (sink_spill.c): an event that comes last may be the first.
+ * The importer's interface: processes, sites, lanes and events, in any order. Nothing is written before the end, except
+ * for events beyond the budget (sink_spill.c), because the last event of a file may be the earliest.
  */
 #include "import/sink/internal.h"
 
@@ -12,7 +12,7 @@ marey_status marey__sink_create(const struct marey__sink_options *options, marey
     MAREY__TRY_MEMORY(sink != NULL);
     sink->options = *options;
     sink->seed = marey__identity_random();
-    /* Sorting a lane takes as much again, and one lane may be all there is. */
+    /* Sorting a lane needs as much again, and all events may be in one lane. */
     sink->budget = (options->memory_bytes != 0 ? options->memory_bytes : UINT64_C(256) << 20) / 2;
     sink->spill_fd = -1;
     *out = sink;
@@ -121,7 +121,7 @@ void marey__sink_identify(marey__sink_process *process, const struct marey__sink
 
 void marey__sink_note(marey__sink_process *process, const char *fmt, ...)
 {
-    enum { MOST = 50 }; /* a damaged file may have something wrong in each of its lines */
+    enum { MOST = 50 }; /* a damaged file may have an error in each line */
     char text[1024];
     va_list args;
     va_start(args, fmt);

@@ -1,4 +1,7 @@
-/* Words of one lane into blocks of the log. The lane is reported to the log before its first. */
+/*
+ * Writes the words of one lane into blocks of the log, and the lane's description before its first
+ * block.
+ */
 #include "import/sink/internal.h"
 
 #define TICKS_END (UINT64_C(1) << 40)
@@ -35,7 +38,7 @@ marey_status marey__track_flush(struct marey__sink_log *log, struct marey__sink_
     return marey__log_append(&log->log, &block, bytes, block.packed_len);
 }
 
-/* Room for `n` words at `ns`, in one block. */
+/* Make space for `n` words at `ns`, in one block. */
 static marey_status make_room(struct marey__sink_log *log, struct marey__sink_track *lane,
                               uint64_t ns, size_t n)
 {

@@ -1,9 +1,9 @@
-/* Sites and lanes of a process: numbers for names, found by hash. */
+/* Sites and lanes of a process: names to numbers, found by hash. */
 #include "import/sink/internal.h"
 
 /* ---- sites ---- */
 
-/* The four texts of a site, in the order of its entry. */
+/* The four strings of a site, in the order of its entry. */
 struct texts {
     struct text {
         const char *at;
@@ -60,7 +60,7 @@ static void put_site(marey__sink_process *process, uint32_t id, const struct tex
     process->n_sites = id;
 }
 
-/* Make room for the next id; the first one is what all names get that come too late. */
+/* Make space for the next id. The first one is for all names beyond the limit. */
 static bool prepare_site(marey__sink_process *process)
 {
     static const struct marey__sink_site other = {.name = "(other names)", .name_len = 13};
@@ -111,7 +111,7 @@ uint32_t marey__sink_site(marey__sink_process *process, const struct marey__sink
 
 /* ---- lanes ---- */
 
-/* Half of what a reader takes: lanes that overlap need some, too. */
+/* Half of a reader's limit, because overlapping ranges need further lanes. */
 enum { MOST_LANES = MAREY__MAX_LANES / 2 };
 
 static uint32_t add_lane(marey__sink_process *process, enum marey_lane_kind kind, int64_t tid,

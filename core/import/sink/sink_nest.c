@@ -18,9 +18,11 @@
 
 enum {
     FEW_LANES = 8,
-    /* How far down the stack one looks for what is not on top; a hostile file must not cost a walk for each event. */
+    /*
+     * Search depth for a range that is not on top of the stack; a hostile file must not cost a full search per event.
+     */
     MAX_SEARCH = 1000,
-    /* Names in a record AROUND; the innermost of more are left out. */
+    /* Names in a record AROUND; of more, the innermost are omitted. */
     MAX_AROUND = 256,
     /* Kineto rounds starts and durations, so a range may outlast the one around it by this much. */
     ROUNDING_NS = 1000,
@@ -32,15 +34,15 @@ struct open_range {
     uint64_t begin, end;
     uint64_t covered_ns; /* self time on its lane that belongs to ranges of other lanes */
     uint32_t site;
-    bool is_edge; /* its end comes by itself */
+    bool is_edge; /* ends by a separate event */
 };
 
 struct track {
     struct marey__sink_track out;
-    uint32_t place; /* in the nest's `tracks` */
+    uint32_t place; /* index in the nest's `tracks` */
     struct open_range *stack;
     size_t depth, stack_cap;
-    size_t n_edges; /* on the stack */
+    size_t n_edges; /* separate begins on the stack */
     uint32_t *around; /* sites of the ranges around stack[0], which are on other tracks, outermost first */
     size_t n_around, around_cap;
     struct track *next_idle;
@@ -54,8 +56,8 @@ struct marey__nest {
     size_t n_busy;            /* tracks with an open range */
     struct marey__heap crowd; /* busy tracks from FEW_LANES on, each with one slice, by its end */
     struct track *idle;       /* tracks from FEW_LANES on that are not busy */
-    struct track *latest;     /* where a slice began last */
-    uint64_t now_ns;          /* until when time is counted */
+    struct track *latest;     /* of the latest begin of a slice */
+    uint64_t now_ns;          /* time is accounted for up to here */
 };
 
 static struct track *add_track(struct marey__nest *nest)
@@ -108,8 +110,8 @@ uint32_t marey__nest_n_blocks(const struct marey__nest *nest)
 /* ---- ends ---- */
 
 /*
- * Readers end the innermost range of a name, so of several on a stack that one ends first, and the outer one in its place.
- * Returns the place of the one that ends when that at `i` does.
+ * Readers end the innermost range of a name, so of several on a stack the innermost must end first; the outer one then
+ * takes its end. Returns the index of the range to end for the one at `i`.
  */
 static size_t trade_ends(struct track *track, size_t i)
 {
@@ -128,12 +130,12 @@ static size_t trade_ends(struct track *track, size_t i)
     return inner;
 }
 
-/* End what is at `i` on the stack, at `ns`. */
+/* End the range at stack index `i`, at `ns`. */
 static marey_status end_at(struct marey__nest *nest, struct track *track, size_t i, uint64_t ns)
 {
     i = trade_ends(track, i);
     const struct open_range range = track->stack[i];
-    ns = MAREY__MAX(ns, track->out.last_ns); /* one that was not found in time ends late */
+    ns = MAREY__MAX(ns, track->out.last_ns); /* a range found too late ends late */
     track->n_edges -= range.is_edge;
     nest->n_busy -= track->depth == 1;
     if (range.covered_ns != 0) {
@@ -149,7 +151,7 @@ static marey_status end_at(struct marey__nest *nest, struct track *track, size_t
     return marey__track_records(nest->log, &track->out, ns, 0, record, 2);
 }
 
-/* The slice below a begin without end that ends first, at `ns` or before; the depth when there is none. */
+/* The first slice to end, at `ns` or before, below a separate begin; the depth if there is none. */
 static size_t find_due(const struct track *track, uint64_t ns)
 {
     size_t due = track->depth;
@@ -166,7 +168,7 @@ static bool is_due(const struct open_range *range, uint64_t ns, bool for_point)
     return range->end < ns || (range->end == ns && !(for_point && range->begin == ns));
 }
 
-/* End the slices that end at `ns` or before. A point lies inside a slice without length of the same timestamp. */
+/* End the slices that end at `ns` or before. A point lies inside a slice of length 0 with the same timestamp. */
 static marey_status end_due(struct marey__nest *nest, struct track *track, uint64_t ns, bool for_point)
 {
     for (;;) {
@@ -185,7 +187,7 @@ static marey_status end_due(struct marey__nest *nest, struct track *track, uint6
     }
 }
 
-/* ---- whose time it is ---- */
+/* ---- self time ---- */
 
 static struct open_range *top_of(const struct track *track)
 {
@@ -203,7 +205,7 @@ static struct track *first_of_crowd(const struct marey__nest *nest)
     return nest->crowd.n != 0 ? nest->tracks[nest->crowd.items[0].number] : NULL;
 }
 
-/* The track whose innermost range ends first; NULL when all are empty. */
+/* The track whose innermost range ends first; NULL if all are empty. */
 static struct track *find_first_end(const struct marey__nest *nest)
 {
     struct track *first = first_of_crowd(nest);
@@ -215,7 +217,7 @@ static struct track *find_first_end(const struct marey__nest *nest)
     return first;
 }
 
-/* Of ends that differ only by rounding, the range that began last is the inner one. */
+/* Among ends that differ only by rounding, the range that began last is the inner one. */
 static struct track *find_owner(const struct marey__nest *nest)
 {
     const uint64_t first_end = top_of(find_first_end(nest))->end;
@@ -231,7 +233,7 @@ static struct track *find_owner(const struct marey__nest *nest)
     return owner;
 }
 
-/* Count the time until `ns`, in which no range begins or ends. */
+/* Attribute the time until `ns`, in which no range begins or ends. */
 static void count_time(struct marey__nest *nest, uint64_t ns)
 {
     const uint64_t passed_ns = ns - nest->now_ns;
@@ -244,7 +246,7 @@ static void count_time(struct marey__nest *nest, uint64_t ns)
         if (track->depth != 0 && track != owner)
             top_of(track)->covered_ns += passed_ns;
     }
-    if (owner == first_of_crowd(nest)) /* covered from its begin, but for this time */
+    if (owner == first_of_crowd(nest)) /* covered from its begin, except for this time */
         top_of(owner)->covered_ns -= passed_ns;
 }
 
@@ -271,7 +273,7 @@ static marey_status advance(struct marey__nest *nest, uint64_t ns, bool for_poin
     return MAREY_OK;
 }
 
-/* An end by itself: of the innermost begin of that site, or of any. */
+/* A separate end: of the innermost begin of that site, or of any. */
 static marey_status put_end(struct marey__nest *nest, uint64_t ns, uint32_t site)
 {
     struct track *track = nest->tracks[0];
@@ -286,7 +288,7 @@ static marey_status put_end(struct marey__nest *nest, uint64_t ns, uint32_t site
 
 /* ---- begins ---- */
 
-/* The track of the innermost range around one that ends at `end`, and how many of its ranges are around; NULL: none. */
+/* The track of the innermost range around one that ends at `end`, and how many of its ranges contain it; NULL: none. */
 static const struct track *find_around(const struct marey__nest *nest, uint64_t end, size_t *depth)
 {
     const struct track *found = NULL;
@@ -306,7 +308,7 @@ static const struct track *find_around(const struct marey__nest *nest, uint64_t 
     return found;
 }
 
-/* Name the ranges around a slice that is about to be the outermost of a further lane. */
+/* Record the ranges around a slice that becomes the outermost of a further lane. */
 static marey_status put_around(struct marey__nest *nest, struct track *track,
                                const struct marey__sink_entry *entry)
 {
@@ -318,7 +320,7 @@ static marey_status put_around(struct marey__nest *nest, struct track *track,
         (uint64_t)MAREY_KIND_RECORD << 20 | MAREY_RECORD_AROUND << 12 | (2 + n), n};
     for (size_t i = 0; i < n; i++)
         record[2 + i] = i < n_outer ? outer->around[i] : outer->stack[i - n_outer].site;
-    if (track->place < FEW_LANES) { /* find_around() searches no others */
+    if (track->place < FEW_LANES) { /* find_around() searches only these */
         MAREY__TRY_MEMORY(marey__grow(&track->around, &track->around_cap, n, sizeof *track->around));
         track->n_around = n;
         for (size_t i = 0; i < n; i++)
@@ -353,7 +355,7 @@ static bool fits(const struct track *track, uint64_t end)
     return track->depth == 0 || track->stack[track->depth - 1].end >= end;
 }
 
-/* A slice for which none of the first lanes has room: on one that is empty by now, or on a new one. */
+/* Put a slice that fits on none of the first lanes on an empty one, or a new one. */
 static marey_status push_aside(struct marey__nest *nest, const struct marey__sink_entry *entry,
                                const uint64_t *extra)
 {
@@ -383,9 +385,9 @@ static marey_status put_slice(struct marey__nest *nest, const struct marey__sink
     return push_aside(nest, entry, extra);
 }
 
-/* ---- everything else ---- */
+/* ---- other events ---- */
 
-/* Work of a stream, which may overlap and has its duration with it. */
+/* Work of a stream, which may overlap and stores its duration. */
 static marey_status put_work(struct marey__nest *nest, const struct marey__sink_entry *entry,
                              const uint64_t *extra)
 {
@@ -395,7 +397,7 @@ static marey_status put_work(struct marey__nest *nest, const struct marey__sink_
     return MAREY_OK;
 }
 
-/* A point, or words about the whole process, in this track. */
+/* A point, or words about the whole process, on this track. */
 static marey_status put_point(struct marey__nest *nest, struct track *track,
                               const struct marey__sink_entry *entry, const uint64_t *extra)
 {
@@ -411,7 +413,7 @@ marey_status marey__nest_put(struct marey__nest *nest, const struct marey__sink_
     MAREY_TRY(advance(nest, entry->ns, class == MAREY__CLASS_POINT));
     switch (class) {
     case MAREY__CLASS_ITERATION:
-        return put_point(nest, nest->tracks[0], entry, extra); /* after what ends with it */
+        return put_point(nest, nest->tracks[0], entry, extra); /* after ranges that end with it */
     case MAREY__CLASS_SLICE:
         return nest->of->kind == MAREY_LANE_GPU ? put_work(nest, entry, extra)
                                                 : put_slice(nest, entry, extra);
@@ -422,7 +424,7 @@ marey_status marey__nest_put(struct marey__nest *nest, const struct marey__sink_
     case MAREY__CLASS_POINT:
         break;
     }
-    /* Where the range around it is: that of the slice that began last, as long as that lasts. */
+    /* On the track of the slice that began last, as long as that is open. */
     const bool is_inside = nest->latest != NULL && nest->latest->depth != 0;
     return put_point(nest, is_inside ? nest->latest : nest->tracks[0], entry, extra);
 }

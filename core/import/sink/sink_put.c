@@ -1,15 +1,15 @@
-/* Events to entries: 24 bytes each, and ready words for what a range or a mark does not have. */
+/* Events to entries of 24 bytes, with ready words for everything beyond a range or a mark. */
 #include "import/sink/internal.h"
 
 /* ---- extras ---- */
 
-/* Records of one event in the making, after a word for their number. */
+/* Records of one event being built, after a word for their number. */
 struct extra {
     marey__sink_process *process;
     size_t start; /* 0: none */
 };
 
-/* Room for `n` words more; NULL on out of memory. */
+/* Space for `n` more words; NULL on out of memory. */
 static uint64_t *extend(marey__sink_process *process, size_t n)
 {
     const size_t before = process->extras_cap;
@@ -27,7 +27,7 @@ static uint64_t *extend(marey__sink_process *process, size_t n)
     return at;
 }
 
-/* A record of `n` words after its header, which are to be filled; NULL on out of memory. */
+/* A record with `n` words after its header, for the caller to fill; NULL on out of memory. */
 static uint64_t *add_record(struct extra *extra, enum marey_record_type type, size_t n)
 {
     marey__sink_process *process = extra->process;
@@ -64,7 +64,7 @@ static void add_communication(struct extra *extra, const struct marey_communicat
 
 static void add_arguments(struct extra *extra, const char *text, size_t len)
 {
-    enum { OTHERS = 24 }; /* words that may stand beside them */
+    enum { OTHERS = 24 }; /* words that may accompany them */
     if (len > (MAREY__EXTRA_WORDS_MAX - OTHERS) * sizeof(uint64_t)) {
         extra->process->n_long_arguments++;
         return;
@@ -120,7 +120,7 @@ static uint64_t duration_of(const struct marey__sink_event *event)
     return MAREY__MIN(event->duration_ns, UINT64_MAX - event->ns);
 }
 
-/* The word of an event, or the records that it has instead. */
+/* Add the word of an event, or its records. */
 static void put_entry(const struct marey__sink_event *event, const struct extra *extra, uint64_t ns,
                       uint64_t duration, enum marey__sink_class class, enum marey_kind kind)
 {
@@ -167,7 +167,7 @@ static void put_record(marey__sink_process *process, const struct marey__sink_ev
     put_entry(event, &extra, event->ns, 0, MAREY__CLASS_POINT, MAREY_KIND_RECORD);
 }
 
-/* Its begin and its end; among those of one timestamp, one iteration ends before the next begins. */
+/* Its begin and its end; at the same timestamp, one iteration ends before the next begins. */
 static void put_iteration(marey__sink_process *process, const struct marey__sink_event *event)
 {
     const uint64_t end_words[] = {event->id, 0, 0};
@@ -177,11 +177,11 @@ static void put_iteration(marey__sink_process *process, const struct marey__sink
     add_record_of(&end, MAREY_RECORD_ITERATION, end_words, 3);
     put_entry(event, &end, event->ns + duration_of(event), event->id * 2 + 1,
               MAREY__CLASS_ITERATION, MAREY_KIND_RECORD);
-    process->n_events--; /* it is one event, in two entries */
+    process->n_events--; /* one event in two entries */
     process->sink->n_events--;
 }
 
-/* Streams have work and flows; a range there is the time of some work. */
+/* Streams have work and flows; a range there is the extent of some work. */
 static void put_on_stream(marey__sink_process *process, const struct marey__sink_event *event)
 {
     const uint64_t flow[] = {event->site & 0xfffffu, event->id, (uint64_t)event->flow_end};

@@ -1,7 +1,7 @@
 /*
- * A stable sort for lists that are nearly in order: the events of a thread come as a few long ascending runs (one for
- * each kind of event), or each range right after those inside it. Runs are found as they stand, short ones are made
- * longer by insertion, and neighbours are merged when the left one is less than twice as long as the right one.
+ * A stable sort for nearly sorted lists: a thread's events come as a few long ascending runs (one per kind of event),
+ * or with each range right after those inside it. Finds existing runs, extends short ones by insertion, and merges
+ * neighbors when the left one is less than twice as long as the right one.
  */
 #include "import/sink/internal.h"
 
@@ -18,7 +18,7 @@ static void reverse(entry *at, size_t n)
     }
 }
 
-/* How many from the start are in order, once they are turned around where they strictly descend. */
+/* Length of the sorted run at the start; a strictly descending one is reversed. */
 static size_t find_run(entry *at, size_t n)
 {
     size_t len = 1;
@@ -47,7 +47,7 @@ static void insert(entry *at, size_t sorted, size_t n)
     }
 }
 
-/* How many of `n` sorted ones do not come after `one`. */
+/* How many of `n` sorted entries do not come after `one`. */
 static size_t count_not_behind(const entry *at, size_t n, const entry *one)
 {
     size_t i;
@@ -55,7 +55,7 @@ static size_t count_not_behind(const entry *at, size_t n, const entry *one)
     return i;
 }
 
-/* Merge `n_left` and the `n_right` after them. */
+/* Merge `n_left` entries and the `n_right` after them. */
 static void merge(entry *at, size_t n_left, size_t n_right, entry *scratch)
 {
     const size_t n_settled = count_not_behind(at, n_left, &at[n_left]);

@@ -1,6 +1,6 @@
 /*
- * What does not fit: sorted by lane and time into a file without a name, as often as need be, and read back from all
- * these parts at once, in order. An entry there is followed by its extra words.
+ * Spills events beyond the budget: sorted by lane and time into an unnamed file, once per overflow, and merged from all
+ * runs when read back. Each entry in the file is followed by its extra words.
  */
 #include <unistd.h>
 
@@ -113,12 +113,12 @@ void marey__sink_close_spill(marey__sink *sink)
 /* ---- back ---- */
 
 struct marey__part_reader {
-    uint64_t at, end; /* of the file, not yet in the buffer */
+    uint64_t at, end; /* not yet read from the file */
     char *buffer;
-    size_t size, from, to; /* bytes of the buffer that are to be taken */
+    size_t size, from, to; /* unread bytes of the buffer */
     struct marey__sink_entry entry;
     bool is_done;
-    uint64_t *extra; /* words of the entry */
+    uint64_t *extra; /* extra words of the entry */
     size_t extra_cap;
 };
 
@@ -149,7 +149,7 @@ static marey_status take_bytes(int fd, struct marey__part_reader *part, void *ou
     return MAREY_OK;
 }
 
-/* The part's next entry becomes the one at hand. */
+/* Load the part's next entry. */
 static marey_status next_entry(int fd, struct marey__part_reader *part)
 {
     if (part->from == part->to && part->at == part->end) {
@@ -196,7 +196,7 @@ void marey__sink_reader_close(struct marey__sink_reader *reader)
     reader->parts = NULL;
 }
 
-/* The part whose entry comes first, the earlier part among equals; NULL when all are done. */
+/* The part with the first entry, the earlier part if equal; NULL at the end. */
 static struct marey__part_reader *first_part(const struct marey__sink_reader *reader)
 {
     struct marey__part_reader *first = NULL;

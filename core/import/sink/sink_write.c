@@ -1,7 +1,7 @@
 /*
- * A process's log: who it is, its names, then its lanes, which take turns of a block each, the one that is furthest back
- * in time first. So blocks lie in the file about as a recorder would have written them, and whoever reads all lanes
- * together in order of time does not jump about in it.
+ * Writes a process's log: its identity, its names, then its lanes, one block at a time, always of the lane that is
+ * furthest behind. The blocks are then in roughly the order a recorder would write, and reading all lanes in order of
+ * time is mostly sequential.
  */
 #include "import/sink/internal.h"
 
@@ -41,7 +41,7 @@ static marey_status write_identity(struct marey__log *log, const marey__sink_pro
     return marey__log_append_texts(log, MAREY__BLOCK_LOG, &pairs);
 }
 
-/* One timestamp: ticks are nanoseconds of the trace's own clock, which is so far after what the log shall tell. */
+/* One clock sample: ticks are nanoseconds of the trace's clock, offset from the times that the log shall have. */
 static marey_status write_clock(struct marey__log *log, const marey__sink_process *process)
 {
     const uint64_t ns = process->first_ns, shown_ns = ns + process->shift_ns;
@@ -91,7 +91,7 @@ static marey_status write_end(struct marey__sink_log *log, const marey__sink_pro
     return marey__log_append_texts(&log->log, MAREY__BLOCK_END, &pairs);
 }
 
-/* ---- lanes, by turns ---- */
+/* ---- lanes, block by block ---- */
 
 struct turn {
     struct marey__sink_reader reader;
@@ -103,7 +103,7 @@ struct turns {
     struct marey__sink_log *log;
     struct turn *all;
     size_t n;
-    struct marey__heap heap; /* the lane that is furthest back first */
+    struct marey__heap heap; /* ordered by time, earliest first */
 };
 
 static void count_written(marey__sink *sink)
@@ -113,7 +113,7 @@ static void count_written(marey__sink *sink)
                            (double)sink->n_written / (double)(sink->n_events + 1));
 }
 
-/* Write a lane until a block of it is full; `*done` when it has no more. */
+/* Write a lane until one of its blocks is full; `*done` if it has no more. */
 static marey_status take_turn(struct turn *turn, bool *done)
 {
     const uint32_t n_blocks = marey__nest_n_blocks(turn->nest);
@@ -169,7 +169,7 @@ static marey_status add_turn(struct turns *turns, const marey__sink_process *pro
     return marey__heap_put(&turns->heap, number, turn->next_ns) ? MAREY_OK : marey__no_memory();
 }
 
-/* What each of the parts of the lanes may have to read through. */
+/* Buffer size for each of the lanes' parts. */
 static size_t buffer_bytes(const marey__sink_process *process)
 {
     enum { LEAST = 256, MOST = 64 << 10 };
@@ -189,7 +189,7 @@ static marey_status write_lanes(struct turns *turns, marey__sink_process *proces
     return take_turns(turns);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole log ---- */
 
 static marey_status write_log(struct marey__sink_log *log, marey__sink_process *process)
 {
