@@ -1,18 +1,18 @@
 /*
- * The entries of a thread, in order, become begins and ends. A slice says where it ends when it begins, so its end waits
- * on a stack until something later comes.
+ * Turns the sorted entries of a thread into begins and ends. A slice's end is known at its begin and waits on a stack
+ * until a later entry comes.
  *
  *   slices   [-----A-----]  [---D---]        lane 0   A( B( B) A) D( D)
  *              [--B--] [--C--]               lane 1   C( C)            a further lane of the same thread
  *
- * A slice that would outlast the one around it goes to the first lane where it fits. Beyond a few lanes only empty ones
- * are used, and a heap orders the slices on them, so that thousands at a time cost no more than a few. Begins and ends
- * that come apart stay on the first lane; where one of those ends in the middle, a record END_OF says so.
+ * A slice that would outlast the one around it goes to the first lane where it fits. After the first few lanes, a slice
+ * needs an empty lane, and a heap orders these slices by end, so that thousands of them stay cheap. Separate begins and
+ * ends stay on the first lane; a record END_OF marks the end of one that is not innermost.
  *
- * Each nanosecond is self time of one range of the thread. Readers see one lane at a time and count it for the innermost
- * range of every lane, so two records correct that: AROUND names the ranges around the outermost one of a further lane,
- * COVERED holds the self time that a range loses to ranges of other lanes. Of the innermost ranges of all lanes, the
- * time belongs to the one that ends first: above, C has the time after A only.
+ * Each nanosecond is self time of exactly one range of the thread. Readers see one lane at a time and would count it for
+ * the innermost range of every lane, so two records correct that: AROUND names the ranges around the outermost one of a
+ * further lane, COVERED holds the self time that a range loses to ranges of other lanes. Among the innermost ranges of
+ * all lanes, the time belongs to the one that ends first: above, C has only the time after A.
  */
 #include "import/sink/internal.h"
 

@@ -1,7 +1,7 @@
 /*
- * Samples of austin as ranges. Austin says how long each sample represents, and writes the threads of one round one
- * after the other: where a thread comes a second time, the next round begins, as much later as the last one was long. So
- * its files have an order in time, though no times, and a thread's stack is a range for as long as it stays the same.
+ * Austin's samples as ranges. Austin records the duration of each sample and writes the threads of a round one after
+ * another: a thread that appears again starts the next round, later by the duration of the last one. So files have an
+ * order in time, though no timestamps, and a thread's stack is a range while it stays the same.
  */
 #include "import/stacks/internal.h"
 
@@ -14,7 +14,7 @@ struct thread {
     marey__sink_process *process;
     uint32_t lane;
     uint64_t round;  /* in which it was last seen */
-    uint64_t end_ns; /* up to which it was seen with what is open */
+    uint64_t end_ns; /* up to which the open ranges were seen */
     struct open {
         uint32_t frame;
         uint64_t begin_ns, n_samples;
@@ -26,14 +26,14 @@ struct reading {
     struct marey__import *import;
     struct marey__frames frames;
     struct marey__austin_mistakes mistakes;
-    bool is_second; /* frames are known, ranges are made */
+    bool is_second; /* frames are known, ranges are created */
     enum mode mode;
     char version[16];
     uint64_t interval_us;
     struct thread *threads;
     size_t n_threads, threads_cap;
     struct marey__index by_thread;
-    uint64_t round, round_ns; /* which, and how long it is so far */
+    uint64_t round, round_ns; /* its number, and its duration so far */
     uint64_t now_ns;
     uint64_t n_samples, n_idle, n_empty, n_freed;
     uint32_t nothing; /* the frame of a thread without frames */
@@ -43,10 +43,10 @@ struct reading {
     size_t stack_cap;
 };
 
-/* Beyond this a clock is not a clock. */
+/* Later times are invalid. */
 static const uint64_t latest_ns = UINT64_C(1) << 61;
 
-/* ---- what the file says about itself ---- */
+/* ---- metadata of the file ---- */
 
 static bool take_meta(void *ctx, struct marey__text key, struct marey__text value)
 {
@@ -72,7 +72,7 @@ static bool start_thread(struct reading *r, struct thread *thread)
     thread->process = marey__sink_process_get(r->import->sink, (uint64_t)key->pid);
     if (thread->process == NULL)
         return false;
-    /* A thread has a stack in each interpreter that it was ever in. */
+    /* A thread has one stack per interpreter it was in. */
     thread->lane = marey__sink_thread(thread->process, key->tid + (key->interpreter << 32));
     if (key->interpreter != 0) {
         char name[48];
@@ -97,7 +97,7 @@ static struct thread *find_thread(struct reading *r, const struct marey__austin_
 
 /* ---- ranges ---- */
 
-/* End what is open from `depth` on, at `end_ns`. Of slices with equal times the outer one is put first. */
+/* End ranges from `depth` on, at `end_ns`. Of slices with equal times the outer one must come first. */
 static void close_from(struct reading *r, struct thread *thread, size_t depth, uint64_t end_ns)
 {
     for (size_t i = depth; i < thread->depth; i++) {
@@ -115,7 +115,7 @@ static void close_from(struct reading *r, struct thread *thread, size_t depth, u
     thread->depth = MAREY__MIN(thread->depth, depth);
 }
 
-/* The thread has this stack from now on. */
+/* Set the thread's stack from now on. */
 static bool change_to(struct reading *r, struct thread *thread, const uint32_t *frames, size_t n,
                       uint64_t duration_ns)
 {
@@ -136,7 +136,7 @@ static bool change_to(struct reading *r, struct thread *thread, const uint32_t *
     return true;
 }
 
-/* What a sample represents; bytes are shown as nanoseconds. */
+/* The duration of a sample; bytes are shown as nanoseconds. */
 static uint64_t weigh(struct reading *r, const struct marey__austin_sample *sample)
 {
     const uint64_t most = latest_ns / 1000;
@@ -172,14 +172,14 @@ static bool take_sample(void *ctx, const struct marey__austin_sample *sample)
 }
 
 /*
- * ---- austin's text: a line for each thread of each sample ----
+ * ---- austin's text: one line per thread and sample ----
  *
  *   # mode: wall                                              of the whole file
- *   P12;T0:13;train.py:main:3;train.py:step:9 10077           microseconds, or bytes where the mode is memory
- *   P12;T0:13;train.py:main:3;:GC: 10077,1,-4096              the mode full: microseconds, whether it idled, bytes
+ *   P12;T0:13;train.py:main:3;train.py:step:9 10077           microseconds, or bytes in mode memory
+ *   P12;T0:13;train.py:main:3;:GC: 10077,1,-4096              mode full: microseconds, whether it was idle, bytes
  *
- * Neither names nor paths are escaped: a frame ends at a semicolon, and is read from its end, where a line number and a
- * name have no colons.
+ * Names and paths are not escaped: a frame ends at a semicolon and is parsed from its end, because line numbers and names
+ * contain no colons.
  */
 
 static bool take_byte(struct marey__text *text, char c)
@@ -206,7 +206,7 @@ bool marey__austin_number(struct marey__text *text, unsigned base, int64_t *numb
     return i != 0;
 }
 
-/* Threads of some versions are addresses: `0x7f12`. */
+/* Thread ids of some versions are addresses: `0x7f12`. */
 static bool take_id(struct marey__text *text, int64_t *number)
 {
     const bool is_hex = text->len > 2 && memcmp(text->at, "0x", 2) == 0;
@@ -236,7 +236,7 @@ static bool take_head(struct marey__text line, struct marey__austin_sample *samp
            (line.at[0] == ';' || line.at[0] == ' ');
 }
 
-/* A number with a sign after `text`'s begin; both are stepped over. */
+/* Parse and skip a signed number at the start of `text`. */
 static bool take_signed(struct marey__text *text, int64_t *number)
 {
     const bool is_negative = take_byte(text, '-');
@@ -246,7 +246,7 @@ static bool take_signed(struct marey__text *text, int64_t *number)
     return true;
 }
 
-/* Take ` 10077` or ` 10077,1,-4096` off the end. */
+/* Remove ` 10077` or ` 10077,1,-4096` from the end. */
 static bool take_metrics(struct marey__text *line, struct marey__austin_sample *sample)
 {
     const char *blank = memrchr(line->at, ' ', line->len);
@@ -266,7 +266,7 @@ static bool take_metrics(struct marey__text *line, struct marey__austin_sample *
     return text.len == 0;
 }
 
-/* `file:name:line`; `:GC:` and its like have neither file nor line. */
+/* `file:name:line`; `:GC:` and similar frames have neither file nor line. */
 static uint32_t frame_of(struct marey__frames *frames, struct marey__text text)
 {
     struct marey__text_frame frame = {.name = text.at, .name_len = text.len, .file = ""};
@@ -434,7 +434,7 @@ static marey_status read_austin(struct marey__import *import)
     return status;
 }
 
-/* By its first line, or by the first one that is not a remark. */
+/* By its first line that is not a comment. */
 static bool looks_like_austin(const char *bytes, size_t len)
 {
     if (is_mojo(bytes, len) || marey__starts_with(bytes, len, "# austin: "))

@@ -1,17 +1,17 @@
 /*
- * Austin's bytes, MOJO, versions 1 to 3, which austin 3.3 to 4.0 write: events one after the other.
+ * Austin's binary format MOJO, versions 1 to 3, as written by austin 3.3 to 4.0: a sequence of events.
  *
  *   "MOJ", version                      numbers: 6 bits and a sign in the first byte, 7 in each further one, the lowest
- *   1   key, value                      first; the highest bit says that there is one more. Texts end in a NUL.
+ *   1   key, value                      first; the highest bit marks a further byte. Texts end in a NUL.
  *   2   pid, interpreter, thread        a sample begins; the thread is text, in hexadecimal
- *   3   key, file, name, line, ...      a frame is defined, by the keys of its texts
+ *   3   key, file, name, line, ...      defines a frame by the keys of its texts
  *   5   key                             a frame of the sample, the outermost first
- *   4, 6 name, 7                        frames that are not function: unreadable, of the kernel, garbage collection
+ *   4, 6 name, 7                        frames that are not functions: unreadable, kernel, garbage collection
  *   8, 9 microseconds, 10 bytes         of the sample
- *   11  key, value                      a text is defined
+ *   11  key, value                      defines a text
  *
- * Keys are addresses in the process that was sampled: one may come to mean something else, and two processes may have the
- * same. A sample ends where the next begins.
+ * Keys are addresses in the sampled process: a key may be redefined, and two processes may use the same one. A sample
+ * ends where the next begins.
  */
 #include "import/stacks/internal.h"
 
@@ -32,7 +32,7 @@ enum event {
     STRING_REFERENCE,
 };
 
-/* What a key of a process means now. */
+/* Current meaning of a key of a process. */
 struct meaning {
     struct meaning_key {
         uint64_t key;
@@ -46,7 +46,7 @@ struct meaning {
 
 struct reading {
     marey__byte_source *source;
-    const char *at, *end; /* what is at hand */
+    const char *at, *end; /* the buffered bytes */
     uint64_t offset;      /* of `end` */
     const struct marey__austin_visitor *visitor;
     struct marey__arena texts;
@@ -59,7 +59,7 @@ struct reading {
     bool has_sample;
     uint32_t *stack;
     size_t stack_cap;
-    struct marey__buf first, second; /* texts of the event at hand */
+    struct marey__buf first, second; /* texts of the current event */
     marey_status status;
 };
 
@@ -69,7 +69,7 @@ static marey_status no_memory(struct reading *r)
     return r->status;
 }
 
-/* The file cannot be read on from here. */
+/* Stop reading the file here. */
 static bool stop(struct reading *r, const char *why)
 {
     if (r->visitor->mistakes->ends == NULL && r->status == MAREY_OK) {
@@ -81,7 +81,7 @@ static bool stop(struct reading *r, const char *why)
 
 /* ---- bytes ---- */
 
-/* Have more at hand; false at the end. */
+/* Read more bytes; false at the end. */
 static bool fill(struct reading *r)
 {
     const char *bytes;
@@ -149,7 +149,7 @@ static struct marey__text text_of(const struct marey__buf *buf)
 
 /* ---- keys ---- */
 
-/* What a key means, to be set when it is new. NULL on out of memory. */
+/* The meaning of a key, created if needed. NULL on out of memory. */
 static struct meaning *meaning_of(struct reading *r, uint64_t of, bool is_frame)
 {
     const struct meaning_key key = {of, r->sample.pid, is_frame};
@@ -229,12 +229,12 @@ static bool take_stack(struct reading *r)
 
 static bool take_frame(struct reading *r)
 {
-    const unsigned n = r->version >= 2 ? 7 : 4; /* later ones have the end and columns of the place */
+    const unsigned n = r->version >= 2 ? 7 : 4; /* later versions also have the end line and columns */
     int64_t numbers[7];
     for (unsigned i = 0; i < n; i++)
         if (!take_number(r, &numbers[i]))
             return false;
-    struct meaning texts[2]; /* the file and the name; a meaning that is made moves the others */
+    struct meaning texts[2]; /* file and name; copies, because creating a meaning moves the others */
     for (unsigned i = 0; i < 2; i++) {
         const struct meaning *text = meaning_of(r, (uint64_t)numbers[i + 1], false);
         if (text == NULL)
@@ -319,7 +319,7 @@ static bool take_event(struct reading *r, uint8_t event)
         return take_metric(r, event);
     case STRING:
         return take_number(r, &number) && take_text(r, &r->first) && define_text(r, (uint64_t)number);
-    case STRING_REFERENCE: /* stands by itself nowhere */
+    case STRING_REFERENCE: /* only valid within another event */
         return take_number(r, &number);
     default:
         return stop(r, "an event is of no known kind");
@@ -333,12 +333,12 @@ static void read_events(struct reading *r)
     if (!take_byte(r, &bytes[0]) || !take_byte(r, &bytes[1]) || !take_byte(r, &bytes[2]) ||
         !take_number(r, &version))
         return;
-    /* A later version is tried: its events are checked one by one. */
+    /* A later version is tried as the newest known: its events are checked one by one. */
     r->version = version >= 1 && version <= VERSIONS ? (unsigned)version : VERSIONS;
     while (r->at < r->end || fill(r)) {
         const uint8_t event = (uint8_t)*r->at++;
         if (!take_event(r, event))
-            return; /* the sample at hand is not whole */
+            return; /* the current sample is incomplete */
     }
     if (r->status == MAREY_OK)
         (void)end_sample(r);

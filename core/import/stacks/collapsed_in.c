@@ -1,24 +1,24 @@
 /*
- * py-spy's raw format and collapsed stacks: one line for each stack, frames from the outermost on, then how many samples
- * had it.
+ * py-spy's raw format and collapsed stacks: one line per stack with frames from the outermost on, then its number of
+ * samples.
  *
  *   process 12:"python train.py";thread (0x7F): MainThread;main (train.py:3);step (train.py:9) 5
  *
- * A process frame makes a process, the innermost of several; a thread frame makes a thread. Samples have no times: each
- * counts as 10 ms, py-spy's default, and ranges represent as many calls as they have samples.
+ * The innermost process frame gives the process, a thread frame the thread. Samples have no times: each counts as 10 ms,
+ * py-spy's default, and ranges represent as many calls as they have samples.
  */
 #include "import/stacks/internal.h"
 
 enum {
     SAMPLE_NS = 10000000,
     SECOND_NS = 1000000000,
-    MAX_QUOTED = 60, /* bytes of a line in a note */
+    MAX_QUOTED = 60, /* bytes of a line quoted in a note */
 };
 
-/* More samples than anybody takes: numbers beyond are nanoseconds, and sums beyond the last are none at all. */
+/* Upper limits: larger numbers of samples are nanoseconds, and larger sums are invalid. */
 static const uint64_t most_samples = 1000000000, most_ns = UINT64_C(1) << 62;
 
-/* A process of the file, and a thread of one. */
+/* A process of the file, and a thread of a process. */
 struct process {
     int64_t pid; /* the key */
     marey__sink_process *process;
@@ -26,7 +26,7 @@ struct process {
 };
 struct thread {
     int64_t pid, tid; /* the key */
-    uint32_t process; /* which of the list */
+    uint32_t process; /* index in the list */
     uint32_t lane, root;
     bool is_named;
 };
@@ -40,7 +40,7 @@ struct reading {
     struct thread *threads;
     size_t n_threads, threads_cap;
     struct marey__index process_index, thread_index;
-    size_t last; /* thread, which the next line most likely has, too */
+    size_t last; /* latest thread; the next line most likely has the same */
     uint64_t n_lines, n_stacks, n_samples;
     uint64_t n_bad, first_bad, n_cut;
     char bad[MAX_QUOTED + 1];
@@ -49,13 +49,13 @@ struct reading {
 
 /* ---- processes and threads ---- */
 
-/* Who ran a stack; what is not said is negative. */
+/* Who ran a stack; unknown values are negative. */
 struct owner {
     int64_t pid, ppid, tid;
     struct marey__text command, thread;
 };
 
-/* Take the frames off that name processes and a thread. */
+/* Remove the frames that name processes and a thread. */
 static void take_owner(struct marey__text *stack, struct owner *owner)
 {
     struct marey__text rest = *stack, frame, command, name;
@@ -92,7 +92,7 @@ static bool identify(marey__sink_process *process, const struct owner *owner)
     return command != NULL;
 }
 
-/* The number of a stack's process, made when new. */
+/* The index of a stack's process, created if needed. */
 static bool find_process(struct reading *r, const struct owner *owner, uint32_t *number)
 {
     const size_t n_before = r->n_processes;
@@ -109,10 +109,10 @@ static bool find_process(struct reading *r, const struct owner *owner, uint32_t 
     return process != NULL && identify(process, owner);
 }
 
-/* py-spy does not know a thread's name in each sample. */
+/* py-spy does not record a thread's name in each sample. */
 static void name_thread(struct reading *r, const struct owner *owner)
 {
-    static const char all[] = "samples"; /* without --threads: of all threads */
+    static const char all[] = "samples"; /* without --threads: samples of all threads */
     struct thread *thread = &r->threads[r->last];
     const bool is_all = owner->tid < 0;
     const size_t len = is_all ? strlen(all) : owner->thread.len;
@@ -125,7 +125,7 @@ static void name_thread(struct reading *r, const struct owner *owner)
 
 static bool start_thread(struct reading *r, struct thread *thread, const struct owner *owner)
 {
-    /* Frames count from 0 and stay below; what a thread's paths begin with must be none of them. */
+    /* Frames count up from 0; the root of a thread's paths uses a number that no frame has. */
     thread->root = marey__paths_child(&r->paths, 0, UINT32_MAX - 1 - (uint32_t)r->last);
     if (thread->root == 0 || !find_process(r, owner, &thread->process))
         return false;
@@ -134,7 +134,7 @@ static bool start_thread(struct reading *r, struct thread *thread, const struct 
     return true;
 }
 
-/* Make `last` the thread of a stack. */
+/* Set `last` to the thread of a stack. */
 static bool find_thread(struct reading *r, const struct owner *owner)
 {
     const int64_t key[2] = {owner->pid, owner->tid};
@@ -176,7 +176,7 @@ static bool add_stack(struct reading *r, struct marey__text stack, uint64_t coun
         const uint32_t child =
             number != MAREY__NO_FRAME ? marey__paths_child(&r->paths, path, number) : 0;
         if (child == 0 && r->paths.n >= MAREY__MAX_PATHS) {
-            r->n_cut++; /* the frames so far have its samples */
+            r->n_cut++; /* the frames so far get its samples */
             break;
         }
         if (child == 0)
@@ -261,14 +261,14 @@ static void put_notes(const struct reading *r, uint64_t unit_ns)
         marey__sink_note(first, "%s", marey__bytes_damage(r->import->bytes));
 }
 
-/* What one sample is. Sums that are times come from tools that count nanoseconds, marey among them. */
+/* The duration of a sample. Sums that are times come from tools that count nanoseconds, such as marey. */
 static uint64_t choose_unit(const struct reading *r)
 {
     const uint64_t per_second = r->import->options->samples_per_second;
     const uint64_t unit = per_second != 0               ? (SECOND_NS + per_second / 2) / per_second
                           : r->n_samples > most_samples ? 1
                                                         : SAMPLE_NS;
-    /* As many as there are must not run over the clock. */
+    /* Limits the total to what a clock can represent. */
     return MAREY__MAX(MAREY__MIN(unit, most_ns / MAREY__MAX(r->n_samples, 1)), 1);
 }
 
@@ -306,7 +306,7 @@ static marey_status read_collapsed(struct marey__import *import)
     return status;
 }
 
-/* Most lines are frames and a number; a text that is none of ours hardly ever is like that. */
+/* Most lines must be frames and a number; other texts rarely look like that. */
 static bool looks_like_collapsed(const char *bytes, size_t len)
 {
     size_t n_good = 0, n_bad = 0;

@@ -1,7 +1,7 @@
 /*
- * Lines of collapsed stacks, as py-spy, perf's and other collapsers write them, taken apart. Whatever a frame is called,
- * it ends at a semicolon; but py-spy puts the command line of a process into its own frame, in quotes that are not
- * escaped, and a command line has semicolons and quotes like any text.
+ * Parses lines of collapsed stacks, as written by py-spy, perf's and other collapsers. A frame ends at a semicolon, but
+ * py-spy writes the command line of a process as a frame, in quotes that are not escaped, and a command line may
+ * contain semicolons and quotes.
  */
 #include "import/stacks/internal.h"
 
@@ -17,7 +17,7 @@ static bool begins_with(const struct marey__text *text, const char *word)
 
 /* ---- the line ---- */
 
-/* Take a number, perhaps with a fraction, and the blanks before it off the end. */
+/* Remove a number, possibly with a fraction, and the blanks before it from the end. */
 static bool take_number(struct marey__text *text, uint64_t *number)
 {
     size_t i = text->len;
@@ -68,7 +68,7 @@ bool marey__collapsed_is_difference(const char *bytes, size_t len)
         uint64_t number;
         trim_end(&text);
         if (text.len != 0 && !begins_with(&text, "#")) {
-            /* NOLINTNEXTLINE(misc-redundant-expression): each call takes a number off the text. */
+            /* NOLINTNEXTLINE(misc-redundant-expression): each call removes a number. */
             if (!take_number(&text, &number) || !take_number(&text, &number))
                 return false;
             is_any = true;
@@ -81,7 +81,7 @@ bool marey__collapsed_is_difference(const char *bytes, size_t len)
 
 /* ---- frames ---- */
 
-/* The length of `process 12:"`; 0 when it does not begin like that. */
+/* The length of `process 12:"`; 0 if the text does not start with one. */
 static size_t process_head(const struct marey__text *text)
 {
     size_t i = strlen("process ");
@@ -94,7 +94,7 @@ static size_t process_head(const struct marey__text *text)
                                                                                            : 0;
 }
 
-/* Whether a text goes on with a frame that py-spy could have written after a process. */
+/* Whether the text continues with a frame that py-spy could have written after a process. */
 static bool looks_like_frame(struct marey__text text)
 {
     const char *end = memchr(text.at, ';', text.len);
@@ -105,7 +105,7 @@ static bool looks_like_frame(struct marey__text text)
     return text.len > 3 && text.at[text.len - 1] == ')' && memmem(text.at, text.len, " (", 2) != NULL;
 }
 
-/* How long a frame is that begins with a process's head: to a quote after which there is a frame, or nothing. */
+/* The length of a process frame: up to a quote followed by a frame or by the end. */
 static size_t process_len(const struct marey__text *stack, size_t head)
 {
     size_t first = 0;
@@ -154,7 +154,7 @@ bool marey__collapsed_process(const struct marey__text *frame, int64_t *pid,
     return true;
 }
 
-/* A number in hexadecimal with its 0x, or in decimal. */
+/* A hexadecimal number with 0x, or a decimal one. */
 static bool parse_id(const char *text, size_t len, int64_t *id)
 {
     uint64_t number = 0;

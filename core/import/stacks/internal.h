@@ -4,11 +4,11 @@
  *   collapsed_in.c, collapsed_text.c   collapsed stacks, and py-spy's raw format
  *   austin_*.c, speedscope_*.c         Austin, speedscope
  *   pstats*.c                          cProfile's files
- *   python_values.c                    Python's marshal, for pstats; pickles, for snapshots of torch's CUDA allocator
+ *   python_values.c                    marshal, for pstats; pickles, for snapshots of torch's CUDA allocator
  *   text_frames.c, paths.c             frames as sites; the tree of all stacks, laid out in time
  *
- * Such files have no timestamps. Stacks are laid out one after the other, equal prefixes next to each other, so that each
- * path is one range: its callees first, its self time last.
+ * Such files have no timestamps. Stacks are laid out one after another with equal prefixes side by side, so that each path
+ * is one range: its callees first, its self time last.
  *
  * Input: foreign files. Output: ranges, through the sink.
  */
@@ -22,7 +22,7 @@
 
 /* ---- text_frames.c ---- */
 
-/* Called for each line, without its end; with NULL for one of more than 16 MiB. */
+/* Called for each line, without the line end; NULL for a line of more than 16 MiB. */
 typedef marey_status marey__line_taker(void *ctx, const char *line, size_t len);
 MAREY_WARN_UNUSED marey_status marey__read_lines(marey__byte_source *source,
                                                  marey__line_taker *take, void *ctx);
@@ -31,7 +31,7 @@ struct marey__text_frame {
     const char *name, *file;
     size_t name_len, file_len;
     uint32_t line;
-    uint32_t name_number; /* once they are named: equal for equal names */
+    uint32_t name_number; /* after naming: equal for equal names */
 };
 
 struct marey__frames {
@@ -39,11 +39,11 @@ struct marey__frames {
     struct marey__text_frame *frames;
     size_t n, cap;
     uint64_t seed;
-    struct marey__names known; /* what each frame was made of, by its number; empty where all were added */
-    bool names_decide;         /* what has the same name is the same, wherever it is */
+    struct marey__names known; /* the text of each frame, by its number; empty if all were added */
+    bool names_decide;         /* frames of equal names are the same, wherever they are */
     bool names_lines;          /* functions of one name and file differ by their lines */
     bool *is_ambiguous;        /* by `name_number`: the name alone would represent two functions */
-    uint32_t *sites;           /* by frame, of the process at hand; 0: not asked for */
+    uint32_t *sites;           /* by frame, of the current process; 0: not looked up yet */
     const marey__sink_process *sites_of;
 };
 
@@ -54,16 +54,16 @@ void marey__frames_fini(struct marey__frames *frames);
 /* A new frame with copies of the texts; MAREY__NO_FRAME on out of memory. */
 uint32_t marey__frames_add(struct marey__frames *frames, const struct marey__text_frame *frame);
 /*
- * The frame that is written like this, "name (file:line)", "name (file)" or "name"; made when new. MAREY__NO_FRAME without
+ * The frame for the text "name (file:line)", "name (file)" or "name", created if needed. MAREY__NO_FRAME on out of
  * memory.
  */
 uint32_t marey__frames_of_text(struct marey__frames *frames, const char *text, size_t len);
-/* The frame of exactly this function, made when new. MAREY__NO_FRAME on out of memory. */
+/* The frame of exactly this function, created if needed. MAREY__NO_FRAME on out of memory. */
 uint32_t marey__frames_of_function(struct marey__frames *frames,
                                    const struct marey__text_frame *frame);
-/* Once all are there: find names that need their file to tell functions apart. Returns false on out of memory. */
+/* After adding all frames: find names that need a file to distinguish functions. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__frames_name(struct marey__frames *frames);
-/* The frame's site in a process; processes are best asked one after the other. 0 on out of memory. */
+/* The frame's site in a process; look up one process after another. 0 on out of memory. */
 uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *process,
                             uint32_t number);
 
@@ -72,12 +72,12 @@ uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *p
 struct marey__stack_path {
     uint32_t parent, frame;
     uint64_t self;  /* in any unit */
-    uint64_t calls; /* that it represents; may be 0 */
-    /* Once finished. */
+    uint64_t calls; /* number of calls represented; may be 0 */
+    /* After finish. */
     uint64_t total;
     uint32_t first_child; /* the heaviest; 0: none */
-    uint32_t next;        /* child of its parent, not heavier; 0: none */
-    bool is_used;         /* it, or something below, has time or calls */
+    uint32_t next;        /* the next sibling, not heavier; 0: none */
+    bool is_used;         /* it, or a descendant, has time or calls */
 };
 
 struct marey__paths {
@@ -87,20 +87,20 @@ struct marey__paths {
     uint32_t n_slots_log2;
 };
 
-/* More are not made, but for as many again of the outermost: a file must not fill the memory. */
+/* Limit on paths, so that a file cannot exhaust memory; as many again are allowed for outermost frames. */
 enum { MAREY__MAX_PATHS = 1 << 23 };
 
 MAREY_WARN_UNUSED bool marey__paths_init(struct marey__paths *paths);
 void marey__paths_fini(struct marey__paths *paths);
-/* The path that goes from `parent` on to `frame`, made when new; 0 on out of memory or beyond MAREY__MAX_PATHS. */
+/* The path from `parent` to `frame`, created if needed; 0 on out of memory or beyond MAREY__MAX_PATHS. */
 uint32_t marey__paths_child(struct marey__paths *paths, uint32_t parent, uint32_t frame);
-/* Once all are there: totals, and an order. Returns false on out of memory. */
+/* After adding all paths: totals and order. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__paths_finish(struct marey__paths *paths);
-/* Lay what is used below `root` on a lane, from 0 on, `unit_ns` for each unit. Failures stay in the sink. */
+/* Lay out the used paths below `root` on a lane, from 0 on, `unit_ns` per unit. Failures stay in the sink. */
 void marey__paths_lay(const struct marey__paths *paths, uint32_t root, struct marey__frames *frames,
                       marey__sink_process *process, uint32_t lane, uint64_t unit_ns);
 
-/* ---- collapsed_text.c: all texts are lent and need not end in a NUL ---- */
+/* ---- collapsed_text.c: all texts are borrowed and need no NUL ---- */
 
 struct marey__text {
     const char *at;
@@ -108,23 +108,23 @@ struct marey__text {
 };
 
 /*
- * Take a line apart: frames, then a number after a blank, which leaves `*stack` and is rounded. With `is_difference` there are two
- * numbers, of which the latter counts. A stack may have no frames. False for what is not a stack.
+ * Split a line into frames and a number after a blank, which is removed from `*stack` and rounded. With `is_difference`
+ * there are two numbers, of which the second counts. A stack may have no frames. Returns false if it is not a stack.
  */
 bool marey__collapsed_line(const char *line, size_t len, bool is_difference,
                            struct marey__text *stack, uint64_t *count);
-/* Whether each of these lines ends in two numbers; of the last one more may come. */
+/* Whether each of these lines ends in two numbers; the last line may be incomplete. */
 bool marey__collapsed_is_difference(const char *bytes, size_t len);
-/* The next frame of a stack, which gets shorter by it; false when there is none. */
+/* Remove the next frame from a stack; false at the end. */
 bool marey__collapsed_frame(struct marey__text *stack, struct marey__text *frame);
-/* `process 12:"python x.py"` and `thread (0x7F): MainThread` as py-spy writes them; false for other frames. */
+/* py-spy's `process 12:"python x.py"` and `thread (0x7F): MainThread`; false for other frames. */
 bool marey__collapsed_process(const struct marey__text *frame, int64_t *pid,
                               struct marey__text *command);
 bool marey__collapsed_thread(const struct marey__text *frame, int64_t *tid, struct marey__text *name);
 
 /* ---- pstats_tree.c ---- */
 
-/* A function, and its calls from one caller; times in nanoseconds. */
+/* A function, or its calls from one caller; times in nanoseconds. */
 struct marey__profiled {
     uint64_t n_calls, self_ns;
     double total_ns;
@@ -139,35 +139,38 @@ struct marey__profile {
     size_t n_functions;
     struct marey__profiled_edge *edges;
     size_t n_edges;
-    size_t max_paths;  /* heavier ones are followed first */
+    size_t max_paths;  /* followed in order of weight */
     uint64_t n_folded; /* set: paths that were not followed further */
-    double folded_ns; /* set: the time below them, which is shown below the same function elsewhere */
-    /* Set by marey__profile_check: functions whose total is another than it should be, and the one that is most so. */
+    double folded_ns;  /* set: the time below them, shown below the same function elsewhere */
+    /* Set by marey__profile_check: functions whose total differs from the file, and the one that differs most. */
     size_t n_off;
     uint32_t most_off;
     double most_off_ns;
 };
 
 /*
- * Make the paths below the root of `paths`, whose frames are functions. Calls and self times of each function add up to
- * what it has. Returns false on out of memory.
+ * Create the paths below the root of `paths`, whose frames are functions. Calls and self times of each function add up
+ * to its own. Returns false on out of memory.
  */
 MAREY_WARN_UNUSED bool marey__profile_expand(struct marey__profile *profile,
                                              struct marey__paths *paths);
-/* Once the paths are finished: compare totals, of outermost calls, with those of the functions. Returns false on out of memory. */
+/*
+ * After finishing the paths: compare totals of outermost calls with those of the functions. Returns false on out of
+ * memory.
+ */
 MAREY_WARN_UNUSED bool marey__profile_check(struct marey__profile *profile,
                                             const struct marey__paths *paths);
 
-/* ---- python_values.c: plain values that Python wrote; those that a file refers to again are there once ---- */
+/* ---- python_values.c: plain values written by Python; shared ones are stored once ---- */
 
 enum marey__python_type {
-    MAREY__PYTHON_NONE, /* and in marshal what no profile has */
-    MAREY__PYTHON_BOOL, /* in marshal INT */
+    MAREY__PYTHON_NONE, /* and unused types of marshal */
+    MAREY__PYTHON_BOOL, /* INT in marshal */
     MAREY__PYTHON_INT,
     MAREY__PYTHON_FLOAT,
     MAREY__PYTHON_TEXT,
-    MAREY__PYTHON_LIST, /* tuples are lists */
-    MAREY__PYTHON_DICT, /* keys and values take turns */
+    MAREY__PYTHON_LIST, /* and tuples */
+    MAREY__PYTHON_DICT, /* keys and values alternate */
 };
 
 struct marey__python_value {
@@ -175,10 +178,10 @@ struct marey__python_value {
     uint32_t n;   /* bytes of a text, items of a list, twice the pairs of a dict */
     uint32_t cap;
     union {
-        int64_t number; /* also of a bool; one that does not fit is the nearest that does */
+        int64_t number; /* also of a bool; clamped to 64 bits */
         double real;
-        const char *text; /* lent by the bytes; UTF-8 that nobody has checked, without a NUL */
-        uint32_t *items;  /* numbers of values. They may hold one another in a circle */
+        const char *text; /* points into the bytes; unchecked UTF-8, without a NUL */
+        uint32_t *items;  /* numbers of values. They may refer to one another in a circle */
     } as;
 };
 
@@ -190,70 +193,73 @@ struct marey__python_values {
     size_t offset;
 };
 
-/* Read `len` bytes, which are lent while the values are used; fini in any case. False: see `mistake`, NULL on out of memory. */
+/*
+ * Read `len` bytes, which must outlive the values; call fini in any case. Returns false with `mistake`, which is NULL
+ * on out of memory.
+ */
 MAREY_WARN_UNUSED bool marey__unpickle(struct marey__python_values *pickle, const void *bytes,
                                        size_t len);
 MAREY_WARN_UNUSED bool marey__unmarshal(struct marey__python_values *values, const void *bytes,
                                         size_t len);
 void marey__python_values_fini(struct marey__python_values *pickle);
 
-/* The value under `key`, NULL when `value` is NULL, no dict, or has it not. */
+/* The value of `key`; NULL if `value` is NULL, not a dict, or lacks the key. */
 const struct marey__python_value *marey__python_get(const struct marey__python_values *pickle,
                                                     const struct marey__python_value *value,
                                                     const char *key);
-/* Items of a list; 0 for anything else, also NULL. */
+/* Items of a list; 0 for anything else, including NULL. */
 size_t marey__python_length(const struct marey__python_value *value);
 const struct marey__python_value *marey__python_item(const struct marey__python_values *pickle,
                                                      const struct marey__python_value *list,
                                                      size_t i);
-/* A number, whichever kind; false for anything else, also NULL. */
+/* A number of any type; false for anything else, including NULL. */
 bool marey__python_number(const struct marey__python_value *value, double *out);
 bool marey__python_whole(const struct marey__python_value *value, int64_t *out);
 /* A text and its length; NULL for anything else. */
 const char *marey__python_text(const struct marey__python_value *value, size_t *len);
 bool marey__python_is(const struct marey__python_value *value, const char *text);
 
-/* The tree of a profile in the making: see pstats_tree.c. */
+/* State of building a profile's tree: see pstats_tree.c. */
 
 enum { MAREY__PROFILE_DEPTH = 300 };
 
 #define MAREY__NO_EDGE UINT32_MAX
 #define MAREY__NO_CIRCLE UINT32_MAX
 
-/* Of a function. */
+/* State of a function. */
 struct marey__function_state {
     uint32_t first_out, n_out; /* its calls of others, in `out`, the longest first */
-    uint32_t circle; /* of functions that call one another; MAREY__NO_CIRCLE: it is in none */
-    double root_calls, root_self_ns, root_total_ns; /* from outside of what was profiled */
-    double root_share; /* of time in its callees, of which all of these are 1 */
+    uint32_t circle;           /* of functions that call one another; MAREY__NO_CIRCLE: none */
+    double root_calls, root_self_ns, root_total_ns; /* called from outside the profile */
+    double root_share; /* of time in its callees; the shares of all functions add up to 1 */
     double below_ns;   /* time in its callees */
     bool is_expanded;
-    double expanded_share; /* sum over its paths that are expanded */
+    double expanded_share; /* sum over its expanded paths */
     uint32_t n_paths, n_expanded;
-    uint32_t roomiest; /* path of a function in a circle that has most time left; 0: none */
-    /* Sums over all its paths, and how much of that was dealt out. */
+    uint32_t roomiest; /* path of a function in a circle with the most time left; 0: none */
+    /* Sums over all its paths, and how much of them is distributed. */
     double calls_weight, self_weight, calls_seen, self_seen;
     uint64_t calls_given, self_given;
 };
 
-/* Of a call of one function by another. */
+/* State of a call of one function by another. */
 struct marey__edge_state {
-    double share;   /* of what the callee calls */
+    double share;   /* of the callee's calls */
     bool is_inner;  /* both are in the same circle */
-    double n_calls; /* of a caller in a circle: sum over the paths that it is on */
-    uint64_t run;   /* in which it was last given to a path */
+    double n_calls; /* for a caller in a circle: sum over its paths */
+    uint64_t run;   /* in which it was last assigned to a path */
 };
 
-/* Of a path, by its number. */
+/* State of a path, by its number. */
 struct marey__profile_step {
-    uint32_t edge; /* from its caller; MAREY__NO_EDGE: it is outermost */
+    uint32_t edge; /* from its caller; MAREY__NO_EDGE: outermost */
     uint32_t depth;
     double share;
-    double n_calls, total_ns; /* about; for functions in circles */
-    double left_ns;           /* of the latter, for which nothing was found that was called */
+    double n_calls, total_ns; /* estimates, for functions in circles */
+    double left_ns;           /* of total_ns, not yet assigned to callees */
     bool is_expanded;
-    bool is_spare;     /* outermost though the file has no such call */
-    bool is_once_more; /* by a call that was given to a path before: around a circle */
+    bool is_spare;     /* outermost although the file has no such call */
+    bool is_once_more; /* from a call already assigned to a path: around a circle */
 };
 
 struct marey__profile_making {
@@ -279,52 +285,52 @@ struct marey__profile_making {
     uint64_t n_runs;
     uint32_t *todo; /* paths */
     size_t n_todo, todo_cap;
-    uint64_t n_looks; /* at calls, so far */
+    uint64_t n_looks; /* calls checked so far */
 };
 
-/* A new path from `parent` on to `function`. 0 on out of memory. */
+/* A new path from `parent` to `function`. 0 on out of memory. */
 uint32_t marey__profile_path(struct marey__profile_making *m, uint32_t parent, uint32_t function,
                              const struct marey__profile_step *step);
-/* Make the path a candidate to be followed, if its function calls any. Returns false on out of memory. */
+/* Queue the path to be followed if its function calls any. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__profile_candidate(struct marey__profile_making *m, uint32_t path);
 
 /* ---- pstats_circles.c ---- */
 
-/* Find functions that call one another in circles. Returns false on out of memory. */
+/* Find circles of functions that call one another. Returns false on out of memory. */
 MAREY_WARN_UNUSED bool marey__circles_find(struct marey__profile_making *m);
-/* Follow the path into the circle that its function is in. With `only_new`, only for calls that no path has. */
+/* Follow the path into its function's circle. With `only_new`, use only calls that no path has. */
 MAREY_WARN_UNUSED bool marey__circle_enter(struct marey__profile_making *m, uint32_t path,
                                            bool only_new);
-/* Give calls in circles that found no place the least bad one. `*is_any` reports whether there were such. */
+/* Assign calls in circles that fit nowhere to the least bad place. `*is_any`: whether there were any. */
 MAREY_WARN_UNUSED bool marey__circles_force(struct marey__profile_making *m, bool *is_any);
 
 /* ==== austin_in ==== */
 
 /*
- * Files of austin, in two forms.
+ * Austin's files, in two formats.
  *
- *   austin_mojo.c ── the same as bytes: strings and frames are defined once and then meant by their keys
- *   austin_in.c ── P12;T0:13;train.py:main:3;train.py:step:9 10077        a line for each sample
- *                  samples to ranges: which come when, on which thread
+ *   austin_mojo.c ── binary: strings and frames are defined once and then referenced by keys
+ *   austin_in.c ── P12;T0:13;train.py:main:3;train.py:step:9 10077        a line per sample
+ *                  also turns samples into ranges, per thread
  *
- * A file is read twice: names that represent two functions are known only when all frames are.
+ * A file is read twice: ambiguous names are known only after all frames.
  */
 
-/* A thread as austin saw it once. Frames are the outermost first; without any it was not in Python. */
+/* One sample of a thread. Frames are outermost first; without any the thread was not in Python. */
 struct marey__austin_sample {
     int64_t pid, tid;
     uint32_t interpreter;
     uint64_t time_us;
-    int64_t bytes; /* that the process grew by since the last one */
+    int64_t bytes; /* growth of the process since the last sample */
     bool is_idle;
-    const uint32_t *frames; /* lent */
+    const uint32_t *frames; /* borrowed */
     size_t n_frames;
 };
 
 /* Errors in a file. */
 struct marey__austin_mistakes {
-    uint64_t n_bad, first_bad; /* lines that are not samples; frames that were never defined */
-    const char *ends; /* why a file of bytes cannot be read further; NULL: it can. Static */
+    uint64_t n_bad, first_bad; /* lines that are not samples; frames without a definition */
+    const char *ends;          /* why a binary file cannot be read further; NULL: it can. Static */
     uint64_t ends_at;
 };
 
@@ -337,13 +343,13 @@ struct marey__austin_visitor {
     struct marey__austin_mistakes *mistakes;
 };
 
-/* Read all of `bytes`. MAREY_EIO, MAREY_ENOMEM; other errors are in the visitor's mistakes. */
+/* Read all of `bytes`. Fails with MAREY_EIO or MAREY_ENOMEM; other errors are in the visitor's mistakes. */
 MAREY_WARN_UNUSED marey_status marey__austin_mojo(marey__byte_source *bytes,
                                                   const struct marey__austin_visitor *visitor);
-/* The digits that a text begins with, which are stepped over; false without any, or beyond 2^58. */
+/* Parse and skip the digits at the start of a text; false if there are none, or beyond 2^58. */
 bool marey__austin_number(struct marey__text *text, unsigned base, int64_t *number);
 
-/* Between the two readings of a file of speedscope: see speedscope_in.c. */
+/* Kept between the two passes over a speedscope file: see speedscope_in.c. */
 
 enum marey__speedscope_type {
     MAREY__SPEEDSCOPE_UNKNOWN,
@@ -351,13 +357,13 @@ enum marey__speedscope_type {
     MAREY__SPEEDSCOPE_SAMPLED,
 };
 
-/* What a profile says about itself. */
+/* Metadata of a profile. */
 struct marey__speedscope_profile {
     enum marey__speedscope_type type;
     const char *name;         /* "" for none */
-    const char *unit;         /* as the file has it; lent for ever */
-    int scale;                /* a number times ten to this power is nanoseconds */
-    int64_t start_ns, end_ns; /* 0: not said */
+    const char *unit;         /* as in the file; never freed */
+    int scale;                /* nanoseconds are numbers times ten to this power */
+    int64_t start_ns, end_ns; /* 0: unknown */
 };
 
 struct marey__speedscope {
@@ -365,21 +371,21 @@ struct marey__speedscope {
     struct marey__speedscope_profile *profiles;
     size_t n_profiles, profiles_cap;
     struct marey__arena texts;
-    bool *is_owner;      /* by frame: py-spy names a process or a thread by it */
-    int64_t base_ns;     /* the earliest begin of a profile where that is below 0, else 0 */
-    size_t n_unknown;    /* profiles of no known type */
-    uint64_t mistake_at; /* where the file stops being JSON, and why; NULL: it does not */
+    bool *is_owner;      /* by frame: py-spy's name of a process or thread */
+    int64_t base_ns;     /* the earliest start of a profile if negative, else 0 */
+    size_t n_unknown;    /* profiles of unknown type */
+    uint64_t mistake_at; /* where the file stops being JSON, and why; NULL: nowhere */
     const char *mistake;
 };
 
 /*
- * Read frames and profiles, from the begin of the file; `import->bytes` is left as it is. MAREY_EFORMAT with a sentence
- * when there is no frame or no profile. Fini in any case.
+ * Read frames and profiles from the start of the file; `import->bytes` stays open. MAREY_EFORMAT with a message if
+ * there is no frame or no profile. Call fini in any case.
  */
 MAREY_WARN_UNUSED marey_status marey__speedscope_read_outline(struct marey__speedscope *outline,
                                                               const struct marey__import *import);
 void marey__speedscope_fini(struct marey__speedscope *outline);
-/* Leave sentences about units and about what could not be read. */
+/* Add notes about units and about unreadable data. */
 void marey__speedscope_put_notes(const struct marey__speedscope *outline,
                                  marey__sink_process *process, const char *path);
 

@@ -1,6 +1,6 @@
 /*
- * The tree of stacks: an array, parents first, with a hash table from (parent, frame) to path; in the end children are
- * linked, the heaviest first, so that laying them out needs neither memory nor recursion.
+ * The tree of stacks: an array, parents first, with a hash table from (parent, frame) to path. Finishing links children,
+ * the heaviest first, so that laying them out needs no further memory or recursion.
  */
 #include "import/stacks/internal.h"
 
@@ -77,7 +77,7 @@ uint32_t marey__paths_child(struct marey__paths *paths, uint32_t parent, uint32_
     }
 }
 
-/* ---- in the end ---- */
+/* ---- finishing ---- */
 
 static int by_weight(const void *a, const void *b, void *ctx)
 {
@@ -104,7 +104,7 @@ bool marey__paths_finish(struct marey__paths *paths)
         paths->paths[path->parent].is_used |= path->is_used;
     }
     qsort_r(order, paths->n, sizeof *order, by_weight, paths->paths);
-    /* The lightest first: each goes in front of its siblings so far. */
+    /* The lightest first: each is linked in front of its siblings so far. */
     for (size_t i = paths->n; i-- > 0;) {
         if (order[i] == 0 || !paths->paths[order[i]].is_used)
             continue;
@@ -150,7 +150,7 @@ void marey__paths_lay(const struct marey__paths *paths, uint32_t root, struct ma
             at = paths->paths[at].first_child;
             continue;
         }
-        /* Up, past all that have no further sibling. */
+        /* Go up past all without a further sibling. */
         for (;;) {
             end(&laying, &paths->paths[at], unit_ns);
             if (paths->paths[at].next != 0 || paths->paths[at].parent == root)

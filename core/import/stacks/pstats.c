@@ -1,12 +1,12 @@
 /*
- * pstats: what cProfile and profile leave, a dict that Python's marshal wrote.
+ * pstats: profiles of cProfile and profile, a dict in Python's marshal format.
  *
  *   (file, line, function): (primitive calls, calls, own seconds, seconds in all,
  *                            {caller: (calls, primitive calls, own seconds, seconds in all)})
  *
- * Built-in functions are in the file "~" at line 0. profile has the number of calls alone for each caller. Python 3.15
- * says with the key ('__sampled__',) that calls are samples. There are no times and no paths: pstats_tree.c makes paths,
- * which are laid one after the other.
+ * Built-in functions are in the file "~" at line 0. profile has only the number of calls per caller. In Python 3.15 the
+ * key ('__sampled__',) marks calls as samples. There are no timestamps and no paths: pstats_tree.c estimates paths, which
+ * are laid out one after another.
  */
 #include <math.h>
 
@@ -30,7 +30,7 @@ struct reading {
 
 typedef const struct marey__python_value *value;
 
-/* Element `i` of a list or dict, which has more than `i`. */
+/* Element `i` of a list or dict; `i` must be in range. */
 static value item(const struct reading *r, value of, size_t i)
 {
     return &r->values.values[of->as.items[i]];
@@ -46,7 +46,7 @@ static bool is_number(value v)
     return v->type == MAREY__PYTHON_INT || v->type == MAREY__PYTHON_FLOAT;
 }
 
-/* Not below 0, and not more than sums can take; NaN is 0. */
+/* Clamped to 0 and what sums can hold; NaN is 0. */
 static double to_number(value v)
 {
     const double number = v->type == MAREY__PYTHON_INT ? (double)v->as.number : v->as.real;
@@ -58,7 +58,9 @@ static double to_ns(value v)
     return fmin(to_number(v) * 1e9, 1e17);
 }
 
-/* The function of a key (file, line, name). False when it is none, or on out of memory, which `*failed` reports. */
+/*
+ * The function of a key (file, line, name). Returns false if it is not one, or on out of memory, which sets `*failed`.
+ */
 static bool find_function(struct reading *r, value key, uint32_t *function, bool *failed)
 {
     if (!is_list_of(key, 3))
@@ -111,7 +113,7 @@ static bool are_numbers(const struct reading *r, value list, size_t n)
     return true;
 }
 
-/* A caller that has no entry of its own is as good as none. */
+/* Ignores a caller without an entry. */
 static bool add_callers(struct reading *r, uint32_t callee, value callers)
 {
     bool failed = false;
@@ -138,7 +140,7 @@ static bool is_entry(const struct reading *r, value entry)
            item(r, entry, 4)->type == MAREY__PYTHON_DICT;
 }
 
-/* Functions get numbers in the order of the dict, before any that are callers alone. */
+/* Functions get numbers in the order of the dict, so those with an entry come first. */
 static bool add_function(struct reading *r, value key, value entry)
 {
     struct marey__profile *p = &r->profile;
@@ -170,7 +172,7 @@ static bool is_sampled_mark(const struct reading *r, value key)
 
 static bool add_all(struct reading *r, value top)
 {
-    MAREY_ASSERT(top != NULL); /* what is not a dictionary was refused */
+    MAREY_ASSERT(top != NULL); /* anything but a dict was refused */
     for (size_t i = 0; i < top->n; i += 2) {
         const value key = item(r, top, i);
         if (is_sampled_mark(r, key))
@@ -178,7 +180,7 @@ static bool add_all(struct reading *r, value top)
         else if (!add_function(r, key, item(r, top, i + 1)))
             return false;
     }
-    /* Once all functions have their numbers. */
+    /* After all functions have their numbers. */
     for (size_t i = 0; i < top->n; i += 2) {
         const value entry = item(r, top, i + 1);
         bool failed = false;
@@ -196,7 +198,7 @@ static bool add_all(struct reading *r, value top)
 
 MAREY__ORDER(by_both, struct marey__profiled_edge, MAREY__UP(callee) MAREY__UP(caller))
 
-/* A key may be there twice in a file that Python did not write. */
+/* A key may be duplicated in a file that Python did not write. */
 static void merge_edges(struct marey__profile *p)
 {
     size_t n = 0;
@@ -313,7 +315,7 @@ static marey_status read_pstats(struct marey__import *import)
     return status;
 }
 
-/* A dict whose first key is a tuple, or an empty one; the highest bit of a type says that others refer to it. */
+/* A dict whose first key is a tuple, or an empty dict; the highest bit of a type marks a shared value. */
 static bool looks_like_pstats(const char *bytes, size_t len)
 {
     if (len < 2 || (bytes[0] & 0x7f) != '{')

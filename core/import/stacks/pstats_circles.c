@@ -1,33 +1,33 @@
 /*
- * Circles of calls: functions that call one another, one of itself, or a thousand modules that import one another by way
- * of a few functions. A share, as in pstats_tree.c, cannot be had there. But the time of an inner call lies within that
- * of the outer one, so that calls that take long must be outside of those that take less:
+ * Circles of calls: recursive functions, or a thousand modules that import one another through a few functions. The shares
+ * of pstats_tree.c are undefined there. But the time of an inner call lies within that of the outer one, so long calls
+ * must be outside shorter ones:
  *
- *   a path has so much time, from the call that led to it;
- *   of what its function calls, the longest that fits is given to it, then the next that fits into what is left;
- *   with time left, and calls left that nobody has, it goes around the circle once more.
+ *   a path has the time of the call that led to it;
+ *   it gets the longest of its function's calls that fits, then the next that fits into the remaining time;
+ *   if time and unassigned calls remain, it goes around the circle once more.
  *
  *   _call_impl 4.7 s ── Sequential.forward 4.6 s ── _call_impl, once more ── Linear.forward 3.9 s
  *                                                                         '─ ReLU.forward 0.7 s
  *
- * Each call is given once for each way into the circle; a way has as much of all as it has of the time of all ways.
+ * Each call is assigned once per entry into the circle; an entry's share is its share of the time of all entries.
  */
 #include <math.h>
 
 #include "import/stacks/internal.h"
 
-/* What still fits: sums of the file do not add up to the last microsecond. */
+/* Tolerance for fitting: sums in the file do not add up to the last microsecond. */
 static const double tolerance = 1.02, tolerance_ns = 1000;
 
-/* A file may have a function that calls a million others and is in their circles; then each is looked at once. */
+/* Limit for a function in circles with a million callees; beyond it, each call is checked once. */
 static const uint64_t most_looks = 1 << 26;
 
-/* ---- which functions ---- */
+/* ---- functions in circles ---- */
 
-/* Tarjan's algorithm; a function's number is 0 until it is met. */
+/* Tarjan's algorithm; a function's number is 0 until it is visited. */
 struct finding {
     uint32_t *numbers, *lowest;
-    uint32_t *next_out; /* how many of its calls were looked at */
+    uint32_t *next_out; /* how many of its calls were visited */
     uint32_t *stack, *way;
     bool *is_on_stack;
     size_t n_stack, n_way;
@@ -42,7 +42,7 @@ static void meet(struct finding *f, uint32_t function)
     f->way[f->n_way++] = function;
 }
 
-/* All that is above `function` on the stack, and it, are one circle. */
+/* `function` and everything above it on the stack are one circle. */
 static void close_circle(struct marey__profile_making *m, struct finding *f, uint32_t function)
 {
     uint32_t member;
@@ -79,7 +79,7 @@ static void find_from(struct marey__profile_making *m, struct finding *f, uint32
     }
 }
 
-/* Most are circles of one function that does not call itself: those are none. */
+/* Discard circles of one function that does not call itself, which are most. */
 static bool keep_circles(struct marey__profile_making *m)
 {
     const struct marey__profile *p = m->profile;
@@ -128,14 +128,14 @@ bool marey__circles_find(struct marey__profile_making *m)
     return has_memory && keep_circles(m);
 }
 
-/* ---- ways into a circle ---- */
+/* ---- entries into a circle ---- */
 
-/* One way in. */
+/* One entry. */
 struct run {
-    double share; /* of all ways into this circle */
+    double share; /* of all entries into this circle */
     uint64_t number;
-    uint32_t n_left; /* calls that were not given yet */
-    bool only_new;   /* those that some path has are given */
+    uint32_t n_left; /* calls not yet assigned */
+    bool only_new;   /* calls on some path count as assigned */
 };
 
 static bool is_given(const struct marey__profile_making *m, const struct run *run, uint32_t edge)
@@ -148,7 +148,7 @@ static bool push(struct marey__profile_making *m, uint32_t path)
     return MAREY__PUSH(m->todo, m->n_todo, m->todo_cap, path);
 }
 
-/* A path for a call, which has so many calls and so much time. */
+/* Add a path for a call with the given calls and time. */
 static bool add_path(struct marey__profile_making *m, uint32_t path, uint32_t edge, double n_calls,
                      double total_ns, bool is_once_more)
 {
@@ -169,7 +169,7 @@ static bool add_path(struct marey__profile_making *m, uint32_t path, uint32_t ed
     return state->is_inner ? push(m, child) : marey__profile_candidate(m, child);
 }
 
-/* Of its caller's calls as many as there are, but not fewer than once for each where they are enough. */
+/* Its caller's number of calls, but at least one for each where there are enough. */
 static double calls_of(const struct marey__profile_making *m, uint32_t path, uint32_t edge,
                        double share)
 {
@@ -188,7 +188,7 @@ static bool give(struct marey__profile_making *m, struct run *run, uint32_t path
                     run->share * m->profile->edges[edge].total_ns, false);
 }
 
-/* Whether the way since the last call that was given has been at this function before. */
+/* Whether the path since the last assigned call already contains this function. */
 static bool goes_around(const struct marey__profile_making *m, uint32_t path)
 {
     const uint32_t function = m->paths->paths[path].frame;
@@ -272,7 +272,7 @@ bool marey__circle_enter(struct marey__profile_making *m, uint32_t path, bool on
     return true;
 }
 
-/* ---- what is left ---- */
+/* ---- remaining calls ---- */
 
 bool marey__circles_force(struct marey__profile_making *m, bool *is_any)
 {

@@ -1,17 +1,16 @@
 /*
- * From functions and their callers to a tree of paths. A profile of Python says of each function how often it was called
- * and how long it took, in all and from each of its callers; of a path over three functions it says nothing. What a
- * function did below one of its callers is taken as the share that it had there of the time in what it called:
+ * From functions and their callers to a tree of paths. A Python profile has the number of calls and the time of each
+ * function, in total and per caller, but nothing about paths of three or more functions. A function's work below one of
+ * its callers is estimated as that caller's share of the time in the function's callees:
  *
  *   share of a path = share of the path of its caller x  time in its callees from that caller / from all callers
  *
- * Shares of all paths of a function are 1 together, so that calls and self times of each function come out as they are
- * in the file whatever is cut short: when there are enough paths, only those that are the first of their function go on.
- * Otherwise totals come out exactly as well: what a function took from a caller is what it took itself, and its share of
- * what it called. Functions that call one another in circles go another way (pstats_circles.c), by which their totals are
- * about right; how far they are off is found out and told.
+ * The shares of all paths of a function add up to 1, so that calls and self times of each function match the file even
+ * when paths are cut: beyond the limit on paths, only the first path of each function is followed. Without cuts, totals
+ * match as well: a function's time from a caller is its self time there plus its share of its callees. Recursive functions
+ * are handled in pstats_circles.c; their totals are approximate, and a note gives the largest difference.
  *
- * Paths are followed the heaviest first. In the end calls and nanoseconds, which are whole, are dealt out in proportion.
+ * Paths are followed in order of weight. In the end, calls and nanoseconds are distributed in proportion, as integers.
  */
 #include <math.h>
 
@@ -24,7 +23,7 @@ static double at_least_zero(double value)
     return value > 0 ? value : 0;
 }
 
-/* What is left of a function when its callers have theirs: calls from outside of what was profiled. */
+/* The rest of a function after its callers' shares: calls from outside the profile. */
 static void find_roots(struct marey__profile_making *m)
 {
     const struct marey__profile *p = m->profile;
@@ -39,7 +38,7 @@ static void find_roots(struct marey__profile_making *m)
         struct marey__function_state *callee = &m->functions[p->edges[i].callee];
         callee->root_calls -= p->edges[i].n_calls;
         callee->root_self_ns -= p->edges[i].self_ns;
-        /* The total of a recursion is that of its outermost calls, in which the inner ones lie. */
+        /* The total of a recursion is that of its outermost calls, which contain the inner ones. */
         callee->root_total_ns -= m->edges[i].is_inner ? 0 : p->edges[i].total_ns;
     }
     for (size_t i = 0; i < p->n_functions; i++) {
@@ -53,7 +52,7 @@ static void find_roots(struct marey__profile_making *m)
     }
 }
 
-/* By time in callees; by calls, where that is nothing. */
+/* By time in callees, or by calls if that is 0. */
 static void find_shares(struct marey__profile_making *m, double *sums)
 {
     const struct marey__profile *p = m->profile;
@@ -156,7 +155,7 @@ bool marey__profile_candidate(struct marey__profile_making *m, uint32_t path)
     return state->n_out == 0 || push(m, m->steps[path].share * state->below_ns, path);
 }
 
-/* All that the function calls, each with its share. */
+/* Add all calls of the function, each with its share. */
 static bool expand(struct marey__profile_making *m, uint32_t path)
 {
     const uint32_t depth = m->steps[path].depth + 1;
@@ -181,7 +180,7 @@ static bool expand(struct marey__profile_making *m, uint32_t path)
     return true;
 }
 
-/* Follow the heaviest candidate until none is left. The first path of a function is followed in any case. */
+/* Follow the heaviest candidate until none is left. The first path of a function is always followed. */
 static bool follow_all(struct marey__profile_making *m)
 {
     while (m->n_heap != 0) {
@@ -220,7 +219,7 @@ static bool add_roots(struct marey__profile_making *m)
     return follow_all(m);
 }
 
-/* What found no place in a circle, until all has. */
+/* Assign calls that fit nowhere in a circle, until all are assigned. */
 static bool force_all(struct marey__profile_making *m)
 {
     for (bool is_any = true; is_any;)
@@ -229,7 +228,7 @@ static bool force_all(struct marey__profile_making *m)
     return true;
 }
 
-/* Functions that no path has reached, or none that was not too deep: they begin a path themselves. */
+/* Functions on no path, or only on paths that were cut, start a path themselves. */
 static bool add_spare_roots(struct marey__profile_making *m)
 {
     for (uint32_t i = 0; i < m->profile->n_functions; i++) {
@@ -247,9 +246,9 @@ static bool add_spare_roots(struct marey__profile_making *m)
     return true;
 }
 
-/* ---- dealing out ---- */
+/* ---- distribution ---- */
 
-/* The share of its function that a path has of what the function calls. */
+/* A path's share of its function's callees. */
 static double final_share(const struct marey__profile_making *m, uint32_t path)
 {
     const struct marey__function_state *state = &m->functions[m->paths->paths[path].frame];
@@ -274,7 +273,10 @@ static void weigh(const struct marey__profile_making *m, uint32_t path, double *
     *self_ns = edge->self_ns * share;
 }
 
-/* Of `whole`, what belongs to all up to the weight `seen` of `weight`, less what was given; at the end all that is left. */
+/*
+ * The next portion of the integer `whole`: up to the cumulative weight `seen` of `weight`, minus `*given`. The last one
+ * gets the rest.
+ */
 static uint64_t deal(uint64_t whole, double seen, double weight, bool is_last, uint64_t *given)
 {
     const double part = weight > 0 ? seen / weight * (double)whole : 0;
@@ -336,7 +338,7 @@ bool marey__profile_expand(struct marey__profile *profile, struct marey__paths *
     return done;
 }
 
-/* ---- how far off ---- */
+/* ---- differences ---- */
 
 static bool is_on_path(const struct marey__paths *paths, uint32_t path, uint32_t function)
 {

@@ -1,6 +1,6 @@
 /*
- * Plain values of Python: pickles of protocol 2 to 5, by a stack machine, and marshal of versions 0 to 5, as far as a
- * profile goes: numbers, texts, tuples and dicts. Nothing is ever called: a pickle that makes objects is refused.
+ * Plain Python values: pickles of protocol 2 to 5, by a stack machine, and marshal versions 0 to 5, as far as a profile
+ * needs: numbers, texts, tuples and dicts. Nothing is ever called: a pickle that creates objects is refused.
  */
 #include <math.h>
 
@@ -14,7 +14,7 @@ enum {
     FLAG_REF = 0x80
 };
 
-/* A list of numbers of values. */
+/* A list of value numbers. */
 struct numbers {
     uint32_t *all;
     size_t n, cap;
@@ -31,10 +31,10 @@ struct machine {
     size_t memo_cap;
     size_t n_memoized;
     size_t max_values;
-    /* Of marshal: */
+    /* For marshal: */
     uint32_t depth;
-    struct numbers refs;    /* what has FLAG_REF, in order of their begins */
-    struct numbers strings; /* what Python 2 interned */
+    struct numbers refs;    /* values with FLAG_REF, in order of their starts */
+    struct numbers strings; /* strings interned by Python 2 */
 };
 
 /* ---- mistakes and bytes ---- */
@@ -59,7 +59,7 @@ static const uint8_t *take(struct machine *m, uint64_t n)
     return bytes;
 }
 
-/* A little-endian number of `n` bytes, 8 at most. */
+/* A little-endian number of `n` bytes, at most 8. */
 static bool take_number(struct machine *m, unsigned n, uint64_t *out)
 {
     const uint8_t *const bytes = take(m, n);
@@ -160,7 +160,7 @@ static bool add_items(struct machine *m, uint32_t into, const uint32_t *items, s
     return true;
 }
 
-/* The last `n` values of the stack become one. */
+/* Replace the last `n` values of the stack by one. */
 static bool gather(struct machine *m, enum marey__python_type type, size_t n)
 {
     if (m->n < n || (m->n_marks > 0 && m->n - n < m->marks[m->n_marks - 1]))
@@ -168,7 +168,7 @@ static bool gather(struct machine *m, enum marey__python_type type, size_t n)
     if (type == MAREY__PYTHON_DICT && n % 2 != 0)
         return fail(m, "it has a key without a value");
     const size_t first = m->n - n;
-    /* The new value goes after the items, which are then taken out from below it. */
+    /* Push the new value after its items, then remove these from below it. */
     if (!push(m, (struct marey__python_value){.type = (uint8_t)type}))
         return false;
     const uint32_t made = m->stack[m->n - 1];
@@ -193,7 +193,7 @@ static bool gather_marked(struct machine *m, enum marey__python_type type)
     return take_mark(m, &first) && gather(m, type, m->n - first);
 }
 
-/* Values from `first` on go into the list or dict below them. */
+/* Move values from `first` on into the list or dict below them. */
 static bool append(struct machine *m, enum marey__python_type type, size_t first)
 {
     const size_t floor = m->n_marks > 0 ? m->marks[m->n_marks - 1] : 0;
@@ -221,7 +221,7 @@ static bool memo_put(struct machine *m, uint64_t number)
     const size_t before = m->memo_cap;
     if (m->n == 0)
         return fail(m, "it remembers a value that is not there");
-    if (number > m->n_memoized + MAX_MARKS) /* Python counts them up; a leap would only cost memory */
+    if (number > m->n_memoized + MAX_MARKS) /* Python counts up; a gap would only waste memory */
         return fail(m, "it numbers what it remembers with gaps");
     if (!marey__grow(&m->memo, &m->memo_cap, number + 1, sizeof *m->memo))
         return false;
@@ -287,7 +287,7 @@ static bool run_opcode(struct machine *m, uint8_t opcode)
     case 'C': /* bytes: not kept */
     case 'B':
         return push_text(m, opcode == 'C' ? 1 : 4, false);
-    case 0x95: /* FRAME: how far one might read ahead */
+    case 0x95: /* FRAME: length for read-ahead */
         return take_number(m, 8, &number);
     case '(':
         return push_mark(m);
@@ -351,7 +351,7 @@ static bool run_pickle(struct machine *m)
 
 /* ---- marshal ---- */
 
-/* How many there are, in 1 or 4 bytes, of what takes a byte each at least. */
+/* A number of items in 1 or 4 bytes; each item takes at least a byte. */
 static bool take_length(struct machine *m, unsigned n_bytes, uint64_t *out)
 {
     if (!take_number(m, n_bytes, out))
@@ -364,7 +364,7 @@ static bool add_number(struct numbers *numbers, uint32_t number)
     return MAREY__PUSH(numbers->all, numbers->n, numbers->cap, number);
 }
 
-/* Digits of 15 bits, the lowest first; negative when their number is. */
+/* Digits of 15 bits, the lowest first; a negative count marks a negative number. */
 static bool read_long(struct machine *m)
 {
     uint64_t n, digit, value = 0;
@@ -394,7 +394,7 @@ static bool read_text_float(struct machine *m)
     if (!take_length(m, 1, &len))
         return false;
     if (!marey__decimal_double((const char *)take(m, len), len, &real))
-        real = NAN; /* "inf" and "nan" are not times either */
+        real = NAN; /* "inf" and "nan" are not valid times either */
     return push_real(m, real);
 }
 
@@ -420,7 +420,7 @@ static bool read_reference(struct machine *m, const struct numbers *numbers)
 
 static bool read_value(struct machine *m, bool *is_end);
 
-/* A value that is not the end of a dict. */
+/* Read a value that is not the end of a dict. */
 static bool read_item(struct machine *m)
 {
     bool is_end;
@@ -499,8 +499,8 @@ static bool read_of_type(struct machine *m, int type)
 }
 
 /*
- * Push the next value; `*is_end`: it is the end of a dict instead. A value that others refer to has its number among them
- * from its begin on, before those of what it holds.
+ * Push the next value; `*is_end` if it is the end of a dict instead. A shared value gets its reference number when it
+ * starts, before the values in it.
  */
 static bool read_value(struct machine *m, bool *is_end)
 {
@@ -532,7 +532,7 @@ static bool run_marshal(struct machine *m)
     return done;
 }
 
-/* ---- both ---- */
+/* ---- pickle and marshal ---- */
 
 static bool read_all(struct marey__python_values *values, const void *bytes, size_t len,
                      bool (*run)(struct machine *m), size_t max_values)
@@ -569,7 +569,7 @@ void marey__python_values_fini(struct marey__python_values *pickle)
     *pickle = (struct marey__python_values){0};
 }
 
-/* ---- asking ---- */
+/* ---- access ---- */
 
 const char *marey__python_text(const struct marey__python_value *value, size_t *len)
 {

@@ -1,14 +1,12 @@
 /*
- * speedscope's files. The frames of all profiles are in one table, which may stand after them, and what a profile is,
- * and in which unit, may stand after its events: the file is read twice. The first time is for frames and for what the
- * profiles say about themselves; events are stepped over.
+ * speedscope's files. The table of frames may come after the profiles, and a profile's type and unit after its events, so
+ * the file is read twice. The first pass reads frames and the profiles' metadata and skips events.
  *
- *   speedscope_outline.c ── the first reading
- *   speedscope_in.c ── the second: events become ranges at once; samples become ranges when their weights are there
+ *   speedscope_outline.c ── the first pass
+ *   speedscope_in.c ── the second: events become ranges at once; samples once their weights are read
  *
- * A profile is a thread. py-spy puts frames for processes and threads into its samples, which then say whose they are.
- * Times in any unit of time are exact to the nanosecond. Where the unit is none, numbers are
- * samples of 10 ms; bytes are shown as nanoseconds.
+ * A profile is a thread. py-spy's samples contain frames that name their process and thread. Times are exact to the
+ * nanosecond. Without a unit, numbers are samples of 10 ms; bytes are shown as nanoseconds.
  */
 #include "import/stacks/internal.h"
 
@@ -16,24 +14,24 @@ struct reading {
     struct marey__import *import;
     struct marey__json scan;
     struct marey__speedscope outline;
-    marey__sink_process *first;   /* that has ranges; gets the notes */
-    marey__sink_process *process; /* of the profile at hand */
+    marey__sink_process *first;   /* the first with ranges; gets the notes */
+    marey__sink_process *process; /* of the current profile */
     const struct marey__speedscope_profile *profile;
-    int64_t pid, ppid, tid; /* as its samples say; -1: they do not */
+    int64_t pid, ppid, tid; /* from its samples; -1: unknown */
     struct marey__text command, thread;
     uint32_t lane;
     uint64_t ns; /* of its latest event */
-    uint32_t *stack; /* what is open: frames of an evented profile, paths of a sampled one; outermost first */
+    uint32_t *stack; /* open frames of an evented profile, open paths of a sampled one; outermost first */
     size_t depth, stack_cap;
-    struct marey__paths paths; /* of a sampled profile: what each sample is */
+    struct marey__paths paths; /* of a sampled profile: the stack of each sample */
     uint32_t *samples;
     size_t n_samples, samples_cap;
     int64_t *weights;
     size_t n_weights, weights_cap;
-    uint64_t n_bad; /* events and samples that are none */
+    uint64_t n_bad; /* invalid events and samples */
 };
 
-/* Beyond this a clock is not a clock. */
+/* Later times are invalid. */
 static const int64_t latest_ns = INT64_C(1) << 62;
 
 static void put(struct reading *r, enum marey__sink_kind kind, uint32_t frame)
@@ -47,7 +45,7 @@ static void put(struct reading *r, enum marey__sink_kind kind, uint32_t frame)
     marey__sink_put(r->process, &event);
 }
 
-/* A number of the profile's unit as nanoseconds since the begin of the file; false when it is none, or out of bounds. */
+/* A number in the profile's unit as nanoseconds since the start of the file; false if missing or out of range. */
 static bool take_ns(const struct reading *r, const struct marey__json *scan, int64_t *ns)
 {
     if (!marey__decimal(scan->text, scan->text_len, r->profile->scale, ns) || *ns < -latest_ns ||
@@ -66,7 +64,7 @@ struct event {
     int64_t at_ns;
 };
 
-/* False at a mistake. */
+/* Returns false on an error in the file. */
 static bool read_event(struct reading *r, struct event *event)
 {
     struct marey__json *scan = &r->scan;
@@ -97,7 +95,7 @@ static bool read_event(struct reading *r, struct event *event)
     return token == MAREY__JSON_OBJECT_END;
 }
 
-/* The topmost of that frame ends; it is on top, but for a file that is not as it should be. */
+/* End the topmost range of that frame, which is on top unless the file is invalid. */
 static bool close_frame(struct reading *r, uint32_t frame)
 {
     enum { MAX_SEARCH = 1000 };
@@ -130,14 +128,14 @@ static bool take_event(struct reading *r, const struct event *event)
     return true;
 }
 
-/* The scan is after the begin of the list. */
+/* Starts after the bracket of the list. */
 static marey_status read_events(struct reading *r)
 {
     enum marey__json_token token;
     struct event event;
     while ((token = marey__json_next(&r->scan)) == MAREY__JSON_OBJECT) {
         if (!read_event(r, &event))
-            return MAREY_OK; /* the scan knows */
+            return MAREY_OK; /* the scan has the error */
         MAREY__TRY_MEMORY(take_event(r, &event));
     }
     if (token != MAREY__JSON_ARRAY_END)
@@ -145,7 +143,7 @@ static marey_status read_events(struct reading *r)
     return marey__sink_status(r->import->sink);
 }
 
-/* What was never closed ends with the profile. */
+/* Frames still open end with the profile. */
 static void end_events(struct reading *r)
 {
     const int64_t end_ns = r->profile->end_ns - r->outline.base_ns;
@@ -158,7 +156,7 @@ static void end_events(struct reading *r)
 
 /* ---- sampled ---- */
 
-/* A frame that says who was sampled; of processes within one another the innermost. */
+/* Use a frame that names the sampled process or thread; the innermost process counts. */
 static void take_owner(struct reading *r, uint32_t number)
 {
     const struct marey__text_frame *frame = &r->outline.frames.frames[number];
@@ -192,7 +190,7 @@ static bool read_stack(struct reading *r, uint32_t *path)
         }
         const uint32_t child = marey__paths_child(&r->paths, *path, (uint32_t)frame);
         has_memory = child != 0 || r->paths.n >= MAREY__MAX_PATHS;
-        *path = child != 0 ? child : *path; /* a file with too many paths keeps their begins */
+        *path = child != 0 ? child : *path; /* beyond the limit on paths, stacks are truncated */
     }
     if (token != MAREY__JSON_ARRAY_END)
         marey__json_fail(&r->scan, "a sample that is not a list of frames");
@@ -231,13 +229,13 @@ static marey_status read_weights(struct reading *r)
     return MAREY_OK;
 }
 
-/* End what the next sample does not have, innermost first, and begin what it has besides. */
+/* End ranges that the next sample does not have, innermost first, then begin its new ones. */
 static bool change_to(struct reading *r, uint32_t path)
 {
     size_t n_new = 0, same = 0;
     for (uint32_t p = path; p != 0; p = r->paths.paths[p].parent)
         n_new++;
-    /* The path's ancestors, from below; the one at the depth of each that is open reports whether that goes on. */
+    /* Walk up the path's ancestors; the one at the depth of each open range shows whether that continues. */
     uint32_t p = path;
     size_t at = n_new;
     for (; at > r->depth; at--)
@@ -257,7 +255,7 @@ static bool change_to(struct reading *r, uint32_t path)
     return true;
 }
 
-/* The thread of a profile, once it is known whose it is. */
+/* Create the thread of a profile, once its owner is known. */
 static marey_status open_lane(struct reading *r, size_t number)
 {
     const bool is_named = r->pid >= 0;
@@ -348,7 +346,7 @@ static marey_status read_profile(struct reading *r, size_t number)
     return marey__sink_status(r->import->sink);
 }
 
-/* The scan is after the begin of the list of profiles. Those that are of no known type are stepped over. */
+/* Starts after the bracket of the list of profiles. Profiles of unknown type are skipped. */
 static marey_status read_profiles(struct reading *r)
 {
     size_t number = 0;
@@ -414,7 +412,7 @@ static marey_status read_speedscope(struct marey__import *import)
     return status;
 }
 
-/* By its schema; or by the words without which there is none. */
+/* By the schema, or by the required keys. */
 static bool looks_like_speedscope(const char *bytes, size_t len)
 {
     size_t i = 0;

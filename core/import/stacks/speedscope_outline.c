@@ -1,4 +1,4 @@
-/* The first reading of a file of speedscope: frames, and what profiles say about themselves. */
+/* The first pass over a speedscope file: frames and the profiles' metadata. */
 #include "import/stacks/internal.h"
 
 struct outlining {
@@ -15,7 +15,7 @@ void marey__speedscope_fini(struct marey__speedscope *outline)
     *outline = (struct marey__speedscope){0};
 }
 
-/* A copy of the value after a key where it is a string, or a number as it stands; "" for anything else. */
+/* A copy of a key's value if it is a string, or a number as written; "" for anything else. */
 static const char *take(struct outlining *o, enum marey__json_token wanted)
 {
     const enum marey__json_token token = marey__json_next(&o->scan);
@@ -28,13 +28,13 @@ static const char *take(struct outlining *o, enum marey__json_token wanted)
     return text != NULL ? text : "";
 }
 
-/* A key of an object, and where the text of its value goes: of a string, or of a number. */
+/* A key of an object, and where its string or number goes. */
 struct wanted {
     const char *key, **text;
     bool is_number;
 };
 
-/* The scan is after the begin of the object. */
+/* Starts after the brace of the object. */
 static void read_texts(struct outlining *o, const struct wanted *wanted, size_t n)
 {
     while (o->has_memory && marey__json_next_key(&o->scan)) {
@@ -44,11 +44,11 @@ static void read_texts(struct outlining *o, const struct wanted *wanted, size_t 
         if (i < n)
             *wanted[i].text = take(o, wanted[i].is_number ? MAREY__JSON_NUMBER : MAREY__JSON_STRING);
         else if (!marey__json_skip(&o->scan))
-            return; /* a cut one counts too */
+            return; /* a truncated one counts too */
     }
 }
 
-/* The objects of an array. */
+/* Read the objects of an array. */
 static void read_objects(struct outlining *o, void (*read)(struct outlining *o),
                          const char *no_array, const char *no_object)
 {

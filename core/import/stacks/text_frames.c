@@ -1,4 +1,4 @@
-/* Text files of stacks: their lines; frames as strings, as functions and as sites. */
+/* Text files of stacks: lines; frames as strings, functions and sites. */
 #include "import/stacks/internal.h"
 
 enum { MAX_LINE = 16 << 20 };
@@ -76,7 +76,7 @@ void marey__frames_fini(struct marey__frames *frames)
 
 /* ---- texts to frames ---- */
 
-/* Where the blank before the last parenthesis that closes at the end is; `len` when there is none. */
+/* The index of the blank before the parenthesis that closes at the end; `len` if there is none. */
 static size_t find_place(const char *text, size_t len)
 {
     size_t depth = 0, i = len;
@@ -88,7 +88,7 @@ static size_t find_place(const char *text, size_t len)
         if (text[i] == '(' && --depth == 0)
             return text[i - 1] == ' ' && i > 1 ? i - 1 : len;
     }
-    /* A path with one parenthesis more than it opens. */
+    /* A path with an unbalanced closing parenthesis. */
     const char *first = memmem(text, len, " (", 2);
     return first != NULL && first != text ? (size_t)(first - text) : len;
 }
@@ -127,7 +127,7 @@ uint32_t marey__frames_add(struct marey__frames *frames, const struct marey__tex
     return (uint32_t)frames->n++;
 }
 
-/* The number of the frame that was made of this text; that of the next one, for which there is room, when none was. */
+/* The number of the frame made of this text; if new, the next number, for which space is allocated. */
 static uint32_t number_of(struct marey__frames *frames, const char *text, size_t len)
 {
     return make_room(frames) ? marey__names_keep(&frames->known, &frames->texts, text, len)
@@ -148,7 +148,7 @@ uint32_t marey__frames_of_text(struct marey__frames *frames, const char *text, s
     return number;
 }
 
-/* The same texts and line give the same key, whose second half they then are. */
+/* Equal texts and lines give equal keys. */
 static void put_key(struct marey__buf *key, const struct marey__text_frame *frame)
 {
     const uint64_t numbers[] = {frame->line, frame->name_len};
@@ -180,7 +180,7 @@ static bool is_same_function(const struct marey__frames *frames, const struct ma
            (!frames->names_lines || a->line == b->line);
 }
 
-/* All frames of one name meet at the first of them. One that is another function makes the name ambiguous. */
+/* Compares all frames of a name with its first one. A different function makes the name ambiguous. */
 static bool mark_ambiguous(struct marey__frames *frames, struct marey__names *names, uint32_t *firsts)
 {
     for (size_t i = 0; i < frames->n; i++) {
@@ -208,7 +208,7 @@ bool marey__frames_name(struct marey__frames *frames)
            (frames->names_decide || mark_ambiguous(frames, &names, firsts));
 }
 
-/* What of a path reports where a module is: all after the folder that packages, or Python's own modules, are in. */
+/* The part of a path after the folder of packages, or of Python's own modules. */
 static size_t skip_folders(const char *file, size_t len)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python3."};
